@@ -22,7 +22,9 @@ pub use lifecycle::interrupt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The named run is not the open one.
-    RunMismatch { open: Option<RunId> },
+    RunMismatch {
+        open: Option<RunId>,
+    },
     AskNotFound,
     /// Somebody answered before; this is what won.
     AlreadyResolved(Resolution),
@@ -30,7 +32,11 @@ pub enum Refusal {
     AnswerInvalid(String),
     KeyReused,
     /// The same request again: its first result.
-    Repeat { run: RunId, steered: bool, at: u64 },
+    Repeat {
+        run: RunId,
+        steered: bool,
+        at: u64,
+    },
     /// Too much waits already.
     Overloaded,
     /// The step that told this is no longer wanted.
@@ -59,8 +65,12 @@ pub fn accept(session: &Session, stamp: &Stamp, input: Input) -> Result<Vec<Even
 
 fn of_step(session: &Session, stamp: &Stamp, step: &Step, report: Report) -> Result<Vec<Event>, Refusal> {
     match (step, report) {
-        (Step::CallModel { turn, attempt }, report) => turn::accept(session, stamp, (*turn, *attempt), report),
-        (Step::Prepare { call, .. }, Report::Prepared(payload)) => call::prepared(session, stamp, call, payload),
+        (Step::CallModel { turn, attempt }, report) => {
+            turn::accept(session, stamp, (*turn, *attempt), report)
+        }
+        (Step::Prepare { call, .. }, Report::Prepared(payload)) => {
+            call::prepared(session, stamp, call, payload)
+        }
         (Step::Prepare { call, .. }, Report::PreparedChange(change)) => {
             call::prepared_change(session, stamp, call, change)
         }

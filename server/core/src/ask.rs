@@ -92,7 +92,11 @@ pub fn view(session: &Session, ask: &Ask) -> AskView {
         group: ask.kind.group(),
         title: ask.title.clone(),
         description: ask.description.clone(),
-        subject: ask.call.as_ref().and_then(|call| session.call(call)).and_then(|call| subject(session, call)),
+        subject: ask
+            .call
+            .as_ref()
+            .and_then(|call| session.call(call))
+            .and_then(|call| subject(session, call)),
         run_id: Some(ask.run.clone()),
         tool_call_id: ask.call.clone(),
         options: ask.options.clone(),

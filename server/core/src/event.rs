@@ -29,9 +29,15 @@ pub struct Fact {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
-    SessionCreated { session: SessionId, roots: Vec<String>, title: String },
+    SessionCreated {
+        session: SessionId,
+        roots: Vec<String>,
+        title: String,
+    },
     /// A writer opened the log; a writer that sees a newer epoch stops (L5).
-    SessionOpened { epoch: u64 },
+    SessionOpened {
+        epoch: u64,
+    },
     RunStarted {
         run: RunId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,24 +54,75 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<KeyUse>,
     },
-    TurnStarted { run: RunId, turn: u32 },
+    TurnStarted {
+        run: RunId,
+        turn: u32,
+    },
     /// Attempt 2 and later of a turn; the first is in `TurnStarted`.
-    AttemptStarted { turn: u32, attempt: u32 },
-    ReplyStarted { turn: u32, attempt: u32, message: MessageId },
+    AttemptStarted {
+        turn: u32,
+        attempt: u32,
+    },
+    ReplyStarted {
+        turn: u32,
+        attempt: u32,
+        message: MessageId,
+    },
     /// What has streamed so far; superseded by `Replied`.
-    ReplyPartial { turn: u32, attempt: u32, text: String, reasoning: String },
-    AttemptFailed { turn: u32, attempt: u32, failure: CallFailure, retry_at: u64 },
-    Replied { turn: u32, attempt: u32, message: MessageId, reply: Arc<Reply> },
+    ReplyPartial {
+        turn: u32,
+        attempt: u32,
+        text: String,
+        reasoning: String,
+    },
+    AttemptFailed {
+        turn: u32,
+        attempt: u32,
+        failure: CallFailure,
+        retry_at: u64,
+    },
+    Replied {
+        turn: u32,
+        attempt: u32,
+        message: MessageId,
+        reply: Arc<Reply>,
+    },
     /// The last attempt failed.
-    TurnFailed { turn: u32, attempt: u32, failure: CallFailure },
-    CallOpened { call: ToolCallId, turn: u32, index: u32, tool: String, title: String },
-    CallPrepared { call: ToolCallId, payload: Payload },
-    ChangeProposed { call: ToolCallId, change: Box<Change> },
-    AskOpened { ask: Box<Ask> },
+    TurnFailed {
+        turn: u32,
+        attempt: u32,
+        failure: CallFailure,
+    },
+    CallOpened {
+        call: ToolCallId,
+        turn: u32,
+        index: u32,
+        tool: String,
+        title: String,
+    },
+    CallPrepared {
+        call: ToolCallId,
+        payload: Payload,
+    },
+    ChangeProposed {
+        call: ToolCallId,
+        change: Box<Change>,
+    },
+    AskOpened {
+        ask: Box<Ask>,
+    },
     /// After a restart the world was looked at again and is as the ask says.
-    AskReobserved { ask: AskId, epoch: u64 },
-    AskClosed { ask: AskId, resolution: Resolution },
-    RuleAdded { rule: Rule },
+    AskReobserved {
+        ask: AskId,
+        epoch: u64,
+    },
+    AskClosed {
+        ask: AskId,
+        resolution: Resolution,
+    },
+    RuleAdded {
+        rule: Rule,
+    },
     HunkDecided {
         change_set: ChangeSetId,
         hunks: Vec<String>,
@@ -74,15 +131,38 @@ pub enum Event {
         ask: Option<AskId>,
     },
     /// The intent of an edit: durable before it is sent.
-    ApplyStarted { call: ToolCallId, change_set: ChangeSetId, hunks: Vec<String> },
-    Applied { change_set: ChangeSetId, hunks: Vec<String> },
+    ApplyStarted {
+        call: ToolCallId,
+        change_set: ChangeSetId,
+        hunks: Vec<String>,
+    },
+    Applied {
+        change_set: ChangeSetId,
+        hunks: Vec<String>,
+    },
     /// The intent of every other tool: durable before an effect.
-    ToolStarted { call: ToolCallId },
-    ToolFinished { call: ToolCallId, result: CallResult },
+    ToolStarted {
+        call: ToolCallId,
+    },
+    ToolFinished {
+        call: ToolCallId,
+        result: CallResult,
+    },
     /// What became of an edit whose run was cut short, found by the text.
-    Settled { change_set: ChangeSetId, found: Found },
-    Completed { run: RunId, summary: String },
-    RunEnded { run: RunId, outcome: Outcome, stop: StopReason, summary: Option<String> },
+    Settled {
+        change_set: ChangeSetId,
+        found: Found,
+    },
+    Completed {
+        run: RunId,
+        summary: String,
+    },
+    RunEnded {
+        run: RunId,
+        outcome: Outcome,
+        stop: StopReason,
+        summary: Option<String>,
+    },
 }
 
 impl Event {
@@ -158,13 +238,25 @@ pub enum Payload {
         /// Digest over the shell and the directory as they were (A1, A3).
         binding: String,
     },
-    Question { question: String, options: Vec<String> },
-    Complete { summary: String },
-    Fail { reason: String },
+    Question {
+        question: String,
+        options: Vec<String>,
+    },
+    Complete {
+        summary: String,
+    },
+    Fail {
+        reason: String,
+    },
     /// The call cannot be made; the text is for the model.
-    Refused { output: String, summary: String },
+    Refused {
+        output: String,
+        summary: String,
+    },
     /// A rule of ours forbids it, whatever anybody answers.
-    Denied { reason: String },
+    Denied {
+        reason: String,
+    },
 }
 
 /// All edits of one tool call to one file.
@@ -274,15 +366,24 @@ pub enum Input {
     Prompt(Prompt),
     Answer(Answer),
     /// The user's own cancel; beats everything (S90).
-    Cancel { run: Option<RunId> },
+    Cancel {
+        run: Option<RunId>,
+    },
     /// A writer opened the log with facts in it.
-    Opened { epoch: u64 },
+    Opened {
+        epoch: u64,
+    },
     /// The server is going down.
     Stopping,
     /// A time that `Step::Wake` named has come.
-    Woke { at: u64 },
+    Woke {
+        at: u64,
+    },
     /// A step tells how it goes; dropped when the step is no longer wanted.
-    Step { step: crate::step::Step, report: Report },
+    Step {
+        step: crate::step::Step,
+        report: Report,
+    },
 }
 
 /// A prompt, with the choices of its run resolved by the settings.
@@ -317,7 +418,10 @@ pub enum Report {
     /// `CallModel` is about to send its first request.
     TurnBegan,
     ReplyStarted,
-    ReplyPartial { text: String, reasoning: String },
+    ReplyPartial {
+        text: String,
+        reasoning: String,
+    },
     Replied(Reply),
     CallFailed(CallFailure),
     /// `Prepare` looked at the world.
@@ -328,6 +432,9 @@ pub enum Report {
     /// `RunTool` of an edit: all its hunks are in the text.
     Applied(CallResult),
     /// `RunTool` of an edit: they are not; `in_doubt` when they may still land.
-    NotApplied { result: CallResult, in_doubt: bool },
+    NotApplied {
+        result: CallResult,
+        in_doubt: bool,
+    },
     Settled(Found),
 }

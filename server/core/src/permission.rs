@@ -2,7 +2,7 @@
 //!
 //! Never looks at the world: what was seen of it came with the payload.
 
-use crate::config::DenyRule;
+use crate::config::Denials;
 use crate::event::{Change, Payload, Policy, Rule};
 use crate::session::Session;
 
@@ -41,7 +41,9 @@ pub fn verdict(session: &Session, policy: &Policy, tool: &str, wanted: Wanted<'_
         return Verdict::Safe;
     }
     match wanted {
-        Wanted::Change(_) => Verdict::Ask("every edit asks until you allow edits for this session".to_owned()),
+        Wanted::Change(_) => {
+            Verdict::Ask("every edit asks until you allow edits for this session".to_owned())
+        }
         Wanted::Payload(Payload::Command { .. }) => Verdict::Ask("every command asks".to_owned()),
         Wanted::Payload(Payload::Read { ask: Some(reason), .. }) => Verdict::Ask(reason.clone()),
         Wanted::Payload(Payload::Question { .. }) => Verdict::Ask("the model has a question".to_owned()),
@@ -51,12 +53,15 @@ pub fn verdict(session: &Session, policy: &Policy, tool: &str, wanted: Wanted<'_
 
 fn denied_by(policy: &Policy, tool: &str, wanted: Wanted<'_>) -> Option<String> {
     let subject = match wanted {
-        Wanted::Change(change) => change.path.as_str(),
-        Wanted::Payload(Payload::Read { path, .. }) => path.as_str(),
-        Wanted::Payload(Payload::Command { line, .. }) => line.as_str(),
-        Wanted::Payload(_) => "",
+        Wanted::Change(change) => Some(change.path.as_str()),
+        Wanted::Payload(Payload::Read { path, .. }) => Some(path.as_str()),
+        Wanted::Payload(Payload::Command { line, .. }) => Some(line.as_str()),
+        Wanted::Payload(_) => None,
     };
-    policy.deny.iter().find(|rule| DenyRule::forbids(rule, tool, subject)).cloned()
+    if policy.deny.is_empty() {
+        return None;
+    }
+    Denials::of_texts(&policy.deny).denial(tool, subject).map(|rule| rule.text.clone())
 }
 
 fn standing(session: &Session, wanted: Wanted<'_>) -> bool {

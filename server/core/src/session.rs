@@ -105,9 +105,15 @@ pub struct Call {
 pub enum CallPhase {
     Opened,
     /// Judged, and waits for an answer; `epoch` is when the world was last looked at.
-    Asking { epoch: u64 },
-    Started { at: u64 },
-    Finished { end: CallEnd },
+    Asking {
+        epoch: u64,
+    },
+    Started {
+        at: u64,
+    },
+    Finished {
+        end: CallEnd,
+    },
 }
 
 /// An ask that waits for its answer.
@@ -135,6 +141,8 @@ pub struct EndedRun {
     pub model: String,
     pub policy: Policy,
     pub end: RunEnd,
+    /// Text that had streamed when the run was cut short.
+    pub cut: Option<(MessageId, String)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -260,7 +268,9 @@ impl Session {
                 if ask.kind == AskKind::CommandOutput {
                     self.with_call(ask.call.as_ref(), |call| call.output_asked = true);
                 } else if ask.kind.group() == AskGroup::Interactive {
-                    self.with_call(ask.call.as_ref(), |call| call.phase = CallPhase::Asking { epoch: observed });
+                    self.with_call(ask.call.as_ref(), |call| {
+                        call.phase = CallPhase::Asking { epoch: observed }
+                    });
                 }
                 self.asks.insert(ask.id.clone(), OpenAsk { ask: (**ask).clone(), seq: fact.seq, observed });
             }
@@ -408,9 +418,9 @@ impl Session {
     }
 
     fn open_call(&mut self, id: &ToolCallId, index: usize, tool: &str, title: &str) {
-        let Some(ModelMessage::Assistant { reply }) = self.transcript.iter().rev().find(|message| {
-            matches!(message, ModelMessage::Assistant { .. })
-        }) else {
+        let Some(ModelMessage::Assistant { reply }) =
+            self.transcript.iter().rev().find(|message| matches!(message, ModelMessage::Assistant { .. }))
+        else {
             return;
         };
         let Some(requested) = reply.calls.get(index) else { return };
@@ -473,9 +483,11 @@ impl Session {
     fn end_run(&mut self, fact: &Fact) {
         let Event::RunEnded { outcome, stop, summary, .. } = &fact.event else { return };
         let Some(run) = self.run.take() else { return };
-        if let Some(turn) = run.turn.filter(|turn| !turn.partial.is_empty()) {
+        let cut = run.turn.and_then(|turn| Some((turn.message?, turn.partial)));
+        let cut = cut.filter(|(_, text)| !text.is_empty());
+        if let Some((_, text)) = &cut {
             // The user read this text, so the model has to know it said it.
-            let reply = Reply { text: turn.partial, ..Reply::default() };
+            let reply = Reply { text: text.clone(), ..Reply::default() };
             self.transcript.push(ModelMessage::Assistant { reply: Arc::new(reply) });
         }
         self.transcript.extend(run.pending.into_iter().map(|text| ModelMessage::User { text }));
@@ -487,8 +499,14 @@ impl Session {
             usage: crate::state::usage_view(&run.usage),
             turns: run.turns,
         };
-        let ended =
-            EndedRun { run: run.id, started_at: run.started_at, model: run.model, policy: run.policy, end };
+        let ended = EndedRun {
+            run: run.id,
+            started_at: run.started_at,
+            model: run.model,
+            policy: run.policy,
+            end,
+            cut,
+        };
         remember(&mut self.ended, ended);
     }
 

@@ -108,7 +108,7 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
             continues: continues.clone(),
             model: model.clone(),
         })],
-        Event::RunEnded { run, .. } => run_ended(session, run).into_iter().collect(),
+        Event::RunEnded { run, .. } => run_ended(session, run),
         Event::Completed { summary, .. } => vec![Update::Complete { summary: summary.clone() }],
         Event::AskOpened { ask } => vec![Update::Ask(AskChange::Opened { ask: crate::ask::view(session, ask) })],
         Event::AskClosed { ask, resolution } => {
@@ -145,12 +145,13 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
         Event::TurnStarted { .. }
         | Event::AttemptFailed { .. }
         | Event::TurnFailed { .. }
-        | Event::Replied { .. }
-        | Event::ReplyPartial { .. } => of_turn(session, &fact.event),
+        | Event::Replied { .. } => of_turn(session, &fact.event),
         Event::SessionCreated { .. }
         | Event::SessionOpened { .. }
         | Event::AttemptStarted { .. }
         | Event::ReplyStarted { .. }
+        // Chunks have told it already; `cut_text` tells it to those who come later.
+        | Event::ReplyPartial { .. }
         | Event::CallPrepared { .. }
         | Event::AskReobserved { .. } => Vec::new(),
     }
@@ -167,24 +168,22 @@ fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
     };
     match event {
         Event::TurnStarted { turn, .. } => vec![Update::Turn(turn_view(*turn, TurnTold::Started, 1))],
-        Event::AttemptFailed { turn, attempt, failure, retry_at } => vec![Update::Turn(TurnView {
-            message: Some(failure.message.clone()),
-            retry_at: Some(*retry_at),
-            ..turn_view(*turn, TurnTold::AttemptFailed, *attempt)
-        })],
-        Event::TurnFailed { turn, attempt, failure } => vec![Update::Turn(TurnView {
-            message: Some(failure.message.clone()),
-            ..turn_view(*turn, TurnTold::Failed, *attempt)
-        })],
-        // Partial text is told as an upsert, so that a client that comes later or saw the
-        // stream break has the whole; live clients already have it from the chunks.
-        Event::ReplyPartial { text, .. } => {
-            let message = session.open_run().and_then(|run| run.turn.as_ref()?.message.clone());
-            message
-                .filter(|_| !text.is_empty())
-                .map(|message_id| Update::AgentMessage { message_id, text: text.clone(), interrupted: true })
-                .into_iter()
-                .collect()
+        Event::AttemptFailed { turn, attempt, failure, retry_at } => {
+            let mut updates = cut_text(session);
+            updates.push(Update::Turn(TurnView {
+                message: Some(failure.message.clone()),
+                retry_at: Some(*retry_at),
+                ..turn_view(*turn, TurnTold::AttemptFailed, *attempt)
+            }));
+            updates
+        }
+        Event::TurnFailed { turn, attempt, failure } => {
+            let mut updates = cut_text(session);
+            updates.push(Update::Turn(TurnView {
+                message: Some(failure.message.clone()),
+                ..turn_view(*turn, TurnTold::Failed, *attempt)
+            }));
+            updates
         }
         Event::Replied { turn, attempt, message, reply } => {
             let mut updates = Vec::new();
@@ -211,9 +210,25 @@ fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
     }
 }
 
-fn run_ended(session: &Session, run: &RunId) -> Option<Update> {
-    let ended = session.ended.iter().rev().find(|ended| ended.run == *run)?;
-    Some(Update::Run(RunView::Ended { run_id: run.clone(), end: ended.end.clone() }))
+/// The text that had streamed when an attempt broke off; the next attempt replaces it.
+fn cut_text(session: &Session) -> Vec<Update> {
+    let turn = session.open_run().and_then(|run| run.turn.as_ref());
+    turn.and_then(|turn| Some((turn.message.clone()?, turn.partial.clone())))
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(message_id, text)| Update::AgentMessage { message_id, text, interrupted: true })
+        .into_iter()
+        .collect()
+}
+
+fn run_ended(session: &Session, run: &RunId) -> Vec<Update> {
+    let Some(ended) = session.ended.iter().rev().find(|ended| ended.run == *run) else { return Vec::new() };
+    let cut = ended.cut.clone().map(|(message_id, text)| Update::AgentMessage {
+        message_id,
+        text,
+        interrupted: true,
+    });
+    let end = Update::Run(RunView::Ended { run_id: run.clone(), end: ended.end.clone() });
+    cut.into_iter().chain([end]).collect()
 }
 
 fn call_view(session: &Session, id: &ToolCallId, status: ToolStatus) -> Vec<Update> {

@@ -12,15 +12,29 @@ use crate::session::{Call, CallPhase, Run, Session, TurnPhase};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Step {
     /// Find out what became of an edit whose run was cut short.
-    Settle { change_set: ChangeSetId },
+    Settle {
+        change_set: ChangeSetId,
+    },
     /// Put an ask before the user, by every door a client has.
-    DeliverAsk { ask: AskId },
+    DeliverAsk {
+        ask: AskId,
+    },
     /// Look at the world for a call; again after each opening of the session.
-    Prepare { call: ToolCallId, epoch: u64 },
-    CallModel { turn: u32, attempt: u32 },
-    RunTool { call: ToolCallId },
+    Prepare {
+        call: ToolCallId,
+        epoch: u64,
+    },
+    CallModel {
+        turn: u32,
+        attempt: u32,
+    },
+    RunTool {
+        call: ToolCallId,
+    },
     /// Nothing but time: back-off, and the delay before `command_output`.
-    Wake { at: u64 },
+    Wake {
+        at: u64,
+    },
 }
 
 /// What ought to be running now.

@@ -9,7 +9,9 @@ use ts_rs::TS;
 use crate::{AskId, RunId, SessionId, ToolCallId};
 
 /// The twelve kinds of seed 000, under its names, on the wire and in the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, TS)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, TS,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum AskKind {
     /// An edit, or a read outside the roots; `subject` says which.
@@ -162,7 +164,9 @@ pub enum PermissionOutcome {
         text: Option<String>,
     },
     /// A text of the user's own, for asks with `freeText`.
-    Answered { text: String },
+    Answered {
+        text: String,
+    },
     Cancelled,
 }
 
@@ -225,7 +229,10 @@ pub enum Resolution {
         /// The door the answer came by.
         surface: String,
     },
-    Answered { text: String, surface: String },
+    Answered {
+        text: String,
+        surface: String,
+    },
     /// The run was cancelled or discarded.
     Cancelled,
     /// What it asked about changed or a newer fact replaced it.

@@ -12,21 +12,72 @@ use crate::{ask, capability, document, errors, session, state, update};
 macro_rules! wire_types {
     ($visit:ident) => {
         $visit!(
-            capability::ClientAgentCapabilities, capability::ClientUpdates, capability::ClientAsks,
-            capability::ClientDocuments, capability::ServerAgentCapabilities, capability::ServerLimits,
-            session::NewSessionParams, session::NewSessionResult, session::ContentBlock, session::Delivery,
-            session::Mode, session::Overrides, session::PromptParams, session::PromptResult, session::Disposition,
-            session::WaitParams, session::WaitStatus, session::WaitResult, session::RunEnd, session::UsageView,
-            session::CancelParams, session::ReplayFrom, session::ResumeParams, session::ResumeResult,
-            session::SessionListParams, session::SessionListResult, session::SessionEntry, session::SessionParams,
-            session::Done, state::StateView, state::State, state::SubState, state::RequiredAction,
-            state::StopReason, state::Outcome, ask::AskKind, ask::AskGroup, ask::AskSubject, ask::OptionKind,
-            ask::AskOption, ask::AskView, ask::PermissionResponse, ask::PermissionOutcome, ask::AskListParams,
-            ask::AskListResult, ask::AskRespondParams, ask::RespondStatus, ask::AskRespondResult, ask::Resolution,
-            ask::AskResolvedParams, update::SessionUpdateParams, update::Update, update::ToolStatus,
-            update::ToolCallView, update::TurnView, update::TurnPhase, update::RunView, update::AskChange,
-            update::HunkState, update::ChangeSetView, update::HunkView, document::DocumentSaveParams,
-            document::DocumentSaveResult, document::SavedDocument, errors::ErrorName, errors::ErrorDetail
+            capability::ClientAgentCapabilities,
+            capability::ClientUpdates,
+            capability::ClientAsks,
+            capability::ClientDocuments,
+            capability::ServerAgentCapabilities,
+            capability::ServerLimits,
+            session::NewSessionParams,
+            session::NewSessionResult,
+            session::ContentBlock,
+            session::Delivery,
+            session::Mode,
+            session::Overrides,
+            session::PromptParams,
+            session::PromptResult,
+            session::Disposition,
+            session::WaitParams,
+            session::WaitStatus,
+            session::WaitResult,
+            session::RunEnd,
+            session::UsageView,
+            session::CancelParams,
+            session::ReplayFrom,
+            session::ResumeParams,
+            session::ResumeResult,
+            session::SessionListParams,
+            session::SessionListResult,
+            session::SessionEntry,
+            session::SessionParams,
+            session::Done,
+            state::StateView,
+            state::State,
+            state::SubState,
+            state::RequiredAction,
+            state::StopReason,
+            state::Outcome,
+            ask::AskKind,
+            ask::AskGroup,
+            ask::AskSubject,
+            ask::OptionKind,
+            ask::AskOption,
+            ask::AskView,
+            ask::PermissionResponse,
+            ask::PermissionOutcome,
+            ask::AskListParams,
+            ask::AskListResult,
+            ask::AskRespondParams,
+            ask::RespondStatus,
+            ask::AskRespondResult,
+            ask::Resolution,
+            ask::AskResolvedParams,
+            update::SessionUpdateParams,
+            update::Update,
+            update::ToolStatus,
+            update::ToolCallView,
+            update::TurnView,
+            update::TurnPhase,
+            update::RunView,
+            update::AskChange,
+            update::HunkState,
+            update::ChangeSetView,
+            update::HunkView,
+            document::DocumentSaveParams,
+            document::DocumentSaveResult,
+            document::SavedDocument,
+            errors::ErrorName,
+            errors::ErrorDetail
         )
     };
 }
@@ -69,7 +120,9 @@ pub fn typescript() -> String {
 
 /// The generated tables of `docs/protocol.md`.
 pub fn tables() -> String {
-    let mut text = String::from("### Methods\n\n| method | direction | params | result | meaning |\n|---|---|---|---|---|\n");
+    let mut text = String::from(
+        "### Methods\n\n| method | direction | params | result | meaning |\n|---|---|---|---|---|\n",
+    );
     for method in METHODS {
         let direction = match method.direction {
             Direction::ClientRequest => "client → server, request",
@@ -85,7 +138,8 @@ pub fn tables() -> String {
     }
     text.push_str("\n### Update kinds\n\n| kind | nature |\n|---|---|\n");
     for (kind, lasting) in Update::KINDS {
-        let nature = if lasting { "lasting: logged, numbered, replayed" } else { "ephemeral: never replayed" };
+        let nature =
+            if lasting { "lasting: logged, numbered, replayed" } else { "ephemeral: never replayed" };
         text.push_str(&format!("| `{kind}` | {nature} |\n"));
     }
     text.push_str("\n### Ask kinds\n\n| kind | group |\n|---|---|\n");
@@ -103,4 +157,3 @@ pub fn tables() -> String {
 fn name_of(value: &impl serde::Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
 }
-

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-use crate::{AskId, RunId};
 use crate::ask::AskKind;
+use crate::{AskId, RunId};
 
 /// The one source of state; sent on every change and part of every snapshot (L13).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]

@@ -32,7 +32,10 @@ pub struct SessionUpdateParams {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(tag = "sessionUpdate", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Update {
-    UserMessage { message_id: MessageId, text: String },
+    UserMessage {
+        message_id: MessageId,
+        text: String,
+    },
     AgentMessage {
         message_id: MessageId,
         text: String,
@@ -41,30 +44,48 @@ pub enum Update {
         interrupted: bool,
     },
     /// Ephemeral.
-    AgentMessageChunk { message_id: MessageId, text: String },
-    AgentThought { message_id: MessageId, text: String },
+    AgentMessageChunk {
+        message_id: MessageId,
+        text: String,
+    },
+    AgentThought {
+        message_id: MessageId,
+        text: String,
+    },
     /// Ephemeral.
-    AgentThoughtChunk { message_id: MessageId, text: String },
+    AgentThoughtChunk {
+        message_id: MessageId,
+        text: String,
+    },
     ToolCallUpdate(ToolCallView),
     /// Ephemeral.
-    ToolCallContentChunk { tool_call_id: ToolCallId, text: String },
+    ToolCallContentChunk {
+        tool_call_id: ToolCallId,
+        text: String,
+    },
     StateUpdate(StateView),
     /// Ephemeral: something the user should know that is no item.
-    Notice { message: String },
+    Notice {
+        message: String,
+    },
     #[serde(rename = "_turn")]
     Turn(TurnView),
     #[serde(rename = "_run")]
     Run(RunView),
     /// The model said the task is complete; at most one per run.
     #[serde(rename = "_complete")]
-    Complete { summary: String },
+    Complete {
+        summary: String,
+    },
     #[serde(rename = "_ask")]
     Ask(AskChange),
     #[serde(rename = "_change_set")]
     ChangeSet(ChangeSetView),
     /// A standing answer was recorded; the text says what it allows.
     #[serde(rename = "_rule")]
-    Rule { text: String },
+    Rule {
+        text: String,
+    },
 }
 
 impl Update {
@@ -181,7 +202,10 @@ pub enum RunView {
         /// `provider/model`.
         model: String,
     },
-    Ended { run_id: RunId, end: RunEnd },
+    Ended {
+        run_id: RunId,
+        end: RunEnd,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]

@@ -48,7 +48,10 @@ fn resolve(ask: &Ask, answer: &Answer) -> Result<(Resolution, Option<OptionKind>
         Choice::Option { id, text } => {
             let option = ask.options.iter().find(|option| option.option_id == *id).ok_or_else(|| {
                 let known: Vec<&str> = ask.options.iter().map(|option| option.option_id.as_str()).collect();
-                Refusal::AnswerInvalid(format!("there is no option \"{id}\"; choose one of: {}", known.join(", ")))
+                Refusal::AnswerInvalid(format!(
+                    "there is no option \"{id}\"; choose one of: {}",
+                    known.join(", ")
+                ))
             })?;
             let resolution = Resolution::Selected { option_id: id.clone(), text: text.clone(), surface };
             Ok((resolution, Some(option.kind)))
@@ -110,7 +113,9 @@ fn permission(
 /// The reason of a rejection is put before the model (S16).
 fn rejected(choice: &Choice) -> crate::event::CallResult {
     let reason = match choice {
-        Choice::Option { text: Some(text), .. } | Choice::Text(text) if !text.trim().is_empty() => Some(text.trim()),
+        Choice::Option { text: Some(text), .. } | Choice::Text(text) if !text.trim().is_empty() => {
+            Some(text.trim())
+        }
         _ => None,
     };
     match reason {
@@ -169,11 +174,9 @@ fn resume(session: &Session, stamp: &Stamp, choice: &Choice) -> Vec<Event> {
             end_run(session, stamp, Ending::new(Outcome::Cancelled, StopReason::Cancelled))
         }
         Choice::Option { text: None, .. } => Vec::new(),
-        Choice::Option { text: Some(text), .. } | Choice::Text(text) => session
-            .open_run()
-            .map(|run| message(stamp, run.id.clone(), text, true))
-            .into_iter()
-            .collect(),
+        Choice::Option { text: Some(text), .. } | Choice::Text(text) => {
+            session.open_run().map(|run| message(stamp, run.id.clone(), text, true)).into_iter().collect()
+        }
     }
 }
 

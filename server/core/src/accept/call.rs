@@ -157,8 +157,7 @@ fn current<'a>(session: &'a Session, id: &ToolCallId) -> Result<(&'a Run, &'a Ca
 fn again(session: &Session, call: &Call, digest: &str) -> Option<Vec<Event>> {
     let CallPhase::Asking { .. } = call.phase else { return None };
     let open = session.open_asks().find(|ask| ask.call.as_ref() == Some(&call.id))?;
-    (open.digest == digest)
-        .then(|| vec![Event::AskReobserved { ask: open.id.clone(), epoch: session.epoch }])
+    (open.digest == digest).then(|| vec![Event::AskReobserved { ask: open.id.clone(), epoch: session.epoch }])
 }
 
 /// Looking again found something else: the old question is void.
@@ -190,9 +189,7 @@ fn open_ask(
             "Allow exactly this line in this directory for this session",
             Vec::new(),
         ),
-        Payload::Question { question, options } => {
-            (AskKind::Followup, question.clone(), "", options.clone())
-        }
+        Payload::Question { question, options } => (AskKind::Followup, question.clone(), "", options.clone()),
         _ => (AskKind::Tool, call.title.clone(), "Allow reading this file in this session", Vec::new()),
     };
     Event::AskOpened {
@@ -249,7 +246,11 @@ fn brief(text: &str) -> String {
 }
 
 fn denied(why: &str) -> CallResult {
-    result(CallEnd::Denied, &format!("Denied: {why}. Do not try it again in another way."), &format!("denied: {why}"))
+    result(
+        CallEnd::Denied,
+        &format!("Denied: {why}. Do not try it again in another way."),
+        &format!("denied: {why}"),
+    )
 }
 
 pub fn result(end: CallEnd, output: &str, summary: &str) -> CallResult {

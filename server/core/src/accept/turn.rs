@@ -138,8 +138,11 @@ fn failed(session: &Session, stamp: &Stamp, turn: &Turn, failure: CallFailure) -
             let ending = Ending::new(Outcome::Failed, StopReason::Failed)
                 .summed_up(Some(failure.message.clone()))
                 .asking(AskKind::ApiReqFailed, format!("{}{tries}", failure.message));
-            let mut events =
-                vec![Event::TurnFailed { turn: turn.number, attempt: turn.attempt, failure: failure.clone() }];
+            let mut events = vec![Event::TurnFailed {
+                turn: turn.number,
+                attempt: turn.attempt,
+                failure: failure.clone(),
+            }];
             events.extend(end_run(session, stamp, ending));
             events
         }
