@@ -2,6 +2,33 @@
 //!
 //! Never runs one and never reads the world.
 
+mod schema;
+mod shown;
+mod strict;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+pub use schema::{specs, specs_for};
+pub use shown::{hidden, one_line, shown};
+pub use strict::{nearest, parse, parse_for};
+
+/// The most bytes of a path.
+pub const MAX_PATH: usize = 4096;
+/// The most bytes of a glob or a regular expression.
+pub const MAX_PATTERN: usize = 1024;
+/// The most bytes of a command line (A2).
+pub const MAX_COMMAND: usize = 16 * 1024;
+/// The longest time a command may ask for, in seconds.
+pub const MAX_TIMEOUT_SECONDS: u64 = 3600;
+/// The most bytes of all arguments of a call that carries no file text.
+pub const MAX_ARGUMENTS: usize = 1024 * 1024;
+/// The most bytes of all arguments of `edit_file` and `write_file`.
+pub const MAX_EDIT_ARGUMENTS: usize = 8 * 1024 * 1024;
+/// The most characters of a title or a summary.
+pub const MAX_TITLE: usize = 80;
+
 /// A tool call whose arguments passed every check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arguments {
@@ -16,4 +43,68 @@ pub enum Arguments {
     AskUser { question: String, options: Vec<String> },
     TaskComplete { summary: String },
     Fail { reason: String },
+}
+
+/// A named set of tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Every tool.
+    #[default]
+    Code,
+    /// Reads and questions only: no edit, no command.
+    Ask,
+}
+
+/// What a tool call does to the world: decides what a crash between intent and
+/// outcome means (the class table of the security rules).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// May be repeated freely.
+    Read,
+    /// Takes effect exactly once; whether it landed can be found by the text.
+    OwnEdit,
+    /// Starts at most once; after a crash the outcome is unknown.
+    Opaque,
+    /// Waits for the user and survives a restart.
+    Question,
+    /// Ends the run.
+    End,
+}
+
+/// Returns the effect class of a call.
+pub fn effect(arguments: &Arguments) -> Effect {
+    match arguments {
+        Arguments::ListFiles { .. }
+        | Arguments::ReadFile { .. }
+        | Arguments::FindFiles { .. }
+        | Arguments::SearchText { .. } => Effect::Read,
+        Arguments::EditFile { .. } | Arguments::WriteFile { .. } => Effect::OwnEdit,
+        Arguments::RunCommand { .. } => Effect::Opaque,
+        Arguments::AskUser { .. } => Effect::Question,
+        Arguments::TaskComplete { .. } | Arguments::Fail { .. } => Effect::End,
+    }
+}
+
+/// Returns one line of at most [`MAX_TITLE`] characters that names a call to the user.
+pub fn title(arguments: &Arguments) -> String {
+    let (verb, what) = match arguments {
+        Arguments::ListFiles { path } => ("List", path),
+        Arguments::ReadFile { path, .. } => ("Read", path),
+        Arguments::FindFiles { pattern } => ("Find", pattern),
+        Arguments::SearchText { pattern, .. } => ("Search", pattern),
+        Arguments::EditFile { path, .. } => ("Edit", path),
+        Arguments::WriteFile { path, .. } => ("Write", path),
+        Arguments::RunCommand { command, .. } => ("Run", command),
+        Arguments::AskUser { question, .. } => ("Ask", question),
+        Arguments::TaskComplete { summary } => ("Done", summary),
+        Arguments::Fail { reason } => ("Give up", reason),
+    };
+    let line = match arguments {
+        Arguments::SearchText { path: Some(path), .. } => format!("{verb} {what} in {path}"),
+        Arguments::TaskComplete { .. } | Arguments::Fail { .. } => format!("{verb}: {what}"),
+        _ => format!("{verb} {what}"),
+    };
+    one_line(&line, MAX_TITLE)
 }

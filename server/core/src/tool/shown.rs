@@ -1,0 +1,55 @@
+//! Which characters a person cannot see, and how they are shown instead.
+//!
+//! Never changes the text that is run or written, only how it is displayed.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Returns whether a character is a control, bidirectional or invisible one:
+/// text that holds it does not look like what it is (A2).
+pub fn hidden(character: char) -> bool {
+    let code = character as u32;
+    character.is_control()
+        || matches!(code,
+            0x00AD | 0x034F | 0x061C | 0x115F | 0x1160 | 0x17B4 | 0x17B5 | 0x180B..=0x180F
+            | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x206F | 0x2800 | 0x3164
+            | 0xFE00..=0xFE0F | 0xFEFF | 0xFFA0 | 0xFFF0..=0xFFFB | 0x1BCA0..=0x1BCA3
+            | 0x1D173..=0x1D17A | 0xE0000..=0xE0FFF)
+}
+
+/// Returns the text with every hidden character but line feed and tab written as `\u{...}`.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    let odd = |c: char| hidden(c) && c != '\n' && c != '\t';
+    if !text.contains(odd) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if odd(c) {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "\\u{{{:x}}}", c as u32);
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Returns the text on one line, white space folded, odd characters escaped,
+/// cut with `…` to at most `limit` characters.
+pub fn one_line(text: &str, limit: usize) -> String {
+    let mut out = String::new();
+    let mut count = 0;
+    // A title is short: what lies beyond a few times its length cannot be seen.
+    let start: String = text.chars().take(limit.saturating_mul(8)).collect();
+    for c in shown(&start).split_whitespace().collect::<Vec<_>>().join(" ").chars() {
+        if count == limit {
+            out.pop();
+            out.push('…');
+            return out;
+        }
+        out.push(c);
+        count += 1;
+    }
+    out
+}
