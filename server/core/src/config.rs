@@ -1,10 +1,33 @@
 //! The one schema of settings, with provenance.
 //!
-//! Never panics on bad input: it gives the strict value and a list of problems.
+//! Layers of text come in, one typed [`Settings`] and a list of [`Problem`]s go
+//! out. Never panics on bad input: a value that makes no sense is replaced by
+//! its strict one, and the user is told where and what to do.
 
-use std::collections::BTreeMap;
+mod build;
+mod check;
+mod keys;
+mod layers;
+mod rules;
+mod show;
+mod tree;
+mod values;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+pub use keys::{KEYS, Key, Kind, Literal, Project};
+pub use layers::resolve;
+pub use rules::{Denials, DenyRule};
+pub use show::{configuration_markdown, explain};
+pub use values::redact_url;
+
+use layers::{Cell, Value};
 
 /// How a provider is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,7 +40,7 @@ pub enum Wire {
 }
 
 /// One `[providers.NAME]` table, resolved.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Provider {
     pub name: String,
     pub wire: Wire,
@@ -32,6 +55,22 @@ pub struct Provider {
     pub max_output_tokens: Option<u32>,
 }
 
+impl fmt::Debug for Provider {
+    /// Shows neither header values nor credentials in the URL: this text ends in logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Provider")
+            .field("name", &self.name)
+            .field("wire", &self.wire)
+            .field("base_url", &self.base_url.as_deref().map(redact_url))
+            .field("api_key_env", &self.api_key_env)
+            .field("script", &self.script)
+            .field("headers", &self.headers.keys())
+            .field("context_window", &self.context_window)
+            .field("max_output_tokens", &self.max_output_tokens)
+            .finish()
+    }
+}
+
 /// Time limits of one model call, in milliseconds (decision 18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelLimits {
@@ -41,4 +80,246 @@ pub struct ModelLimits {
     pub idle_ms: u64,
     /// The whole call; default 1 800 000.
     pub total_ms: u64,
+}
+
+/// Every limit of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub model: ModelLimits,
+    /// Mistakes in a row before the user is asked; default 3.
+    pub mistakes: u32,
+    /// How long a command runs before the user may stop it by an ask; default 10 000.
+    pub command_output_ms: u64,
+    /// Model requests of one run before the user is asked; unlimited when not set.
+    pub requests: Option<u32>,
+}
+
+/// How a failed model call is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    pub base_ms: u64,
+    /// Never below `base_ms`.
+    pub cap_ms: u64,
+    /// Attempts of one turn, the first included; one to six.
+    pub attempts: u32,
+}
+
+/// What a run with `-y` may do without asking (decision 17).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unattended {
+    pub edit: bool,
+    pub command: bool,
+    pub max_requests: u32,
+}
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    Default,
+    UserFile { path: String, line: Option<u32> },
+    ProjectFile { path: String, line: Option<u32> },
+    Editor,
+    Environment(String),
+    Flag(String),
+}
+
+/// Something wrong in a layer, and what the user can do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    pub key: Option<String>,
+    pub message: String,
+    pub what_to_do: String,
+}
+
+impl fmt::Display for Problem {
+    /// Writes one line: place, key, what is wrong, what to do.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(f, "{}", file.escape_debug())?;
+            if let Some(line) = self.line {
+                write!(f, ":{line}")?;
+            }
+            write!(f, ": ")?;
+        }
+        if let Some(key) = &self.key {
+            write!(f, "{key}: ")?;
+        }
+        write!(f, "{}; {}", self.message, self.what_to_do)
+    }
+}
+
+/// What was found where a settings file may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    Text(String),
+    Missing,
+    /// There is something, but it could not be read; why, as a fragment that fits after "the file ".
+    Unreadable(String),
+}
+
+/// A settings file as it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Absolute; relative paths inside the file start at its directory.
+    pub path: String,
+    pub content: Content,
+}
+
+/// A command line flag that sets one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flag {
+    /// As the user typed it, e.g. `--model`.
+    pub flag: String,
+    pub key: String,
+    pub value: String,
+}
+
+/// One source of settings; `resolve` puts them in rising order.
+#[derive(Clone)]
+pub enum Layer {
+    UserFile(File),
+    /// May only tighten (decision 9).
+    ProjectFile(File),
+    /// `initializationOptions`, or the section `adjutant` of the editor's configuration.
+    Editor(serde_json::Value),
+    /// The whole environment: which keys are set decides which providers can be used.
+    Environment(BTreeMap<String, String>),
+    Flags(Vec<Flag>),
+}
+
+/// All settings, resolved; each value knows where it came from.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `provider/model`.
+    pub model: Option<String>,
+    /// Those that are complete, by name.
+    pub providers: BTreeMap<String, Provider>,
+    pub deny: Denials,
+    pub unattended: Unattended,
+    pub limits: Limits,
+    pub retry: Retry,
+    cells: BTreeMap<String, Cell>,
+    /// Why a provider is missing from `providers`.
+    incomplete: BTreeMap<String, String>,
+    /// Key variables named by a provider that are set; `None` when no environment was given.
+    keys_set: Option<BTreeSet<String>>,
+    user_file: Option<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        resolve(Vec::new()).0
+    }
+}
+
+/// Why no model can be called; its text is one sentence that says what to set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProviderUnavailable {
+    NoModel {
+        file: String,
+    },
+    NotAModel {
+        given: String,
+    },
+    /// The configured model is no model's name; where it is set.
+    BadModel {
+        place: String,
+    },
+    UnknownProvider {
+        name: String,
+        known: Vec<String>,
+        file: String,
+    },
+    Incomplete {
+        name: String,
+        why: String,
+    },
+    NoKey {
+        name: String,
+        variable: String,
+    },
+}
+
+impl fmt::Display for ProviderUnavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoModel { file } => write!(
+                f,
+                "no model is configured: set `model = \"PROVIDER/MODEL\"` in {file}, or set OPENAI_API_KEY and \
+                 choose one with `--model openai/MODEL` or ADJUTANT_MODEL; `adjutant demo` shows a run without one"
+            ),
+            Self::NotAModel { given } => {
+                write!(
+                    f,
+                    "{given:?} does not name a model: write it as \"PROVIDER/MODEL\", for example \"openai/MODEL\""
+                )
+            }
+            Self::BadModel { place } => {
+                write!(f, "the model set by {place} cannot be used: write it as \"PROVIDER/MODEL\"")
+            }
+            Self::UnknownProvider { name, known, file } => {
+                write!(
+                    f,
+                    "no provider {name:?} is configured: add `[providers.{}]` to {file}",
+                    toml_key(name)
+                )?;
+                if name == "openai" {
+                    write!(f, ", or set OPENAI_API_KEY")?;
+                }
+                if !known.is_empty() {
+                    write!(f, ", or use one of {}", known.join(", "))?;
+                }
+                Ok(())
+            }
+            Self::Incomplete { name, why } => write!(f, "the provider {name:?} cannot be used: {why}"),
+            Self::NoKey { name, variable } => write!(
+                f,
+                "the provider {name:?} has no key: set the environment variable {variable} where Adjutant is started"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ProviderUnavailable {}
+
+impl Settings {
+    /// Returns where the value of `key` came from; `None` for a key that has no value.
+    pub fn origin_of(&self, key: &str) -> Option<&Origin> {
+        self.cells.get(key).map(|cell| &cell.origin)
+    }
+
+    /// Returns the provider and the model name to call: `model` if given, else the configured one.
+    pub fn provider_for(&self, model: Option<&str>) -> Result<(Provider, String), ProviderUnavailable> {
+        let file = || self.user_file.clone().unwrap_or_else(|| "the user settings file".to_owned());
+        if let (None, Some(Cell { value: Value::Refused, origin, .. })) = (model, self.cells.get("model")) {
+            return Err(ProviderUnavailable::BadModel { place: show::origin(origin) });
+        }
+        let Some(given) = model.or(self.model.as_deref()) else {
+            return Err(ProviderUnavailable::NoModel { file: file() });
+        };
+        let Some((name, model)) = values::split_model(given) else {
+            return Err(ProviderUnavailable::NotAModel { given: values::shorten(given) });
+        };
+        if let Some(why) = self.incomplete.get(name) {
+            return Err(ProviderUnavailable::Incomplete { name: name.to_owned(), why: why.clone() });
+        }
+        let Some(provider) = self.providers.get(name) else {
+            let known = self.providers.keys().cloned().collect();
+            return Err(ProviderUnavailable::UnknownProvider { name: name.to_owned(), known, file: file() });
+        };
+        if let (Some(variable), Some(set)) = (&provider.api_key_env, &self.keys_set)
+            && !set.contains(variable)
+        {
+            return Err(ProviderUnavailable::NoKey { name: name.to_owned(), variable: variable.clone() });
+        }
+        Ok((provider.clone(), model.to_owned()))
+    }
+}
+
+/// Returns `name` as a TOML key, quoted where it has to be.
+fn toml_key(name: &str) -> String {
+    let bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if bare { name.to_owned() } else { format!("{name:?}") }
 }

@@ -1,0 +1,125 @@
+//! The resolved cells turned into typed settings.
+//!
+//! Never judges a value: what is in a cell passed its check already.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::layers::{Cell, Value};
+use super::rules::Denials;
+use super::{Limits, ModelLimits, Provider, Retry, Settings, Unattended, Wire};
+
+/// Builds the settings; a provider that lacks something is kept apart with what to set.
+pub(super) fn settings(
+    cells: BTreeMap<String, Cell>,
+    environment: Option<BTreeMap<String, String>>,
+    user_file: Option<String>,
+) -> Settings {
+    let mut providers = BTreeMap::new();
+    let mut incomplete = BTreeMap::new();
+    for name in provider_names(&cells) {
+        match provider(&cells, name) {
+            Ok(provider) => drop(providers.insert(name.to_owned(), provider)),
+            Err(why) => drop(incomplete.insert(name.to_owned(), why)),
+        }
+    }
+    let keys_set = environment.map(|variables| {
+        let named = providers.values().filter_map(|provider: &Provider| provider.api_key_env.clone());
+        named
+            .filter(|name| variables.get(name).is_some_and(|value| !value.is_empty()))
+            .collect::<BTreeSet<_>>()
+    });
+    let whole = |key: &str| match cells.get(key).map(|cell| &cell.value) {
+        Some(Value::Whole(number)) => Some(*number),
+        _ => None,
+    };
+    let narrow = |key: &str| whole(key).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+    let truth = |key: &str| matches!(cells.get(key).map(|cell| &cell.value), Some(Value::Truth(true)));
+    let milliseconds = |key: &str| whole(key).unwrap_or(1).saturating_mul(1000);
+    let base_ms = whole("retry.base_ms").unwrap_or(500);
+    Settings {
+        model: text_of(&cells, "model"),
+        deny: match cells.get("permissions.deny").map(|cell| &cell.value) {
+            Some(Value::Rules(rules)) => Denials { rules: rules.clone() },
+            _ => Denials::default(),
+        },
+        unattended: Unattended {
+            edit: truth("unattended.edit"),
+            command: truth("unattended.command"),
+            max_requests: narrow("unattended.max_requests").unwrap_or(0),
+        },
+        limits: Limits {
+            model: ModelLimits {
+                first_byte_ms: milliseconds("limits.first_byte_seconds"),
+                idle_ms: milliseconds("limits.idle_seconds"),
+                total_ms: milliseconds("limits.total_seconds"),
+            },
+            mistakes: narrow("limits.mistakes").unwrap_or(1),
+            command_output_ms: milliseconds("limits.command_output_seconds"),
+            requests: narrow("limits.requests"),
+        },
+        retry: Retry {
+            base_ms,
+            cap_ms: whole("retry.cap_ms").unwrap_or(base_ms).max(base_ms),
+            attempts: narrow("retry.attempts").unwrap_or(1),
+        },
+        providers,
+        incomplete,
+        keys_set,
+        user_file,
+        cells,
+    }
+}
+
+/// Returns the names of all `[providers.NAME]` tables.
+pub(super) fn provider_names(cells: &BTreeMap<String, Cell>) -> BTreeSet<&str> {
+    cells.keys().filter_map(|key| key.strip_prefix("providers.")?.split('.').next()).collect()
+}
+
+fn text_of(cells: &BTreeMap<String, Cell>, key: &str) -> Option<String> {
+    match cells.get(key).map(|cell| &cell.value) {
+        Some(Value::Text(text)) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// Builds a provider, or says what to set.
+fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, String> {
+    let full = |key: &str| format!("providers.{name}.{key}");
+    for key in ["wire", "base_url", "api_key_env", "script", "headers"] {
+        if let Some(Cell { value: Value::Refused, origin, .. }) = cells.get(&full(key)) {
+            return Err(format!("mend its `{key}`, set in {}", super::show::origin(origin)));
+        }
+    }
+    let text = |key: &str| text_of(cells, &full(key));
+    let whole = |key: &str| match cells.get(&full(key)).map(|cell| &cell.value) {
+        Some(Value::Whole(number)) => u32::try_from(*number).ok(),
+        _ => None,
+    };
+    let wire = match text("wire").as_deref() {
+        Some("scripted") => Wire::Scripted,
+        None if text("script").is_some() => Wire::Scripted,
+        _ => Wire::OpenaiChat,
+    };
+    let missing = |key: &str, example: &str| {
+        Err(format!("set `{key} = \"{example}\"` in `[providers.{}]`", super::toml_key(name)))
+    };
+    match wire {
+        Wire::Scripted if text("script").is_none() => return missing("script", "PATH"),
+        Wire::OpenaiChat if text("base_url").is_none() => return missing("base_url", "https://HOST/v1"),
+        _ => {}
+    }
+    let headers = match cells.get(&full("headers")).map(|cell| &cell.value) {
+        Some(Value::Headers(headers)) => headers.clone(),
+        _ => BTreeMap::new(),
+    };
+    Ok(Provider {
+        name: name.to_owned(),
+        wire,
+        base_url: text("base_url"),
+        api_key_env: text("api_key_env"),
+        script: text("script"),
+        headers,
+        context_window: whole("context_window"),
+        max_output_tokens: whole("max_output_tokens"),
+    })
+}

@@ -1,0 +1,98 @@
+//! One value of one key checked against its kind.
+//!
+//! Never decides what stands in for a bad value: that is the resolver's.
+
+use super::keys::{Key, Kind};
+use super::layers::{MOST_RULES, Source, Value};
+use super::rules::DenyRule;
+use super::tree::{Node, Raw};
+use super::values::{self, Complaint};
+
+/// Complaints about values that are used all the same, with their lines.
+pub(super) type Notes = Vec<(Option<u32>, Complaint)>;
+
+/// Checks one value; `notes` takes what the user should hear about a value that is used all the same.
+pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) -> Result<Value, Complaint> {
+    match key.kind {
+        Kind::Truth => match node.raw {
+            Raw::Truth(truth) => Ok(Value::Truth(truth)),
+            _ => Err(Complaint::shape(&node.raw, "true or false, without quotes")),
+        },
+        Kind::Whole { min, max } => values::whole(node, min, max).map(Value::Whole),
+        Kind::Headers => values::headers(node).map(Value::Headers),
+        Kind::Rules => Ok(Value::Rules(rules(node, source, notes)?)),
+        Kind::Variable => values::variable(values::text(node, "the name of a variable")?).map(Value::Text),
+        Kind::Script => script(values::text(node, "a path")?, source).map(Value::Text),
+        Kind::Wire => match values::text(node, "\"openai_chat\" or \"scripted\"")? {
+            wire @ ("openai_chat" | "scripted") => Ok(Value::Text(wire.to_owned())),
+            other => {
+                let message = format!("{:?} is no wire format", values::shorten(other));
+                Err(Complaint::new(message, "write \"openai_chat\" or \"scripted\""))
+            }
+        },
+        Kind::Model => {
+            let text = values::text(node, "\"PROVIDER/MODEL\"")?;
+            match values::split_model(text) {
+                Some(_) => Ok(Value::Text(text.to_owned())),
+                None => {
+                    let message = format!("{:?} does not name a model", values::shorten(text));
+                    Err(Complaint::new(message, "write \"PROVIDER/MODEL\", for example \"openai/MODEL\""))
+                }
+            }
+        }
+        Kind::Url => {
+            let url = values::base_url(values::text(node, "a URL")?)?;
+            if let Some(warning) = url.warning {
+                notes.push((node.line, warning));
+            }
+            Ok(Value::Text(url.text))
+        }
+    }
+}
+
+fn rules(node: &Node, source: &Source, notes: &mut Notes) -> Result<Vec<DenyRule>, Complaint> {
+    let one = std::slice::from_ref(node);
+    let items = match &node.raw {
+        Raw::List(items) => items.as_slice(),
+        Raw::Text(_) => {
+            let complaint =
+                Complaint::new("this is text, taken as a list of one rule", "write a list: [\"...\"]");
+            notes.push((node.line, complaint));
+            one
+        }
+        other => return Err(Complaint::shape(other, "a list of rules; until then every tool is denied")),
+    };
+    let mut rules = Vec::new();
+    for item in items.iter().take(MOST_RULES + 1) {
+        let origin = source.origin_at(item.line);
+        match &item.raw {
+            Raw::Text(text) => {
+                let (rule, fault) = DenyRule::parse(text, origin);
+                if let Some(fault) = fault {
+                    let complaint = Complaint::new(fault.message, fault.what_to_do);
+                    notes.push((item.line, complaint));
+                }
+                rules.push(rule);
+            }
+            other => {
+                let complaint = Complaint::shape(other, "a rule as text; until then every tool is denied");
+                notes.push((item.line, complaint));
+                rules.push(DenyRule::everything("unreadable rule", origin));
+            }
+        }
+    }
+    Ok(rules)
+}
+
+fn script(text: &str, source: &Source) -> Result<String, Complaint> {
+    let path = std::path::Path::new(text);
+    match &source.directory {
+        _ if text.is_empty() => Err(Complaint::new("the path is empty", "name the script")),
+        _ if path.is_absolute() => Ok(text.to_owned()),
+        Some(directory) => Ok(std::path::Path::new(directory).join(path).to_string_lossy().into_owned()),
+        None => Err(Complaint::new(
+            format!("{:?} is a relative path", values::shorten(text)),
+            "write an absolute one",
+        )),
+    }
+}

@@ -1,0 +1,349 @@
+//! The table of keys: it drives reading, `adjutant config` and `docs/configuration.md`.
+//!
+//! A new setting is a new row here and a field that reads it. Never holds a
+//! value of a user.
+
+use std::fmt;
+
+/// One key of the settings.
+#[derive(Debug)]
+pub struct Key {
+    /// Dotted; the segment `NAME` stands for any name.
+    pub name: &'static str,
+    pub kind: Kind,
+    pub default: Literal,
+    /// What a bad value becomes; `Literal::None` keeps what the layers below say.
+    pub strict: Literal,
+    pub project: Project,
+    pub meaning: &'static str,
+}
+
+/// What a value must look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Model,
+    Wire,
+    Url,
+    Variable,
+    Script,
+    Headers,
+    Rules,
+    Truth,
+    Whole { min: u64, max: u64 },
+}
+
+/// A value of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Literal {
+    None,
+    Truth(bool),
+    Whole(u64),
+    /// The list that denies every tool.
+    DenyAll,
+    /// It cannot be used: a guess could send a key elsewhere, or call another model.
+    Refuse,
+}
+
+/// What a project file may do with a key (security rule T3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Project {
+    Never,
+    TurnOff,
+    Lower,
+    Add,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Model => write!(f, "text \"PROVIDER/MODEL\""),
+            Self::Wire => write!(f, "\"openai_chat\" or \"scripted\""),
+            Self::Url => write!(f, "an http(s) URL"),
+            Self::Variable => write!(f, "the name of an environment variable"),
+            Self::Script => write!(f, "a path"),
+            Self::Headers => write!(f, "a table of text"),
+            Self::Rules => write!(f, "a list of rules"),
+            Self::Truth => write!(f, "true or false"),
+            Self::Whole { min, max } => write!(f, "a whole number from {min} to {max}"),
+        }
+    }
+}
+
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => write!(f, "not set"),
+            Self::Truth(value) => write!(f, "{value}"),
+            Self::Whole(value) => write!(f, "{value}"),
+            Self::DenyAll => write!(f, "every tool is denied"),
+            Self::Refuse => write!(f, "unusable until it is mended"),
+        }
+    }
+}
+
+impl fmt::Display for Project {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Never => "no",
+            Self::TurnOff => "only to turn it off",
+            Self::Lower => "only to lower it",
+            Self::Add => "only to add to it",
+        })
+    }
+}
+
+const fn whole(min: u64, max: u64) -> Kind {
+    Kind::Whole { min, max }
+}
+
+/// Every key there is, in the order the user reads them.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "model",
+        kind: Kind::Model,
+        default: Literal::None,
+        strict: Literal::Refuse,
+        project: Project::Never,
+        meaning: "The model a session starts with. The provider is what stands before the first slash; the rest, slashes included, is the name the provider knows.",
+    },
+    Key {
+        name: "providers.NAME.wire",
+        kind: Kind::Wire,
+        default: Literal::None,
+        strict: Literal::Refuse,
+        project: Project::Never,
+        meaning: "How the provider is spoken to: OpenAI Chat Completions over HTTP, or a script played from a file. When not set: `scripted` if there is a `script`, else `openai_chat`.",
+    },
+    Key {
+        name: "providers.NAME.base_url",
+        kind: Kind::Url,
+        default: Literal::None,
+        strict: Literal::Refuse,
+        project: Project::Never,
+        meaning: "Where the service is, for example `https://api.openai.com/v1`. Plain `http` only to this machine.",
+    },
+    Key {
+        name: "providers.NAME.api_key_env",
+        kind: Kind::Variable,
+        default: Literal::None,
+        strict: Literal::Refuse,
+        project: Project::Never,
+        meaning: "The environment variable that holds the key. The key itself never stands in a file.",
+    },
+    Key {
+        name: "providers.NAME.script",
+        kind: Kind::Script,
+        default: Literal::None,
+        strict: Literal::Refuse,
+        project: Project::Never,
+        meaning: "The script of a scripted model; a relative path starts at the directory of the settings file.",
+    },
+    Key {
+        name: "providers.NAME.headers",
+        kind: Kind::Headers,
+        default: Literal::None,
+        strict: Literal::Refuse,
+        project: Project::Never,
+        meaning: "Headers added to every request. Their values are never shown.",
+    },
+    Key {
+        name: "providers.NAME.context_window",
+        kind: whole(1_024, 100_000_000),
+        default: Literal::None,
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "How many tokens the model can read. Set it for local models: some servers cut the prompt silently at a smaller window.",
+    },
+    Key {
+        name: "providers.NAME.max_output_tokens",
+        kind: whole(1, 10_000_000),
+        default: Literal::None,
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "How many tokens one reply may have.",
+    },
+    Key {
+        name: "permissions.deny",
+        kind: Kind::Rules,
+        default: Literal::None,
+        strict: Literal::DenyAll,
+        project: Project::Add,
+        meaning: "What no tool may do; see the rule form below. The lists of all layers add up, and a denial wins over everything.",
+    },
+    Key {
+        name: "unattended.edit",
+        kind: Kind::Truth,
+        default: Literal::Truth(true),
+        strict: Literal::Truth(false),
+        project: Project::TurnOff,
+        meaning: "With `-y`: edits inside the workspace are made without asking.",
+    },
+    Key {
+        name: "unattended.command",
+        kind: Kind::Truth,
+        default: Literal::Truth(false),
+        strict: Literal::Truth(false),
+        project: Project::TurnOff,
+        meaning: "With `-y`: commands run without asking. They run with your rights.",
+    },
+    Key {
+        name: "unattended.max_requests",
+        kind: whole(0, 10_000),
+        default: Literal::Whole(50),
+        strict: Literal::Whole(50),
+        project: Project::Lower,
+        meaning: "With `-y`: model requests of one run before it asks.",
+    },
+    Key {
+        name: "limits.first_byte_seconds",
+        kind: whole(1, 3_600),
+        default: Literal::Whole(120),
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "How long a provider may take to begin its answer.",
+    },
+    Key {
+        name: "limits.idle_seconds",
+        kind: whole(1, 3_600),
+        default: Literal::Whole(60),
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "How long a stream may stand still.",
+    },
+    Key {
+        name: "limits.total_seconds",
+        kind: whole(1, 86_400),
+        default: Literal::Whole(1_800),
+        strict: Literal::Whole(1_800),
+        project: Project::Lower,
+        meaning: "How long one model call may take in all.",
+    },
+    Key {
+        name: "limits.mistakes",
+        kind: whole(1, 100),
+        default: Literal::Whole(3),
+        strict: Literal::Whole(3),
+        project: Project::Lower,
+        meaning: "Failed tool calls in a row before you are asked.",
+    },
+    Key {
+        name: "limits.command_output_seconds",
+        kind: whole(1, 3_600),
+        default: Literal::Whole(10),
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "How long a command runs before you are offered to stop it.",
+    },
+    Key {
+        name: "limits.requests",
+        kind: whole(1, 100_000),
+        default: Literal::None,
+        strict: Literal::Whole(50),
+        project: Project::Lower,
+        meaning: "Model requests of one run before you are asked; unlimited when not set.",
+    },
+    Key {
+        name: "retry.base_ms",
+        kind: whole(10, 60_000),
+        default: Literal::Whole(500),
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "The first wait before a failed model call is tried again.",
+    },
+    Key {
+        name: "retry.cap_ms",
+        kind: whole(10, 300_000),
+        default: Literal::Whole(32_000),
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "The longest such wait; never below the first.",
+    },
+    Key {
+        name: "retry.attempts",
+        kind: whole(1, crate::retry::MAX_ATTEMPTS as u64),
+        default: Literal::Whole(crate::retry::MAX_ATTEMPTS as u64),
+        strict: Literal::None,
+        project: Project::Lower,
+        meaning: "How often one model call is tried, the first time included.",
+    },
+];
+
+/// Returns the row of a key, `NAME` standing for any segment.
+pub(super) fn find(path: &[String]) -> Option<&'static Key> {
+    KEYS.iter().find(|key| matches(key, path) == Some(true))
+}
+
+/// Says whether keys live below this path.
+pub(super) fn is_group(path: &[String]) -> bool {
+    KEYS.iter().any(|key| matches(key, path) == Some(false))
+}
+
+/// Returns the rows below a group that has no `NAME` in it.
+pub(super) fn below(path: &[String]) -> impl Iterator<Item = &'static Key> + '_ {
+    KEYS.iter().filter(|key| !key.name.contains("NAME") && matches(key, path) == Some(false))
+}
+
+/// `Some(true)`: the path is this key; `Some(false)`: the path leads to it.
+fn matches(key: &Key, path: &[String]) -> Option<bool> {
+    let mut given = path.iter();
+    for segment in key.name.split('.') {
+        match given.next() {
+            None => return Some(false),
+            Some(name) if segment == "NAME" || segment == name => {}
+            Some(_) => return None,
+        }
+    }
+    given.next().is_none().then_some(true)
+}
+
+/// Returns the key a mistyped path most likely means, as the user would write it.
+pub(super) fn nearest_key(path: &[String]) -> Option<String> {
+    let last = path.last()?;
+    let siblings: Vec<String> = KEYS
+        .iter()
+        .filter_map(|key| {
+            let segments: Vec<&str> = key.name.split('.').collect();
+            let head = segments.get(..path.len())?;
+            let same =
+                head.iter().zip(path).take(path.len() - 1).all(|(s, given)| s == given || *s == "NAME");
+            (same && head.last() != Some(&"NAME")).then(|| head.last().map(|s| (*s).to_owned()))?
+        })
+        .collect();
+    if let Some(near) = nearest(last, siblings.iter().map(String::as_str)) {
+        let mut whole = path.to_vec();
+        whole.pop();
+        whole.push(near.to_owned());
+        return Some(whole.join("."));
+    }
+    // The right name in the wrong table.
+    KEYS.iter().find(|key| key.name.rsplit('.').next() == Some(last)).map(|key| key.name.to_owned())
+}
+
+/// Returns the candidate that is a slip of the finger away from `given`.
+pub(super) fn nearest<'a>(given: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    if given.len() > 64 {
+        return None;
+    }
+    // Two, so that swapped letters count as one slip.
+    let budget = if given.chars().count() < 4 { 1 } else { 2 };
+    candidates.map(|c| (distance(given, c), c)).filter(|(d, _)| *d <= budget).min().map(|(_, c)| c)
+}
+
+/// Counts the letters to insert, remove or replace to get from one word to the other.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        let mut next = vec![left];
+        for (to, above) in b.iter().zip(row.iter().skip(1)) {
+            let cost = diagonal + usize::from(from != *to);
+            diagonal = *above;
+            left = cost.min(above + 1).min(left + 1);
+            next.push(left);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(0)
+}

@@ -1,0 +1,454 @@
+//! Putting the layers on top of one another.
+//!
+//! The only seat of "which layer wins". Never looks at a file, a clock or the
+//! process: everything it judges is an argument.
+
+use std::collections::BTreeMap;
+
+use super::build::{self, provider_names};
+use super::check;
+use super::keys::{self, KEYS, Key, Literal, Project};
+use super::rules::DenyRule;
+use super::tree::{self, Entries, Node, Raw};
+use super::values::{self, Complaint};
+use super::{Content, File, Flag, Layer, Origin, Problem, Settings};
+
+/// A resolved value of one key.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    pub(super) value: Value,
+    pub(super) origin: Origin,
+    /// What a project file tightened it to; it stays at least that tight.
+    bound: Option<(Value, Origin)>,
+}
+
+#[derive(Clone, PartialEq)]
+pub(super) enum Value {
+    Text(String),
+    Whole(u64),
+    Truth(bool),
+    Rules(Vec<DenyRule>),
+    Headers(BTreeMap<String, String>),
+    /// It was set to something unusable, and no lower layer may stand in for it.
+    Refused,
+}
+
+impl std::fmt::Debug for Value {
+    /// Says the shape alone: texts and headers may be secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Whole(number) => write!(f, "{number}"),
+            Self::Truth(truth) => write!(f, "{truth}"),
+            Self::Rules(rules) => write!(f, "{} rules", rules.len()),
+            Self::Text(_) => write!(f, "text"),
+            Self::Headers(_) => write!(f, "headers"),
+            Self::Refused => write!(f, "refused"),
+        }
+    }
+}
+
+/// The most problems that are reported one by one.
+const MOST_PROBLEMS: usize = 100;
+/// The most rules and the most providers all layers may have together.
+pub(super) const MOST_RULES: usize = 500;
+const MOST_PROVIDERS: usize = 100;
+
+/// Resolves the layers, lowest first whatever their order here, into settings and problems.
+pub fn resolve(mut layers: Vec<Layer>) -> (Settings, Vec<Problem>) {
+    layers.sort_by_key(rank);
+    let mut resolver = Resolver::new();
+    for layer in layers {
+        match layer {
+            Layer::UserFile(file) => {
+                resolver.user_file = Some(file.path.clone());
+                resolver.file(file, false);
+            }
+            Layer::ProjectFile(file) => resolver.file(file, true),
+            Layer::Editor(value) => resolver.editor(&value),
+            Layer::Environment(variables) => resolver.environment(variables),
+            Layer::Flags(flags) => flags.into_iter().for_each(|flag| resolver.flag(flag)),
+        }
+    }
+    resolver.finish()
+}
+
+fn rank(layer: &Layer) -> u8 {
+    match layer {
+        Layer::UserFile(_) => 1,
+        Layer::ProjectFile(_) => 2,
+        Layer::Editor(_) => 3,
+        Layer::Environment(_) => 4,
+        Layer::Flags(_) => 5,
+    }
+}
+
+/// Where the values being read come from.
+pub(super) struct Source {
+    origin: Origin,
+    /// A project file.
+    project: bool,
+    /// Only what tightens is taken: a project file, or a file that does not parse.
+    tighten: bool,
+    /// Where relative paths start.
+    pub(super) directory: Option<String>,
+}
+
+impl Source {
+    fn plain(origin: Origin) -> Self {
+        Self { origin, project: false, tighten: false, directory: None }
+    }
+
+    pub(super) fn origin_at(&self, at: Option<u32>) -> Origin {
+        let mut origin = self.origin.clone();
+        if let Origin::UserFile { line, .. } | Origin::ProjectFile { line, .. } = &mut origin {
+            *line = at;
+        }
+        origin
+    }
+}
+
+struct Resolver {
+    cells: BTreeMap<String, Cell>,
+    problems: Vec<Problem>,
+    unreported: usize,
+    environment: Option<BTreeMap<String, String>>,
+    user_file: Option<String>,
+}
+
+impl Resolver {
+    fn new() -> Self {
+        let mut cells = BTreeMap::new();
+        for key in KEYS {
+            if let Some(value) = literal(key.default) {
+                cells.insert(key.name.to_owned(), Cell { value, origin: Origin::Default, bound: None });
+            }
+        }
+        Self { cells, problems: Vec::new(), unreported: 0, environment: None, user_file: None }
+    }
+
+    fn problem(&mut self, source: &Source, line: Option<u32>, key: Option<&str>, complaint: Complaint) {
+        if self.problems.len() >= MOST_PROBLEMS {
+            self.unreported += 1;
+            return;
+        }
+        let (file, line) = match &source.origin {
+            Origin::UserFile { path, .. } | Origin::ProjectFile { path, .. } => (Some(path.clone()), line),
+            Origin::Editor => (Some("editor settings".to_owned()), None),
+            Origin::Environment(name) => (Some(format!("environment variable {name}")), None),
+            Origin::Flag(name) => (Some(format!("flag {name}")), None),
+            Origin::Default => (None, None),
+        };
+        let key = key.map(|key| values::shorten(&key.escape_debug().to_string()));
+        let Complaint { message, what_to_do } = complaint;
+        self.problems.push(Problem { file, line, key, message, what_to_do });
+    }
+
+    fn file(&mut self, file: File, project: bool) {
+        let origin = match project {
+            true => Origin::ProjectFile { path: file.path.clone(), line: None },
+            false => Origin::UserFile { path: file.path.clone(), line: None },
+        };
+        let directory =
+            std::path::Path::new(&file.path).parent().map(|dir| dir.to_string_lossy().into_owned());
+        let mut source = Source { origin, project, tighten: project, directory };
+        let text = match file.content {
+            Content::Missing => return,
+            Content::Text(text) => text,
+            Content::Unreadable(why) => {
+                self.problem(&source, None, None, Complaint::new(format!("the file {why}"), UNTIL_MENDED));
+                self.go_strict(&source);
+                return;
+            }
+        };
+        let parsed = tree::from_toml(&text);
+        if !parsed.faults.is_empty() {
+            for (line, message) in parsed.faults {
+                self.problem(
+                    &source,
+                    line,
+                    None,
+                    Complaint::new(format!("not valid TOML: {message}"), UNTIL_MENDED),
+                );
+            }
+            source.tighten = true;
+            self.go_strict(&source);
+        }
+        self.table(&mut Vec::new(), &parsed.entries, &source);
+    }
+
+    /// A file that cannot be believed may have turned things off: everything that acts unasked is off.
+    fn go_strict(&mut self, source: &Source) {
+        for key in KEYS.iter().filter(|key| !matches!(key.strict, Literal::DenyAll | Literal::Refuse)) {
+            self.strict_value(key, key.name, source.origin.clone(), source.project);
+        }
+    }
+
+    fn editor(&mut self, value: &serde_json::Value) {
+        let source = Source::plain(Origin::Editor);
+        let inner = value.get("adjutant").filter(|inner| inner.is_object()).unwrap_or(value);
+        match tree::from_json(inner) {
+            Some(entries) => self.table(&mut Vec::new(), &entries, &source),
+            None if inner.is_null() => {}
+            None => self.problem(
+                &source,
+                None,
+                None,
+                Complaint::new("these are no object", "send an object of keys"),
+            ),
+        }
+    }
+
+    fn environment(&mut self, variables: BTreeMap<String, String>) {
+        if let Some(model) = variables.get("ADJUTANT_MODEL").filter(|model| !model.is_empty()) {
+            let source = Source::plain(Origin::Environment("ADJUTANT_MODEL".to_owned()));
+            let node = Node { line: None, raw: Raw::Text(model.clone()) };
+            self.set_named(&["model"], &node, &source);
+        }
+        self.openai_from(&variables);
+        self.environment = Some(variables);
+    }
+
+    /// `OPENAI_*` define the provider `openai` where no layer says where it is.
+    fn openai_from(&mut self, variables: &BTreeMap<String, String>) {
+        let set = |name: &str| variables.get(name).filter(|value| !value.is_empty());
+        let (url, has_key) = (set("OPENAI_BASE_URL"), set("OPENAI_API_KEY").is_some());
+        // A configured place keeps its own key settings: ours must not send a key there.
+        let placed = ["base_url", "script"]
+            .iter()
+            .any(|key| self.cells.contains_key(&format!("providers.openai.{key}")));
+        if placed || (url.is_none() && !has_key) {
+            return;
+        }
+        let (name, place) = match url {
+            Some(url) => ("OPENAI_BASE_URL", url.as_str()),
+            None => ("OPENAI_API_KEY", "https://api.openai.com/v1"),
+        };
+        let text = |text: &str| Node { line: None, raw: Raw::Text(text.to_owned()) };
+        let source = Source::plain(Origin::Environment(name.to_owned()));
+        self.set_named(&["providers", "openai", "base_url"], &text(place), &source);
+        if has_key && !self.cells.contains_key("providers.openai.api_key_env") {
+            let source = Source::plain(Origin::Environment("OPENAI_API_KEY".to_owned()));
+            self.set_named(&["providers", "openai", "api_key_env"], &text("OPENAI_API_KEY"), &source);
+        }
+    }
+
+    fn flag(&mut self, flag: Flag) {
+        let source = Source::plain(Origin::Flag(flag.flag));
+        let raw = match flag.value.as_str() {
+            "true" => Raw::Truth(true),
+            "false" => Raw::Truth(false),
+            text => text.parse().map_or_else(|_| Raw::Text(text.to_owned()), Raw::Whole),
+        };
+        let path: Vec<&str> = flag.key.split('.').collect();
+        self.set_named(&path, &Node { line: None, raw }, &source);
+    }
+
+    fn set_named(&mut self, path: &[&str], node: &Node, source: &Source) {
+        let path: Vec<String> = path.iter().map(|segment| (*segment).to_owned()).collect();
+        match keys::find(&path) {
+            Some(key) => self.set(key, &path.join("."), node, source),
+            None => self.unknown(&path, node.line, source),
+        }
+    }
+
+    fn table(&mut self, path: &mut Vec<String>, entries: &Entries, source: &Source) {
+        for (name, node) in entries {
+            path.push(name.clone());
+            if let Some(key) = keys::find(path) {
+                let full = path.iter().map(|s| s.as_str()).collect::<Vec<_>>().join(".");
+                self.set(key, &full, node, source);
+            } else if !keys::is_group(path) {
+                self.unknown(path, node.line, source);
+            } else if let Raw::Table(inner) = &node.raw {
+                self.group(path, inner, node.line, source);
+            } else {
+                self.not_a_table(path, node, source);
+            }
+            path.pop();
+        }
+    }
+
+    fn group(&mut self, path: &mut Vec<String>, inner: &Entries, line: Option<u32>, source: &Source) {
+        if let [providers, name] = path.as_slice()
+            && providers == "providers"
+        {
+            let known = self.cells.keys().any(|key| key.starts_with(&format!("providers.{name}.")));
+            let fine = !name.is_empty() && name.len() <= 64 && !name.contains(['/', '.']);
+            if !fine || name.chars().any(|c| c.is_control() || c.is_whitespace()) {
+                let what = "use a short name without slashes, dots and spaces";
+                let complaint = Complaint::new("this is no name for a provider", what);
+                return self.problem(source, line, Some(&path.join(".")), complaint);
+            }
+            if !known && provider_names(&self.cells).len() >= MOST_PROVIDERS {
+                let complaint =
+                    Complaint::new("there are too many providers", format!("keep to {MOST_PROVIDERS}"));
+                return self.problem(source, line, Some(&path.join(".")), complaint);
+            }
+        }
+        self.table(path, inner, source);
+    }
+
+    fn unknown(&mut self, path: &[String], line: Option<u32>, source: &Source) {
+        // A recovered half of a broken file has been reported as such already.
+        if source.tighten && !source.project {
+            return;
+        }
+        let what = match (path.last().map(String::as_str), keys::nearest_key(path)) {
+            (Some("api_key" | "key" | "token"), _) => {
+                "keys do not belong into files: put it into an environment variable and name that in `api_key_env`".into()
+            }
+            (_, Some(near)) => format!("did you mean `{near}`?"),
+            (_, None) => "remove it; `adjutant config` lists the keys there are".to_owned(),
+        };
+        self.problem(source, line, Some(&path.join(".")), Complaint::new("there is no such key", what));
+    }
+
+    fn not_a_table(&mut self, path: &[String], node: &Node, source: &Source) {
+        let name = path.join(".");
+        let complaint = Complaint::shape(&node.raw, format!("a table, `[{name}]`"));
+        self.problem(source, node.line, Some(&name), complaint);
+        for key in keys::below(path) {
+            self.strict_value(key, key.name, source.origin_at(node.line), source.project);
+        }
+    }
+
+    /// Takes one value of one layer.
+    fn set(&mut self, key: &'static Key, full: &str, node: &Node, source: &Source) {
+        if source.tighten && key.project == Project::Never {
+            if source.project {
+                let file = self.user_file.clone().unwrap_or_else(|| "your own settings file".to_owned());
+                let complaint = Complaint::new(
+                    "a project file may only tighten, so this is ignored",
+                    format!("set it in {file}"),
+                );
+                self.problem(source, node.line, Some(full), complaint);
+            }
+            return;
+        }
+        let origin = source.origin_at(node.line);
+        let mut notes = Vec::new();
+        let checked = check::check(key, node, source, &mut notes);
+        for (line, complaint) in notes {
+            self.problem(source, line, Some(full), complaint);
+        }
+        match checked {
+            Ok(Value::Rules(rules)) => self.add_rules(full, rules, source, node.line),
+            Ok(value) => self.put(key, full, (value, origin), source, node.line),
+            Err(complaint) => {
+                self.problem(source, node.line, Some(full), complaint);
+                self.strict_value(key, full, origin, source.project);
+            }
+        }
+    }
+
+    /// Puts a good value on top of what is there, unless that would loosen what must stay tight.
+    fn put(
+        &mut self,
+        key: &Key,
+        full: &str,
+        (value, origin): (Value, Origin),
+        source: &Source,
+        line: Option<u32>,
+    ) {
+        let below = self.cells.get(full);
+        let bound = below.and_then(|below| below.bound.clone());
+        let loosens = below.is_some_and(|below| looser(&value, &below.value));
+        if loosens && source.project {
+            let what = format!("a project file may set it {}", key.project);
+            let complaint = Complaint::new("this would loosen what stands below, so it is ignored", what);
+            return self.problem(source, line, Some(full), complaint);
+        }
+        if loosens && source.tighten {
+            return;
+        }
+        if let Some((_, holder)) = bound.as_ref().filter(|(limit, _)| looser(&value, limit)) {
+            let what = format!("it is set in {}", super::show::origin(holder));
+            let complaint = Complaint::new("a project file keeps this tighter, so this is ignored", what);
+            return self.problem(source, line, Some(full), complaint);
+        }
+        let bound = if source.project { Some((value.clone(), origin.clone())) } else { bound };
+        self.cells.insert(full.to_owned(), Cell { value, origin, bound });
+    }
+
+    /// Denials of all layers add up.
+    fn add_rules(&mut self, full: &str, rules: Vec<DenyRule>, source: &Source, line: Option<u32>) {
+        let cell = self.cells.entry(full.to_owned()).or_insert_with(|| Cell {
+            value: Value::Rules(Vec::new()),
+            origin: Origin::Default,
+            bound: None,
+        });
+        let Value::Rules(all) = &mut cell.value else { return };
+        let room = MOST_RULES.saturating_sub(all.len());
+        let too_many = rules.len() > room;
+        all.extend(rules.into_iter().take(room));
+        if too_many {
+            all.push(DenyRule::everything("too many rules", source.origin_at(line)));
+        }
+        if !all.is_empty() {
+            cell.origin = source.origin_at(line);
+        }
+        if too_many {
+            let what = format!("keep to {MOST_RULES}; until then every tool is denied");
+            self.problem(source, line, Some(full), Complaint::new("there are too many rules", what));
+        }
+    }
+
+    /// Puts the strict value of a key in place of one that makes no sense.
+    fn strict_value(&mut self, key: &Key, full: &str, origin: Origin, project: bool) {
+        match key.strict {
+            Literal::None => {}
+            Literal::DenyAll => {
+                let rule = DenyRule::everything("unreadable rules", origin.clone());
+                self.add_rules(full, vec![rule], &Source::plain(origin), None);
+            }
+            Literal::Refuse => {
+                self.cells.insert(full.to_owned(), Cell { value: Value::Refused, origin, bound: None });
+            }
+            Literal::Truth(_) | Literal::Whole(_) => {
+                let Some(value) = literal(key.strict) else { return };
+                let below = self.cells.get(full);
+                let mut bound = below.and_then(|below| below.bound.clone());
+                if project && bound.as_ref().is_none_or(|(limit, _)| looser(limit, &value)) {
+                    bound = Some((value.clone(), origin.clone()));
+                }
+                let keep = below.filter(|below| !looser(&below.value, &value)).cloned();
+                let cell = keep.unwrap_or(Cell { value, origin, bound: None });
+                self.cells.insert(full.to_owned(), Cell { bound, ..cell });
+            }
+        }
+    }
+
+    fn finish(mut self) -> (Settings, Vec<Problem>) {
+        if self.unreported > 0 {
+            self.problems.push(Problem {
+                file: None,
+                line: None,
+                key: None,
+                message: format!("there are {} more problems", self.unreported),
+                what_to_do: "mend these first".to_owned(),
+            });
+        }
+        (build::settings(self.cells, self.environment, self.user_file), self.problems)
+    }
+}
+
+const UNTIL_MENDED: &str = "mend it; until then only what makes Adjutant stricter is taken from it, \
+                            and nothing is done unattended";
+
+fn literal(literal: Literal) -> Option<Value> {
+    match literal {
+        Literal::Truth(truth) => Some(Value::Truth(truth)),
+        Literal::Whole(number) => Some(Value::Whole(number)),
+        Literal::None | Literal::DenyAll | Literal::Refuse => None,
+    }
+}
+
+/// Says whether one value allows more than another.
+fn looser(value: &Value, than: &Value) -> bool {
+    match (value, than) {
+        (Value::Truth(value), Value::Truth(than)) => *value && !*than,
+        (Value::Whole(value), Value::Whole(than)) => value > than,
+        // Texts have no order: they are never tightened, only replaced.
+        _ => false,
+    }
+}

@@ -1,0 +1,277 @@
+//! Rules that deny: `tool` or `tool(pattern)`.
+//!
+//! Only ever denies. A rule that cannot be understood blocks what it may have
+//! meant, so a slip of the pen is never a hole.
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use super::{Origin, keys};
+
+/// The tools a rule can name.
+pub(super) const TOOLS: &[&str] = &[
+    "list_files",
+    "read_file",
+    "find_files",
+    "search_text",
+    "edit_file",
+    "write_file",
+    "run_command",
+    "ask_user",
+    "task_complete",
+    "fail",
+];
+
+/// What users call these tools elsewhere; a rule that says so is honoured and the right name told.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("shell", "run_command"),
+    ("bash", "run_command"),
+    ("command", "run_command"),
+    ("execute", "run_command"),
+    ("terminal", "run_command"),
+    ("edit", "edit_file"),
+    ("write", "write_file"),
+    ("read", "read_file"),
+    ("search", "search_text"),
+    ("grep", "search_text"),
+];
+
+/// The longest rule that is read.
+const MOST_TEXT: usize = 1024;
+
+/// One denial, as written and as it is matched.
+#[derive(Clone, Debug)]
+pub struct DenyRule {
+    pub text: String,
+    pub origin: Origin,
+    /// `None`: every tool.
+    tool: Option<String>,
+    /// `None`: whatever the tool is asked to do.
+    pattern: Option<Pattern>,
+}
+
+#[derive(Clone, Debug)]
+enum Pattern {
+    Path { whole: GlobSet, name_only: bool },
+    Command { either: GlobSet },
+}
+
+impl PartialEq for DenyRule {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+            && self.tool == other.tool
+            && self.pattern.is_some() == other.pattern.is_some()
+    }
+}
+
+/// What was wrong with a rule, and what it does instead.
+pub(super) struct Fault {
+    pub(super) message: String,
+    pub(super) what_to_do: String,
+}
+
+impl DenyRule {
+    /// Returns the rule that denies every tool, standing for something unreadable.
+    pub(super) fn everything(text: &str, origin: Origin) -> Self {
+        Self { text: text.to_owned(), origin, tool: None, pattern: None }
+    }
+
+    /// Reads a rule; with a fault it is stricter than written, never looser.
+    pub(super) fn parse(text: &str, origin: Origin) -> (Self, Option<Fault>) {
+        let shown = super::values::shorten(text);
+        let trimmed = text.trim();
+        if trimmed.is_empty() || text.len() > MOST_TEXT || trimmed.chars().any(char::is_control) {
+            let fault = blocks(format!("{shown:?} is not a rule"), "every tool");
+            return (Self::everything(&shown, origin), Some(fault));
+        }
+        let (name, inner) = match trimmed.split_once('(') {
+            None => (trimmed, Ok(None)),
+            Some((name, rest)) => (name.trim_end(), rest.strip_suffix(')').map(Some).ok_or(())),
+        };
+        if name == "*" {
+            return Self::for_every_tool(trimmed, inner, origin);
+        }
+        if !is_name(name) {
+            let fault = blocks(format!("{shown:?} does not begin with the name of a tool"), "every tool");
+            return (Self::everything(&shown, origin), Some(fault));
+        }
+        let (tool, renamed) = known_name(name);
+        let rule = |pattern| Self { text: trimmed.to_owned(), origin, tool: Some(tool.clone()), pattern };
+        let pattern = match inner {
+            Ok(None) => Ok(None),
+            Ok(Some(pattern)) => Pattern::parse(&tool, pattern).map(Some),
+            Err(()) => Err("the closing \")\" is missing".to_owned()),
+        };
+        match pattern {
+            Ok(pattern) => (rule(pattern), renamed),
+            Err(why) => (rule(None), Some(blocks(format!("{shown:?} is not a rule: {why}"), &tool))),
+        }
+    }
+
+    fn for_every_tool(text: &str, inner: Result<Option<&str>, ()>, origin: Origin) -> (Self, Option<Fault>) {
+        let fault = match inner {
+            Ok(None) => None,
+            _ => Some(blocks(format!("{text:?} gives a pattern for \"*\", which takes none"), "every tool")),
+        };
+        (Self::everything(text, origin), fault)
+    }
+
+    pub(super) fn denies(&self, tool: &str, subject: Option<&str>) -> bool {
+        if self.tool.as_deref().is_some_and(|name| name != tool) {
+            return false;
+        }
+        match (&self.pattern, subject) {
+            (None, _) => true,
+            // A call that does not say what it touches cannot be shown to be outside the rule.
+            (Some(_), None) => true,
+            (Some(pattern), Some(subject)) => pattern.matches(subject),
+        }
+    }
+}
+
+fn blocks(message: String, what: &str) -> Fault {
+    let what_to_do = format!(
+        "{what} is denied until you write `tool` or `tool(pattern)`, for example \"edit_file(**/*.lock)\""
+    );
+    Fault { message, what_to_do }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
+}
+
+/// Returns the tool a name stands for, with a fault when it is not its name.
+fn known_name(name: &str) -> (String, Option<Fault>) {
+    if TOOLS.contains(&name) {
+        return (name.to_owned(), None);
+    }
+    let lower = name.to_ascii_lowercase();
+    let meant = OTHER_NAMES
+        .iter()
+        .find(|(other, _)| *other == lower)
+        .map(|(_, tool)| *tool)
+        .or_else(|| keys::nearest(&lower, TOOLS.iter().copied()));
+    match meant {
+        Some(tool) => {
+            let fault = Fault {
+                message: format!("no tool is called {name:?}; the rule is taken for {tool}"),
+                what_to_do: format!("write \"{tool}\""),
+            };
+            (tool.to_owned(), Some(fault))
+        }
+        None => {
+            let fault = Fault {
+                message: format!(
+                    "no tool of this version is called {name:?}, so the rule denies nothing yet"
+                ),
+                what_to_do: format!("use one of {}", TOOLS.join(", ")),
+            };
+            (name.to_owned(), Some(fault))
+        }
+    }
+}
+
+impl Pattern {
+    fn parse(tool: &str, text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err("the pattern is empty".to_owned());
+        }
+        if tool == "run_command" {
+            if text.contains(BETWEEN_COMMANDS) {
+                return Err("the pattern is more than one command, write a rule for each".to_owned());
+            }
+            let text = without_quotes(text);
+            let stem = text.strip_suffix(" *").unwrap_or(&text).trim_end();
+            let stem = stem.split_whitespace().collect::<Vec<_>>().join(" ");
+            return Ok(Self::Command { either: matcher(&[stem.clone(), format!("{stem} *")], false)? });
+        }
+        let text = text.strip_prefix("./").unwrap_or(text);
+        Ok(Self::Path { whole: matcher(&[text.to_owned()], true)?, name_only: !text.contains('/') })
+    }
+
+    fn matches(&self, subject: &str) -> bool {
+        match self {
+            Self::Path { whole, name_only } => {
+                let path = subject.replace('\\', "/");
+                let path = path.strip_prefix("./").unwrap_or(&path);
+                // A pattern without a slash means that name in any folder, and all below a folder of that name.
+                whole.is_match(path)
+                    || *name_only && path.split('/').any(|part| whole.is_match(part))
+                    || path.match_indices('/').any(|(at, _)| at > 0 && whole.is_match(&path[..at]))
+            }
+            Self::Command { either } => subject.len() > MOST_COMMAND || a_command_matches(subject, either),
+        }
+    }
+}
+
+/// Compiles globs into one matcher; in paths, letters match in either case,
+/// because some disks do not tell them apart.
+fn matcher(globs: &[String], path: bool) -> Result<GlobSet, String> {
+    let mut set = GlobSetBuilder::new();
+    for glob in globs {
+        let glob = GlobBuilder::new(glob)
+            .literal_separator(path)
+            .case_insensitive(path)
+            .backslash_escape(false)
+            .build()
+            .map_err(|error| error.kind().to_string())?;
+        set.add(glob);
+    }
+    // Built as a set even when it is one: only this way reports a glob that is
+    // too large instead of panicking.
+    set.build().map_err(|error| error.kind().to_string())
+}
+
+/// The longest command line a pattern is compared with; a longer one is denied.
+const MOST_COMMAND: usize = 16 * 1024;
+
+/// What ends one command and may begin another; braces too, but those are globs in a pattern.
+const BETWEEN_COMMANDS: [char; 10] = [';', '|', '&', '(', ')', '`', '\n', '\r', '<', '>'];
+
+fn without_quotes(text: &str) -> String {
+    text.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect()
+}
+
+/// Says whether a command anywhere in the line matches.
+///
+/// No shell grammar here: quotes and backslashes are dropped, every word may
+/// begin a command (`sudo`, `env`, `xargs`), and a program is also compared by
+/// its bare name. That denies some harmless lines and misses no plain one.
+fn a_command_matches(line: &str, globs: &GlobSet) -> bool {
+    without_quotes(line).split(BETWEEN_COMMANDS).flat_map(|part| part.split(['{', '}'])).any(|command| {
+        let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut rest = command.as_str();
+        loop {
+            let word = rest.split(' ').next().unwrap_or_default();
+            let bare = word.rfind('/').and_then(|slash| rest.get(slash + 1..));
+            if globs.is_match(rest) || bare.is_some_and(|bare| globs.is_match(bare)) {
+                return true;
+            }
+            match rest.split_once(' ') {
+                Some((_, tail)) => rest = tail,
+                None => return false,
+            }
+        }
+    })
+}
+
+/// All denials of all layers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Denials {
+    pub rules: Vec<DenyRule>,
+}
+
+impl Denials {
+    /// Returns the first rule that denies this call.
+    ///
+    /// `subject` is the path inside the workspace, with `/`, or the command line;
+    /// `None` when the tool has no such thing.
+    pub fn denial(&self, tool: &str, subject: Option<&str>) -> Option<&DenyRule> {
+        self.rules.iter().find(|rule| rule.denies(tool, subject))
+    }
+
+    /// Says whether a tool is denied whatever it is asked to do, so that the model need not see it.
+    pub fn denies_whole_tool(&self, tool: &str) -> bool {
+        self.rules.iter().any(|rule| rule.pattern.is_none() && rule.denies(tool, None))
+    }
+}

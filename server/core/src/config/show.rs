@@ -1,0 +1,157 @@
+//! Settings as text: what `adjutant config` prints, and the configuration page.
+//!
+//! Never shows a header's value or the credentials in a URL.
+
+use std::fmt::Write;
+
+use super::build::provider_names;
+use super::keys::{KEYS, Key};
+use super::layers::Value;
+use super::{Origin, Settings, toml_key, values};
+
+/// Returns every key with its value and where it came from, in aligned columns.
+pub fn explain(settings: &Settings) -> String {
+    let mut rows: Vec<[String; 3]> = Vec::new();
+    for key in KEYS.iter().filter(|key| !key.name.contains("NAME")) {
+        row(settings, key, key.name, key.name.to_owned(), &mut rows);
+    }
+    for name in provider_names(&settings.cells) {
+        for key in KEYS.iter().filter(|key| key.name.contains("NAME")) {
+            let full = key.name.replace("NAME", name);
+            if settings.cells.contains_key(&full) {
+                row(settings, key, &full, key.name.replace("NAME", &toml_key(name)), &mut rows);
+            }
+        }
+    }
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let (first, second) = (width(0), width(1).min(60));
+    let mut text = String::new();
+    for [key, value, origin] in &rows {
+        let _ = writeln!(text, "{key:first$}  {value:second$}  {origin}");
+    }
+    text
+}
+
+fn row(settings: &Settings, key: &Key, full: &str, shown: String, rows: &mut Vec<[String; 3]>) {
+    let Some(cell) = settings.cells.get(full) else {
+        let unset = if key.name == "permissions.deny" { "[]" } else { "(not set)" };
+        rows.push([shown, unset.to_owned(), origin(&Origin::Default)]);
+        return;
+    };
+    let value = match &cell.value {
+        Value::Text(text) if key.name.ends_with("base_url") => format!("{:?}", values::redact_url(text)),
+        Value::Text(text) => format!("{text:?}"),
+        Value::Whole(number) => number.to_string(),
+        Value::Truth(truth) => truth.to_string(),
+        Value::Refused => "(not usable)".to_owned(),
+        Value::Headers(headers) => {
+            let shown: Vec<String> = headers.keys().map(|name| format!("{name:?} = …")).collect();
+            format!("{{ {} }}", shown.join(", "))
+        }
+        Value::Rules(rules) if !rules.is_empty() => {
+            for (at, rule) in rules.iter().enumerate() {
+                let name = if at == 0 { shown.clone() } else { String::new() };
+                rows.push([name, format!("{:?}", values::shorten(&rule.text)), origin(&rule.origin)]);
+            }
+            return;
+        }
+        Value::Rules(_) => "[]".to_owned(),
+    };
+    rows.push([shown, value, origin(&cell.origin)]);
+}
+
+/// Names the place a value came from.
+pub(super) fn origin(origin: &Origin) -> String {
+    let place = |path: &str, line: &Option<u32>| match line {
+        Some(line) => format!("{}:{line}", path.escape_debug()),
+        None => path.escape_debug().to_string(),
+    };
+    match origin {
+        Origin::Default => "default".to_owned(),
+        Origin::UserFile { path, line } => format!("user file {}", place(path, line)),
+        Origin::ProjectFile { path, line } => format!("project file {}", place(path, line)),
+        Origin::Editor => "editor".to_owned(),
+        Origin::Environment(name) => format!("environment {name}"),
+        Origin::Flag(name) => format!("flag {name}"),
+    }
+}
+
+/// Returns `docs/configuration.md`, generated from the table of keys.
+pub fn configuration_markdown() -> String {
+    let mut page = String::from(INTRODUCTION);
+    page.push_str("\n| key | value | default | a project file may set it | a bad value becomes |\n|---|---|---|---|---|\n");
+    for key in KEYS {
+        let strict = match key.strict {
+            super::Literal::None => "what the layers below say".to_owned(),
+            strict => strict.to_string(),
+        };
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {} | {} | {strict} |",
+            key.name, key.kind, key.default, key.project
+        );
+    }
+    page.push_str("\n## What each key means\n\n");
+    for key in KEYS {
+        let _ = writeln!(page, "- `{}`: {}", key.name, key.meaning);
+    }
+    page.push_str(RULES);
+    page
+}
+
+const INTRODUCTION: &str = "\
+# Configuration
+
+Generated from the table of keys in `server/core/src/config/keys.rs`; a test keeps the two in step.
+`adjutant config` prints every key with its value and where the value came from.
+
+## Layers
+
+Later layers win:
+
+1. the defaults below;
+2. your own file: `$XDG_CONFIG_HOME/adjutant/config.toml` (`~/.config/adjutant/config.toml` when that is not set), or the file
+   named by `ADJUTANT_CONFIG`;
+3. the project's file, `.adjutant/config.toml` in a workspace folder. It may only tighten: a key that could loosen anything,
+   name a model or an address, or make something run is ignored and reported. What it tightened stays tight. Links are not
+   followed;
+4. the editor: `initializationOptions`, or its settings section `adjutant`; the same keys as JSON;
+5. the environment: `ADJUTANT_MODEL` sets `model`. Where no layer says where the provider `openai` is, `OPENAI_API_KEY` and
+   `OPENAI_BASE_URL` define it. A `.env` file of a workspace is never read;
+6. flags: `--model PROVIDER/MODEL`.
+
+A file larger than 1 MiB, or one that is no regular file, is not read. A file that cannot be read or parsed never stops
+Adjutant: it is reported, nothing is done unattended, and only what makes Adjutant stricter is taken from it. An unknown key is
+reported with the key that was probably meant.
+
+```toml
+model = \"openai/MODEL\"
+
+[providers.openai]
+base_url = \"https://api.openai.com/v1\"
+api_key_env = \"OPENAI_API_KEY\"
+
+[providers.local]
+base_url = \"http://127.0.0.1:11434/v1\"
+context_window = 32768
+
+[permissions]
+deny = [\"edit_file(**/*.lock)\", \"run_command(rm *)\"]
+```
+
+## Keys
+";
+
+const RULES: &str = "
+## Rules that deny
+
+A rule is `tool` or `tool(pattern)`, `*` alone denies every tool. The tools are `list_files`, `read_file`, `find_files`,
+`search_text`, `edit_file`, `write_file` and `run_command`.
+
+- For files the pattern is a glob over the path inside the workspace: `*` stays within a folder, `**` crosses folders, letters
+  match in either case. A pattern without a slash means that name in any folder; a folder that matches takes all below it along.
+- For `run_command` the pattern is the beginning of a command in whole words: `run_command(git push)` denies `git push origin`
+  but not `git pushx`; `*` stands for any text. It is looked for at every word of the line, with quotes dropped, so that
+  `sudo rm x` and `a && rm x` are denied by `run_command(rm *)`. So is `echo rm x`: a denial errs on the strict side.
+- A pattern that makes no sense denies its whole tool until it is mended; a rule that names no tool at all denies every tool.
+";

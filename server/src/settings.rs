@@ -1,0 +1,201 @@
+//! Where settings are found: files, environment, editor, flags, and the state directory.
+//!
+//! Never judges a value (that is `adjutant_core::config`), never writes a
+//! settings file, and never follows a link that a workspace made.
+
+use std::collections::BTreeMap;
+use std::fs::DirBuilder;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use adjutant_core::config::{self, Content, File, Flag, Layer, Problem, Settings};
+use anyhow::Context;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+/// The largest settings file that is read.
+const MOST_BYTES: u64 = 1024 * 1024;
+
+/// Everything settings can come from.
+#[derive(Clone, Default)]
+pub struct Sources {
+    pub environment: BTreeMap<String, String>,
+    /// The user's home directory.
+    pub home: Option<PathBuf>,
+    /// The workspace folders; each may have a project file.
+    pub roots: Vec<PathBuf>,
+    /// `initializationOptions`, or the section `adjutant` of the editor's configuration.
+    pub editor: Option<serde_json::Value>,
+    pub flags: Vec<Flag>,
+}
+
+/// Settings as they were found, with what was wrong on the way.
+#[derive(Debug)]
+pub struct Loaded {
+    pub settings: Settings,
+    pub problems: Vec<Problem>,
+}
+
+impl Sources {
+    /// Returns what this process was started with; workspace, editor and flags are still empty.
+    pub fn of_process() -> Self {
+        let text = |os: std::ffi::OsString| os.to_string_lossy().into_owned();
+        let environment = std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
+        Self { environment, home: etcetera::home_dir().ok(), ..Self::default() }
+    }
+
+    /// Adds `--model`.
+    pub fn with_model_flag(mut self, model: Option<&str>) -> Self {
+        if let Some(model) = model {
+            self.flags.push(Flag { flag: "--model".into(), key: "model".into(), value: model.into() });
+        }
+        self
+    }
+
+    fn variable(&self, name: &str) -> Option<&str> {
+        self.environment.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// An XDG base directory; a relative one is ignored, as its specification asks.
+    fn xdg(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
+        let set = self.variable(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+        set.or_else(|| Some(self.home.as_ref()?.join(below_home)))
+    }
+
+    /// Returns where the user's settings file is or would be.
+    pub fn user_file(&self) -> Option<PathBuf> {
+        match self.variable("ADJUTANT_CONFIG") {
+            Some(named) => Some(absolute(Path::new(named))),
+            None => Some(self.xdg("XDG_CONFIG_HOME", ".config")?.join("adjutant").join("config.toml")),
+        }
+    }
+
+    /// Returns where sessions are kept; nothing is created here.
+    pub fn state_dir(&self) -> anyhow::Result<PathBuf> {
+        match self.variable("ADJUTANT_STATE_DIR") {
+            Some(named) => Ok(absolute(Path::new(named))),
+            None => {
+                let base = self.xdg("XDG_STATE_HOME", ".local/state");
+                let base =
+                    base.context("find the state directory: neither HOME nor ADJUTANT_STATE_DIR is set")?;
+                Ok(base.join("adjutant"))
+            }
+        }
+    }
+}
+
+/// Reads every layer and resolves it. Always gives settings; the problems say what is wrong with them.
+pub fn load(sources: &Sources) -> Loaded {
+    let mut layers = Vec::new();
+    let mut missing = None;
+    if let Some(path) = sources.user_file() {
+        let content = read_user_file(&path);
+        if content == Content::Missing && sources.variable("ADJUTANT_CONFIG").is_some() {
+            missing = Some(no_such_file(&path));
+        }
+        layers.push(Layer::UserFile(File { path: shown(&path), content }));
+    }
+    for root in &sources.roots {
+        let path = root.join(".adjutant").join("config.toml");
+        layers.push(Layer::ProjectFile(File { path: shown(&path), content: read_project_file(root) }));
+    }
+    layers.extend(sources.editor.clone().map(Layer::Editor));
+    layers.push(Layer::Environment(sources.environment.clone()));
+    layers.push(Layer::Flags(sources.flags.clone()));
+    let (settings, mut problems) = config::resolve(layers);
+    problems.extend(missing);
+    for problem in &problems {
+        tracing::warn!(problem = %problem, "settings");
+    }
+    Loaded { settings, problems }
+}
+
+/// Creates a directory of ours, for its owner alone; one that is there already is made so.
+pub fn private_dir(path: &Path) -> anyhow::Result<()> {
+    let make = || format!("create the directory {path:?}");
+    DirBuilder::new().recursive(true).mode(0o700).create(path).with_context(make)?;
+    let found = std::fs::metadata(path).with_context(make)?;
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        anyhow::bail!("use the directory {path:?}: it belongs to another user");
+    }
+    if found.permissions().mode() & 0o077 != 0 {
+        let only_owner = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(path, only_owner)
+            .with_context(|| format!("make the directory {path:?} private"))?;
+    }
+    Ok(())
+}
+
+fn no_such_file(path: &Path) -> Problem {
+    Problem {
+        file: Some(shown(path)),
+        line: None,
+        key: None,
+        message: "there is no such file".to_owned(),
+        what_to_do: "create it, or unset ADJUTANT_CONFIG".to_owned(),
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Without NONBLOCK, opening a named pipe would wait for a writer for ever.
+fn reading() -> OFlags {
+    OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC
+}
+
+/// The user's own links are followed: settings are often kept in another place.
+fn read_user_file(path: &Path) -> Content {
+    if path == Path::new("/dev/null") {
+        return Content::Missing;
+    }
+    content(rustix::fs::open(path, reading(), Mode::empty()))
+}
+
+fn read_project_file(root: &Path) -> Content {
+    let directory = OFlags::DIRECTORY | reading();
+    let open = || {
+        let root = rustix::fs::open(root, directory, Mode::empty())?;
+        let inner = rustix::fs::openat(&root, ".adjutant", directory | OFlags::NOFOLLOW, Mode::empty())?;
+        rustix::fs::openat(&inner, "config.toml", reading() | OFlags::NOFOLLOW, Mode::empty())
+    };
+    content(open())
+}
+
+fn content(opened: Result<OwnedFd, Errno>) -> Content {
+    let file = match opened {
+        Ok(descriptor) => std::fs::File::from(descriptor),
+        Err(Errno::NOENT) => return Content::Missing,
+        Err(Errno::LOOP | Errno::MLINK) => return unreadable("is a link, which is not followed"),
+        Err(Errno::NOTDIR) => return unreadable("lies in something that is no directory"),
+        Err(Errno::ACCESS | Errno::PERM) => return unreadable("may not be read"),
+        Err(error) => return Content::Unreadable(format!("could not be opened ({error})")),
+    };
+    match file.metadata() {
+        Ok(found) if !found.is_file() => return unreadable("is no regular file"),
+        Ok(found) if found.len() > MOST_BYTES => return unreadable("is larger than 1 MiB"),
+        Ok(_) => {}
+        Err(error) => return Content::Unreadable(format!("could not be read ({error})")),
+    }
+    let mut bytes = Vec::new();
+    // The length is a promise of the moment before: the file may be growing.
+    match file.take(MOST_BYTES + 1).read_to_end(&mut bytes) {
+        Err(error) => Content::Unreadable(format!("could not be read ({error})")),
+        Ok(_) if bytes.len() as u64 > MOST_BYTES => unreadable("is larger than 1 MiB"),
+        Ok(_) => match String::from_utf8(bytes) {
+            Ok(text) => Content::Text(text),
+            Err(_) => unreadable("is not UTF-8 text"),
+        },
+    }
+}
+
+fn unreadable(why: &str) -> Content {
+    Content::Unreadable(why.to_owned())
+}

@@ -1,0 +1,230 @@
+//! Settings files as they are really found on disk, and the page about them.
+//!
+//! Never touches the settings of the one who runs the tests: every test has
+//! its own home.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use adjutant::settings::{Loaded, Sources, load, private_dir};
+use adjutant_core::config::{Origin, configuration_markdown};
+
+/// A home and a workspace of its own.
+struct Place {
+    _directory: tempfile::TempDir,
+    home: PathBuf,
+    workspace: PathBuf,
+    sources: Sources,
+}
+
+impl Place {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let (home, workspace) = (directory.path().join("home"), directory.path().join("workspace"));
+        fs::create_dir_all(home.join(".config/adjutant")).unwrap();
+        fs::create_dir_all(workspace.join(".adjutant")).unwrap();
+        let sources =
+            Sources { home: Some(home.clone()), roots: vec![workspace.clone()], ..Sources::default() };
+        Self { _directory: directory, home, workspace, sources }
+    }
+
+    fn user_file(&self) -> PathBuf {
+        self.home.join(".config/adjutant/config.toml")
+    }
+
+    fn project_file(&self) -> PathBuf {
+        self.workspace.join(".adjutant/config.toml")
+    }
+
+    fn set(&mut self, name: &str, value: &Path) {
+        self.sources.environment.insert(name.into(), value.to_str().unwrap().into());
+    }
+
+    /// Loads, and fails when that takes as long as a user would notice.
+    fn load(&self) -> Loaded {
+        let begun = Instant::now();
+        let loaded = load(&self.sources);
+        assert!(begun.elapsed() < Duration::from_secs(10), "loading hung");
+        loaded
+    }
+
+    /// Loads something broken: one problem that says `why`, and nothing done unasked.
+    fn is_strict(&self, why: &str) -> Loaded {
+        let loaded = self.load();
+        let texts: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
+        assert!(texts.len() == 1 && texts[0].contains(why), "{texts:?}");
+        assert!(!loaded.settings.unattended.edit && !loaded.settings.unattended.command);
+        loaded
+    }
+}
+
+#[test]
+fn the_user_file_is_found_where_xdg_says_or_where_it_is_named() {
+    let mut place = Place::new();
+    fs::write(place.user_file(), "model = \"a/home\"").unwrap();
+    assert_eq!(place.load().settings.model.as_deref(), Some("a/home"));
+
+    let xdg = place.home.join("xdg");
+    fs::create_dir_all(xdg.join("adjutant")).unwrap();
+    fs::write(xdg.join("adjutant/config.toml"), "model = \"a/xdg\"").unwrap();
+    place.set("XDG_CONFIG_HOME", &xdg);
+    assert_eq!(place.load().settings.model.as_deref(), Some("a/xdg"));
+    place.set("XDG_CONFIG_HOME", Path::new("relative"));
+    assert_eq!(place.load().settings.model.as_deref(), Some("a/home"));
+
+    let named = place.home.join("mine.toml");
+    fs::write(&named, "model = \"a/named\"\n[providers.demo]\nscript = \"scripts/demo.jsonl\"").unwrap();
+    place.set("ADJUTANT_CONFIG", &named);
+    let settings = place.load().settings;
+    assert_eq!(settings.model.as_deref(), Some("a/named"));
+    let path = named.to_str().unwrap().to_owned();
+    assert_eq!(settings.origin_of("model"), Some(&Origin::UserFile { path, line: Some(1) }));
+    let script = settings.providers["demo"].script.clone().unwrap();
+    assert_eq!(Path::new(&script), place.home.join("scripts/demo.jsonl"));
+}
+
+#[test]
+fn no_file_is_no_problem_unless_it_was_named() {
+    let mut place = Place::new();
+    assert_eq!(place.load().problems, []);
+    assert!(place.load().settings.unattended.edit);
+    place.set("ADJUTANT_CONFIG", &place.home.join("absent.toml"));
+    assert_eq!(place.load().problems[0].what_to_do, "create it, or unset ADJUTANT_CONFIG");
+    place.set("ADJUTANT_CONFIG", Path::new("/dev/null"));
+    assert_eq!(place.load().problems.len(), 1);
+    place.sources.environment.clear();
+    place.sources.home = None;
+    assert_eq!(place.load().problems, []);
+}
+
+#[test]
+fn f26_what_cannot_be_read_is_strict_and_said() {
+    let place = Place::new();
+    let file = place.user_file();
+    fs::create_dir(&file).unwrap();
+    place.is_strict("is no regular file");
+    fs::remove_dir(&file).unwrap();
+
+    rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+    place.is_strict("is no regular file");
+    fs::remove_file(&file).unwrap();
+
+    symlink(&file, &file).unwrap();
+    place.is_strict("is a link");
+    fs::remove_file(&file).unwrap();
+
+    // Sparse: half a gigabyte by its length, nothing on disk.
+    fs::File::create(&file).unwrap().set_len(500 * 1024 * 1024).unwrap();
+    place.is_strict("is larger than 1 MiB");
+
+    fs::write(&file, b"model = \"\xff\xfe\"").unwrap();
+    place.is_strict("is not UTF-8 text");
+
+    fs::write(&file, "model = \"a/b\"\n[unattended").unwrap();
+    place.is_strict("config.toml:2: not valid TOML");
+
+    fs::write(&file, "model = \"a/b\"").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
+    // The superuser reads it all the same; everyone else is told.
+    match fs::read(&file) {
+        Ok(_) => assert_eq!(place.load().settings.model.as_deref(), Some("a/b")),
+        Err(_) => drop(place.is_strict("may not be read")),
+    }
+}
+
+#[test]
+fn t3_links_of_a_workspace_are_not_followed() {
+    let place = Place::new();
+    let outside = place.home.join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("config.toml"), "[permissions]\ndeny = [\"*\"]").unwrap();
+
+    symlink(outside.join("config.toml"), place.project_file()).unwrap();
+    assert_eq!(place.is_strict("not followed").settings.deny.rules, []);
+    fs::remove_dir_all(place.workspace.join(".adjutant")).unwrap();
+
+    symlink(&outside, place.workspace.join(".adjutant")).unwrap();
+    assert_eq!(place.is_strict(".adjutant/config.toml: the file ").settings.deny.rules, []);
+}
+
+#[test]
+fn t3_a_project_tightens_from_every_root_and_loosens_from_none() {
+    let mut place = Place::new();
+    let second = place.home.join("second");
+    fs::create_dir_all(second.join(".adjutant")).unwrap();
+    place.sources.roots.push(second.clone());
+    fs::write(place.project_file(), "[permissions]\ndeny = [\"run_command\"]").unwrap();
+    fs::write(second.join(".adjutant/config.toml"), "model = \"evil/m\"\n[unattended]\nedit = false")
+        .unwrap();
+    let Loaded { settings, problems } = place.load();
+    assert!(settings.deny.denies_whole_tool("run_command") && !settings.unattended.edit);
+    assert_eq!((settings.model.as_deref(), problems.len()), (None, 1));
+    assert_eq!(problems[0].line, Some(1));
+}
+
+#[test]
+fn t3_a_dotenv_of_the_workspace_is_never_read() {
+    let place = Place::new();
+    let dotenv =
+        format!("ADJUTANT_MODEL=evil/m\nADJUTANT_CONFIG={}\n", place.workspace.join("c.toml").display());
+    fs::write(place.workspace.join(".env"), dotenv).unwrap();
+    fs::write(place.workspace.join("c.toml"), "model = \"evil/m\"").unwrap();
+    let loaded = place.load();
+    assert_eq!((loaded.settings.model, loaded.problems), (None, vec![]));
+}
+
+#[test]
+fn editor_environment_and_flag_stand_on_top() {
+    let mut place = Place::new();
+    fs::write(place.user_file(), "model = \"a/user\"\n[limits]\nmistakes = 7").unwrap();
+    place.sources.editor = Some(serde_json::json!({"model": "a/editor", "limits": {"idle_seconds": 9}}));
+    assert_eq!(place.load().settings.model.as_deref(), Some("a/editor"));
+    place.set("ADJUTANT_MODEL", Path::new("a/environment"));
+    assert_eq!(place.load().settings.model.as_deref(), Some("a/environment"));
+    place.sources = place.sources.clone().with_model_flag(None).with_model_flag(Some("a/flag"));
+    let settings = place.load().settings;
+    assert_eq!(settings.model.as_deref(), Some("a/flag"));
+    assert_eq!((settings.limits.mistakes, settings.limits.model.idle_ms), (7, 9_000));
+}
+
+#[test]
+fn the_state_directory_is_the_owners_alone() {
+    let mut place = Place::new();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let by_default = place.sources.state_dir().unwrap();
+    assert_eq!(by_default, place.home.join(".local/state/adjutant"));
+    assert!(!by_default.exists(), "asking where it is must not create it");
+    private_dir(&by_default).unwrap();
+    assert_eq!(mode(&by_default), 0o700);
+
+    place.set("XDG_STATE_HOME", &place.home.join("state"));
+    assert_eq!(place.sources.state_dir().unwrap(), place.home.join("state/adjutant"));
+    let open = place.home.join("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();
+    place.set("ADJUTANT_STATE_DIR", &open);
+    private_dir(&place.sources.state_dir().unwrap()).unwrap();
+    assert_eq!(mode(&open), 0o700);
+
+    fs::write(place.home.join("file"), "").unwrap();
+    let error = private_dir(&place.home.join("file")).unwrap_err().to_string();
+    assert!(error.starts_with("create the directory"), "{error}");
+    let nowhere = Sources { environment: BTreeMap::new(), home: None, ..Sources::default() };
+    assert!(nowhere.state_dir().unwrap_err().to_string().contains("ADJUTANT_STATE_DIR"));
+}
+
+#[test]
+fn the_configuration_page_is_generated() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/configuration.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&page, configuration_markdown()).unwrap();
+    }
+    let written = fs::read_to_string(&page).unwrap_or_default();
+    assert!(
+        written == configuration_markdown(),
+        "docs/configuration.md does not match the table of keys: run `UPDATE_DOCS=1 cargo test -p adjutant --test it configuration_page`"
+    );
+}
