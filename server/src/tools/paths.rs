@@ -136,9 +136,10 @@ impl Roots {
         self.folders.is_empty()
     }
 
-    /// Returns the grounded first folder, or why there is none.
-    pub fn base(&self) -> Result<Grounded, PathRefusal> {
-        ground(self, ".")
+    /// Returns a workspace folder itself as a grounded place.
+    pub fn folder(&self, index: usize) -> Option<Grounded> {
+        let path = self.folders.get(index)?.path.clone();
+        place(self, path, Some(Kind::Directory)).ok()
     }
 }
 
