@@ -148,7 +148,11 @@ impl Refusal {
     /// Returns the refusal of something whose id is unknown.
     pub fn anonymous(code: i64, message: impl Into<String>) -> Self {
         let message = message.into();
-        Refusal { id: None, code, message }
+        Refusal {
+            id: None,
+            code,
+            message,
+        }
     }
 }
 
@@ -413,7 +417,10 @@ fn append<T: Serialize + ?Sized>(body: &mut Vec<u8>, value: &T) -> Result<(), St
 fn close(mut body: Vec<u8>) -> Result<Vec<u8>, String> {
     body.push(b'}');
     if body.len() > BODY_LIMIT {
-        return Err(format!("{} bytes are over the limit of {BODY_LIMIT}", body.len()));
+        return Err(format!(
+            "{} bytes are over the limit of {BODY_LIMIT}",
+            body.len()
+        ));
     }
     Ok(body)
 }
