@@ -1,1 +1,3 @@
-//! The server.
+//! The server: everything that does I/O, as a library behind a thin `main`.
+
+pub mod model;
