@@ -129,7 +129,8 @@ pub fn is_tool(step: &Step) -> bool {
 pub fn names(events: &[Event]) -> String {
     let name = |event: &Event| {
         let value = serde_json::to_value(event).expect("an event serialises");
-        value["type"].as_str().expect("an event has a type").to_owned()
+        assert_eq!(value["type"], event.name());
+        event.name()
     };
     events.iter().map(name).collect::<Vec<_>>().join(" ")
 }

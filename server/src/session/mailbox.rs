@@ -43,6 +43,8 @@ pub enum Message {
     Report { step: Step, report: Report },
     /// Text of a step waits in its stream.
     Streamed { step: Step },
+    /// A time that was waited for has come.
+    Woke { at: u64 },
     StepEnded { step: Step, panicked: bool },
     Synced(Result<u64, String>),
     WaitOver { run: RunId, number: u64 },
