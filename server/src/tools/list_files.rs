@@ -18,7 +18,10 @@ pub fn list_files(at: &Grounded, roots: &Roots) -> Output {
     match at.kind {
         Some(Kind::Directory) => {}
         Some(_) => {
-            return Output::failed(format!("\"{}\" is not a directory; use read_file to read a file", at.display));
+            return Output::failed(format!(
+                "\"{}\" is not a directory; use read_file to read a file",
+                at.display
+            ));
         }
         None => return missing(at, "directory"),
     }
@@ -28,7 +31,11 @@ pub fn list_files(at: &Grounded, roots: &Roots) -> Output {
     };
     let mut lines = Vec::new();
     let mut listed = 0;
-    for entry in walk(&at.absolute, Some(1)).flatten().filter(|entry| entry.depth() == 1).take(MAX_COUNTED) {
+    for entry in walk(&at.absolute, Some(1))
+        .flatten()
+        .filter(|entry| entry.depth() == 1)
+        .take(MAX_COUNTED)
+    {
         listed += 1;
         if listed > MAX_ENTRIES {
             continue;
@@ -46,7 +53,10 @@ pub fn list_files(at: &Grounded, roots: &Roots) -> Output {
     }
     // The names were read by path; that path must still be the directory that was allowed.
     if at.absolute.canonicalize().ok().as_ref() != Some(&at.absolute) {
-        return Output::failed(format!("\"{}\" was changed while it was listed; try again", at.display));
+        return Output::failed(format!(
+            "\"{}\" was changed while it was listed; try again",
+            at.display
+        ));
     }
     let hidden = total.saturating_sub(listed);
     let mut notes = Vec::new();
@@ -54,19 +64,34 @@ pub fn list_files(at: &Grounded, roots: &Roots) -> Output {
         notes.push("[the directory is empty]".to_owned());
     }
     if listed > MAX_ENTRIES {
-        notes.push(format!("[{} more not listed; use find_files with a narrower glob]", listed - MAX_ENTRIES));
+        notes.push(format!(
+            "[{} more not listed; use find_files with a narrower glob]",
+            listed - MAX_ENTRIES
+        ));
     }
     if hidden > 0 {
-        notes.push(format!("[{hidden} hidden by ignore files or as version control's own]"));
+        notes.push(format!(
+            "[{hidden} hidden by ignore files or as version control's own]"
+        ));
     }
     if at.root == Some(0) && at.display == "." {
-        let others: Vec<String> = roots.paths().skip(1).map(|p| p.display().to_string()).collect();
+        let others: Vec<String> = roots
+            .paths()
+            .skip(1)
+            .map(|p| p.display().to_string())
+            .collect();
         if !others.is_empty() {
-            notes.push(format!("[further workspace folders: {}]", others.join(", ")));
+            notes.push(format!(
+                "[further workspace folders: {}]",
+                others.join(", ")
+            ));
         }
     }
     lines.extend(notes);
-    Output::done(lines.join("\n"), &format!("{} in {}", counted(listed, "name"), at.display))
+    Output::done(
+        lines.join("\n"),
+        &format!("{} in {}", counted(listed, "name"), at.display),
+    )
 }
 
 /// Says that nothing is there, and which names nearby are most alike.
@@ -80,7 +105,9 @@ pub(super) fn missing(at: &Grounded, what: &str) -> Output {
             break;
         }
     }
-    let wanted = wanted.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let wanted = wanted
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     // Names outside the workspace are not told to a call that was not allowed to list them.
     let names: Vec<String> = match std::fs::read_dir(above) {
         Ok(entries) if at.inside => entries
@@ -98,12 +125,17 @@ pub(super) fn missing(at: &Grounded, what: &str) -> Output {
     let is_parent = at.absolute.parent() == Some(above);
     let mut text = format!("there is no {what} \"{}\"", at.display);
     if !is_parent {
-        text.push_str(&format!("; the directory \"{wanted}\" on the way does not exist"));
+        text.push_str(&format!(
+            "; the directory \"{wanted}\" on the way does not exist"
+        ));
     }
     if near.is_empty() {
         text.push_str("; use find_files to look for it");
     } else {
-        text.push_str(&format!("; the nearest names there are {}", near.join(", ")));
+        text.push_str(&format!(
+            "; the nearest names there are {}",
+            near.join(", ")
+        ));
     }
     Output::failed(text)
 }
