@@ -35,7 +35,7 @@ pub fn find_files(roots: &Roots, pattern: &str, stop: &Stop) -> Output {
             let Ok(way) = entry.path().strip_prefix(root) else {
                 continue;
             };
-            if !entry.file_type().is_some_and(|kind| !kind.is_dir()) {
+            if entry.file_type().is_none_or(|kind| kind.is_dir()) {
                 continue;
             }
             seen += 1;

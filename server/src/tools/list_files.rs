@@ -29,13 +29,28 @@ pub fn list_files(at: &Grounded, roots: &Roots) -> Output {
         Ok(entries) => entries.take(MAX_COUNTED).count(),
         Err(error) => return Output::failed(format!("list \"{}\": {error}", at.display)),
     };
+    let (mut lines, listed) = names(at);
+    // The names were read by path; that path must still be the directory that was allowed.
+    if at.absolute.canonicalize().ok().as_ref() != Some(&at.absolute) {
+        return Output::failed(format!(
+            "\"{}\" was changed while it was listed; try again",
+            at.display
+        ));
+    }
+    let notes = notes(at, roots, total, listed);
+    lines.extend(notes);
+    Output::done(
+        lines.join("\n"),
+        &format!("{} in {}", counted(listed, "name"), at.display),
+    )
+}
+
+/// Returns the names with their marks, and how many there are.
+fn names(at: &Grounded) -> (Vec<String>, usize) {
     let mut lines = Vec::new();
     let mut listed = 0;
-    for entry in walk(&at.absolute, Some(1))
-        .flatten()
-        .filter(|entry| entry.depth() == 1)
-        .take(MAX_COUNTED)
-    {
+    let entries = walk(&at.absolute, Some(1)).flatten();
+    for entry in entries.filter(|entry| entry.depth() == 1).take(MAX_COUNTED) {
         listed += 1;
         if listed > MAX_ENTRIES {
             continue;
@@ -51,24 +66,22 @@ pub fn list_files(at: &Grounded, roots: &Roots) -> Output {
             name
         });
     }
-    // The names were read by path; that path must still be the directory that was allowed.
-    if at.absolute.canonicalize().ok().as_ref() != Some(&at.absolute) {
-        return Output::failed(format!(
-            "\"{}\" was changed while it was listed; try again",
-            at.display
-        ));
-    }
-    let hidden = total.saturating_sub(listed);
+    (lines, listed)
+}
+
+/// Returns what the names do not show.
+fn notes(at: &Grounded, roots: &Roots, total: usize, listed: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if total == 0 {
         notes.push("[the directory is empty]".to_owned());
     }
     if listed > MAX_ENTRIES {
+        let more = listed - MAX_ENTRIES;
         notes.push(format!(
-            "[{} more not listed; use find_files with a narrower glob]",
-            listed - MAX_ENTRIES
+            "[{more} more not listed; use find_files with a narrower glob]"
         ));
     }
+    let hidden = total.saturating_sub(listed);
     if hidden > 0 {
         notes.push(format!(
             "[{hidden} hidden by ignore files or as version control's own]"
@@ -87,11 +100,7 @@ pub fn list_files(at: &Grounded, roots: &Roots) -> Output {
             ));
         }
     }
-    lines.extend(notes);
-    Output::done(
-        lines.join("\n"),
-        &format!("{} in {}", counted(listed, "name"), at.display),
-    )
+    notes
 }
 
 /// Says that nothing is there, and which names nearby are most alike.

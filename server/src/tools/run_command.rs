@@ -36,28 +36,7 @@ pub async fn run_command(
 
 /// A command that ran and said no is an answer, not a failure of the tool.
 fn told(allowed: &Launch, unsaved: &[String], ended: &Ended) -> Output {
-    let time = time(ended.time);
-    let limit = allowed.time_limit.as_secs_f64();
-    let (line, failed) = match ended.end {
-        End::Exited(code) => (format!("exit code {code} after {time}"), false),
-        End::Signalled(signal) => (
-            format!("ended by {} after {time}", signal_name(signal)),
-            true,
-        ),
-        End::TimedOut => (
-            format!("stopped after {time}: its time limit of {limit} s was over"),
-            true,
-        ),
-        End::Stopped => (format!("stopped by the user after {time}"), true),
-        End::TooMuch => (
-            format!(
-                "killed after {time}: it wrote more than {} bytes",
-                allowed.output_limit
-            ),
-            true,
-        ),
-        End::Unknown => (format!("ended after {time}, how is not known"), true),
-    };
+    let (line, failed) = ending(allowed, ended);
     let mut text = line.clone();
     if ended.end == End::TimedOut {
         text.push_str("; give a larger timeout_seconds (at most 3600) if it needs longer");
@@ -94,6 +73,32 @@ fn told(allowed: &Launch, unsaved: &[String], ended: &Ended) -> Output {
         whole,
         failed,
         ..Output::done(text, &line)
+    }
+}
+
+/// Says how the command ended, and whether that is a failure of the tool.
+fn ending(allowed: &Launch, ended: &Ended) -> (String, bool) {
+    let time = time(ended.time);
+    let limit = allowed.time_limit.as_secs_f64();
+    match ended.end {
+        End::Exited(code) => (format!("exit code {code} after {time}"), false),
+        End::Signalled(signal) => (
+            format!("ended by {} after {time}", signal_name(signal)),
+            true,
+        ),
+        End::TimedOut => (
+            format!("stopped after {time}: its time limit of {limit} s was over"),
+            true,
+        ),
+        End::Stopped => (format!("stopped by the user after {time}"), true),
+        End::TooMuch => (
+            format!(
+                "killed after {time}: it wrote more than {} bytes",
+                allowed.output_limit
+            ),
+            true,
+        ),
+        End::Unknown => (format!("ended after {time}, how is not known"), true),
     }
 }
 
