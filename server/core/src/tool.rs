@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 
 pub use schema::{specs, specs_for};
 pub use shown::{hidden, one_line, shown};
+pub(crate) use schema::names;
 pub use strict::{nearest, parse, parse_for};
+pub(crate) use strict::nearest_with_distance;
 
 /// The most bytes of a path.
 pub const MAX_PATH: usize = 4096;

@@ -540,6 +540,7 @@ fn a_rule_that_makes_no_sense_blocks_what_it_may_have_meant() {
     ] {
         let (parsed, fault) = DenyRule::parse(rule, Origin::Default);
         assert!(fault.is_some(), "{rule}");
+        assert!(DenyRule::forbids(&parsed.text, blocked, "rm x"), "{rule} read back");
         let denials = Denials { rules: vec![parsed] };
         assert!(denials.denial(blocked, Some("rm x")).is_some(), "{rule}");
         assert!(free.is_none_or(|free| denials.denial(free, Some("x")).is_none()), "{rule}");
