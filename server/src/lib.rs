@@ -1,3 +1,4 @@
-//! The server.
+//! The server: everything that touches the world.
 
 pub mod settings;
+pub mod tools;

@@ -1,1 +1,228 @@
-//! Placeholder of the first commit's skeleton.
+//! Lines, line ends and the smallest line edits between two texts.
+//!
+//! Never changes a line it does not have to: what an edit leaves out stays
+//! byte-exact in the editor.
+
+use std::borrow::Cow;
+use std::time::{Duration, Instant};
+
+use ropey::Rope;
+use serde::{Deserialize, Serialize};
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+
+use crate::position::{Encoding, Position, PositionError, Range, offsets_of};
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+/// The byte order mark that may open a file.
+pub const BOM: char = '\u{feff}';
+
+/// How long a diff may look for the best answer. After it the answer is still
+/// right, only longer; no text of ordinary size comes near.
+const DIFF_TIME: Duration = Duration::from_millis(500);
+
+/// One style of line end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LineEnd {
+    #[default]
+    Lf,
+    CrLf,
+    Cr,
+}
+
+impl LineEnd {
+    /// Returns the characters of the line end.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LineEnd::Lf => "\n",
+            LineEnd::CrLf => "\r\n",
+            LineEnd::Cr => "\r",
+        }
+    }
+}
+
+/// How often each line end occurs in a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineEnds {
+    pub lf: usize,
+    pub crlf: usize,
+    pub cr: usize,
+}
+
+impl LineEnds {
+    /// Counts the line ends of a text.
+    pub fn of(text: &str) -> Self {
+        let mut counts = LineEnds::default();
+        for line in lines(text) {
+            match line_end(line) {
+                "\n" => counts.lf += 1,
+                "\r\n" => counts.crlf += 1,
+                "\r" => counts.cr += 1,
+                _ => {}
+            }
+        }
+        counts
+    }
+
+    /// Returns the most frequent style; `None` in a text of one line, LF before CRLF before CR in a tie.
+    pub fn dominant(self) -> Option<LineEnd> {
+        let most = self.lf.max(self.crlf).max(self.cr);
+        match most {
+            0 => None,
+            _ if most == self.lf => Some(LineEnd::Lf),
+            _ if most == self.crlf => Some(LineEnd::CrLf),
+            _ => Some(LineEnd::Cr),
+        }
+    }
+
+    /// Tells whether the text has more than one style.
+    pub fn is_mixed(self) -> bool {
+        [self.lf, self.crlf, self.cr]
+            .iter()
+            .filter(|count| **count > 0)
+            .count()
+            > 1
+    }
+}
+
+/// Returns the lines of a text with their line ends; their concatenation is the text.
+pub fn lines(text: &str) -> Lines<'_> {
+    Lines { rest: text }
+}
+
+/// The iterator of [`lines`].
+#[derive(Clone, Debug)]
+pub struct Lines<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Iterator for Lines<'t> {
+    type Item = &'t str;
+
+    fn next(&mut self) -> Option<&'t str> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let bytes = self.rest.as_bytes();
+        let end = match bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+            Some(at) if bytes[at] == b'\r' && bytes.get(at + 1) == Some(&b'\n') => at + 2,
+            Some(at) => at + 1,
+            None => bytes.len(),
+        };
+        let (line, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        Some(line)
+    }
+}
+
+/// Returns the line end of a line, empty for a last line without one.
+pub fn line_end(line: &str) -> &str {
+    let content = line.trim_end_matches(['\n', '\r']).len();
+    // Only one line end belongs to a line; `lines` never gives more.
+    &line[content..]
+}
+
+/// Returns the text after a byte order mark, and whether there was one.
+pub fn split_bom(text: &str) -> (bool, &str) {
+    text.strip_prefix(BOM)
+        .map_or((false, text), |rest| (true, rest))
+}
+
+/// Returns a text of a model, which writes `\n`, with the line ends of a file.
+///
+/// A lone `\r` is left alone: in a text that has `\n` it is no line end.
+pub fn with_line_ends(text: &str, style: LineEnd) -> Cow<'_, str> {
+    if style == LineEnd::Lf && !text.contains("\r\n") {
+        return Cow::Borrowed(text);
+    }
+    let plain = text.replace("\r\n", "\n");
+    Cow::Owned(if style == LineEnd::Lf {
+        plain
+    } else {
+        plain.replace('\n', style.as_str())
+    })
+}
+
+/// One replacement in a document, as LSP writes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TextEdit {
+    pub range: Range,
+    pub new_text: String,
+}
+
+/// Why edits could not be applied to a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    #[error("apply edit {index}: {error}")]
+    Position { index: usize, error: PositionError },
+    #[error("apply edits {first} and {second}: they overlap")]
+    Overlap { first: usize, second: usize },
+}
+
+/// Returns the edits of whole lines that turn one text into another, sorted and apart.
+pub fn text_edits(before: &str, after: &str, encoding: Encoding) -> Vec<TextEdit> {
+    let old: Vec<&str> = lines(before).collect();
+    let new: Vec<&str> = lines(after).collect();
+    let position = |index: usize| match old.last() {
+        // The last line without a line end has no line after it to start at.
+        Some(last) if index == old.len() && line_end(last).is_empty() => {
+            Position::new(index - 1, encoding.length(last))
+        }
+        _ => Position::new(index, 0),
+    };
+    let changes = line_diff(&old, &new)
+        .into_iter()
+        .filter(|op| !matches!(op, DiffOp::Equal { .. }));
+    changes
+        .map(|op| TextEdit {
+            range: Range {
+                start: position(op.old_range().start),
+                end: position(op.old_range().end),
+            },
+            new_text: new[op.new_range()].concat(),
+        })
+        .collect()
+}
+
+/// Returns the text after edits, all of which name places in the text before.
+///
+/// Edits may come in any order; inserts at one place keep theirs.
+pub fn apply_edits(
+    text: &str,
+    edits: &[TextEdit],
+    encoding: Encoding,
+) -> Result<String, EditError> {
+    let rope = Rope::from_str(text);
+    let mut places = Vec::with_capacity(edits.len());
+    for (index, edit) in edits.iter().enumerate() {
+        let bytes = offsets_of(&rope, edit.range, encoding)
+            .map_err(|error| EditError::Position { index, error })?;
+        places.push((bytes.start, bytes.end, index));
+    }
+    places.sort_by_key(|(start, end, _)| (*start, *end));
+    let mut result = String::with_capacity(text.len());
+    let mut done = 0;
+    let mut previous = 0;
+    for (start, end, index) in places {
+        if start < done {
+            return Err(EditError::Overlap {
+                first: previous,
+                second: index,
+            });
+        }
+        result.push_str(&text[done..start]);
+        result.push_str(&edits[index].new_text);
+        (done, previous) = (end, index);
+    }
+    result.push_str(&text[done..]);
+    Ok(result)
+}
+
+/// Returns the difference of two lists of lines: the one seat of that choice.
+pub(crate) fn line_diff(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let deadline = Instant::now().checked_add(DIFF_TIME);
+    capture_diff_slices_deadline(Algorithm::Myers, old, new, deadline)
+}

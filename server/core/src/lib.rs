@@ -3,12 +3,34 @@
 //! Nothing here does I/O, reads a clock, draws a random number, knows LSP
 //! types or is async, so nothing here can fail for outside reasons.
 
+pub mod accept;
+pub mod ask;
 pub mod config;
 pub mod document;
 pub mod edit;
+pub mod event;
 pub mod locate;
+pub mod permission;
 pub mod position;
 pub mod prompt;
 pub mod retry;
 pub mod review;
+pub mod session;
+pub mod state;
+pub mod step;
 pub mod tool;
+
+#[cfg(test)]
+mod machine_tests;
+
+use sha2::{Digest, Sha256};
+
+/// SHA-256 over length-prefixed parts, in hexadecimal; no two lists of parts collide by joining.
+pub fn digest_parts(parts: &[&[u8]]) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -49,3 +49,81 @@ pub struct CallFailure {
 
 /// The most attempts of one turn (S80).
 pub const MAX_ATTEMPTS: u32 = 6;
+
+/// The longest wait a provider may ask for and still get: above it the user
+/// is told instead of being left to watch a clock.
+pub const MAX_RETRY_AFTER_MS: u64 = 120_000;
+
+/// How patient the retries of one turn are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetryPolicy {
+    /// The first wait.
+    pub base_ms: u64,
+    /// The last wait; those between grow evenly towards it.
+    pub cap_ms: u64,
+    /// All attempts of a turn, the first one included.
+    pub max_attempts: u32,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        RetryPolicy { base_ms: 500, cap_ms: 32_000, max_attempts: MAX_ATTEMPTS }
+    }
+}
+
+impl FailureClass {
+    /// Tells whether the same request may succeed later without anyone changing anything.
+    pub fn is_passing(self) -> bool {
+        match self {
+            FailureClass::RateLimited
+            | FailureClass::Overloaded
+            | FailureClass::Network
+            | FailureClass::FirstByte
+            | FailureClass::Stalled
+            | FailureClass::Broken
+            | FailureClass::Interrupted => true,
+            FailureClass::Total
+            | FailureClass::Auth
+            | FailureClass::Quota
+            | FailureClass::ContextExceeded
+            | FailureClass::ModelNotFound
+            | FailureClass::InvalidRequest => false,
+        }
+    }
+}
+
+/// Returns how many milliseconds to wait before the next attempt, or `None` to give up.
+///
+/// `attempt` is the number of the attempt that failed, from one; `jitter` is
+/// drawn by the caller from 0 to 1.
+pub fn next_attempt(failure: &CallFailure, attempt: u32, jitter: f64, policy: &RetryPolicy) -> Option<u64> {
+    if !failure.class.is_passing() || attempt >= policy.max_attempts {
+        return None;
+    }
+    let jitter = if jitter.is_finite() { jitter.clamp(0.0, 1.0) } else { 0.0 };
+    match failure.retry_after_ms {
+        Some(asked) if asked > MAX_RETRY_AFTER_MS => None,
+        // Never before the time asked for, and a little after it, so that all
+        // who were told the same second do not come back at once.
+        Some(asked) if asked > 0 => Some(asked + (policy.base_ms as f64 * jitter / 2.0) as u64),
+        _ => Some(backoff(attempt, jitter, policy)),
+    }
+}
+
+/// The waits grow by a constant factor from the base to the cap, which the
+/// last of them reaches: six attempts span 49 to 54 s, enough to outlive a
+/// short outage and less than the 64 s a user is asked to bear.
+fn backoff(attempt: u32, jitter: f64, policy: &RetryPolicy) -> u64 {
+    let base = policy.base_ms.min(policy.cap_ms) as f64;
+    let cap = policy.cap_ms as f64;
+    let last = policy.max_attempts.saturating_sub(1);
+    if last <= 1 || base <= 0.0 {
+        return base as u64;
+    }
+    let done = f64::from(attempt.saturating_sub(1)) / f64::from(last - 1);
+    let wait = base * (cap / base).powf(done);
+    (wait * (1.0 + jitter / 4.0)).min(cap).round() as u64
+}
+
+#[cfg(test)]
+mod tests;

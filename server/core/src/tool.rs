@@ -2,6 +2,7 @@
 //!
 //! Never runs one and never reads the world.
 
+mod named;
 mod schema;
 mod shown;
 mod strict;
@@ -10,6 +11,8 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+pub use adjutant_protocol::session::Mode;
+pub use named::{allowed_in, effect_of, title_of};
 pub use schema::{specs, specs_for};
 pub use shown::{hidden, one_line, shown};
 pub(crate) use schema::names;
@@ -45,17 +48,6 @@ pub enum Arguments {
     AskUser { question: String, options: Vec<String> },
     TaskComplete { summary: String },
     Fail { reason: String },
-}
-
-/// A named set of tools.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// Every tool.
-    #[default]
-    Code,
-    /// Reads and questions only: no edit, no command.
-    Ask,
 }
 
 /// What a tool call does to the world: decides what a crash between intent and

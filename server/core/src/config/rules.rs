@@ -259,6 +259,11 @@ pub struct Denials {
 }
 
 impl Denials {
+    /// Reads rules as the log keeps them; one that cannot be understood denies more, never less.
+    pub fn of_texts(texts: &[String]) -> Self {
+        Self { rules: texts.iter().map(|text| DenyRule::parse(text, Origin::Default).0).collect() }
+    }
+
     /// Returns the first rule that denies this call.
     ///
     /// `subject` is the path inside the workspace, with `/`, or the command line;

@@ -38,18 +38,13 @@ pub fn shown(text: &str) -> Cow<'_, str> {
 /// Returns the text on one line, white space folded, odd characters escaped,
 /// cut with `…` to at most `limit` characters.
 pub fn one_line(text: &str, limit: usize) -> String {
-    let mut out = String::new();
-    let mut count = 0;
     // A title is short: what lies beyond a few times its length cannot be seen.
     let start: String = text.chars().take(limit.saturating_mul(8)).collect();
-    for c in shown(&start).split_whitespace().collect::<Vec<_>>().join(" ").chars() {
-        if count == limit {
-            out.pop();
-            out.push('…');
-            return out;
-        }
-        out.push(c);
-        count += 1;
+    let line = shown(&start).split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= limit {
+        return line;
     }
-    out
+    let mut cut: String = line.chars().take(limit.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
 }

@@ -1,0 +1,89 @@
+//! May this happen, and which facts follow? All validation of inputs.
+//!
+//! One file per kind of input. Never changes the session, never does I/O and
+//! never panics, whatever the input and the state.
+
+mod answer;
+mod call;
+mod lifecycle;
+mod prompt;
+mod turn;
+
+use adjutant_protocol::RunId;
+use adjutant_protocol::ask::Resolution;
+
+use crate::event::{Event, Input, Report, Stamp};
+use crate::session::Session;
+use crate::step::{Step, next_steps};
+
+pub use lifecycle::interrupt;
+
+/// Why an input became no facts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The named run is not the open one.
+    RunMismatch {
+        open: Option<RunId>,
+    },
+    AskNotFound,
+    /// Somebody answered before; this is what won.
+    AlreadyResolved(Resolution),
+    /// The ask has no such option, or takes no text.
+    AnswerInvalid(String),
+    KeyReused,
+    /// The same request again: its first result.
+    Repeat {
+        run: RunId,
+        steered: bool,
+        at: u64,
+    },
+    /// Too much waits already.
+    Overloaded,
+    /// The step that told this is no longer wanted.
+    Stale,
+    /// There is nothing to do.
+    Nothing,
+}
+
+/// Judges one input: the facts that follow, or why none do.
+pub fn accept(session: &Session, stamp: &Stamp, input: Input) -> Result<Vec<Event>, Refusal> {
+    match input {
+        Input::Prompt(prompt) => prompt::accept(session, stamp, prompt),
+        Input::Answer(answer) => answer::accept(session, stamp, answer),
+        Input::Cancel { run } => lifecycle::cancel(session, run.as_ref()),
+        Input::Opened { epoch } => lifecycle::opened(session, stamp, epoch),
+        Input::Stopping => lifecycle::stopping(session, stamp),
+        Input::Woke { at } => lifecycle::woke(session, stamp, at),
+        Input::Step { step, report } => {
+            if !next_steps(session).contains(&step) {
+                return Err(Refusal::Stale);
+            }
+            of_step(session, stamp, &step, report)
+        }
+    }
+}
+
+fn of_step(session: &Session, stamp: &Stamp, step: &Step, report: Report) -> Result<Vec<Event>, Refusal> {
+    match (step, report) {
+        (Step::CallModel { turn, attempt }, report) => {
+            turn::accept(session, stamp, (*turn, *attempt), report)
+        }
+        (Step::Prepare { call, .. }, Report::Prepared(payload)) => {
+            call::prepared(session, stamp, call, payload)
+        }
+        (Step::Prepare { call, .. }, Report::PreparedChange(change)) => {
+            call::prepared_change(session, stamp, call, change)
+        }
+        (Step::Prepare { call, .. } | Step::RunTool { call }, Report::Finished(result)) => {
+            call::finished(session, stamp, call, result)
+        }
+        (Step::RunTool { call }, Report::Applied(result)) => call::applied(session, stamp, call, result),
+        (Step::RunTool { call }, Report::NotApplied { result, in_doubt }) => {
+            call::not_applied(session, stamp, call, result, in_doubt)
+        }
+        (Step::Settle { change_set }, Report::Settled(found)) => {
+            Ok(vec![Event::Settled { change_set: change_set.clone(), found }])
+        }
+        _ => Err(Refusal::Stale),
+    }
+}

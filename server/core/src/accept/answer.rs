@@ -1,0 +1,209 @@
+//! Answers to asks: the first valid one wins, once (A4, A5).
+//!
+//! An answer that names no option and no text the ask takes is never an approval.
+
+use adjutant_protocol::RunId;
+use adjutant_protocol::ask::{AskKind, OptionKind, Resolution};
+use adjutant_protocol::state::{Outcome, StopReason};
+
+use super::Refusal;
+use super::call::{end_call, result};
+use super::lifecycle::{Ending, end_run};
+use crate::ask;
+use crate::event::{Answer, Ask, CallEnd, Choice, Event, Payload, Stamp};
+use crate::permission::{Wanted, standing_rule};
+use crate::session::{Call, Session};
+
+pub fn accept(session: &Session, stamp: &Stamp, answer: Answer) -> Result<Vec<Event>, Refusal> {
+    let Some(open) = session.asks.get(&answer.ask) else {
+        return Err(match session.resolution(&answer.ask) {
+            Some(resolution) => Refusal::AlreadyResolved(resolution.clone()),
+            None => Refusal::AskNotFound,
+        });
+    };
+    let ask = &open.ask;
+    let (resolution, kind) = resolve(ask, &answer)?;
+    let closed = Event::AskClosed { ask: ask.id.clone(), resolution };
+    let mut events = vec![closed];
+    events.extend(match ask.kind {
+        AskKind::Tool | AskKind::Command | AskKind::BrowserActionLaunch | AskKind::UseMcpServer => {
+            permission(session, stamp, ask, &answer.choice, kind)?
+        }
+        AskKind::Followup => followup(session, stamp, ask, &answer.choice)?,
+        AskKind::CommandOutput => command_output(session, stamp, ask, &answer.choice)?,
+        AskKind::ResumeTask => resume(session, stamp, &answer.choice),
+        AskKind::CompletionResult
+        | AskKind::ApiReqFailed
+        | AskKind::MistakeLimitReached
+        | AskKind::AutoApprovalMaxReqReached
+        | AskKind::ResumeCompletedTask => go_on(session, stamp, ask, &answer.choice),
+    });
+    Ok(events)
+}
+
+/// The answer as it is recorded, and what kind of option it chose.
+fn resolve(ask: &Ask, answer: &Answer) -> Result<(Resolution, Option<OptionKind>), Refusal> {
+    let surface = answer.surface.clone();
+    match &answer.choice {
+        Choice::Option { id, text } => {
+            let option = ask.options.iter().find(|option| option.option_id == *id).ok_or_else(|| {
+                let known: Vec<&str> = ask.options.iter().map(|option| option.option_id.as_str()).collect();
+                Refusal::AnswerInvalid(format!(
+                    "there is no option \"{id}\"; choose one of: {}",
+                    known.join(", ")
+                ))
+            })?;
+            let resolution = Resolution::Selected { option_id: id.clone(), text: text.clone(), surface };
+            Ok((resolution, Some(option.kind)))
+        }
+        Choice::Text(text) if ask.free_text && !text.trim().is_empty() => {
+            Ok((Resolution::Answered { text: text.clone(), surface }, None))
+        }
+        Choice::Text(_) => Err(Refusal::AnswerInvalid("this ask takes an option, not a text".to_owned())),
+    }
+}
+
+fn asked_call<'a>(session: &'a Session, ask: &Ask) -> Result<&'a Call, Refusal> {
+    let call = ask.call.as_ref().and_then(|id| session.call(id));
+    call.filter(|call| !call.is_finished()).ok_or(Refusal::Stale)
+}
+
+fn permission(
+    session: &Session,
+    stamp: &Stamp,
+    ask: &Ask,
+    choice: &Choice,
+    kind: Option<OptionKind>,
+) -> Result<Vec<Event>, Refusal> {
+    let call = asked_call(session, ask)?;
+    let change = session.change_of(call).map(|state| &state.change);
+    let wanted = match (change, &call.payload) {
+        (Some(change), _) => Wanted::Change(change),
+        (None, Some(payload)) => Wanted::Payload(payload),
+        (None, None) => return Err(Refusal::Stale),
+    };
+    let allow = matches!(kind, Some(OptionKind::AllowOnce | OptionKind::AllowAlways));
+    let mut events = Vec::new();
+    if let Some(change) = change {
+        events.push(Event::HunkDecided {
+            change_set: change.change_set.clone(),
+            hunks: change.hunks.iter().map(|hunk| hunk.id.clone()).collect(),
+            apply: allow,
+            ask: Some(ask.id.clone()),
+        });
+    }
+    if !allow {
+        events.extend(end_call(session, stamp, call, rejected(choice)));
+        return Ok(events);
+    }
+    if kind == Some(OptionKind::AllowAlways) {
+        events.extend(standing_rule(wanted).map(|rule| Event::RuleAdded { rule }));
+    }
+    events.push(match change {
+        Some(change) => Event::ApplyStarted {
+            call: call.id.clone(),
+            change_set: change.change_set.clone(),
+            hunks: change.hunks.iter().map(|hunk| hunk.id.clone()).collect(),
+        },
+        None => Event::ToolStarted { call: call.id.clone() },
+    });
+    Ok(events)
+}
+
+/// The reason of a rejection is put before the model (S16).
+fn rejected(choice: &Choice) -> crate::event::CallResult {
+    let reason = match choice {
+        Choice::Option { text: Some(text), .. } | Choice::Text(text) if !text.trim().is_empty() => {
+            Some(text.trim())
+        }
+        _ => None,
+    };
+    match reason {
+        Some(reason) => result(
+            CallEnd::Denied,
+            &format!("The user rejected this and says: {reason}"),
+            &format!("rejected: {}", reason.lines().next().unwrap_or_default()),
+        ),
+        None => result(CallEnd::Denied, "The user rejected this.", "rejected"),
+    }
+}
+
+fn followup(session: &Session, stamp: &Stamp, ask: &Ask, choice: &Choice) -> Result<Vec<Event>, Refusal> {
+    let call = asked_call(session, ask)?;
+    let text = match choice {
+        Choice::Text(text) => text.clone(),
+        Choice::Option { id, text } => {
+            let chosen = ask.options.iter().find(|option| option.option_id == *id);
+            let chosen = chosen.map(|option| option.name.clone()).unwrap_or_default();
+            match text {
+                Some(more) => format!("{chosen}\n{more}"),
+                None => chosen,
+            }
+        }
+    };
+    let told = result(CallEnd::Completed, &format!("The user answered: {text}"), "answered");
+    Ok(end_call(session, stamp, call, told))
+}
+
+fn command_output(
+    session: &Session,
+    stamp: &Stamp,
+    ask: &Ask,
+    choice: &Choice,
+) -> Result<Vec<Event>, Refusal> {
+    let call = asked_call(session, ask)?;
+    let abort = matches!(choice, Choice::Option { id, .. } if id == ask::ABORT);
+    if !abort {
+        return Ok(Vec::new());
+    }
+    let line = match &call.payload {
+        Some(Payload::Command { line, .. }) => line.as_str(),
+        _ => "the command",
+    };
+    let told = result(
+        CallEnd::Cancelled,
+        &format!("The user stopped `{line}` while it ran; it and its children were ended."),
+        "stopped by the user",
+    );
+    Ok(end_call(session, stamp, call, told))
+}
+
+fn resume(session: &Session, stamp: &Stamp, choice: &Choice) -> Vec<Event> {
+    match choice {
+        Choice::Option { id, .. } if id == ask::DISCARD => {
+            end_run(session, stamp, Ending::new(Outcome::Cancelled, StopReason::Cancelled))
+        }
+        Choice::Option { text: None, .. } => Vec::new(),
+        Choice::Option { text: Some(text), .. } | Choice::Text(text) => {
+            session.open_run().map(|run| message(stamp, run.id.clone(), text, true)).into_iter().collect()
+        }
+    }
+}
+
+/// Retry, continue and feedback start a new run that says which run it continues.
+fn go_on(session: &Session, stamp: &Stamp, ask: &Ask, choice: &Choice) -> Vec<Event> {
+    let text = match choice {
+        Choice::Option { id, .. } if id == ask::STOP || id == ask::NEW_TASK => return Vec::new(),
+        Choice::Option { text, .. } => text.clone(),
+        Choice::Text(text) => Some(text.clone()),
+    };
+    let Some(last) = session.ended.iter().rev().find(|ended| ended.run == ask.run) else { return Vec::new() };
+    let run = RunId(stamp.id("run", 0));
+    let mut policy = last.policy.clone();
+    if ask.kind == AskKind::AutoApprovalMaxReqReached {
+        // "Continue by hand": from here on every edit and command asks again.
+        policy.unattended = None;
+    }
+    let mut events = vec![Event::RunStarted {
+        run: run.clone(),
+        continues: Some(ask.run.clone()),
+        model: last.model.clone(),
+        policy,
+    }];
+    events.extend(text.map(|text| message(stamp, run, &text, false)));
+    events
+}
+
+fn message(stamp: &Stamp, run: RunId, text: &str, steer: bool) -> Event {
+    Event::Prompted { run, message: stamp.id("msg", 0).as_str().into(), text: text.into(), steer, key: None }
+}

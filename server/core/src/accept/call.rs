@@ -1,0 +1,258 @@
+//! What becomes of a tool call: judged, asked, started, finished.
+//!
+//! The verdict comes from `permission`; a raw call is never judged.
+
+use adjutant_protocol::ToolCallId;
+use adjutant_protocol::ask::{AskKind, Resolution};
+use adjutant_protocol::state::{Outcome, StopReason};
+
+use super::Refusal;
+use super::lifecycle::{Ending, end_run};
+use crate::ask;
+use crate::event::{Ask, CallEnd, CallResult, Change, Event, Payload, Stamp};
+use crate::permission::{Verdict, Wanted, verdict};
+use crate::session::{Call, CallPhase, Run, Session};
+
+/// The world was looked at for a call that edits nothing.
+pub fn prepared(
+    session: &Session,
+    stamp: &Stamp,
+    id: &ToolCallId,
+    payload: Payload,
+) -> Result<Vec<Event>, Refusal> {
+    let (run, call) = current(session, id)?;
+    let digest = ask::payload_digest(&payload);
+    if let Some(events) = again(session, call, &digest) {
+        return Ok(events);
+    }
+    let mut events = supersede(session, call);
+    events.push(Event::CallPrepared { call: id.clone(), payload: payload.clone() });
+    match &payload {
+        Payload::Refused { output, summary } => {
+            events.extend(end_call(session, stamp, call, result(CallEnd::Failed, output, summary)));
+        }
+        Payload::Complete { summary } => events.extend(complete(session, stamp, run, call, summary)),
+        Payload::Fail { reason } => {
+            let told = result(CallEnd::Completed, "The run ends here.", "gave up");
+            events.push(Event::ToolFinished { call: id.clone(), result: told });
+            let ending =
+                Ending::new(Outcome::Failed, StopReason::Failed).summed_up(Some(reason.clone())).after(id);
+            events.extend(end_run(session, stamp, ending));
+        }
+        _ => match verdict(session, &run.policy, &call.tool, Wanted::Payload(&payload)) {
+            Verdict::Safe => events.push(Event::ToolStarted { call: id.clone() }),
+            Verdict::Deny(why) => events.extend(end_call(session, stamp, call, denied(&why))),
+            Verdict::Ask(why) => events.push(open_ask(stamp, run, call, (&payload, digest), why)),
+        },
+    }
+    Ok(events)
+}
+
+/// The world was looked at for an edit.
+pub fn prepared_change(
+    session: &Session,
+    stamp: &Stamp,
+    id: &ToolCallId,
+    mut change: Box<Change>,
+) -> Result<Vec<Event>, Refusal> {
+    let (run, call) = current(session, id)?;
+    let digest = ask::change_digest(&change);
+    if let Some(events) = again(session, call, &digest) {
+        return Ok(events);
+    }
+    change.change_set = stamp.id("change", 0).as_str().into();
+    let mut events = supersede(session, call);
+    events.push(Event::ChangeProposed { call: id.clone(), change: change.clone() });
+    let hunks: Vec<String> = change.hunks.iter().map(|hunk| hunk.id.clone()).collect();
+    let change_set = change.change_set.clone();
+    match verdict(session, &run.policy, &call.tool, Wanted::Change(&change)) {
+        Verdict::Safe => {
+            let decided = Event::HunkDecided {
+                change_set: change_set.clone(),
+                hunks: hunks.clone(),
+                apply: true,
+                ask: None,
+            };
+            events.extend([decided, Event::ApplyStarted { call: id.clone(), change_set, hunks }]);
+        }
+        Verdict::Deny(why) => {
+            events.push(Event::HunkDecided { change_set, hunks, apply: false, ask: None });
+            events.extend(end_call(session, stamp, call, denied(&why)));
+        }
+        Verdict::Ask(why) => {
+            let verb = if change.existed { "Edit" } else { "Create" };
+            events.push(Event::AskOpened {
+                ask: Box::new(Ask {
+                    id: stamp.id("ask", 0).as_str().into(),
+                    kind: AskKind::Tool,
+                    run: run.id.clone(),
+                    call: Some(id.clone()),
+                    title: format!("{verb} {}", change.path),
+                    description: Some(why),
+                    options: ask::options(AskKind::Tool, "Allow all edits in this session", &[]),
+                    free_text: true,
+                    digest,
+                    opened_at: stamp.now,
+                }),
+            });
+        }
+    }
+    Ok(events)
+}
+
+/// A tool ended, or an edit could not be prepared.
+pub fn finished(
+    session: &Session,
+    stamp: &Stamp,
+    id: &ToolCallId,
+    result: CallResult,
+) -> Result<Vec<Event>, Refusal> {
+    let (_, call) = current(session, id)?;
+    let mut events = supersede(session, call);
+    events.extend(end_call(session, stamp, call, result));
+    Ok(events)
+}
+
+pub fn applied(
+    session: &Session,
+    stamp: &Stamp,
+    id: &ToolCallId,
+    result: CallResult,
+) -> Result<Vec<Event>, Refusal> {
+    let (_, call) = current(session, id)?;
+    let state = session.change_of(call).ok_or(Refusal::Stale)?;
+    let hunks = state.change.hunks.iter().map(|hunk| hunk.id.clone()).collect();
+    let mut events = vec![Event::Applied { change_set: state.change.change_set.clone(), hunks }];
+    events.extend(end_call(session, stamp, call, result));
+    Ok(events)
+}
+
+pub fn not_applied(
+    session: &Session,
+    stamp: &Stamp,
+    id: &ToolCallId,
+    result: CallResult,
+    in_doubt: bool,
+) -> Result<Vec<Event>, Refusal> {
+    let (_, call) = current(session, id)?;
+    let state = session.change_of(call).ok_or(Refusal::Stale)?;
+    let mut events = Vec::new();
+    if !in_doubt {
+        events.push(Event::Settled {
+            change_set: state.change.change_set.clone(),
+            found: crate::event::Found::NotLanded,
+        });
+    }
+    events.extend(end_call(session, stamp, call, result));
+    Ok(events)
+}
+
+fn current<'a>(session: &'a Session, id: &ToolCallId) -> Result<(&'a Run, &'a Call), Refusal> {
+    let run = session.open_run().ok_or(Refusal::Stale)?;
+    let call = session.call(id).filter(|call| !call.is_finished()).ok_or(Refusal::Stale)?;
+    Ok((run, call))
+}
+
+/// Looking again after a restart found what the open ask says.
+fn again(session: &Session, call: &Call, digest: &str) -> Option<Vec<Event>> {
+    let CallPhase::Asking { .. } = call.phase else { return None };
+    let open = session.open_asks().find(|ask| ask.call.as_ref() == Some(&call.id))?;
+    (open.digest == digest).then(|| vec![Event::AskReobserved { ask: open.id.clone(), epoch: session.epoch }])
+}
+
+/// Looking again found something else: the old question is void.
+fn supersede(session: &Session, call: &Call) -> Vec<Event> {
+    session
+        .open_asks()
+        .filter(|ask| ask.call.as_ref() == Some(&call.id))
+        .map(|ask| {
+            let resolution = match ask.kind {
+                AskKind::CommandOutput => Resolution::Withdrawn,
+                _ => Resolution::Superseded,
+            };
+            Event::AskClosed { ask: ask.id.clone(), resolution }
+        })
+        .collect()
+}
+
+fn open_ask(
+    stamp: &Stamp,
+    run: &Run,
+    call: &Call,
+    (payload, digest): (&Payload, String),
+    why: String,
+) -> Event {
+    let (kind, title, always, suggestions) = match payload {
+        Payload::Command { line, .. } => (
+            AskKind::Command,
+            format!("Run {line}"),
+            "Allow exactly this line in this directory for this session",
+            Vec::new(),
+        ),
+        Payload::Question { question, options } => (AskKind::Followup, question.clone(), "", options.clone()),
+        _ => (AskKind::Tool, call.title.clone(), "Allow reading this file in this session", Vec::new()),
+    };
+    Event::AskOpened {
+        ask: Box::new(Ask {
+            id: stamp.id("ask", 0).as_str().into(),
+            kind,
+            run: run.id.clone(),
+            call: Some(call.id.clone()),
+            title,
+            description: Some(why),
+            options: ask::options(kind, always, &suggestions),
+            free_text: ask::takes_text(kind),
+            digest,
+            opened_at: stamp.now,
+        }),
+    }
+}
+
+fn complete(session: &Session, stamp: &Stamp, run: &Run, call: &Call, summary: &str) -> Vec<Event> {
+    let told = result(CallEnd::Completed, "The task is marked complete.", "completed");
+    let mut events = vec![
+        Event::ToolFinished { call: call.id.clone(), result: told },
+        Event::Completed { run: run.id.clone(), summary: summary.to_owned() },
+    ];
+    let ending = Ending::new(Outcome::Completed, StopReason::EndTurn)
+        .summed_up(Some(summary.to_owned()))
+        .asking(AskKind::CompletionResult, summary.to_owned())
+        .after(&call.id);
+    events.extend(end_run(session, stamp, ending));
+    events
+}
+
+/// Ends one call, and the run with it when too many failed in a row (S26).
+pub fn end_call(session: &Session, stamp: &Stamp, call: &Call, result: CallResult) -> Vec<Event> {
+    let failed = result.end == CallEnd::Failed;
+    let last = result.output.clone();
+    let mut events = vec![Event::ToolFinished { call: call.id.clone(), result }];
+    if let Some(run) = session.open_run()
+        && failed
+        && run.mistakes + 1 >= run.policy.mistakes
+    {
+        let why = format!("{} tool calls failed in a row; the last one: {}", run.mistakes + 1, brief(&last));
+        let ending = Ending::new(Outcome::Limit, StopReason::Mistakes)
+            .summed_up(Some(why.clone()))
+            .asking(AskKind::MistakeLimitReached, why)
+            .after(&call.id);
+        events.extend(end_run(session, stamp, ending));
+    }
+    events
+}
+
+fn brief(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().take(200).collect()
+}
+
+fn denied(why: &str) -> CallResult {
+    result(
+        CallEnd::Denied,
+        &format!("Denied: {why}. Do not try it again in another way."),
+        &format!("denied: {why}"),
+    )
+}
+
+pub fn result(end: CallEnd, output: &str, summary: &str) -> CallResult {
+    CallResult { end, output: output.into(), summary: summary.to_owned(), elapsed_ms: 0, whole: None }
+}

@@ -1,0 +1,217 @@
+//! Ends and beginnings: cancel, the end of a run, opening again, stopping, time.
+//!
+//! Every way a run can end goes through `end_run`, so each has exactly one
+//! terminal fact, the last of its run (S30).
+
+use adjutant_protocol::ask::{AskGroup, AskKind, Resolution};
+use adjutant_protocol::state::{Outcome, StopReason};
+use adjutant_protocol::{RunId, ToolCallId};
+
+use super::Refusal;
+use super::call::result;
+use crate::ask;
+use crate::event::{Ask, CallEnd, Event, Stamp};
+use crate::retry::{CallFailure, FailureClass};
+use crate::session::{Call, CallPhase, Session, TurnPhase};
+use crate::tool::{Effect, effect_of};
+
+/// How a run is to end.
+pub struct Ending<'a> {
+    outcome: Outcome,
+    stop: StopReason,
+    summary: Option<String>,
+    /// The idle ask that follows.
+    ask: Option<(AskKind, String)>,
+    /// A call the same batch has already finished.
+    finished: Option<&'a ToolCallId>,
+}
+
+impl<'a> Ending<'a> {
+    pub fn new(outcome: Outcome, stop: StopReason) -> Self {
+        Self { outcome, stop, summary: None, ask: None, finished: None }
+    }
+
+    pub fn summed_up(self, summary: Option<String>) -> Self {
+        Self { summary, ..self }
+    }
+
+    pub fn asking(self, kind: AskKind, title: String) -> Self {
+        Self { ask: Some((kind, title)), ..self }
+    }
+
+    pub fn after(self, finished: &'a ToolCallId) -> Self {
+        Self { finished: Some(finished), ..self }
+    }
+}
+
+/// Closes what the open run has open, ends it, and opens the idle ask that follows.
+pub fn end_run(session: &Session, stamp: &Stamp, ending: Ending<'_>) -> Vec<Event> {
+    let Some(run) = session.open_run() else { return Vec::new() };
+    let mut events: Vec<Event> = session
+        .open_asks()
+        .filter(|ask| ask.kind.group() != AskGroup::Idle)
+        .filter(|ask| ask.call.is_none() || ask.call.as_ref() != ending.finished)
+        .map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Cancelled })
+        .collect();
+    let why = match ending.outcome {
+        Outcome::Cancelled => "The user cancelled the run.",
+        _ => "Not run: the run ended before.",
+    };
+    for call in open_calls(session).filter(|call| Some(&call.id) != ending.finished) {
+        let told = result(CallEnd::Cancelled, why, "cancelled");
+        events.push(Event::ToolFinished { call: call.id.clone(), result: told });
+    }
+    events.push(Event::RunEnded {
+        run: run.id.clone(),
+        outcome: ending.outcome,
+        stop: ending.stop,
+        summary: ending.summary,
+    });
+    if let Some((kind, title)) = ending.ask {
+        events.push(idle_ask(stamp, &run.id, kind, title));
+    }
+    events
+}
+
+fn open_calls(session: &Session) -> impl Iterator<Item = &Call> {
+    let turn = session.open_run().and_then(|run| run.turn.as_ref());
+    turn.into_iter().flat_map(|turn| turn.calls.iter()).filter(|call| !call.is_finished())
+}
+
+fn idle_ask(stamp: &Stamp, run: &RunId, kind: AskKind, title: String) -> Event {
+    Event::AskOpened {
+        ask: Box::new(Ask {
+            id: stamp.id("ask", 9).as_str().into(),
+            kind,
+            run: run.clone(),
+            call: None,
+            digest: crate::digest_parts(&[title.as_bytes()]),
+            title,
+            description: None,
+            options: ask::options(kind, "", &[]),
+            free_text: ask::takes_text(kind),
+            opened_at: stamp.now,
+        }),
+    }
+}
+
+/// A new prompt makes the questions about the last run moot.
+pub fn close_idle_asks(session: &Session) -> Vec<Event> {
+    session
+        .open_asks()
+        .filter(|ask| ask.kind.group() == AskGroup::Idle)
+        .map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Superseded })
+        .collect()
+}
+
+pub fn cancel(session: &Session, named: Option<&RunId>) -> Result<Vec<Event>, Refusal> {
+    let run = session.open_run().ok_or(Refusal::Nothing)?;
+    if named.is_some_and(|named| *named != run.id) {
+        return Err(Refusal::RunMismatch { open: Some(run.id.clone()) });
+    }
+    // No id is made on this path, so the stamp may be anything.
+    let stamp = Stamp { now: 0, seed: [0; 16] };
+    Ok(end_run(session, &stamp, Ending::new(Outcome::Cancelled, StopReason::Cancelled)))
+}
+
+/// A writer opened the log: what was cut short is closed, and an open run waits to be resumed.
+/// A run that only waits for an answer goes on waiting for it.
+pub fn opened(session: &Session, stamp: &Stamp, epoch: u64) -> Result<Vec<Event>, Refusal> {
+    let mut events = vec![Event::SessionOpened { epoch }];
+    events.extend(interrupt(session, stamp));
+    match session.open_run() {
+        Some(run) if !session.has_blocking_ask() && !session.has_open_ask(AskKind::ResumeTask) => {
+            let title = format!("\"{}\" was interrupted. Resume it?", session.title);
+            events.push(idle_ask(stamp, &run.id, AskKind::ResumeTask, title));
+        }
+        Some(_) => {}
+        None => events.extend(reopened_completed(session, stamp)),
+    }
+    Ok(events)
+}
+
+/// A finished task that is looked at again says so (seed 000).
+fn reopened_completed(session: &Session, stamp: &Stamp) -> Vec<Event> {
+    let Some(ended) = session.ended.back().filter(|ended| ended.end.outcome == Outcome::Completed) else {
+        return Vec::new();
+    };
+    if session.has_open_ask(AskKind::ResumeCompletedTask) {
+        return Vec::new();
+    }
+    let mut events = close_idle_asks(session);
+    let title = ended.end.summary.clone().unwrap_or_else(|| session.title.clone());
+    events.push(idle_ask(stamp, &ended.run, AskKind::ResumeCompletedTask, title));
+    events
+}
+
+/// The server is going down: what runs is closed now, as it would be by the next opening.
+pub fn stopping(session: &Session, stamp: &Stamp) -> Result<Vec<Event>, Refusal> {
+    let events = interrupt(session, stamp);
+    if events.is_empty() { Err(Refusal::Nothing) } else { Ok(events) }
+}
+
+/// The facts that close what a stopped server left running. A read may run again and an own
+/// edit may be finished, because its presence in the text is tested first (L6); anything
+/// opaque is closed as interrupted and never repeated.
+pub fn interrupt(session: &Session, stamp: &Stamp) -> Vec<Event> {
+    let Some(turn) = session.open_run().and_then(|run| run.turn.as_ref()) else { return Vec::new() };
+    let mut events = Vec::new();
+    if turn.phase == TurnPhase::Calling {
+        events.push(Event::AttemptFailed {
+            turn: turn.number,
+            attempt: turn.attempt,
+            failure: CallFailure {
+                class: FailureClass::Interrupted,
+                message: "the server stopped while the model was answering".to_owned(),
+                retry_after_ms: None,
+            },
+            retry_at: stamp.now,
+        });
+    }
+    for call in open_calls(session).filter(|call| matches!(call.phase, CallPhase::Started { .. })) {
+        for ask in session.open_asks().filter(|ask| ask.call.as_ref() == Some(&call.id)) {
+            events.push(Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Withdrawn });
+        }
+        let repeatable = match effect_of(&call.tool) {
+            Effect::Read => true,
+            // The buffer it was open in is gone or may differ: only the user can tell.
+            Effect::OwnEdit => session.change_of(call).is_some_and(|state| !state.change.open),
+            Effect::Opaque | Effect::Question | Effect::End => false,
+        };
+        if !repeatable {
+            let told = result(
+                CallEnd::Interrupted,
+                "Interrupted: the server stopped while this ran, and its outcome is unknown. \
+                 Check what happened before you do it again.",
+                "interrupted, outcome unknown",
+            );
+            events.push(Event::ToolFinished { call: call.id.clone(), result: told });
+        }
+    }
+    events
+}
+
+pub fn woke(session: &Session, stamp: &Stamp, at: u64) -> Result<Vec<Event>, Refusal> {
+    let run = session.open_run().ok_or(Refusal::Stale)?;
+    let turn = run.turn.as_ref().ok_or(Refusal::Stale)?;
+    if let TurnPhase::Backoff { retry_at } = turn.phase
+        && retry_at == at
+    {
+        return Ok(vec![Event::AttemptStarted { turn: turn.number, attempt: turn.attempt + 1 }]);
+    }
+    let call = session.current_call().ok_or(Refusal::Stale)?;
+    let due = match call.phase {
+        CallPhase::Started { at: started } => started + run.policy.command_output_ms == at,
+        _ => false,
+    };
+    if !due || !call.is_command() || call.output_asked {
+        return Err(Refusal::Stale);
+    }
+    let Event::AskOpened { mut ask } =
+        idle_ask(stamp, &run.id, AskKind::CommandOutput, format!("{} is still running", call.title))
+    else {
+        return Err(Refusal::Stale);
+    };
+    ask.call = Some(call.id.clone());
+    Ok(vec![Event::AskOpened { ask }])
+}

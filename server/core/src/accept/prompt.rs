@@ -1,0 +1,87 @@
+//! Prompts: a new run, or a steer of the open one.
+//!
+//! Never waits and never asks: a prompt is accepted or refused at once (S28).
+
+use adjutant_protocol::RunId;
+use adjutant_protocol::ask::{AskKind, Resolution};
+
+use super::Refusal;
+use super::lifecycle::close_idle_asks;
+use crate::event::{Event, Prompt, Stamp};
+use crate::session::Session;
+
+/// Prompts one run keeps waiting for its next turn.
+const MAX_PENDING: usize = 100;
+/// Characters of a title (decision 7).
+const TITLE_CHARS: usize = 80;
+
+pub fn accept(session: &Session, stamp: &Stamp, prompt: Prompt) -> Result<Vec<Event>, Refusal> {
+    if let Some(key) = &prompt.key
+        && let Some(seen) = session.keys.iter().find(|seen| seen.used.key == key.key)
+    {
+        return Err(if seen.used.digest == key.digest {
+            Refusal::Repeat { run: seen.run.clone(), steered: seen.steer, at: seen.at }
+        } else {
+            Refusal::KeyReused
+        });
+    }
+    let open = session.open_run();
+    if let Some(expected) = &prompt.expected_run
+        && open.map(|run| &run.id) != Some(expected)
+    {
+        return Err(Refusal::RunMismatch { open: open.map(|run| run.id.clone()) });
+    }
+    match open {
+        Some(run) if run.pending.len() >= MAX_PENDING => Err(Refusal::Overloaded),
+        Some(run) => Ok(steer(session, stamp, prompt, run.id.clone())),
+        None => Ok(start(session, stamp, prompt)),
+    }
+}
+
+fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
+    let mut events = Vec::new();
+    if !session.created {
+        events.push(Event::SessionCreated {
+            session: session.id.clone(),
+            roots: session.roots.clone(),
+            title: title(&prompt.text),
+        });
+    }
+    events.extend(close_idle_asks(session));
+    let run = RunId(stamp.id("run", 0));
+    events.push(Event::RunStarted {
+        run: run.clone(),
+        continues: None,
+        model: prompt.model.clone(),
+        policy: prompt.policy.clone(),
+    });
+    events.push(prompted(stamp, prompt, run, false));
+    events
+}
+
+fn steer(session: &Session, stamp: &Stamp, prompt: Prompt, run: RunId) -> Vec<Event> {
+    // A prompt to an interrupted run says "go on" in the user's own words.
+    let mut events: Vec<Event> = session
+        .open_asks()
+        .filter(|ask| ask.kind == AskKind::ResumeTask)
+        .map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Superseded })
+        .collect();
+    events.push(prompted(stamp, prompt, run, true));
+    events
+}
+
+fn prompted(stamp: &Stamp, prompt: Prompt, run: RunId, steer: bool) -> Event {
+    Event::Prompted {
+        run,
+        message: stamp.id("msg", 0).as_str().into(),
+        text: prompt.text.into(),
+        steer,
+        key: prompt.key,
+    }
+}
+
+/// The first line of the prompt, at most 80 characters.
+fn title(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("Untitled");
+    line.chars().filter(|c| !c.is_control()).take(TITLE_CHARS).collect()
+}

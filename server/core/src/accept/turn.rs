@@ -1,0 +1,162 @@
+//! What the model step tells: begun, streaming, answered, failed.
+//!
+//! Whether to try again is asked of `retry`, never decided here.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use adjutant_protocol::ask::AskKind;
+use adjutant_protocol::state::{Outcome, StopReason};
+
+use super::Refusal;
+use super::lifecycle::{Ending, end_run};
+use crate::event::{CallEnd, CallResult, Event, Report, Stamp};
+use crate::prompt::{Reply, StopCause};
+use crate::retry::{self, CallFailure, FailureClass};
+use crate::session::{Run, Session, Turn};
+
+/// Tool calls one reply may ask for; the rest are refused.
+const MAX_CALLS: usize = 64;
+
+pub fn accept(
+    session: &Session,
+    stamp: &Stamp,
+    (number, attempt): (u32, u32),
+    report: Report,
+) -> Result<Vec<Event>, Refusal> {
+    let run = session.open_run().ok_or(Refusal::Stale)?;
+    let begun = run.turn.as_ref().filter(|turn| turn.number == number);
+    match (begun, report) {
+        (None, Report::TurnBegan) => Ok(begin(session, stamp, run, number)),
+        (Some(turn), Report::ReplyStarted) if !turn.streaming => {
+            let message = message_of(turn, stamp);
+            Ok(vec![Event::ReplyStarted { turn: number, attempt, message }])
+        }
+        (Some(turn), Report::ReplyPartial { text, reasoning }) if turn.streaming => {
+            Ok(vec![Event::ReplyPartial { turn: number, attempt, text, reasoning }])
+        }
+        (Some(turn), Report::Replied(reply)) => Ok(replied(session, stamp, run, turn, reply)),
+        (Some(turn), Report::CallFailed(failure)) => Ok(failed(session, stamp, turn, failure)),
+        _ => Err(Refusal::Stale),
+    }
+}
+
+/// A turn begins unless the run may make no more requests by itself.
+fn begin(session: &Session, stamp: &Stamp, run: &Run, number: u32) -> Vec<Event> {
+    if run.policy.unattended.is_some_and(|limits| run.turns >= limits.max_requests) {
+        return end_run(
+            session,
+            stamp,
+            Ending::new(Outcome::Limit, StopReason::MaxTurnRequests).asking(
+                AskKind::AutoApprovalMaxReqReached,
+                format!("The limit of {} unattended model requests is reached.", run.turns),
+            ),
+        );
+    }
+    vec![Event::TurnStarted { run: run.id.clone(), turn: number }]
+}
+
+fn message_of(turn: &Turn, stamp: &Stamp) -> adjutant_protocol::MessageId {
+    turn.message.clone().unwrap_or_else(|| stamp.id("msg", 1).as_str().into())
+}
+
+fn replied(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: Reply) -> Vec<Event> {
+    name_calls(&mut reply, turn.number);
+    let reply = Arc::new(reply);
+    let mut events = vec![Event::Replied {
+        turn: turn.number,
+        attempt: turn.attempt,
+        message: message_of(turn, stamp),
+        reply: reply.clone(),
+    }];
+    for (index, requested) in reply.calls.iter().enumerate() {
+        let call: adjutant_protocol::ToolCallId = stamp.id("call", index).as_str().into();
+        events.push(Event::CallOpened {
+            call: call.clone(),
+            turn: turn.number,
+            index: index as u32,
+            tool: bounded(&requested.name, 64),
+            title: crate::tool::title_of(&requested.name, &requested.arguments),
+        });
+        if let Some(why) = unusable(&reply, index) {
+            events.push(Event::ToolFinished { call, result: refused(why) });
+        }
+    }
+    if reply.calls.is_empty() && run.pending.is_empty() {
+        let (outcome, stop) = match reply.stop {
+            StopCause::Refusal => (Outcome::Failed, StopReason::Refusal),
+            StopCause::MaxTokens => (Outcome::Stopped, StopReason::MaxTokens),
+            StopCause::EndTurn | StopCause::ToolCalls => (Outcome::Stopped, StopReason::EndTurn),
+        };
+        let ending = Ending::new(outcome, stop).summed_up(first_line(&reply.text));
+        events.extend(end_run(session, stamp, ending));
+    }
+    events
+}
+
+/// A call of a cut reply must not run (G3), and neither may the 65th.
+fn unusable(reply: &Reply, index: usize) -> Option<&'static str> {
+    if reply.stop == StopCause::MaxTokens {
+        return Some("your reply was cut at the output limit, so this call was not run; make a shorter call");
+    }
+    (index >= MAX_CALLS).then_some("a reply may have at most 64 tool calls; this one was not run")
+}
+
+fn refused(why: &str) -> CallResult {
+    CallResult {
+        end: CallEnd::Failed,
+        output: why.into(),
+        summary: "not run".to_owned(),
+        elapsed_ms: 0,
+        whole: None,
+    }
+}
+
+/// Outputs are paired by the provider's call id, so each must have one of its own (S41).
+fn name_calls(reply: &mut Reply, turn: u32) {
+    let mut seen = HashSet::new();
+    for (index, call) in reply.calls.iter_mut().enumerate() {
+        if call.id.is_empty() || !seen.insert(call.id.clone()) {
+            call.id = format!("call_{turn}_{index}");
+            seen.insert(call.id.clone());
+        }
+    }
+}
+
+fn failed(session: &Session, stamp: &Stamp, turn: &Turn, failure: CallFailure) -> Vec<Event> {
+    let Some(run) = session.open_run() else { return Vec::new() };
+    let jitter = f64::from(stamp.seed[0]) / 256.0;
+    match retry::next_attempt(&failure, turn.attempt, jitter, &run.policy.retry) {
+        Some(delay) => vec![Event::AttemptFailed {
+            turn: turn.number,
+            attempt: turn.attempt,
+            failure,
+            retry_at: stamp.now.saturating_add(delay),
+        }],
+        None => {
+            let tries = if failure.class == FailureClass::Auth { String::new() } else { tried(turn.attempt) };
+            let ending = Ending::new(Outcome::Failed, StopReason::Failed)
+                .summed_up(Some(failure.message.clone()))
+                .asking(AskKind::ApiReqFailed, format!("{}{tries}", failure.message));
+            let mut events = vec![Event::TurnFailed {
+                turn: turn.number,
+                attempt: turn.attempt,
+                failure: failure.clone(),
+            }];
+            events.extend(end_run(session, stamp, ending));
+            events
+        }
+    }
+}
+
+fn tried(attempts: u32) -> String {
+    if attempts == 1 { String::new() } else { format!(" (tried {attempts} times)") }
+}
+
+fn first_line(text: &str) -> Option<String> {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).map(|line| bounded(line, 200))
+}
+
+fn bounded(text: &str, chars: usize) -> String {
+    text.chars().take(chars).collect()
+}

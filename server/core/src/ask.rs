@@ -1,0 +1,168 @@
+//! How asks are made and shown: options, digest, and the whole of what is asked.
+//!
+//! Never decides whether something must be asked; `permission` does.
+
+use adjutant_protocol::AskId;
+use adjutant_protocol::ask::{AskKind, AskOption, AskSubject, AskView, OptionKind};
+
+use crate::event::{Ask, Change, Payload};
+use crate::review::Hunk;
+use crate::session::{Call, Session};
+
+pub const ALLOW: &str = "allow";
+pub const ALLOW_ALWAYS: &str = "allow_always";
+pub const REJECT: &str = "reject";
+pub const RETRY: &str = "retry";
+pub const CONTINUE: &str = "continue";
+pub const STOP: &str = "stop";
+pub const RESUME: &str = "resume";
+pub const DISCARD: &str = "discard";
+pub const ABORT: &str = "abort";
+pub const NEW_TASK: &str = "new_task";
+
+/// The ways to answer a kind of ask; exhaustive, so that a new kind has to choose (S12).
+pub fn options(kind: AskKind, always: &str, suggestions: &[String]) -> Vec<AskOption> {
+    let choose = |id: &str, name: &str| option(id, name, OptionKind::Choose);
+    match kind {
+        AskKind::Tool | AskKind::Command | AskKind::BrowserActionLaunch | AskKind::UseMcpServer => vec![
+            option(ALLOW, "Allow once", OptionKind::AllowOnce),
+            option(ALLOW_ALWAYS, always, OptionKind::AllowAlways),
+            option(REJECT, "Reject", OptionKind::RejectOnce),
+        ],
+        AskKind::Followup => suggestions
+            .iter()
+            .enumerate()
+            .map(|(index, text)| option(&format!("option-{}", index + 1), text, OptionKind::Choose))
+            .collect(),
+        AskKind::CompletionResult | AskKind::ResumeCompletedTask => vec![choose(NEW_TASK, "Done")],
+        AskKind::ApiReqFailed => vec![choose(RETRY, "Try again"), choose(STOP, "Stop")],
+        AskKind::MistakeLimitReached => vec![choose(CONTINUE, "Continue anyway"), choose(STOP, "Stop")],
+        AskKind::AutoApprovalMaxReqReached => {
+            vec![choose(CONTINUE, "Continue by hand"), choose(STOP, "Stop")]
+        }
+        AskKind::ResumeTask => vec![choose(RESUME, "Resume"), choose(DISCARD, "Discard")],
+        AskKind::CommandOutput => vec![choose(CONTINUE, "Let it run"), choose(ABORT, "Stop the command")],
+    }
+}
+
+/// Whether a text of the user's own answers this kind.
+pub fn takes_text(kind: AskKind) -> bool {
+    match kind {
+        // For a permission, text is the reason of a rejection.
+        AskKind::Tool
+        | AskKind::Command
+        | AskKind::BrowserActionLaunch
+        | AskKind::UseMcpServer
+        | AskKind::Followup
+        | AskKind::CompletionResult
+        | AskKind::MistakeLimitReached
+        | AskKind::AutoApprovalMaxReqReached
+        | AskKind::ResumeCompletedTask
+        | AskKind::ResumeTask => true,
+        AskKind::ApiReqFailed | AskKind::CommandOutput => false,
+    }
+}
+
+fn option(id: &str, name: &str, kind: OptionKind) -> AskOption {
+    AskOption { option_id: id.to_owned(), name: name.to_owned(), kind }
+}
+
+/// The digest an approval binds: the frozen payload, and nothing else.
+pub fn payload_digest(payload: &Payload) -> String {
+    crate::digest_parts(&[&serde_json::to_vec(payload).unwrap_or_default()])
+}
+
+/// The digest of an edit: file, and per hunk the removed and inserted lines with their context.
+pub fn change_digest(change: &Change) -> String {
+    let mut parts: Vec<Vec<u8>> = vec![change.uri.clone().into_bytes()];
+    for hunk in &change.hunks {
+        let lines = [&hunk.context_before, &hunk.removed, &hunk.inserted, &hunk.context_after];
+        parts.push(serde_json::to_vec(&lines).unwrap_or_default());
+    }
+    let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+    crate::digest_parts(&parts)
+}
+
+/// An ask as clients see it, with the whole diff or command.
+pub fn view(session: &Session, ask: &Ask) -> AskView {
+    AskView {
+        session_id: session.id.clone(),
+        ask_id: ask.id.clone(),
+        kind: ask.kind,
+        group: ask.kind.group(),
+        title: ask.title.clone(),
+        description: ask.description.clone(),
+        subject: ask
+            .call
+            .as_ref()
+            .and_then(|call| session.call(call))
+            .and_then(|call| subject(session, call)),
+        run_id: Some(ask.run.clone()),
+        tool_call_id: ask.call.clone(),
+        options: ask.options.clone(),
+        free_text: ask.free_text,
+        opened_at: ask.opened_at,
+    }
+}
+
+/// An open ask as clients see it.
+pub fn open_view(session: &Session, id: &AskId) -> Option<AskView> {
+    session.asks.get(id).map(|open| view(session, &open.ask))
+}
+
+fn subject(session: &Session, call: &Call) -> Option<AskSubject> {
+    if let Some(state) = session.change_of(call) {
+        let change = &state.change;
+        return Some(AskSubject::Edit {
+            uri: change.uri.clone(),
+            path: change.path.clone(),
+            diff: diff(change),
+            new_file: !change.existed,
+        });
+    }
+    match call.payload.as_ref()? {
+        Payload::Command { line, cwd, .. } => {
+            Some(AskSubject::Command { command: line.clone(), cwd: cwd.clone() })
+        }
+        Payload::Read { path, ask: Some(reason) } => {
+            Some(AskSubject::Read { path: path.clone(), reason: reason.clone() })
+        }
+        _ => None,
+    }
+}
+
+/// The unified diff of a change, made from exactly the hunks an approval binds.
+pub fn diff(change: &Change) -> String {
+    let from = if change.existed { format!("a/{}", change.path) } else { "/dev/null".to_owned() };
+    let mut text = format!("--- {from}\n+++ b/{}\n", change.path);
+    let mut shift = 0_isize;
+    for hunk in &change.hunks {
+        push_hunk(&mut text, hunk, &mut shift);
+    }
+    text
+}
+
+fn push_hunk(text: &mut String, hunk: &Hunk, shift: &mut isize) {
+    let around = hunk.context_before.len() + hunk.context_after.len();
+    let (old, new) = (hunk.removed.len() + around, hunk.inserted.len() + around);
+    let start = hunk.line.saturating_sub(hunk.context_before.len());
+    let old_start = start + usize::from(old > 0);
+    let new_start = start.saturating_add_signed(*shift) + usize::from(new > 0);
+    text.push_str(&format!("@@ -{old_start},{old} +{new_start},{new} @@\n"));
+    let groups: [(char, &[String]); 4] = [
+        (' ', &hunk.context_before),
+        ('-', &hunk.removed),
+        ('+', &hunk.inserted),
+        (' ', &hunk.context_after),
+    ];
+    for (mark, lines) in groups {
+        for line in lines {
+            text.push(mark);
+            text.push_str(line);
+            if !line.ends_with(['\n', '\r']) {
+                text.push_str("\n\\ No newline at end of file\n");
+            }
+        }
+    }
+    *shift += hunk.inserted.len() as isize - hunk.removed.len() as isize;
+}

@@ -1,0 +1,440 @@
+//! The facts of a session, and the inputs that ask to become facts.
+//!
+//! Facts are what the log holds; nothing that streams is a fact. Holds no
+//! decision: `accept` makes them, `Session::apply` folds them.
+
+use std::sync::Arc;
+
+use adjutant_protocol::ask::{AskKind, AskOption, Resolution};
+use adjutant_protocol::session::Mode;
+use adjutant_protocol::state::{Outcome, StopReason};
+use adjutant_protocol::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
+use serde::{Deserialize, Serialize};
+
+use crate::prompt::Reply;
+use crate::retry::{CallFailure, RetryPolicy};
+use crate::review::Hunk;
+
+/// One record of the log: a fact, its place and its time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fact {
+    /// From 1, without gaps; order is by this number.
+    pub seq: u64,
+    /// Milliseconds since the Unix epoch; decoration.
+    pub at: u64,
+    pub event: Event,
+}
+
+/// Everything that can have happened in a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    SessionCreated {
+        session: SessionId,
+        roots: Vec<String>,
+        title: String,
+    },
+    /// A writer opened the log; a writer that sees a newer epoch stops (L5).
+    SessionOpened {
+        epoch: u64,
+    },
+    RunStarted {
+        run: RunId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        continues: Option<RunId>,
+        model: String,
+        policy: Policy,
+    },
+    Prompted {
+        run: RunId,
+        message: MessageId,
+        text: Arc<str>,
+        /// It arrived while the run was open.
+        steer: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<KeyUse>,
+    },
+    TurnStarted {
+        run: RunId,
+        turn: u32,
+    },
+    /// Attempt 2 and later of a turn; the first is in `TurnStarted`.
+    AttemptStarted {
+        turn: u32,
+        attempt: u32,
+    },
+    ReplyStarted {
+        turn: u32,
+        attempt: u32,
+        message: MessageId,
+    },
+    /// What has streamed so far; superseded by `Replied`.
+    ReplyPartial {
+        turn: u32,
+        attempt: u32,
+        text: String,
+        reasoning: String,
+    },
+    AttemptFailed {
+        turn: u32,
+        attempt: u32,
+        failure: CallFailure,
+        retry_at: u64,
+    },
+    Replied {
+        turn: u32,
+        attempt: u32,
+        message: MessageId,
+        reply: Arc<Reply>,
+    },
+    /// The last attempt failed.
+    TurnFailed {
+        turn: u32,
+        attempt: u32,
+        failure: CallFailure,
+    },
+    CallOpened {
+        call: ToolCallId,
+        turn: u32,
+        index: u32,
+        tool: String,
+        title: String,
+    },
+    CallPrepared {
+        call: ToolCallId,
+        payload: Payload,
+    },
+    ChangeProposed {
+        call: ToolCallId,
+        change: Box<Change>,
+    },
+    AskOpened {
+        ask: Box<Ask>,
+    },
+    /// After a restart the world was looked at again and is as the ask says.
+    AskReobserved {
+        ask: AskId,
+        epoch: u64,
+    },
+    AskClosed {
+        ask: AskId,
+        resolution: Resolution,
+    },
+    RuleAdded {
+        rule: Rule,
+    },
+    HunkDecided {
+        change_set: ChangeSetId,
+        hunks: Vec<String>,
+        apply: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ask: Option<AskId>,
+    },
+    /// The intent of an edit: durable before it is sent.
+    ApplyStarted {
+        call: ToolCallId,
+        change_set: ChangeSetId,
+        hunks: Vec<String>,
+    },
+    Applied {
+        change_set: ChangeSetId,
+        hunks: Vec<String>,
+    },
+    /// The intent of every other tool: durable before an effect.
+    ToolStarted {
+        call: ToolCallId,
+    },
+    ToolFinished {
+        call: ToolCallId,
+        result: CallResult,
+    },
+    /// What became of an edit whose run was cut short, found by the text.
+    Settled {
+        change_set: ChangeSetId,
+        found: Found,
+    },
+    Completed {
+        run: RunId,
+        summary: String,
+    },
+    RunEnded {
+        run: RunId,
+        outcome: Outcome,
+        stop: StopReason,
+        summary: Option<String>,
+    },
+}
+
+impl Event {
+    /// Whether the fact must be durable before it is announced or acted on (L1);
+    /// the others are superseded by a later fact.
+    pub fn is_barrier(&self) -> bool {
+        !matches!(self, Event::ReplyStarted { .. } | Event::ReplyPartial { .. })
+    }
+}
+
+/// The rules of one run, frozen when it starts so that a replay decides alike.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Policy {
+    pub mode: Mode,
+    /// Deny rules of all settings layers, as written; they always win.
+    #[serde(default)]
+    pub deny: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unattended: Option<Unattended>,
+    /// Failed calls in a row that end a run (decision 18).
+    pub mistakes: u32,
+    /// How long a command runs before the user is offered to stop it, in milliseconds.
+    pub command_output_ms: u64,
+    pub retry: RetryPolicy,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Code,
+            deny: Vec::new(),
+            unattended: None,
+            mistakes: 3,
+            command_output_ms: 10_000,
+            retry: RetryPolicy::default(),
+        }
+    }
+}
+
+/// What may run unasked while nobody watches (decision 17).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unattended {
+    pub edit: bool,
+    pub command: bool,
+    /// Model requests of one run before `auto_approval_max_req_reached`.
+    pub max_requests: u32,
+}
+
+/// A client's key of an idempotent request (D10).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyUse {
+    pub key: String,
+    /// Of the body, so that a reused key is told from a repeated request.
+    pub digest: String,
+}
+
+/// What a call would do, frozen when it was prepared (A1).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Payload {
+    Read {
+        /// As shown to the user.
+        path: String,
+        /// Why reading it needs an answer: outside the roots, or a secret store.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ask: Option<String>,
+    },
+    Command {
+        line: String,
+        /// Absolute.
+        cwd: String,
+        timeout_seconds: u64,
+        /// Digest over the shell and the directory as they were (A1, A3).
+        binding: String,
+    },
+    Question {
+        question: String,
+        options: Vec<String>,
+    },
+    Complete {
+        summary: String,
+    },
+    Fail {
+        reason: String,
+    },
+    /// The call cannot be made; the text is for the model.
+    Refused {
+        output: String,
+        summary: String,
+    },
+    /// A rule of ours forbids it, whatever anybody answers.
+    Denied {
+        reason: String,
+    },
+}
+
+/// All edits of one tool call to one file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    pub change_set: ChangeSetId,
+    /// As shown to the user.
+    pub path: String,
+    pub uri: String,
+    /// Whether the document was open in the editor: then disk is no evidence.
+    pub open: bool,
+    /// Whether the file existed.
+    pub existed: bool,
+    /// Hash of the before-image, a blob.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    pub hunks: Vec<Hunk>,
+}
+
+/// A durable question to the user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    pub id: AskId,
+    pub kind: AskKind,
+    /// The run it belongs to, or that it is about after its end.
+    pub run: RunId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<ToolCallId>,
+    pub title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub options: Vec<AskOption>,
+    pub free_text: bool,
+    /// SHA-256 of the frozen payload; an approval binds exactly that.
+    pub digest: String,
+    pub opened_at: u64,
+}
+
+/// A standing answer: "always", which here means this session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Rule {
+    /// Every edit inside the workspace.
+    Edits,
+    /// This line in this directory, and no other.
+    Command { line: String, cwd: String },
+    /// Reading this file.
+    Read { path: String },
+}
+
+/// How a tool call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallEnd {
+    Completed,
+    Failed,
+    Denied,
+    Cancelled,
+    /// The server stopped while it ran: its effect is unknown.
+    Interrupted,
+}
+
+/// The one result of a tool call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallResult {
+    pub end: CallEnd,
+    /// What the model reads; bounded.
+    pub output: Arc<str>,
+    /// One line for the user.
+    pub summary: String,
+    pub elapsed_ms: u64,
+    /// Where the whole output is, relative to the session's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<String>,
+}
+
+/// What the text says about an edit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Found {
+    Landed,
+    NotLanded,
+    /// The text was changed around it, or the document is not open any more.
+    Unclear,
+}
+
+/// Time and randomness, brought in from outside.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamp {
+    /// Milliseconds since the Unix epoch.
+    pub now: u64,
+    /// Fresh random bytes; all ids made under this stamp derive from them.
+    pub seed: [u8; 16],
+}
+
+impl Stamp {
+    /// An unguessable 128-bit id, distinct for each `(kind, index)` under one stamp.
+    pub fn id(&self, kind: &str, index: usize) -> String {
+        let digest = crate::digest_parts(&[&self.seed, kind.as_bytes(), &index.to_le_bytes()]);
+        format!("{kind}-{}", &digest[..32])
+    }
+}
+
+/// A thing that asks to become facts.
+#[derive(Clone, Debug)]
+pub enum Input {
+    Prompt(Prompt),
+    Answer(Answer),
+    /// The user's own cancel; beats everything (S90).
+    Cancel {
+        run: Option<RunId>,
+    },
+    /// A writer opened the log with facts in it.
+    Opened {
+        epoch: u64,
+    },
+    /// The server is going down.
+    Stopping,
+    /// A time that `Step::Wake` named has come.
+    Woke {
+        at: u64,
+    },
+    /// A step tells how it goes; dropped when the step is no longer wanted.
+    Step {
+        step: crate::step::Step,
+        report: Report,
+    },
+}
+
+/// A prompt, with the choices of its run resolved by the settings.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    pub text: String,
+    pub expected_run: Option<RunId>,
+    /// `provider/model`.
+    pub model: String,
+    pub policy: Policy,
+    pub key: Option<KeyUse>,
+}
+
+/// A typed answer that names an ask (A5).
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub ask: AskId,
+    pub choice: Choice,
+    /// The door it came by; recorded, never part of a digest.
+    pub surface: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    Option { id: String, text: Option<String> },
+    Text(String),
+}
+
+/// What a step tells.
+#[derive(Clone, Debug)]
+pub enum Report {
+    /// `CallModel` is about to send its first request.
+    TurnBegan,
+    ReplyStarted,
+    ReplyPartial {
+        text: String,
+        reasoning: String,
+    },
+    Replied(Reply),
+    CallFailed(CallFailure),
+    /// `Prepare` looked at the world.
+    Prepared(Payload),
+    PreparedChange(Box<Change>),
+    /// `RunTool` ended.
+    Finished(CallResult),
+    /// `RunTool` of an edit: all its hunks are in the text.
+    Applied(CallResult),
+    /// `RunTool` of an edit: they are not; `in_doubt` when they may still land.
+    NotApplied {
+        result: CallResult,
+        in_doubt: bool,
+    },
+    Settled(Found),
+}

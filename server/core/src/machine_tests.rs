@@ -1,0 +1,135 @@
+//! Tests of the three functions together: scripts that read as stories, and
+//! random legal logs.
+//!
+//! Never mocks a type of ours; time and seeds are plain arguments.
+
+mod oracle;
+mod properties;
+mod random;
+mod stories;
+
+use crate::accept::{Refusal, accept};
+use crate::event::{Answer, CallEnd, CallResult, Choice, Event, Fact, Input, Policy, Prompt, Report, Stamp};
+use crate::prompt::{Reply, RequestedCall, StopCause};
+use crate::session::Session;
+use crate::step::{Step, next_steps};
+
+/// A session with a log of its own and a clock that ticks by one.
+pub struct Bench {
+    pub session: Session,
+    pub log: Vec<Fact>,
+    /// Length of the log after each batch: a batch is kept whole or not at all.
+    pub batches: Vec<usize>,
+    pub now: u64,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        let session = Session::new("s1".into(), vec!["/ws".to_owned()]);
+        Self { session, log: Vec::new(), batches: Vec::new(), now: 1_000 }
+    }
+
+    pub fn stamp(&mut self) -> Stamp {
+        self.now += 1;
+        let mut seed = [0; 16];
+        seed[..8].copy_from_slice(&self.now.to_le_bytes());
+        Stamp { now: self.now, seed }
+    }
+
+    /// Puts one input through `accept` and folds what follows.
+    pub fn input(&mut self, input: Input) -> Result<Vec<Event>, Refusal> {
+        let stamp = self.stamp();
+        let events = accept(&self.session, &stamp, input)?;
+        for event in &events {
+            let fact = Fact { seq: self.session.seq + 1, at: stamp.now, event: event.clone() };
+            self.session.apply(&fact);
+            self.log.push(fact);
+        }
+        self.batches.push(self.log.len());
+        Ok(events)
+    }
+
+    pub fn prompt(&mut self, text: &str) -> Result<Vec<Event>, Refusal> {
+        self.prompt_with(text, Policy::default())
+    }
+
+    pub fn prompt_with(&mut self, text: &str, policy: Policy) -> Result<Vec<Event>, Refusal> {
+        self.input(Input::Prompt(Prompt {
+            text: text.to_owned(),
+            expected_run: None,
+            model: "scripted/demo".to_owned(),
+            policy,
+            key: None,
+        }))
+    }
+
+    /// Reports for the one step that matches.
+    pub fn report(&mut self, wants: fn(&Step) -> bool, report: Report) -> Vec<Event> {
+        let step = next_steps(&self.session).into_iter().find(wants).expect("the step is wanted");
+        self.input(Input::Step { step, report }).expect("the report is accepted")
+    }
+
+    /// One whole turn up to its reply.
+    pub fn reply(&mut self, text: &str, calls: &[(&str, &str)]) -> Vec<Event> {
+        self.report(is_model, Report::TurnBegan);
+        self.report(is_model, Report::ReplyStarted);
+        self.report(is_model, Report::Replied(reply(text, calls)))
+    }
+
+    pub fn answer(&mut self, choice: Choice) -> Result<Vec<Event>, Refusal> {
+        let ask = self.session.open_asks().next().expect("an ask is open").id.clone();
+        self.input(Input::Answer(Answer { ask, choice, surface: "test".to_owned() }))
+    }
+
+    /// A fresh session folded from the log alone.
+    pub fn replayed(&self) -> Session {
+        let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]);
+        for fact in &self.log {
+            session.apply(fact);
+        }
+        session
+    }
+}
+
+pub fn reply(text: &str, calls: &[(&str, &str)]) -> Reply {
+    let calls: Vec<RequestedCall> = calls
+        .iter()
+        .enumerate()
+        .map(|(index, (name, arguments))| RequestedCall {
+            id: format!("c{index}"),
+            name: (*name).to_owned(),
+            arguments: (*arguments).to_owned(),
+        })
+        .collect();
+    let stop = if calls.is_empty() { StopCause::EndTurn } else { StopCause::ToolCalls };
+    Reply { text: text.to_owned(), calls, stop, ..Reply::default() }
+}
+
+pub fn option(id: &str) -> Choice {
+    Choice::Option { id: id.to_owned(), text: None }
+}
+
+pub fn done(end: CallEnd) -> CallResult {
+    CallResult { end, output: "out".into(), summary: "sum".to_owned(), elapsed_ms: 3, whole: None }
+}
+
+pub fn is_model(step: &Step) -> bool {
+    matches!(step, Step::CallModel { .. })
+}
+
+pub fn is_prepare(step: &Step) -> bool {
+    matches!(step, Step::Prepare { .. })
+}
+
+pub fn is_tool(step: &Step) -> bool {
+    matches!(step, Step::RunTool { .. })
+}
+
+/// The names of events, one a line.
+pub fn names(events: &[Event]) -> String {
+    let name = |event: &Event| {
+        let value = serde_json::to_value(event).expect("an event serialises");
+        value["type"].as_str().expect("an event has a type").to_owned()
+    };
+    events.iter().map(name).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,449 @@
+//! What holds for every legal log.
+//!
+//! Each property is checked after every single fact, not only at the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use adjutant_protocol::ask::AskKind;
+use adjutant_protocol::state::{RequiredAction, State, SubState};
+use adjutant_protocol::update::Update;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+
+use super::Bench;
+use super::oracle::{Guess, guess};
+use super::random::{Dice, input, report};
+use crate::accept::{Refusal, accept};
+use crate::event::{Answer, Choice, Event, Fact, Input, Prompt, Stamp};
+use crate::prompt::ModelMessage;
+use crate::session::Session;
+use crate::state::{told, view};
+use crate::step::{Step, next_steps};
+
+fn drive(bytes: &[u8]) -> Bench {
+    let mut bench = Bench::new();
+    let mut dice = Dice::new(bytes);
+    while !dice.is_used_up() {
+        let input = input(&bench, &mut dice);
+        let _ = bench.input(input);
+    }
+    bench
+}
+
+fn numbers() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(any::<u8>(), 0..400)
+}
+
+/// Folds the log again and hands out the session after each fact.
+fn at_each_fact(log: &[Fact], mut check: impl FnMut(&Session, &[Fact])) {
+    let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]);
+    check(&session, &[]);
+    for (index, fact) in log.iter().enumerate() {
+        session.apply(fact);
+        check(&session, &log[..=index]);
+    }
+}
+
+/// The same, after each batch only: what a process that opens the log can find.
+fn at_each_batch(bench: &Bench, mut check: impl FnMut(&Session)) {
+    at_each_fact(&bench.log, |session, log| {
+        if log.is_empty() || bench.batches.contains(&log.len()) {
+            check(session);
+        }
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn s01_s09_a_replayed_session_equals_the_live_one_after_every_fact(bytes in numbers()) {
+        let mut bench = Bench::new();
+        let mut dice = Dice::new(&bytes);
+        while !dice.is_used_up() {
+            let input = input(&bench, &mut dice);
+            let _ = bench.input(input);
+            prop_assert_eq!(&bench.replayed(), &bench.session);
+        }
+        // And the log itself survives a trip through JSON.
+        let text: Vec<String> =
+            bench.log.iter().map(|fact| serde_json::to_string(&fact.event).unwrap()).collect();
+        let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]);
+        for (fact, line) in bench.log.iter().zip(&text) {
+            let event: Event = serde_json::from_str(line).unwrap();
+            prop_assert_eq!(&event, &fact.event);
+            session.apply(&Fact { seq: fact.seq, at: fact.at, event });
+        }
+        prop_assert_eq!(&session, &bench.session);
+    }
+
+    #[test]
+    fn s09_s10_a_snapshot_and_the_updates_after_it_equal_the_snapshot_at_the_end(bytes in numbers()) {
+        let bench = drive(&bytes);
+        // The state told by updates is, at every point, the state of the session.
+        let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]);
+        let mut shown = view(&session);
+        let mut open: BTreeSet<String> = BTreeSet::new();
+        for fact in &bench.log {
+            let before = view(&session);
+            session.apply(fact);
+            for update in told(&before, &session, fact) {
+                match update {
+                    Update::StateUpdate(state) => shown = state,
+                    Update::Ask(adjutant_protocol::update::AskChange::Opened { ask }) => {
+                        open.insert(ask.ask_id.0);
+                    }
+                    Update::Ask(adjutant_protocol::update::AskChange::Closed { ask_id, .. }) => {
+                        open.remove(&ask_id.0);
+                    }
+                    _ => {}
+                }
+            }
+            prop_assert_eq!(&shown, &view(&session));
+            let now: BTreeSet<String> = session.open_asks().map(|ask| ask.id.0.clone()).collect();
+            prop_assert_eq!(&open, &now);
+        }
+    }
+
+    #[test]
+    fn s02_a_run_requires_action_exactly_while_a_blocking_ask_is_open(bytes in numbers()) {
+        at_each_fact(&drive(&bytes).log, |session, _| {
+            let state = view(session).state;
+            if session.open_run().is_some() && !session.has_open_ask(AskKind::ResumeTask) {
+                assert_eq!(state == State::RequiresAction, session.has_blocking_ask());
+            } else {
+                assert_ne!(state, State::RequiresAction);
+            }
+        });
+    }
+
+    #[test]
+    fn l01_the_rule_of_seed_000_agrees_with_the_computed_state(bytes in numbers()) {
+        at_each_fact(&drive(&bytes).log, |session, log| {
+            let view = view(session);
+            let ours = match (view.state, view.sub) {
+                (State::None, _) => Guess::NoTask,
+                (State::Running, Some(SubState::Streaming)) => Guess::Streaming,
+                (State::Running, _) => Guess::Running,
+                (State::RequiresAction, _) => Guess::WaitingForInput,
+                (State::Idle, _) => Guess::Idle,
+                (State::Resumable, _) => Guess::Resumable,
+            };
+            // The first facts of a new session name no message yet, as in seed 000.
+            let messages = log.iter().any(|fact| matches!(fact.event, Event::RunStarted { .. }));
+            if messages {
+                assert_eq!(guess(log), ours, "after {:?}", log.last().map(|fact| &fact.event));
+            }
+        });
+    }
+
+    #[test]
+    fn s08_s11_every_state_names_what_is_required(bytes in numbers()) {
+        at_each_fact(&drive(&bytes).log, |session, _| {
+            let view = view(session);
+            match view.state {
+                State::Running => assert_eq!(view.required_action, RequiredAction::None),
+                _ => assert_ne!(view.required_action, RequiredAction::None),
+            }
+            if view.state == State::RequiresAction {
+                assert!(!view.asks.is_empty() && view.ask_kind.is_some());
+            }
+        });
+    }
+
+    #[test]
+    fn s30_s90_s91_cancel_at_every_fact_gives_one_terminal_fact_the_last_of_its_run(bytes in numbers()) {
+        let bench = drive(&bytes);
+        at_each_fact(&bench.log, |session, log| {
+            let Some(run) = session.open_run().map(|run| run.id.clone()) else { return };
+            let stamp = Stamp { now: 9_999, seed: [7; 16] };
+            let events = accept(session, &stamp, Input::Cancel { run: None }).expect("an open run is cancelled");
+            let mut after = session.clone();
+            let mut whole: Vec<Fact> = log.to_vec();
+            for event in events {
+                let fact = Fact { seq: after.seq + 1, at: stamp.now, event };
+                after.apply(&fact);
+                whole.push(fact);
+            }
+            one_terminal_fact(&whole, &run.0);
+            assert!(after.open_run().is_none());
+            let left = next_steps(&after);
+            assert!(left.iter().all(|step| matches!(step, Step::Settle { .. })), "{left:?}");
+            if bench.batches.contains(&log.len()) {
+                provider_would_take(&after);
+            }
+        });
+    }
+
+    #[test]
+    fn s30_every_ended_run_has_one_terminal_fact(bytes in numbers()) {
+        let bench = drive(&bytes);
+        let mut ended = BTreeMap::new();
+        for fact in &bench.log {
+            if let Event::RunEnded { run, .. } = &fact.event {
+                *ended.entry(run.0.clone()).or_insert(0) += 1;
+            }
+        }
+        for run in ended.keys() {
+            one_terminal_fact(&bench.log, run);
+        }
+    }
+
+    #[test]
+    fn s41_s42_l7_every_request_pairs_each_call_with_one_output(bytes in numbers()) {
+        at_each_batch(&drive(&bytes), |session| {
+            if next_steps(session).iter().any(|step| matches!(step, Step::CallModel { .. })) {
+                provider_would_take(session);
+            }
+        });
+    }
+
+    #[test]
+    fn s02_an_open_run_always_has_work_or_an_open_question(bytes in numbers()) {
+        at_each_batch(&drive(&bytes), |session| {
+            if session.open_run().is_some() && session.open_asks().next().is_none() {
+                assert!(!next_steps(session).is_empty(), "stuck in {:?}", session.open_run());
+            }
+        });
+    }
+
+    #[test]
+    fn s43_every_started_call_ends_and_only_once(bytes in numbers()) {
+        let mut bench = drive(&bytes);
+        let _ = bench.input(Input::Cancel { run: None });
+        let mut open = BTreeSet::new();
+        for fact in &bench.log {
+            match &fact.event {
+                Event::CallOpened { call, .. } => assert!(open.insert(call.0.clone())),
+                Event::ToolFinished { call, .. } => assert!(open.remove(&call.0), "{call} ended twice"),
+                _ => {}
+            }
+        }
+        prop_assert!(open.is_empty(), "{:?} never ended", open);
+    }
+
+    #[test]
+    fn l02_no_two_things_share_an_id(bytes in numbers()) {
+        let mut seen = BTreeSet::new();
+        for fact in drive(&bytes).log {
+            let id = match &fact.event {
+                Event::RunStarted { run, .. } => run.0.clone(),
+                Event::Prompted { message, .. } => message.0.clone(),
+                Event::CallOpened { call, .. } => call.0.clone(),
+                Event::AskOpened { ask } => ask.id.0.clone(),
+                Event::ChangeProposed { change, .. } => change.change_set.0.clone(),
+                _ => continue,
+            };
+            prop_assert!(seen.insert(id.clone()), "{} was used twice", id);
+        }
+    }
+
+    #[test]
+    fn s23_a_run_completes_at_most_once_and_ends_with_it(bytes in numbers()) {
+        let mut complete = BTreeSet::new();
+        for fact in drive(&bytes).log {
+            if let Event::Completed { run, .. } = &fact.event {
+                prop_assert!(complete.insert(run.0.clone()));
+            }
+        }
+    }
+
+    #[test]
+    fn a1_nothing_runs_that_was_neither_allowed_nor_safe(bytes in numbers()) {
+        let log = drive(&bytes).log;
+        for (index, fact) in log.iter().enumerate() {
+            let (call, edit) = match &fact.event {
+                Event::ApplyStarted { call, .. } => (call, true),
+                Event::ToolStarted { call } => (call, false),
+                _ => continue,
+            };
+            let asked = log[..index].iter().rev().find_map(|past| match &past.event {
+                Event::AskOpened { ask } if ask.call.as_ref() == Some(call) => Some(ask.id.clone()),
+                _ => None,
+            });
+            let answered = asked.is_some_and(|id| log[..index].iter().any(|past| {
+                matches!(&past.event, Event::AskClosed { ask, resolution:
+                    adjutant_protocol::ask::Resolution::Selected { option_id, .. } }
+                    if *ask == id && option_id.starts_with("allow"))
+            }));
+            prop_assert!(answered || was_free(&log[..index], call, edit), "{} ran unasked", call);
+        }
+    }
+
+    /// Inputs of every kind, legal or not, against every state: facts or a refusal, never a panic.
+    #[test]
+    fn accept_never_panics(bytes in numbers(), wild in numbers(), text in ".{0,40}") {
+        let bench = drive(&bytes);
+        let mut dice = Dice::new(&wild);
+        let call = adjutant_protocol::ToolCallId(text.clone());
+        while !dice.is_used_up() {
+            let step = match dice.roll(7) {
+                0 => Step::CallModel { turn: dice.roll(9) as u32, attempt: dice.roll(9) as u32 },
+                1 => Step::Prepare { call: call.clone(), epoch: dice.roll(3) as u64 },
+                2 => Step::RunTool { call: call.clone() },
+                3 => Step::Settle { change_set: text.as_str().into() },
+                4 => Step::DeliverAsk { ask: text.as_str().into() },
+                5 => Step::Wake { at: dice.roll(200) as u64 },
+                _ => next_steps(&bench.session).pop().unwrap_or(Step::Wake { at: 0 }),
+            };
+            let other = match dice.roll(4) {
+                0 => Step::CallModel { turn: 1, attempt: 1 },
+                1 => Step::RunTool { call: call.clone() },
+                2 => Step::Settle { change_set: "".into() },
+                _ => step.clone(),
+            };
+            let report = report(&bench, &other, &mut dice);
+            let asks: Vec<_> = bench.session.open_asks().map(|ask| ask.id.clone()).collect();
+            let ask = asks.get(dice.roll(asks.len() + 1)).cloned().unwrap_or_else(|| text.as_str().into());
+            let inputs = [
+                Input::Step { step, report },
+                Input::Woke { at: u64::MAX },
+                Input::Opened { epoch: 0 },
+                Input::Stopping,
+                Input::Cancel { run: Some(text.as_str().into()) },
+                Input::Answer(Answer { ask, choice: Choice::Text(text.clone()), surface: text.clone() }),
+                Input::Prompt(Prompt {
+                    text: text.clone(),
+                    expected_run: Some(text.as_str().into()),
+                    model: text.clone(),
+                    policy: Default::default(),
+                    key: None,
+                }),
+            ];
+            for input in inputs {
+                let stamp = Stamp { now: dice.roll(256) as u64, seed: [dice.roll(256) as u8; 16] };
+                let _ = accept(&bench.session, &stamp, input);
+            }
+        }
+    }
+}
+
+/// Whether the verdict on this call was "safe" without an ask.
+fn was_free(log: &[Fact], call: &adjutant_protocol::ToolCallId, edit: bool) -> bool {
+    use crate::event::{Payload, Rule};
+    let policy = log.iter().rev().find_map(|fact| match &fact.event {
+        Event::RunStarted { policy, .. } => Some(policy.clone()),
+        _ => None,
+    });
+    let unattended = policy.and_then(|policy| policy.unattended);
+    let rules: Vec<&Rule> = log
+        .iter()
+        .filter_map(|fact| match &fact.event {
+            Event::RuleAdded { rule } => Some(rule),
+            _ => None,
+        })
+        .collect();
+    if edit {
+        return unattended.is_some_and(|allowed| allowed.edit) || rules.contains(&&Rule::Edits);
+    }
+    let payload = log.iter().rev().find_map(|fact| match &fact.event {
+        Event::CallPrepared { call: id, payload } if id == call => Some(payload.clone()),
+        _ => None,
+    });
+    match payload {
+        Some(Payload::Read { ask: None, .. }) => true,
+        Some(Payload::Read { path, .. }) => rules.contains(&&Rule::Read { path }),
+        Some(Payload::Command { line, cwd, .. }) => {
+            unattended.is_some_and(|allowed| allowed.command) || rules.contains(&&Rule::Command { line, cwd })
+        }
+        _ => false,
+    }
+}
+
+fn one_terminal_fact(log: &[Fact], run: &str) {
+    let ends: Vec<usize> = log
+        .iter()
+        .enumerate()
+        .filter(|(_, fact)| matches!(&fact.event, Event::RunEnded { run: id, .. } if id.0 == run))
+        .map(|(index, _)| index)
+        .collect();
+    assert_eq!(ends.len(), 1, "run {run} has {} terminal facts", ends.len());
+    for fact in &log[ends[0] + 1..] {
+        let of_run = match &fact.event {
+            Event::Prompted { run: id, .. }
+            | Event::TurnStarted { run: id, .. }
+            | Event::Completed { run: id, .. } => id.0 == run,
+            _ => false,
+        };
+        assert!(!of_run, "{:?} came after the end of its run", fact.event);
+    }
+}
+
+/// What a strict provider checks: each call of a reply has exactly one output right after it.
+fn provider_would_take(session: &Session) {
+    let mut waiting: Vec<String> = Vec::new();
+    for message in &session.transcript {
+        match message {
+            ModelMessage::Tool { call_id, .. } => {
+                let at = waiting.iter().position(|id| **id == **call_id).expect("an output has its call");
+                waiting.remove(at);
+            }
+            ModelMessage::User { .. } | ModelMessage::Assistant { .. } => {
+                assert!(waiting.is_empty(), "calls {waiting:?} have no output");
+                if let ModelMessage::Assistant { reply } = message {
+                    waiting = reply.calls.iter().map(|call| call.id.clone()).collect();
+                }
+            }
+        }
+    }
+    assert!(waiting.is_empty(), "calls {waiting:?} have no output");
+}
+
+#[test]
+fn s08_every_state_is_reached() {
+    let mut seen = BTreeSet::new();
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    for _ in 0..400 {
+        let bytes = numbers().new_tree(&mut runner).expect("a tree").current();
+        at_each_fact(&drive(&bytes).log, |session, _| {
+            let view = view(session);
+            seen.insert(format!("{:?} {:?}", view.state, view.sub));
+        });
+    }
+    for wanted in [
+        "None None",
+        "Running Some(Preparing)",
+        "Running Some(Model)",
+        "Running Some(Streaming)",
+        "Running Some(Tools)",
+        "Running Some(Retrying)",
+        "RequiresAction None",
+        "Idle Some(Completed)",
+        "Idle Some(Stopped)",
+        "Idle Some(Failed)",
+        "Idle Some(Limit)",
+        "Idle Some(Cancelled)",
+        "Resumable None",
+    ] {
+        assert!(seen.contains(wanted), "{wanted} was never reached; seen: {seen:#?}");
+    }
+}
+
+#[test]
+fn s12_every_ask_kind_has_a_group_and_a_way_to_answer() {
+    for kind in AskKind::ALL {
+        let options = crate::ask::options(kind, "Always", &["a".to_owned()]);
+        assert!(!options.is_empty(), "{kind:?} cannot be answered");
+        let ids: BTreeSet<_> = options.iter().map(|option| &option.option_id).collect();
+        assert_eq!(ids.len(), options.len(), "{kind:?} has two options of one id");
+    }
+}
+
+#[test]
+fn s16_a_key_repeats_its_first_result_and_refuses_another_body() {
+    let mut bench = Bench::new();
+    let prompt = |digest: &str| {
+        Input::Prompt(Prompt {
+            text: "x".to_owned(),
+            expected_run: None,
+            model: "p/m".to_owned(),
+            policy: Default::default(),
+            key: Some(crate::event::KeyUse { key: "k".to_owned(), digest: digest.to_owned() }),
+        })
+    };
+    bench.input(prompt("one")).expect("the first is accepted");
+    assert!(matches!(bench.input(prompt("one")), Err(Refusal::Repeat { .. })));
+    assert_eq!(bench.input(prompt("two")), Err(Refusal::KeyReused));
+    bench.reply("hello", &[]);
+    assert!(matches!(bench.input(prompt("one")), Err(Refusal::Repeat { .. })), "also after the run");
+}

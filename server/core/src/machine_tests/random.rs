@@ -1,0 +1,176 @@
+//! Random legal logs: a driver that picks what may come next from a stream of numbers.
+//!
+//! Every input is one the shell could send; illegal ones are a test of their own.
+
+use adjutant_protocol::ToolCallId;
+
+use super::{Bench, done, reply};
+use crate::event::{
+    Answer, CallEnd, Change, Choice, Found, Input, Payload, Policy, Prompt, Report, Unattended,
+};
+use crate::retry::{CallFailure, FailureClass};
+use crate::review::Hunk;
+use crate::step::{Step, next_steps};
+
+/// Numbers to draw from; the test's seed.
+pub struct Dice<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Dice<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    pub fn is_used_up(&self) -> bool {
+        self.at >= self.bytes.len()
+    }
+
+    pub fn roll(&mut self, sides: usize) -> usize {
+        let byte = self.bytes.get(self.at).copied().unwrap_or(0);
+        self.at += 1;
+        usize::from(byte) % sides
+    }
+}
+
+/// Draws one input that is legal in the present state.
+pub fn input(bench: &Bench, dice: &mut Dice<'_>) -> Input {
+    match dice.roll(16) {
+        0 => Input::Prompt(prompt(dice)),
+        1 => Input::Cancel { run: None },
+        2 => Input::Opened { epoch: bench.session.epoch + 1 },
+        3 => Input::Stopping,
+        4..=7 => answer(bench, dice).unwrap_or_else(|| step(bench, dice)),
+        _ => step(bench, dice),
+    }
+}
+
+fn prompt(dice: &mut Dice<'_>) -> Prompt {
+    let unattended = (dice.roll(3) == 0).then(|| Unattended {
+        edit: dice.roll(2) == 0,
+        command: dice.roll(2) == 0,
+        max_requests: 2,
+    });
+    let deny = if dice.roll(4) == 0 { vec!["run_command".to_owned()] } else { Vec::new() };
+    let policy = Policy { unattended, deny, ..Policy::default() };
+    Prompt { text: "do it".to_owned(), expected_run: None, model: "p/m".to_owned(), policy, key: None }
+}
+
+fn answer(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
+    let asks: Vec<_> = bench.session.open_asks().collect();
+    let ask = asks.get(dice.roll(asks.len().max(1)))?;
+    let choice = if ask.free_text && dice.roll(4) == 0 {
+        Choice::Text("because".to_owned())
+    } else {
+        let option = ask.options.get(dice.roll(ask.options.len().max(1)))?;
+        Choice::Option { id: option.option_id.clone(), text: None }
+    };
+    Some(Input::Answer(Answer { ask: ask.id.clone(), choice, surface: "random".to_owned() }))
+}
+
+fn step(bench: &Bench, dice: &mut Dice<'_>) -> Input {
+    let steps = next_steps(&bench.session);
+    let Some(step) = steps.get(dice.roll(steps.len().max(1))).cloned() else {
+        return Input::Prompt(prompt(dice));
+    };
+    if let Step::Wake { at } = step {
+        return Input::Woke { at };
+    }
+    let report = report(bench, &step, dice);
+    Input::Step { step, report }
+}
+
+pub fn report(bench: &Bench, step: &Step, dice: &mut Dice<'_>) -> Report {
+    match step {
+        Step::CallModel { .. } => model_report(dice),
+        Step::Prepare { call, .. } => prepared(bench, call, dice),
+        Step::RunTool { .. } => {
+            let ends = [CallEnd::Completed, CallEnd::Completed, CallEnd::Failed];
+            match dice.roll(4) {
+                0 => Report::Applied(done(CallEnd::Completed)),
+                1 => Report::NotApplied { result: done(CallEnd::Failed), in_doubt: dice.roll(2) == 0 },
+                _ => Report::Finished(done(ends[dice.roll(3)])),
+            }
+        }
+        Step::Settle { .. } => {
+            Report::Settled([Found::Landed, Found::NotLanded, Found::Unclear][dice.roll(3)])
+        }
+        Step::DeliverAsk { .. } | Step::Wake { .. } => Report::TurnBegan,
+    }
+}
+
+fn model_report(dice: &mut Dice<'_>) -> Report {
+    let calls = [
+        ("read_file", r#"{"path":"a"}"#),
+        ("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#),
+        ("run_command", r#"{"command":"true"}"#),
+        ("ask_user", r#"{"question":"why?"}"#),
+        ("task_complete", r#"{"summary":"ok"}"#),
+        ("nonsense", "{"),
+    ];
+    match dice.roll(10) {
+        0..=2 => Report::TurnBegan,
+        3 => Report::ReplyStarted,
+        4 => Report::ReplyPartial { text: "so f".to_owned(), reasoning: String::new() },
+        5 => Report::Replied(reply("done", &[])),
+        6 => Report::CallFailed(CallFailure {
+            class: if dice.roll(2) == 0 { FailureClass::Network } else { FailureClass::Auth },
+            message: "it failed".to_owned(),
+            retry_after_ms: None,
+        }),
+        _ => {
+            let first = calls[dice.roll(calls.len())];
+            let second = calls[dice.roll(calls.len())];
+            Report::Replied(reply("", &[first, second][..=dice.roll(2)]))
+        }
+    }
+}
+
+/// What `Prepare` would bring for the call's tool.
+fn prepared(bench: &Bench, id: &ToolCallId, dice: &mut Dice<'_>) -> Report {
+    let tool = bench.session.call(id).map_or("", |call| call.tool.as_str());
+    if dice.roll(8) == 0 {
+        return Report::Prepared(Payload::Denied { reason: "it is protected".to_owned() });
+    }
+    match tool {
+        "read_file" => Report::Prepared(Payload::Read {
+            path: "a".to_owned(),
+            ask: (dice.roll(3) == 0).then(|| "it is outside".to_owned()),
+        }),
+        "edit_file" => Report::PreparedChange(Box::new(change(dice.roll(2) == 0))),
+        "run_command" => Report::Prepared(Payload::Command {
+            line: "true".to_owned(),
+            cwd: "/ws".to_owned(),
+            timeout_seconds: 5,
+            binding: String::new(),
+        }),
+        "ask_user" => Report::Prepared(Payload::Question {
+            question: "why?".to_owned(),
+            options: vec!["yes".to_owned(), "no".to_owned()],
+        }),
+        "task_complete" => Report::Prepared(Payload::Complete { summary: "ok".to_owned() }),
+        _ => {
+            Report::Prepared(Payload::Refused { output: "no such tool".to_owned(), summary: "no".to_owned() })
+        }
+    }
+}
+
+pub fn change(open: bool) -> Change {
+    Change {
+        change_set: "".into(),
+        path: "a".to_owned(),
+        uri: "file:///ws/a".to_owned(),
+        open,
+        existed: true,
+        before: None,
+        hunks: vec![Hunk {
+            id: "h1".to_owned(),
+            line: 0,
+            removed: vec!["x\n".to_owned()],
+            inserted: vec!["y\n".to_owned()],
+            context_before: Vec::new(),
+            context_after: Vec::new(),
+        }],
+    }
+}

@@ -1,0 +1,89 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const PASSING: [FailureClass; 7] = [
+    FailureClass::RateLimited,
+    FailureClass::Overloaded,
+    FailureClass::Network,
+    FailureClass::FirstByte,
+    FailureClass::Stalled,
+    FailureClass::Broken,
+    FailureClass::Interrupted,
+];
+
+const LASTING: [FailureClass; 6] = [
+    FailureClass::Total,
+    FailureClass::Auth,
+    FailureClass::Quota,
+    FailureClass::ContextExceeded,
+    FailureClass::ModelNotFound,
+    FailureClass::InvalidRequest,
+];
+
+fn failure(class: FailureClass, retry_after_ms: Option<u64>) -> CallFailure {
+    CallFailure { class, message: String::new(), retry_after_ms }
+}
+
+/// All waits of a turn whose every attempt fails alike.
+fn waits(failure: &CallFailure, jitter: f64, policy: &RetryPolicy) -> Vec<u64> {
+    (1..100).map_while(|attempt| next_attempt(failure, attempt, jitter, policy)).collect()
+}
+
+#[test]
+fn s80_a_500_for_ever_gets_six_tries_within_64_s() {
+    let overloaded = failure(FailureClass::Overloaded, None);
+    let policy = RetryPolicy::default();
+    assert_eq!(waits(&overloaded, 0.0, &policy), [500, 1414, 4000, 11_314, 32_000]);
+    assert_eq!(waits(&overloaded, 1.0, &policy), [625, 1768, 5000, 14_142, 32_000]);
+    assert!(waits(&overloaded, 1.0, &policy).iter().sum::<u64>() < 64_000);
+}
+
+#[test]
+fn s80_an_outage_of_20_s_is_outlived() {
+    let network = failure(FailureClass::Network, None);
+    assert!(waits(&network, 0.0, &RetryPolicy::default()).iter().sum::<u64>() > 20_000);
+}
+
+#[test]
+fn s83_only_passing_failures_are_tried_again() {
+    let policy = RetryPolicy::default();
+    for class in PASSING {
+        assert_eq!(waits(&failure(class, None), 0.5, &policy).len(), 5, "{class:?}");
+    }
+    for class in LASTING {
+        assert_eq!(next_attempt(&failure(class, Some(1)), 1, 0.5, &policy), None, "{class:?}");
+    }
+}
+
+#[test]
+fn s80_retry_after_is_obeyed_and_bounded() {
+    let policy = RetryPolicy::default();
+    let after = |ms| next_attempt(&failure(FailureClass::RateLimited, Some(ms)), 1, 0.0, &policy);
+    assert_eq!(after(2_000), Some(2_000));
+    assert_eq!(after(MAX_RETRY_AFTER_MS), Some(MAX_RETRY_AFTER_MS));
+    assert_eq!(after(MAX_RETRY_AFTER_MS + 1), None);
+    assert_eq!(after(0), Some(500), "a zero falls back to the usual wait");
+}
+
+#[test]
+fn s80_a_policy_can_be_fast() {
+    let policy = RetryPolicy { base_ms: 1, cap_ms: 5, max_attempts: 3 };
+    assert_eq!(waits(&failure(FailureClass::Broken, None), 0.0, &policy), [1, 5]);
+    let once = RetryPolicy { max_attempts: 1, ..policy };
+    assert_eq!(next_attempt(&failure(FailureClass::Broken, None), 1, 0.0, &once), None);
+}
+
+proptest! {
+    #[test]
+    fn s80_waits_stay_between_base_and_cap(
+        attempt in 0u32..20, jitter in prop::num::f64::ANY, base in 0u64..5_000, more in 0u64..60_000, tries in 0u32..12,
+    ) {
+        let policy = RetryPolicy { base_ms: base, cap_ms: base + more, max_attempts: tries };
+        let wait = next_attempt(&failure(FailureClass::Network, None), attempt, jitter, &policy);
+        match wait {
+            Some(wait) => prop_assert!(attempt < tries && base <= wait && wait <= base + more),
+            None => prop_assert!(attempt >= tries),
+        }
+    }
+}

@@ -1,0 +1,528 @@
+//! A session is what its facts say: the fold.
+//!
+//! `apply` changes state and decides nothing; connections, running futures and
+//! what is durable are not in here.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use adjutant_protocol::ask::{AskGroup, AskKind, Resolution};
+use adjutant_protocol::session::RunEnd;
+use adjutant_protocol::state::{State, SubState};
+use adjutant_protocol::update::HunkState;
+use adjutant_protocol::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
+
+use crate::event::{Ask, CallEnd, Change, Event, Fact, Found, KeyUse, Payload, Policy, Rule};
+use crate::prompt::{ModelMessage, Reply, Usage};
+
+/// Keys, closed asks and ended runs that are remembered (protocol section 4).
+const REMEMBERED: usize = 1_000;
+
+/// Everything that is true of a session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Session {
+    pub id: SessionId,
+    /// Workspace roots, absolute; the first is where relative paths start.
+    pub roots: Vec<String>,
+    pub title: String,
+    /// Whether the first fact has been told: until then there is no folder.
+    pub created: bool,
+    pub created_at: u64,
+    /// Number of the last fact.
+    pub seq: u64,
+    pub epoch: u64,
+    /// Turns begun in the whole session.
+    pub turns: u32,
+    /// What the model sees, oldest first.
+    pub transcript: Vec<ModelMessage>,
+    pub run: Option<Run>,
+    pub ended: VecDeque<EndedRun>,
+    pub asks: BTreeMap<AskId, OpenAsk>,
+    pub closed_asks: VecDeque<(AskId, Resolution)>,
+    pub changes: BTreeMap<ChangeSetId, ChangeState>,
+    pub rules: Vec<Rule>,
+    pub keys: VecDeque<UsedKey>,
+    /// State and the time it began.
+    pub since: u64,
+    shown: (Option<State>, Option<SubState>),
+}
+
+/// The open run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    pub id: RunId,
+    pub started_at: u64,
+    pub model: String,
+    pub policy: Policy,
+    pub turn: Option<Turn>,
+    /// Prompts and notes no turn has taken up yet.
+    pub pending: Vec<Arc<str>>,
+    pub turns: u32,
+    pub usage: Usage,
+    /// Failed calls in a row (S26).
+    pub mistakes: u32,
+    pub completed: Option<String>,
+}
+
+/// One model call with its consequences.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    pub number: u32,
+    pub attempt: u32,
+    pub phase: TurnPhase,
+    /// The message the reply becomes; kept over attempts, so that a new one replaces it.
+    pub message: Option<MessageId>,
+    pub streaming: bool,
+    pub partial: String,
+    pub calls: Vec<Call>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnPhase {
+    Calling,
+    Backoff { retry_at: u64 },
+    Acting,
+}
+
+/// One tool call of the open turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    pub id: ToolCallId,
+    /// Its place in the reply.
+    pub index: usize,
+    pub tool: String,
+    /// As the model wrote them.
+    pub arguments: Arc<str>,
+    pub provider_id: Arc<str>,
+    pub title: String,
+    pub phase: CallPhase,
+    pub payload: Option<Payload>,
+    pub change_set: Option<ChangeSetId>,
+    pub output_asked: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallPhase {
+    Opened,
+    /// Judged, and waits for an answer; `epoch` is when the world was last looked at.
+    Asking {
+        epoch: u64,
+    },
+    Started {
+        at: u64,
+    },
+    Finished {
+        end: CallEnd,
+    },
+}
+
+/// An ask that waits for its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenAsk {
+    pub ask: Ask,
+    pub seq: u64,
+    pub observed: u64,
+}
+
+/// A change set and what became of its hunks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChangeState {
+    pub call: ToolCallId,
+    pub change: Change,
+    pub hunks: BTreeMap<String, HunkState>,
+    /// Sent, its run is over, and nobody has looked yet whether it landed.
+    pub unsettled: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct EndedRun {
+    pub run: RunId,
+    pub started_at: u64,
+    pub model: String,
+    pub policy: Policy,
+    pub end: RunEnd,
+    /// Text that had streamed when the run was cut short.
+    pub cut: Option<(MessageId, String)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct UsedKey {
+    pub used: KeyUse,
+    pub run: RunId,
+    pub steer: bool,
+    pub at: u64,
+}
+
+impl Call {
+    pub fn is_finished(&self) -> bool {
+        matches!(self.phase, CallPhase::Finished { .. })
+    }
+
+    pub fn is_command(&self) -> bool {
+        matches!(self.payload, Some(Payload::Command { .. }))
+    }
+}
+
+impl Session {
+    /// A session that exists in memory only, until its first prompt.
+    pub fn new(id: SessionId, roots: Vec<String>) -> Self {
+        Self { id, roots, ..Self::default() }
+    }
+
+    /// The run that has not ended, if any.
+    pub fn open_run(&self) -> Option<&Run> {
+        self.run.as_ref()
+    }
+
+    /// Open asks, oldest first.
+    pub fn open_asks(&self) -> impl Iterator<Item = &Ask> {
+        let mut asks: Vec<&OpenAsk> = self.asks.values().collect();
+        asks.sort_by_key(|open| open.seq);
+        asks.into_iter().map(|open| &open.ask)
+    }
+
+    pub fn has_open_ask(&self, kind: AskKind) -> bool {
+        self.asks.values().any(|open| open.ask.kind == kind)
+    }
+
+    pub fn has_blocking_ask(&self) -> bool {
+        self.asks.values().any(|open| open.ask.kind.group() == AskGroup::Interactive)
+    }
+
+    /// Whether the world was looked at for this ask since the session was last opened.
+    pub fn is_observed(&self, ask: &Ask) -> bool {
+        self.asks.get(&ask.id).is_some_and(|open| open.observed >= self.epoch)
+    }
+
+    pub fn unsettled(&self) -> impl Iterator<Item = &ChangeSetId> {
+        self.changes.iter().filter(|(_, state)| state.unsettled).map(|(id, _)| id)
+    }
+
+    /// A call of the open turn.
+    pub fn call(&self, id: &ToolCallId) -> Option<&Call> {
+        self.run.as_ref()?.turn.as_ref()?.calls.iter().find(|call| call.id == *id)
+    }
+
+    /// The call of the open turn that is being worked on.
+    pub fn current_call(&self) -> Option<&Call> {
+        self.run.as_ref()?.turn.as_ref()?.calls.iter().find(|call| !call.is_finished())
+    }
+
+    pub fn change_of(&self, call: &Call) -> Option<&ChangeState> {
+        self.changes.get(call.change_set.as_ref()?)
+    }
+
+    /// How an ask was closed, if it is among the last thousand.
+    pub fn resolution(&self, ask: &AskId) -> Option<&Resolution> {
+        self.closed_asks.iter().rev().find(|(id, _)| id == ask).map(|(_, resolution)| resolution)
+    }
+
+    /// Takes in one fact. All state change of a session is here.
+    pub fn apply(&mut self, fact: &Fact) {
+        self.seq = fact.seq;
+        self.fold(fact);
+        let shown = crate::state::shown(self);
+        if shown != self.shown {
+            self.shown = shown;
+            self.since = fact.at;
+        }
+    }
+
+    fn fold(&mut self, fact: &Fact) {
+        match &fact.event {
+            Event::SessionCreated { session, roots, title } => {
+                self.id = session.clone();
+                self.roots = roots.clone();
+                self.title = title.clone();
+                self.created = true;
+                self.created_at = fact.at;
+            }
+            Event::SessionOpened { epoch } => self.epoch = *epoch,
+            Event::RunStarted { run, model, policy, .. } => {
+                self.run = Some(Run {
+                    id: run.clone(),
+                    started_at: fact.at,
+                    model: model.clone(),
+                    policy: policy.clone(),
+                    turn: None,
+                    pending: Vec::new(),
+                    turns: 0,
+                    usage: Usage::default(),
+                    mistakes: 0,
+                    completed: None,
+                });
+            }
+            Event::Prompted { run, text, steer, key, .. } => {
+                if let Some(used) = key {
+                    remember(
+                        &mut self.keys,
+                        UsedKey { used: used.clone(), run: run.clone(), steer: *steer, at: fact.at },
+                    );
+                }
+                if let Some(open) = &mut self.run {
+                    open.pending.push(text.clone());
+                }
+            }
+            Event::AskOpened { ask } => {
+                let observed = self.epoch;
+                if ask.kind == AskKind::CommandOutput {
+                    self.with_call(ask.call.as_ref(), |call| call.output_asked = true);
+                } else if ask.kind.group() == AskGroup::Interactive {
+                    self.with_call(ask.call.as_ref(), |call| {
+                        call.phase = CallPhase::Asking { epoch: observed }
+                    });
+                }
+                self.asks.insert(ask.id.clone(), OpenAsk { ask: (**ask).clone(), seq: fact.seq, observed });
+            }
+            Event::AskReobserved { ask, epoch } => {
+                let call = self.asks.get_mut(ask).and_then(|open| {
+                    open.observed = *epoch;
+                    open.ask.call.clone()
+                });
+                self.with_call(call.as_ref(), |call| call.phase = CallPhase::Asking { epoch: *epoch });
+            }
+            Event::AskClosed { ask, resolution } => {
+                self.asks.remove(ask);
+                remember(&mut self.closed_asks, (ask.clone(), resolution.clone()));
+            }
+            Event::RuleAdded { rule } => {
+                if !self.rules.contains(rule) {
+                    self.rules.push(rule.clone());
+                }
+            }
+            Event::Completed { summary, .. } => {
+                if let Some(run) = &mut self.run {
+                    run.completed = Some(summary.clone());
+                }
+            }
+            Event::RunEnded { .. } => self.end_run(fact),
+            Event::TurnStarted { .. }
+            | Event::AttemptStarted { .. }
+            | Event::ReplyStarted { .. }
+            | Event::ReplyPartial { .. }
+            | Event::AttemptFailed { .. }
+            | Event::Replied { .. }
+            | Event::TurnFailed { .. } => self.fold_turn(&fact.event),
+            Event::CallOpened { .. }
+            | Event::CallPrepared { .. }
+            | Event::ChangeProposed { .. }
+            | Event::HunkDecided { .. }
+            | Event::ApplyStarted { .. }
+            | Event::Applied { .. }
+            | Event::ToolStarted { .. }
+            | Event::ToolFinished { .. }
+            | Event::Settled { .. } => self.fold_call(fact),
+        }
+    }
+
+    fn fold_turn(&mut self, event: &Event) {
+        let Some(run) = &mut self.run else { return };
+        if let Event::TurnStarted { turn, .. } = event {
+            self.turns = *turn;
+            run.turns += 1;
+            self.transcript.extend(run.pending.drain(..).map(|text| ModelMessage::User { text }));
+            run.turn = Some(Turn {
+                number: *turn,
+                attempt: 1,
+                phase: TurnPhase::Calling,
+                message: None,
+                streaming: false,
+                partial: String::new(),
+                calls: Vec::new(),
+            });
+            return;
+        }
+        let Some(turn) = &mut run.turn else { return };
+        match event {
+            Event::AttemptStarted { attempt, .. } => {
+                turn.attempt = *attempt;
+                turn.phase = TurnPhase::Calling;
+                turn.streaming = false;
+            }
+            Event::ReplyStarted { message, .. } => {
+                turn.message = Some(message.clone());
+                turn.streaming = true;
+                turn.partial.clear();
+            }
+            Event::ReplyPartial { text, .. } => turn.partial.clone_from(text),
+            Event::AttemptFailed { attempt, retry_at, .. } => {
+                turn.attempt = *attempt;
+                turn.phase = TurnPhase::Backoff { retry_at: *retry_at };
+                turn.streaming = false;
+            }
+            Event::Replied { reply, message, .. } => {
+                turn.message = Some(message.clone());
+                turn.streaming = false;
+                turn.partial.clear();
+                turn.phase = TurnPhase::Acting;
+                if let Some(usage) = reply.usage {
+                    run.usage.input_tokens += usage.input_tokens;
+                    run.usage.output_tokens += usage.output_tokens;
+                    run.usage.cache_read_tokens += usage.cache_read_tokens;
+                    run.usage.cache_write_tokens += usage.cache_write_tokens;
+                }
+                self.transcript.push(ModelMessage::Assistant { reply: reply.clone() });
+            }
+            Event::TurnFailed { .. } => turn.streaming = false,
+            _ => {}
+        }
+    }
+
+    fn fold_call(&mut self, fact: &Fact) {
+        match &fact.event {
+            Event::CallOpened { call, index, tool, title, .. } => {
+                self.open_call(call, *index as usize, tool, title);
+            }
+            Event::CallPrepared { call, payload } => {
+                self.with_call(Some(call), |call| call.payload = Some(payload.clone()));
+            }
+            Event::ChangeProposed { call, change } => {
+                let hunks = change.hunks.iter().map(|hunk| (hunk.id.clone(), HunkState::Proposed)).collect();
+                self.with_call(Some(call), |call| call.change_set = Some(change.change_set.clone()));
+                self.changes.insert(
+                    change.change_set.clone(),
+                    ChangeState { call: call.clone(), change: (**change).clone(), hunks, unsettled: false },
+                );
+            }
+            Event::HunkDecided { change_set, hunks, apply: false, .. } => {
+                self.mark_hunks(change_set, hunks, HunkState::Rejected);
+            }
+            Event::ApplyStarted { call, change_set, hunks } => {
+                self.mark_hunks(change_set, hunks, HunkState::Applying);
+                self.with_call(Some(call), |call| call.phase = CallPhase::Started { at: fact.at });
+            }
+            Event::Applied { change_set, hunks } => {
+                self.mark_hunks(change_set, hunks, HunkState::Applied);
+            }
+            Event::ToolStarted { call } => {
+                self.with_call(Some(call), |call| call.phase = CallPhase::Started { at: fact.at });
+            }
+            Event::ToolFinished { call, result } => {
+                let id = call;
+                let mut provider_id = None;
+                self.with_call(Some(id), |call| {
+                    call.phase = CallPhase::Finished { end: result.end };
+                    provider_id = Some((call.provider_id.clone(), call.change_set.clone()));
+                });
+                if let Some((call_id, change_set)) = provider_id {
+                    self.transcript.push(ModelMessage::Tool { call_id, output: result.output.clone() });
+                    self.count_mistake(result.end);
+                    if let Some(state) = change_set.and_then(|id| self.changes.get_mut(&id)) {
+                        state.unsettled = state.hunks.values().any(|hunk| *hunk == HunkState::Applying);
+                    }
+                }
+            }
+            Event::Settled { change_set, found } => self.settle(change_set, *found),
+            _ => {}
+        }
+    }
+
+    fn open_call(&mut self, id: &ToolCallId, index: usize, tool: &str, title: &str) {
+        let Some(ModelMessage::Assistant { reply }) =
+            self.transcript.iter().rev().find(|message| matches!(message, ModelMessage::Assistant { .. }))
+        else {
+            return;
+        };
+        let Some(requested) = reply.calls.get(index) else { return };
+        let call = Call {
+            id: id.clone(),
+            index,
+            tool: tool.to_owned(),
+            arguments: requested.arguments.as_str().into(),
+            provider_id: requested.id.as_str().into(),
+            title: title.to_owned(),
+            phase: CallPhase::Opened,
+            payload: None,
+            change_set: None,
+            output_asked: false,
+        };
+        if let Some(turn) = self.run.as_mut().and_then(|run| run.turn.as_mut()) {
+            turn.calls.push(call);
+        }
+    }
+
+    fn count_mistake(&mut self, end: CallEnd) {
+        let Some(run) = &mut self.run else { return };
+        match end {
+            CallEnd::Failed => run.mistakes += 1,
+            CallEnd::Completed => run.mistakes = 0,
+            CallEnd::Denied | CallEnd::Cancelled | CallEnd::Interrupted => {}
+        }
+    }
+
+    fn settle(&mut self, id: &ChangeSetId, found: Found) {
+        let Some(state) = self.changes.get_mut(id) else { return };
+        state.unsettled = false;
+        let became = match found {
+            Found::Landed => HunkState::Applied,
+            Found::NotLanded | Found::Unclear => HunkState::NotApplied,
+        };
+        for hunk in state.hunks.values_mut().filter(|hunk| **hunk == HunkState::Applying) {
+            *hunk = became;
+        }
+        let told = match found {
+            Found::Landed => "is in the file",
+            Found::NotLanded => "is not in the file",
+            Found::Unclear => "may or may not be in the file; read it before you go on",
+        };
+        let note = format!("[note] The edit of \"{}\" that was cut short {told}.", state.change.path);
+        match &mut self.run {
+            Some(run) => run.pending.push(note.into()),
+            None => self.transcript.push(ModelMessage::User { text: note.into() }),
+        }
+    }
+
+    fn mark_hunks(&mut self, id: &ChangeSetId, hunks: &[String], state: HunkState) {
+        if let Some(change) = self.changes.get_mut(id) {
+            for hunk in hunks {
+                change.hunks.insert(hunk.clone(), state);
+            }
+        }
+    }
+
+    fn end_run(&mut self, fact: &Fact) {
+        let Event::RunEnded { outcome, stop, summary, .. } = &fact.event else { return };
+        let Some(run) = self.run.take() else { return };
+        let cut = run.turn.and_then(|turn| Some((turn.message?, turn.partial)));
+        let cut = cut.filter(|(_, text)| !text.is_empty());
+        if let Some((_, text)) = &cut {
+            // The user read this text, so the model has to know it said it.
+            let reply = Reply { text: text.clone(), ..Reply::default() };
+            self.transcript.push(ModelMessage::Assistant { reply: Arc::new(reply) });
+        }
+        self.transcript.extend(run.pending.into_iter().map(|text| ModelMessage::User { text }));
+        let end = RunEnd {
+            ended_at: fact.at,
+            outcome: *outcome,
+            stop_reason: *stop,
+            summary: summary.clone(),
+            usage: crate::state::usage_view(&run.usage),
+            turns: run.turns,
+        };
+        let ended = EndedRun {
+            run: run.id,
+            started_at: run.started_at,
+            model: run.model,
+            policy: run.policy,
+            end,
+            cut,
+        };
+        remember(&mut self.ended, ended);
+    }
+
+    fn with_call(&mut self, id: Option<&ToolCallId>, change: impl FnOnce(&mut Call)) {
+        let turn = self.run.as_mut().and_then(|run| run.turn.as_mut());
+        if let (Some(turn), Some(id)) = (turn, id)
+            && let Some(call) = turn.calls.iter_mut().find(|call| call.id == *id)
+        {
+            change(call);
+        }
+    }
+}
+
+fn remember<T>(queue: &mut VecDeque<T>, item: T) {
+    if queue.len() == REMEMBERED {
+        queue.pop_front();
+    }
+    queue.push_back(item);
+}

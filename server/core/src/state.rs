@@ -1,0 +1,301 @@
+//! What the user is told: the state, and the updates each fact becomes.
+//!
+//! A pure projection; the seed-000 guess from the last message lives on only
+//! as a test oracle beside it (L01).
+
+use adjutant_protocol::ask::AskKind;
+use adjutant_protocol::session::UsageView;
+use adjutant_protocol::state::{Outcome, RequiredAction, State, StateView, SubState};
+use adjutant_protocol::update::{
+    AskChange, ChangeSetView, HunkState, HunkView, RunView, ToolCallView, ToolStatus, TurnPhase as TurnTold,
+    TurnView, Update,
+};
+use adjutant_protocol::{ChangeSetId, RunId, ToolCallId};
+
+use crate::event::{CallEnd, Event, Fact, Rule};
+use crate::prompt::Usage;
+use crate::session::{Call, CallPhase, Session, TurnPhase};
+
+/// State and sub-state of a session: every case is one line here.
+pub fn shown(session: &Session) -> (Option<State>, Option<SubState>) {
+    let (state, sub) = match session.open_run() {
+        None => match session.ended.back() {
+            None => (State::None, None),
+            Some(ended) => (State::Idle, Some(ended_as(ended.end.outcome))),
+        },
+        Some(_) if session.has_open_ask(AskKind::ResumeTask) => (State::Resumable, None),
+        Some(_) if session.has_blocking_ask() => (State::RequiresAction, None),
+        Some(run) => (State::Running, Some(run.turn.as_ref().map_or(SubState::Model, running_as))),
+    };
+    (Some(state), sub)
+}
+
+fn ended_as(outcome: Outcome) -> SubState {
+    match outcome {
+        Outcome::Completed => SubState::Completed,
+        Outcome::Stopped => SubState::Stopped,
+        Outcome::Failed => SubState::Failed,
+        Outcome::Limit => SubState::Limit,
+        Outcome::Cancelled => SubState::Cancelled,
+    }
+}
+
+fn running_as(turn: &crate::session::Turn) -> SubState {
+    match turn.phase {
+        TurnPhase::Calling if turn.streaming => SubState::Streaming,
+        TurnPhase::Calling => SubState::Model,
+        TurnPhase::Backoff { .. } => SubState::Retrying,
+        TurnPhase::Acting => match turn.calls.iter().find(|call| !call.is_finished()) {
+            None => SubState::Model,
+            Some(call) if call.phase == CallPhase::Opened => SubState::Preparing,
+            Some(_) => SubState::Tools,
+        },
+    }
+}
+
+/// The state as clients see it.
+pub fn view(session: &Session) -> StateView {
+    let (state, sub) = shown(session);
+    let state = state.unwrap_or(State::None);
+    let asks: Vec<_> = session.open_asks().collect();
+    let ended = session.ended.back();
+    StateView {
+        state,
+        sub,
+        since: session.since,
+        run_id: session.open_run().map(|run| run.id.clone()),
+        ask_kind: asks.iter().find(|ask| ask.kind != AskKind::CommandOutput).map(|ask| ask.kind),
+        asks: asks.iter().map(|ask| ask.id.clone()).collect(),
+        required_action: required_action(session, state),
+        stop_reason: ended.filter(|_| state == State::Idle).map(|ended| ended.end.stop_reason),
+    }
+}
+
+fn required_action(session: &Session, state: State) -> RequiredAction {
+    match state {
+        State::None => RequiredAction::Start,
+        State::Running => RequiredAction::None,
+        State::RequiresAction => RequiredAction::Answer,
+        State::Resumable => RequiredAction::ResumeOrDiscard,
+        State::Idle => match session.open_asks().next().map(|ask| ask.kind) {
+            Some(AskKind::ApiReqFailed) => RequiredAction::RetryOrNewTask,
+            Some(AskKind::MistakeLimitReached | AskKind::AutoApprovalMaxReqReached) => {
+                RequiredAction::ContinueOrNewTask
+            }
+            _ => RequiredAction::NewTask,
+        },
+    }
+}
+
+/// The updates one fact becomes; `before` is the state ahead of it, `session` already holds it.
+/// Pure, so that a replay numbers them alike.
+pub fn told(before: &StateView, session: &Session, fact: &Fact) -> Vec<Update> {
+    let mut updates = of_event(session, fact);
+    let now = view(session);
+    if *before != now {
+        updates.push(Update::StateUpdate(now));
+    }
+    updates
+}
+
+fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
+    match &fact.event {
+        Event::Prompted { message, text, .. } => {
+            vec![Update::UserMessage { message_id: message.clone(), text: text.to_string() }]
+        }
+        Event::RunStarted { run, continues, model, .. } => vec![Update::Run(RunView::Started {
+            run_id: run.clone(),
+            continues: continues.clone(),
+            model: model.clone(),
+        })],
+        Event::RunEnded { run, .. } => run_ended(session, run),
+        Event::Completed { summary, .. } => vec![Update::Complete { summary: summary.clone() }],
+        Event::AskOpened { ask } => vec![Update::Ask(AskChange::Opened { ask: crate::ask::view(session, ask) })],
+        Event::AskClosed { ask, resolution } => {
+            vec![Update::Ask(AskChange::Closed { ask_id: ask.clone(), resolution: resolution.clone() })]
+        }
+        Event::RuleAdded { rule } => vec![Update::Rule { text: rule_text(rule) }],
+        Event::CallOpened { call, tool, title, .. } => vec![Update::ToolCallUpdate(ToolCallView {
+            tool_call_id: call.clone(),
+            tool: tool.clone(),
+            title: title.clone(),
+            status: ToolStatus::Pending,
+            summary: None,
+            elapsed_ms: None,
+        })],
+        Event::ToolStarted { call } | Event::ApplyStarted { call, .. } => {
+            let mut updates = call_view(session, call, ToolStatus::InProgress);
+            if let Event::ApplyStarted { change_set, .. } = &fact.event {
+                updates.extend(change_view(session, change_set));
+            }
+            updates
+        }
+        Event::ToolFinished { call, result } => {
+            let mut updates = call_view(session, call, ended_status(result.end));
+            if let Some(Update::ToolCallUpdate(view)) = updates.first_mut() {
+                view.summary = Some(result.summary.clone());
+                view.elapsed_ms = Some(result.elapsed_ms);
+            }
+            updates
+        }
+        Event::ChangeProposed { change, .. } => change_view(session, &change.change_set),
+        Event::HunkDecided { change_set, .. }
+        | Event::Applied { change_set, .. }
+        | Event::Settled { change_set, .. } => change_view(session, change_set),
+        Event::TurnStarted { .. }
+        | Event::AttemptFailed { .. }
+        | Event::TurnFailed { .. }
+        | Event::Replied { .. } => of_turn(session, &fact.event),
+        Event::SessionCreated { .. }
+        | Event::SessionOpened { .. }
+        | Event::AttemptStarted { .. }
+        | Event::ReplyStarted { .. }
+        // Chunks have told it already; `cut_text` tells it to those who come later.
+        | Event::ReplyPartial { .. }
+        | Event::CallPrepared { .. }
+        | Event::AskReobserved { .. } => Vec::new(),
+    }
+}
+
+fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
+    let turn_view = |turn: u32, phase, attempt| TurnView {
+        turn,
+        phase,
+        attempt,
+        usage: None,
+        message: None,
+        retry_at: None,
+    };
+    match event {
+        Event::TurnStarted { turn, .. } => vec![Update::Turn(turn_view(*turn, TurnTold::Started, 1))],
+        Event::AttemptFailed { turn, attempt, failure, retry_at } => {
+            let mut updates = cut_text(session);
+            updates.push(Update::Turn(TurnView {
+                message: Some(failure.message.clone()),
+                retry_at: Some(*retry_at),
+                ..turn_view(*turn, TurnTold::AttemptFailed, *attempt)
+            }));
+            updates
+        }
+        Event::TurnFailed { turn, attempt, failure } => {
+            let mut updates = cut_text(session);
+            updates.push(Update::Turn(TurnView {
+                message: Some(failure.message.clone()),
+                ..turn_view(*turn, TurnTold::Failed, *attempt)
+            }));
+            updates
+        }
+        Event::Replied { turn, attempt, message, reply } => {
+            let mut updates = Vec::new();
+            if !reply.reasoning.is_empty() {
+                updates.push(Update::AgentThought {
+                    message_id: message.clone(),
+                    text: reply.reasoning.clone(),
+                });
+            }
+            if !reply.text.is_empty() {
+                updates.push(Update::AgentMessage {
+                    message_id: message.clone(),
+                    text: reply.text.clone(),
+                    interrupted: false,
+                });
+            }
+            updates.push(Update::Turn(TurnView {
+                usage: reply.usage.as_ref().map(usage_view),
+                ..turn_view(*turn, TurnTold::Ended, *attempt)
+            }));
+            updates
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The text that had streamed when an attempt broke off; the next attempt replaces it.
+fn cut_text(session: &Session) -> Vec<Update> {
+    let turn = session.open_run().and_then(|run| run.turn.as_ref());
+    turn.and_then(|turn| Some((turn.message.clone()?, turn.partial.clone())))
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(message_id, text)| Update::AgentMessage { message_id, text, interrupted: true })
+        .into_iter()
+        .collect()
+}
+
+fn run_ended(session: &Session, run: &RunId) -> Vec<Update> {
+    let Some(ended) = session.ended.iter().rev().find(|ended| ended.run == *run) else { return Vec::new() };
+    let cut = ended.cut.clone().map(|(message_id, text)| Update::AgentMessage {
+        message_id,
+        text,
+        interrupted: true,
+    });
+    let end = Update::Run(RunView::Ended { run_id: run.clone(), end: ended.end.clone() });
+    cut.into_iter().chain([end]).collect()
+}
+
+fn call_view(session: &Session, id: &ToolCallId, status: ToolStatus) -> Vec<Update> {
+    session.call(id).map(|call| Update::ToolCallUpdate(tool_call(call, status))).into_iter().collect()
+}
+
+fn tool_call(call: &Call, status: ToolStatus) -> ToolCallView {
+    ToolCallView {
+        tool_call_id: call.id.clone(),
+        tool: call.tool.clone(),
+        title: call.title.clone(),
+        status,
+        summary: None,
+        elapsed_ms: None,
+    }
+}
+
+fn ended_status(end: CallEnd) -> ToolStatus {
+    match end {
+        CallEnd::Completed => ToolStatus::Completed,
+        CallEnd::Failed => ToolStatus::Failed,
+        CallEnd::Denied => ToolStatus::Denied,
+        CallEnd::Cancelled => ToolStatus::Cancelled,
+        CallEnd::Interrupted => ToolStatus::Interrupted,
+    }
+}
+
+fn change_view(session: &Session, id: &ChangeSetId) -> Vec<Update> {
+    let Some(state) = session.changes.get(id) else { return Vec::new() };
+    let count = |lines: &[String]| u32::try_from(lines.len()).unwrap_or(u32::MAX);
+    let hunks = state
+        .change
+        .hunks
+        .iter()
+        .map(|hunk| HunkView {
+            hunk_id: hunk.id.clone(),
+            state: state.hunks.get(&hunk.id).copied().unwrap_or(HunkState::Proposed),
+            removed: count(&hunk.removed),
+            inserted: count(&hunk.inserted),
+        })
+        .collect();
+    vec![Update::ChangeSet(ChangeSetView {
+        change_set_id: id.clone(),
+        tool_call_id: state.call.clone(),
+        uri: state.change.uri.clone(),
+        path: state.change.path.clone(),
+        hunks,
+    })]
+}
+
+/// What a standing answer allows, for the user.
+pub fn rule_text(rule: &Rule) -> String {
+    match rule {
+        Rule::Edits => "edits in the workspace are applied without asking in this session".to_owned(),
+        Rule::Command { line, cwd } => {
+            format!("exactly `{line}` in {cwd} runs without asking in this session")
+        }
+        Rule::Read { path } => format!("{path} may be read in this session"),
+    }
+}
+
+/// Usage as it goes over the wire.
+pub fn usage_view(usage: &Usage) -> UsageView {
+    UsageView {
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+        cache_read_tokens: usage.cache_read_tokens,
+        cache_write_tokens: usage.cache_write_tokens,
+    }
+}

@@ -1,0 +1,93 @@
+//! The agent loop: what ought to be running now, as a function of the session.
+//!
+//! The only seat of that decision. Never starts, stops or waits for anything.
+
+use adjutant_protocol::ask::{AskGroup, AskKind};
+use adjutant_protocol::{AskId, ChangeSetId, ToolCallId};
+
+use crate::session::{Call, CallPhase, Run, Session, TurnPhase};
+
+/// A piece of work that ought to be running; equal steps are the same piece,
+/// so the key decides how long it lives.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Step {
+    /// Find out what became of an edit whose run was cut short.
+    Settle {
+        change_set: ChangeSetId,
+    },
+    /// Put an ask before the user, by every door a client has.
+    DeliverAsk {
+        ask: AskId,
+    },
+    /// Look at the world for a call; again after each opening of the session.
+    Prepare {
+        call: ToolCallId,
+        epoch: u64,
+    },
+    CallModel {
+        turn: u32,
+        attempt: u32,
+    },
+    RunTool {
+        call: ToolCallId,
+    },
+    /// Nothing but time: back-off, and the delay before `command_output`.
+    Wake {
+        at: u64,
+    },
+}
+
+/// What ought to be running now.
+pub fn next_steps(session: &Session) -> Vec<Step> {
+    let mut steps: Vec<Step> =
+        session.unsettled().map(|change_set| Step::Settle { change_set: change_set.clone() }).collect();
+    steps.extend(deliveries(session));
+    let Some(run) = session.open_run() else { return steps };
+    if session.has_open_ask(AskKind::ResumeTask) {
+        return steps;
+    }
+    match &run.turn {
+        // Work is left over from before (a prompt, or outputs the model has not seen).
+        None => steps.push(Step::CallModel { turn: session.turns + 1, attempt: 1 }),
+        Some(turn) => match turn.phase {
+            TurnPhase::Calling => {
+                steps.push(Step::CallModel { turn: turn.number, attempt: turn.attempt });
+            }
+            TurnPhase::Backoff { retry_at } => steps.push(Step::Wake { at: retry_at }),
+            TurnPhase::Acting => match turn.calls.iter().find(|call| !call.is_finished()) {
+                Some(call) => steps.extend(call_steps(session, run, call)),
+                None => steps.push(Step::CallModel { turn: turn.number + 1, attempt: 1 }),
+            },
+        },
+    }
+    steps
+}
+
+/// Calls run one after the other, in the order the model asked for them.
+fn call_steps(session: &Session, run: &Run, call: &Call) -> Vec<Step> {
+    match &call.phase {
+        CallPhase::Opened => vec![prepare(session, call)],
+        CallPhase::Asking { epoch } if *epoch < session.epoch => vec![prepare(session, call)],
+        CallPhase::Asking { .. } | CallPhase::Finished { .. } => Vec::new(),
+        CallPhase::Started { at } => {
+            let mut steps = vec![Step::RunTool { call: call.id.clone() }];
+            if call.is_command() && !call.output_asked {
+                steps.push(Step::Wake { at: at + run.policy.command_output_ms });
+            }
+            steps
+        }
+    }
+}
+
+fn prepare(session: &Session, call: &Call) -> Step {
+    Step::Prepare { call: call.id.clone(), epoch: session.epoch }
+}
+
+/// Idle and resumable asks are state, never a popup (decision 14).
+fn deliveries(session: &Session) -> impl Iterator<Item = Step> + '_ {
+    session
+        .open_asks()
+        .filter(|ask| matches!(ask.kind.group(), AskGroup::Interactive | AskGroup::NonBlocking))
+        .filter(|ask| session.is_observed(ask))
+        .map(|ask| Step::DeliverAsk { ask: ask.id.clone() })
+}

@@ -1,0 +1,68 @@
+//! What client and server tell each other under `experimental.agent` (protocol section 2).
+//!
+//! Absent means not supported; a plain client sends nothing and gets nothing of ours.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+/// The highest protocol version this server speaks.
+pub const VERSION: u32 = 0;
+
+/// `capabilities.experimental.agent` of a client.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClientAgentCapabilities {
+    pub version: u32,
+    pub updates: ClientUpdates,
+    pub asks: ClientAsks,
+    pub documents: ClientDocuments,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClientUpdates {
+    /// Wants text while it streams, not only finished items.
+    pub chunks: bool,
+    /// Update kinds never to be sent.
+    pub opt_out: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClientAsks {
+    /// Answers `agent/session/request_permission`.
+    pub request: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClientDocuments {
+    /// Answers `agent/document/save`.
+    pub save: bool,
+    /// Announces every open text document, so that a file without `didOpen` is not open.
+    pub complete: bool,
+}
+
+/// `capabilities.experimental.agent` of the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerAgentCapabilities {
+    pub version: u32,
+    pub session_methods: Vec<String>,
+    pub update_kinds: Vec<String>,
+    pub modes: Vec<String>,
+    /// Feature to the surface chosen for this client (N19).
+    pub fallbacks: BTreeMap<String, String>,
+    pub limits: ServerLimits,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerLimits {
+    pub max_prompt_bytes: u32,
+    /// Requests one session keeps waiting before it answers `Overloaded`.
+    pub max_queue: u32,
+}

@@ -1,0 +1,89 @@
+//! Error codes of our own (protocol section 13, decision 11).
+//!
+//! Tool and model failures are never JSON-RPC errors; they are items and outcomes.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+/// One row of the error table, in the order of its codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
+pub enum ErrorName {
+    SessionNotFound,
+    Overloaded,
+    SessionLocked,
+    RunMismatch,
+    AskClosed,
+    KeyReused,
+    HunkConflict,
+    ModeForbids,
+    NotTrusted,
+    ProviderUnavailable,
+    VersionUnsupported,
+    AskNotFound,
+    SessionReadOnly,
+    AnswerInvalid,
+    DeliveryUnsupported,
+}
+
+impl ErrorName {
+    pub const ALL: [ErrorName; 15] = [
+        ErrorName::SessionNotFound,
+        ErrorName::Overloaded,
+        ErrorName::SessionLocked,
+        ErrorName::RunMismatch,
+        ErrorName::AskClosed,
+        ErrorName::KeyReused,
+        ErrorName::HunkConflict,
+        ErrorName::ModeForbids,
+        ErrorName::NotTrusted,
+        ErrorName::ProviderUnavailable,
+        ErrorName::VersionUnsupported,
+        ErrorName::AskNotFound,
+        ErrorName::SessionReadOnly,
+        ErrorName::AnswerInvalid,
+        ErrorName::DeliveryUnsupported,
+    ];
+
+    /// The JSON-RPC code: -33001 and down, in table order.
+    pub fn code(self) -> i64 {
+        -33001 - self as i64
+    }
+
+    /// Whether the same request may succeed later.
+    pub fn retryable(self) -> bool {
+        matches!(self, ErrorName::Overloaded | ErrorName::SessionLocked)
+    }
+
+    /// When it is answered; one line for the table.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            ErrorName::SessionNotFound => "no session has this id",
+            ErrorName::Overloaded => "a queue is full; `retryAfterMs` says when to try again",
+            ErrorName::SessionLocked => "another process writes this session",
+            ErrorName::RunMismatch => "the named run is not the open one",
+            ErrorName::AskClosed => "the ask can no longer be answered",
+            ErrorName::KeyReused => "the key was used before with another body",
+            ErrorName::HunkConflict => "the text the hunk is about has changed",
+            ErrorName::ModeForbids => "the session's mode does not allow this",
+            ErrorName::NotTrusted => "the workspace is not trusted",
+            ErrorName::ProviderUnavailable => "no usable model is configured; the message says what to set",
+            ErrorName::VersionUnsupported => "the protocol or log version is newer than this server",
+            ErrorName::AskNotFound => "no ask has this id",
+            ErrorName::SessionReadOnly => "the session's log can no longer be written",
+            ErrorName::AnswerInvalid => "the ask has no such option, or takes no text",
+            ErrorName::DeliveryUnsupported => "this way of delivering a prompt is not offered",
+        }
+    }
+}
+
+/// `data` of every error of ours.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorDetail {
+    pub name: ErrorName,
+    pub retryable: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional, type = "number")]
+    pub retry_after_ms: Option<u64>,
+}

@@ -1,0 +1,124 @@
+//! The table of methods: name, direction, params, result.
+//!
+//! Drives `docs/protocol.md`; a method that is not here does not exist.
+
+/// Which way a method goes and whether it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    ClientRequest,
+    ClientNotification,
+    ServerRequest,
+    ServerNotification,
+}
+
+/// One row of the method table.
+#[derive(Clone, Copy, Debug)]
+pub struct Method {
+    pub name: &'static str,
+    pub direction: Direction,
+    pub params: &'static str,
+    pub result: &'static str,
+    pub meaning: &'static str,
+}
+
+pub const SESSION_NEW: &str = "agent/session/new";
+pub const SESSION_LIST: &str = "agent/session/list";
+pub const SESSION_RESUME: &str = "agent/session/resume";
+pub const SESSION_DELETE: &str = "agent/session/delete";
+pub const SESSION_PROMPT: &str = "agent/session/prompt";
+pub const SESSION_WAIT: &str = "agent/session/wait";
+pub const SESSION_CANCEL: &str = "agent/session/cancel";
+pub const ASK_LIST: &str = "agent/ask/list";
+pub const ASK_RESPOND: &str = "agent/ask/respond";
+pub const SESSION_UPDATE: &str = "agent/session/update";
+pub const REQUEST_PERMISSION: &str = "agent/session/request_permission";
+pub const ASK_RESOLVED: &str = "agent/ask/resolved";
+pub const DOCUMENT_SAVE: &str = "agent/document/save";
+
+use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
+
+pub const METHODS: [Method; 13] = [
+    row(
+        SESSION_NEW,
+        ClientRequest,
+        "NewSessionParams",
+        "NewSessionResult",
+        "makes a session; it has no folder until its first prompt",
+    ),
+    row(
+        SESSION_LIST,
+        ClientRequest,
+        "SessionListParams",
+        "SessionListResult",
+        "lists the sessions on disk, newest first, loading none",
+    ),
+    row(
+        SESSION_RESUME,
+        ClientRequest,
+        "ResumeParams",
+        "ResumeResult",
+        "attaches to a session, answers what is true now, then replays",
+    ),
+    row(SESSION_DELETE, ClientRequest, "SessionParams", "Done", "removes a session that has no open run"),
+    row(
+        SESSION_PROMPT,
+        ClientRequest,
+        "PromptParams",
+        "PromptResult",
+        "accepts a prompt; answered before any model call",
+    ),
+    row(
+        SESSION_WAIT,
+        ClientRequest,
+        "WaitParams",
+        "WaitResult",
+        "waits for the end of a run and never stops it",
+    ),
+    row(
+        SESSION_CANCEL,
+        ClientNotification,
+        "CancelParams",
+        "",
+        "cancels the open run, ahead of anything queued",
+    ),
+    row(ASK_LIST, ClientRequest, "AskListParams", "AskListResult", "lists open asks"),
+    row(
+        ASK_RESPOND,
+        ClientRequest,
+        "AskRespondParams",
+        "AskRespondResult",
+        "answers an ask; the first valid answer wins",
+    ),
+    row(SESSION_UPDATE, ServerNotification, "SessionUpdateParams", "", "tells one change, in order"),
+    row(
+        REQUEST_PERMISSION,
+        ServerRequest,
+        "AskView",
+        "PermissionResponse",
+        "delivers an ask; sent where the client offered `asks.request`",
+    ),
+    row(
+        ASK_RESOLVED,
+        ServerNotification,
+        "AskResolvedParams",
+        "",
+        "says that an ask closed, whatever closed it",
+    ),
+    row(
+        DOCUMENT_SAVE,
+        ServerRequest,
+        "DocumentSaveParams",
+        "DocumentSaveResult",
+        "asks the editor to save; sent where the client offered `documents.save`",
+    ),
+];
+
+const fn row(
+    name: &'static str,
+    direction: Direction,
+    params: &'static str,
+    result: &'static str,
+    meaning: &'static str,
+) -> Method {
+    Method { name, direction, params, result, meaning }
+}

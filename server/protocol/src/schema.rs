@@ -1,0 +1,159 @@
+//! Generates JSON Schema, TypeScript and the Markdown tables from the types.
+//!
+//! Writes no file; the drift test compares what stands in `docs/protocol/`.
+
+use schemars::SchemaGenerator;
+use ts_rs::TS;
+
+use crate::methods::{Direction, METHODS};
+use crate::update::Update;
+use crate::{ask, capability, document, errors, session, state, update};
+
+macro_rules! wire_types {
+    ($visit:ident) => {
+        $visit!(
+            capability::ClientAgentCapabilities,
+            capability::ClientUpdates,
+            capability::ClientAsks,
+            capability::ClientDocuments,
+            capability::ServerAgentCapabilities,
+            capability::ServerLimits,
+            session::NewSessionParams,
+            session::NewSessionResult,
+            session::ContentBlock,
+            session::Delivery,
+            session::Mode,
+            session::Overrides,
+            session::PromptParams,
+            session::PromptResult,
+            session::Disposition,
+            session::WaitParams,
+            session::WaitStatus,
+            session::WaitResult,
+            session::RunEnd,
+            session::UsageView,
+            session::CancelParams,
+            session::ReplayFrom,
+            session::ResumeParams,
+            session::ResumeResult,
+            session::SessionListParams,
+            session::SessionListResult,
+            session::SessionEntry,
+            session::SessionParams,
+            session::Done,
+            state::StateView,
+            state::State,
+            state::SubState,
+            state::RequiredAction,
+            state::StopReason,
+            state::Outcome,
+            ask::AskKind,
+            ask::AskGroup,
+            ask::AskSubject,
+            ask::OptionKind,
+            ask::AskOption,
+            ask::AskView,
+            ask::PermissionResponse,
+            ask::PermissionOutcome,
+            ask::AskListParams,
+            ask::AskListResult,
+            ask::AskRespondParams,
+            ask::RespondStatus,
+            ask::AskRespondResult,
+            ask::Resolution,
+            ask::AskResolvedParams,
+            update::SessionUpdateParams,
+            update::Update,
+            update::ToolStatus,
+            update::ToolCallView,
+            update::TurnView,
+            update::TurnPhase,
+            update::RunView,
+            update::AskChange,
+            update::HunkState,
+            update::ChangeSetView,
+            update::HunkView,
+            document::DocumentSaveParams,
+            document::DocumentSaveResult,
+            document::SavedDocument,
+            errors::ErrorName,
+            errors::ErrorDetail
+        )
+    };
+}
+
+/// The JSON Schema of every type on the wire, pretty-printed.
+pub fn json_schema() -> String {
+    let mut generator = SchemaGenerator::default();
+    macro_rules! each {
+        ($($type:ty),*) => { $( let _ = generator.subschema_for::<$type>(); )* };
+    }
+    wire_types!(each);
+    let definitions = generator.take_definitions(true);
+    let root = serde_json::json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Adjutant wire protocol, version 0",
+        "$defs": definitions,
+    });
+    let mut text = serde_json::to_string_pretty(&root).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// TypeScript declarations of every type on the wire.
+pub fn typescript() -> String {
+    let config = ts_rs::Config::default();
+    let mut text = String::from("// Generated from server/protocol; the drift test says how to renew it.\n");
+    macro_rules! each {
+        ($($type:ty),*) => { $(
+            text.push_str("\nexport ");
+            text.push_str(&<$type as TS>::decl(&config));
+            text.push('\n');
+        )* };
+    }
+    wire_types!(each);
+    for id in ["SessionId", "RunId", "MessageId", "ToolCallId", "AskId", "ChangeSetId"] {
+        text.push_str(&format!("\nexport type {id} = string;\n"));
+    }
+    text
+}
+
+/// The generated tables of `docs/protocol.md`.
+pub fn tables() -> String {
+    let mut text = String::from(
+        "### Methods\n\n| method | direction | params | result | meaning |\n|---|---|---|---|---|\n",
+    );
+    for method in METHODS {
+        let direction = match method.direction {
+            Direction::ClientRequest => "client → server, request",
+            Direction::ClientNotification => "client → server, notification",
+            Direction::ServerRequest => "server → client, request",
+            Direction::ServerNotification => "server → client, notification",
+        };
+        let result = if method.result.is_empty() { "–".to_owned() } else { format!("`{}`", method.result) };
+        text.push_str(&format!(
+            "| `{}` | {direction} | `{}` | {result} | {} |\n",
+            method.name, method.params, method.meaning
+        ));
+    }
+    text.push_str("\n### Update kinds\n\n| kind | nature |\n|---|---|\n");
+    for (kind, lasting) in Update::KINDS {
+        let nature =
+            if lasting { "lasting: logged, numbered, replayed" } else { "ephemeral: never replayed" };
+        text.push_str(&format!("| `{kind}` | {nature} |\n"));
+    }
+    text.push_str("\n### Ask kinds\n\n| kind | group |\n|---|---|\n");
+    for kind in ask::AskKind::ALL {
+        text.push_str(&format!("| `{}` | {} |\n", name_of(&kind), name_of(&kind.group())));
+    }
+    text.push_str("\n### Errors\n\n| code | name | retry | when |\n|---|---|---|---|\n");
+    for error in errors::ErrorName::ALL {
+        let retry = if error.retryable() { "yes" } else { "no" };
+        text.push_str(&format!("| {} | {error:?} | {retry} | {} |\n", error.code(), error.meaning()));
+    }
+    text
+}
+
+fn name_of(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+}

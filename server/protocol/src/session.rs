@@ -1,0 +1,278 @@
+//! Requests about sessions: params and results (protocol section 4).
+//!
+//! Every one is answered at once; work is told by updates.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+use crate::ask::AskView;
+use crate::state::{Outcome, State, StateView, StopReason};
+use crate::{RunId, SessionId};
+
+/// The named set of tools and rules a run works with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// All tools.
+    #[default]
+    Code,
+    /// Reading tools only.
+    Ask,
+}
+
+impl Mode {
+    pub const ALL: [Mode; 2] = [Mode::Code, Mode::Ask];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Code => "code",
+            Mode::Ask => "ask",
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NewSessionParams {
+    /// A `file:` URI; the workspace folders count where it is absent.
+    #[ts(optional)]
+    pub cwd: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct NewSessionResult {
+    pub session_id: SessionId,
+}
+
+/// One piece of a prompt, as in the Agent Client Protocol.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ContentBlock {
+    Text { text: String },
+}
+
+/// What becomes of a prompt that arrives while a run is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivery {
+    /// Starts a run, or steers the open one.
+    #[default]
+    Auto,
+    Steer,
+    Followup,
+    Collect,
+    Interrupt,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PromptParams {
+    pub session_id: SessionId,
+    pub prompt: Vec<ContentBlock>,
+    #[serde(default)]
+    pub delivery: Delivery,
+    /// Refuses with `RunMismatch` unless this is the open run.
+    #[serde(default)]
+    #[ts(optional)]
+    pub expected_run_id: Option<RunId>,
+    #[serde(default)]
+    pub overrides: Overrides,
+    /// Same key and body: the first result again.
+    #[serde(default)]
+    #[ts(optional)]
+    pub key: Option<String>,
+}
+
+/// Choices for one run; they do not leak into the next.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Overrides {
+    /// `provider/model`.
+    #[ts(optional)]
+    pub model: Option<String>,
+    #[ts(optional)]
+    pub mode: Option<Mode>,
+    /// Nobody watches: what `[unattended]` allows runs unasked (decision 17).
+    pub unattended: bool,
+    /// With `unattended`: commands run unasked too.
+    pub allow_commands: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum Disposition {
+    Started,
+    Steered,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct PromptResult {
+    pub run_id: RunId,
+    /// Milliseconds since the Unix epoch.
+    #[ts(type = "number")]
+    pub accepted_at: u64,
+    pub disposition: Disposition,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WaitParams {
+    pub session_id: SessionId,
+    pub run_id: RunId,
+    /// How long the answer may take; never how long the run may.
+    #[serde(default = "WaitParams::default_timeout_ms")]
+    #[ts(type = "number")]
+    pub timeout_ms: u64,
+}
+
+impl WaitParams {
+    fn default_timeout_ms() -> u64 {
+        30_000
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitStatus {
+    Ok,
+    Error,
+    Cancelled,
+    Timeout,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct WaitResult {
+    pub status: WaitStatus,
+    #[ts(type = "number")]
+    pub started_at: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub ended: Option<RunEnd>,
+}
+
+/// How a run ended (S18).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct RunEnd {
+    #[ts(type = "number")]
+    pub ended_at: u64,
+    pub outcome: Outcome,
+    pub stop_reason: StopReason,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub summary: Option<String>,
+    pub usage: UsageView,
+    /// Model calls answered or given up.
+    pub turns: u32,
+}
+
+/// Tokens as the provider counted them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageView {
+    #[ts(type = "number")]
+    pub input_tokens: u64,
+    #[ts(type = "number")]
+    pub output_tokens: u64,
+    #[ts(type = "number")]
+    pub cache_read_tokens: u64,
+    #[ts(type = "number")]
+    pub cache_write_tokens: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CancelParams {
+    pub session_id: SessionId,
+    /// Cancels only this run; without it, whichever is open.
+    #[serde(default)]
+    #[ts(optional)]
+    pub run_id: Option<RunId>,
+}
+
+/// From where a resumed client wants the past told again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(tag = "type")]
+pub enum ReplayFrom {
+    #[serde(rename = "start")]
+    Start,
+    /// Updates after this number.
+    #[serde(rename = "_seq")]
+    Seq {
+        #[ts(type = "number")]
+        seq: u64,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ResumeParams {
+    pub session_id: SessionId,
+    #[serde(default)]
+    #[ts(optional)]
+    pub replay_from: Option<ReplayFrom>,
+}
+
+/// What is true now; the replay follows as updates.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ResumeResult {
+    pub state: StateView,
+    /// Number of the last update.
+    #[ts(type = "number")]
+    pub seq: u64,
+    pub title: String,
+    pub mode: Mode,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub model: Option<String>,
+    pub asks: Vec<AskView>,
+    /// What was found wrong with the log, if anything.
+    pub notices: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SessionListParams {
+    /// Only sessions of this workspace folder, a `file:` URI.
+    #[ts(optional)]
+    pub cwd: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionListResult {
+    /// Newest first, at most 1,000.
+    pub sessions: Vec<SessionEntry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionEntry {
+    pub session_id: SessionId,
+    pub title: String,
+    pub cwd: String,
+    pub state: State,
+    #[ts(type = "number")]
+    pub updated_at: u64,
+    pub open_asks: u32,
+    pub turns: u32,
+    /// What is wrong with its log, where something is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub damaged: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SessionParams {
+    pub session_id: SessionId,
+}
+
+/// An answer that says nothing but yes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+pub struct Done {}

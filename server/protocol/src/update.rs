@@ -1,0 +1,246 @@
+//! Updates: what the server tells a client while a session lives (protocol section 6).
+//!
+//! Every item is an upsert by id; chunks append; the finished item is authoritative.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+use crate::ask::{AskView, Resolution};
+use crate::session::{RunEnd, UsageView};
+use crate::state::StateView;
+use crate::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
+
+/// Params of `agent/session/update`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionUpdateParams {
+    pub session_id: SessionId,
+    /// One more for each lasting update; ephemeral ones carry the last with `sub`.
+    #[ts(type = "number")]
+    pub seq: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional, type = "number")]
+    pub sub: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub run_id: Option<RunId>,
+    pub update: Update,
+}
+
+/// The kinds of update. A name with `_` is ours, the others are ACP's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(tag = "sessionUpdate", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Update {
+    UserMessage {
+        message_id: MessageId,
+        text: String,
+    },
+    AgentMessage {
+        message_id: MessageId,
+        text: String,
+        /// The stream broke off here; the next attempt replaces this item.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        interrupted: bool,
+    },
+    /// Ephemeral.
+    AgentMessageChunk {
+        message_id: MessageId,
+        text: String,
+    },
+    AgentThought {
+        message_id: MessageId,
+        text: String,
+    },
+    /// Ephemeral.
+    AgentThoughtChunk {
+        message_id: MessageId,
+        text: String,
+    },
+    ToolCallUpdate(ToolCallView),
+    /// Ephemeral.
+    ToolCallContentChunk {
+        tool_call_id: ToolCallId,
+        text: String,
+    },
+    StateUpdate(StateView),
+    /// Ephemeral: something the user should know that is no item.
+    Notice {
+        message: String,
+    },
+    #[serde(rename = "_turn")]
+    Turn(TurnView),
+    #[serde(rename = "_run")]
+    Run(RunView),
+    /// The model said the task is complete; at most one per run.
+    #[serde(rename = "_complete")]
+    Complete {
+        summary: String,
+    },
+    #[serde(rename = "_ask")]
+    Ask(AskChange),
+    #[serde(rename = "_change_set")]
+    ChangeSet(ChangeSetView),
+    /// A standing answer was recorded; the text says what it allows.
+    #[serde(rename = "_rule")]
+    Rule {
+        text: String,
+    },
+}
+
+impl Update {
+    /// Every kind with its lasting or ephemeral nature; the table in `docs/protocol.md`.
+    pub const KINDS: [(&'static str, bool); 15] = [
+        ("user_message", true),
+        ("agent_message", true),
+        ("agent_message_chunk", false),
+        ("agent_thought", true),
+        ("agent_thought_chunk", false),
+        ("tool_call_update", true),
+        ("tool_call_content_chunk", false),
+        ("state_update", true),
+        ("notice", false),
+        ("_turn", true),
+        ("_run", true),
+        ("_complete", true),
+        ("_ask", true),
+        ("_change_set", true),
+        ("_rule", true),
+    ];
+
+    /// The name of this kind on the wire.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Update::UserMessage { .. } => "user_message",
+            Update::AgentMessage { .. } => "agent_message",
+            Update::AgentMessageChunk { .. } => "agent_message_chunk",
+            Update::AgentThought { .. } => "agent_thought",
+            Update::AgentThoughtChunk { .. } => "agent_thought_chunk",
+            Update::ToolCallUpdate(_) => "tool_call_update",
+            Update::ToolCallContentChunk { .. } => "tool_call_content_chunk",
+            Update::StateUpdate(_) => "state_update",
+            Update::Notice { .. } => "notice",
+            Update::Turn(_) => "_turn",
+            Update::Run(_) => "_run",
+            Update::Complete { .. } => "_complete",
+            Update::Ask(_) => "_ask",
+            Update::ChangeSet(_) => "_change_set",
+            Update::Rule { .. } => "_rule",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolStatus {
+    Pending,
+    InProgress,
+    Completed,
+    Failed,
+    Cancelled,
+    #[serde(rename = "_denied")]
+    Denied,
+    /// The server stopped while it ran; whether it took effect may be unknown.
+    #[serde(rename = "_interrupted")]
+    Interrupted,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCallView {
+    pub tool_call_id: ToolCallId,
+    /// The tool's name as the model knows it.
+    pub tool: String,
+    pub title: String,
+    pub status: ToolStatus,
+    /// One line on the result, once there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub summary: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional, type = "number")]
+    pub elapsed_ms: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnView {
+    /// Counts from 1 within the session.
+    pub turn: u32,
+    pub phase: TurnPhase,
+    pub attempt: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub usage: Option<UsageView>,
+    /// Of a failed attempt: what happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub message: Option<String>,
+    /// Of a failed attempt: when the next one starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional, type = "number")]
+    pub retry_at: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnPhase {
+    Started,
+    AttemptFailed,
+    Failed,
+    Ended,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(tag = "phase", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum RunView {
+    Started {
+        run_id: RunId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[ts(optional)]
+        continues: Option<RunId>,
+        /// `provider/model`.
+        model: String,
+    },
+    Ended {
+        run_id: RunId,
+        end: RunEnd,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(tag = "phase", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum AskChange {
+    Opened { ask: AskView },
+    Closed { ask_id: AskId, resolution: Resolution },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum HunkState {
+    Proposed,
+    Applying,
+    Applied,
+    Rejected,
+    /// Sent, and not found in the text afterwards.
+    NotApplied,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangeSetView {
+    pub change_set_id: ChangeSetId,
+    pub tool_call_id: ToolCallId,
+    pub uri: String,
+    pub path: String,
+    pub hunks: Vec<HunkView>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct HunkView {
+    pub hunk_id: String,
+    pub state: HunkState,
+    pub removed: u32,
+    pub inserted: u32,
+}

@@ -1,0 +1,92 @@
+//! `find_files`: files by name, over all workspace folders.
+//!
+//! Never reads a file and never leaves the workspace folders.
+
+use std::path::Path;
+
+use globset::{Glob, GlobBuilder, GlobMatcher};
+
+use super::paths::Roots;
+use super::walk::{on_one_line, walk};
+use super::{Output, Stop, counted};
+
+/// The most files named.
+const MAX_FILES: usize = 500;
+
+/// Finds the files whose path below a workspace folder matches a glob.
+pub fn find_files(roots: &Roots, pattern: &str, stop: &Stop) -> Output {
+    if roots.is_empty() {
+        return Output::failed("no workspace folder is open, so there is nothing to search");
+    }
+    let mut found = Vec::new();
+    let mut seen = 0_usize;
+    let mut cut = None;
+    'roots: for (index, root) in roots.paths().enumerate() {
+        let matcher = match matcher(root, pattern) {
+            Ok(Some(matcher)) => matcher,
+            Ok(None) => continue,
+            Err(text) => return Output::failed(text),
+        };
+        for entry in walk(root, None).flatten() {
+            if stop.reached() {
+                cut = Some("time is over");
+                break 'roots;
+            }
+            let Ok(way) = entry.path().strip_prefix(root) else { continue };
+            if !entry.file_type().is_some_and(|kind| !kind.is_dir()) {
+                continue;
+            }
+            seen += 1;
+            if !matcher.is_match(way) {
+                continue;
+            }
+            if found.len() == MAX_FILES {
+                cut = Some("there are more");
+                break 'roots;
+            }
+            let named = if index == 0 { way } else { entry.path() };
+            found.push(on_one_line(named.as_os_str()));
+        }
+    }
+    if found.is_empty() {
+        let why = if cut.is_some() { "; the time was over before all were seen, use a narrower place" } else { "" };
+        let text = format!("no file matches \"{pattern}\" among {}{why}", counted(seen, "file"));
+        return Output::done(text, &format!("no file matches {pattern}"));
+    }
+    let summary = format!("{} for {pattern}", counted(found.len(), "file"));
+    if let Some(why) = cut {
+        found.push(format!("[stopped at {}: {why}; use a narrower glob]", counted(found.len(), "file")));
+    }
+    Output::done(found.join("\n"), &summary)
+}
+
+/// Builds the matcher for one folder; none if the glob is absolute and lies elsewhere.
+fn matcher(root: &Path, pattern: &str) -> Result<Option<GlobMatcher>, String> {
+    let way = if pattern.starts_with('/') {
+        match Path::new(pattern).strip_prefix(root) {
+            Ok(way) => way.to_string_lossy().into_owned(),
+            Err(_) => return Ok(None),
+        }
+    } else {
+        pattern.trim_start_matches("./").to_owned()
+    };
+    if way.split('/').any(|piece| piece == "..") {
+        return Err(format!("the glob \"{pattern}\" holds `..`; globs match below the workspace folder"));
+    }
+    let glob = glob(&way).map_err(|error| bad_glob(pattern, &error))?;
+    Ok(Some(glob.compile_matcher()))
+}
+
+/// Builds a glob as the tools understand it: without a slash it matches in every directory.
+pub(super) fn glob(pattern: &str) -> Result<Glob, globset::Error> {
+    let anywhere = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
+    GlobBuilder::new(&anywhere).literal_separator(true).build()
+}
+
+/// Says what is wrong with a glob and how globs are written.
+pub(super) fn bad_glob(pattern: &str, error: &globset::Error) -> String {
+    format!(
+        "the glob \"{pattern}\" cannot be read: {}; write globs such as `*.rs` or `src/**/*.{{ts,tsx}}`, with [ ] {{ }} in pairs",
+        error.kind()
+    )
+}

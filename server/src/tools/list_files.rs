@@ -1,0 +1,109 @@
+//! `list_files`: one level of one directory.
+//!
+//! Never goes deeper and never lists more than a bounded number of entries.
+
+use adjutant_core::tool::nearest;
+
+use super::paths::{Grounded, Kind, Roots};
+use super::walk::{on_one_line, walk};
+use super::{Output, counted};
+
+/// The most entries listed.
+const MAX_ENTRIES: usize = 1000;
+/// The most entries counted.
+const MAX_COUNTED: usize = 100_000;
+
+/// Lists a grounded directory.
+pub fn list_files(at: &Grounded, roots: &Roots) -> Output {
+    match at.kind {
+        Some(Kind::Directory) => {}
+        Some(_) => {
+            return Output::failed(format!("\"{}\" is not a directory; use read_file to read a file", at.display));
+        }
+        None => return missing(at, "directory"),
+    }
+    let total = match std::fs::read_dir(&at.absolute) {
+        Ok(entries) => entries.take(MAX_COUNTED).count(),
+        Err(error) => return Output::failed(format!("list \"{}\": {error}", at.display)),
+    };
+    let mut lines = Vec::new();
+    let mut listed = 0;
+    for entry in walk(&at.absolute, Some(1)).flatten().filter(|entry| entry.depth() == 1).take(MAX_COUNTED) {
+        listed += 1;
+        if listed > MAX_ENTRIES {
+            continue;
+        }
+        let name = on_one_line(entry.file_name());
+        let kind = entry.file_type();
+        lines.push(if kind.is_some_and(|kind| kind.is_dir()) {
+            format!("{name}/")
+        } else if kind.is_some_and(|kind| kind.is_symlink()) {
+            let target = std::fs::read_link(entry.path()).unwrap_or_default();
+            format!("{name} -> {}", on_one_line(target.as_os_str()))
+        } else {
+            name
+        });
+    }
+    // The names were read by path; that path must still be the directory that was allowed.
+    if at.absolute.canonicalize().ok().as_ref() != Some(&at.absolute) {
+        return Output::failed(format!("\"{}\" was changed while it was listed; try again", at.display));
+    }
+    let hidden = total.saturating_sub(listed);
+    let mut notes = Vec::new();
+    if total == 0 {
+        notes.push("[the directory is empty]".to_owned());
+    }
+    if listed > MAX_ENTRIES {
+        notes.push(format!("[{} more not listed; use find_files with a narrower glob]", listed - MAX_ENTRIES));
+    }
+    if hidden > 0 {
+        notes.push(format!("[{hidden} hidden by ignore files or as version control's own]"));
+    }
+    if at.root == Some(0) && at.display == "." {
+        let others: Vec<String> = roots.paths().skip(1).map(|p| p.display().to_string()).collect();
+        if !others.is_empty() {
+            notes.push(format!("[further workspace folders: {}]", others.join(", ")));
+        }
+    }
+    lines.extend(notes);
+    Output::done(lines.join("\n"), &format!("{} in {}", counted(listed, "name"), at.display))
+}
+
+/// Says that nothing is there, and which names nearby are most alike.
+pub(super) fn missing(at: &Grounded, what: &str) -> Output {
+    let mut above = at.absolute.as_path();
+    let mut wanted = None;
+    while let Some(parent) = above.parent() {
+        wanted = above.file_name();
+        above = parent;
+        if above.is_dir() {
+            break;
+        }
+    }
+    let wanted = wanted.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    // Names outside the workspace are not told to a call that was not allowed to list them.
+    let names: Vec<String> = match std::fs::read_dir(above) {
+        Ok(entries) if at.inside => entries
+            .take(2000)
+            .flatten()
+            .map(|entry| on_one_line(&entry.file_name()))
+            .collect(),
+        _ => Vec::new(),
+    };
+    let near: Vec<String> = nearest(&wanted, names.iter().map(String::as_str))
+        .into_iter()
+        .take(5)
+        .map(|name| format!("\"{name}\""))
+        .collect();
+    let is_parent = at.absolute.parent() == Some(above);
+    let mut text = format!("there is no {what} \"{}\"", at.display);
+    if !is_parent {
+        text.push_str(&format!("; the directory \"{wanted}\" on the way does not exist"));
+    }
+    if near.is_empty() {
+        text.push_str("; use find_files to look for it");
+    } else {
+        text.push_str(&format!("; the nearest names there are {}", near.join(", ")));
+    }
+    Output::failed(text)
+}

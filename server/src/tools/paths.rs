@@ -1,0 +1,347 @@
+//! Grounding: from the path a model wrote to the one place it means (P1).
+//!
+//! Never compares paths as strings, never expands `~` or variables, and never
+//! opens by a name it has not resolved link by link.
+
+mod open;
+mod replace;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use adjutant_core::tool::{MAX_PATH, shown};
+use rustix::fs::{Mode, OFlags};
+
+pub use open::{OpenRefusal, open_directory, open_read};
+pub(super) use open::read_beneath;
+pub use replace::{ReplaceRefusal, hash_of, replace_file};
+
+/// The most links followed for one path, as in the kernel.
+const MAX_LINKS: usize = 40;
+
+/// The workspace folders, each held open; the first is the base of relative paths.
+#[derive(Clone, Debug, Default)]
+pub struct Roots {
+    folders: Arc<[Root]>,
+}
+
+#[derive(Debug)]
+struct Root {
+    path: PathBuf,
+    directory: Arc<OwnedFd>,
+}
+
+/// A path resolved to one place: its links are followed and the folder it lies in
+/// is held open, so that what was checked is what is used.
+#[derive(Clone, Debug)]
+pub struct Grounded {
+    /// Resolved, without links, `.` or `..`.
+    pub absolute: PathBuf,
+    /// What the user and the model are shown: relative to the first folder where
+    /// it lies there, else absolute, so that it always means the same again.
+    pub display: String,
+    /// Whether it lies in a workspace folder.
+    pub inside: bool,
+    /// What is there, if anything.
+    pub kind: Option<Kind>,
+    /// Which workspace folder it lies in.
+    pub root: Option<usize>,
+    /// The held folder (the file system's root for outside paths) ...
+    anchor: Arc<OwnedFd>,
+    /// ... and the way from there, `.` for the folder itself.
+    relative: PathBuf,
+}
+
+impl Grounded {
+    /// Returns whether anything is there.
+    pub fn exists(&self) -> bool {
+        self.kind.is_some()
+    }
+
+    /// Returns how many names below its folder it lies.
+    pub(super) fn depth(&self) -> usize {
+        self.relative.components().filter(|c| *c != Component::CurDir).count()
+    }
+}
+
+/// What a grounded path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    File,
+    Directory,
+    /// A device, pipe or socket.
+    Special,
+}
+
+/// Why a path means no place.
+#[derive(Debug, thiserror::Error)]
+pub enum PathRefusal {
+    #[error("the path is empty; give a path relative to the workspace folder")]
+    Empty,
+    #[error("the path holds a NUL character; give the path without it")]
+    Nul,
+    #[error("the path is longer than the system takes; give a shorter one")]
+    TooLong,
+    #[error("no workspace folder is open, so the relative path \"{0}\" means nothing; give an absolute path")]
+    NoRoots(String),
+    #[error("\"{0}\" is not a file URI that can be read: {1}; give a plain path")]
+    Uri(String, &'static str),
+    #[error("\"{0}\" does not exist, and `~` and variables are not expanded in paths; give the path itself")]
+    Unexpanded(String),
+    #[error("\"{0}\" goes through a link of the process file system; give the path it stands for")]
+    Magic(String),
+    #[error("\"{0}\" goes through more than 40 links")]
+    Loop(String),
+    #[error("\"{0}\" is not a directory, so nothing can be in it")]
+    NotADirectory(String),
+    #[error("look at \"{0}\": {1}")]
+    Io(String, io::Error),
+}
+
+impl Roots {
+    /// Opens the workspace folders; one that cannot be opened is left out and named.
+    pub fn open(folders: &[PathBuf]) -> (Self, Vec<String>) {
+        let mut roots: Vec<Root> = Vec::new();
+        let mut problems = Vec::new();
+        for folder in folders {
+            let opened = folder.canonicalize().and_then(|path| {
+                let directory = rustix::fs::open(&path, DIRECTORY, Mode::empty())?;
+                Ok(Root { path, directory: Arc::new(directory) })
+            });
+            match opened {
+                Ok(root) if roots.iter().any(|r| r.path == root.path) => {}
+                Ok(root) => roots.push(root),
+                Err(error) => {
+                    problems.push(format!("open the workspace folder \"{}\": {error}", folder.display()));
+                }
+            }
+        }
+        (Self { folders: roots.into() }, problems)
+    }
+
+    /// Returns the resolved folders in order.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.folders.iter().map(|root| root.path.as_path())
+    }
+
+    /// Returns whether no folder is open.
+    pub fn is_empty(&self) -> bool {
+        self.folders.is_empty()
+    }
+
+    /// Returns a workspace folder itself as a grounded place.
+    pub fn folder(&self, index: usize) -> Option<Grounded> {
+        let path = self.folders.get(index)?.path.clone();
+        place(self, path, Some(Kind::Directory)).ok()
+    }
+}
+
+const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Resolves what a model wrote: a relative or absolute path, or a file URI.
+pub fn ground(roots: &Roots, raw: &str) -> Result<Grounded, PathRefusal> {
+    if raw.is_empty() {
+        return Err(PathRefusal::Empty);
+    }
+    if raw.len() > MAX_PATH {
+        return Err(PathRefusal::TooLong);
+    }
+    let path = match raw.get(..7) {
+        Some(scheme) if scheme.eq_ignore_ascii_case("file://") => from_uri(raw)?,
+        _ => PathBuf::from(raw),
+    };
+    if path.as_os_str().as_bytes().contains(&0) {
+        return Err(PathRefusal::Nul);
+    }
+    let start = if path.is_absolute() {
+        path.clone()
+    } else {
+        let base = roots.folders.first().ok_or_else(|| PathRefusal::NoRoots(raw.to_owned()))?;
+        refuse_unexpanded(&base.path, &path)?;
+        base.path.join(&path)
+    };
+    let (absolute, kind) = resolve(&start)?;
+    place(roots, absolute, kind)
+}
+
+/// Grounds a path that came from the editor or from us, which is absolute already.
+pub fn ground_absolute(roots: &Roots, path: &Path) -> Result<Grounded, PathRefusal> {
+    if !path.is_absolute() {
+        return Err(PathRefusal::NoRoots(path.display().to_string()));
+    }
+    let (absolute, kind) = resolve(path)?;
+    place(roots, absolute, kind)
+}
+
+/// `$HOME/x` and `~/x` would be taken for a place in the home directory by whoever
+/// reads them; a file of that odd name is only meant if it is there.
+fn refuse_unexpanded(base: &Path, path: &Path) -> Result<(), PathRefusal> {
+    let Some(Component::Normal(first)) = path.components().next() else { return Ok(()) };
+    let odd = first.as_bytes().starts_with(b"~") || first.as_bytes().starts_with(b"$");
+    if odd && base.join(first).symlink_metadata().is_err() {
+        return Err(PathRefusal::Unexpanded(path.display().to_string()));
+    }
+    Ok(())
+}
+
+fn place(roots: &Roots, absolute: PathBuf, kind: Option<Kind>) -> Result<Grounded, PathRefusal> {
+    // Both sides are free of links, and `strip_prefix` compares whole components.
+    let found = roots.folders.iter().enumerate().find_map(|(index, root)| {
+        absolute.strip_prefix(&root.path).ok().map(|way| (index, root, way.to_owned()))
+    });
+    let (root, anchor, way) = match found {
+        Some((index, root, way)) => (Some(index), root.directory.clone(), way),
+        None => {
+            let top = rustix::fs::open("/", DIRECTORY, Mode::empty())
+                .map_err(|error| PathRefusal::Io("/".into(), error.into()))?;
+            let way = absolute.strip_prefix("/").unwrap_or(&absolute).to_owned();
+            (None, Arc::new(top), way)
+        }
+    };
+    let relative = if way.as_os_str().is_empty() { PathBuf::from(".") } else { way };
+    let plain = if root == Some(0) { &relative } else { &absolute };
+    let display = shown(&plain.to_string_lossy()).into_owned();
+    Ok(Grounded { display, inside: root.is_some(), kind, root, anchor, relative, absolute })
+}
+
+/// Walks an absolute path component by component, following links as the kernel
+/// would, and goes on by name where nothing is there yet.
+fn resolve(start: &Path) -> Result<(PathBuf, Option<Kind>), PathRefusal> {
+    let mut ahead: VecDeque<OsString> = pieces(start).collect();
+    let mut at = PathBuf::from("/");
+    let mut kind = Some(Kind::Directory);
+    let mut missing = 0;
+    let mut links = 0;
+    while let Some(piece) = ahead.pop_front() {
+        if piece == ".." {
+            match kind {
+                Some(Kind::Directory) | None => {}
+                Some(_) => return Err(PathRefusal::NotADirectory(at.display().to_string())),
+            }
+            at.pop();
+            missing = usize::saturating_sub(missing, 1);
+            if missing == 0 {
+                kind = Some(Kind::Directory);
+            }
+            continue;
+        }
+        if matches!(kind, Some(Kind::File | Kind::Special)) {
+            return Err(PathRefusal::NotADirectory(at.display().to_string()));
+        }
+        let next = at.join(&piece);
+        if next.as_os_str().len() > MAX_PATH || piece.len() > 255 {
+            return Err(PathRefusal::TooLong);
+        }
+        if missing > 0 {
+            missing += 1;
+            at = next;
+            continue;
+        }
+        match next.symlink_metadata() {
+            Ok(found) if found.is_symlink() => {
+                links += 1;
+                let target = follow(&at, &next, links)?;
+                if target.is_absolute() {
+                    at = PathBuf::from("/");
+                }
+                pieces(&target).rev().for_each(|piece| ahead.push_front(piece));
+            }
+            Ok(found) => {
+                kind = Some(kind_of(&found));
+                at = next;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                missing = 1;
+                kind = None;
+                at = next;
+            }
+            Err(error) => return Err(PathRefusal::Io(next.display().to_string(), error)),
+        }
+    }
+    Ok((at, kind))
+}
+
+/// Reads one link; those of the process file system lead to open files and
+/// directories of a process, whatever their text says.
+fn follow(parent: &Path, link: &Path, links: usize) -> Result<PathBuf, PathRefusal> {
+    let name = || link.display().to_string();
+    if links > MAX_LINKS {
+        return Err(PathRefusal::Loop(name()));
+    }
+    if open::is_process_file_system(parent) {
+        return Err(PathRefusal::Magic(name()));
+    }
+    std::fs::read_link(link).map_err(|error| PathRefusal::Io(name(), error))
+}
+
+fn kind_of(found: &std::fs::Metadata) -> Kind {
+    if found.is_dir() {
+        Kind::Directory
+    } else if found.is_file() {
+        Kind::File
+    } else {
+        Kind::Special
+    }
+}
+
+/// The names of a path in order, `..` kept, `.` and the leading `/` left out.
+fn pieces(path: &Path) -> impl DoubleEndedIterator<Item = OsString> {
+    path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsString::from("..")),
+        _ => None,
+    })
+}
+
+/// Decodes a file URI once.
+fn from_uri(raw: &str) -> Result<PathBuf, PathRefusal> {
+    let refuse = |why| Err(PathRefusal::Uri(raw.to_owned(), why));
+    let rest = raw.get(7..).unwrap_or_default();
+    let rest = rest.strip_prefix("localhost").unwrap_or(rest);
+    if !rest.starts_with('/') {
+        return refuse("it names another machine");
+    }
+    let mut bytes = Vec::with_capacity(rest.len());
+    for segment in rest.split('/').skip(1) {
+        bytes.push(b'/');
+        let Some(decoded) = decode(segment) else {
+            return refuse("a `%` is not followed by two hexadecimal digits");
+        };
+        // An encoded `..` or slash has no honest use; it passes checks made on the text.
+        if decoded.as_slice() != segment.as_bytes()
+            && (decoded.contains(&b'/') || matches!(decoded.as_slice(), b"." | b".."))
+        {
+            return refuse("it holds an encoded `.`, `..` or `/`");
+        }
+        bytes.extend(decoded);
+    }
+    Ok(PathBuf::from(OsString::from_vec(bytes)))
+}
+
+fn decode(segment: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(segment.len());
+    let mut rest = segment.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            out.push(byte);
+            continue;
+        }
+        let digit = |b: Option<u8>| b.and_then(|b| (b as char).to_digit(16));
+        let high = digit(rest.next())?;
+        let low = digit(rest.next())?;
+        out.push(u8::try_from(high * 16 + low).ok()?);
+    }
+    Some(out)
+}
+
+/// Returns the last name of a grounded path.
+pub(super) fn file_name(at: &Grounded) -> &OsStr {
+    at.absolute.file_name().unwrap_or(OsStr::new("/"))
+}

@@ -1,0 +1,211 @@
+//! The atomic write of a closed file (P2): beside it, synced, renamed over it.
+//!
+//! Never follows a link, never writes through a second name of a file, and never
+//! replaces bytes other than those the change was made from.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+
+use super::open::open_beneath;
+use super::{Grounded, file_name};
+
+/// Why a file was not replaced; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplaceRefusal {
+    #[error("\"{0}\" is outside the workspace folders, where nothing is written; add the folder to the workspace first")]
+    Outside(String),
+    #[error("\"{0}\" changed on disk since it was read; read it again")]
+    Changed(String),
+    #[error("\"{0}\" exists already; read it before replacing it")]
+    Exists(String),
+    #[error("\"{0}\" is a file with several names (hard links), and a write would reach all of them or break them apart; ask the user to change it")]
+    Links(String),
+    #[error("\"{0}\" is not a regular file")]
+    NotAFile(String),
+    #[error("write \"{0}\": {1}")]
+    Io(String, io::Error),
+}
+
+/// Returns the hash by which [`replace_file`] knows the bytes a change was made from.
+pub fn hash_of(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+/// Puts `bytes` in the place of a file whose content has the hash `expected`, or
+/// creates the file (and the directories to it) where `expected` is none.
+pub fn replace_file(
+    at: &Grounded,
+    expected: Option<[u8; 32]>,
+    bytes: &[u8],
+) -> Result<(), ReplaceRefusal> {
+    let name = || at.display.clone();
+    if !at.inside {
+        return Err(ReplaceRefusal::Outside(name()));
+    }
+    let io = |error: Errno| match error {
+        Errno::LOOP => ReplaceRefusal::Changed(name()),
+        other => ReplaceRefusal::Io(name(), other.into()),
+    };
+    let way = at.relative.parent().unwrap_or(Path::new(""));
+    let parent = parent_directory(at, way, expected.is_none()).map_err(io)?;
+    let file = file_name(at);
+    let before = rustix::fs::statat(&parent, file, AtFlags::SYMLINK_NOFOLLOW);
+    let before = match (before, expected) {
+        (Err(Errno::NOENT), None) => None,
+        (Err(Errno::NOENT), Some(_)) => return Err(ReplaceRefusal::Changed(name())),
+        (Err(error), _) => return Err(io(error)),
+        (Ok(_), None) => return Err(ReplaceRefusal::Exists(name())),
+        (Ok(found), Some(hash)) => Some(same_content(at, &parent, found, hash)?),
+    };
+    let beside = Beside::write(&parent, before.as_ref(), bytes)
+        .map_err(|error| ReplaceRefusal::Io(name(), error))?;
+    match &before {
+        Some(seen) => {
+            let now = rustix::fs::statat(&parent, file, AtFlags::SYMLINK_NOFOLLOW);
+            if !now.is_ok_and(|now| unchanged(seen, &now)) {
+                return Err(ReplaceRefusal::Changed(name()));
+            }
+            rustix::fs::renameat(&parent, &beside.name, &parent, file).map_err(io)?;
+        }
+        None => create(&parent, &beside.name, file).map_err(|error| match error {
+            Errno::EXIST => ReplaceRefusal::Exists(name()),
+            other => io(other),
+        })?,
+    }
+    beside.landed(&parent).map_err(io)
+}
+
+/// Checks that the present file is a plain one and holds what is expected.
+fn same_content(
+    at: &Grounded,
+    parent: &OwnedFd,
+    found: Stat,
+    hash: [u8; 32],
+) -> Result<Stat, ReplaceRefusal> {
+    let name = || at.display.clone();
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => {}
+        FileType::Symlink => return Err(ReplaceRefusal::Changed(name())),
+        _ => return Err(ReplaceRefusal::NotAFile(name())),
+    }
+    if found.st_nlink > 1 {
+        return Err(ReplaceRefusal::Links(name()));
+    }
+    let read = || -> io::Result<(Stat, [u8; 32])> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let opened = open_beneath(parent.as_fd(), Path::new(file_name(at)), flags)?;
+        let stat = rustix::fs::fstat(&opened)?;
+        let mut file = File::from(opened);
+        let mut sum = Sha256::new();
+        let mut piece = vec![0; 64 * 1024];
+        loop {
+            match file.read(&mut piece)? {
+                0 => return Ok((stat, sum.finalize().into())),
+                n => sum.update(piece.get(..n).unwrap_or_default()),
+            }
+        }
+    };
+    let (opened, sum) = read().map_err(|error| ReplaceRefusal::Io(name(), error))?;
+    if sum != hash || !unchanged(&found, &opened) {
+        return Err(ReplaceRefusal::Changed(name()));
+    }
+    Ok(opened)
+}
+
+fn unchanged(before: &Stat, now: &Stat) -> bool {
+    let key = |s: &Stat| {
+        (s.st_dev, s.st_ino, s.st_size, s.st_mode, s.st_nlink, s.st_mtime, s.st_mtime_nsec)
+    };
+    key(before) == key(now)
+}
+
+/// Opens the directory a file goes to, making missing ones where a file is created.
+fn parent_directory(at: &Grounded, way: &Path, make: bool) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let whole = if way.as_os_str().is_empty() { Path::new(".") } else { way };
+    match open_beneath(at.anchor.as_fd(), whole, flags) {
+        Err(Errno::NOENT) if make => {}
+        other => return other,
+    }
+    let mut held = open_beneath(at.anchor.as_fd(), Path::new("."), flags)?;
+    for name in way.components() {
+        let name = Path::new(name.as_os_str());
+        match rustix::fs::mkdirat(&held, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error),
+        }
+        held = open_beneath(held.as_fd(), name, flags)?;
+    }
+    Ok(held)
+}
+
+/// Gives a new file its name, only if nothing has that name.
+fn create(parent: &OwnedFd, from: &str, to: &std::ffi::OsStr) -> Result<(), Errno> {
+    match rustix::fs::renameat_with(parent, from, parent, to, RenameFlags::NOREPLACE) {
+        // Some file systems cannot; a second name and the removal of the first come to the same.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            rustix::fs::linkat(parent, from, parent, to, AtFlags::empty())?;
+            rustix::fs::unlinkat(parent, from, AtFlags::empty())
+        }
+        other => other,
+    }
+}
+
+/// The new content under its temporary name; removed unless it landed.
+struct Beside<'a> {
+    parent: Option<&'a OwnedFd>,
+    name: String,
+}
+
+impl<'a> Beside<'a> {
+    fn write(parent: &'a OwnedFd, before: Option<&Stat>, bytes: &[u8]) -> io::Result<Self> {
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+        let name = format!(".adjutant-{:016x}.tmp", u64::from_le_bytes(random));
+        // The umask shapes the mode of a new file; an existing one keeps its own.
+        let mode = Mode::from_raw_mode(if before.is_some() { 0o600 } else { 0o666 });
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(parent, &name, flags, mode)?;
+        let beside = Self { parent: Some(parent), name };
+        let mut file = File::from(opened);
+        file.write_all(bytes)?;
+        if let Some(before) = before {
+            keep_owner_and_mode(&file, before)?;
+        }
+        file.sync_all()?;
+        Ok(beside)
+    }
+
+    fn landed(mut self, parent: &OwnedFd) -> Result<(), Errno> {
+        self.parent = None;
+        rustix::fs::fsync(parent)
+    }
+}
+
+impl Drop for Beside<'_> {
+    fn drop(&mut self) {
+        if let Some(parent) = self.parent {
+            // Nothing more can be done about a file that cannot be removed.
+            let _ = rustix::fs::unlinkat(parent, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+fn keep_owner_and_mode(file: &File, before: &Stat) -> io::Result<()> {
+    let now = rustix::fs::fstat(file)?;
+    if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid) {
+        let owner = rustix::fs::Uid::from_raw(before.st_uid);
+        let group = rustix::fs::Gid::from_raw(before.st_gid);
+        // Only root may give a file away; for others the file becomes theirs.
+        let _ = rustix::fs::fchown(file, Some(owner), Some(group));
+    }
+    rustix::fs::fchmod(file, Mode::from_raw_mode(before.st_mode & 0o777))?;
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! `read_file`: numbered lines of a text file, the editor's text before the disk's.
+//!
+//! Never gives bytes that are not text, and never holds more of a file than it gives.
+
+use std::io::{self, BufRead, BufReader};
+
+use super::list_files::missing;
+use super::paths::{Grounded, Kind, OpenRefusal, open_read};
+use super::{Buffers, Output, Stop, Stoppable, counted};
+
+/// The most lines given at once.
+const MAX_LINES: usize = 2000;
+/// The most bytes given at once.
+const MAX_BYTES: usize = 256 * 1024;
+/// The most characters of one line.
+const MAX_LINE_CHARS: usize = 2000;
+/// The start of a file that is looked at to tell text from other bytes.
+const HEAD: usize = 8 * 1024;
+/// Past this many bytes the rest of a file is not counted any more.
+const MAX_COUNTED: u64 = 64 * 1024 * 1024;
+
+/// Which lines are wanted: the one-based first one, and how many.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    pub offset: Option<usize>,
+    pub limit: Option<usize>,
+}
+
+/// Reads lines of a grounded file.
+pub fn read_file(at: &Grounded, buffers: &Buffers, wanted: Wanted, stop: &Stop) -> Output {
+    let first = wanted.offset.unwrap_or(1).max(1);
+    let limit = wanted.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES);
+    match buffers.get(&at.absolute) {
+        Some(Ok(buffer)) => return told(at, excerpt(buffer.text.as_bytes(), first, limit), first),
+        Some(Err(reason)) => {
+            return Output::failed(format!(
+                "read \"{}\": it is open in the editor and its text there is not known ({reason}); work on something else or ask the user to reopen it",
+                at.display
+            ));
+        }
+        None => {}
+    }
+    if at.kind.is_none() {
+        return missing(at, "file");
+    }
+    if at.kind == Some(Kind::Directory) {
+        return Output::failed(format!("\"{}\" is a directory; use list_files", at.display));
+    }
+    match open_read(at) {
+        Ok(file) => {
+            let source = BufReader::with_capacity(HEAD * 8, Stoppable::new(file, stop));
+            told(at, excerpt(source, first, limit), first)
+        }
+        Err(OpenRefusal::Missing) => missing(at, "file"),
+        Err(refusal) => Output::failed(format!("read \"{}\": {refusal}", at.display)),
+    }
+}
+
+/// The lines that are given, and what is known of the rest.
+struct Excerpt {
+    text: String,
+    lines: usize,
+    /// How many lines the file has, if it was read to its end.
+    total: Option<usize>,
+}
+
+enum Unreadable {
+    /// What the bytes are instead of UTF-8 text.
+    NotText(String),
+    Io(io::Error),
+}
+
+fn told(at: &Grounded, result: Result<Excerpt, Unreadable>, first: usize) -> Output {
+    let name = &at.display;
+    let excerpt = match result {
+        Ok(excerpt) => excerpt,
+        Err(Unreadable::NotText(what)) => {
+            return Output::failed(format!("\"{name}\" cannot be read as text: {what}"));
+        }
+        Err(Unreadable::Io(error)) => return Output::failed(format!("read \"{name}\": {error}")),
+    };
+    let last = first + excerpt.lines.saturating_sub(1);
+    let mut text = excerpt.text;
+    match excerpt.total {
+        Some(0) => text.push_str("[the file is empty]\n"),
+        Some(total) if excerpt.lines == 0 => {
+            return Output::failed(format!(
+                "\"{name}\" has only {}; read from an earlier offset",
+                counted(total, "line")
+            ));
+        }
+        Some(total) if total > last => text.push_str(&format!(
+            "[lines {first} to {last} of {total}; go on with offset {}]\n",
+            last + 1
+        )),
+        Some(_) => {}
+        None => text.push_str(&format!(
+            "[lines {first} to {last} of more; go on with offset {}]\n",
+            last + 1
+        )),
+    }
+    Output::done(text, &format!("{} of {name}", counted(excerpt.lines, "line")))
+}
+
+fn excerpt(mut source: impl BufRead, first: usize, limit: usize) -> Result<Excerpt, Unreadable> {
+    let head = source.fill_buf().map_err(Unreadable::Io)?;
+    let head = head.get(..HEAD.min(head.len())).unwrap_or_default();
+    if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
+        return Err(Unreadable::NotText("it is UTF-16, and only UTF-8 is read".into()));
+    }
+    if head.contains(&0) {
+        return Err(Unreadable::NotText("it is a binary file".into()));
+    }
+    let mut lines = Lines { source, read: 0 };
+    let mut out = Excerpt { text: String::new(), lines: 0, total: None };
+    let mut number = 0;
+    loop {
+        let wanted = number + 1 >= first && out.lines < limit && out.text.len() < MAX_BYTES;
+        if out.lines > 0 && !wanted && lines.read > MAX_COUNTED {
+            return Ok(out);
+        }
+        let keep = if wanted { MAX_LINE_CHARS * 4 } else { 0 };
+        let Some(line) = lines.next(keep).map_err(Unreadable::Io)? else { break };
+        number += 1;
+        if !wanted {
+            continue;
+        }
+        let numbered = format!("{number:>6}\t{}\n", line_text(&line, number)?);
+        if out.text.len() + numbered.len() > MAX_BYTES {
+            // The bound is met by giving fewer lines, so from here on none is wanted.
+            return Ok(Excerpt { total: lines.count_rest(number)?, ..out });
+        }
+        out.text.push_str(&numbered);
+        out.lines += 1;
+    }
+    out.total = Some(number);
+    Ok(out)
+}
+
+fn line_text(line: &Line, number: usize) -> Result<String, Unreadable> {
+    let kept = match std::str::from_utf8(&line.kept) {
+        Ok(text) => text,
+        // The last character of a cut line may be halved.
+        Err(error) if error.error_len().is_none() && line.length > line.kept.len() => {
+            std::str::from_utf8(line.kept.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default()
+        }
+        Err(error) => {
+            let byte = line.kept.get(error.valid_up_to()).copied().unwrap_or_default();
+            return Err(Unreadable::NotText(format!(
+                "line {number} holds the byte 0x{byte:02x}, which is not UTF-8 (an older encoding such as Latin-1, or binary)"
+            )));
+        }
+    };
+    let kept = if number == 1 { kept.trim_start_matches('\u{feff}') } else { kept };
+    match kept.char_indices().nth(MAX_LINE_CHARS) {
+        None if line.length == line.kept.len() => Ok(kept.to_owned()),
+        cut => {
+            let end = cut.map_or(kept.len(), |(end, _)| end);
+            Ok(format!("{}… [cut, the line has {} bytes]", kept.get(..end).unwrap_or_default(), line.length))
+        }
+    }
+}
+
+/// One line without its end: its first bytes and its whole length.
+struct Line {
+    kept: Vec<u8>,
+    length: usize,
+}
+
+/// Splits bytes at `\n`, `\r\n` and `\r`, as editors do, however long a line is.
+struct Lines<R> {
+    source: R,
+    read: u64,
+}
+
+impl<R: BufRead> Lines<R> {
+    fn next(&mut self, keep: usize) -> io::Result<Option<Line>> {
+        let mut line = Line { kept: Vec::new(), length: 0 };
+        let mut any = false;
+        loop {
+            let piece = self.source.fill_buf()?;
+            if piece.is_empty() {
+                return Ok(any.then_some(line));
+            }
+            any = true;
+            let end = piece.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let body = piece.get(..end.unwrap_or(piece.len())).unwrap_or_default();
+            let room = keep.saturating_sub(line.kept.len()).min(body.len());
+            line.kept.extend_from_slice(body.get(..room).unwrap_or_default());
+            line.length += body.len();
+            let Some(end) = end else {
+                let used = piece.len();
+                self.take(used);
+                continue;
+            };
+            let carriage = piece.get(end) == Some(&b'\r');
+            self.take(end + 1);
+            if carriage && self.source.fill_buf()?.first() == Some(&b'\n') {
+                self.take(1);
+            }
+            return Ok(Some(line));
+        }
+    }
+
+    fn take(&mut self, bytes: usize) {
+        self.source.consume(bytes);
+        self.read += bytes as u64;
+    }
+
+    fn count_rest(&mut self, mut number: usize) -> Result<Option<usize>, Unreadable> {
+        while self.next(0).map_err(Unreadable::Io)?.is_some() {
+            number += 1;
+            if self.read > MAX_COUNTED {
+                return Ok(None);
+            }
+        }
+        Ok(Some(number))
+    }
+}

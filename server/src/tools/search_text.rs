@@ -1,0 +1,333 @@
+//! `search_text`: lines that match a regular expression, the editor's text before the disk's.
+//!
+//! Never searches binary files, version control's own, or files that look like
+//! secrets unless one is named itself.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use globset::GlobMatcher;
+use grep_matcher::Matcher;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
+
+use super::find_files::{bad_glob, glob};
+use super::list_files::missing;
+use super::paths::{Grounded, Kind, Roots, open_directory, open_read, read_beneath};
+use super::walk::{on_one_line, walk};
+use super::{Buffer, Buffers, Output, Stop, Stoppable, counted, protected};
+
+/// The most matching lines given.
+const MAX_MATCHES: usize = 200;
+/// The most bytes given.
+const MAX_BYTES: usize = 64 * 1024;
+/// The most characters of one line.
+const MAX_LINE_CHARS: usize = 400;
+/// The most memory for one line of a file; files with longer ones are left out.
+const MAX_HEAP: usize = 16 * 1024 * 1024;
+
+/// What to search for and where.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a> {
+    pub pattern: &'a str,
+    /// A file or directory; all workspace folders without it.
+    pub within: Option<&'a Grounded>,
+    /// Which files, by name; a leading `!` excludes.
+    pub glob: Option<&'a str>,
+}
+
+/// Searches and gives the matching lines, ordered by path and line.
+pub fn search_text(search: &Search<'_>, roots: &Roots, buffers: &Buffers, stop: &Stop) -> Output {
+    let matcher = match matcher(search.pattern) {
+        Ok(matcher) => matcher,
+        Err(text) => return Output::failed(text),
+    };
+    let filter = match search.glob.map(Filter::new).transpose() {
+        Ok(filter) => filter,
+        Err(text) => return Output::failed(text),
+    };
+    let mut hunt = Hunt { matcher, filter, roots, buffers, stop, found: Found::default() };
+    match search.within {
+        None if roots.is_empty() => {
+            return Output::failed("no workspace folder is open, so there is nothing to search; give a path");
+        }
+        None => {
+            for index in 0..roots.paths().count() {
+                if let Some(start) = roots.folder(index) {
+                    hunt.tree(&start);
+                }
+            }
+        }
+        Some(at) => match at.kind {
+            Some(Kind::Directory) => hunt.tree(at),
+            Some(Kind::File) => hunt.single(at),
+            None if buffers.get(&at.absolute).is_some() => hunt.single(at),
+            None => return missing(at, "file or directory"),
+            Some(Kind::Special) => {
+                return Output::failed(format!("\"{}\" is not a regular file", at.display));
+            }
+        },
+    }
+    hunt.found.told(search.pattern, stop)
+}
+
+fn matcher(pattern: &str) -> Result<RegexMatcher, String> {
+    // The size limits keep a hostile pattern from taking all memory.
+    RegexMatcherBuilder::new()
+        .line_terminator(Some(b'\n'))
+        .size_limit(8 << 20)
+        .dfa_size_limit(8 << 20)
+        .build(pattern)
+        .map_err(|error| match error.kind() {
+            grep_regex::ErrorKind::NotAllowed(_) => format!(
+                "the pattern \"{pattern}\" holds a line end, and lines are searched one by one; search for a part that stands on one line"
+            ),
+            _ => format!(
+                "the pattern \"{pattern}\" is not a regular expression: {error}; to find it literally search for `{}`",
+                literal(pattern)
+            ),
+        })
+}
+
+fn literal(pattern: &str) -> String {
+    pattern.chars().fold(String::new(), |mut out, c| {
+        if r"\.+*?()|[]{}^$#&-~".contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+        out
+    })
+}
+
+/// Which files a glob lets through.
+struct Filter {
+    glob: GlobMatcher,
+    excludes: bool,
+}
+
+impl Filter {
+    fn new(pattern: &str) -> Result<Self, String> {
+        let (plain, excludes) = match pattern.strip_prefix('!') {
+            Some(rest) => (rest, true),
+            None => (pattern, false),
+        };
+        let glob = glob(plain.trim_start_matches("./")).map_err(|error| bad_glob(pattern, &error))?;
+        Ok(Self { glob: glob.compile_matcher(), excludes })
+    }
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    /// Path, one-based line, text.
+    lines: Vec<(PathBuf, u64, String)>,
+    bytes: usize,
+    files: usize,
+    secrets: usize,
+    unreadable: usize,
+    unsynced: Vec<String>,
+    full: bool,
+    late: bool,
+}
+
+impl Found {
+    fn told(mut self, pattern: &str, stop: &Stop) -> Output {
+        self.lines.sort();
+        let mut text: Vec<String> = self
+            .lines
+            .iter()
+            .map(|(path, line, text)| format!("{}:{line}:{text}", on_one_line(path.as_os_str())))
+            .collect();
+        let mut places: Vec<&PathBuf> = self.lines.iter().map(|(path, ..)| path).collect();
+        places.dedup();
+        let matches = counted(self.lines.len(), "match");
+        let summary = match self.lines.is_empty() {
+            true => format!("no match for {pattern}"),
+            false => format!("{matches} in {}", counted(places.len(), "file")),
+        };
+        if self.lines.is_empty() {
+            text.push(format!("no match for \"{pattern}\" in {}", counted(self.files, "file")));
+        }
+        if self.full {
+            text.push(format!("[stopped at {matches}; narrow the pattern, the path or the glob]"));
+        }
+        if self.late || stop.reached() {
+            text.push("[the time was over before all files were searched; narrow the path or the glob]".into());
+        }
+        if self.secrets > 0 {
+            text.push(format!("[not searched: {} that may hold secrets]", counted(self.secrets, "file")));
+        }
+        if self.unreadable > 0 {
+            text.push(format!("[not searched: {} that could not be read]", counted(self.unreadable, "file")));
+        }
+        for name in self.unsynced.iter().take(20) {
+            text.push(format!("[not searched: {name}]"));
+        }
+        Output::done(text.join("\n"), &summary)
+    }
+}
+
+struct Hunt<'a> {
+    matcher: RegexMatcher,
+    filter: Option<Filter>,
+    roots: &'a Roots,
+    buffers: &'a Buffers,
+    stop: &'a Stop,
+    found: Found,
+}
+
+impl Hunt<'_> {
+    fn tree(&mut self, start: &Grounded) {
+        let Ok(held) = open_directory(start) else {
+            self.found.unreadable += 1;
+            return;
+        };
+        for entry in walk(&start.absolute, None).flatten() {
+            if self.over() {
+                return;
+            }
+            if entry.file_type().is_some_and(|kind| kind.is_file()) && self.wanted(start, entry.path()) {
+                self.file(&held, start, entry.path());
+            }
+        }
+        // What is only in the editor yet is in no directory.
+        for (path, text) in self.buffers.below(&start.absolute) {
+            if !path.exists() && self.wanted(start, path) {
+                self.buffer(path, text.as_ref().map_err(String::as_str));
+            }
+        }
+    }
+
+    fn single(&mut self, at: &Grounded) {
+        if let Some(text) = self.buffers.get(&at.absolute) {
+            self.buffer(&at.absolute, text);
+            return;
+        }
+        match open_read(at) {
+            Ok(file) => self.text(&at.absolute, file),
+            Err(_) => self.found.unreadable += 1,
+        }
+    }
+
+    fn over(&mut self) -> bool {
+        self.found.late |= self.stop.reached();
+        self.found.full || self.found.late
+    }
+
+    fn wanted(&mut self, start: &Grounded, path: &Path) -> bool {
+        let below = |folder: &Path| path.strip_prefix(folder).map(Path::to_owned);
+        let folder = start.root.and_then(|index| self.roots.paths().nth(index));
+        let way = below(folder.unwrap_or(&start.absolute)).unwrap_or_else(|_| path.to_owned());
+        let near = below(&start.absolute).unwrap_or_else(|_| path.to_owned());
+        let passes = self.filter.as_ref().is_none_or(|filter| {
+            (filter.glob.is_match(&way) || filter.glob.is_match(&near)) != filter.excludes
+        });
+        if passes && protected::secret(path).is_some() {
+            self.found.secrets += 1;
+            return false;
+        }
+        passes
+    }
+
+    fn file(&mut self, held: &OwnedFd, start: &Grounded, path: &Path) {
+        if let Some(text) = self.buffers.get(path) {
+            self.buffer(path, text);
+            return;
+        }
+        let Ok(way) = path.strip_prefix(&start.absolute) else { return };
+        match read_beneath(held.as_fd(), way) {
+            Ok(file) => self.text(path, file),
+            Err(_) => self.found.unreadable += 1,
+        }
+    }
+
+    fn buffer(&mut self, path: &Path, text: Result<&Buffer, &str>) {
+        match text {
+            Ok(buffer) => self.text(path, buffer.text.as_bytes()),
+            Err(reason) => {
+                let name = on_one_line(self.named(path).as_os_str());
+                self.found.unsynced.push(format!("{name} is open in the editor and its text is not known: {reason}"));
+            }
+        }
+    }
+
+    fn named(&self, path: &Path) -> PathBuf {
+        let first = self.roots.paths().next();
+        let way = first.and_then(|root| path.strip_prefix(root).ok());
+        way.unwrap_or(path).to_owned()
+    }
+
+    fn text(&mut self, path: &Path, source: impl Read) {
+        self.found.files += 1;
+        let name = self.named(path);
+        let source = Stoppable::new(source, self.stop);
+        let mut lines = Lines { matcher: &self.matcher, name: &name, found: &mut self.found, fresh: 0 };
+        let searched = searcher().search_reader(&self.matcher, source, &mut lines);
+        if searched.is_err() && !self.stop.reached() {
+            self.found.unreadable += 1;
+        }
+    }
+}
+
+fn searcher() -> Searcher {
+    SearcherBuilder::new()
+        .line_number(true)
+        .heap_limit(Some(MAX_HEAP))
+        .binary_detection(BinaryDetection::quit(0))
+        .build()
+}
+
+/// Takes the matching lines of one file.
+struct Lines<'a> {
+    matcher: &'a RegexMatcher,
+    name: &'a Path,
+    found: &'a mut Found,
+    /// How many lines this file has given.
+    fresh: usize,
+}
+
+impl Sink for Lines<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, line: &SinkMatch<'_>) -> io::Result<bool> {
+        let text = self.cut(line.bytes());
+        let length = self.name.as_os_str().len() + text.len() + 24;
+        if self.found.lines.len() == MAX_MATCHES || self.found.bytes + length > MAX_BYTES {
+            self.found.full = true;
+            return Ok(false);
+        }
+        self.found.bytes += length;
+        self.fresh += 1;
+        self.found.lines.push((self.name.to_owned(), line.line_number().unwrap_or(0), text));
+        Ok(true)
+    }
+
+    /// A file that turns out to be binary has given nothing.
+    fn binary_data(&mut self, _: &Searcher, _: u64) -> io::Result<bool> {
+        let kept = self.found.lines.len().saturating_sub(self.fresh);
+        self.found.lines.truncate(kept);
+        Ok(false)
+    }
+}
+
+impl Lines<'_> {
+    /// The line, or the part around the match where it is long.
+    fn cut(&self, line: &[u8]) -> String {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        // Only the neighbourhood is decoded: a line may have many megabytes.
+        let start = match self.matcher.find(line) {
+            Ok(Some(hit)) if hit.start() > MAX_LINE_CHARS / 2 && line.len() > MAX_LINE_CHARS => {
+                hit.start() - MAX_LINE_CHARS / 4
+            }
+            _ => 0,
+        };
+        let near = line.get(start..line.len().min(start + MAX_LINE_CHARS * 4)).unwrap_or_default();
+        let decoded = String::from_utf8_lossy(near);
+        let text = if start > 0 { decoded.trim_start_matches('\u{fffd}') } else { &decoded };
+        let shown: String = text.chars().take(MAX_LINE_CHARS).collect();
+        let more = start + shown.len() < line.len();
+        format!("{}{shown}{}", if start > 0 { "…" } else { "" }, if more { "…" } else { "" })
+    }
+}
