@@ -15,7 +15,9 @@ pub use adjutant_protocol::session::Mode;
 pub use named::{allowed_in, effect_of, title_of};
 pub use schema::{specs, specs_for};
 pub use shown::{hidden, one_line, shown};
+pub(crate) use schema::names;
 pub use strict::{nearest, parse, parse_for};
+pub(crate) use strict::nearest_with_distance;
 
 /// The most bytes of a path.
 pub const MAX_PATH: usize = 4096;

@@ -203,7 +203,7 @@ pub fn specs_for(mode: Mode) -> Arc<[ToolSpec]> {
 }
 
 /// Returns the names of a mode's tools, in frozen order.
-pub(super) fn names(mode: Mode) -> impl Iterator<Item = &'static str> {
+pub(crate) fn names(mode: Mode) -> impl Iterator<Item = &'static str> {
     TABLE
         .iter()
         .filter(move |(_, changes, ..)| mode == Mode::Code || !changes)

@@ -174,10 +174,18 @@ fn unknown_tool(mode: Mode, name: &str) -> String {
 
 /// Returns the candidates, the most alike to `wanted` first.
 pub fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    nearest_with_distance(wanted, candidates).into_iter().map(|(_, c)| c).collect()
+}
+
+/// Returns the candidates with the number of changes that lead to them, the most alike first.
+pub(crate) fn nearest_with_distance<'a>(
+    wanted: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Vec<(usize, &'a str)> {
     let wanted: Vec<char> = wanted.to_lowercase().chars().take(128).collect();
     let mut ranked: Vec<(usize, &str)> = candidates.map(|c| (distance(&wanted, c), c)).collect();
     ranked.sort_by_key(|(distance, _)| *distance);
-    ranked.into_iter().map(|(_, c)| c).collect()
+    ranked
 }
 
 /// The number of single-character changes between two texts, over the first 128 characters.
