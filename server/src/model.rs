@@ -58,7 +58,14 @@ impl Models {
 
     fn build(keys: KeySource, scripts: impl IntoIterator<Item = (&'static str, &'static str)>) -> Models {
         let embedded = scripts.into_iter().collect();
-        Models { inner: Arc::new(Inner { clients: http::Clients::default(), tools: Default::default(), keys, embedded }) }
+        Models {
+            inner: Arc::new(Inner {
+                clients: http::Clients::default(),
+                tools: Default::default(),
+                keys,
+                embedded,
+            }),
+        }
     }
 
     /// Makes attempt number `attempt`, from one, at getting a reply.

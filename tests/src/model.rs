@@ -103,7 +103,8 @@ impl Shared {
         match &mut *source {
             // A 400 is never tried again, so a test that asks too often ends at once.
             Source::Queue(queue) => queue.pop_front().unwrap_or_else(|| {
-                Reply::status(400).body(r#"{"error":{"message":"the test has no more answers for this request"}}"#)
+                Reply::status(400)
+                    .body(r#"{"error":{"message":"the test has no more answers for this request"}}"#)
             }),
             Source::Script(script) => script(request),
         }
@@ -171,9 +172,7 @@ impl ModelServer {
 
     /// Waits until `count` requests have arrived and returns them.
     pub fn wait_for_requests(&self, count: usize) -> Vec<Request> {
-        self.wait_until("requests", |state| {
-            (state.requests.len() >= count).then(|| state.requests.clone())
-        })
+        self.wait_until("requests", |state| (state.requests.len() >= count).then(|| state.requests.clone()))
     }
 
     /// Waits until `count` answers hold, each at its [`Reply::hold_after`] or [`Reply::never`].
@@ -199,9 +198,16 @@ impl ModelServer {
                 return value;
             }
             let left = end.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "waited {DEADLINE:?} for {what}; {} requests came", state.requests.len());
-            let (next, _) =
-                self.shared.changed.wait_timeout(state, left).unwrap_or_else(|poisoned| poisoned.into_inner());
+            assert!(
+                !left.is_zero(),
+                "waited {DEADLINE:?} for {what}; {} requests came",
+                state.requests.len()
+            );
+            let (next, _) = self
+                .shared
+                .changed
+                .wait_timeout(state, left)
+                .unwrap_or_else(|poisoned| poisoned.into_inner());
             state = next;
         }
     }

@@ -49,9 +49,11 @@ impl Complaint {
         let value = value.get(0).unwrap_or(value);
         let inner = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
         let text = |key: &str| [inner, value].iter().find_map(|at| at.get(key)?.as_str());
-        let message = inner.as_str().or_else(|| text("message")).or_else(|| text("detail")).map(str::to_owned);
+        let message =
+            inner.as_str().or_else(|| text("message")).or_else(|| text("detail")).map(str::to_owned);
         let codes = ["code", "type", "status"].iter().filter_map(|key| inner.get(*key)?.as_str());
-        let number = |key: &str| inner.get(key).and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
+        let number =
+            |key: &str| inner.get(key).and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
         Complaint {
             codes: codes.collect::<Vec<_>>().join(" ").to_ascii_lowercase(),
             status: ["code", "status"].iter().find_map(|key| u16::try_from(number(key)?).ok()),
@@ -61,38 +63,88 @@ impl Complaint {
 }
 
 /// Says what the answer with `status` and `complaint` means.
-pub(super) fn classify(status: u16, complaint: &Complaint, asked: Asked<'_>, redactor: &Redactor) -> CallFailure {
+pub(super) fn classify(
+    status: u16,
+    complaint: &Complaint,
+    asked: Asked<'_>,
+    redactor: &Redactor,
+) -> CallFailure {
     let quote = quote(&complaint.message, redactor);
-    let said = if quote.is_empty() { String::new() } else { format!(": \"{quote}\"") };
     let Asked { provider, model, api_key_env } = asked;
     let class = class_of(status, complaint);
-    let message = match class {
+    let (what, hint) = match class {
         FailureClass::Auth => match api_key_env {
-            Some(name) => format!("the key in {name} was refused by provider \"{provider}\" ({status}{said}); set {name} to a valid key and try again"),
-            None => format!("provider \"{provider}\" wants a key ({status}{said}); set `api_key_env` to the name of the variable that holds one"),
+            Some(name) => (
+                format!("the key in {name} was refused by provider \"{provider}\""),
+                format!("set {name} to a valid key and try again"),
+            ),
+            None => (
+                format!("provider \"{provider}\" wants a key"),
+                "set `api_key_env` to the name of the variable that holds one".to_owned(),
+            ),
         },
-        FailureClass::Quota => format!("provider \"{provider}\" says that the credit or quota is used up ({status}{said}); check the plan and billing of the account"),
-        FailureClass::ContextExceeded => format!("the conversation does not fit the window of model \"{model}\" ({status}{said})"),
-        FailureClass::ModelNotFound => format!("provider \"{provider}\" does not know model \"{model}\" at this address ({status}{said}); check the model's name and `base_url`"),
-        FailureClass::RateLimited => format!("provider \"{provider}\" limits the rate of requests ({status}{said})"),
-        FailureClass::Overloaded => format!("provider \"{provider}\" has trouble or is overloaded ({status}{said})"),
-        FailureClass::Broken => format!("provider \"{provider}\" reported an error in the stream{said}"),
-        _ => format!("provider \"{provider}\" refused the request ({status}{said}); check the settings of this provider and model"),
+        FailureClass::Quota => (
+            format!("provider \"{provider}\" says that the credit or quota is used up"),
+            "check the plan and billing of the account".to_owned(),
+        ),
+        FailureClass::ContextExceeded => {
+            (format!("the conversation does not fit the window of model \"{model}\""), String::new())
+        }
+        FailureClass::ModelNotFound => (
+            format!("provider \"{provider}\" does not know model \"{model}\" at this address"),
+            "check the model's name and `base_url`".to_owned(),
+        ),
+        FailureClass::RateLimited => {
+            (format!("provider \"{provider}\" limits the rate of requests"), String::new())
+        }
+        FailureClass::Overloaded => {
+            (format!("provider \"{provider}\" has trouble or is overloaded"), String::new())
+        }
+        FailureClass::Broken => {
+            (format!("provider \"{provider}\" reported an error in the stream"), String::new())
+        }
+        _ => (
+            format!("provider \"{provider}\" refused the request"),
+            "check the settings of this provider and model".to_owned(),
+        ),
     };
-    failure(class, message)
+    // Inside a stream the status was good and says nothing.
+    let said = match (status, quote.is_empty()) {
+        (200, true) => String::new(),
+        (200, false) => format!(" (\"{quote}\")"),
+        (_, true) => format!(" ({status})"),
+        (_, false) => format!(" ({status}: \"{quote}\")"),
+    };
+    let hint = if hint.is_empty() { hint } else { format!("; {hint}") };
+    failure(class, format!("{what}{said}{hint}"))
 }
 
 const CONTEXT_WORDS: [&str; 11] = [
-    "context_length", "context length", "context window", "context size", "maximum context", "prompt is too long",
-    "prompt too long", "input is too long", "request too large for", "too many tokens", "exceeds the maximum number of tokens",
+    "context_length",
+    "request too large for",
+    "context length",
+    "context window",
+    "context size",
+    "maximum context",
+    "prompt is too long",
+    "prompt too long",
+    "input is too long",
+    "too many tokens",
+    "exceeds the maximum number of tokens",
 ];
 const QUOTA_WORDS: [&str; 6] = [
-    "insufficient_quota", "billing_hard_limit", "exceeded your current quota", "credit balance", "insufficient balance", "insufficient credits",
+    "insufficient_quota",
+    "billing_hard_limit",
+    "exceeded your current quota",
+    "credit balance",
+    "insufficient balance",
+    "insufficient credits",
 ];
 const MODEL_WORDS: [&str; 4] = ["model_not_found", "unknown model", "no such model", "invalid model name"];
 
 fn class_of(status: u16, complaint: &Complaint) -> FailureClass {
-    let words = format!("{} {}", complaint.codes, complaint.message.chars().take(4000).collect::<String>()).to_ascii_lowercase();
+    let words = format!("{} {}", complaint.codes, complaint.message.chars().take(4000).collect::<String>())
+        .to_ascii_lowercase();
     let speaks_of = |list: &[&str]| list.iter().any(|word| words.contains(word));
     // A refused key comes first: what else its body speaks of does not matter.
     match status {
@@ -101,11 +153,14 @@ fn class_of(status: u16, complaint: &Complaint) -> FailureClass {
         403 if !speaks_of(&QUOTA_WORDS) => return FailureClass::Auth,
         _ => {}
     }
-    if speaks_of(&QUOTA_WORDS) {
+    // One provider speaks of quota also when a minute's worth is used up.
+    if speaks_of(&QUOTA_WORDS) && !complaint.codes.contains("resource_exhausted") {
         return FailureClass::Quota;
     }
-    // Some servers say this with 429 or 500; only a shorter request helps there too.
-    if status == 413 || speaks_of(&CONTEXT_WORDS) {
+    // Some servers say this with 429 or 500; only a shorter request helps there
+    // too. With 429, other words of tokens mean tokens per minute.
+    let too_long = if status == 429 { speaks_of(&CONTEXT_WORDS[..2]) } else { speaks_of(&CONTEXT_WORDS) };
+    if status == 413 || too_long {
         return FailureClass::ContextExceeded;
     }
     match status {
@@ -147,7 +202,9 @@ pub(super) fn classify_in_stream(error: &Value, asked: Asked<'_>, redactor: &Red
 pub(super) fn quote(text: &str, redactor: &Redactor) -> String {
     let clean = redactor.redact(text);
     let mut quote = String::new();
-    for (count, word) in clean.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).enumerate() {
+    for (count, word) in
+        clean.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).enumerate()
+    {
         if count > 0 {
             quote.push(' ');
         }
@@ -163,8 +220,14 @@ pub(super) fn quote(text: &str, redactor: &Redactor) -> String {
 }
 
 /// Reads `retry-after-ms`, or `Retry-After` in seconds or as a date; what is neither counts as absent.
-pub(super) fn retry_after_ms(milliseconds: Option<&str>, after: Option<&str>, now: SystemTime) -> Option<u64> {
-    let number = |text: Option<&str>| text?.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+pub(super) fn retry_after_ms(
+    milliseconds: Option<&str>,
+    after: Option<&str>,
+    now: SystemTime,
+) -> Option<u64> {
+    let number = |text: Option<&str>| {
+        text?.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0)
+    };
     if let Some(wait) = number(milliseconds) {
         return Some(wait.ceil() as u64);
     }

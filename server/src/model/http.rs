@@ -10,7 +10,9 @@ use std::time::{Duration, SystemTime};
 
 use adjutant_core::config::{ModelLimits, Provider};
 use adjutant_core::retry::{CallFailure, FailureClass};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION,
+};
 use reqwest::{Client, Response, Url};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -105,11 +107,15 @@ impl<'a> Post<'a> {
         {
             let key = keys(name).map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
             let Some(key) = key.as_deref().map(Secret::new) else {
-                let message = format!("provider \"{}\" needs a key and the environment variable {name} has none; set it and start again", provider.name);
+                let message = format!(
+                    "provider \"{}\" needs a key and the environment variable {name} has none; set it and start again",
+                    provider.name
+                );
                 return Err(failure(FailureClass::Auth, message));
             };
             let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {}", key.reveal())) else {
-                let message = format!("the key in {name} has characters that no key has; set {name} to a valid key");
+                let message =
+                    format!("the key in {name} has characters that no key has; set {name} to a valid key");
                 return Err(failure(FailureClass::Auth, message));
             };
             value.set_sensitive(true);
@@ -117,12 +123,22 @@ impl<'a> Post<'a> {
             redactor.hide(key);
         }
         let asked = Asked { provider: &provider.name, model, api_key_env: provider.api_key_env.as_deref() };
-        Ok(Post { provider, asked, redactor: Arc::new(redactor), base, headers, limits: *limits, began: Instant::now() })
+        Ok(Post {
+            provider,
+            asked,
+            redactor: Arc::new(redactor),
+            base,
+            headers,
+            limits: *limits,
+            began: Instant::now(),
+        })
     }
 
     /// Returns whether the address is one of OpenAI's own.
     pub fn is_openai(&self) -> bool {
-        self.base.host_str().is_some_and(|host| host == "api.openai.com" || host.ends_with(".openai.azure.com"))
+        self.base
+            .host_str()
+            .is_some_and(|host| host == "api.openai.com" || host.ends_with(".openai.azure.com"))
     }
 
     /// Sends `body` and returns the answer once its headers say that it is a reply.
@@ -131,10 +147,21 @@ impl<'a> Post<'a> {
         url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
         let first_byte = self.began + Duration::from_millis(self.limits.first_byte_ms);
         let total = self.began + Duration::from_millis(self.limits.total_ms);
-        tracing::debug!(provider = self.asked.provider, model = self.asked.model, bytes = body.len(), "call model");
+        tracing::debug!(
+            provider = self.asked.provider,
+            model = self.asked.model,
+            bytes = body.len(),
+            "call model"
+        );
         let sent = async {
             let client = clients.of(&url).await?;
-            client.post(url).headers(self.headers.clone()).body(body).send().await.map_err(|error| self.network(&error))
+            client
+                .post(url)
+                .headers(self.headers.clone())
+                .body(body)
+                .send()
+                .await
+                .map_err(|error| self.network(&error))
         };
         let response = match timeout_at(first_byte.min(total), sent).await {
             Ok(response) => response?,
@@ -147,14 +174,20 @@ impl<'a> Post<'a> {
 
     fn network(&self, error: &reqwest::Error) -> CallFailure {
         if error.is_builder() {
-            return failure(FailureClass::InvalidRequest, format!("could not make the request: {}", innermost(error)));
+            return failure(
+                FailureClass::InvalidRequest,
+                format!("could not make the request: {}", innermost(error)),
+            );
         }
         let place = self.base.origin().ascii_serialization();
         let said = quote(&innermost(error), &self.redactor);
         let name = self.asked.provider;
         // An end in the middle of the body is a broken stream; a reset is the network's.
         if ends_early(error) {
-            return failure(FailureClass::Broken, format!("provider \"{name}\" ended its answer too early: {said}"));
+            return failure(
+                FailureClass::Broken,
+                format!("provider \"{name}\" ended its answer too early: {said}"),
+            );
         }
         let what = if error.is_connect() { "could not connect to" } else { "lost the connection to" };
         failure(FailureClass::Network, format!("{what} provider \"{name}\" at {place}: {said}"))
@@ -162,17 +195,32 @@ impl<'a> Post<'a> {
 
     fn first_byte(&self) -> CallFailure {
         let wait = in_words(self.limits.first_byte_ms);
-        failure(FailureClass::FirstByte, format!("provider \"{}\" did not begin to answer within {wait}", self.asked.provider))
+        failure(
+            FailureClass::FirstByte,
+            format!("provider \"{}\" did not begin to answer within {wait}", self.asked.provider),
+        )
     }
 
     fn total(&self) -> CallFailure {
         let wait = in_words(self.limits.total_ms);
-        failure(FailureClass::Total, format!("the call to provider \"{}\" was not finished within the total limit of {wait}", self.asked.provider))
+        failure(
+            FailureClass::Total,
+            format!(
+                "the call to provider \"{}\" was not finished within the total limit of {wait}",
+                self.asked.provider
+            ),
+        )
     }
 
     fn stalled(&self) -> CallFailure {
         let wait = in_words(self.limits.idle_ms);
-        failure(FailureClass::Stalled, format!("provider \"{}\" stopped sending in the middle of its reply for {wait}", self.asked.provider))
+        failure(
+            FailureClass::Stalled,
+            format!(
+                "provider \"{}\" stopped sending in the middle of its reply for {wait}",
+                self.asked.provider
+            ),
+        )
     }
 }
 
@@ -208,11 +256,17 @@ impl<'a> Answer<'a> {
         }
         let name = self.post.asked.provider;
         if let Some(encoding) = self.header(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
-            let message = format!("provider \"{name}\" answered in encoding \"{}\", which was not asked for", quote(encoding, &self.post.redactor));
+            let message = format!(
+                "provider \"{name}\" answered in encoding \"{}\", which was not asked for",
+                quote(encoding, &self.post.redactor)
+            );
             return Err(failure(FailureClass::Broken, message));
         }
         if self.header(CONTENT_TYPE).is_some_and(|kind| kind.trim_start().starts_with("text/html")) {
-            let message = format!("provider \"{name}\" answered with a web page in place of a reply; check `base_url`, and whether this network wants a login");
+            let message = format!(
+                "provider \"{name}\" answered with a web page in place of a reply; \
+                 check `base_url`, and whether this network wants a login"
+            );
             return Err(failure(FailureClass::InvalidRequest, message));
         }
         Ok(self)
@@ -229,14 +283,20 @@ impl<'a> Answer<'a> {
 
     fn redirected(&self) -> CallFailure {
         let target = self.header(LOCATION).and_then(|location| Url::parse(location).ok());
-        let target = target.map_or_else(|| "elsewhere".to_owned(), |url| format!("to {}", url.origin().ascii_serialization()));
+        let target = target.map_or_else(
+            || "elsewhere".to_owned(),
+            |url| format!("to {}", url.origin().ascii_serialization()),
+        );
         let name = self.post.asked.provider;
-        let message = format!("provider \"{name}\" redirects {target}, which is not followed; set `base_url` to the final address");
+        let message = format!(
+            "provider \"{name}\" redirects {target}, which is not followed; set `base_url` to the final address"
+        );
         failure(FailureClass::InvalidRequest, message)
     }
 
     async fn refused(&mut self, status: u16) -> CallFailure {
-        let wait = retry_after_ms(self.header("retry-after-ms"), self.header("retry-after"), SystemTime::now());
+        let wait =
+            retry_after_ms(self.header("retry-after-ms"), self.header("retry-after"), SystemTime::now());
         let mut body = Vec::new();
         let read = async {
             while let Ok(Some(piece)) = self.response.chunk().await {
@@ -251,7 +311,9 @@ impl<'a> Answer<'a> {
         let _ = timeout(ERROR_BODY_WAIT, read).await;
         let complaint = Complaint::from_body(&String::from_utf8_lossy(&body));
         let mut failed = classify(status, &complaint, self.post.asked, &self.post.redactor);
-        if failed.class.is_passing() && let Some(wait) = wait {
+        if failed.class.is_passing()
+            && let Some(wait) = wait
+        {
             failed.message.push_str(&format!("; it asks to wait {}", in_words(wait)));
             failed.retry_after_ms = Some(wait);
         }
@@ -260,7 +322,10 @@ impl<'a> Answer<'a> {
 
     /// Feeds the body to `eat`, piece by piece, within the limits, until it is
     /// done or the body ends.
-    pub async fn pump(&mut self, mut eat: impl FnMut(&[u8]) -> Result<Eaten, CallFailure>) -> Result<(), CallFailure> {
+    pub async fn pump(
+        &mut self,
+        mut eat: impl FnMut(&[u8]) -> Result<Eaten, CallFailure>,
+    ) -> Result<(), CallFailure> {
         let idle = Duration::from_millis(self.post.limits.idle_ms);
         // Many servers send headers at once and then read a long prompt: until
         // the first content the longer of the two limits holds.
@@ -318,14 +383,21 @@ fn checked_address(provider: &Provider) -> Result<Url, CallFailure> {
     };
     let url = Url::parse(text).map_err(|error| refuse(format!("`base_url` is not an address: {error}")))?;
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(refuse("`base_url` contains a user or password; name the key's variable in `api_key_env` instead".to_owned()));
+        return Err(refuse(
+            "`base_url` contains a user or password; name the key's variable in `api_key_env` instead"
+                .to_owned(),
+        ));
     }
     let host = url.host_str().unwrap_or_default();
     match url.scheme() {
         "https" => Ok(url),
         "http" if is_loopback(host) => Ok(url),
-        "http" => Err(refuse(format!("plain http to \"{host}\" would show the key and the code to the network; use https"))),
-        other => Err(refuse(format!("`base_url` begins with \"{other}\"; use https, or http on this machine"))),
+        "http" => Err(refuse(format!(
+            "plain http to \"{host}\" would show the key and the code to the network; use https"
+        ))),
+        other => {
+            Err(refuse(format!("`base_url` begins with \"{other}\"; use https, or http on this machine")))
+        }
     }
 }
 
@@ -342,7 +414,12 @@ fn checked_headers(provider: &Provider, redactor: &mut Redactor) -> Result<Heade
     for (name, value) in &provider.headers {
         redactor.hide(Secret::new(value));
         // The value may be a key, so that only the name is shown.
-        let refused = || failure(FailureClass::InvalidRequest, format!("provider \"{}\": header \"{name}\" cannot be sent", provider.name));
+        let refused = || {
+            failure(
+                FailureClass::InvalidRequest,
+                format!("provider \"{}\": header \"{name}\" cannot be sent", provider.name),
+            )
+        };
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refused())?;
         let mut value = HeaderValue::from_str(value).map_err(|_| refused())?;
         if OURS.contains(&name.as_str()) {
@@ -376,4 +453,3 @@ fn ends_early(error: &reqwest::Error) -> bool {
     }
     false
 }
-

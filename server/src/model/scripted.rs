@@ -34,8 +34,13 @@ pub(super) enum Source {
 
 impl Source {
     /// Returns the source that `provider` names: a path, or `embedded:NAME`.
-    pub fn of(provider: &Provider, embedded: &BTreeMap<&'static str, &'static str>) -> Result<Source, CallFailure> {
-        let refuse = |why: String| failure(FailureClass::InvalidRequest, format!("provider \"{}\": {why}", provider.name));
+    pub fn of(
+        provider: &Provider,
+        embedded: &BTreeMap<&'static str, &'static str>,
+    ) -> Result<Source, CallFailure> {
+        let refuse = |why: String| {
+            failure(FailureClass::InvalidRequest, format!("provider \"{}\": {why}", provider.name))
+        };
         let Some(script) = &provider.script else {
             return Err(refuse("`script` is not set; set it to the path of a script".to_owned()));
         };
@@ -83,7 +88,8 @@ pub(super) async fn call(
     match timeout(Duration::from_millis(limit), played).await {
         Ok(reply) => reply,
         Err(_) => {
-            let message = format!("the script was not finished within the total limit of {}", in_words(limit));
+            let message =
+                format!("the script was not finished within the total limit of {}", in_words(limit));
             Err(failure(FailureClass::Total, message))
         }
     }
@@ -99,7 +105,9 @@ fn position(turns: &[Turn], messages: &[ModelMessage]) -> usize {
         if !matches!(message, ModelMessage::Assistant { .. }) {
             continue;
         }
-        let after = messages[at + 1..].iter().take_while(|message| !matches!(message, ModelMessage::Assistant { .. }));
+        let after = messages[at + 1..]
+            .iter()
+            .take_while(|message| !matches!(message, ModelMessage::Assistant { .. }));
         let repeat_on = turns.get(position).map_or(&[][..], |turn| &turn.repeat_on);
         let mut outputs = after.filter_map(|message| match message {
             ModelMessage::Tool { output, .. } => Some(output),
@@ -119,7 +127,8 @@ async fn play(
     attempt: u32,
     on_delta: impl FnMut(Delta) + Send,
 ) -> Result<Reply, CallFailure> {
-    let replies = request.messages.iter().filter(|message| matches!(message, ModelMessage::Assistant { .. })).count();
+    let replies =
+        request.messages.iter().filter(|message| matches!(message, ModelMessage::Assistant { .. })).count();
     let turn = script.turns.get(position(&script.turns, &request.messages));
     let Some(turn) = turn else {
         let mut voice = Voice::new(script.pace_ms, None, on_delta);
@@ -137,7 +146,13 @@ async fn play(
         name: call.tool.clone(),
         arguments: call.arguments.clone(),
     });
-    Ok(Reply { text, reasoning: turn.reasoning.clone(), calls: calls.collect(), usage: turn.usage, stop: turn.stop })
+    Ok(Reply {
+        text,
+        reasoning: turn.reasoning.clone(),
+        calls: calls.collect(),
+        usage: turn.usage,
+        stop: turn.stop,
+    })
 }
 
 /// Returns the first line of the latest tool output, bounded.
@@ -195,7 +210,10 @@ impl<'a, F: FnMut(Delta)> Voice<'a, F> {
         match self.fail {
             Some(fail) if said >= fail.after_words => Err(CallFailure {
                 class: fail.class,
-                message: fail.message.clone().unwrap_or_else(|| "the script fails this attempt on purpose".to_owned()),
+                message: fail
+                    .message
+                    .clone()
+                    .unwrap_or_else(|| "the script fails this attempt on purpose".to_owned()),
                 retry_after_ms: fail.retry_after_ms,
             }),
             _ => Ok(()),

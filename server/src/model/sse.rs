@@ -186,7 +186,10 @@ impl Decoder {
         Ok(())
     }
 
-    fn dispatch<E: From<SseError>>(&mut self, sink: &mut impl FnMut(Event<'_>) -> Result<(), E>) -> Result<(), E> {
+    fn dispatch<E: From<SseError>>(
+        &mut self,
+        sink: &mut impl FnMut(Event<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         if std::mem::take(&mut self.has_data) {
             let text = |bytes| std::str::from_utf8(bytes).map_err(|_| SseError::NotUtf8);
             sink(Event { name: text(&self.name)?, id: text(&self.id)?, data: text(&self.data)? })?;

@@ -15,7 +15,8 @@ use super::*;
 /// Liveness is tested with a generous deadline.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-pub(super) const LIMITS: ModelLimits = ModelLimits { first_byte_ms: 10_000, idle_ms: 10_000, total_ms: 10_000 };
+pub(super) const LIMITS: ModelLimits =
+    ModelLimits { first_byte_ms: 10_000, idle_ms: 10_000, total_ms: 10_000 };
 
 pub(super) fn provider(base_url: &str) -> Provider {
     Provider {
@@ -31,7 +32,11 @@ pub(super) fn provider(base_url: &str) -> Provider {
 }
 
 pub(super) fn request(prompt: &str) -> ModelRequest {
-    let tool = ToolSpec { name: "read_file", description: "Reads.", parameters: serde_json::json!({"type": "object"}) };
+    let tool = ToolSpec {
+        name: "read_file",
+        description: "Reads.",
+        parameters: serde_json::json!({"type": "object"}),
+    };
     ModelRequest {
         model: "m1".to_owned(),
         system: "Be brief.".into(),
@@ -56,7 +61,10 @@ async fn call(models: &Models, provider: &Provider, limits: &ModelLimits) -> Cal
     let request = request("hello");
     let on_delta = |delta| deltas.lock().unwrap().push(delta);
     let result = tokio::time::timeout(DEADLINE, models.call(provider, limits, &request, 1, on_delta)).await;
-    Called { result: result.expect("the call ends within its deadline"), deltas: deltas.into_inner().unwrap() }
+    Called {
+        result: result.expect("the call ends within its deadline"),
+        deltas: deltas.into_inner().unwrap(),
+    }
 }
 
 /// Calls `server` once.

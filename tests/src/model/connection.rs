@@ -5,8 +5,8 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
 use super::reply::{Act, Reply};
@@ -44,7 +44,12 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-fn read_requests(socket: TcpStream, connection: usize, shared: &Shared, sender: &Sender<Request>) -> io::Result<()> {
+fn read_requests(
+    socket: TcpStream,
+    connection: usize,
+    shared: &Shared,
+    sender: &Sender<Request>,
+) -> io::Result<()> {
     let mut input = BufReader::new(socket);
     loop {
         let mut line = String::new();
@@ -85,7 +90,12 @@ fn read_headers(input: &mut impl BufRead) -> io::Result<Vec<(String, String)>> {
     }
 }
 
-fn write_answers(socket: &TcpStream, number: usize, shared: &Shared, requests: &Receiver<Request>) -> io::Result<()> {
+fn write_answers(
+    socket: &TcpStream,
+    number: usize,
+    shared: &Shared,
+    requests: &Receiver<Request>,
+) -> io::Result<()> {
     let mut output = socket;
     while let Ok(request) = requests.recv() {
         let reply = shared.next_reply(&request);

@@ -108,7 +108,10 @@ impl Reply {
     /// Adds a tool call whose arguments are this text, JSON or not.
     pub fn and_raw_call(mut self, name: &str, arguments: &str) -> Reply {
         let index = self.calls;
-        let middle = arguments.floor_char_boundary(arguments.len() / 2);
+        let mut middle = arguments.len() / 2;
+        while !arguments.is_char_boundary(middle) {
+            middle -= 1;
+        }
         let (first, second) = arguments.split_at(middle);
         let id = format!("call_{name}_{index}");
         self.events.extend([
@@ -123,7 +126,8 @@ impl Reply {
     /// Reports these token counts at the end.
     pub fn usage(mut self, input: u64, output: u64) -> Reply {
         let total = input + output;
-        self.usage = Some(json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": total}));
+        self.usage =
+            Some(json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": total}));
         self
     }
 

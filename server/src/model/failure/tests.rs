@@ -1,3 +1,5 @@
+//! What each refusal is taken for, and that no key gets into a sentence.
+
 use super::*;
 use crate::model::secret::Secret;
 
@@ -30,12 +32,32 @@ fn s83_each_status_has_its_class() {
 
 #[test]
 fn s83_the_body_tells_more_than_the_status() {
-    check(400, r#"{"error":{"code":"context_length_exceeded","message":"x"}}"#, FailureClass::ContextExceeded);
-    check(400, r#"{"error":{"message":"This model's maximum context length is 8192 tokens"}}"#, FailureClass::ContextExceeded);
-    check(500, r#"{"error":"the request exceeds the available context size"}"#, FailureClass::ContextExceeded);
+    check(
+        400,
+        r#"{"error":{"code":"context_length_exceeded","message":"x"}}"#,
+        FailureClass::ContextExceeded,
+    );
+    check(
+        400,
+        r#"{"error":{"message":"This model's maximum context length is 8192 tokens"}}"#,
+        FailureClass::ContextExceeded,
+    );
+    check(
+        500,
+        r#"{"error":"the request exceeds the available context size"}"#,
+        FailureClass::ContextExceeded,
+    );
     check(429, r#"{"error":{"code":"insufficient_quota","message":"x"}}"#, FailureClass::Quota);
     check(400, r#"{"error":{"message":"Your credit balance is too low"}}"#, FailureClass::Quota);
     check(400, r#"{"error":{"code":"model_not_found"}}"#, FailureClass::ModelNotFound);
+    check(
+        429,
+        r#"{"error":{"message":"Request too large for m1 on tokens per min"}}"#,
+        FailureClass::ContextExceeded,
+    );
+    check(429, r#"{"error":"Too many tokens, please wait before trying again"}"#, FailureClass::RateLimited);
+    let minute = r#"[{"error":{"code":429,"message":"You exceeded your current quota","status":"RESOURCE_EXHAUSTED"}}]"#;
+    check(429, minute, FailureClass::RateLimited);
     check(401, r#"{"error":"too many tokens"}"#, FailureClass::Auth);
 }
 
@@ -86,7 +108,8 @@ fn s80_retry_after_in_every_shape() {
     assert_eq!(after("Wed, 21 Oct 2015 07:28:10 GMT"), Some(10_000));
     assert_eq!(after("Wed, 21 Oct 2015 07:27:00 GMT"), Some(0));
     assert!(after("Wed, 21 Oct 2099 07:28:00 GMT").is_some_and(|wait| wait > 80 * 365 * 86_400_000));
-    for garbage in ["soon", "", "-3", "NaN", "inf", "Wed, 99 Foo 2015 07:28:10 GMT", "Wed, 21 Oct 2015 7 GMT"] {
+    for garbage in ["soon", "", "-3", "NaN", "inf", "Wed, 99 Foo 2015 07:28:10 GMT", "Wed, 21 Oct 2015 7 GMT"]
+    {
         assert_eq!(after(garbage), None, "{garbage}");
     }
     assert_eq!(retry_after_ms(Some("250"), Some("9"), now), Some(250));

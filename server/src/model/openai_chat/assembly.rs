@@ -47,7 +47,11 @@ pub(super) struct Assembly<'a> {
 
 impl<'a> Assembly<'a> {
     pub fn new(request: &ModelRequest, asked: Asked<'a>, redactor: Arc<Redactor>) -> Assembly<'a> {
-        let turn = request.messages.iter().filter(|message| matches!(message, ModelMessage::Assistant { .. })).count();
+        let turn = request
+            .messages
+            .iter()
+            .filter(|message| matches!(message, ModelMessage::Assistant { .. }))
+            .count();
         Assembly {
             asked,
             redactor,
@@ -120,7 +124,11 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
-    fn take_message(&mut self, message: Message, on_delta: &mut impl FnMut(Delta)) -> Result<(), CallFailure> {
+    fn take_message(
+        &mut self,
+        message: Message,
+        on_delta: &mut impl FnMut(Delta),
+    ) -> Result<(), CallFailure> {
         let given = |text: Option<String>| text.filter(|text| !text.is_empty());
         if let Some(piece) = given(message.reasoning_content).or(given(message.reasoning)) {
             self.check_room(piece.len())?;
@@ -155,7 +163,8 @@ impl<'a> Assembly<'a> {
     }
 
     fn take_call(&mut self, piece: CallPiece, on_delta: &mut impl FnMut(Delta)) -> Result<(), CallFailure> {
-        let (name, arguments) = piece.function.map_or((None, None), |function| (function.name, function.arguments));
+        let (name, arguments) =
+            piece.function.map_or((None, None), |function| (function.name, function.arguments));
         let name = name.filter(|name| !name.is_empty());
         let id = piece.id.filter(|id| !id.is_empty());
         let at = match self.find_call(piece.index, id.as_deref(), name.as_deref()) {
@@ -215,7 +224,11 @@ impl<'a> Assembly<'a> {
             return Err(self.too_much("tool calls", MAX_CALLS, "of them"));
         }
         self.indices.push(index);
-        self.reply.calls.push(RequestedCall { id: String::new(), name: String::new(), arguments: String::new() });
+        self.reply.calls.push(RequestedCall {
+            id: String::new(),
+            name: String::new(),
+            arguments: String::new(),
+        });
         Ok(self.reply.calls.len() - 1)
     }
 
@@ -241,7 +254,10 @@ impl<'a> Assembly<'a> {
             Some("length" | "max_tokens" | "model_length") => return Ok(StopCause::MaxTokens),
             Some("content_filter" | "safety" | "refusal") => return Ok(StopCause::Refusal),
             Some("insufficient_system_resource") => {
-                let message = format!("provider \"{}\" ran out of resources in the middle of its reply", self.asked.provider);
+                let message = format!(
+                    "provider \"{}\" ran out of resources in the middle of its reply",
+                    self.asked.provider
+                );
                 return Err(failure(FailureClass::Overloaded, message));
             }
             Some("error") => return Err(self.broken("its reply ended with an error")),
@@ -282,7 +298,10 @@ impl<'a> Assembly<'a> {
 
     fn too_much(&self, what: &str, limit: usize, unit: &str) -> CallFailure {
         let provider = self.asked.provider;
-        let message = format!("the reply of provider \"{provider}\" has more {what} than the limit of {limit} {unit}; ask for the work in smaller steps");
+        let message = format!(
+            "the reply of provider \"{provider}\" has more {what} than the limit of {limit} {unit}; \
+             ask for the work in smaller steps"
+        );
         failure(FailureClass::Total, message)
     }
 }
@@ -293,7 +312,9 @@ impl super::chunk::Counts {
         Usage {
             input_tokens: self.prompt_tokens,
             output_tokens: self.completion_tokens,
-            cache_read_tokens: self.prompt_tokens_details.map_or(self.prompt_cache_hit_tokens, |details| details.cached_tokens),
+            cache_read_tokens: self
+                .prompt_tokens_details
+                .map_or(self.prompt_cache_hit_tokens, |details| details.cached_tokens),
             cache_write_tokens: 0,
         }
     }

@@ -21,8 +21,10 @@ const KEPT_TOOL_LISTS: usize = 16;
 #[derive(Default)]
 pub(in crate::model) struct FrozenTools {
     /// Holding the list itself keeps its address from being given to another.
-    kept: Mutex<Vec<(Arc<[ToolSpec]>, Arc<RawValue>)>>,
+    kept: Mutex<Vec<Frozen>>,
 }
+
+type Frozen = (Arc<[ToolSpec]>, Arc<RawValue>);
 
 impl FrozenTools {
     fn json_of(&self, tools: &Arc<[ToolSpec]>) -> Result<Option<Arc<RawValue>>, serde_json::Error> {
@@ -35,7 +37,11 @@ impl FrozenTools {
         }
         let lines = tools.iter().map(|tool| ToolLine {
             kind: "function",
-            function: ToolBody { name: tool.name, description: tool.description, parameters: &tool.parameters },
+            function: ToolBody {
+                name: tool.name,
+                description: tool.description,
+                parameters: &tool.parameters,
+            },
         });
         let json = serde_json::value::to_raw_value(&lines.collect::<Vec<_>>())?;
         let json = Arc::<RawValue>::from(json);
@@ -48,8 +54,14 @@ impl FrozenTools {
 }
 
 /// Writes the request for `post`.
-pub(super) fn write(request: &ModelRequest, tools: &FrozenTools, post: &Post<'_>) -> Result<Vec<u8>, CallFailure> {
-    let wrong = |error: serde_json::Error| failure(FailureClass::InvalidRequest, format!("could not write the request: {error}"));
+pub(super) fn write(
+    request: &ModelRequest,
+    tools: &FrozenTools,
+    post: &Post<'_>,
+) -> Result<Vec<u8>, CallFailure> {
+    let wrong = |error: serde_json::Error| {
+        failure(FailureClass::InvalidRequest, format!("could not write the request: {error}"))
+    };
     let tools = tools.json_of(&request.tools).map_err(wrong)?;
     let limit = request.max_output_tokens.or(post.provider.max_output_tokens);
     // OpenAI's own newer models refuse the old name, all others know no other.
@@ -161,7 +173,9 @@ impl<'a> Line<'a> {
     fn of(message: &'a ModelMessage) -> Line<'a> {
         match message {
             ModelMessage::User { text } => Line::text("user", text),
-            ModelMessage::Tool { call_id, output } => Line { tool_call_id: Some(call_id), ..Line::text("tool", output) },
+            ModelMessage::Tool { call_id, output } => {
+                Line { tool_call_id: Some(call_id), ..Line::text("tool", output) }
+            }
             ModelMessage::Assistant { reply } => {
                 let calls = reply.calls.iter().map(|call| CallLine {
                     id: &call.id,
@@ -169,7 +183,8 @@ impl<'a> Line<'a> {
                     function: CallBody { name: &call.name, arguments: sendable(&call.arguments) },
                 });
                 let tool_calls = calls.collect::<Vec<_>>();
-                let content = (tool_calls.is_empty() || !reply.text.is_empty()).then_some(reply.text.as_str());
+                let content =
+                    (tool_calls.is_empty() || !reply.text.is_empty()).then_some(reply.text.as_str());
                 Line { role: "assistant", content, tool_calls, tool_call_id: None }
             }
         }
@@ -183,7 +198,9 @@ fn sendable(arguments: &str) -> Cow<'_, str> {
     if arguments.trim().is_empty() {
         return Cow::Borrowed("{}");
     }
-    if arguments.trim_start().starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(arguments).is_ok() {
+    if arguments.trim_start().starts_with('{')
+        && serde_json::from_str::<serde::de::IgnoredAny>(arguments).is_ok()
+    {
         return Cow::Borrowed(arguments);
     }
     let shown = arguments.chars().take(SHOWN_CHARS).collect::<String>();

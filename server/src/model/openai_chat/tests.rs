@@ -1,3 +1,5 @@
+//! What becomes of a stream that cannot be decoded.
+
 use super::*;
 
 #[test]

@@ -97,7 +97,8 @@ impl Script {
     /// Reads a script; `name` is what the messages call it.
     pub fn parse(name: &str, text: &str) -> Result<Script, String> {
         let place = |offset: usize| {
-            let line = text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1;
+            let line =
+                text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1;
             format!("script \"{name}\", line {line}")
         };
         let script: ScriptText = toml::from_str(text).map_err(|error| {
@@ -125,9 +126,11 @@ impl TurnText {
         if self.repeat_on.iter().any(String::is_empty) {
             return Err((None, "an empty text in `repeat_on` would repeat the turn for ever".to_owned()));
         }
-        let calls = self.calls.into_iter().enumerate().map(|(at, call)| {
-            call.into_inner().checked().map_err(|why| (Some(at), why))
-        });
+        let calls = self
+            .calls
+            .into_iter()
+            .enumerate()
+            .map(|(at, call)| call.into_inner().checked().map_err(|why| (Some(at), why)));
         let calls = calls.collect::<Result<Vec<_>, _>>()?;
         let usual = if calls.is_empty() { StopCause::EndTurn } else { StopCause::ToolCalls };
         let usage = self.usage.map(|usage| Usage {
@@ -152,8 +155,12 @@ impl TurnText {
 impl CallText {
     fn checked(self) -> Result<Call, String> {
         let arguments = match (self.arguments, self.arguments_raw) {
-            (Some(_), Some(_)) => return Err("a call has `arguments` or `arguments_raw`, not both".to_owned()),
-            (Some(table), None) => table.into_iter().map(|(key, value)| (key, json(value))).collect::<Value>().to_string(),
+            (Some(_), Some(_)) => {
+                return Err("a call has `arguments` or `arguments_raw`, not both".to_owned());
+            }
+            (Some(table), None) => {
+                table.into_iter().map(|(key, value)| (key, json(value))).collect::<Value>().to_string()
+            }
             (None, Some(raw)) => raw,
             (None, None) => "{}".to_owned(),
         };

@@ -1,12 +1,14 @@
+//! Scripts as files: what is played when, and how a bad one is named.
+
 use std::sync::{Arc, Mutex};
 
 use adjutant_core::prompt::Usage;
 use adjutant_core::retry::MAX_ATTEMPTS;
 
 use super::*;
+use crate::model::Models;
 use crate::model::tests::{LIMITS, provider, request};
 use adjutant_core::config::Wire;
-use crate::model::Models;
 
 fn assistant() -> ModelMessage {
     ModelMessage::Assistant { reply: Arc::default() }
@@ -44,7 +46,8 @@ async fn play_path(path: &str, models: &Models, messages: &[ModelMessage], attem
     let mut request = request("hello");
     request.messages.extend_from_slice(messages);
     let deltas = Mutex::new(Vec::new());
-    let result = models.call(&provider, &LIMITS, &request, attempt, |delta| deltas.lock().unwrap().push(delta)).await;
+    let result =
+        models.call(&provider, &LIMITS, &request, attempt, |delta| deltas.lock().unwrap().push(delta)).await;
     Played { result, deltas: deltas.into_inner().unwrap() }
 }
 
@@ -73,8 +76,15 @@ async fn s20_a_turn_is_played_in_full() {
     let played = played(TWO_TURNS, &[]).await;
     let reply = played.result.as_ref().unwrap();
     assert_eq!((reply.text.as_str(), reply.stop), ("Let me look.", StopCause::ToolCalls));
-    assert_eq!(reply.usage, Some(Usage { input_tokens: 10, output_tokens: 2, cache_read_tokens: 4, cache_write_tokens: 0 }));
-    let calls = reply.calls.iter().map(|call| format!("{} {} {}", call.id, call.name, call.arguments)).collect::<Vec<_>>();
+    assert_eq!(
+        reply.usage,
+        Some(Usage { input_tokens: 10, output_tokens: 2, cache_read_tokens: 4, cache_write_tokens: 0 })
+    );
+    let calls = reply
+        .calls
+        .iter()
+        .map(|call| format!("{} {} {}", call.id, call.name, call.arguments))
+        .collect::<Vec<_>>();
     assert_eq!(
         calls,
         [
@@ -94,7 +104,10 @@ async fn s20_the_conversation_alone_says_which_turn_comes() {
     assert_eq!(played(TWO_TURNS, &messages).await.text(), "It says: second");
     assert_eq!(played(TWO_TURNS, &[assistant(), user("again")]).await.text(), "It says: ");
     let long = "é".repeat(1000);
-    assert_eq!(played(TWO_TURNS, &[assistant(), output(&long)]).await.text().chars().count(), 9 + MAX_SHOWN_CHARS);
+    assert_eq!(
+        played(TWO_TURNS, &[assistant(), output(&long)]).await.text().chars().count(),
+        9 + MAX_SHOWN_CHARS
+    );
 }
 
 #[tokio::test]
@@ -153,7 +166,10 @@ async fn s80_an_attempt_fails_as_written_and_the_next_does_not() {
     assert_eq!(play_attempt(script, &[], 3).await.text(), "one two three four");
     let always = "[[turn]]\n[[turn.fail]]\nclass = \"overloaded\"";
     for attempt in 1..=MAX_ATTEMPTS {
-        assert_eq!(play_attempt(always, &[], attempt).await.result.unwrap_err().class, FailureClass::Overloaded);
+        assert_eq!(
+            play_attempt(always, &[], attempt).await.result.unwrap_err().class,
+            FailureClass::Overloaded
+        );
     }
 }
 
@@ -203,14 +219,16 @@ async fn s83_a_bad_script_is_named_by_file_line_and_key() {
     check_bad("name = \"x\"\n[[turn]]\ntxt = \"a\"", "line 3: unknown field `txt`").await;
     check_bad("[[turn]]\ntext = 7", "line 2: invalid type: integer `7`, expected a string").await;
     check_bad("[[turn]]\ntext = \"a", "line 2: ").await;
-    check_bad("[[turn]]\ntext = \"a\"\n\n[[turn]]\nreasoning = \"only\"", "line 4: a turn needs `text`").await;
+    check_bad("[[turn]]\ntext = \"a\"\n\n[[turn]]\nreasoning = \"only\"", "line 4: a turn needs `text`")
+        .await;
     check_bad("[[turn]]\n[[turn.call]]\narguments = {}", "line 2: missing field `tool`").await;
     check_bad(
         "[[turn]]\n[[turn.call]]\ntool = \"a\"\n[[turn.call]]\ntool = \"b\"\narguments = {}\narguments_raw = \"\"",
         "line 4: a call has `arguments` or `arguments_raw`, not both",
     )
     .await;
-    check_bad("[[turn]]\ntext = \"a\"\n[[turn.fail]]\nclass = \"tired\"", "line 4: unknown variant `tired`").await;
+    check_bad("[[turn]]\ntext = \"a\"\n[[turn.fail]]\nclass = \"tired\"", "line 4: unknown variant `tired`")
+        .await;
     check_bad("[[turn]]\ntext = \"a\"\nrepeat_on = [\"\"]", "line 1: an empty text in `repeat_on`").await;
 }
 
@@ -218,7 +236,11 @@ async fn s83_a_bad_script_is_named_by_file_line_and_key() {
 async fn s83_a_missing_script_is_named() {
     let failed = play_path("/nowhere/script.toml", &Models::new(), &[], 1).await.result.unwrap_err();
     assert_eq!(failed.class, FailureClass::InvalidRequest);
-    assert!(failed.message.starts_with("could not read the script \"/nowhere/script.toml\": "), "{}", failed.message);
+    assert!(
+        failed.message.starts_with("could not read the script \"/nowhere/script.toml\": "),
+        "{}",
+        failed.message
+    );
 }
 
 /// Returns the examples of the document, each a whole script.

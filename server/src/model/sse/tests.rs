@@ -1,3 +1,5 @@
+//! The grammar of event streams, its bounds, and that no cut of the bytes matters.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -47,7 +49,8 @@ fn s82_mark_comments_and_missing_space() {
 
 #[test]
 fn s82_event_and_id_fields() {
-    let (events, _) = decode([b"event: a\nid: 7\ndata: x\n\ndata: y\n\nid: bad\0\ndata: z\n\n".as_slice()]).unwrap();
+    let (events, _) =
+        decode([b"event: a\nid: 7\ndata: x\n\ndata: y\n\nid: bad\0\ndata: z\n\n".as_slice()]).unwrap();
     let owned = |a: &str, b: &str, c: &str| (a.to_owned(), b.to_owned(), c.to_owned());
     assert_eq!(events, [owned("a", "7", "x"), owned("", "7", "y"), owned("", "7", "z")]);
 }

@@ -1,3 +1,5 @@
+//! Calls that fail: each in one class, with one sentence, within its limit.
+
 use serde_json::json;
 
 use super::*;
@@ -12,15 +14,21 @@ async fn check(answer: Answer, class: FailureClass) -> CallFailure {
 
 #[tokio::test]
 async fn s80_retry_after_is_read_from_the_answer() {
-    let limited = check(Answer::status(429).header("Retry-After", "2").body("{}"), FailureClass::RateLimited).await;
+    let limited =
+        check(Answer::status(429).header("Retry-After", "2").body("{}"), FailureClass::RateLimited).await;
     assert_eq!(limited.retry_after_ms, Some(2000));
     assert!(limited.message.ends_with("; it asks to wait 2 s"), "{}", limited.message);
-    let far = check(Answer::status(429).header("retry-after", "Wed, 21 Oct 2099 07:28:00 GMT"), FailureClass::RateLimited).await;
+    let far = check(
+        Answer::status(429).header("retry-after", "Wed, 21 Oct 2099 07:28:00 GMT"),
+        FailureClass::RateLimited,
+    )
+    .await;
     let policy = adjutant_core::retry::RetryPolicy::default();
     assert_eq!(adjutant_core::retry::next_attempt(&far, 1, 0.0, &policy), None);
     let garbage = check(Answer::status(429).header("retry-after", "soon"), FailureClass::RateLimited).await;
     assert_eq!(garbage.retry_after_ms, None);
-    let overloaded = check(Answer::status(503).header("retry-after-ms", "1500"), FailureClass::Overloaded).await;
+    let overloaded =
+        check(Answer::status(503).header("retry-after-ms", "1500"), FailureClass::Overloaded).await;
     assert_eq!(overloaded.retry_after_ms, Some(1500));
 }
 
@@ -30,15 +38,21 @@ async fn s83_each_refusal_has_its_class() {
     check(Answer::status(529), FailureClass::Overloaded).await;
     check(Answer::status(402), FailureClass::Quota).await;
     check(Answer::status(404).body(r#"{"error":"no such model"}"#), FailureClass::ModelNotFound).await;
-    check(Answer::status(400).body(r#"{"error":{"code":"context_length_exceeded"}}"#), FailureClass::ContextExceeded).await;
-    check(Answer::status(400).body(r#"{"error":{"message":"bad tool"}}"#), FailureClass::InvalidRequest).await;
+    check(
+        Answer::status(400).body(r#"{"error":{"code":"context_length_exceeded"}}"#),
+        FailureClass::ContextExceeded,
+    )
+    .await;
+    check(Answer::status(400).body(r#"{"error":{"message":"bad tool"}}"#), FailureClass::InvalidRequest)
+        .await;
     let inside = json!({"error": {"code": 429, "message": "slow down"}}).to_string();
     check(Answer::text("one two").insert_event(1, &inside), FailureClass::RateLimited).await;
 }
 
 #[tokio::test]
 async fn s1_a_refused_key_is_named_and_not_shown() {
-    let echo = r#"{"error":{"message":"Incorrect API key provided: topsecret-key (or sk-live-SECRETSECRET)"}}"#;
+    let echo =
+        r#"{"error":{"message":"Incorrect API key provided: topsecret-key (or sk-live-SECRETSECRET)"}}"#;
     let refused = check(Answer::status(401).body(echo), FailureClass::Auth).await;
     assert_eq!(
         refused.message,
@@ -50,7 +64,8 @@ async fn s1_a_refused_key_is_named_and_not_shown() {
 #[tokio::test]
 async fn s1_a_missing_key_asks_nobody() {
     let server = ModelServer::start([]);
-    let called = call(&Models::with_keys(|_| Some("  ".to_owned())), &provider(&server.base_url()), &LIMITS).await;
+    let called =
+        call(&Models::with_keys(|_| Some("  ".to_owned())), &provider(&server.base_url()), &LIMITS).await;
     assert_eq!(called.class(), FailureClass::Auth);
     assert!(called.failure().message.contains("ACME_KEY"), "{:?}", called.failure());
     assert_eq!(server.connections(), 0);
@@ -65,7 +80,8 @@ async fn s83_a_huge_error_body_is_read_and_quoted_within_bounds() {
 #[tokio::test]
 async fn s83_a_redirect_is_not_followed() {
     let server = ModelServer::start([Answer::text("lured")]);
-    let answer = Answer::status(307).header("location", &format!("{}/chat/completions?key=1", server.base_url()));
+    let answer =
+        Answer::status(307).header("location", &format!("{}/chat/completions?key=1", server.base_url()));
     let redirected = check(answer, FailureClass::InvalidRequest).await;
     assert!(redirected.message.contains("set `base_url` to the final address"), "{}", redirected.message);
     assert!(!redirected.message.contains("key=1"), "{}", redirected.message);
@@ -74,7 +90,9 @@ async fn s83_a_redirect_is_not_followed() {
 
 #[tokio::test]
 async fn s83_a_login_page_is_not_a_reply() {
-    let page = Answer::status(200).header("content-type", "text/html; charset=utf-8").body("<html>captive portal</html>");
+    let page = Answer::status(200)
+        .header("content-type", "text/html; charset=utf-8")
+        .body("<html>captive portal</html>");
     let failed = check(page, FailureClass::InvalidRequest).await;
     assert!(failed.message.contains("web page"), "{}", failed.message);
 }
@@ -90,6 +108,7 @@ async fn s83_plain_http_goes_to_this_machine_only() {
         ("http://127.0.0.1:1/v1", true),
         ("http://[::1]:1/v1", true),
         ("http://localhost:1/v1", true),
+        ("https://127.0.0.1:1/v1", true),
         ("http://192.168.0.1:1/v1", false),
         ("http://localhost.example.com/v1", false),
         ("http://user:pass@127.0.0.1:1/v1", false),
@@ -125,7 +144,11 @@ async fn s80_a_connection_dropped_in_mid_word_is_broken_or_lost() {
 #[tokio::test]
 async fn s80_no_answer_at_all_is_a_network_failure() {
     let failed = check(Answer::hang_up(), FailureClass::Network).await;
-    assert!(failed.message.contains("lost the connection to provider \"acme\" at http://127.0.0.1:"), "{}", failed.message);
+    assert!(
+        failed.message.contains("lost the connection to provider \"acme\" at http://127.0.0.1:"),
+        "{}",
+        failed.message
+    );
 }
 
 #[tokio::test]
@@ -140,7 +163,8 @@ async fn s80_one_malformed_event_is_broken() {
     check(Answer::text("one two").insert_event(1, "{\"choices\": [{"), FailureClass::Broken).await;
     check(Answer::events([r#"{"choices":[{"delta":{"content":7}}]}"#]), FailureClass::Broken).await;
     let bytes = b"data: \xff\xfe\n\n".to_vec();
-    check(Answer::status(200).header("content-type", "text/event-stream").body(bytes), FailureClass::Broken).await;
+    check(Answer::status(200).header("content-type", "text/event-stream").body(bytes), FailureClass::Broken)
+        .await;
 }
 
 #[tokio::test]

@@ -1,3 +1,5 @@
+//! Calls that succeed, whatever the stream does on the way.
+
 use adjutant_core::prompt::{RequestedCall, StopCause, Usage};
 use serde_json::json;
 
@@ -8,7 +10,8 @@ async fn s111_a_text_streams_word_by_word_and_is_whole() {
     let server = ModelServer::start([Answer::text("Hello, wörld of 😀!").usage(12, 4)]);
     let called = call_once(&server).await;
     let usage = Usage { input_tokens: 12, output_tokens: 4, ..Usage::default() };
-    let expected = Reply { text: "Hello, wörld of 😀!".to_owned(), usage: Some(usage), ..Reply::default() };
+    let expected =
+        Reply { text: "Hello, wörld of 😀!".to_owned(), usage: Some(usage), ..Reply::default() };
     assert_eq!(called.reply(), &expected);
     assert_eq!(called.deltas.len(), 4);
     assert_eq!(called.streamed_text(), expected.text);
@@ -29,7 +32,10 @@ async fn s111_bytes_split_anywhere_give_the_same_reply() {
     }
     assert!(replies.iter().all(|reply| reply == &replies[0]));
     let reply = &replies[0];
-    assert_eq!((reply.text.as_str(), reply.reasoning.as_str(), reply.stop), ("né 😀", "hm, so", StopCause::ToolCalls));
+    assert_eq!(
+        (reply.text.as_str(), reply.reasoning.as_str(), reply.stop),
+        ("né 😀", "hm, so", StopCause::ToolCalls)
+    );
     let expected = RequestedCall {
         id: "call_read_file_0".to_owned(),
         name: "read_file".to_owned(),
@@ -116,7 +122,11 @@ async fn s82_what_follows_the_end_is_ignored() {
 async fn g3_a_reply_that_is_complete_outlives_what_fails_after_it() {
     let answer = at_once(&Answer::text("all said"));
     let end = answer.body_bytes().len() - "data: [DONE]\n\n".len();
-    let server = ModelServer::start([answer.clone().cut_after(end), Answer::text("all said").without_done(), answer.hold_after(end)]);
+    let server = ModelServer::start([
+        answer.clone().cut_after(end),
+        Answer::text("all said").without_done(),
+        answer.hold_after(end),
+    ]);
     let (models, provider) = (models(), provider(&server.base_url()));
     let limits = ModelLimits { idle_ms: 1000, ..LIMITS };
     for _ in 0..3 {
@@ -127,7 +137,9 @@ async fn g3_a_reply_that_is_complete_outlives_what_fails_after_it() {
 #[tokio::test]
 async fn s111_eight_mebibytes_of_arguments_arrive_whole() {
     let content = "0123456789abcdef".repeat(8 << 16);
-    let server = ModelServer::start([Answer::call("write_file", json!({"path": "a", "content": content})).in_pieces_of(60_000)]);
+    let server = ModelServer::start([
+        Answer::call("write_file", json!({"path": "a", "content": content})).in_pieces_of(60_000)
+    ]);
     let called = call_once(&server).await;
     let arguments: serde_json::Value = serde_json::from_str(&called.reply().calls[0].arguments).unwrap();
     assert_eq!(arguments["content"].as_str().map(str::len), Some(8 << 20));

@@ -1,3 +1,5 @@
+//! Replies from streams as servers really write them, and from such as make no sense.
+
 use serde_json::json;
 
 use super::*;
@@ -66,9 +68,15 @@ fn s111_what_servers_leave_out_or_repeat() {
     // No index: the id tells; neither: the latest call goes on.
     check(&[piece(None::<u64>, "a", "read", "{"), piece(None::<u64>, "a", "", "}")], &["a read {}"]);
     check(&[piece(None::<u64>, "a", "read", "{"), piece(None::<u64>, "", "", "}")], &["a read {}"]);
-    check(&[piece(None::<u64>, "a", "read", "{}"), piece(None::<u64>, "b", "read", "{}")], &["a read {}", "b read {}"]);
+    check(
+        &[piece(None::<u64>, "a", "read", "{}"), piece(None::<u64>, "b", "read", "{}")],
+        &["a read {}", "b read {}"],
+    );
     // No id: one that is unique in the conversation.
-    check(&[piece(0, "", "read", "{}"), piece(1, "", "read", "{}")], &["call_0_0 read {}", "call_0_1 read {}"]);
+    check(
+        &[piece(0, "", "read", "{}"), piece(1, "", "read", "{}")],
+        &["call_0_0 read {}", "call_0_1 read {}"],
+    );
     // Every call is number zero.
     check(&[piece(0, "a", "read", "{}"), piece(0, "b", "list", "{}")], &["a read {}", "b list {}"]);
     // Id and name come again with each piece; a new id alone is noise.
@@ -85,7 +93,11 @@ fn s111_what_servers_leave_out_or_repeat() {
 #[test]
 fn s111_streams_that_make_no_sense_are_clean_errors() {
     check_broken(&[piece(None::<u64>, "", "", "{}")], "tool_calls", "before any tool call");
-    check_broken(&[piece(0, "a", "shell", ""), piece(0, "", "read_file", "{}")], "tool_calls", "began as \"shell\"");
+    check_broken(
+        &[piece(0, "a", "shell", ""), piece(0, "", "read_file", "{}")],
+        "tool_calls",
+        "began as \"shell\"",
+    );
     check_broken(&[piece(0, "c1", "x", ""), piece(1, "c1", "x", "")], "tool_calls", "the same id");
     check_broken(&[piece(0, "a", "", "{}")], "tool_calls", "no name");
     let many = (0..=MAX_CALLS).map(|at| piece(at as u64, "", "x", "")).collect::<Vec<_>>();
@@ -95,7 +107,9 @@ fn s111_streams_that_make_no_sense_are_clean_errors() {
 
 #[test]
 fn g3_calls_need_a_finish_reason_that_allows_them() {
-    let events = |end: &str| vec![json!({"choices": [{"delta": piece(0, "a", "read", "{}")}]}).to_string(), end.to_owned()];
+    let events = |end: &str| {
+        vec![json!({"choices": [{"delta": piece(0, "a", "read", "{}")}]}).to_string(), end.to_owned()]
+    };
     let failed = assemble_events(events("[DONE]")).unwrap_err();
     assert_eq!(failed.class, FailureClass::Broken);
     check_broken(&[piece(0, "a", "read", "{}")], "mystery", "unknown reason \"mystery\"");
@@ -160,8 +174,13 @@ fn s83_counts_are_clamped_and_the_last_ones_hold() {
         let last = json!({"choices": [], "usage": usage}).to_string();
         assemble_events(vec![text.clone(), last]).unwrap().0.usage.unwrap()
     };
-    let usage = counts(json!({"prompt_tokens": -5, "completion_tokens": 2.0, "prompt_tokens_details": {"cached_tokens": 7}}));
-    assert_eq!(usage, Usage { input_tokens: 0, output_tokens: 2, cache_read_tokens: 7, cache_write_tokens: 0 });
+    let usage = counts(
+        json!({"prompt_tokens": -5, "completion_tokens": 2.0, "prompt_tokens_details": {"cached_tokens": 7}}),
+    );
+    assert_eq!(
+        usage,
+        Usage { input_tokens: 0, output_tokens: 2, cache_read_tokens: 7, cache_write_tokens: 0 }
+    );
     assert_eq!(counts(json!({"prompt_tokens": "many", "prompt_cache_hit_tokens": 3})).cache_read_tokens, 3);
     assert_eq!(counts(Value::Null).input_tokens, 1);
 }

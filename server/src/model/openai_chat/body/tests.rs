@@ -1,3 +1,5 @@
+//! The bytes of a request: roles, repairs, and that they stay the same.
+
 use adjutant_core::config::Provider;
 use adjutant_core::prompt::{Reply, RequestedCall};
 use serde_json::{Value, json};
@@ -16,8 +18,14 @@ fn json_of(request: &ModelRequest, provider: &Provider) -> Value {
 }
 
 fn assistant(text: &str, arguments: &str) -> ModelMessage {
-    let call = RequestedCall { id: "c1".to_owned(), name: "read_file".to_owned(), arguments: arguments.to_owned() };
-    let reply = Reply { text: text.to_owned(), reasoning: "kept to ourselves".to_owned(), calls: vec![call], ..Reply::default() };
+    let call =
+        RequestedCall { id: "c1".to_owned(), name: "read_file".to_owned(), arguments: arguments.to_owned() };
+    let reply = Reply {
+        text: text.to_owned(),
+        reasoning: "kept to ourselves".to_owned(),
+        calls: vec![call],
+        ..Reply::default()
+    };
     ModelMessage::Assistant { reply: Arc::new(reply) }
 }
 
@@ -44,7 +52,9 @@ fn s20_a_call_the_model_got_wrong_is_sent_back_as_valid_json() {
         request.messages.push(assistant("text", arguments));
     }
     let body = json_of(&request, &provider("http://localhost:1"));
-    let arguments = |at: usize| body["messages"][at]["tool_calls"][0]["function"]["arguments"].as_str().unwrap().to_owned();
+    let arguments = |at: usize| {
+        body["messages"][at]["tool_calls"][0]["function"]["arguments"].as_str().unwrap().to_owned()
+    };
     assert_eq!([arguments(2), arguments(4), arguments(5)], ["{}", r#"{"invalid_arguments":"[1]"}"#, "{}"]);
     assert_eq!(arguments(3), r#"{"invalid_arguments":"{\"path\": "}"#);
 }
