@@ -3,6 +3,8 @@
 //! The only seat of "buffer or disk". Written by the client's notifications
 //! alone, in the order they arrive: the server never writes what it mirrors.
 
+mod buffers;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +13,7 @@ use adjutant_core::document::{ContentChange, Document, Snapshot};
 use adjutant_core::position::Encoding;
 use tokio::sync::watch;
 
-use crate::tools::{Buffer, Buffers};
+pub use buffers::{Buffer, Buffers};
 
 /// Documents one client may have open; a client that opens more is not an editor.
 const MAX_OPEN: usize = 10_000;

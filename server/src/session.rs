@@ -17,6 +17,8 @@ mod steps;
 pub mod storage;
 mod stream;
 
+pub use publish::summary_of;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -70,7 +72,7 @@ pub struct Place {
     pub world: Arc<World>,
     pub id: SessionId,
     pub roots: Roots,
-    pub blobs: Blobs,
+    pub blobs: Arc<Blobs>,
     /// The session's folder.
     pub dir: PathBuf,
     pub mailbox: Mailbox,
@@ -348,7 +350,7 @@ impl SessionTask {
 /// The facts of a session as its log has them, read without taking the lock.
 fn log_facts(catalog: &Catalog, id: &SessionId) -> Result<Vec<Fact>, String> {
     let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
-    let read = Log::read(&place).map_err(|error| error.to_string())?;
+    let read = Log::read(&*place.storage, &place.dir, &id.0).map_err(|error| error.to_string())?;
     facts_of(&read.records)
 }
 

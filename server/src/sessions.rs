@@ -19,7 +19,7 @@ use crate::session::blobs::Blobs;
 use crate::session::catalog::{CatalogError, Condition, Listed};
 use crate::session::log::{Log, OpenError, Opened};
 use crate::session::mailbox::{Mailbox, Message, Refused};
-use crate::session::{Place, SessionTask, World, facts_of, now_ms, publish_summary};
+use crate::session::{Place, SessionTask, World, facts_of, now_ms, summary_of};
 use crate::tools::paths::Roots;
 
 /// Sessions one process has in memory at once.
@@ -203,7 +203,7 @@ fn entry(world: &World, listed: Listed) -> Option<SessionEntry> {
     let Listed { id, summary, condition } = listed;
     let summary = match (&condition, summary) {
         (Condition::Current, Some(summary)) => summary,
-        (_, old) => match world.catalog.rebuild(&id, |read| publish_summary(&id, read)) {
+        (_, old) => match world.catalog.rebuild(&id, |read| summary_of(&id, read)) {
             Ok(summary) => summary,
             Err(error) => {
                 let mut summary = old.unwrap_or_default();
@@ -245,7 +245,7 @@ fn gone() -> Refused {
 
 fn catalog_error(error: CatalogError) -> Refused {
     let name = match &error {
-        CatalogError::BadId { .. } | CatalogError::NotFound { .. } => ErrorName::SessionNotFound,
+        CatalogError::BadId { .. } | CatalogError::Missing { .. } => ErrorName::SessionNotFound,
         _ => ErrorName::SessionLocked,
     };
     Refused::new(name, error.to_string())
@@ -253,8 +253,8 @@ fn catalog_error(error: CatalogError) -> Refused {
 
 fn open_error(error: OpenError) -> Refused {
     let name = match &error {
-        OpenError::NotFound { .. } => ErrorName::SessionNotFound,
-        OpenError::Locked(_) => ErrorName::SessionLocked,
+        OpenError::Missing { .. } => ErrorName::SessionNotFound,
+        OpenError::Locked { .. } => ErrorName::SessionLocked,
         OpenError::NewerFormat { .. } => ErrorName::VersionUnsupported,
         _ => ErrorName::SessionReadOnly,
     };

@@ -15,15 +15,15 @@ pub mod search_text;
 mod tests;
 mod walk;
 
-use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use adjutant_core::tool::{MAX_TITLE, one_line};
 
+use crate::documents::Buffers;
 use paths::{Grounded, Roots};
 
 /// How long a read may walk or search before it answers with what it has.
@@ -64,70 +64,6 @@ impl Output {
             whole: None,
             failed: true,
         }
-    }
-}
-
-/// The texts of the documents that are open in the editor; they count before the disk.
-#[derive(Clone, Debug, Default)]
-pub struct Buffers {
-    open: Arc<BTreeMap<PathBuf, Result<Buffer, String>>>,
-}
-
-/// The text of one open document.
-#[derive(Clone, Debug)]
-pub struct Buffer {
-    pub text: Arc<str>,
-    pub version: i32,
-}
-
-impl Buffers {
-    /// Collects the open documents by absolute path; an unsynced one comes with the
-    /// reason why its text is not known.
-    pub fn new(documents: impl IntoIterator<Item = (PathBuf, Result<Buffer, String>)>) -> Self {
-        // Tools know files by where links lead; the editor knows them as opened.
-        let resolved = |path: PathBuf| match paths::ground_absolute(&Roots::default(), &path) {
-            Ok(at) => at.absolute,
-            Err(_) => path,
-        };
-        let open = documents
-            .into_iter()
-            .map(|(path, text)| (resolved(path), text))
-            .collect();
-        Self {
-            open: Arc::new(open),
-        }
-    }
-
-    /// Returns the document at a resolved path, if one is open there.
-    pub fn get(&self, absolute: &Path) -> Option<Result<&Buffer, &str>> {
-        self.open
-            .get(absolute)
-            .map(|text| text.as_ref().map_err(String::as_str))
-    }
-
-    /// Returns the open documents whose text is not what is on disk: a command
-    /// does not see it (N06).
-    pub fn unsaved(&self) -> Vec<PathBuf> {
-        let saved = |path: &Path, text: &str| {
-            let same_size = path
-                .metadata()
-                .is_ok_and(|found| found.is_file() && found.len() == text.len() as u64);
-            same_size && std::fs::read(path).is_ok_and(|bytes| bytes == text.as_bytes())
-        };
-        self.open
-            .iter()
-            .filter(|(path, text)| text.as_ref().map_or(true, |b| !saved(path, &b.text)))
-            .map(|(path, _)| path.clone())
-            .collect()
-    }
-
-    fn below<'a>(
-        &'a self,
-        start: &'a Path,
-    ) -> impl Iterator<Item = (&'a PathBuf, &'a Result<Buffer, String>)> {
-        self.open
-            .iter()
-            .filter(move |(path, _)| path.starts_with(start))
     }
 }
 

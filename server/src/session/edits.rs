@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use adjutant_core::edit::{BOM, LineEnds, split_bom, text_edits, with_line_ends};
 use adjutant_core::event::{CallEnd, CallResult, Change, Found, Payload, Report};
 use adjutant_core::locate;
-use adjutant_core::review::{Presence, apply_hunks, hunks, presence};
+use adjutant_core::review::{Placement, Presence, apply_hunks, hunks, placement, present};
 use adjutant_core::session::Call;
 use adjutant_core::tool::Arguments;
 
@@ -241,6 +241,9 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
         Err(why) => return failed(why),
     };
     let create = !now.exists;
+    if let Some(why) = moved_context(&now.text, change) {
+        return failed(why);
+    }
     let wanted = match apply_hunks(&now.text, &change.hunks) {
         Ok(text) => text,
         Err(conflict) => return failed(format!("{conflict}; read the file again")),
@@ -271,6 +274,15 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
         return Tried::Landed { saved: save(place, change, &at, false).await };
     }
     disbelieved(place, &at, &now, reply)
+}
+
+/// An approval binds the hunk with its context (decision 15): one that is found only with less of
+/// it was not approved.
+fn moved_context(text: &str, change: &Change) -> Option<String> {
+    let moved = change.hunks.iter().any(|hunk| {
+        matches!(placement(text, hunk), Placement::At { unchanged: false, .. })
+    });
+    moved.then(|| "the lines around it changed since it was shown; read the file again".to_owned())
 }
 
 /// The editor answered and the text does not show the change.
@@ -324,7 +336,7 @@ async fn shows(
 
 /// What a text says about a change.
 fn found(text: &str, change: &Change) -> Found {
-    let all = |wanted| change.hunks.iter().all(|hunk| presence(text, hunk) == wanted);
+    let all = |wanted| change.hunks.iter().all(|hunk| present(text, hunk) == wanted);
     if all(Presence::Landed) {
         Found::Landed
     } else if all(Presence::NotLanded) {

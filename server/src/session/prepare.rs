@@ -154,12 +154,18 @@ fn launch(
         command,
         shell: pin_shell().map_err(|error| format!("find a shell: {error}"))?,
         directory: pin_directory(&at)?,
-        environment: child_environment(std::env::vars_os()),
+        environment: child_environment(std::env::vars_os(), &own_keys(place)),
         call: call.id.to_string(),
         time_limit: time_limit(timeout_seconds),
         output_limit: MAX_OUTPUT,
         whole: place.dir.join("outputs").join(format!("{}.txt", call.id)),
     })
+}
+
+/// The variables our own keys are in: no child sees them (S1).
+fn own_keys(place: &Place) -> Vec<String> {
+    let settings = place.world.settings();
+    settings.providers.values().filter_map(|provider| provider.api_key_env.clone()).collect()
 }
 
 fn command_payload(launch: &Launch) -> Payload {

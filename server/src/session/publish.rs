@@ -17,7 +17,7 @@ use adjutant_protocol::update::{SessionUpdateParams, Update};
 
 use super::Place;
 use super::catalog::Summary;
-use super::log::LogMark;
+use super::log::{LogMark, ReadBack};
 use super::stream::Taken;
 
 /// A summary is rewritten at most this often while a run is under way.
@@ -204,6 +204,17 @@ fn write(place: &Place, summary: &Summary) {
         // The list reads the log itself where the summary is stale.
         tracing::warn!(%error, session = %place.id, "the summary was not written");
     }
+}
+
+/// Folds a log into its summary, for a list that finds none that fits.
+pub fn summary_of(id: &str, read: &ReadBack) -> Summary {
+    let facts = super::facts_of(&read.records).unwrap_or_default();
+    let mut session = Session::new(id.into(), Vec::new());
+    for fact in &facts {
+        session.apply(fact);
+    }
+    let updated_at = facts.last().map_or(0, |fact| fact.at);
+    Summary { updated_at, ..summary(&session, read.mark) }
 }
 
 /// What a list shows of a session.

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use adjutant_core::accept::Refusal;
-use adjutant_core::event::{Answer, Choice, Event, Input, KeyUse, Policy, Prompt, Unattended};
+use adjutant_core::event::{Answer, Choice, Event, Input, KeyUse, Prompt};
 use adjutant_core::state;
 use adjutant_protocol::ask::{AskRespondResult, AskView, RespondStatus};
 use adjutant_protocol::errors::ErrorName;
@@ -130,23 +130,7 @@ impl SessionTask {
             .provider_for(params.overrides.model.as_deref())
             .map_err(|why| Refused::new(ErrorName::ProviderUnavailable, why.to_string()))?;
         let overrides = &params.overrides;
-        let unattended = overrides.unattended.then(|| Unattended {
-            edit: settings.unattended.edit,
-            command: settings.unattended.command || overrides.allow_commands,
-            max_requests: settings.unattended.max_requests,
-        });
-        let policy = Policy {
-            mode: overrides.mode.unwrap_or_default(),
-            deny: settings.deny.rules.iter().map(|rule| rule.text.clone()).collect(),
-            unattended,
-            mistakes: settings.limits.mistakes,
-            command_output_ms: settings.limits.command_output_ms,
-            retry: adjutant_core::retry::RetryPolicy {
-                base_ms: settings.retry.base_ms,
-                cap_ms: settings.retry.cap_ms,
-                max_attempts: settings.retry.attempts,
-            },
-        };
+        let policy = settings.policy(overrides.mode.unwrap_or_default(), overrides.unattended);
         Ok(Prompt {
             text,
             expected_run: params.expected_run_id,

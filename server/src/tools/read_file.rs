@@ -4,9 +4,10 @@
 
 use std::io::{self, BufRead, BufReader};
 
+use crate::documents::Buffers;
 use super::list_files::missing;
 use super::paths::{Grounded, Kind, OpenRefusal, open_read};
-use super::{Buffers, Output, Stop, Stoppable, counted};
+use super::{Output, Stop, Stoppable, counted};
 
 /// The most lines given at once.
 const MAX_LINES: usize = 2000;

@@ -16,7 +16,8 @@ use super::find_files::{bad_glob, glob};
 use super::list_files::missing;
 use super::paths::{Grounded, Kind, Roots, open_directory, open_read, read_beneath};
 use super::walk::{on_one_line, walk};
-use super::{Buffer, Buffers, Output, Stop, Stoppable, counted, protected};
+use crate::documents::{Buffer, Buffers};
+use super::{Output, Stop, Stoppable, counted, protected};
 
 /// The most matching lines given.
 const MAX_MATCHES: usize = 200;
