@@ -67,6 +67,11 @@ pub fn channel() -> (Out, Parts) {
 /// Serves one connection until it ends. The service comes as its builder
 /// returns it; the socket of its own client is dropped, for all that is sent
 /// goes through `Out`.
+///
+/// What a handler does before it first has to wait happens in arrival order;
+/// what it does later does not. A handler whose order matters posts without
+/// waiting (`try_send`, an unbounded queue with a receipt to await); to await
+/// room in a bounded queue is waiting, and loses the order.
 pub async fn serve<B: LanguageServer>(
     (service, _): (LspService<B>, ClientSocket),
     parts: Parts,
