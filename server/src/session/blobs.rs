@@ -197,3 +197,6 @@ pub fn hash_of(bytes: &[u8]) -> String {
     }
     hex
 }
+
+#[cfg(test)]
+mod tests;

@@ -249,3 +249,6 @@ pub fn is_id(id: &str) -> bool {
             .bytes()
             .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
 }
+
+#[cfg(test)]
+mod tests;

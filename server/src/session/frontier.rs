@@ -313,3 +313,6 @@ impl Frontier {
         more
     }
 }
+
+#[cfg(test)]
+mod tests;

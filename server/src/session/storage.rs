@@ -206,3 +206,6 @@ fn remove_level(storage: &dyn Storage, dir: &Path, depth: usize) -> io::Result<(
     }
     storage.remove_dir(dir)
 }
+
+#[cfg(test)]
+mod tests;
