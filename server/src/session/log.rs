@@ -280,7 +280,8 @@ impl Log {
         };
         for (index, event) in events.iter().enumerate() {
             let start = batch.bytes.len();
-            let stamp = (batch.seqs.end, at_ms);
+            // A batch counts whole or not at all, so all but its last record say that more follow.
+            let stamp = (batch.seqs.end, at_ms, index + 1 < events.len());
             line::put_record(&mut batch.bytes, &self.place.session, stamp, event).map_err(
                 |unfit| match unfit {
                     Unfit::TooLong => AppendError::TooLarge {

@@ -1,5 +1,6 @@
 //! Tests of the reading tools, on real files.
 
+use crate::documents::Buffer;
 use super::read_file::Wanted;
 use super::*;
 

@@ -110,7 +110,7 @@ fn a_log_of_equal_length_with_other_records_does_not_fit() {
     let mut other = Vec::new();
     line::put_header(&mut other, "a", 1);
     line::put_epoch(&mut other, "a", 1, 1);
-    line::put_record(&mut other, "a", (1, 1), &event("b")).unwrap();
+    line::put_record(&mut other, "a", (1, 1, false), &event("b")).unwrap();
     assert_eq!(other.len() as u64, fs::metadata(&path).unwrap().len());
     fs::write(&path, other).unwrap();
     assert_eq!(catalog.summary("a").unwrap(), None);

@@ -51,6 +51,8 @@ pub struct Record<'a> {
     pub event: &'a [u8],
     /// The checksum of the line.
     pub sum: u32,
+    /// More records of the same batch follow: a batch counts whole or not at all.
+    pub more: bool,
 }
 
 /// Returns the checksum of the part of a line before its checksum.
@@ -98,11 +100,12 @@ pub enum Unfit {
 pub fn put_record<E: Serialize>(
     line: &mut Vec<u8>,
     session: &str,
-    (seq, at_ms): (u64, u64),
+    (seq, at_ms, more): (u64, u64, bool),
     event: &E,
 ) -> Result<(), Unfit> {
     let start = line.len();
-    line.extend_from_slice(format!("{{\"seq\":{seq},\"at\":{at_ms},\"event\":").as_bytes());
+    let more = if more { ",\"more\":true" } else { "" };
+    line.extend_from_slice(format!("{{\"seq\":{seq},\"at\":{at_ms}{more},\"event\":").as_bytes());
     let event_at = line.len();
     let outcome = write_event(line, start + MAX_LINE - TAIL - 1, event)
         .and_then(|()| check_event(line.get(event_at..).unwrap_or_default()));
@@ -222,12 +225,17 @@ pub fn proved_record(line: &[u8]) -> Option<Record<'_>> {
 fn record(body: &[u8], sum: u32) -> Option<Record<'_>> {
     let (seq, rest) = number(body.strip_prefix(b"{\"seq\":")?)?;
     let (at_ms, rest) = number(rest.strip_prefix(b",\"at\":")?)?;
+    let (more, rest) = match rest.strip_prefix(b",\"more\":true") {
+        Some(rest) => (true, rest),
+        None => (false, rest),
+    };
     let event = rest.strip_prefix(b",\"event\":")?;
     Some(Record {
         seq,
         at_ms,
         event,
         sum,
+        more,
     })
 }
 

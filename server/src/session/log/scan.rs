@@ -35,6 +35,8 @@ pub struct Spot {
     pub len: u32,
     /// Its checksum.
     pub sum: u32,
+    /// More records of its batch follow it.
+    pub more: bool,
 }
 
 /// Invalid bytes at the end of a file.
@@ -178,6 +180,7 @@ impl Walk<'_> {
                     at,
                     len,
                     sum: record.sum,
+                    more: record.more,
                 });
             }
             Some(Line::Epoch(number) | Line::Record(line::Record { seq: number, .. })) => {
@@ -207,7 +210,22 @@ impl Walk<'_> {
         }
     }
 
+    /// The records of a batch whose end never came belong to the torn tail: a batch counts
+    /// whole or not at all.
+    fn cut_open_batch(&mut self) {
+        let scan = &mut self.scan;
+        let ends = scan.spots.iter().rposition(|spot| !spot.more).map_or(0, |last| last + 1);
+        let rising = scan.spots.windows(2).all(|pair| pair[0].seq < pair[1].seq);
+        if let Some(first) = scan.spots.get(ends).filter(|_| rising).copied() {
+            scan.spots.truncate(ends);
+            let was_whole = scan.tail.is_some_and(|tail| tail.was_whole);
+            scan.tail = Some(Tail { at: first.at, was_whole });
+            scan.bad.retain(|bad| bad.start < first.at);
+        }
+    }
+
     fn finish(&mut self) {
+        self.cut_open_batch();
         let scan = &mut self.scan;
         if scan.len == 0 {
             scan.notices.push(Notice::Empty);
