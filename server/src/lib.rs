@@ -3,6 +3,7 @@
 pub mod documents;
 pub mod doors;
 pub mod editor;
+pub mod faults;
 pub mod lsp;
 pub mod model;
 pub mod session;

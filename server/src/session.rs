@@ -37,6 +37,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::documents::Documents;
 use crate::doors::Doors;
 use crate::editor::Editor;
+use crate::faults::point;
 use crate::model::Models;
 use crate::tools::paths::Roots;
 
@@ -106,7 +107,7 @@ impl SessionTask {
         mail: mpsc::UnboundedReceiver<Message>,
         (told, notices): (u64, Vec<String>),
     ) -> Self {
-        let publisher = Publisher::new(place.clone(), told);
+        let publisher = Publisher::new(place.clone(), &session, told);
         Self {
             running: Running::new(place.clone()),
             summary: publish::Summaries::new(place.clone()),
@@ -198,15 +199,16 @@ impl SessionTask {
                 return Err(Refusal::Nothing);
             }
         };
+        point("facts-written");
+        let end = seqs.end;
         for (seq, event) in seqs.zip(events) {
             if event.is_barrier() {
                 self.barrier = seq;
             }
-            let before = state::view(&self.session);
-            let fact = Fact { seq, at: stamp.now, event: event.clone() };
+            let fact = Fact { seq, at: stamp.now, last: seq + 1 == end, event: event.clone() };
             self.session.apply(&fact);
             tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?state::shown(&self.session), "fact");
-            self.publisher.told(&before, &self.session, &fact, self.barrier);
+            self.publisher.told(&self.session, &fact, self.barrier);
             self.replies.of_event(event);
         }
         self.summary.changed(&self.session, self.log.mark());
@@ -242,6 +244,7 @@ impl SessionTask {
         self.syncing = false;
         match result {
             Ok(seq) => {
+                point("facts-durable");
                 self.publisher.durable_up_to(seq);
                 self.replies.durable_up_to(seq);
                 if std::mem::take(&mut self.sync_again) && self.barrier > seq {
@@ -274,6 +277,7 @@ impl SessionTask {
                 if self.input(Input::Step { step, report: Report::TurnBegan }).is_err() {
                     return;
                 }
+                point("turn-begun");
                 continue;
             }
             let durable = self.publisher.durable();
@@ -318,6 +322,7 @@ impl SessionTask {
     fn streamed(&mut self, step: &Step) {
         let Some(stream) = self.running.stream(step) else { return };
         let taken = stream.take();
+        point("reply-streaming");
         self.publisher.streamed(&self.session, step, taken, self.barrier);
     }
 
@@ -358,7 +363,7 @@ fn log_facts(catalog: &Catalog, id: &SessionId) -> Result<Vec<Fact>, String> {
 pub fn facts_of(records: &[log::RecordRaw]) -> Result<Vec<Fact>, String> {
     let fact = |record: &log::RecordRaw| {
         serde_json::from_str(record.event.get())
-            .map(|event| Fact { seq: record.seq, at: record.at_ms, event })
+            .map(|event| Fact { seq: record.seq, at: record.at_ms, last: record.last, event })
             .map_err(|error| format!("read record {} of the log: {error}", record.seq))
     };
     records.iter().map(fact).collect()

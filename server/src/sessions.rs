@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use adjutant_core::session::Session;
-use adjutant_core::state::{told, view};
+use adjutant_core::state::Teller;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::{SessionEntry, SessionListResult};
 use adjutant_protocol::state::State;
@@ -83,11 +83,11 @@ impl Sessions {
         let facts = facts_of(&opened.records)
             .map_err(|why| Refused::new(ErrorName::VersionUnsupported, why))?;
         let mut session = Session::new(id.clone(), Vec::new());
+        let mut teller = Teller::new(&session);
         let mut seq = 0;
         for fact in &facts {
-            let before = view(&session);
             session.apply(fact);
-            seq += told(&before, &session, fact).len() as u64;
+            seq += teller.told(&session, fact).len() as u64;
         }
         let folders: Vec<PathBuf> = session.roots.iter().map(PathBuf::from).collect();
         let (roots, problems) = Roots::open(&folders);

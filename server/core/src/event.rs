@@ -22,6 +22,8 @@ pub struct Fact {
     pub seq: u64,
     /// Milliseconds since the Unix epoch; decoration.
     pub at: u64,
+    /// The last of its batch: state is told only then, so that nobody sees one half-made.
+    pub last: bool,
     pub event: Event,
 }
 

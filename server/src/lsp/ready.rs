@@ -51,7 +51,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
     let (editor, questions) = Editor::new(abilities);
     tokio::spawn(doors.clone().serve_editor(questions));
     let syncer = Syncer::start().map_err(|error| internal(error.into()))?;
-    let own = [sources.user_file().and_then(|file| file.parent().map(PathBuf::from)), Some(state_dir.clone())];
+    let own = [sources.user_file(), Some(state_dir.clone())];
     let world = Arc::new(World {
         documents,
         doors,

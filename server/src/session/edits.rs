@@ -16,6 +16,7 @@ use super::Place;
 use super::prepare::refused;
 use crate::documents::{Text, uri_of};
 use crate::editor::{Applied, DocumentEdit, NoAnswer};
+use crate::faults::point;
 use crate::tools::paths::{Grounded, Kind, OpenRefusal, ground, hash_of, open_read, replace_file};
 use crate::tools::protected::{WriteClass, write_class};
 
@@ -58,7 +59,10 @@ async fn put_blob(place: &Place, bytes: Vec<u8>) -> Result<String, String> {
     let blobs = place.blobs.clone();
     let put = tokio::task::spawn_blocking(move || blobs.put(&bytes));
     match put.await {
-        Ok(Ok(blob)) => Ok(blob.hash),
+        Ok(Ok(blob)) => {
+            point("before-image-kept");
+            Ok(blob.hash)
+        }
         Ok(Err(error)) => Err(format!("keep the text as it was before: {error}; nothing was changed")),
         Err(_) => Err("keep the text as it was before; nothing was changed".to_owned()),
     }
@@ -269,8 +273,11 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
         edits: text_edits(&now.text, &wanted, place.world.documents.encoding()),
     };
     let watch = place.world.documents.watch();
+    point("edit-sent");
     let reply = place.world.editor.apply(edit).await;
+    point("edit-answered");
     if shows(place, change, &at, &wanted, watch, &reply).await {
+        point("edit-landed");
         return Tried::Landed { saved: save(place, change, &at, false).await };
     }
     disbelieved(place, &at, &now, reply)
@@ -356,7 +363,10 @@ async fn save(place: &Place, change: &Change, at: &Grounded, was_there: bool) ->
         return Ok(false);
     }
     match place.world.editor.save(&change.uri, "the file was not open before the edit").await {
-        Ok(()) => Ok(true),
+        Ok(()) => {
+            point("edit-saved");
+            Ok(true)
+        }
         Err(why) => Err(why.to_string()),
     }
 }

@@ -12,6 +12,8 @@ use adjutant_protocol::session::Mode;
 
 use super::stream::Stream;
 use super::{Place, edits};
+use crate::faults::point;
+use crate::settings::private_dir;
 use crate::tools::paths::{Grounded, ground};
 use crate::tools::process::{Launch, MAX_OUTPUT, child_environment, pin_directory, pin_shell};
 use crate::tools::protected::{ReadClass, read_class};
@@ -24,6 +26,7 @@ pub async fn prepare(place: &Place, call: &Call, mode: Mode) -> Report {
         Ok(arguments) => arguments,
         Err(why) => return Report::Prepared(refused(why)),
     };
+    point("call-prepared");
     Report::Prepared(match arguments {
         Arguments::ListFiles { path } | Arguments::ReadFile { path, .. } => reading(place, &path),
         Arguments::SearchText { path: Some(path), .. } => reading(place, &path),
@@ -123,6 +126,9 @@ async fn run_allowed(place: &Place, stream: &Stream, call: &Call) -> Result<Outp
 }
 
 async fn command_run(place: &Place, stream: &Stream, launch: &Launch) -> Output {
+    if let Err(error) = private_dir(&place.dir.join("outputs")) {
+        return Output::failed(format!("the output has nowhere to go: {error:#}; nothing was run"));
+    }
     let buffers = place.world.documents.buffers();
     let unsaved: Vec<String> = buffers
         .unsaved()
@@ -133,8 +139,11 @@ async fn command_run(place: &Place, stream: &Stream, launch: &Launch) -> Output 
         })
         .collect();
     let mut live = |text: &str| stream.output(text);
+    point("command-started");
     // A cancel drops this future, and the command's whole tree dies with it.
-    run_command(launch, &unsaved, &mut live, std::future::pending()).await
+    let output = run_command(launch, &unsaved, &mut live, std::future::pending()).await;
+    point("command-ended");
+    output
 }
 
 /// Everything a command would be run with, as it is now (A1).

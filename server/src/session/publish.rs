@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use adjutant_core::event::{Event, Fact};
 use adjutant_core::session::Session;
-use adjutant_core::state::{self, told};
+use adjutant_core::state::{self, Teller};
 use adjutant_core::step::Step;
 use adjutant_protocol::ask::AskResolvedParams;
+use adjutant_protocol::RunId;
 use adjutant_protocol::state::StateView;
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 
@@ -30,6 +31,9 @@ enum Told {
 
 pub struct Publisher {
     place: Arc<Place>,
+    teller: Teller,
+    /// The run the last updates were of.
+    run: Option<RunId>,
     waiting: VecDeque<(u64, Told)>,
     durable: u64,
     /// Number of the last lasting update.
@@ -40,8 +44,8 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    pub fn new(place: Arc<Place>, seq: u64) -> Self {
-        Self { place, waiting: VecDeque::new(), durable: 0, seq, sub: 0, attached: true }
+    pub fn new(place: Arc<Place>, session: &Session, seq: u64) -> Self {
+        Self { teller: Teller::new(session), run: None, place, waiting: VecDeque::new(), durable: 0, seq, sub: 0, attached: true }
     }
 
     pub fn durable(&self) -> u64 {
@@ -53,13 +57,16 @@ impl Publisher {
     }
 
     /// Queues the updates of one fact behind the facts that must be durable before it.
-    pub fn told(&mut self, before: &StateView, session: &Session, fact: &Fact, barrier: u64) {
-        for update in told(before, session, fact) {
+    pub fn told(&mut self, session: &Session, fact: &Fact, barrier: u64) {
+        for update in self.teller.told(session, fact) {
             self.seq += 1;
             self.sub = 0;
             let mut params = self.params(session, update, false);
             // The last updates of a run belong to it, though it is over by now.
-            params.run_id = params.run_id.or_else(|| before.run_id.clone());
+            match &params.run_id {
+                Some(run) => self.run = Some(run.clone()),
+                None => params.run_id.clone_from(&self.run),
+            }
             self.waiting.push_back((barrier, Told::Update(params)));
         }
         match &fact.event {

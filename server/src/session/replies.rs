@@ -19,6 +19,7 @@ use adjutant_protocol::{AskId, RunId};
 
 use super::mailbox::{Message, Refused, Reply};
 use super::{SessionTask, now_ms};
+use crate::faults::point;
 
 type Action = Box<dyn FnOnce(Result<(), Refused>) + Send>;
 
@@ -88,7 +89,9 @@ impl SessionTask {
 
     fn prompted(&mut self, params: PromptParams) -> Result<PromptResult, Refused> {
         let prompt = self.read_prompt(params)?;
-        match self.input(Input::Prompt(prompt)) {
+        let accepted = self.input(Input::Prompt(prompt));
+        point("prompt-accepted");
+        match accepted {
             Ok(events) => events
                 .iter()
                 .find_map(|event| match event {
@@ -151,7 +154,9 @@ impl SessionTask {
             self.place.mailbox.taken();
         }
         let answer = Answer { ask: ask.clone(), choice, surface: surface.to_owned() };
-        let result = match self.input(Input::Answer(answer)) {
+        let accepted = self.input(Input::Answer(answer));
+        point("ask-answered");
+        let result = match accepted {
             Ok(_) => match self.session.resolution(&ask) {
                 Some(resolution) => Ok((RespondStatus::Accepted, resolution.clone())),
                 None => Err(self.refused(Refusal::Nothing)),
@@ -301,13 +306,13 @@ fn replay(place: &super::Place, after: u64) {
         }
     };
     let mut session = adjutant_core::session::Session::new(place.id.clone(), Vec::new());
+    let mut teller = state::Teller::new(&session);
     let mut seq = 0;
+    let mut run_id = None;
     for fact in &facts {
-        let before = state::view(&session);
-        let run = session.open_run().map(|run| run.id.clone());
         session.apply(fact);
-        let run_id = session.open_run().map(|run| run.id.clone()).or(run);
-        for update in state::told(&before, &session, fact) {
+        run_id = session.open_run().map(|run| run.id.clone()).or(run_id);
+        for update in teller.told(&session, fact) {
             seq += 1;
             if seq > after {
                 place.world.doors.update(SessionUpdateParams {

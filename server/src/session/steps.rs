@@ -22,6 +22,7 @@ use super::mailbox::Message;
 use super::stream::Stream;
 use super::{Place, edits, prepare};
 use crate::doors::Delivery;
+use crate::faults::point;
 
 /// How long aborted steps may take to end their children.
 const END_LIMIT: Duration = Duration::from_millis(1_500);
@@ -202,6 +203,7 @@ async fn call_model(
         .models
         .call(&provider, &limits, request, attempt, |delta| stream.reply(delta))
         .await;
+    point("reply-complete");
     match result {
         Ok(reply) => Report::Replied(reply),
         Err(failure) => {
@@ -213,6 +215,7 @@ async fn call_model(
 
 /// One delivery of an ask; when the surface closes, the ask stays open elsewhere.
 async fn deliver(place: &Place, ask: &AskView) -> Option<Done> {
+    point("ask-delivered");
     let choice = match place.world.doors.deliver(ask).await {
         Delivery::Outcome(PermissionOutcome::Selected { option_id, text }) => {
             Choice::Option { id: option_id, text }

@@ -20,6 +20,8 @@ pub struct RecordRaw {
     pub seq: u64,
     /// The time of writing, in milliseconds since 1970; decoration, never order.
     pub at_ms: u64,
+    /// The last of its batch.
+    pub last: bool,
     /// The event, as JSON.
     pub event: Box<RawValue>,
 }
@@ -359,6 +361,7 @@ pub fn each_record(
             Some(event) => sink(RecordRaw {
                 seq: record.seq,
                 at_ms: record.at_ms,
+                last: !record.more,
                 event,
             }),
             None => scan.notices.push(Notice::Unreadable { seq: record.seq }),
