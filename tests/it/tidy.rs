@@ -5,6 +5,7 @@
 
 mod features;
 mod layers;
+mod performance;
 mod source;
 
 use source::{Source, files, rust, words};
