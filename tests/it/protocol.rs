@@ -308,3 +308,31 @@ fn the_page_names_every_state_and_stop_reason() {
         }
     }
 }
+
+#[test]
+fn the_page_names_every_way_to_answer_an_ask() {
+    let page = read(PAGE);
+    for kind in AskKind::ALL {
+        let name = serde_json::to_value(kind).unwrap();
+        let name = format!("`{}`", name.as_str().unwrap());
+        let rows = page.lines().filter(|line| line.starts_with('|') && line.contains(&name));
+        let row = rows.max_by_key(|line| line.len()).unwrap_or_else(|| panic!("{PAGE} has no row for {name}"));
+        for option in adjutant_core::ask::options(kind, "Always", &["a".to_owned()]) {
+            let option = format!("`{}`", option.option_id);
+            assert!(row.contains(&option), "{PAGE}: the row of {name} does not name the option {option}");
+        }
+    }
+}
+
+#[test]
+fn the_page_says_which_errors_nobody_answers() {
+    let page = read(PAGE);
+    let (_, after) = page.split_once("\n- The errors ").expect("a point about the errors that are reserved");
+    let (reserved, _) = after.split_once(" reserved").expect("it says that they are reserved");
+    let code: String = files("server/src", &[".rs"]).into_iter().map(|file| file.text).collect();
+    for error in ErrorName::ALL {
+        let answered = code.contains(&format!("ErrorName::{error:?}"));
+        let named = reserved.contains(&format!("`{error:?}`"));
+        assert_ne!(answered, named, "{error:?}: {PAGE} says reserved: {named}; the server answers it: {answered}");
+    }
+}
