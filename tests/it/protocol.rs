@@ -3,6 +3,8 @@
 //! Compares everything that is generated; `UPDATE_DOCS=1` writes it anew.
 //! Never checks how the server behaves, but for the one conversation it shows.
 
+mod calls;
+mod client;
 mod conversation;
 mod typescript;
 
