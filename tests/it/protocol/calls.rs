@@ -19,7 +19,9 @@ fn params(method: &str) -> Value {
         methods::SESSION_PROMPT => {
             json!({ "sessionId": "s-0000000000000000", "prompt": [{ "type": "text", "text": "go" }] })
         }
-        methods::SESSION_WAIT => json!({ "sessionId": "s-0000000000000000", "runId": "run-0", "timeoutMs": 1 }),
+        methods::SESSION_WAIT => {
+            json!({ "sessionId": "s-0000000000000000", "runId": "run-0", "timeoutMs": 1 })
+        }
         methods::ASK_RESPOND => json!({ "askId": "ask-0", "optionId": "allow" }),
         _ => panic!("say here what {method} takes"),
     }

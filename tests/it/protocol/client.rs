@@ -37,7 +37,8 @@ impl Rig {
         fs::write(home.join("script.toml"), script).unwrap();
         let config = home.join("config.toml");
         let script = home.join("script.toml");
-        fs::write(&config, format!("model = \"play/script\"\n[providers.play]\nscript = {script:?}\n")).unwrap();
+        fs::write(&config, format!("model = \"play/script\"\n[providers.play]\nscript = {script:?}\n"))
+            .unwrap();
         let text = |path: &Path| path.to_str().unwrap().to_owned();
         let environment = BTreeMap::from([
             ("ADJUTANT_CONFIG".to_owned(), text(&config)),
@@ -91,7 +92,7 @@ impl Client {
     /// order is promised, within the notifications it is.
     pub fn until(&mut self, wanted: &[fn(&Value) -> bool]) -> Vec<Value> {
         let mut came: Vec<Value> = Vec::new();
-        while !wanted.iter().all(|wanted| came.iter().any(|message| wanted(message))) {
+        while !wanted.iter().all(|wanted| came.iter().any(wanted)) {
             match self.incoming.recv_timeout(DEADLINE) {
                 Ok(message) => came.push(message),
                 Err(error) => panic!("{error}; so far came {came:#?}"),

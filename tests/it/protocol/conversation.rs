@@ -155,7 +155,18 @@ fn headed(message: &Value, asked: &Value) -> (String, Value) {
 
 /// What stands first in an object; the rest follows by name.
 const FIRST: [&str; 12] = [
-    "id", "method", "sessionUpdate", "phase", "turn", "state", "sub", "uri", "kind", "sessionId", "askId", "title",
+    "id",
+    "method",
+    "sessionUpdate",
+    "phase",
+    "turn",
+    "state",
+    "sub",
+    "uri",
+    "kind",
+    "sessionId",
+    "askId",
+    "title",
 ];
 
 /// Lays a body out: what fits on a line stays on it.
