@@ -2,3 +2,4 @@
 
 pub mod settings;
 pub mod tools;
+pub mod transport;

@@ -1,0 +1,140 @@
+//! The strict edge: bytes to routed calls, and one writer.
+//!
+//! Types, router and lifecycle are tower-lsp's; the loop that drives them is
+//! ours: a reader thread, one dispatcher, a writer thread. Messages reach
+//! handlers in arrival order, replies and cancellations never wait behind
+//! work, and a panic ends one call only. Nothing here knows what a method
+//! means, and nothing else touches the two streams.
+
+mod calls;
+pub mod client;
+mod dispatcher;
+pub mod envelope;
+pub mod framing;
+mod intake;
+mod out;
+mod reader;
+mod writer;
+
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tower_lsp::{ClientSocket, LanguageServer, LspService};
+
+pub use envelope::{RequestId, code};
+pub use framing::FrameError;
+pub use out::{Out, PendingReply, ReplyError, SendError, Sending};
+
+/// How long the writer may take to write what is queued at the end.
+const DRAIN_LIMIT: Duration = Duration::from_secs(2);
+
+/// How a connection ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// The client said `exit`.
+    Exit {
+        /// Whether it asked for `shutdown` before, as it should.
+        after_shutdown: bool,
+    },
+    /// The client went away without a word.
+    InputClosed,
+    /// The client sent what cannot be cut into messages.
+    InputBroken(FrameError),
+    /// The client does not read any more.
+    OutputClosed,
+    /// The threads of the connection could not be started.
+    NotStarted(io::Error),
+}
+
+/// What `serve` needs besides the service: the other end of an `Out`.
+#[derive(Debug)]
+pub struct Parts {
+    out: Out,
+    frames: mpsc::UnboundedReceiver<out::Frame>,
+}
+
+/// Makes the `Out` of a connection that is served later, so that the backend
+/// can hold it. What is sent before waits in its queue.
+pub fn channel() -> (Out, Parts) {
+    let (out, frames) = out::queue();
+    (out.clone(), Parts { out, frames })
+}
+
+/// Serves one connection until it ends. The service comes as its builder
+/// returns it; the socket of its own client is dropped, for all that is sent
+/// goes through `Out`.
+pub async fn serve<B: LanguageServer>(
+    (service, _): (LspService<B>, ClientSocket),
+    parts: Parts,
+    reader: impl Read + Send + 'static,
+    writer: impl Write + Send + 'static,
+) -> Ended {
+    let Parts { out, frames } = parts;
+    let stopped = match writer::spawn(writer, frames, out.downgrade()) {
+        Ok(stopped) => stopped,
+        Err(error) => {
+            out.close();
+            return Ended::NotStarted(error);
+        }
+    };
+    let (deliver, inbound) = intake::channel();
+    let ended = match reader::spawn(reader, deliver) {
+        Ok(()) => {
+            dispatcher::Dispatcher::new(service, out.clone())
+                .run(inbound)
+                .await
+        }
+        Err(error) => Ended::NotStarted(error),
+    };
+    out.close();
+    if timeout(DRAIN_LIMIT, stopped).await.is_err() {
+        tracing::warn!("the client did not read the last messages in time");
+    }
+    ended
+}
+
+/// Returns the streams of this process, past the line buffer of `stdout`.
+#[cfg(unix)]
+pub fn stdio() -> io::Result<(impl Read + Send + 'static, impl Write + Send + 'static)> {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    let reader = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let writer = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    Ok((reader, writer))
+}
+
+/// Returns the streams of this process.
+#[cfg(not(unix))]
+pub fn stdio() -> io::Result<(impl Read + Send + 'static, impl Write + Send + 'static)> {
+    Ok((io::stdin(), io::stdout()))
+}
+
+/// One end of an in-memory connection.
+#[derive(Debug)]
+pub struct End {
+    /// What the other end wrote.
+    pub reader: PipeReader,
+    /// What the other end reads.
+    pub writer: PipeWriter,
+}
+
+/// Makes two connected ends. Each direction holds what a pipe of the system
+/// holds (64 KiB on Linux); dropping a half ends the stream at the other end.
+pub fn pipe() -> io::Result<(End, End)> {
+    let (near_reader, far_writer) = io::pipe()?;
+    let (far_reader, near_writer) = io::pipe()?;
+    let near = End {
+        reader: near_reader,
+        writer: near_writer,
+    };
+    let far = End {
+        reader: far_reader,
+        writer: far_writer,
+    };
+    Ok((near, far))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,255 @@
+//! Frames of the base protocol: `Content-Length` headers, then a body.
+//!
+//! The decoder is incremental and knows nothing of where bytes come from.
+//! It never allocates the size a peer announces: memory follows the bytes
+//! that really arrived.
+
+/// Longest header block that is read, in bytes.
+pub const HEADER_LIMIT: usize = 8 * 1024;
+/// Longest body that is kept, in bytes.
+pub const BODY_LIMIT: usize = 64 * 1024 * 1024;
+/// Longest body that is read over and thrown away; beyond it the connection ends.
+pub const SKIP_LIMIT: u64 = 1024 * 1024 * 1024;
+
+/// Header blocks without a length in a row after which the stream is given up.
+const ASTRAY_LIMIT: u32 = 16;
+/// First allocation for a body; it grows as bytes arrive.
+const BODY_STEP: usize = 64 * 1024;
+
+/// What was wrong with a frame.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// The header block does not end within the limit.
+    #[error("read a header of more than {HEADER_LIMIT} bytes")]
+    HeaderTooLong,
+    /// A header block without `Content-Length`.
+    #[error("find \"Content-Length\" in the header")]
+    NoLength,
+    /// `Content-Length` stands twice in one header block.
+    #[error("choose between two \"Content-Length\" headers")]
+    DuplicateLength,
+    /// `Content-Length` is not a decimal number of 64 bits.
+    #[error("read \"Content-Length\": \"{0}\" is not a length")]
+    BadLength(String),
+    /// The body is over the limit and is skipped.
+    #[error("accept a message of {0} bytes, the limit is {BODY_LIMIT}")]
+    TooLarge(u64),
+    /// The body is so large that it is not even skipped.
+    #[error("skip a message of {0} bytes")]
+    Absurd(u64),
+    /// Too many header blocks in a row made no sense.
+    #[error("find the next message after {ASTRAY_LIMIT} headers without a length")]
+    Astray,
+    /// The stream ended inside a frame.
+    #[error("read a whole message, the stream ended inside it")]
+    Truncated,
+}
+
+impl FrameError {
+    /// Tells whether the place of the next frame is unknown after this error.
+    pub fn ends_connection(&self) -> bool {
+        !matches!(self, FrameError::NoLength | FrameError::TooLarge(_))
+    }
+}
+
+#[derive(Debug)]
+enum Place {
+    Header,
+    Body { left: usize, body: Vec<u8> },
+    Skip { left: u64 },
+    Dead,
+}
+
+/// Cuts a stream of bytes into bodies.
+#[derive(Debug)]
+pub struct Decoder {
+    place: Place,
+    line: Vec<u8>,
+    header_bytes: usize,
+    length: Option<u64>,
+    astray: u32,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Decoder {
+    /// Returns a decoder that expects the start of a header.
+    pub fn new() -> Self {
+        Decoder {
+            place: Place::Header,
+            line: Vec::new(),
+            header_bytes: 0,
+            length: None,
+            astray: 0,
+        }
+    }
+
+    /// Consumes bytes from the front of `input` until a frame is complete, an
+    /// error is certain, or the input is used up (`None`).
+    pub fn feed(&mut self, input: &mut &[u8]) -> Option<Result<Vec<u8>, FrameError>> {
+        while !input.is_empty() || self.body_is_complete() {
+            let event = match &mut self.place {
+                Place::Header => self.feed_header(input),
+                Place::Body { left, body } => {
+                    let taken = take(input, *left);
+                    body.extend_from_slice(taken);
+                    *left -= taken.len();
+                    (*left == 0).then(|| Ok(std::mem::take(body)))
+                }
+                Place::Skip { left } => {
+                    let most = usize::try_from(*left).unwrap_or(usize::MAX);
+                    *left -= take(input, most).len() as u64;
+                    if *left == 0 {
+                        self.place = Place::Header;
+                    }
+                    None
+                }
+                Place::Dead => {
+                    *input = &[];
+                    None
+                }
+            };
+            match event {
+                Some(Ok(body)) => {
+                    self.place = Place::Header;
+                    self.astray = 0;
+                    return Some(Ok(body));
+                }
+                Some(Err(error)) => {
+                    if error.ends_connection() {
+                        self.place = Place::Dead;
+                    }
+                    return Some(Err(error));
+                }
+                None => {}
+            }
+        }
+        None
+    }
+
+    /// Says whether the stream may end here.
+    pub fn finish(&self) -> Result<(), FrameError> {
+        match self.place {
+            Place::Header if self.header_bytes > 0 => Err(FrameError::Truncated),
+            Place::Body { .. } | Place::Skip { .. } => Err(FrameError::Truncated),
+            Place::Header | Place::Dead => Ok(()),
+        }
+    }
+
+    /// A body of no bytes is complete before any byte of it arrives.
+    fn body_is_complete(&self) -> bool {
+        matches!(self.place, Place::Body { left: 0, .. })
+    }
+
+    fn feed_header(&mut self, input: &mut &[u8]) -> Option<Result<Vec<u8>, FrameError>> {
+        let (upto, whole) = match input.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (at + 1, true),
+            None => (input.len(), false),
+        };
+        self.header_bytes = self.header_bytes.saturating_add(upto);
+        if self.header_bytes > HEADER_LIMIT {
+            self.line = Vec::new();
+            return Some(Err(FrameError::HeaderTooLong));
+        }
+        self.line.extend_from_slice(take(input, upto));
+        if !whole {
+            return None;
+        }
+        let mut line = std::mem::take(&mut self.line);
+        line.pop();
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+        let result = if line.is_empty() {
+            self.end_header()
+        } else {
+            self.field(&line)
+        };
+        line.clear();
+        self.line = line;
+        result.err().map(Err)
+    }
+
+    /// Reads one header line. Lines that say nothing about the length, such
+    /// as `Content-Type` or a stray print, are passed over.
+    fn field(&mut self, line: &[u8]) -> Result<(), FrameError> {
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else {
+            return Ok(());
+        };
+        let (name, value) = (line[..colon].trim_ascii(), line[colon + 1..].trim_ascii());
+        if !name.eq_ignore_ascii_case(b"content-length") {
+            return Ok(());
+        }
+        if self.length.is_some() {
+            return Err(FrameError::DuplicateLength);
+        }
+        let bad = || FrameError::BadLength(shown(value));
+        if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+            return Err(bad());
+        }
+        let text = std::str::from_utf8(value).map_err(|_| bad())?;
+        self.length = Some(text.parse().map_err(|_| bad())?);
+        Ok(())
+    }
+
+    fn end_header(&mut self) -> Result<(), FrameError> {
+        self.header_bytes = 0;
+        let Some(length) = self.length.take() else {
+            self.astray += 1;
+            return Err(if self.astray >= ASTRAY_LIMIT {
+                FrameError::Astray
+            } else {
+                FrameError::NoLength
+            });
+        };
+        if length > SKIP_LIMIT {
+            return Err(FrameError::Absurd(length));
+        }
+        match usize::try_from(length) {
+            Ok(left) if left <= BODY_LIMIT => {
+                let body = Vec::with_capacity(left.min(BODY_STEP));
+                self.place = Place::Body { left, body };
+                Ok(())
+            }
+            _ => {
+                self.place = Place::Skip { left: length };
+                Err(FrameError::TooLarge(length))
+            }
+        }
+    }
+}
+
+/// Splits at most `most` bytes off the front of `input`.
+fn take<'a>(input: &mut &'a [u8], most: usize) -> &'a [u8] {
+    let (front, rest) = input.split_at(most.min(input.len()));
+    *input = rest;
+    front
+}
+
+/// Makes foreign bytes short and safe to show in an error text.
+fn shown(bytes: &[u8]) -> String {
+    let head = &bytes[..bytes.len().min(32)];
+    head.escape_ascii().to_string()
+}
+
+/// Appends the header for a body of `length` bytes to `to`.
+pub fn push_header(to: &mut Vec<u8>, length: usize) {
+    to.extend_from_slice(b"Content-Length: ");
+    to.extend_from_slice(length.to_string().as_bytes());
+    to.extend_from_slice(b"\r\n\r\n");
+}
+
+/// Returns a body with its header in front.
+pub fn encode(body: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(body.len() + 40);
+    push_header(&mut frame, body.len());
+    frame.extend_from_slice(body);
+    frame
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,512 @@
+//! The way out of a connection: notifications, requests to the peer with
+//! their pending replies, and answers, all through one bounded FIFO.
+//!
+//! What we produce waits for room; answers and withdrawals never wait, since
+//! their number is bounded by what the peer asked or was asked. This file
+//! never writes: `writer` alone does.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
+
+use super::envelope::{self, ErrorBody, IdKey, RequestId, code};
+
+/// Most frames of ours that wait for the writer.
+pub const FRAME_ROOM: usize = 1024;
+/// Most bytes of ours that wait for the writer.
+pub const BYTE_ROOM: usize = 16 * 1024 * 1024;
+/// Most answers that wait for the writer before intake pauses.
+pub const ANSWER_ROOM: usize = 10_000;
+/// Most bytes of answers that wait for the writer before intake pauses.
+pub const ANSWER_BYTE_ROOM: usize = 64 * 1024 * 1024;
+/// Most requests of ours that wait for a reply.
+pub const PENDING_LIMIT: usize = 4096;
+
+/// Why something was not sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The queue is full; merge and try later.
+    #[error("send: the client does not read fast enough")]
+    Full,
+    /// The connection is over.
+    #[error("send: the connection is closed")]
+    Closed,
+    /// The body cannot be written as a message.
+    #[error("send: {0}")]
+    Unsendable(String),
+}
+
+/// Why a request of ours got no result.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ReplyError {
+    /// The peer answered with an error.
+    #[error("get a result: the client answered {code}: \"{message}\"")]
+    Refused {
+        /// The code of the error.
+        code: i64,
+        /// The text of the error.
+        message: String,
+    },
+    /// The connection ended first.
+    #[error("get a result: the connection is closed")]
+    ConnectionClosed,
+    /// The request never left.
+    #[error("send the request: {0}")]
+    Unsendable(String),
+}
+
+type Reply = Result<Box<RawValue>, ReplyError>;
+
+/// What the writer gives back when a frame is written.
+#[derive(Debug)]
+pub(super) enum Toll {
+    /// One frame and so many bytes of room.
+    Produced(u32),
+    /// One answer.
+    Answer,
+    /// Nothing.
+    Free,
+    /// Nothing, and the writer stops before this frame.
+    Close,
+}
+
+/// One body on its way to the writer.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) body: Vec<u8>,
+    pub(super) toll: Toll,
+}
+
+/// Requests of ours without a reply; `None` once the connection is over.
+type Pending = Option<HashMap<i32, oneshot::Sender<Reply>>>;
+
+/// Room, pending replies and the end of a connection, shared by all its parts.
+#[derive(Debug)]
+pub(super) struct Gauge {
+    frames: Semaphore,
+    bytes: Semaphore,
+    answers: AtomicUsize,
+    answer_bytes: AtomicUsize,
+    answers_written: Notify,
+    next_id: AtomicU32,
+    pending: Mutex<Pending>,
+    closed: watch::Sender<bool>,
+}
+
+impl Gauge {
+    fn new() -> Self {
+        Gauge {
+            frames: Semaphore::new(FRAME_ROOM),
+            bytes: Semaphore::new(BYTE_ROOM),
+            answers: AtomicUsize::new(0),
+            answer_bytes: AtomicUsize::new(0),
+            answers_written: Notify::new(),
+            next_id: AtomicU32::new(0),
+            pending: Mutex::new(Some(HashMap::new())),
+            closed: watch::Sender::new(false),
+        }
+    }
+
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the connection for everyone who waits for room or for a reply.
+    pub(super) fn close(&self) {
+        self.frames.close();
+        self.bytes.close();
+        let pending = self.pending().take();
+        drop(pending);
+        self.closed.send_replace(true);
+    }
+
+    /// Gives back the room of frames that were written or given up.
+    pub(super) fn release(&self, tolls: impl Iterator<Item = (usize, Toll)>) {
+        let (mut frames, mut bytes, mut answers, mut answer_bytes) = (0, 0, 0, 0);
+        for (length, toll) in tolls {
+            match toll {
+                Toll::Produced(permits) => {
+                    frames += 1;
+                    bytes += permits as usize;
+                }
+                Toll::Answer => {
+                    answers += 1;
+                    answer_bytes += length;
+                }
+                Toll::Free | Toll::Close => {}
+            }
+        }
+        self.frames.add_permits(frames);
+        self.bytes.add_permits(bytes);
+        if answers > 0 {
+            self.answers.fetch_sub(answers, Ordering::AcqRel);
+            self.answer_bytes.fetch_sub(answer_bytes, Ordering::AcqRel);
+            self.answers_written.notify_one();
+        }
+    }
+
+    /// Hands a response of the peer to whoever waits for it.
+    pub(super) fn resolve(&self, id: Option<&RequestId>, reply: Result<Box<RawValue>, ErrorBody>) {
+        let sender = match id.map(RequestId::key) {
+            Some(IdKey::Number(id)) => i32::try_from(*id)
+                .ok()
+                .and_then(|id| self.pending().as_mut()?.remove(&id)),
+            _ => None,
+        };
+        let Some(sender) = sender else {
+            tracing::debug!("passed over a response that answers no open request");
+            return;
+        };
+        let reply = reply.map_err(|error| ReplyError::Refused {
+            code: error.code,
+            message: error.message,
+        });
+        // The one who asked may have gone in this moment; that is no loss.
+        let _ = sender.send(reply);
+    }
+}
+
+/// The handle through which everything is sent; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Out {
+    tx: mpsc::UnboundedSender<Frame>,
+    gauge: Arc<Gauge>,
+}
+
+/// An `Out` that does not keep the connection open.
+#[derive(Debug, Clone)]
+pub(super) struct WeakOut {
+    tx: mpsc::WeakUnboundedSender<Frame>,
+    pub(super) gauge: Arc<Gauge>,
+}
+
+impl WeakOut {
+    pub(super) fn upgrade(&self) -> Option<Out> {
+        let gauge = Arc::clone(&self.gauge);
+        self.tx.upgrade().map(|tx| Out { tx, gauge })
+    }
+}
+
+/// Makes the sending and the writing end of a queue. The channel itself has no
+/// bound; the room that `Gauge` gives out is the bound.
+pub(super) fn queue() -> (Out, mpsc::UnboundedReceiver<Frame>) {
+    let (tx, rx) = mpsc::unbounded_channel();
+    let gauge = Arc::new(Gauge::new());
+    (Out { tx, gauge }, rx)
+}
+
+impl Out {
+    /// Sends a notification, waiting for room. Where there is room, it is
+    /// queued before this returns, polled or not.
+    pub fn notify<P>(&self, method: &str, params: &P) -> Sending
+    where
+        P: Serialize + ?Sized,
+    {
+        self.send(envelope::call_body(None, method, params))
+    }
+
+    /// Sends a notification if there is room now.
+    pub fn try_notify<P>(&self, method: &str, params: &P) -> Result<(), SendError>
+    where
+        P: Serialize + ?Sized,
+    {
+        match self.notify(method, params).state {
+            SendState::Done(result) => result,
+            SendState::Waiting(_) => Err(SendError::Full),
+        }
+    }
+
+    /// Sends a request and returns the future of its reply. Dropping that
+    /// future withdraws the request.
+    pub fn request<P>(&self, method: &str, params: &P) -> PendingReply
+    where
+        P: Serialize + ?Sized,
+    {
+        let (tx, reply) = oneshot::channel();
+        let (id, sending) = match self.open(tx) {
+            Ok(id) => (id, self.send(envelope::call_body(Some(id), method, params))),
+            Err(error) => (0, Sending::done(Err(error))),
+        };
+        PendingReply {
+            out: self.clone(),
+            id,
+            sending: Some(sending),
+            reply,
+        }
+    }
+
+    /// Answers a request of the peer with a result.
+    pub fn respond<R>(&self, id: &RequestId, result: &R)
+    where
+        R: Serialize + ?Sized,
+    {
+        self.answer(Some(id), envelope::result_body(id, result));
+    }
+
+    /// Answers a request of the peer with an error.
+    pub fn refuse(&self, id: Option<&RequestId>, code: i64, message: &str) {
+        let error = json!({ "code": code, "message": message });
+        self.answer(id, envelope::error_body(id, &error));
+    }
+
+    /// Says whether a notification would be queued without waiting.
+    pub fn has_room(&self) -> bool {
+        self.gauge.frames.available_permits() > 0 && self.gauge.bytes.available_permits() > 0
+    }
+
+    /// Returns how many frames of ours wait for the writer.
+    pub fn queued(&self) -> usize {
+        FRAME_ROOM.saturating_sub(self.gauge.frames.available_permits())
+    }
+
+    /// Returns how many requests of ours wait for a reply.
+    pub fn open_requests(&self) -> usize {
+        self.gauge.pending().as_ref().map_or(0, HashMap::len)
+    }
+
+    /// Says whether the connection is over.
+    pub fn is_closed(&self) -> bool {
+        *self.gauge.closed.borrow()
+    }
+
+    /// Waits until the connection is over.
+    pub async fn closed(&self) {
+        // The sender lives in `self`, so this ends by the value alone.
+        let _ = self
+            .gauge
+            .closed
+            .subscribe()
+            .wait_for(|closed| *closed)
+            .await;
+    }
+
+    /// Ends the connection: what is queued is still written, nothing follows.
+    pub fn close(&self) {
+        self.gauge.close();
+        self.push(Frame {
+            body: Vec::new(),
+            toll: Toll::Close,
+        });
+    }
+
+    /// Hands a response of the peer to whoever waits for it.
+    pub(super) fn resolve(&self, id: Option<&RequestId>, reply: Result<Box<RawValue>, ErrorBody>) {
+        self.gauge.resolve(id, reply);
+    }
+
+    /// Says whether the peer reads its answers.
+    pub(super) fn has_answer_room(&self) -> bool {
+        self.gauge.answers.load(Ordering::Acquire) < ANSWER_ROOM
+            && self.gauge.answer_bytes.load(Ordering::Acquire) < ANSWER_BYTE_ROOM
+    }
+
+    /// Waits until some answers were written.
+    pub(super) async fn answers_written(&self) {
+        self.gauge.answers_written.notified().await;
+    }
+
+    /// Queues an answer; one that cannot be written becomes an error.
+    pub(super) fn answer(&self, id: Option<&RequestId>, body: Result<Vec<u8>, String>) {
+        let body = body.or_else(|why| {
+            tracing::error!(why, "could not write an answer");
+            let error =
+                json!({ "code": code::INTERNAL_ERROR, "message": "the answer cannot be sent" });
+            envelope::error_body(id, &error)
+        });
+        let Ok(body) = body else { return };
+        self.gauge.answers.fetch_add(1, Ordering::AcqRel);
+        self.gauge
+            .answer_bytes
+            .fetch_add(body.len(), Ordering::AcqRel);
+        self.push(Frame {
+            body,
+            toll: Toll::Answer,
+        });
+    }
+
+    pub(super) fn downgrade(&self) -> WeakOut {
+        let gauge = Arc::clone(&self.gauge);
+        WeakOut {
+            tx: self.tx.downgrade(),
+            gauge,
+        }
+    }
+
+    fn push(&self, frame: Frame) {
+        // Fails only when the writer is gone, which `closed` tells already.
+        let _ = self.tx.send(frame);
+    }
+
+    fn send(&self, body: Result<Vec<u8>, String>) -> Sending {
+        let body = match body {
+            Ok(body) => body,
+            Err(why) => return Sending::done(Err(SendError::Unsendable(why))),
+        };
+        if self.gauge.frames.is_closed() {
+            return Sending::done(Err(SendError::Closed));
+        }
+        let permits = body.len().min(BYTE_ROOM) as u32;
+        // A semaphore with waiters has no permits to try for, so nobody who
+        // waits is overtaken here.
+        if let Ok(frame) = self.gauge.frames.try_acquire()
+            && let Ok(bytes) = self.gauge.bytes.try_acquire_many(permits)
+        {
+            frame.forget();
+            bytes.forget();
+            self.push(Frame {
+                body,
+                toll: Toll::Produced(permits),
+            });
+            return Sending::done(Ok(()));
+        }
+        let out = self.clone();
+        let waiting = Box::pin(async move {
+            let closed = |_| SendError::Closed;
+            let frame = out.gauge.frames.acquire().await.map_err(closed)?;
+            let bytes = out
+                .gauge
+                .bytes
+                .acquire_many(permits)
+                .await
+                .map_err(closed)?;
+            frame.forget();
+            bytes.forget();
+            out.push(Frame {
+                body,
+                toll: Toll::Produced(permits),
+            });
+            Ok(())
+        });
+        Sending {
+            state: SendState::Waiting(waiting),
+        }
+    }
+
+    /// Takes an id for a request of ours.
+    fn open(&self, tx: oneshot::Sender<Reply>) -> Result<i32, SendError> {
+        let mut pending = self.gauge.pending();
+        let pending = pending.as_mut().ok_or(SendError::Closed)?;
+        if pending.len() >= PENDING_LIMIT {
+            let why = format!("{PENDING_LIMIT} requests already wait for the client");
+            return Err(SendError::Unsendable(why));
+        }
+        loop {
+            // Ids of LSP are 31 bits wide; after the last comes the first again.
+            let id = self.gauge.next_id.fetch_add(1, Ordering::Relaxed) % 0x7fff_ffff + 1;
+            let id = id.cast_signed();
+            if !pending.contains_key(&id) {
+                pending.insert(id, tx);
+                return Ok(id);
+            }
+        }
+    }
+}
+
+/// A notification that is queued, or waits for room to be.
+#[must_use = "without room it is sent only when awaited"]
+pub struct Sending {
+    state: SendState,
+}
+
+enum SendState {
+    Done(Result<(), SendError>),
+    Waiting(Pin<Box<dyn Future<Output = Result<(), SendError>> + Send>>),
+}
+
+impl Sending {
+    fn done(result: Result<(), SendError>) -> Self {
+        Sending {
+            state: SendState::Done(result),
+        }
+    }
+}
+
+impl Future for Sending {
+    type Output = Result<(), SendError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let result = match &mut self.state {
+            SendState::Done(result) => return Poll::Ready(result.clone()),
+            SendState::Waiting(waiting) => ready!(waiting.as_mut().poll(cx)),
+        };
+        self.state = SendState::Done(result.clone());
+        Poll::Ready(result)
+    }
+}
+
+/// The future of a reply. Dropped before the reply came, it withdraws the
+/// request with `$/cancelRequest`.
+#[must_use = "dropping it withdraws the request"]
+pub struct PendingReply {
+    out: Out,
+    id: i32,
+    /// `None` once the request is queued.
+    sending: Option<Sending>,
+    reply: oneshot::Receiver<Reply>,
+}
+
+impl PendingReply {
+    /// Returns the id the request has on the wire; 0 if it was not sent.
+    pub fn id(&self) -> i32 {
+        self.id
+    }
+
+    /// Says whether the request was queued, so that the peer may know of it.
+    fn is_queued(&self) -> bool {
+        match &self.sending {
+            None => true,
+            Some(sending) => matches!(sending.state, SendState::Done(Ok(()))),
+        }
+    }
+}
+
+impl Future for PendingReply {
+    type Output = Reply;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Reply> {
+        if let Some(sending) = &mut self.sending {
+            match ready!(Pin::new(sending).poll(cx)) {
+                Ok(()) => self.sending = None,
+                Err(SendError::Unsendable(why)) => {
+                    return Poll::Ready(Err(ReplyError::Unsendable(why)));
+                }
+                Err(SendError::Closed | SendError::Full) => {
+                    return Poll::Ready(Err(ReplyError::ConnectionClosed));
+                }
+            }
+        }
+        let reply = ready!(Pin::new(&mut self.reply).poll(cx));
+        Poll::Ready(reply.unwrap_or(Err(ReplyError::ConnectionClosed)))
+    }
+}
+
+impl Drop for PendingReply {
+    fn drop(&mut self) {
+        let open = self
+            .out
+            .gauge
+            .pending()
+            .as_mut()
+            .and_then(|map| map.remove(&self.id));
+        if open.is_none() || !self.is_queued() {
+            return;
+        }
+        let params = json!({ "id": self.id });
+        if let Ok(body) = envelope::call_body(None, "$/cancelRequest", &params) {
+            // Behind its request in the same queue, and never waiting: there
+            // is at most one for each open request.
+            self.out.push(Frame {
+                body,
+                toll: Toll::Free,
+            });
+        }
+    }
+}

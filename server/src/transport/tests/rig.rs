@@ -1,0 +1,337 @@
+//! A backend whose handlers do what the tests need, and a raw client.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel as std_channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tower_lsp::jsonrpc::{Error, Result};
+use tower_lsp::ls_types::{InitializeParams, InitializeResult};
+use tower_lsp::{ClientSocket, LanguageServer, LspService};
+
+use super::super::*;
+
+pub const DEADLINE: Duration = Duration::from_secs(10);
+
+/// Counts itself down when a handler is dropped or done.
+pub struct Alive(Arc<Mutex<usize>>);
+
+impl Alive {
+    fn new(count: &Arc<Mutex<usize>>) -> Self {
+        *count.lock().unwrap() += 1;
+        Alive(Arc::clone(count))
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap() -= 1;
+    }
+}
+
+pub struct Backend {
+    out: Out,
+    notes: mpsc::UnboundedSender<u64>,
+    /// Always free when a handler starts; to lock it is no reason to wait.
+    desk: tokio::sync::Mutex<()>,
+    alive: Arc<Mutex<usize>>,
+}
+
+impl LanguageServer for Backend {
+    async fn initialize(&self, _: InitializeParams) -> Result<InitializeResult> {
+        Ok(InitializeResult::default())
+    }
+
+    async fn shutdown(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Backend {
+    async fn note(&self, params: Value) {
+        let n = params["n"].as_u64().unwrap_or(u64::MAX);
+        for _ in 0..n % 3 {
+            drop(self.desk.lock().await);
+        }
+        let _ = self.notes.send(n);
+        for _ in 0..n % 5 {
+            tokio::task::yield_now().await;
+        }
+        tokio::time::sleep(Duration::from_micros(n * 7919 % 300)).await;
+    }
+
+    async fn echo(&self, params: Value) -> Result<Value> {
+        Ok(params)
+    }
+
+    async fn ask(&self, params: Value) -> Result<Value> {
+        let _alive = Alive::new(&self.alive);
+        let reply = self.out.request("client/ask", &params).await;
+        let reply = reply.map_err(|error| Error::invalid_params(error.to_string()))?;
+        Ok(serde_json::from_str(reply.get()).unwrap_or(Value::Null))
+    }
+
+    async fn hang(&self) -> Result<Value> {
+        let _alive = Alive::new(&self.alive);
+        std::future::pending().await
+    }
+
+    async fn panic_now(&self) -> Result<Value> {
+        panic!("at once")
+    }
+
+    async fn panic_later(&self) -> Result<Value> {
+        let _alive = Alive::new(&self.alive);
+        tokio::task::yield_now().await;
+        panic!("later")
+    }
+
+    async fn panic_note(&self, params: Value) {
+        if params["later"] == json!(true) {
+            tokio::task::yield_now().await;
+        }
+        panic!("in a notification")
+    }
+
+    async fn panic_dropped(&self) -> Result<Value> {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("while dropped")
+            }
+        }
+        let _bomb = Bomb;
+        std::future::pending().await
+    }
+}
+
+pub fn service(out: Out) -> ((LspService<Backend>, ClientSocket), Seen) {
+    let (notes, received) = mpsc::unbounded_channel();
+    let alive = Arc::new(Mutex::new(0));
+    let seen = Seen {
+        notes: received,
+        alive: alive.clone(),
+    };
+    let service = LspService::build(|_| Backend {
+        out,
+        notes,
+        desk: tokio::sync::Mutex::default(),
+        alive,
+    })
+    .custom_method("test/note", Backend::note)
+    .custom_method("test/echo", Backend::echo)
+    .custom_method("test/ask", Backend::ask)
+    .custom_method("test/hang", Backend::hang)
+    .custom_method("test/panicNow", Backend::panic_now)
+    .custom_method("test/panicLater", Backend::panic_later)
+    .custom_method("test/panicNote", Backend::panic_note)
+    .custom_method("test/panicDropped", Backend::panic_dropped)
+    .finish();
+    (service, seen)
+}
+
+/// What the backend saw.
+pub struct Seen {
+    pub notes: mpsc::UnboundedReceiver<u64>,
+    pub alive: Arc<Mutex<usize>>,
+}
+
+/// A raw client and the server it is connected to.
+pub struct Rig {
+    pub out: Out,
+    pub seen: Seen,
+    writer: Option<PipeWriter>,
+    incoming: Receiver<Value>,
+    ended: Receiver<Ended>,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Rig {
+    /// A connection on which nothing was said, and whose client reads nothing
+    /// until `reader` is given to `listen`.
+    pub fn deaf() -> (Rig, PipeReader) {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        let (near, far) = pipe().unwrap();
+        let (out, parts) = channel();
+        let (service, seen) = service(out.clone());
+        let (tell, ended) = std_channel();
+        runtime.spawn(async move {
+            let _ = tell.send(serve(service, parts, near.reader, near.writer).await);
+        });
+        let (_, incoming) = std_channel();
+        let writer = Some(far.writer);
+        (
+            Rig {
+                out,
+                seen,
+                writer,
+                incoming,
+                ended,
+                runtime,
+            },
+            far.reader,
+        )
+    }
+
+    pub fn listen(&mut self, mut reader: PipeReader) {
+        let (tell, incoming) = std_channel();
+        self.incoming = incoming;
+        std::thread::spawn(move || {
+            let mut decoder = framing::Decoder::new();
+            let mut chunk = vec![0; 64 * 1024];
+            while let Ok(count @ 1..) = std::io::Read::read(&mut reader, &mut chunk) {
+                let mut input = &chunk[..count];
+                while let Some(body) = decoder.feed(&mut input) {
+                    let message = serde_json::from_slice(&body.unwrap()).unwrap();
+                    if tell.send(message).is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+    }
+
+    /// A connection on which nothing was said.
+    pub fn mute() -> Rig {
+        let (mut rig, reader) = Rig::deaf();
+        rig.listen(reader);
+        rig
+    }
+
+    /// An initialized connection.
+    pub fn new() -> Rig {
+        let mut rig = Rig::mute();
+        rig.say(&json!({"jsonrpc":"2.0","id":"init","method":"initialize","params":{"capabilities":{}}}));
+        assert_eq!(rig.hear()["id"], "init");
+        rig
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.writer.as_mut().unwrap().write_all(bytes).unwrap();
+    }
+
+    pub fn body(&mut self, body: &str) {
+        self.bytes(&framing::encode(body.as_bytes()));
+    }
+
+    pub fn say(&mut self, message: &Value) {
+        self.body(&message.to_string());
+    }
+
+    pub fn request(&mut self, id: impl Into<Value>, method: &str, params: Value) {
+        self.say(&json!({"jsonrpc":"2.0","id":id.into(),"method":method,"params":params}));
+    }
+
+    pub fn notify(&mut self, method: &str, params: Value) {
+        self.say(&json!({"jsonrpc":"2.0","method":method,"params":params}));
+    }
+
+    pub fn cancel(&mut self, id: impl Into<Value>) {
+        self.notify("$/cancelRequest", json!({"id": id.into()}));
+    }
+
+    /// The next message of the server.
+    #[track_caller]
+    pub fn hear(&mut self) -> Value {
+        self.incoming
+            .recv_timeout(DEADLINE)
+            .expect("a message in time")
+    }
+
+    /// The next so many messages: answers by id, and the rest.
+    #[track_caller]
+    pub fn hear_answers(&mut self, count: usize) -> HashMap<String, Value> {
+        let mut answers = HashMap::new();
+        for _ in 0..count {
+            let message = self.hear();
+            let id = message["id"].to_string();
+            assert!(message.get("method").is_none(), "{message}");
+            assert!(answers.insert(id, message).is_none(), "answered twice");
+        }
+        answers
+    }
+
+    /// Asserts that nothing else was sent, by a request that is answered next.
+    #[track_caller]
+    pub fn assert_quiet(&mut self) {
+        self.request("quiet?", "test/echo", json!([1]));
+        assert_eq!(
+            self.hear(),
+            json!({"jsonrpc":"2.0","id":"quiet?","result":[1]})
+        );
+    }
+
+    pub fn take_writer(&mut self) -> PipeWriter {
+        self.writer.take().unwrap()
+    }
+
+    pub fn hang_up(&mut self) {
+        self.writer = None;
+    }
+
+    #[track_caller]
+    pub fn ended(&self) -> Ended {
+        self.ended.recv_timeout(DEADLINE).expect("the end in time")
+    }
+
+    #[track_caller]
+    pub fn assert_serving(&self) {
+        assert!(self.ended.try_recv().is_err());
+    }
+
+    /// Asserts that the server closed its stream and said nothing before.
+    #[track_caller]
+    pub fn assert_silence_and_end(&self) {
+        let heard = self.incoming.recv_timeout(DEADLINE);
+        assert_eq!(heard, Err(RecvTimeoutError::Disconnected));
+    }
+
+    pub fn spawn<F>(&self, future: F) -> tokio::task::JoinHandle<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        self.runtime.spawn(future)
+    }
+
+    /// Runs a future to its end, within the deadline.
+    #[track_caller]
+    pub fn wait<F: Future>(&self, future: F) -> F::Output {
+        let limited = async { tokio::time::timeout(DEADLINE, future).await };
+        self.runtime.block_on(limited).expect("done in time")
+    }
+
+    /// Waits until something holds.
+    #[track_caller]
+    pub fn until(&self, what: &str, mut holds: impl FnMut(&Rig) -> bool) {
+        let start = Instant::now();
+        while !holds(self) {
+            assert!(start.elapsed() < DEADLINE, "{what} in time");
+            std::thread::yield_now();
+        }
+    }
+
+    /// The next so many notes that reached the mailbox of the backend.
+    #[track_caller]
+    pub fn notes(&mut self, count: usize) -> Vec<u64> {
+        let Rig { runtime, seen, .. } = self;
+        runtime.block_on(async {
+            let mut notes = Vec::new();
+            while notes.len() < count {
+                let next = tokio::time::timeout(DEADLINE, seen.notes.recv()).await;
+                notes.push(next.expect("a note in time").expect("a backend"));
+            }
+            notes
+        })
+    }
+
+    pub fn alive(&self) -> usize {
+        *self.seen.alive.lock().unwrap()
+    }
+}

@@ -1,0 +1,71 @@
+//! The one thread that owns the outgoing stream.
+//!
+//! It takes what is queued, writes up to 256 frames at once and flushes
+//! once. It never waits for anything but the queue and the stream itself.
+
+use std::io::{self, Write};
+use std::thread;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::framing::push_header;
+use super::out::{Frame, Toll, WeakOut};
+
+/// Most frames in one write.
+const BATCH_FRAMES: usize = 256;
+/// Size of a write after which no more frames join it.
+const BATCH_BYTES: usize = 256 * 1024;
+
+/// Starts the writer; the receiver resolves when it has stopped.
+pub(super) fn spawn(
+    writer: impl Write + Send + 'static,
+    frames: mpsc::UnboundedReceiver<Frame>,
+    out: WeakOut,
+) -> io::Result<oneshot::Receiver<()>> {
+    let (stopped, done) = oneshot::channel();
+    let name = "transport-writer".to_owned();
+    thread::Builder::new().name(name).spawn(move || {
+        if let Err(error) = run(writer, frames, &out) {
+            tracing::warn!(%error, "could not write to the client");
+        }
+        out.gauge.close();
+        // Nobody listens when the connection was dropped without its end.
+        let _ = stopped.send(());
+    })?;
+    Ok(done)
+}
+
+/// Writes until it is told to stop, all senders are gone, or the stream fails.
+fn run(
+    mut writer: impl Write,
+    mut frames: mpsc::UnboundedReceiver<Frame>,
+    out: &WeakOut,
+) -> io::Result<()> {
+    let mut bytes = Vec::with_capacity(BATCH_BYTES / 4);
+    let mut tolls = Vec::with_capacity(BATCH_FRAMES);
+    let mut open = true;
+    while open {
+        let Some(first) = frames.blocking_recv() else {
+            break;
+        };
+        let mut next = Some(first);
+        while let Some(frame) = next {
+            if matches!(frame.toll, Toll::Close) {
+                open = false;
+                break;
+            }
+            push_header(&mut bytes, frame.body.len());
+            bytes.extend_from_slice(&frame.body);
+            tolls.push((frame.body.len(), frame.toll));
+            let full = tolls.len() >= BATCH_FRAMES || bytes.len() >= BATCH_BYTES;
+            next = if full { None } else { frames.try_recv().ok() };
+        }
+        let written = writer.write_all(&bytes).and_then(|()| writer.flush());
+        out.gauge.release(tolls.drain(..));
+        written?;
+        bytes.clear();
+        // One huge answer must not hold its memory for ever.
+        bytes.shrink_to(4 * BATCH_BYTES);
+    }
+    Ok(())
+}
