@@ -28,8 +28,6 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::settings::{self, Sources};
 use page::{Page, note};
 
-pub use service::start_in_process;
-
 /// How a command ended, as the shell is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -146,7 +144,7 @@ pub fn main() -> ExitCode {
         start_debug_log(&sources);
     }
     let exit = match line.command {
-        Command::Lsp { stdio: _ } => service::serve_stdio(sources),
+        Command::Lsp { stdio: _ } => in_runtime(service::serve_stdio(sources)),
         Command::Config => Ok(config(sources)),
         Command::Run(run) => in_runtime(run::run(sources, run)),
         Command::Demo => in_runtime(demo::demo(sources)),

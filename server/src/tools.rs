@@ -6,22 +6,24 @@
 pub mod find_files;
 pub mod list_files;
 pub mod paths;
+pub mod process;
 pub mod protected;
 pub mod read_file;
+pub mod run_command;
 pub mod search_text;
-mod walk;
 #[cfg(test)]
 mod tests;
+mod walk;
 
-use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use adjutant_core::tool::{MAX_TITLE, one_line};
 
+use crate::documents::Buffers;
 use paths::{Grounded, Roots};
 
 /// How long a read may walk or search before it answers with what it has.
@@ -45,75 +47,45 @@ pub struct Output {
 impl Output {
     /// Returns the output of a call that was done.
     pub fn done(text: impl Into<String>, summary: &str) -> Self {
-        Self { text: text.into(), whole: None, summary: one_line(summary, MAX_TITLE), failed: false }
+        Self {
+            text: text.into(),
+            whole: None,
+            summary: one_line(summary, MAX_TITLE),
+            failed: false,
+        }
     }
 
     /// Returns the output of a call that could not be done: a sentence for the model.
     pub fn failed(text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { summary: one_line(&text, MAX_TITLE), text, whole: None, failed: true }
-    }
-}
-
-/// The texts of the documents that are open in the editor; they count before the disk.
-#[derive(Clone, Debug, Default)]
-pub struct Buffers {
-    open: Arc<BTreeMap<PathBuf, Result<Buffer, String>>>,
-}
-
-/// The text of one open document.
-#[derive(Clone, Debug)]
-pub struct Buffer {
-    pub text: Arc<str>,
-    pub version: i32,
-}
-
-impl Buffers {
-    /// Collects the open documents by absolute path; an unsynced one comes with the
-    /// reason why its text is not known.
-    pub fn new(documents: impl IntoIterator<Item = (PathBuf, Result<Buffer, String>)>) -> Self {
-        // Tools know files by where links lead; the editor knows them as opened.
-        let resolved = |path: PathBuf| match paths::ground_absolute(&Roots::default(), &path) {
-            Ok(at) => at.absolute,
-            Err(_) => path,
-        };
-        let open = documents.into_iter().map(|(path, text)| (resolved(path), text)).collect();
-        Self { open: Arc::new(open) }
-    }
-
-    /// Returns the document at a resolved path, if one is open there.
-    pub fn get(&self, absolute: &Path) -> Option<Result<&Buffer, &str>> {
-        self.open.get(absolute).map(|text| text.as_ref().map_err(String::as_str))
-    }
-
-    /// Returns the open documents whose text is not what is on disk: a command
-    /// does not see it (N06).
-    pub fn unsaved(&self) -> Vec<PathBuf> {
-        let saved = |path: &Path, text: &str| {
-            let same_size = path.metadata().is_ok_and(|found| {
-                found.is_file() && found.len() == text.len() as u64
-            });
-            same_size && std::fs::read(path).is_ok_and(|bytes| bytes == text.as_bytes())
-        };
-        self.open
-            .iter()
-            .filter(|(path, text)| text.as_ref().map_or(true, |b| !saved(path, &b.text)))
-            .map(|(path, _)| path.clone())
-            .collect()
-    }
-
-    fn below<'a>(&'a self, start: &'a Path) -> impl Iterator<Item = (&'a PathBuf, &'a Result<Buffer, String>)> {
-        self.open.iter().filter(move |(path, _)| path.starts_with(start))
+        Self {
+            summary: one_line(&text, MAX_TITLE),
+            text,
+            whole: None,
+            failed: true,
+        }
     }
 }
 
 /// A read that was allowed, its path grounded.
 #[derive(Clone, Debug)]
 pub enum Reading {
-    ListFiles { at: Grounded },
-    ReadFile { at: Grounded, offset: Option<usize>, limit: Option<usize> },
-    FindFiles { pattern: String },
-    SearchText { pattern: String, within: Option<Grounded>, glob: Option<String> },
+    ListFiles {
+        at: Grounded,
+    },
+    ReadFile {
+        at: Grounded,
+        offset: Option<usize>,
+        limit: Option<usize>,
+    },
+    FindFiles {
+        pattern: String,
+    },
+    SearchText {
+        pattern: String,
+        within: Option<Grounded>,
+        glob: Option<String>,
+    },
 }
 
 /// Runs a read on a blocking thread; dropping the future stops it soon.
@@ -123,12 +95,23 @@ pub async fn read(reading: Reading, roots: Roots, buffers: Buffers) -> Output {
     let work = tokio::task::spawn_blocking(move || match &reading {
         Reading::ListFiles { at } => list_files::list_files(at, &roots),
         Reading::ReadFile { at, offset, limit } => {
-            let lines = read_file::Wanted { offset: *offset, limit: *limit };
+            let lines = read_file::Wanted {
+                offset: *offset,
+                limit: *limit,
+            };
             read_file::read_file(at, &buffers, lines, &stop)
         }
         Reading::FindFiles { pattern } => find_files::find_files(&roots, pattern, &stop),
-        Reading::SearchText { pattern, within, glob } => {
-            let search = search_text::Search { pattern, within: within.as_ref(), glob: glob.as_deref() };
+        Reading::SearchText {
+            pattern,
+            within,
+            glob,
+        } => {
+            let search = search_text::Search {
+                pattern,
+                within: within.as_ref(),
+                glob: glob.as_deref(),
+            };
             search_text::search_text(&search, &roots, &buffers, &stop)
         }
     });
@@ -155,7 +138,10 @@ pub struct Stop {
 impl Stop {
     /// Returns a stop that comes after the given time, or when cancelled.
     pub fn after(time: Duration) -> Self {
-        Self { cancelled: Arc::default(), deadline: Instant::now() + time }
+        Self {
+            cancelled: Arc::default(),
+            deadline: Instant::now() + time,
+        }
     }
 
     /// Asks the work to end.
@@ -177,7 +163,10 @@ struct Stoppable<R> {
 
 impl<R> Stoppable<R> {
     fn new(source: R, stop: &Stop) -> Self {
-        Self { source, stop: stop.clone() }
+        Self {
+            source,
+            stop: stop.clone(),
+        }
     }
 }
 
@@ -200,10 +189,10 @@ impl Drop for StopOnDrop {
 
 /// Returns `1 file`, `2 files`.
 fn counted(count: usize, what: &str) -> String {
-    let plural = match (count, what.strip_suffix("ch")) {
-        (1, _) => what.to_owned(),
-        (_, Some(_)) => format!("{what}es"),
-        (_, None) => format!("{what}s"),
+    let plural = match what.ends_with("ch") || what.ends_with("ss") {
+        _ if count == 1 => what.to_owned(),
+        true => format!("{what}es"),
+        false => format!("{what}s"),
     };
     format!("{count} {plural}")
 }

@@ -11,6 +11,7 @@ pub mod client;
 mod dispatcher;
 pub mod envelope;
 pub mod framing;
+mod gauge;
 mod intake;
 mod out;
 mod reader;
@@ -25,7 +26,8 @@ use tower_lsp::{ClientSocket, LanguageServer, LspService};
 
 pub use envelope::{RequestId, code};
 pub use framing::FrameError;
-pub use out::{Out, PendingReply, ReplyError, SendError, Sending};
+pub use gauge::{ReplyError, SendError};
+pub use out::{Out, PendingReply, Sending};
 
 /// How long the writer may take to write what is queued at the end.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
@@ -52,7 +54,7 @@ pub enum Ended {
 #[derive(Debug)]
 pub struct Parts {
     out: Out,
-    frames: mpsc::UnboundedReceiver<out::Frame>,
+    frames: mpsc::UnboundedReceiver<gauge::Frame>,
 }
 
 /// Makes the `Out` of a connection that is served later, so that the backend
@@ -65,6 +67,11 @@ pub fn channel() -> (Out, Parts) {
 /// Serves one connection until it ends. The service comes as its builder
 /// returns it; the socket of its own client is dropped, for all that is sent
 /// goes through `Out`.
+///
+/// What a handler does before it first has to wait happens in arrival order;
+/// what it does later does not. A handler whose order matters posts without
+/// waiting (`try_send`, an unbounded queue with a receipt to await); to await
+/// room in a bounded queue is waiting, and loses the order.
 pub async fn serve<B: LanguageServer>(
     (service, _): (LspService<B>, ClientSocket),
     parts: Parts,

@@ -1,3 +1,4 @@
-//! One integration binary.
+//! One integration binary: one module per feature, and the rules of the house.
 
 mod settings;
+mod tidy;

@@ -1,1 +1,3 @@
 //! Doubles and fixtures.
+
+pub mod model;

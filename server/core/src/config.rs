@@ -27,6 +27,9 @@ pub use rules::{Denials, DenyRule};
 pub use show::{configuration_markdown, explain};
 pub use values::redact_url;
 
+use crate::event::{Policy, Unattended};
+use crate::retry::RetryPolicy;
+use crate::tool::Mode;
 use layers::{Cell, Value};
 
 /// How a provider is spoken to.
@@ -92,24 +95,6 @@ pub struct Limits {
     pub command_output_ms: u64,
     /// Model requests of one run before the user is asked; unlimited when not set.
     pub requests: Option<u32>,
-}
-
-/// How a failed model call is tried again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retry {
-    pub base_ms: u64,
-    /// Never below `base_ms`.
-    pub cap_ms: u64,
-    /// Attempts of one turn, the first included; one to six.
-    pub attempts: u32,
-}
-
-/// What a run with `-y` may do without asking (decision 17).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unattended {
-    pub edit: bool,
-    pub command: bool,
-    pub max_requests: u32,
 }
 
 /// Where a value came from.
@@ -197,9 +182,11 @@ pub struct Settings {
     /// Those that are complete, by name.
     pub providers: BTreeMap<String, Provider>,
     pub deny: Denials,
+    /// What a run with `-y` may do without asking.
     pub unattended: Unattended,
     pub limits: Limits,
-    pub retry: Retry,
+    /// `cap_ms` is never below `base_ms`.
+    pub retry: RetryPolicy,
     cells: BTreeMap<String, Cell>,
     /// Why a provider is missing from `providers`.
     incomplete: BTreeMap<String, String>,
@@ -288,6 +275,18 @@ impl Settings {
     /// Returns where the value of `key` came from; `None` for a key that has no value.
     pub fn origin_of(&self, key: &str) -> Option<&Origin> {
         self.cells.get(key).map(|cell| &cell.origin)
+    }
+
+    /// Returns the policy of a session in this mode; `unattended` says that nobody watches (`-y`).
+    pub fn policy(&self, mode: Mode, unattended: bool) -> Policy {
+        Policy {
+            mode,
+            deny: self.deny.texts(),
+            unattended: unattended.then_some(self.unattended),
+            mistakes: self.limits.mistakes,
+            command_output_ms: self.limits.command_output_ms,
+            retry: self.retry,
+        }
     }
 
     /// Returns the provider and the model name to call: `model` if given, else the configured one.

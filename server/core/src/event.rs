@@ -22,6 +22,8 @@ pub struct Fact {
     pub seq: u64,
     /// Milliseconds since the Unix epoch; decoration.
     pub at: u64,
+    /// The last of its batch: state is told only then, so that nobody sees one half-made.
+    pub last: bool,
     pub event: Event,
 }
 
@@ -166,6 +168,38 @@ pub enum Event {
 }
 
 impl Event {
+    /// The name of the fact as the log spells it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::SessionCreated { .. } => "session_created",
+            Event::SessionOpened { .. } => "session_opened",
+            Event::RunStarted { .. } => "run_started",
+            Event::Prompted { .. } => "prompted",
+            Event::TurnStarted { .. } => "turn_started",
+            Event::AttemptStarted { .. } => "attempt_started",
+            Event::ReplyStarted { .. } => "reply_started",
+            Event::ReplyPartial { .. } => "reply_partial",
+            Event::AttemptFailed { .. } => "attempt_failed",
+            Event::Replied { .. } => "replied",
+            Event::TurnFailed { .. } => "turn_failed",
+            Event::CallOpened { .. } => "call_opened",
+            Event::CallPrepared { .. } => "call_prepared",
+            Event::ChangeProposed { .. } => "change_proposed",
+            Event::AskOpened { .. } => "ask_opened",
+            Event::AskReobserved { .. } => "ask_reobserved",
+            Event::AskClosed { .. } => "ask_closed",
+            Event::RuleAdded { .. } => "rule_added",
+            Event::HunkDecided { .. } => "hunk_decided",
+            Event::ApplyStarted { .. } => "apply_started",
+            Event::Applied { .. } => "applied",
+            Event::ToolStarted { .. } => "tool_started",
+            Event::ToolFinished { .. } => "tool_finished",
+            Event::Settled { .. } => "settled",
+            Event::Completed { .. } => "completed",
+            Event::RunEnded { .. } => "run_ended",
+        }
+    }
+
     /// Whether the fact must be durable before it is announced or acted on (L1);
     /// the others are superseded by a later fact.
     pub fn is_barrier(&self) -> bool {
@@ -270,6 +304,9 @@ pub struct Change {
     pub open: bool,
     /// Whether the file existed.
     pub existed: bool,
+    /// Why no standing answer covers it: the user is always asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always_ask: Option<String>,
     /// Hash of the before-image, a blob.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,

@@ -40,8 +40,9 @@ impl Bench {
     pub fn input(&mut self, input: Input) -> Result<Vec<Event>, Refusal> {
         let stamp = self.stamp();
         let events = accept(&self.session, &stamp, input)?;
-        for event in &events {
-            let fact = Fact { seq: self.session.seq + 1, at: stamp.now, event: event.clone() };
+        for (index, event) in events.iter().enumerate() {
+            let last = index + 1 == events.len();
+            let fact = Fact { seq: self.session.seq + 1, at: stamp.now, last, event: event.clone() };
             self.session.apply(&fact);
             self.log.push(fact);
         }
@@ -129,7 +130,8 @@ pub fn is_tool(step: &Step) -> bool {
 pub fn names(events: &[Event]) -> String {
     let name = |event: &Event| {
         let value = serde_json::to_value(event).expect("an event serialises");
-        value["type"].as_str().expect("an event has a type").to_owned()
+        assert_eq!(value["type"], event.name());
+        event.name()
     };
     events.iter().map(name).collect::<Vec<_>>().join(" ")
 }

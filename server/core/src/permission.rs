@@ -25,8 +25,8 @@ pub enum Wanted<'a> {
 
 /// The verdict on one call of `tool`. Precedence, first match wins:
 /// 1. a deny rule of the settings, 2. what we forbid ourselves (protected and outside paths),
-/// 3. the mode, 4. a standing answer of this session, 5. what may run unattended,
-/// 6. the default: reading inside the workspace is safe, everything else asks.
+/// 3. the mode, 4. files that always ask, 5. a standing answer of this session,
+/// 6. what may run unattended, 7. the default: reading inside the workspace is safe, everything else asks.
 pub fn verdict(session: &Session, policy: &Policy, tool: &str, wanted: Wanted<'_>) -> Verdict {
     if let Some(rule) = denied_by(policy, tool, wanted) {
         return Verdict::Deny(format!("the rule \"{rule}\" of your settings forbids it"));
@@ -36,6 +36,9 @@ pub fn verdict(session: &Session, policy: &Policy, tool: &str, wanted: Wanted<'_
     }
     if !crate::tool::allowed_in(policy.mode, tool) {
         return Verdict::Deny(format!("\"{tool}\" is not available in {} mode", policy.mode.name()));
+    }
+    if let Wanted::Change(Change { always_ask: Some(reason), .. }) = wanted {
+        return Verdict::Ask(reason.clone());
     }
     if standing(session, wanted) || unattended(policy, wanted) {
         return Verdict::Safe;

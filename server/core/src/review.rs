@@ -2,10 +2,31 @@
 //!
 //! The only hunk model, for proposed and for applied edits; never touches a file.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
+use similar::DiffOp;
+
+use crate::edit::{line_diff, lines};
+use interned::{Interner, find_all};
+
+mod interned;
+mod place;
+#[cfg(test)]
+mod tests;
+mod unified;
+
+pub use place::{ConflictReport, HunkConflict, Placement, Presence, apply_hunks, placement, present};
+pub use unified::unified_diff;
 
 /// Lines of context a hunk carries on each side (decision 15).
 pub const CONTEXT_LINES: usize = 3;
+
+/// The most lines of context of a hunk whose surroundings repeat.
+pub const WIDEST_CONTEXT: usize = 24;
+
+/// Lines compared for the sake of wider contexts, per call of [`hunks`].
+const WIDENING_BUDGET: usize = 20_000_000;
 
 /// One reviewable group of lines. Lines keep their own line ends, so that the
 /// concatenation is byte-exact; the last line of a file may have none.
@@ -19,4 +40,130 @@ pub struct Hunk {
     pub inserted: Vec<String>,
     pub context_before: Vec<String>,
     pub context_after: Vec<String>,
+}
+
+/// Returns the hunks that turn one text into another, in order.
+///
+/// Changes fewer than [`CONTEXT_LINES`] lines apart are one hunk. So context
+/// is always made of lines that no hunk changes, and fewer lines of it than
+/// [`CONTEXT_LINES`] mean that the hunk was made at the start or the end of
+/// the text. Where three lines do not tell the place, or the state before from
+/// the state after, the context grows up to [`WIDEST_CONTEXT`] lines if that
+/// helps: a blank line added among blank lines has to be found again.
+pub fn hunks(before: &str, after: &str) -> Vec<Hunk> {
+    let old: Vec<&str> = lines(before).collect();
+    let new: Vec<&str> = lines(after).collect();
+    let changes = changes(&old, &new);
+    let mut widening = Widening::new(&old, &new);
+    let mut hunks = Vec::with_capacity(changes.len());
+    for (index, change) in changes.iter().enumerate() {
+        let from = index.checked_sub(1).map_or(0, |previous| changes[previous].old.end);
+        let to = changes.get(index + 1).map_or(old.len(), |next| next.old.start);
+        let (above, below) = widening.context(change, from..to);
+        let owned = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
+        hunks.push(Hunk {
+            id: format!("h{}", index + 1),
+            line: change.old.start,
+            removed: owned(&old[change.old.clone()]),
+            inserted: owned(&new[change.new.clone()]),
+            context_before: owned(&old[above]),
+            context_after: owned(&old[below]),
+        });
+    }
+    hunks
+}
+
+/// A changed stretch of lines in both texts.
+struct Change {
+    old: Range<usize>,
+    new: Range<usize>,
+}
+
+fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
+    let mut changes: Vec<Change> = Vec::new();
+    for op in line_diff(old, new).iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
+        match changes.last_mut() {
+            Some(last) if op.old_range().start - last.old.end < CONTEXT_LINES => {
+                last.old.end = op.old_range().end;
+                last.new.end = op.new_range().end;
+            }
+            _ => changes.push(Change { old: op.old_range(), new: op.new_range() }),
+        }
+    }
+    changes
+}
+
+/// Chooses how much context each hunk needs.
+struct Widening {
+    old: Vec<u32>,
+    new: Vec<u32>,
+    /// How often each line occurs in either text.
+    old_counts: Vec<u32>,
+    new_counts: Vec<u32>,
+    spent: usize,
+}
+
+impl Widening {
+    fn new(old: &[&str], new: &[&str]) -> Self {
+        let mut interner = Interner::default();
+        let old: Vec<u32> = old.iter().map(|line| interner.add(line)).collect();
+        let new: Vec<u32> = new.iter().map(|line| interner.add(line)).collect();
+        let count = |ids: &[u32]| {
+            let mut counts = vec![0; interner.len()];
+            ids.iter().for_each(|id| counts[*id as usize] += 1);
+            counts
+        };
+        let (old_counts, new_counts) = (count(&old), count(&new));
+        Widening { old, new, old_counts, new_counts, spent: 0 }
+    }
+
+    /// Returns the lines of context above and below, within the unchanged lines of `free`.
+    fn context(&mut self, change: &Change, free: Range<usize>) -> (Range<usize>, Range<usize>) {
+        let sides = |width: usize| {
+            let above = free.start.max(change.old.start.saturating_sub(width))..change.old.start;
+            let below = change.old.end..free.end.min(change.old.end + width);
+            (above, below)
+        };
+        let mut width = CONTEXT_LINES;
+        while width <= WIDEST_CONTEXT && self.spent < WIDENING_BUDGET {
+            let (above, below) = sides(width);
+            if self.tells(change, &above, &below) {
+                return (above, below);
+            }
+            let all = above.start == free.start && below.end == free.end;
+            width = if all { usize::MAX } else { width * 2 };
+        }
+        sides(CONTEXT_LINES)
+    }
+
+    /// Whether the hunk is found once in its own text and never in the other.
+    fn tells(&mut self, change: &Change, above: &Range<usize>, below: &Range<usize>) -> bool {
+        let old_state = self.old[above.start..below.end].to_vec();
+        let around = |side: &Range<usize>| &self.old[side.clone()];
+        let new_state = [around(above), &self.new[change.new.clone()], around(below)].concat();
+        let (old, new) = (Side::Old, Side::New);
+        self.occurs_at_most(old, &old_state, 1)
+            && self.occurs_at_most(new, &new_state, 1)
+            && self.occurs_at_most(new, &old_state, 0)
+            && self.occurs_at_most(old, &new_state, 0)
+    }
+
+    fn occurs_at_most(&mut self, side: Side, pattern: &[u32], most: u32) -> bool {
+        let (text, counts) = match side {
+            Side::Old => (&self.old, &self.old_counts),
+            Side::New => (&self.new, &self.new_counts),
+        };
+        // Most hunks have a line that settles it without a search.
+        if pattern.iter().any(|id| counts[*id as usize] <= most) {
+            return true;
+        }
+        self.spent += text.len();
+        find_all(text, pattern).len() <= most as usize
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Side {
+    Old,
+    New,
 }

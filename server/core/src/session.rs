@@ -166,7 +166,9 @@ impl Call {
 impl Session {
     /// A session that exists in memory only, until its first prompt.
     pub fn new(id: SessionId, roots: Vec<String>) -> Self {
-        Self { id, roots, ..Self::default() }
+        let mut session = Self { id, roots, ..Self::default() };
+        session.shown = crate::state::shown(&session);
+        session
     }
 
     /// The run that has not ended, if any.

@@ -87,15 +87,30 @@ fn required_action(session: &Session, state: State) -> RequiredAction {
     }
 }
 
-/// The updates one fact becomes; `before` is the state ahead of it, `session` already holds it.
-/// Pure, so that a replay numbers them alike.
-pub fn told(before: &StateView, session: &Session, fact: &Fact) -> Vec<Update> {
-    let mut updates = of_event(session, fact);
-    let now = view(session);
-    if *before != now {
-        updates.push(Update::StateUpdate(now));
+/// What has been told of the state so far; folds along with the session.
+#[derive(Clone, Debug)]
+pub struct Teller {
+    shown: StateView,
+}
+
+impl Teller {
+    pub fn new(session: &Session) -> Self {
+        Self { shown: view(session) }
     }
-    updates
+
+    /// The updates one fact becomes; `session` already holds it. Pure, so that a replay numbers
+    /// them alike.
+    pub fn told(&mut self, session: &Session, fact: &Fact) -> Vec<Update> {
+        let mut updates = of_event(session, fact);
+        if fact.last {
+            let now = view(session);
+            if self.shown != now {
+                self.shown = now.clone();
+                updates.push(Update::StateUpdate(now));
+            }
+        }
+        updates
+    }
 }
 
 fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {

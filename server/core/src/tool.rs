@@ -15,7 +15,9 @@ pub use adjutant_protocol::session::Mode;
 pub use named::{allowed_in, effect_of, title_of};
 pub use schema::{specs, specs_for};
 pub use shown::{hidden, one_line, shown};
+pub(crate) use schema::names;
 pub use strict::{nearest, parse, parse_for};
+pub(crate) use strict::nearest_with_distance;
 
 /// The most bytes of a path.
 pub const MAX_PATH: usize = 4096;
@@ -35,17 +37,48 @@ pub const MAX_TITLE: usize = 80;
 /// A tool call whose arguments passed every check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arguments {
-    ListFiles { path: String },
+    ListFiles {
+        path: String,
+    },
     /// `offset` is the one-based first line; `limit` the number of lines.
-    ReadFile { path: String, offset: Option<usize>, limit: Option<usize> },
-    FindFiles { pattern: String },
-    SearchText { pattern: String, path: Option<String>, glob: Option<String> },
-    EditFile { path: String, old_text: String, new_text: String, replace_all: bool },
-    WriteFile { path: String, content: String },
-    RunCommand { command: String, cwd: Option<String>, timeout_seconds: Option<u64> },
-    AskUser { question: String, options: Vec<String> },
-    TaskComplete { summary: String },
-    Fail { reason: String },
+    ReadFile {
+        path: String,
+        offset: Option<usize>,
+        limit: Option<usize>,
+    },
+    FindFiles {
+        pattern: String,
+    },
+    SearchText {
+        pattern: String,
+        path: Option<String>,
+        glob: Option<String>,
+    },
+    EditFile {
+        path: String,
+        old_text: String,
+        new_text: String,
+        replace_all: bool,
+    },
+    WriteFile {
+        path: String,
+        content: String,
+    },
+    RunCommand {
+        command: String,
+        cwd: Option<String>,
+        timeout_seconds: Option<u64>,
+    },
+    AskUser {
+        question: String,
+        options: Vec<String>,
+    },
+    TaskComplete {
+        summary: String,
+    },
+    Fail {
+        reason: String,
+    },
 }
 
 /// What a tool call does to the world: decides what a crash between intent and
@@ -94,7 +127,9 @@ pub fn title(arguments: &Arguments) -> String {
         Arguments::Fail { reason } => ("Give up", reason),
     };
     let line = match arguments {
-        Arguments::SearchText { path: Some(path), .. } => format!("{verb} {what} in {path}"),
+        Arguments::SearchText {
+            path: Some(path), ..
+        } => format!("{verb} {what} in {path}"),
         Arguments::TaskComplete { .. } | Arguments::Fail { .. } => format!("{verb}: {what}"),
         _ => format!("{verb} {what}"),
     };

@@ -96,8 +96,6 @@ pub struct Overrides {
     pub mode: Option<Mode>,
     /// Nobody watches: what `[unattended]` allows runs unasked (decision 17).
     pub unattended: bool,
-    /// With `unattended`: commands run unasked too.
-    pub allow_commands: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]

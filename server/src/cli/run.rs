@@ -14,6 +14,7 @@ use adjutant_protocol::session::{
     ResumeResult, RunEnd, SessionListParams, SessionListResult,
 };
 use adjutant_protocol::state::{Outcome, State};
+use adjutant_core::config::Flag;
 use adjutant_protocol::SessionId;
 use anyhow::Context;
 
@@ -54,7 +55,11 @@ pub async fn run(sources: Sources, line: RunLine) -> anyhow::Result<Exit> {
         }
     };
     let answers = Person::at_terminal(read_stdin).map_or(Answers::Nobody, Answers::Person);
-    let sources = sources.with_model_flag(line.model.as_deref());
+    let mut sources = sources.with_model_flag(line.model.as_deref());
+    if line.allow_commands {
+        let (flag, key, value) = ("--allow-commands", "unattended.command", "true");
+        sources.flags.push(Flag { flag: flag.into(), key: key.into(), value: value.into() });
+    }
     let mut talk = Conversation::start(sources, &task.folder, view, answers).await?;
     let done = carry_out(&mut talk, &task).await;
     let exit = match done {
@@ -92,7 +97,6 @@ fn task(line: &RunLine) -> anyhow::Result<(Task, bool)> {
         model: line.model.clone(),
         mode: line.mode.map(Into::into),
         unattended: line.unattended,
-        allow_commands: line.allow_commands,
     };
     Ok((Task { prompt, overrides, which, folder }, read_stdin))
 }

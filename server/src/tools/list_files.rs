@@ -18,7 +18,10 @@ pub fn list_files(at: &Grounded, roots: &Roots) -> Output {
     match at.kind {
         Some(Kind::Directory) => {}
         Some(_) => {
-            return Output::failed(format!("\"{}\" is not a directory; use read_file to read a file", at.display));
+            return Output::failed(format!(
+                "\"{}\" is not a directory; use read_file to read a file",
+                at.display
+            ));
         }
         None => return missing(at, "directory"),
     }
@@ -26,9 +29,28 @@ pub fn list_files(at: &Grounded, roots: &Roots) -> Output {
         Ok(entries) => entries.take(MAX_COUNTED).count(),
         Err(error) => return Output::failed(format!("list \"{}\": {error}", at.display)),
     };
+    let (mut lines, listed) = names(at);
+    // The names were read by path; that path must still be the directory that was allowed.
+    if at.absolute.canonicalize().ok().as_ref() != Some(&at.absolute) {
+        return Output::failed(format!(
+            "\"{}\" was changed while it was listed; try again",
+            at.display
+        ));
+    }
+    let notes = notes(at, roots, total, listed);
+    lines.extend(notes);
+    Output::done(
+        lines.join("\n"),
+        &format!("{} in {}", counted(listed, "name"), at.display),
+    )
+}
+
+/// Returns the names with their marks, and how many there are.
+fn names(at: &Grounded) -> (Vec<String>, usize) {
     let mut lines = Vec::new();
     let mut listed = 0;
-    for entry in walk(&at.absolute, Some(1)).flatten().filter(|entry| entry.depth() == 1).take(MAX_COUNTED) {
+    let entries = walk(&at.absolute, Some(1)).flatten();
+    for entry in entries.filter(|entry| entry.depth() == 1).take(MAX_COUNTED) {
         listed += 1;
         if listed > MAX_ENTRIES {
             continue;
@@ -44,29 +66,41 @@ pub fn list_files(at: &Grounded, roots: &Roots) -> Output {
             name
         });
     }
-    // The names were read by path; that path must still be the directory that was allowed.
-    if at.absolute.canonicalize().ok().as_ref() != Some(&at.absolute) {
-        return Output::failed(format!("\"{}\" was changed while it was listed; try again", at.display));
-    }
-    let hidden = total.saturating_sub(listed);
+    (lines, listed)
+}
+
+/// Returns what the names do not show.
+fn notes(at: &Grounded, roots: &Roots, total: usize, listed: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if total == 0 {
         notes.push("[the directory is empty]".to_owned());
     }
     if listed > MAX_ENTRIES {
-        notes.push(format!("[{} more not listed; use find_files with a narrower glob]", listed - MAX_ENTRIES));
+        let more = listed - MAX_ENTRIES;
+        notes.push(format!(
+            "[{more} more not listed; use find_files with a narrower glob]"
+        ));
     }
+    let hidden = total.saturating_sub(listed);
     if hidden > 0 {
-        notes.push(format!("[{hidden} hidden by ignore files or as version control's own]"));
+        notes.push(format!(
+            "[{hidden} hidden by ignore files or as version control's own]"
+        ));
     }
     if at.root == Some(0) && at.display == "." {
-        let others: Vec<String> = roots.paths().skip(1).map(|p| p.display().to_string()).collect();
+        let others: Vec<String> = roots
+            .paths()
+            .skip(1)
+            .map(|p| p.display().to_string())
+            .collect();
         if !others.is_empty() {
-            notes.push(format!("[further workspace folders: {}]", others.join(", ")));
+            notes.push(format!(
+                "[further workspace folders: {}]",
+                others.join(", ")
+            ));
         }
     }
-    lines.extend(notes);
-    Output::done(lines.join("\n"), &format!("{} in {}", counted(listed, "name"), at.display))
+    notes
 }
 
 /// Says that nothing is there, and which names nearby are most alike.
@@ -80,7 +114,9 @@ pub(super) fn missing(at: &Grounded, what: &str) -> Output {
             break;
         }
     }
-    let wanted = wanted.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let wanted = wanted
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     // Names outside the workspace are not told to a call that was not allowed to list them.
     let names: Vec<String> = match std::fs::read_dir(above) {
         Ok(entries) if at.inside => entries
@@ -98,12 +134,17 @@ pub(super) fn missing(at: &Grounded, what: &str) -> Output {
     let is_parent = at.absolute.parent() == Some(above);
     let mut text = format!("there is no {what} \"{}\"", at.display);
     if !is_parent {
-        text.push_str(&format!("; the directory \"{wanted}\" on the way does not exist"));
+        text.push_str(&format!(
+            "; the directory \"{wanted}\" on the way does not exist"
+        ));
     }
     if near.is_empty() {
         text.push_str("; use find_files to look for it");
     } else {
-        text.push_str(&format!("; the nearest names there are {}", near.join(", ")));
+        text.push_str(&format!(
+            "; the nearest names there are {}",
+            near.join(", ")
+        ));
     }
     Output::failed(text)
 }

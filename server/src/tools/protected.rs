@@ -3,6 +3,7 @@
 //! Never looks into a file and never decides a verdict: it names a class and a
 //! reason, by resolved names, folded so that no spelling slips through.
 
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use adjutant_core::tool::hidden;
 
 use super::paths::Grounded;
+use table::*;
 
 /// How far a write may go without the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,158 +35,6 @@ pub enum ReadClass {
     Secret(&'static str),
 }
 
-const OWN: &str = "holds Adjutant's own settings, rules and records";
-const VCS: &str = "belongs to version control, which runs programs named there";
-const EDITOR: &str = "configures what the editor runs";
-const AGENT: &str = "configures or is run by a coding agent";
-const SHELL: &str = "is run when a shell or a login starts";
-const KEYS: &str = "holds keys or logins";
-const CRON: &str = "is run by the system on its own";
-const TEXT: &str = "instructs agents in later sessions";
-const CI: &str = "runs on build servers, which hold secrets";
-const BUILD: &str = "runs or chooses programs on build";
-const ENVIRONMENT: &str = "sets the environment of programs and often holds secrets";
-
-/// Directories in which nothing is written, whatever is in them.
-const DENIED_DIRECTORIES: &[(&[&str], &str)] = &[
-    (&[".adjutant"], OWN),
-    (&[".git", "git~1", ".hg", ".svn", ".jj", ".bzr", ".husky", ".githooks"], VCS),
-    (&[".idea", ".vs", ".fleet", ".zed", ".emacs.d"], EDITOR),
-    (
-        &[
-            ".claude", ".cursor", ".codex", ".gemini", ".roo", ".cline", ".continue", ".windsurf",
-            ".opencode", ".goose", ".kiro", ".amazonq", ".augment", ".crush", ".qwen", ".aider",
-            ".kilocode", ".factory", ".junie", ".trae",
-        ],
-        AGENT,
-    ),
-    (&[".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store"], KEYS),
-    (&["cron.d", "cron.daily", "cron.hourly", "cron.weekly", "cron.monthly"], CRON),
-];
-
-/// Files, by name, that are never written.
-const DENIED_FILES: &[(&[&str], &str)] = &[
-    (&[".gitconfig"], VCS),
-    (
-        &[
-            ".nvim.lua", ".nvimrc", ".exrc", ".vimrc", ".gvimrc", ".lvimrc", ".local.vimrc",
-            ".dir-locals.el", ".dir-locals-2.el", ".emacs",
-        ],
-        EDITOR,
-    ),
-    (&[".mcp.json", "mcp.json", ".aider.conf.yml"], AGENT),
-    (
-        &[
-            ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
-            ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc",
-            ".tcshrc", ".login", ".logout", ".inputrc", ".xinitrc", ".xprofile", ".xsession",
-            ".xsessionrc", ".xserverrc", ".pam_environment", ".tmux.conf", ".screenrc",
-        ],
-        SHELL,
-    ),
-    (&[".netrc", "_netrc", ".pgpass", ".git-credentials", ".htpasswd"], KEYS),
-    (&["crontab", "anacrontab"], CRON),
-];
-
-/// Ends of a path, name by name, that are never written; a final `*` stands for any rest.
-const DENIED_ENDS: &[(&[&str], &str)] = &[
-    (&[".vscode", "settings.json"], EDITOR),
-    (&[".vscode", "tasks.json"], EDITOR),
-    (&[".vscode", "launch.json"], EDITOR),
-    (&[".vscode", "extensions.json"], EDITOR),
-    (&[".config", "nvim", "*"], EDITOR),
-    (&[".config", "fish", "*"], SHELL),
-    (&[".config", "autostart", "*"], SHELL),
-    (&[".config", "systemd", "*"], CRON),
-    (&[".config", "environment.d", "*"], SHELL),
-    (&[".config", "git", "*"], VCS),
-    (&[".config", "gcloud", "*"], KEYS),
-    (&[".config", "gh", "*"], KEYS),
-    (&["spool", "cron", "*"], CRON),
-    (&["library", "launchagents", "*"], CRON),
-    (&["library", "launchdaemons", "*"], CRON),
-    (&[".local", "bin", "*"], SHELL),
-];
-
-/// Ends of a path that are always asked for.
-const ASK_ENDS: &[(&[&str], &str)] = &[
-    (&[".gitmodules"], VCS),
-    (&[".gitattributes"], VCS),
-    (&[".envrc"], ENVIRONMENT),
-    (&["agents.md"], TEXT),
-    (&["agent.md"], TEXT),
-    (&["claude.md"], TEXT),
-    (&["claude.local.md"], TEXT),
-    (&["gemini.md"], TEXT),
-    (&["copilot-instructions.md"], TEXT),
-    (&[".github", "instructions", "*"], TEXT),
-    (&[".github", "prompts", "*"], TEXT),
-    (&[".cursorrules"], TEXT),
-    (&[".windsurfrules"], TEXT),
-    (&[".clinerules", "*"], TEXT),
-    (&[".clinerules"], TEXT),
-    (&[".roorules"], TEXT),
-    (&[".rules"], TEXT),
-    (&[".github", "workflows", "*"], CI),
-    (&[".github", "actions", "*"], CI),
-    (&[".gitea", "workflows", "*"], CI),
-    (&[".forgejo", "workflows", "*"], CI),
-    (&[".gitlab-ci.yml"], CI),
-    (&[".circleci", "*"], CI),
-    (&[".buildkite", "*"], CI),
-    (&[".travis.yml"], CI),
-    (&[".drone.yml"], CI),
-    (&["azure-pipelines.yml"], CI),
-    (&["bitbucket-pipelines.yml"], CI),
-    (&["jenkinsfile"], CI),
-    (&["build.rs"], BUILD),
-    (&["rust-toolchain.toml"], BUILD),
-    (&["rust-toolchain"], BUILD),
-    (&[".cargo", "*"], BUILD),
-    (&[".npmrc"], BUILD),
-    (&[".yarnrc"], BUILD),
-    (&[".yarnrc.yml"], BUILD),
-    (&[".pypirc"], BUILD),
-    (&[".tool-versions"], BUILD),
-    (&["mise.toml"], BUILD),
-    (&[".mise.toml"], BUILD),
-    (&[".devcontainer", "*"], BUILD),
-    (&[".devcontainer.json"], BUILD),
-    (&[".pre-commit-config.yaml"], BUILD),
-    (&["lefthook.yml"], BUILD),
-    (&[".vscode", "*"], EDITOR),
-    (&[".editorconfig"], EDITOR),
-];
-
-/// Files that are marked in review and not asked for.
-const MARKED: &[&str] = &[
-    "cargo.toml", "package.json", "makefile", "gnumakefile", "justfile", "cmakelists.txt",
-    "pyproject.toml", "setup.py", "setup.cfg", "conftest.py", "tox.ini", "noxfile.py", "gemfile",
-    "rakefile", "go.mod", "pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle",
-    "dockerfile", "compose.yml", "compose.yaml", "docker-compose.yml", "meson.build", "build.zig",
-    "flake.nix", "composer.json", "build.sbt", "mix.exs",
-];
-
-/// Directories whose files are secrets.
-const SECRET_DIRECTORIES: &[&str] = &[
-    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".docker", ".mozilla",
-    ".thunderbird", "keyrings",
-];
-
-/// Names of files that are secrets.
-const SECRET_FILES: &[&str] = &[
-    ".envrc", ".netrc", "_netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials", ".htpasswd",
-    ".dockercfg", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "credentials", "credentials.json",
-    "credentials.toml", "secrets.json", "secrets.yml", "secrets.yaml", "secrets.toml", "shadow",
-    "gshadow", "master.key", "kubeconfig", ".vault-token", ".bash_history", ".zsh_history",
-    ".python_history", ".psql_history", "application_default_credentials.json",
-];
-
-/// Endings of names of files that are secrets.
-const SECRET_ENDINGS: &[&str] = &[
-    ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".asc.key", ".tfstate",
-];
-
 /// Returns why a grounded file must never be written by a tool, if so; `own` are
 /// the directories of our configuration and state.
 pub fn protected(at: &Grounded, own: &[PathBuf]) -> Option<&'static str> {
@@ -197,23 +47,40 @@ pub fn protected(at: &Grounded, own: &[PathBuf]) -> Option<&'static str> {
 /// Returns how far a write of a grounded file may go without the user.
 pub fn write_class(at: &Grounded, own: &[PathBuf]) -> WriteClass {
     let names = folded(&at.absolute);
-    if own.iter().any(|directory| names.starts_with(&folded(&resolved(directory)))) {
+    if own
+        .iter()
+        .any(|directory| names.starts_with(&folded(&resolved(directory))))
+    {
         return WriteClass::Denied(OWN);
     }
-    let Some(last) = names.last() else { return WriteClass::Denied("is the whole file system") };
+    let Some(last) = names.last() else {
+        return WriteClass::Denied("is the whole file system");
+    };
     let listed = |table: &[(&[&str], &'static str)], name: &String| {
-        table.iter().find(|(set, _)| set.contains(&name.as_str())).map(|(_, reason)| *reason)
+        table
+            .iter()
+            .find(|(set, _)| set.contains(&name.as_str()))
+            .map(|(_, reason)| *reason)
     };
     let ends = |table: &[(&[&str], &'static str)]| {
-        table.iter().find(|(end, _)| ends_with(&names, end)).map(|(_, reason)| *reason)
+        table
+            .iter()
+            .find(|(end, _)| ends_with(&names, end))
+            .map(|(_, reason)| *reason)
     };
     // Agents keep whole checkouts in their directories; a folder the user opened
     // there counts from its own name on.
-    let above = if at.inside { names.len().saturating_sub(at.depth() + 1) } else { 0 };
+    let above = if at.inside {
+        names.len().saturating_sub(at.depth() + 1)
+    } else {
+        0
+    };
     let directory = names.iter().enumerate().find_map(|(index, name)| {
         listed(DENIED_DIRECTORIES, name).filter(|reason| *reason != AGENT || index >= above)
     });
-    let denied = directory.or_else(|| listed(DENIED_FILES, last)).or_else(|| ends(DENIED_ENDS));
+    let denied = directory
+        .or_else(|| listed(DENIED_FILES, last))
+        .or_else(|| ends(DENIED_ENDS));
     if let Some(reason) = denied {
         return WriteClass::Denied(reason);
     }
@@ -244,7 +111,10 @@ pub fn read_class(at: &Grounded) -> ReadClass {
 pub(super) fn secret(path: &Path) -> Option<&'static str> {
     let names = folded(path);
     let last = names.last()?.as_str();
-    if names.iter().any(|name| SECRET_DIRECTORIES.contains(&name.as_str())) {
+    if names
+        .iter()
+        .any(|name| SECRET_DIRECTORIES.contains(&name.as_str()))
+    {
         return Some(KEYS);
     }
     let sample = [".example", ".sample", ".template", ".dist", ".defaults"];
@@ -264,7 +134,9 @@ pub(super) fn secret(path: &Path) -> Option<&'static str> {
         return Some("shows the memory or environment of a process");
     }
     let kept = [[".config", "gcloud", "*"], [".config", "gh", "*"]];
-    kept.iter().any(|end| ends_with(&names, end)).then_some(KEYS)
+    kept.iter()
+        .any(|end| ends_with(&names, end))
+        .then_some(KEYS)
 }
 
 /// Whether the names end as the pattern says; `*` at its end stands for one name or more.
@@ -274,7 +146,14 @@ fn ends_with(names: &[String], end: &[&str]) -> bool {
             .windows(before.len())
             .take(names.len().saturating_sub(before.len()))
             .any(|window| window.iter().eq(before)),
-        _ => names.len() >= end.len() && names.iter().rev().zip(end.iter().rev()).all(|(n, e)| n == e),
+        _ => {
+            names.len() >= end.len()
+                && names
+                    .iter()
+                    .rev()
+                    .zip(end.iter().rev())
+                    .all(|(n, e)| n == e)
+        }
     }
 }
 

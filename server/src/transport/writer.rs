@@ -9,7 +9,8 @@ use std::thread;
 use tokio::sync::{mpsc, oneshot};
 
 use super::framing::push_header;
-use super::out::{Frame, Toll, WeakOut};
+use super::gauge::{Frame, Toll};
+use super::out::WeakOut;
 
 /// Most frames in one write.
 const BATCH_FRAMES: usize = 256;

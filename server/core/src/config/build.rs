@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::layers::{Cell, Value};
 use super::rules::Denials;
-use super::{Limits, ModelLimits, Provider, Retry, Settings, Unattended, Wire};
+use super::{Limits, ModelLimits, Provider, Settings, Wire};
+use crate::event::Unattended;
+use crate::retry::RetryPolicy;
 
 /// Builds the settings; a provider that lacks something is kept apart with what to set.
 pub(super) fn settings(
@@ -57,10 +59,10 @@ pub(super) fn settings(
             command_output_ms: milliseconds("limits.command_output_seconds"),
             requests: narrow("limits.requests"),
         },
-        retry: Retry {
+        retry: RetryPolicy {
             base_ms,
             cap_ms: whole("retry.cap_ms").unwrap_or(base_ms).max(base_ms),
-            attempts: narrow("retry.attempts").unwrap_or(1),
+            max_attempts: narrow("retry.attempts").unwrap_or(1),
         },
         providers,
         incomplete,

@@ -77,7 +77,7 @@ fn rules(node: &Node, source: &Source, notes: &mut Notes) -> Result<Vec<DenyRule
             other => {
                 let complaint = Complaint::shape(other, "a rule as text; until then every tool is denied");
                 notes.push((item.line, complaint));
-                rules.push(DenyRule::everything("unreadable rule", origin));
+                rules.push(DenyRule::everything(origin));
             }
         }
     }

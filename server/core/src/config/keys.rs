@@ -321,29 +321,8 @@ pub(super) fn nearest_key(path: &[String]) -> Option<String> {
 
 /// Returns the candidate that is a slip of the finger away from `given`.
 pub(super) fn nearest<'a>(given: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    if given.len() > 64 {
-        return None;
-    }
     // Two, so that swapped letters count as one slip.
-    let budget = if given.chars().count() < 4 { 1 } else { 2 };
-    candidates.map(|c| (distance(given, c), c)).filter(|(d, _)| *d <= budget).min().map(|(_, c)| c)
-}
-
-/// Counts the letters to insert, remove or replace to get from one word to the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        let mut next = vec![left];
-        for (to, above) in b.iter().zip(row.iter().skip(1)) {
-            let cost = diagonal + usize::from(from != *to);
-            diagonal = *above;
-            left = cost.min(above + 1).min(left + 1);
-            next.push(left);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(0)
+    let slips = if given.chars().count() < 4 { 1 } else { 2 };
+    let (distance, near) = crate::tool::nearest_with_distance(given, candidates).into_iter().next()?;
+    (distance <= slips).then_some(near)
 }

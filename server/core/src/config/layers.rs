@@ -382,7 +382,7 @@ impl Resolver {
         let too_many = rules.len() > room;
         all.extend(rules.into_iter().take(room));
         if too_many {
-            all.push(DenyRule::everything("too many rules", source.origin_at(line)));
+            all.push(DenyRule::everything(source.origin_at(line)));
         }
         if !all.is_empty() {
             cell.origin = source.origin_at(line);
@@ -398,7 +398,7 @@ impl Resolver {
         match key.strict {
             Literal::None => {}
             Literal::DenyAll => {
-                let rule = DenyRule::everything("unreadable rules", origin.clone());
+                let rule = DenyRule::everything(origin.clone());
                 self.add_rules(full, vec![rule], &Source::plain(origin), None);
             }
             Literal::Refuse => {

@@ -6,20 +6,12 @@
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::{Origin, keys};
+use crate::tool;
 
-/// The tools a rule can name.
-pub(super) const TOOLS: &[&str] = &[
-    "list_files",
-    "read_file",
-    "find_files",
-    "search_text",
-    "edit_file",
-    "write_file",
-    "run_command",
-    "ask_user",
-    "task_complete",
-    "fail",
-];
+/// Returns the names a rule can begin with.
+fn tools() -> impl Iterator<Item = &'static str> {
+    tool::names(tool::Mode::Code)
+}
 
 /// What users call these tools elsewhere; a rule that says so is honoured and the right name told.
 const OTHER_NAMES: &[(&str, &str)] = &[
@@ -71,8 +63,8 @@ pub(super) struct Fault {
 
 impl DenyRule {
     /// Returns the rule that denies every tool, standing for something unreadable.
-    pub(super) fn everything(text: &str, origin: Origin) -> Self {
-        Self { text: text.to_owned(), origin, tool: None, pattern: None }
+    pub(super) fn everything(origin: Origin) -> Self {
+        Self { text: "*".to_owned(), origin, tool: None, pattern: None }
     }
 
     /// Reads a rule; with a fault it is stricter than written, never looser.
@@ -81,7 +73,7 @@ impl DenyRule {
         let trimmed = text.trim();
         if trimmed.is_empty() || text.len() > MOST_TEXT || trimmed.chars().any(char::is_control) {
             let fault = blocks(format!("{shown:?} is not a rule"), "every tool");
-            return (Self::everything(&shown, origin), Some(fault));
+            return (Self::everything(origin), Some(fault));
         }
         let (name, inner) = match trimmed.split_once('(') {
             None => (trimmed, Ok(None)),
@@ -92,7 +84,7 @@ impl DenyRule {
         }
         if !is_name(name) {
             let fault = blocks(format!("{shown:?} does not begin with the name of a tool"), "every tool");
-            return (Self::everything(&shown, origin), Some(fault));
+            return (Self::everything(origin), Some(fault));
         }
         let (tool, renamed) = known_name(name);
         let rule = |pattern| Self { text: trimmed.to_owned(), origin, tool: Some(tool.clone()), pattern };
@@ -112,7 +104,12 @@ impl DenyRule {
             Ok(None) => None,
             _ => Some(blocks(format!("{text:?} gives a pattern for \"*\", which takes none"), "every tool")),
         };
-        (Self::everything(text, origin), fault)
+        (Self::everything(origin), fault)
+    }
+
+    /// Says whether the rule written as `text` denies this call; what cannot be read denies.
+    pub fn forbids(text: &str, tool: &str, subject: &str) -> bool {
+        Self::parse(text, Origin::Default).0.denies(tool, Some(subject))
     }
 
     pub(super) fn denies(&self, tool: &str, subject: Option<&str>) -> bool {
@@ -141,7 +138,7 @@ fn is_name(name: &str) -> bool {
 
 /// Returns the tool a name stands for, with a fault when it is not its name.
 fn known_name(name: &str) -> (String, Option<Fault>) {
-    if TOOLS.contains(&name) {
+    if tools().any(|tool| tool == name) {
         return (name.to_owned(), None);
     }
     let lower = name.to_ascii_lowercase();
@@ -149,7 +146,7 @@ fn known_name(name: &str) -> (String, Option<Fault>) {
         .iter()
         .find(|(other, _)| *other == lower)
         .map(|(_, tool)| *tool)
-        .or_else(|| keys::nearest(&lower, TOOLS.iter().copied()));
+        .or_else(|| keys::nearest(&lower, tools()));
     match meant {
         Some(tool) => {
             let fault = Fault {
@@ -163,7 +160,7 @@ fn known_name(name: &str) -> (String, Option<Fault>) {
                 message: format!(
                     "no tool of this version is called {name:?}, so the rule denies nothing yet"
                 ),
-                what_to_do: format!("use one of {}", TOOLS.join(", ")),
+                what_to_do: format!("use one of {}", tools().collect::<Vec<_>>().join(", ")),
             };
             (name.to_owned(), Some(fault))
         }
@@ -273,6 +270,11 @@ impl Denials {
     /// `None` when the tool has no such thing.
     pub fn denial(&self, tool: &str, subject: Option<&str>) -> Option<&DenyRule> {
         self.rules.iter().find(|rule| rule.denies(tool, subject))
+    }
+
+    /// Returns the rules as text; [`DenyRule::forbids`] reads each back as it is here.
+    pub fn texts(&self) -> Vec<String> {
+        self.rules.iter().map(|rule| rule.text.clone()).collect()
     }
 
     /// Says whether a tool is denied whatever it is asked to do, so that the model need not see it.

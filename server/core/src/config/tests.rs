@@ -47,7 +47,7 @@ fn defaults_are_the_documented_ones() {
     let model = ModelLimits { first_byte_ms: 120_000, idle_ms: 60_000, total_ms: 1_800_000 };
     let limits = Limits { model, mistakes: 3, command_output_ms: 10_000, requests: None };
     assert_eq!(settings.limits, limits);
-    assert_eq!(settings.retry, Retry { base_ms: 500, cap_ms: 32_000, attempts: 6 });
+    assert_eq!(settings.retry, RetryPolicy { base_ms: 500, cap_ms: 32_000, max_attempts: 6 });
     assert_eq!(settings.deny.rules, []);
     assert_eq!(settings.model, None);
 }
@@ -97,7 +97,7 @@ fn a_user_file_sets_everything() {
     assert_eq!(settings.unattended, Unattended { edit: false, command: true, max_requests: 7 });
     assert_eq!(settings.limits.model.total_ms, 4_000_000);
     assert_eq!(settings.limits.requests, Some(300));
-    assert_eq!(settings.retry, Retry { base_ms: 100, cap_ms: 100, attempts: 2 });
+    assert_eq!(settings.retry, RetryPolicy { base_ms: 100, cap_ms: 100, max_attempts: 2 });
     let path = "/home/ada/.config/adjutant/config.toml".to_owned();
     assert_eq!(settings.origin_of("limits.mistakes"), Some(&Origin::UserFile { path, line: Some(19) }));
 }
@@ -167,7 +167,7 @@ deny = ["run_command"]
 }
 
 #[test]
-fn what_a_project_file_tightened_stays_tight() {
+fn l03_what_a_project_file_tightened_stays_tight() {
     let settings = check_problems(
         vec![
             project(
@@ -448,6 +448,20 @@ fn explain_shows_value_and_origin_in_columns() {
     .assert_eq(&explain(&settings));
 }
 
+#[test]
+fn a_policy_is_what_the_settings_say() {
+    assert_eq!(Settings::default().policy(Mode::Code, false), Policy::default());
+    let (settings, _) = resolve(vec![user(
+        "permissions.deny = [\"shell\", \"edit_file([\"]\nlimits.mistakes = 2\nunattended.max_requests = 4\nretry.attempts = 1",
+    )]);
+    let policy = settings.policy(Mode::Ask, true);
+    assert_eq!((policy.mistakes, policy.retry.max_attempts), (2, 1));
+    assert_eq!(policy.unattended, Some(Unattended { edit: true, command: false, max_requests: 4 }));
+    assert!(policy.deny.iter().any(|rule| DenyRule::forbids(rule, "run_command", "ls")));
+    assert!(policy.deny.iter().any(|rule| DenyRule::forbids(rule, "edit_file", "a")));
+    assert!(!policy.deny.iter().any(|rule| DenyRule::forbids(rule, "read_file", "a")));
+}
+
 /// Denies `subject` of `tool` under one rule?
 fn denied(rule: &str, tool: &str, subject: &str) -> bool {
     let (rule, fault) = DenyRule::parse(rule, Origin::Default);
@@ -540,6 +554,7 @@ fn a_rule_that_makes_no_sense_blocks_what_it_may_have_meant() {
     ] {
         let (parsed, fault) = DenyRule::parse(rule, Origin::Default);
         assert!(fault.is_some(), "{rule}");
+        assert!(DenyRule::forbids(&parsed.text, blocked, "rm x"), "{rule} read back");
         let denials = Denials { rules: vec![parsed] };
         assert!(denials.denial(blocked, Some("rm x")).is_some(), "{rule}");
         assert!(free.is_none_or(|free| denials.denial(free, Some("x")).is_none()), "{rule}");

@@ -163,6 +163,7 @@ pub fn change(open: bool) -> Change {
         uri: "file:///ws/a".to_owned(),
         open,
         existed: true,
+        always_ask: None,
         before: None,
         hunks: vec![Hunk {
             id: "h1".to_owned(),

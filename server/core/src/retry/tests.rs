@@ -1,3 +1,5 @@
+//! How often, how long, and for which failures a turn is tried again.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -13,8 +13,12 @@ use crate::prompt::ToolSpec;
 /// One parameter: name, JSON type, description, whether it must be given.
 type Parameter = (&'static str, &'static str, &'static str, bool);
 
-const PATH: Parameter =
-    ("path", "string", "Path relative to the workspace folder, or absolute.", true);
+const PATH: Parameter = (
+    "path",
+    "string",
+    "Path relative to the workspace folder, or absolute.",
+    true,
+);
 
 /// Name, whether it changes anything, description, parameters; in frozen order.
 const TABLE: &[(&str, bool, &str, &[Parameter])] = &[
@@ -22,7 +26,12 @@ const TABLE: &[(&str, bool, &str, &[Parameter])] = &[
         "list_files",
         false,
         "List one directory: its files and its directories (with a trailing slash), leaving out what ignore files exclude.",
-        &[("path", "string", "Directory, relative to the workspace folder or absolute; `.` is the workspace folder.", true)],
+        &[(
+            "path",
+            "string",
+            "Directory, relative to the workspace folder or absolute; `.` is the workspace folder.",
+            true,
+        )],
     ),
     (
         "read_file",
@@ -30,24 +39,54 @@ const TABLE: &[(&str, bool, &str, &[Parameter])] = &[
         "Read a text file with line numbers, as it is in the editor, unsaved changes included; at most 2000 lines a call.",
         &[
             PATH,
-            ("offset", "integer", "First line to read, counted from 1.", false),
-            ("limit", "integer", "Number of lines to read, at most 2000.", false),
+            (
+                "offset",
+                "integer",
+                "First line to read, counted from 1.",
+                false,
+            ),
+            (
+                "limit",
+                "integer",
+                "Number of lines to read, at most 2000.",
+                false,
+            ),
         ],
     ),
     (
         "find_files",
         false,
         "Find files by name with a glob such as `**/*.rs` or `test_*.py`; a pattern without a slash matches in every directory.",
-        &[("pattern", "string", "Glob; `*` stops at a slash, `**` does not, `{a,b}` and `[ab]` work.", true)],
+        &[(
+            "pattern",
+            "string",
+            "Glob; `*` stops at a slash, `**` does not, `{a,b}` and `[ab]` work.",
+            true,
+        )],
     ),
     (
         "search_text",
         false,
         "Search the text of the workspace's files line by line with a regular expression, unsaved changes included.",
         &[
-            ("pattern", "string", "Regular expression in Rust syntax; escape literal ( ) [ ] { } . * + ? | ^ $ with a backslash.", true),
-            ("path", "string", "File or directory to search; the whole workspace without it.", false),
-            ("glob", "string", "Search only files that match this glob, e.g. `*.rs`; a leading `!` excludes.", false),
+            (
+                "pattern",
+                "string",
+                "Regular expression in Rust syntax; escape literal ( ) [ ] { } . * + ? | ^ $ with a backslash.",
+                true,
+            ),
+            (
+                "path",
+                "string",
+                "File or directory to search; the whole workspace without it.",
+                false,
+            ),
+            (
+                "glob",
+                "string",
+                "Search only files that match this glob, e.g. `*.rs`; a leading `!` excludes.",
+                false,
+            ),
         ],
     ),
     (
@@ -56,16 +95,34 @@ const TABLE: &[(&str, bool, &str, &[Parameter])] = &[
         "Replace text in an existing file: `old_text` must be there exactly once, white space included, unless `replace_all` is true.",
         &[
             PATH,
-            ("old_text", "string", "Text to replace, copied exactly, without line numbers; enough lines to be unique.", true),
-            ("new_text", "string", "Text to put in its place; empty to delete.", true),
-            ("replace_all", "boolean", "Replace every occurrence; false without it.", false),
+            (
+                "old_text",
+                "string",
+                "Text to replace, copied exactly, without line numbers; enough lines to be unique.",
+                true,
+            ),
+            (
+                "new_text",
+                "string",
+                "Text to put in its place; empty to delete.",
+                true,
+            ),
+            (
+                "replace_all",
+                "boolean",
+                "Replace every occurrence; false without it.",
+                false,
+            ),
         ],
     ),
     (
         "write_file",
         true,
         "Create a file, or replace the whole text of one; prefer edit_file for changes to an existing file.",
-        &[PATH, ("content", "string", "The complete text of the file.", true)],
+        &[
+            PATH,
+            ("content", "string", "The complete text of the file.", true),
+        ],
     ),
     (
         "run_command",
@@ -73,8 +130,18 @@ const TABLE: &[(&str, bool, &str, &[Parameter])] = &[
         "Run a shell command to its end, without input or a terminal; background processes are stopped when it ends.",
         &[
             ("command", "string", "The command line, run by bash.", true),
-            ("cwd", "string", "Directory to run it in; the workspace folder without it.", false),
-            ("timeout_seconds", "integer", "Time limit, 1 to 3600; 120 without it.", false),
+            (
+                "cwd",
+                "string",
+                "Directory to run it in; the workspace folder without it.",
+                false,
+            ),
+            (
+                "timeout_seconds",
+                "integer",
+                "Time limit, 1 to 3600; 120 without it.",
+                false,
+            ),
         ],
     ),
     (
@@ -82,21 +149,41 @@ const TABLE: &[(&str, bool, &str, &[Parameter])] = &[
         false,
         "Ask the user one question that you cannot settle with the other tools, and wait for the answer.",
         &[
-            ("question", "string", "The question, complete in itself.", true),
-            ("options", "strings", "Up to 10 short answers to choose from; the user may also answer freely.", false),
+            (
+                "question",
+                "string",
+                "The question, complete in itself.",
+                true,
+            ),
+            (
+                "options",
+                "strings",
+                "Up to 10 short answers to choose from; the user may also answer freely.",
+                false,
+            ),
         ],
     ),
     (
         "task_complete",
         false,
         "End the task when it is done and checked.",
-        &[("summary", "string", "What was done, in a few sentences for the user.", true)],
+        &[(
+            "summary",
+            "string",
+            "What was done, in a few sentences for the user.",
+            true,
+        )],
     ),
     (
         "fail",
         false,
         "End the task when it cannot be done.",
-        &[("reason", "string", "What is in the way and what the user could do, in a few sentences.", true)],
+        &[(
+            "reason",
+            "string",
+            "What is in the way and what the user could do, in a few sentences.",
+            true,
+        )],
     ),
 ];
 
@@ -116,7 +203,7 @@ pub fn specs_for(mode: Mode) -> Arc<[ToolSpec]> {
 }
 
 /// Returns the names of a mode's tools, in frozen order.
-pub(super) fn names(mode: Mode) -> impl Iterator<Item = &'static str> {
+pub(crate) fn names(mode: Mode) -> impl Iterator<Item = &'static str> {
     TABLE
         .iter()
         .filter(move |(_, changes, ..)| mode == Mode::Code || !changes)

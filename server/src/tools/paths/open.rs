@@ -70,7 +70,11 @@ pub(in crate::tools) fn read_beneath(
 
 /// Opens a grounded directory so that its entries can be read.
 pub fn open_directory(at: &Grounded) -> Result<OwnedFd, OpenRefusal> {
-    Ok(open_beneath(at.anchor.as_fd(), &at.relative, OFlags::RDONLY | OFlags::DIRECTORY)?)
+    Ok(open_beneath(
+        at.anchor.as_fd(),
+        &at.relative,
+        OFlags::RDONLY | OFlags::DIRECTORY,
+    )?)
 }
 
 /// Opens below a held directory; a link anywhere on the way is an error.
@@ -84,7 +88,13 @@ pub(super) fn open_beneath(
     let strict = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
     // The kernel answers EAGAIN when a rename elsewhere raced with the walk.
     for _ in 0..16 {
-        match rustix::fs::openat2(directory, relative, flags | OFlags::CLOEXEC, Mode::empty(), strict) {
+        match rustix::fs::openat2(
+            directory,
+            relative,
+            flags | OFlags::CLOEXEC,
+            Mode::empty(),
+            strict,
+        ) {
             Err(Errno::AGAIN) => {}
             // Old kernels and some containers do not have the call.
             Err(Errno::NOSYS | Errno::PERM) => return walk(directory, relative, flags),
@@ -111,16 +121,22 @@ pub(super) fn walk(
     flags: OFlags,
 ) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let mut names = relative.components().filter(|c| *c != Component::CurDir).peekable();
+    let mut names = relative
+        .components()
+        .filter(|c| *c != Component::CurDir)
+        .peekable();
     let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     if names.peek().is_none() {
         return rustix::fs::openat(directory, ".", flags, Mode::empty());
     }
     let mut held = rustix::fs::openat(directory, ".", step, Mode::empty())?;
     while let Some(component) = names.next() {
-        let Component::Normal(name) = component else { return Err(Errno::XDEV) };
+        let Component::Normal(name) = component else {
+            return Err(Errno::XDEV);
+        };
         let last = names.peek().is_none();
-        let opened = rustix::fs::openat(&held, name, if last { flags } else { step }, Mode::empty())?;
+        let opened =
+            rustix::fs::openat(&held, name, if last { flags } else { step }, Mode::empty())?;
         if last {
             // With `PATH` a link itself would be opened instead of refused.
             let found = rustix::fs::fstat(&opened)?;

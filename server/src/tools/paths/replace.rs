@@ -18,13 +18,17 @@ use super::{Grounded, file_name};
 /// Why a file was not replaced; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplaceRefusal {
-    #[error("\"{0}\" is outside the workspace folders, where nothing is written; add the folder to the workspace first")]
+    #[error(
+        "\"{0}\" is outside the workspace folders, where nothing is written; add the folder to the workspace first"
+    )]
     Outside(String),
     #[error("\"{0}\" changed on disk since it was read; read it again")]
     Changed(String),
     #[error("\"{0}\" exists already; read it before replacing it")]
     Exists(String),
-    #[error("\"{0}\" is a file with several names (hard links), and a write would reach all of them or break them apart; ask the user to change it")]
+    #[error(
+        "\"{0}\" is a file with several names (hard links), and a write would reach all of them or break them apart; ask the user to change it"
+    )]
     Links(String),
     #[error("\"{0}\" is not a regular file")]
     NotAFile(String),
@@ -120,7 +124,15 @@ fn same_content(
 
 fn unchanged(before: &Stat, now: &Stat) -> bool {
     let key = |s: &Stat| {
-        (s.st_dev, s.st_ino, s.st_size, s.st_mode, s.st_nlink, s.st_mtime, s.st_mtime_nsec)
+        (
+            s.st_dev,
+            s.st_ino,
+            s.st_size,
+            s.st_mode,
+            s.st_nlink,
+            s.st_mtime,
+            s.st_mtime_nsec,
+        )
     };
     key(before) == key(now)
 }
@@ -128,7 +140,11 @@ fn unchanged(before: &Stat, now: &Stat) -> bool {
 /// Opens the directory a file goes to, making missing ones where a file is created.
 fn parent_directory(at: &Grounded, way: &Path, make: bool) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-    let whole = if way.as_os_str().is_empty() { Path::new(".") } else { way };
+    let whole = if way.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        way
+    };
     match open_beneath(at.anchor.as_fd(), whole, flags) {
         Err(Errno::NOENT) if make => {}
         other => return other,
@@ -173,7 +189,10 @@ impl<'a> Beside<'a> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(parent, &name, flags, mode)?;
-        let beside = Self { parent: Some(parent), name };
+        let beside = Self {
+            parent: Some(parent),
+            name,
+        };
         let mut file = File::from(opened);
         file.write_all(bytes)?;
         if let Some(before) = before {

@@ -15,37 +15,90 @@ fn workspace() -> (tempfile::TempDir, Roots) {
 #[test]
 fn p3_protected_files_are_denied_or_asked_in_any_spelling() {
     let (directory, roots) = workspace();
-    let own = [directory.path().join("config"), directory.path().join("state")];
+    let own = [
+        directory.path().join("config"),
+        directory.path().join("state"),
+    ];
     let home = directory.path().join("home/.bashrc");
     let state = directory.path().join("state/sessions/1.log");
     let denied = [
-        ".git", ".git/config", ".git/hooks/pre-commit", ".vscode/settings.json", ".vscode/tasks.json",
-        ".vscode/launch.json", ".idea/workspace.xml", ".nvim.lua", ".exrc", ".mcp.json",
-        ".cursor/mcp.json", ".claude/settings.json", ".adjutant/config.toml", ".ssh/authorized_keys",
-        "sub/.git/config", "x.code-workspace", home.to_str().expect("utf-8"),
-        state.to_str().expect("utf-8"), ".husky/pre-commit", ".config/fish/config.fish",
+        ".git",
+        ".git/config",
+        ".git/hooks/pre-commit",
+        ".vscode/settings.json",
+        ".vscode/tasks.json",
+        ".vscode/launch.json",
+        ".idea/workspace.xml",
+        ".nvim.lua",
+        ".exrc",
+        ".mcp.json",
+        ".cursor/mcp.json",
+        ".claude/settings.json",
+        ".adjutant/config.toml",
+        ".ssh/authorized_keys",
+        "sub/.git/config",
+        "x.code-workspace",
+        home.to_str().expect("utf-8"),
+        state.to_str().expect("utf-8"),
+        ".husky/pre-commit",
+        ".config/fish/config.fish",
         // The same in disguise.
-        ".GIT/hooks/pre-commit", ".VSCODE/settings.json", ".git /config", ".git./config",
-        ".git::$INDEX_ALLOCATION/config", ".g\u{200c}it/config", "\\\\?\\C:\\proj\\.git\\config",
-        "GIT~1/config", ".ｇｉｔ/config", ".vſcode/tasks.json",
+        ".GIT/hooks/pre-commit",
+        ".VSCODE/settings.json",
+        ".git /config",
+        ".git./config",
+        ".git::$INDEX_ALLOCATION/config",
+        ".g\u{200c}it/config",
+        "\\\\?\\C:\\proj\\.git\\config",
+        "GIT~1/config",
+        ".ｇｉｔ/config",
+        ".vſcode/tasks.json",
     ];
     for path in denied {
         let at = ground(&roots, path).expect(path);
-        assert!(protected(&at, &own).is_some(), "{path} is {:?}", write_class(&at, &own));
+        assert!(
+            protected(&at, &own).is_some(),
+            "{path} is {:?}",
+            write_class(&at, &own)
+        );
     }
     let asked = [
-        ".gitmodules", ".envrc", "AGENTS.md", "sub/CLAUDE.md", ".github/workflows/x.yml", "build.rs",
-        "rust-toolchain.toml", ".env", "config/.env.local", ".vscode/snippets.json", ".cargo/config.toml",
+        ".gitmodules",
+        ".envrc",
+        "AGENTS.md",
+        "sub/CLAUDE.md",
+        ".github/workflows/x.yml",
+        "build.rs",
+        "rust-toolchain.toml",
+        ".env",
+        "config/.env.local",
+        ".vscode/snippets.json",
+        ".cargo/config.toml",
     ];
     for path in asked {
         let at = ground(&roots, path).expect(path);
-        assert!(matches!(write_class(&at, &own), WriteClass::Ask(_)), "{path} is {:?}", write_class(&at, &own));
+        assert!(
+            matches!(write_class(&at, &own), WriteClass::Ask(_)),
+            "{path} is {:?}",
+            write_class(&at, &own)
+        );
     }
     for path in ["Cargo.toml", "web/package.json"] {
         let at = ground(&roots, path).expect(path);
-        assert!(matches!(write_class(&at, &own), WriteClass::Marked(_)), "{path}");
+        assert!(
+            matches!(write_class(&at, &own), WriteClass::Marked(_)),
+            "{path}"
+        );
     }
-    for path in ["src/main.rs", "crlf.txt", ".gitignore", "git/config", "settings.json", "docs/cron.md", "profile"] {
+    for path in [
+        "src/main.rs",
+        "crlf.txt",
+        ".gitignore",
+        "git/config",
+        "settings.json",
+        "docs/cron.md",
+        "profile",
+    ] {
         let at = ground(&roots, path).expect(path);
         assert_eq!(write_class(&at, &own), WriteClass::Plain, "{path}");
     }
@@ -62,8 +115,18 @@ fn p3_a_link_to_a_protected_file_is_that_file() {
     // Our own directory is known behind a link as well.
     std::fs::create_dir(directory.path().join("real")).expect("real");
     std::os::unix::fs::symlink("real", directory.path().join("config")).expect("link");
-    let at = ground(&roots, directory.path().join("real/rules.toml").to_str().expect("utf-8"));
-    assert_eq!(protected(&at.expect("grounded"), &[directory.path().join("config")]), Some(OWN));
+    let at = ground(
+        &roots,
+        directory
+            .path()
+            .join("real/rules.toml")
+            .to_str()
+            .expect("utf-8"),
+    );
+    assert_eq!(
+        protected(&at.expect("grounded"), &[directory.path().join("config")]),
+        Some(OWN)
+    );
 }
 
 #[test]
@@ -82,13 +145,32 @@ fn p3_a_folder_opened_in_an_agents_directory_can_be_worked_in() {
 fn p5_secret_stores_need_an_ask_even_to_read() {
     let (_directory, roots) = workspace();
     for path in [
-        ".env", ".env.production", "prod.env", ".ssh/id_rsa", "deploy/server.pem", "a.KEY", ".aws/config",
-        ".netrc", ".npmrc", "service-account-x.json", "/etc/shadow", "/proc/1/environ", "credentials.json",
+        ".env",
+        ".env.production",
+        "prod.env",
+        ".ssh/id_rsa",
+        "deploy/server.pem",
+        "a.KEY",
+        ".aws/config",
+        ".netrc",
+        ".npmrc",
+        "service-account-x.json",
+        "/etc/shadow",
+        "/proc/1/environ",
+        "credentials.json",
     ] {
         let at = ground(&roots, path).expect(path);
         assert!(matches!(read_class(&at), ReadClass::Secret(_)), "{path}");
     }
-    for path in ["src/main.rs", ".env.example", "src/env.rs", "keys.md", "monkey", ".gitignore", "README"] {
+    for path in [
+        "src/main.rs",
+        ".env.example",
+        "src/env.rs",
+        "keys.md",
+        "monkey",
+        ".gitignore",
+        "README",
+    ] {
         let at = ground(&roots, path).expect(path);
         assert_eq!(read_class(&at), ReadClass::Plain, "{path}");
     }

@@ -1,0 +1,305 @@
+//! Where a hunk is now: not yet made, already made, or no longer possible.
+//!
+//! Judges by the text alone, never by what an editor said it did, and never
+//! takes one of several places because it came first.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::fmt;
+
+use super::interned::{Interner, UNKNOWN, find_all};
+use super::{CONTEXT_LINES, Hunk};
+use crate::edit::{line_end, lines};
+
+/// Whether a text has a hunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    Landed,
+    NotLanded,
+    /// Neither state is there, or both are and the text does not tell which counts.
+    Unclear,
+}
+
+/// What applying a hunk to a text means. Lines are zero-based.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Placement {
+    At {
+        line: usize,
+        /// All of the context is as it was, so an approval of the hunk still holds (decision 15).
+        unchanged: bool,
+    },
+    AlreadyThere {
+        line: usize,
+    },
+    Conflict {
+        /// A clause about the hunk, for the user.
+        why: String,
+    },
+}
+
+/// Why one hunk could not be applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HunkConflict {
+    pub id: String,
+    pub why: String,
+}
+
+/// The hunks that stood in the way; nothing was applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConflictReport {
+    pub conflicts: Vec<HunkConflict>,
+}
+
+impl std::error::Error for ConflictReport {}
+
+impl fmt::Display for ConflictReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, conflict) in self.conflicts.iter().enumerate() {
+            let start = if index == 0 { "apply" } else { ";" };
+            write!(f, "{start} hunk \"{}\": {}", conflict.id, conflict.why)?;
+        }
+        Ok(())
+    }
+}
+
+/// Tells whether a text has a hunk, by looking for the lines of both states.
+///
+/// A state is found *whole* with all its context, at the start or end of the
+/// text if the hunk was made there; *near* likewise, but the text has grown
+/// beyond it; *half* with all the context of one side, when the user has
+/// edited the other; a state without lines of its own (before an insertion,
+/// after a deletion) then also needs half the other side where it was, and at
+/// the start or end of the text nothing new beyond it. The
+/// state found better is the one that holds. If neither is found the user has
+/// edited the hunk itself, and if both are found equally well its surroundings
+/// repeat for longer than its context: then the answer is `Unclear`.
+pub fn present(text: &str, hunk: &Hunk) -> Presence {
+    Survey::new(&TextLines::new(text), hunk).presence
+}
+
+/// Tells where a hunk belongs in a text.
+///
+/// The line it was made for counts if the whole hunk is exactly there, even if
+/// it is elsewhere too. Otherwise the hunk moves to the one place where it is
+/// found, with reduced context if need be; several places are a conflict. A
+/// caller that must not apply a hunk twice asks [`present`] first.
+pub fn placement(text: &str, hunk: &Hunk) -> Placement {
+    TextLines::new(text).placement(hunk)
+}
+
+/// Returns the text with all hunks, or why none was applied; hunks that are there already are passed over.
+pub fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<String, ConflictReport> {
+    let lines = TextLines::new(text);
+    let mut conflicts = Vec::new();
+    let mut places: Vec<(usize, &Hunk)> = Vec::new();
+    let mut conflict = |hunk: &Hunk, why: String| conflicts.push(HunkConflict { id: hunk.id.clone(), why });
+    for hunk in hunks {
+        match lines.placement(hunk) {
+            Placement::At { line, .. } => places.push((line, hunk)),
+            Placement::AlreadyThere { .. } => {}
+            Placement::Conflict { why } => conflict(hunk, why),
+        }
+    }
+    places.sort_by_key(|(line, hunk)| (*line, hunk.removed.len()));
+    let mut result = String::with_capacity(text.len());
+    let mut done = 0;
+    let mut last: Option<(usize, &Hunk)> = None;
+    for (line, hunk) in places {
+        let same_place = last.is_some_and(|(other, before)| other == line && before.removed.is_empty());
+        if line < done || same_place {
+            let other = last.map_or("", |(_, before)| &before.id);
+            conflict(hunk, format!("its lines are also those of hunk \"{other}\""));
+            continue;
+        }
+        result.extend(lines.all[done..line].iter().copied());
+        result.extend(hunk.inserted.iter().map(String::as_str));
+        (done, last) = (line + hunk.removed.len(), Some((line, hunk)));
+    }
+    result.extend(lines.all[done..].iter().copied());
+    if conflicts.is_empty() { Ok(result) } else { Err(ConflictReport { conflicts }) }
+}
+
+/// The lines of a text, ready to be searched.
+struct TextLines<'t> {
+    all: Vec<&'t str>,
+    interner: Interner<'t>,
+    ids: Vec<u32>,
+}
+
+impl<'t> TextLines<'t> {
+    fn new(text: &'t str) -> Self {
+        let all: Vec<&str> = lines(text).collect();
+        let mut interner = Interner::default();
+        let ids = all.iter().map(|line| interner.add(line)).collect();
+        TextLines { all, interner, ids }
+    }
+
+    fn placement(&self, hunk: &Hunk) -> Placement {
+        let survey = Survey::new(self, hunk);
+        let exactly = |found: &Found, grade| found.grade >= grade && found.places.contains(&hunk.line);
+        let chosen = match (&survey.before, survey.presence) {
+            (Some(found), _) if exactly(found, Grade::Whole) => Ok((hunk.line, found.grade)),
+            (_, Presence::Landed) => {
+                let places = survey.after.map(|found| found.places).unwrap_or_default();
+                let nearest = places.into_iter().min_by_key(|line| line.abs_diff(hunk.line));
+                return Placement::AlreadyThere { line: nearest.unwrap_or(hunk.line) };
+            }
+            (Some(found), Presence::NotLanded) => match found.places[..] {
+                [line] => Ok((line, found.grade)),
+                _ if exactly(found, Grade::Near) => Ok((hunk.line, found.grade)),
+                _ => Err(format!("its lines are in several places, {}", numbered(&found.places))),
+            },
+            (Some(_), _) => Err("the text does not tell whether it was applied already".to_owned()),
+            (None, _) => Err("the lines it changes, or those around them, are not there any more".to_owned()),
+        };
+        match chosen.and_then(|(line, grade)| self.joins(line, hunk).map(|()| (line, grade))) {
+            Ok((line, grade)) => Placement::At { line, unchanged: grade >= Grade::Near },
+            Err(why) => Placement::Conflict { why },
+        }
+    }
+
+    /// Refuses a place where two lines would run into one for want of a line end.
+    fn joins(&self, line: usize, hunk: &Hunk) -> Result<(), String> {
+        let open = |line: Option<&str>| line.is_some_and(|line| line_end(line).is_empty());
+        let above = line.checked_sub(1).and_then(|above| self.all.get(above)).copied();
+        let at_end = line + hunk.removed.len() == self.all.len();
+        if !hunk.inserted.is_empty() && open(above) {
+            return Err("the line above it has lost its line end".to_owned());
+        }
+        if !at_end && open(hunk.inserted.last().map(String::as_str)) {
+            return Err("it ends the file without a line end, and the file goes on now".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn numbered(places: &[usize]) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<String> = places.iter().take(SHOWN).map(|line| (line + 1).to_string()).collect();
+    let more = if places.len() > SHOWN { " and more" } else { "" };
+    format!("lines {}{more}", shown.join(", "))
+}
+
+/// How well a state was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Grade {
+    Half,
+    Near,
+    Whole,
+}
+
+/// The places of the best grade at which a state was found, in order, at least one.
+struct Found {
+    grade: Grade,
+    places: Vec<usize>,
+}
+
+/// Both states of a hunk as a text shows them.
+struct Survey {
+    before: Option<Found>,
+    after: Option<Found>,
+    presence: Presence,
+}
+
+impl Survey {
+    fn new(text: &TextLines<'_>, hunk: &Hunk) -> Self {
+        let known = |lines: &[String]| text.interner.known(lines);
+        let context = (known(&hunk.context_before), known(&hunk.context_after));
+        let (removed, inserted) = (known(&hunk.removed), known(&hunk.inserted));
+        let mut before = seek(&text.ids, &context.0, &removed, &context.1);
+        let mut after = seek(&text.ids, &context.0, &inserted, &context.1);
+        // A hunk of nearly a whole text has little context; there, lines amid
+        // others show a state only if those that only the other has are gone.
+        let bare = context.0.len() < CONTEXT_LINES && context.1.len() < CONTEXT_LINES;
+        let clear = |found: &Found, own: &[u32], other: &[u32]| {
+            found.grade == Grade::Whole || !bare || other_only(own, other).all(|line| line == UNKNOWN)
+        };
+        before.take_if(|found| !clear(found, &removed, &inserted));
+        after.take_if(|found| !clear(found, &inserted, &removed));
+        // Half a context alone shows less than half a context with lines.
+        let rank = |found: &Option<Found>, own: &[u32]| {
+            found.as_ref().map(|found| (found.grade, found.grade > Grade::Half || !own.is_empty()))
+        };
+        let presence = match rank(&before, &removed).cmp(&rank(&after, &inserted)) {
+            Ordering::Less => Presence::Landed,
+            Ordering::Equal => Presence::Unclear,
+            Ordering::Greater => Presence::NotLanded,
+        };
+        Survey { before, after, presence }
+    }
+}
+
+/// Returns the lines of one state that the other does not have.
+fn other_only<'l>(own: &[u32], other: &'l [u32]) -> impl Iterator<Item = u32> + use<'l> {
+    let own: HashSet<u32> = own.iter().copied().collect();
+    other.iter().copied().filter(move |line| !own.contains(line))
+}
+
+/// Finds the lines of one state with their context.
+fn seek(text: &[u32], above: &[u32], block: &[u32], below: &[u32]) -> Option<Found> {
+    let pattern = [above, block, below].concat();
+    if pattern.is_empty() {
+        // The state is the empty text.
+        return text.is_empty().then(|| Found { grade: Grade::Whole, places: vec![0] });
+    }
+    let at_start = |place: usize| place == above.len();
+    let at_end = |place: usize| place + block.len() + below.len() == text.len();
+    // Between the edge of the text and the lines next to it there is no place
+    // for a state without lines: what stands there now may be the other state.
+    let open = |place: &usize| {
+        block.is_empty() && (above.is_empty() && *place > 0 || below.is_empty() && *place < text.len())
+    };
+    let hits = find_all(text, &pattern).into_iter().map(|at| at + above.len());
+    let near: Vec<usize> = hits.filter(|place| !open(place)).collect();
+    let in_bounds = |place: &usize| {
+        (above.len() >= CONTEXT_LINES || at_start(*place)) && (below.len() >= CONTEXT_LINES || at_end(*place))
+    };
+    let whole: Vec<usize> = near.iter().copied().filter(in_bounds).collect();
+    if !whole.is_empty() {
+        return Some(Found { grade: Grade::Whole, places: whole });
+    }
+    if !near.is_empty() {
+        return Some(Found { grade: Grade::Near, places: near });
+    }
+    let mut half = halves(text, above, block, below);
+    half.sort_unstable();
+    half.dedup();
+    (!half.is_empty()).then_some(Found { grade: Grade::Half, places: half })
+}
+
+/// Finds one state with the whole context of one side only.
+///
+/// Nothing may have come between a state's own lines and that context, nor
+/// between context of fewer lines than usual and the edge of the text it was
+/// at. A state without lines of its own has only the two sides to show it, so
+/// at least half the lines of the other side must be where they were.
+fn halves(text: &[u32], above: &[u32], block: &[u32], below: &[u32]) -> Vec<usize> {
+    let from_above = match above {
+        [] if text.starts_with(block) => vec![0],
+        [] => vec![],
+        _ => find_all(text, &[above, block].concat()).into_iter().map(|at| at + above.len()).collect(),
+    };
+    let from_below = match below {
+        [] if text.ends_with(block) => vec![text.len() - block.len()],
+        [] => vec![],
+        _ => find_all(text, &[block, below].concat()),
+    };
+    let end = |place: usize| place + block.len();
+    let mostly = |kept: usize, of: usize| kept * 2 >= of;
+    let above_kept = |place: usize| {
+        let pairs = text[..place].iter().rev().zip(above.iter().rev());
+        mostly(pairs.filter(|(have, want)| have == want).count(), above.len())
+            && (!above.is_empty() || place == 0)
+    };
+    let below_kept = |place: usize| {
+        let pairs = text[end(place)..].iter().zip(below);
+        mostly(pairs.filter(|(have, want)| have == want).count(), below.len())
+            && (!below.is_empty() || end(place) == text.len())
+    };
+    let at_start = |place: usize| above.len() >= CONTEXT_LINES || place == above.len();
+    let at_end = |place: usize| below.len() >= CONTEXT_LINES || end(place) + below.len() == text.len();
+    let lines = !block.is_empty();
+    let up = from_above.into_iter().filter(|at| at_start(*at) && (lines || below_kept(*at)));
+    let down = from_below.into_iter().filter(|at| at_end(*at) && (lines || above_kept(*at)));
+    up.chain(down).collect()
+}

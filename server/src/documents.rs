@@ -1,0 +1,196 @@
+//! The mirror of the editor's open documents, and the disk for the rest.
+//!
+//! The only seat of "buffer or disk". Written by the client's notifications
+//! alone, in the order they arrive: the server never writes what it mirrors.
+
+mod buffers;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use adjutant_core::document::{ContentChange, Document, Snapshot};
+use adjutant_core::position::Encoding;
+use tokio::sync::watch;
+
+pub use buffers::{Buffer, Buffers};
+
+/// Documents one client may have open; a client that opens more is not an editor.
+const MAX_OPEN: usize = 10_000;
+
+/// A handle on the mirror; clones share it.
+#[derive(Clone)]
+pub struct Documents {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<Mirror>,
+    /// Counts notifications, so that a step can wait for the next one.
+    changed: watch::Sender<u64>,
+}
+
+struct Mirror {
+    encoding: Encoding,
+    open: HashMap<String, Document>,
+    /// Built on demand, dropped by the next notification.
+    buffers: Option<Buffers>,
+}
+
+/// Where the text of a file is now.
+pub enum Text {
+    /// Open in the editor.
+    Open(Snapshot),
+    /// Open, but its text is not known; the reason is for the model and the user.
+    Unsynced(String),
+    /// Not open.
+    Closed,
+}
+
+impl Default for Documents {
+    fn default() -> Self {
+        let mirror = Mirror { encoding: Encoding::Utf16, open: HashMap::new(), buffers: None };
+        Self { shared: Arc::new(Shared { state: Mutex::new(mirror), changed: watch::Sender::new(0) }) }
+    }
+}
+
+impl Documents {
+    fn lock(&self) -> MutexGuard<'_, Mirror> {
+        // A panic under this lock leaves each document whole: they are replaced, not half-written.
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, change: impl FnOnce(&mut Mirror)) {
+        {
+            let mut mirror = self.lock();
+            change(&mut mirror);
+            mirror.buffers = None;
+        }
+        self.shared.changed.send_modify(|count| *count += 1);
+    }
+
+    /// Sets the encoding of positions, once, from `initialize`.
+    pub fn set_encoding(&self, encoding: Encoding) {
+        self.lock().encoding = encoding;
+    }
+
+    pub fn encoding(&self) -> Encoding {
+        self.lock().encoding
+    }
+
+    pub fn opened(&self, uri: &str, version: i32, text: &str) {
+        self.write(|mirror| {
+            if mirror.open.len() < MAX_OPEN || mirror.open.contains_key(uri) {
+                mirror.open.insert(uri.to_owned(), Document::open(uri, version, text));
+            } else {
+                tracing::warn!(uri, "too many open documents; this one is not mirrored");
+            }
+        });
+    }
+
+    pub fn changed(&self, uri: &str, version: i32, changes: &[ContentChange]) {
+        self.write(|mirror| {
+            let encoding = mirror.encoding;
+            let Some(document) = mirror.open.get_mut(uri) else {
+                tracing::warn!(uri, "a change of a document that is not open");
+                return;
+            };
+            if let Err(reason) = document.apply_changes(version, changes, encoding) {
+                tracing::warn!(uri, %reason, "document is unsynced");
+            }
+        });
+    }
+
+    pub fn closed(&self, uri: &str) {
+        self.write(|mirror| {
+            mirror.open.remove(uri);
+        });
+    }
+
+    /// Wakes those that wait for a document without changing one (didSave).
+    pub fn saved(&self) {
+        self.write(|_| {});
+    }
+
+    /// Returns a receiver that sees every later notification.
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        let mut receiver = self.shared.changed.subscribe();
+        receiver.mark_unchanged();
+        receiver
+    }
+
+    /// Returns the text of a file as the editor has it, if it has it open.
+    pub fn text(&self, path: &Path) -> Text {
+        let mirror = self.lock();
+        let found = mirror.open.values().find(|document| {
+            path_of(document.uri()).is_some_and(|open| open == path || same_file(&open, path))
+        });
+        match found.map(Document::snapshot) {
+            Some(Ok(snapshot)) => Text::Open(snapshot),
+            Some(Err(reason)) => Text::Unsynced(reason.to_string()),
+            None => Text::Closed,
+        }
+    }
+
+    /// Returns all open texts for the tools, by path.
+    pub fn buffers(&self) -> Buffers {
+        let mut mirror = self.lock();
+        if let Some(buffers) = &mirror.buffers {
+            return buffers.clone();
+        }
+        let buffers = Buffers::new(mirror.open.values().filter_map(|document| {
+            let path = path_of(document.uri())?;
+            let buffer = match document.snapshot() {
+                Ok(snapshot) => {
+                    Ok(Buffer { text: snapshot.string().into(), version: document.version() })
+                }
+                Err(reason) => Err(reason.to_string()),
+            };
+            Some((path, buffer))
+        }));
+        mirror.buffers = Some(buffers.clone());
+        buffers
+    }
+}
+
+/// Links make two names of one file; the editor knows it by the one it opened.
+fn same_file(open: &Path, path: &Path) -> bool {
+    open.file_name() == path.file_name() && open.canonicalize().is_ok_and(|resolved| resolved == path)
+}
+
+/// Returns the path of a `file:` URI, decoded once; `None` for any other scheme or host.
+pub fn path_of(uri: &str) -> Option<PathBuf> {
+    let rest = uri.strip_prefix("file://")?;
+    let path = match rest.find('/') {
+        Some(0) => rest,
+        Some(at) if rest[..at].eq_ignore_ascii_case("localhost") => &rest[at..],
+        _ => return None,
+    };
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(if byte == b'%' {
+            let digits = [rest.next()?, rest.next()?];
+            u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+        } else {
+            byte
+        });
+    }
+    use std::os::unix::ffi::OsStringExt;
+    Some(std::ffi::OsString::from_vec(bytes).into())
+}
+
+/// Returns the `file:` URI of an absolute path, escaped as editors do.
+pub fn uri_of(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let mut uri = String::from("file://");
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
+                uri.push(char::from(*byte));
+            }
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri
+}

@@ -1,0 +1,69 @@
+//! The open texts as the tools read them: an immutable copy of the mirror.
+//!
+//! Never changes and never asks the editor.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The texts of the documents that are open in the editor; they count before the disk.
+#[derive(Clone, Debug, Default)]
+pub struct Buffers {
+    open: Arc<BTreeMap<PathBuf, Result<Buffer, String>>>,
+}
+
+/// The text of one open document.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    pub text: Arc<str>,
+    pub version: i32,
+}
+
+impl Buffers {
+    /// Collects the open documents by absolute path; an unsynced one comes with the
+    /// reason why its text is not known.
+    pub fn new(documents: impl IntoIterator<Item = (PathBuf, Result<Buffer, String>)>) -> Self {
+        // Tools know files by where links lead; the editor knows them as opened.
+        let resolved = |path: PathBuf| path.canonicalize().unwrap_or(path);
+        let open = documents
+            .into_iter()
+            .map(|(path, text)| (resolved(path), text))
+            .collect();
+        Self {
+            open: Arc::new(open),
+        }
+    }
+
+    /// Returns the document at a resolved path, if one is open there.
+    pub fn get(&self, absolute: &Path) -> Option<Result<&Buffer, &str>> {
+        self.open
+            .get(absolute)
+            .map(|text| text.as_ref().map_err(String::as_str))
+    }
+
+    /// Returns the open documents whose text is not what is on disk: a command
+    /// does not see it (N06).
+    pub fn unsaved(&self) -> Vec<PathBuf> {
+        let saved = |path: &Path, text: &str| {
+            let same_size = path
+                .metadata()
+                .is_ok_and(|found| found.is_file() && found.len() == text.len() as u64);
+            same_size && std::fs::read(path).is_ok_and(|bytes| bytes == text.as_bytes())
+        };
+        self.open
+            .iter()
+            .filter(|(path, text)| text.as_ref().map_or(true, |b| !saved(path, &b.text)))
+            .map(|(path, _)| path.clone())
+            .collect()
+    }
+
+    /// Returns the open documents below a folder.
+    pub fn below<'a>(
+        &'a self,
+        start: &'a Path,
+    ) -> impl Iterator<Item = (&'a PathBuf, &'a Result<Buffer, String>)> {
+        self.open
+            .iter()
+            .filter(move |(path, _)| path.starts_with(start))
+    }
+}

@@ -1,0 +1,172 @@
+//! The ways out: how an ask, an update, an edit reaches this client.
+//!
+//! The only seat of "which door", by what the client can do. Holds no agent
+//! state: an answer goes back to whoever asked.
+
+mod outlet;
+
+use std::time::Duration;
+
+use adjutant_protocol::ask::{AskResolvedParams, AskView, PermissionOutcome, PermissionResponse};
+use adjutant_protocol::capability::ClientAgentCapabilities;
+use adjutant_protocol::document::{DocumentSaveParams, DocumentSaveResult};
+use adjutant_protocol::methods;
+use adjutant_protocol::update::SessionUpdateParams;
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use crate::editor::{Applied, DocumentEdit, NoAnswer, Question};
+use crate::transport::{Out, ReplyError};
+
+use outlet::Outlet;
+
+/// How long a client may take to apply an edit or to save before it counts as silent.
+const EDITOR_LIMIT: Duration = Duration::from_secs(30);
+
+/// The doors of one connection; clones share them.
+#[derive(Clone)]
+pub struct Doors {
+    out: Out,
+    outlet: Outlet,
+    client: ClientAgentCapabilities,
+    /// Whether the client said anything under `experimental.agent`.
+    rich: bool,
+}
+
+/// What became of one delivery of an ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    Outcome(PermissionOutcome),
+    /// This door is closed or was never there; the ask stays open.
+    Closed,
+}
+
+impl Doors {
+    /// Opens the doors of a connection; `None` is a plain client.
+    pub fn open(out: Out, client: Option<ClientAgentCapabilities>) -> Self {
+        let rich = client.is_some();
+        Self { outlet: Outlet::start(out.clone()), out, client: client.unwrap_or_default(), rich }
+    }
+
+    /// Tells one update, in order; a plain client gets nothing of ours.
+    pub fn update(&self, params: SessionUpdateParams) {
+        let kind = params.update.kind();
+        let chunk = kind.ends_with("_chunk");
+        let wanted = self.rich
+            && (self.client.updates.chunks || !chunk)
+            && !self.client.updates.opt_out.iter().any(|out| out == kind);
+        if wanted {
+            self.outlet.push(params);
+        }
+    }
+
+    /// Says that an ask closed, behind the updates told before.
+    pub fn resolved(&self, params: AskResolvedParams) {
+        if self.rich {
+            self.outlet.resolved(params);
+        }
+    }
+
+    /// Puts an ask before the user and waits for the answer, for as long as it takes.
+    /// Dropping the future withdraws it.
+    pub async fn deliver(&self, ask: &AskView) -> Delivery {
+        if !self.client.asks.request {
+            return Delivery::Closed;
+        }
+        // The update that tells of the ask comes first (protocol section 6, rule 2).
+        self.outlet.flushed().await;
+        match self.out.request(methods::REQUEST_PERMISSION, ask).await {
+            Ok(value) => match serde_json::from_str::<PermissionResponse>(value.get()) {
+                Ok(response) => match response.outcome {
+                    PermissionOutcome::Cancelled => Delivery::Closed,
+                    outcome => Delivery::Outcome(outcome),
+                },
+                Err(error) => {
+                    // A malformed answer is never an approval (rule b).
+                    tracing::warn!(%error, ask = %ask.ask_id, "the client's answer makes no sense");
+                    Delivery::Closed
+                }
+            },
+            Err(error) => {
+                tracing::info!(%error, ask = %ask.ask_id, "the client did not take the ask");
+                Delivery::Closed
+            }
+        }
+    }
+
+    /// Answers the questions of tools until nobody can ask any more.
+    pub async fn serve_editor(self, mut questions: mpsc::Receiver<Question>) {
+        while let Some(question) = questions.recv().await {
+            let doors = self.clone();
+            tokio::spawn(async move { doors.answer(question).await });
+        }
+    }
+
+    async fn answer(&self, question: Question) {
+        match question {
+            Question::ApplyEdit { edit, mut answer } => {
+                // Not asked any more: dropping the request withdraws it at the client.
+                tokio::select! {
+                    reply = self.apply(&edit) => { let _ = answer.send(reply); }
+                    () = answer.closed() => {}
+                }
+            }
+            Question::Save { uri, reason, mut answer } => {
+                tokio::select! {
+                    reply = self.save(uri, reason) => { let _ = answer.send(reply); }
+                    () = answer.closed() => {}
+                }
+            }
+        }
+    }
+
+    async fn apply(&self, edit: &DocumentEdit) -> Result<Applied, NoAnswer> {
+        let mut changes = Vec::new();
+        if edit.create {
+            changes.push(json!({
+                "kind": "create", "uri": edit.uri, "options": { "ignoreIfExists": true }
+            }));
+        }
+        changes.push(json!({
+            "textDocument": { "uri": edit.uri, "version": edit.version },
+            "edits": edit.edits,
+        }));
+        let params = json!({ "label": edit.label, "edit": { "documentChanges": changes } });
+        let reply = self.request("workspace/applyEdit", &params).await?;
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Reply {
+            applied: bool,
+            failure_reason: Option<String>,
+        }
+        match serde_json::from_str::<Reply>(&reply) {
+            Ok(reply) => Ok(Applied { applied: reply.applied, reason: reply.failure_reason }),
+            // The text decides; a reply that makes no sense is no answer either way.
+            Err(error) => Ok(Applied { applied: false, reason: Some(error.to_string()) }),
+        }
+    }
+
+    async fn save(&self, uri: String, reason: String) -> Result<(), NoAnswer> {
+        let params = DocumentSaveParams { uris: vec![uri.clone()], reason };
+        let reply = self.request(methods::DOCUMENT_SAVE, &params).await?;
+        let result: DocumentSaveResult =
+            serde_json::from_str(&reply).map_err(|error| NoAnswer::Refused(error.to_string()))?;
+        match result.documents.into_iter().find(|document| document.uri == uri) {
+            Some(document) if document.saved => Ok(()),
+            Some(document) => Err(NoAnswer::Refused(document.message.unwrap_or_else(|| "not saved".to_owned()))),
+            None => Err(NoAnswer::Refused("the client did not name the document".to_owned())),
+        }
+    }
+
+    async fn request<P: serde::Serialize>(&self, method: &str, params: &P) -> Result<String, NoAnswer> {
+        let reply = tokio::time::timeout(EDITOR_LIMIT, self.out.request(method, params)).await;
+        match reply {
+            Ok(Ok(value)) => Ok(value.get().to_owned()),
+            Ok(Err(ReplyError::ConnectionClosed)) => Err(NoAnswer::Gone),
+            Ok(Err(error)) => Err(NoAnswer::Refused(error.to_string())),
+            Err(_) => {
+                Err(NoAnswer::Refused(format!("no answer within {} seconds", EDITOR_LIMIT.as_secs())))
+            }
+        }
+    }
+}

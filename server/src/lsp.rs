@@ -1,0 +1,156 @@
+//! The LSP door in: parse, post, answer.
+//!
+//! Holds no agent state and never waits for the editor, a file or a model in a
+//! handler; a handler posts and returns the future of the reply.
+
+mod agent;
+mod documents;
+mod ready;
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use adjutant_protocol::errors::{ErrorDetail, ErrorName};
+use adjutant_protocol::methods;
+use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp::ls_types::{
+    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    DidSaveTextDocumentParams, InitializeParams, InitializeResult, InitializedParams, LSPAny, MessageType,
+};
+use tower_lsp::{LanguageServer, LspService};
+
+use crate::model::Models;
+use crate::session::mailbox::Refused;
+use crate::sessions::Sessions;
+use crate::settings::Sources;
+use crate::transport::{self, Ended, Out};
+
+/// What a server is started with.
+#[derive(Clone)]
+pub struct Options {
+    /// Everything settings come from, but for workspace and editor.
+    pub sources: Sources,
+    pub models: Models,
+}
+
+/// The language server of one connection.
+pub struct Server {
+    out: Out,
+    options: Options,
+    ready: OnceLock<Ready>,
+}
+
+/// What exists once the client has said what it can do.
+struct Ready {
+    sessions: Sessions,
+    folders: Vec<PathBuf>,
+    /// What was wrong with the settings, told after `initialized`.
+    problems: Vec<String>,
+}
+
+/// Serves one connection until it ends, then stops every session.
+pub async fn serve(
+    options: Options,
+    reader: impl std::io::Read + Send + 'static,
+    writer: impl std::io::Write + Send + 'static,
+) -> Ended {
+    let (out, parts) = transport::channel();
+    let slot: Arc<OnceLock<Sessions>> = Arc::default();
+    let shared = slot.clone();
+    let service = LspService::build(move |_| Shared {
+        server: Server { out, options, ready: OnceLock::new() },
+        sessions: shared,
+    })
+    .custom_method(methods::SESSION_NEW, Shared::session_new)
+    .custom_method(methods::SESSION_LIST, Shared::session_list)
+    .custom_method(methods::SESSION_RESUME, Shared::session_resume)
+    .custom_method(methods::SESSION_DELETE, Shared::session_delete)
+    .custom_method(methods::SESSION_PROMPT, Shared::session_prompt)
+    .custom_method(methods::SESSION_WAIT, Shared::session_wait)
+    .custom_method(methods::SESSION_CANCEL, Shared::session_cancel)
+    .custom_method(methods::ASK_LIST, Shared::ask_list)
+    .custom_method(methods::ASK_RESPOND, Shared::ask_respond)
+    .finish();
+    let ended = transport::serve(service, parts, reader, writer).await;
+    if let Some(sessions) = slot.get() {
+        sessions.stop_all().await;
+    }
+    ended
+}
+
+/// The server with the place where its sessions are found when the connection is over.
+struct Shared {
+    server: Server,
+    sessions: Arc<OnceLock<Sessions>>,
+}
+
+impl Shared {
+    fn ready(&self) -> Result<&Ready> {
+        self.server.ready.get().ok_or_else(|| Error::new(ErrorCode::ServerError(-32002)))
+    }
+}
+
+impl LanguageServer for Shared {
+    async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
+        let (ready, result) = ready::prepare(&self.server, params)?;
+        let _ = self.sessions.set(ready.sessions.clone());
+        if self.server.ready.set(ready).is_err() {
+            return Err(Error::invalid_request());
+        }
+        Ok(result)
+    }
+
+    async fn initialized(&self, _: InitializedParams) {
+        let Ok(ready) = self.ready() else { return };
+        for problem in &ready.problems {
+            let params = tower_lsp::ls_types::ShowMessageParams {
+                typ: MessageType::WARNING,
+                message: format!("Adjutant: {problem}"),
+            };
+            let _ = self.server.out.try_notify("window/showMessage", &params);
+        }
+    }
+
+    async fn shutdown(&self) -> Result<()> {
+        if let Ok(ready) = self.ready() {
+            ready.sessions.stop_all().await;
+        }
+        Ok(())
+    }
+
+    async fn did_open(&self, params: DidOpenTextDocumentParams) {
+        if let Ok(ready) = self.ready() {
+            documents::opened(&ready.sessions.world().documents, params);
+        }
+    }
+
+    async fn did_change(&self, params: DidChangeTextDocumentParams) {
+        if let Ok(ready) = self.ready() {
+            documents::changed(&ready.sessions.world().documents, params);
+        }
+    }
+
+    async fn did_close(&self, params: DidCloseTextDocumentParams) {
+        if let Ok(ready) = self.ready() {
+            ready.sessions.world().documents.closed(params.text_document.uri.as_str());
+        }
+    }
+
+    async fn did_save(&self, _: DidSaveTextDocumentParams) {
+        if let Ok(ready) = self.ready() {
+            ready.sessions.world().documents.saved();
+        }
+    }
+}
+
+/// An error of ours in the shape of JSON-RPC.
+fn error(refused: Refused) -> Error {
+    let retry = (refused.name == ErrorName::Overloaded).then_some(100);
+    let detail =
+        ErrorDetail { name: refused.name, retryable: refused.name.retryable(), retry_after_ms: retry };
+    Error {
+        code: ErrorCode::ServerError(refused.name.code()),
+        message: refused.message.into(),
+        data: serde_json::to_value(detail).ok().map(LSPAny::from),
+    }
+}

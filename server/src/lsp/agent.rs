@@ -1,0 +1,130 @@
+//! The `agent/*` requests: one small function each.
+//!
+//! Posts to a session's mailbox before it awaits anything, so that requests
+//! take effect in the order they arrive.
+
+use std::path::PathBuf;
+
+use adjutant_core::event::Choice;
+use adjutant_protocol::ask::{AskListParams, AskListResult, AskRespondParams, AskRespondResult};
+use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::session::{
+    CancelParams, ContentBlock, Done, NewSessionParams, NewSessionResult, PromptParams, PromptResult,
+    ResumeParams, ResumeResult, SessionListParams, SessionListResult, SessionParams, WaitParams, WaitResult,
+};
+use tokio::sync::oneshot;
+use tower_lsp::jsonrpc::{Error, Result};
+
+use super::ready::MAX_PROMPT_BYTES;
+use super::{Shared, error};
+use crate::documents::path_of;
+use crate::session::mailbox::{Mailbox, Message, Refused};
+
+/// The longest wait one request may ask for: an hour.
+const MAX_WAIT_MS: u64 = 3_600_000;
+
+impl Shared {
+    pub(super) async fn session_new(&self, params: Option<NewSessionParams>) -> Result<NewSessionResult> {
+        let ready = self.ready()?;
+        let folders = match params.and_then(|params| params.cwd) {
+            Some(cwd) => vec![folder(&cwd)?],
+            None => ready.folders.clone(),
+        };
+        let session_id = ready.sessions.create(&folders).map_err(error)?;
+        Ok(NewSessionResult { session_id })
+    }
+
+    pub(super) async fn session_list(&self, params: Option<SessionListParams>) -> Result<SessionListResult> {
+        let cwd = params.and_then(|params| params.cwd);
+        let cwd = cwd.map(|uri| folder(&uri)).transpose()?;
+        let root = cwd.map(|path| path.canonicalize().unwrap_or(path).display().to_string());
+        self.ready()?.sessions.list(root).await.map_err(error)
+    }
+
+    pub(super) async fn session_resume(&self, params: ResumeParams) -> Result<ResumeResult> {
+        let mailbox = self.ready()?.sessions.get(&params.session_id).await.map_err(error)?;
+        answered(mailbox.request(|reply| Message::Resume { from: params.replay_from, reply })).await
+    }
+
+    pub(super) async fn session_delete(&self, params: SessionParams) -> Result<Done> {
+        self.ready()?.sessions.delete(&params.session_id).await.map_err(error)?;
+        Ok(Done {})
+    }
+
+    pub(super) async fn session_prompt(&self, params: PromptParams) -> Result<PromptResult> {
+        let bytes: usize = params.prompt.iter().map(|ContentBlock::Text { text }| text.len()).sum();
+        if bytes > MAX_PROMPT_BYTES {
+            return Err(Error::invalid_params(format!("a prompt has at most {MAX_PROMPT_BYTES} bytes")));
+        }
+        let mailbox = self.mailbox(&params.session_id).await?;
+        answered(mailbox.request(|reply| Message::Prompt { params, reply })).await
+    }
+
+    pub(super) async fn session_wait(&self, params: WaitParams) -> Result<WaitResult> {
+        let mailbox = self.mailbox(&params.session_id).await?;
+        let timeout_ms = params.timeout_ms.min(MAX_WAIT_MS);
+        answered(mailbox.request(|reply| Message::Wait { run: params.run_id, timeout_ms, reply })).await
+    }
+
+    pub(super) async fn session_cancel(&self, params: CancelParams) {
+        let Ok(ready) = self.ready() else { return };
+        if let Some(mailbox) = ready.sessions.in_memory(&params.session_id) {
+            mailbox.post(Message::Cancel { run: params.run_id });
+        }
+    }
+
+    pub(super) async fn ask_list(&self, params: Option<AskListParams>) -> Result<AskListResult> {
+        let ready = self.ready()?;
+        let mailboxes = match params.and_then(|params| params.session_id) {
+            Some(id) => vec![ready.sessions.get(&id).await.map_err(error)?],
+            None => ready.sessions.all(),
+        };
+        let mut asks = Vec::new();
+        for mailbox in mailboxes {
+            asks.extend(answered(mailbox.request(|reply| Message::Asks { reply })).await?);
+        }
+        Ok(AskListResult { asks })
+    }
+
+    pub(super) async fn ask_respond(&self, params: AskRespondParams) -> Result<AskRespondResult> {
+        let choice = match (params.option_id, params.answer) {
+            (Some(id), None) => Choice::Option { id, text: params.reason },
+            (None, Some(text)) => Choice::Text(text),
+            _ => return Err(Error::invalid_params("give either `optionId` or `answer`")),
+        };
+        let Some(mailbox) = self.ready()?.sessions.of_ask(&params.ask_id) else {
+            return Err(error(Refused::new(ErrorName::AskNotFound, "no ask has this id")));
+        };
+        answered(mailbox.request(|reply| Message::Answer {
+            ask: params.ask_id,
+            choice,
+            surface: "ask/respond",
+            reply: Some(reply),
+        }))
+        .await
+    }
+
+    /// The mailbox of a session: without waiting when it is in memory, so that order is kept.
+    async fn mailbox(&self, id: &adjutant_protocol::SessionId) -> Result<Mailbox> {
+        let sessions = &self.ready()?.sessions;
+        match sessions.in_memory(id) {
+            Some(mailbox) => Ok(mailbox),
+            None => sessions.get(id).await.map_err(error),
+        }
+    }
+}
+
+async fn answered<T>(
+    posted: std::result::Result<oneshot::Receiver<std::result::Result<T, Refused>>, Refused>,
+) -> Result<T> {
+    match posted.map_err(error)?.await {
+        Ok(result) => result.map_err(error),
+        Err(_) => Err(error(Refused::new(ErrorName::SessionNotFound, "the session was closed meanwhile"))),
+    }
+}
+
+fn folder(uri: &str) -> Result<PathBuf> {
+    path_of(uri)
+        .filter(|path| path.is_dir())
+        .ok_or_else(|| Error::invalid_params(format!("\"{uri}\" is not a folder; give a file: URI")))
+}

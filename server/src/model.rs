@@ -1,0 +1,98 @@
+//! The models: one attempt of one call, over whichever wire the provider speaks.
+//!
+//! Decides no retry and keeps no conversation; a call is all it knows. Nothing
+//! connects, and no TLS is set up, before the first call.
+
+mod failure;
+mod http;
+mod openai_chat;
+mod scripted;
+mod secret;
+pub mod sse;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use adjutant_core::config::{ModelLimits, Provider, Wire};
+use adjutant_core::prompt::{Delta, ModelRequest, Reply};
+use adjutant_core::retry::CallFailure;
+
+/// Finds the value of an environment variable by its name.
+type KeySource = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// The way to every model. Cheap to clone; clones share their connections.
+#[derive(Clone)]
+pub struct Models {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    clients: http::Clients,
+    tools: openai_chat::FrozenTools,
+    keys: KeySource,
+    /// Scripts that are part of the binary, by the name after `embedded:`.
+    embedded: BTreeMap<&'static str, &'static str>,
+}
+
+impl Default for Models {
+    fn default() -> Self {
+        Models::new()
+    }
+}
+
+impl Models {
+    /// Returns the models with keys from the environment of the process.
+    pub fn new() -> Models {
+        Models::with_keys(|name| std::env::var(name).ok())
+    }
+
+    /// Returns the models with keys from `keys`, which gets the name of a variable.
+    pub fn with_keys(keys: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Models {
+        Models::build(Box::new(keys), [])
+    }
+
+    /// Returns the models with scripts that a provider names as `embedded:NAME`.
+    pub fn with_scripts(scripts: impl IntoIterator<Item = (&'static str, &'static str)>) -> Models {
+        Models::build(Box::new(|name| std::env::var(name).ok()), scripts)
+    }
+
+    fn build(keys: KeySource, scripts: impl IntoIterator<Item = (&'static str, &'static str)>) -> Models {
+        let embedded = scripts.into_iter().collect();
+        Models {
+            inner: Arc::new(Inner {
+                clients: http::Clients::default(),
+                tools: Default::default(),
+                keys,
+                embedded,
+            }),
+        }
+    }
+
+    /// Makes attempt number `attempt`, from one, at getting a reply.
+    ///
+    /// `on_delta` gets the pieces while they stream; it must return at once.
+    /// Dropping the future closes the connection.
+    pub async fn call(
+        &self,
+        provider: &Provider,
+        limits: &ModelLimits,
+        request: &ModelRequest,
+        attempt: u32,
+        on_delta: impl FnMut(Delta) + Send,
+    ) -> Result<Reply, CallFailure> {
+        let inner = &*self.inner;
+        match provider.wire {
+            Wire::Scripted => {
+                let source = scripted::Source::of(provider, &inner.embedded)?;
+                scripted::call(source, limits, request, attempt, on_delta).await
+            }
+            Wire::OpenaiChat => {
+                let post = http::Post::to(provider, limits, &request.model, &*inner.keys)?;
+                openai_chat::call(&inner.clients, &inner.tools, post, request, on_delta).await
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

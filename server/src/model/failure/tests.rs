@@ -1,0 +1,126 @@
+//! What each refusal is taken for, and that no key gets into a sentence.
+
+use super::*;
+use crate::model::secret::Secret;
+
+const ASKED: Asked<'static> = Asked { provider: "acme", model: "m1", api_key_env: Some("ACME_KEY") };
+
+fn classified(status: u16, body: &str) -> CallFailure {
+    classify(status, &Complaint::from_body(body), ASKED, &Redactor::default())
+}
+
+/// Checks the class an answer gets.
+fn check(status: u16, body: &str, class: FailureClass) {
+    assert_eq!(classified(status, body).class, class, "{status} {body}");
+}
+
+#[test]
+fn s83_each_status_has_its_class() {
+    check(429, "{}", FailureClass::RateLimited);
+    check(500, "oops", FailureClass::Overloaded);
+    check(503, "", FailureClass::Overloaded);
+    check(529, "{}", FailureClass::Overloaded);
+    check(408, "", FailureClass::Overloaded);
+    check(401, "{}", FailureClass::Auth);
+    check(403, "{}", FailureClass::Auth);
+    check(402, "{}", FailureClass::Quota);
+    check(404, r#"{"error":"no such model"}"#, FailureClass::ModelNotFound);
+    check(413, "<html>too large</html>", FailureClass::ContextExceeded);
+    check(400, r#"{"error":{"message":"tool_use ids without tool_result"}}"#, FailureClass::InvalidRequest);
+    check(422, "{}", FailureClass::InvalidRequest);
+}
+
+#[test]
+fn s83_the_body_tells_more_than_the_status() {
+    check(
+        400,
+        r#"{"error":{"code":"context_length_exceeded","message":"x"}}"#,
+        FailureClass::ContextExceeded,
+    );
+    check(
+        400,
+        r#"{"error":{"message":"This model's maximum context length is 8192 tokens"}}"#,
+        FailureClass::ContextExceeded,
+    );
+    check(
+        500,
+        r#"{"error":"the request exceeds the available context size"}"#,
+        FailureClass::ContextExceeded,
+    );
+    check(429, r#"{"error":{"code":"insufficient_quota","message":"x"}}"#, FailureClass::Quota);
+    check(400, r#"{"error":{"message":"Your credit balance is too low"}}"#, FailureClass::Quota);
+    check(400, r#"{"error":{"code":"model_not_found"}}"#, FailureClass::ModelNotFound);
+    check(
+        429,
+        r#"{"error":{"message":"Request too large for m1 on tokens per min"}}"#,
+        FailureClass::ContextExceeded,
+    );
+    check(429, r#"{"error":"Too many tokens, please wait before trying again"}"#, FailureClass::RateLimited);
+    let minute = r#"[{"error":{"code":429,"message":"You exceeded your current quota","status":"RESOURCE_EXHAUSTED"}}]"#;
+    check(429, minute, FailureClass::RateLimited);
+    check(401, r#"{"error":"too many tokens"}"#, FailureClass::Auth);
+}
+
+#[test]
+fn s83_an_error_inside_the_stream_is_classified_by_its_words() {
+    let check = |error: &str, class| {
+        let error = serde_json::from_str(error).unwrap();
+        assert_eq!(classify_in_stream(&error, ASKED, &Redactor::default()).class, class, "{error}");
+    };
+    check(r#"{"type":"error","error":{"type":"overloaded_error"}}"#, FailureClass::Overloaded);
+    check(r#"{"error":{"code":429,"message":"slow down"}}"#, FailureClass::RateLimited);
+    check(r#"{"error":{"code":"502","message":"bad gateway"}}"#, FailureClass::Overloaded);
+    check(r#"{"error":{"type":"rate_limit_error"}}"#, FailureClass::RateLimited);
+    check(r#"{"error":{"code":"context_length_exceeded"}}"#, FailureClass::ContextExceeded);
+    check(r#"{"error":{"type":"insufficient_quota"}}"#, FailureClass::Quota);
+    check(r#"{"error":"something odd"}"#, FailureClass::Broken);
+}
+
+#[test]
+fn s83_the_sentence_names_the_key_the_user_must_mend() {
+    let refused = classified(401, r#"{"error":"bad key sk-live-SECRETSECRET"}"#).message;
+    assert_eq!(
+        refused,
+        "the key in ACME_KEY was refused by provider \"acme\" (401: \"bad key [hidden]\"); set ACME_KEY to a valid key and try again"
+    );
+    let asked = Asked { api_key_env: None, ..ASKED };
+    let missing = classify(401, &Complaint::default(), asked, &Redactor::default()).message;
+    assert!(missing.contains("set `api_key_env`"), "{missing}");
+}
+
+#[test]
+fn s1_quotes_are_bounded_single_lines_without_keys() {
+    let mut redactor = Redactor::default();
+    redactor.hide(Secret::new("topsecret"));
+    assert_eq!(quote(" a\r\n\tb\u{1b}[31m topsecret ", &redactor), "a b [31m [hidden]");
+    let long = quote(&"é".repeat(10_000), &redactor);
+    assert_eq!(long.chars().count(), MAX_QUOTE_CHARS + 3);
+    assert!(quote(&"word ".repeat(10_000), &redactor).ends_with("..."));
+}
+
+#[test]
+fn s80_retry_after_in_every_shape() {
+    let now = UNIX_EPOCH + Duration::from_secs(1_445_412_480);
+    let after = |text| retry_after_ms(None, Some(text), now);
+    assert_eq!(after("2"), Some(2000));
+    assert_eq!(after("1.5"), Some(1500));
+    assert_eq!(after("0"), Some(0));
+    assert_eq!(after("Wed, 21 Oct 2015 07:28:10 GMT"), Some(10_000));
+    assert_eq!(after("Wed, 21 Oct 2015 07:27:00 GMT"), Some(0));
+    assert!(after("Wed, 21 Oct 2099 07:28:00 GMT").is_some_and(|wait| wait > 80 * 365 * 86_400_000));
+    for garbage in ["soon", "", "-3", "NaN", "inf", "Wed, 99 Foo 2015 07:28:10 GMT", "Wed, 21 Oct 2015 7 GMT"]
+    {
+        assert_eq!(after(garbage), None, "{garbage}");
+    }
+    assert_eq!(retry_after_ms(Some("250"), Some("9"), now), Some(250));
+    assert_eq!(retry_after_ms(None, None, now), None);
+}
+
+#[test]
+fn s80_dates_are_right_over_leap_years() {
+    let seconds = |text| http_date(text).unwrap().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    assert_eq!(seconds("Thu, 01 Jan 1970 00:00:00 GMT"), 0);
+    assert_eq!(seconds("Tue, 29 Feb 2000 00:00:00 GMT"), 951_782_400);
+    assert_eq!(seconds("Fri, 01 Mar 2024 00:00:00 GMT"), 1_709_251_200);
+    assert_eq!(seconds("Fri, 31 Dec 2100 23:59:59 GMT"), 4_133_980_799);
+}

@@ -1,0 +1,100 @@
+//! The bytes of a request: roles, repairs, and that they stay the same.
+
+use adjutant_core::config::Provider;
+use adjutant_core::prompt::{Reply, RequestedCall};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::model::tests::{LIMITS, provider, request};
+
+fn written(request: &ModelRequest, tools: &FrozenTools, provider: &Provider) -> String {
+    let keys = |_: &str| Some("key".to_owned());
+    let post = Post::to(provider, &LIMITS, &request.model, &keys).unwrap();
+    String::from_utf8(write(request, tools, &post).unwrap()).unwrap()
+}
+
+fn json_of(request: &ModelRequest, provider: &Provider) -> Value {
+    serde_json::from_str(&written(request, &FrozenTools::default(), provider)).unwrap()
+}
+
+fn assistant(text: &str, arguments: &str) -> ModelMessage {
+    let call =
+        RequestedCall { id: "c1".to_owned(), name: "read_file".to_owned(), arguments: arguments.to_owned() };
+    let reply = Reply {
+        text: text.to_owned(),
+        reasoning: "kept to ourselves".to_owned(),
+        calls: vec![call],
+        ..Reply::default()
+    };
+    ModelMessage::Assistant { reply: Arc::new(reply) }
+}
+
+#[test]
+fn s20_messages_are_written_in_their_roles() {
+    let mut request = request("hello");
+    request.messages.push(assistant("", r#"{"path":"a"}"#));
+    request.messages.push(ModelMessage::Tool { call_id: "c1".into(), output: "fn main() {}\n".into() });
+    let body = json_of(&request, &provider("http://localhost:1"));
+    let expected = json!([
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": null, "tool_calls":
+            [{"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": "{\"path\":\"a\"}"}}]},
+        {"role": "tool", "content": "fn main() {}\n", "tool_call_id": "c1"},
+    ]);
+    assert_eq!(body["messages"], expected);
+}
+
+#[test]
+fn s20_a_call_the_model_got_wrong_is_sent_back_as_valid_json() {
+    let mut request = request("hello");
+    for arguments in ["", "{\"path\": ", "[1]", "{}"] {
+        request.messages.push(assistant("text", arguments));
+    }
+    let body = json_of(&request, &provider("http://localhost:1"));
+    let arguments = |at: usize| {
+        body["messages"][at]["tool_calls"][0]["function"]["arguments"].as_str().unwrap().to_owned()
+    };
+    assert_eq!([arguments(2), arguments(4), arguments(5)], ["{}", r#"{"invalid_arguments":"[1]"}"#, "{}"]);
+    assert_eq!(arguments(3), r#"{"invalid_arguments":"{\"path\": "}"#);
+}
+
+#[test]
+fn s20_the_beginning_is_the_same_bytes_every_turn() {
+    let (tools, provider) = (FrozenTools::default(), provider("http://localhost:1"));
+    let mut request = request("hello");
+    let first = written(&request, &tools, &provider);
+    request.messages.push(assistant("so", "{}"));
+    let second = written(&request, &tools, &provider);
+    let shared = first.strip_suffix("]}").unwrap();
+    assert!(second.starts_with(shared));
+    assert_eq!(tools.kept.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn s20_frozen_tools_are_bounded_and_known_by_identity() {
+    let tools = FrozenTools::default();
+    let list = |name| Arc::<[ToolSpec]>::from([ToolSpec { name, description: "", parameters: json!({}) }]);
+    let (one, other) = (list("one"), list("other"));
+    let written = |list: &Arc<[ToolSpec]>| tools.json_of(list).unwrap().unwrap();
+    assert!(Arc::ptr_eq(&written(&one), &written(&one)));
+    assert_ne!(written(&one).get(), written(&other).get());
+    for _ in 0..100 {
+        written(&list("more"));
+    }
+    assert_eq!(tools.kept.lock().unwrap().len(), KEPT_TOOL_LISTS);
+    assert!(tools.json_of(&Arc::from([])).unwrap().is_none());
+}
+
+#[test]
+fn s20_the_output_limit_goes_by_the_name_the_provider_knows() {
+    let mut request = request("hello");
+    let mut provider = provider("https://api.openai.com/v1");
+    assert_eq!(json_of(&request, &provider).get("max_completion_tokens"), None);
+    provider.max_output_tokens = Some(7);
+    assert_eq!(json_of(&request, &provider)["max_completion_tokens"], 7);
+    request.max_output_tokens = Some(9);
+    assert_eq!(json_of(&request, &provider)["max_completion_tokens"], 9);
+    provider.base_url = Some("http://localhost:1".to_owned());
+    assert_eq!(json_of(&request, &provider)["max_tokens"], 9);
+}

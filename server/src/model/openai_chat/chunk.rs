@@ -1,0 +1,102 @@
+//! The shape of one Chat Completions chunk, read as leniently as servers write.
+//!
+//! Judges nothing: roles and fields nobody needs are skipped.
+
+use std::fmt;
+
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde_json::Value;
+
+#[derive(serde::Deserialize)]
+pub(super) struct Chunk {
+    pub choices: Option<Vec<Choice>>,
+    pub usage: Option<Counts>,
+    pub error: Option<Value>,
+}
+
+#[derive(serde::Deserialize)]
+pub(super) struct Choice {
+    pub index: Option<i64>,
+    pub delta: Option<Message>,
+    /// In place of `delta` if the answer is not a stream.
+    pub message: Option<Message>,
+    pub finish_reason: Option<String>,
+}
+
+#[derive(serde::Deserialize)]
+pub(super) struct Message {
+    pub content: Option<String>,
+    pub reasoning_content: Option<String>,
+    pub reasoning: Option<String>,
+    pub refusal: Option<String>,
+    pub tool_calls: Option<Vec<CallPiece>>,
+}
+
+#[derive(serde::Deserialize)]
+pub(super) struct CallPiece {
+    pub index: Option<u64>,
+    pub id: Option<String>,
+    pub function: Option<FunctionPiece>,
+}
+
+#[derive(serde::Deserialize)]
+pub(super) struct FunctionPiece {
+    pub name: Option<String>,
+    pub arguments: Option<Arguments>,
+}
+
+#[derive(serde::Deserialize)]
+pub(super) struct Counts {
+    #[serde(default, deserialize_with = "count")]
+    pub prompt_tokens: u64,
+    #[serde(default, deserialize_with = "count")]
+    pub completion_tokens: u64,
+    #[serde(default, deserialize_with = "count")]
+    pub prompt_cache_hit_tokens: u64,
+    pub prompt_tokens_details: Option<CountDetails>,
+}
+
+#[derive(serde::Deserialize)]
+pub(super) struct CountDetails {
+    #[serde(default, deserialize_with = "count")]
+    pub cached_tokens: u64,
+}
+
+/// A wrong count is worth less than the reply it came with: it becomes zero.
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    // The conversion clamps at both ends.
+    Ok(value.as_u64().or_else(|| value.as_f64().map(|number| number as u64)).unwrap_or(0))
+}
+
+/// A piece of arguments: text, or from some servers the object itself.
+pub(super) struct Arguments(pub String);
+
+impl<'de> Deserialize<'de> for Arguments {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Arguments, D::Error> {
+        deserializer.deserialize_any(ArgumentsVisitor)
+    }
+}
+
+struct ArgumentsVisitor;
+
+impl<'de> Visitor<'de> for ArgumentsVisitor {
+    type Value = Arguments;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("arguments as text or an object")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Arguments, E> {
+        Ok(Arguments(text.to_owned()))
+    }
+
+    fn visit_string<E: de::Error>(self, text: String) -> Result<Arguments, E> {
+        Ok(Arguments(text))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Arguments, A::Error> {
+        let value = Value::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Arguments(value.to_string()))
+    }
+}

@@ -1,0 +1,88 @@
+//! Keys, and keeping them out of every text (S1).
+//!
+//! A key is never shown, logged or serialised; it leaves only as the header of
+//! a request to the provider it belongs to.
+
+/// A key. Has no `Debug`, `Display` or `Serialize` on purpose.
+#[derive(Clone)]
+pub(super) struct Secret(String);
+
+impl Secret {
+    pub fn new(text: &str) -> Secret {
+        Secret(text.to_owned())
+    }
+
+    /// Returns the key itself, for the one header that carries it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What stands in a text where a key stood.
+const HIDDEN: &str = "[hidden]";
+
+/// How well-known kinds of key begin.
+const KEY_SHAPES: [&str; 9] = ["sk-", "sk_", "pk-", "pk_", "rk_", "gsk_", "xai-", "AIza", "ghp_"];
+
+/// The shortest configured value that counts as secret: hiding `1` or `true`
+/// everywhere would only make texts unreadable.
+const MIN_SECRET_BYTES: usize = 6;
+
+/// Takes known and key-shaped values out of a text.
+#[derive(Default)]
+pub(super) struct Redactor {
+    known: Vec<Secret>,
+}
+
+impl Redactor {
+    /// Remembers a value that must not appear.
+    pub fn hide(&mut self, secret: Secret) {
+        if secret.0.len() >= MIN_SECRET_BYTES {
+            self.known.push(secret);
+            // The longest first, so that a value inside another one leaves no rest of it.
+            self.known.sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));
+        }
+    }
+
+    /// Returns `text` without any key.
+    pub fn redact(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for secret in &self.known {
+            text = text.replace(&secret.0, HIDDEN);
+        }
+        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let mut clean = String::with_capacity(text.len());
+        let mut after_bearer = false;
+        for piece in text.split_inclusive(|c: char| !is_word(c)) {
+            let word = piece.trim_end_matches(|c: char| !is_word(c));
+            let shaped = KEY_SHAPES.iter().any(|shape| word.len() > shape.len() && word.starts_with(shape));
+            if shaped || (after_bearer && word.len() >= MIN_SECRET_BYTES) {
+                clean.push_str(HIDDEN);
+                clean.push_str(&piece[word.len()..]);
+            } else {
+                clean.push_str(piece);
+            }
+            after_bearer = word.eq_ignore_ascii_case("bearer") || (after_bearer && word.is_empty());
+        }
+        clean
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s1_known_and_key_shaped_values_are_hidden() {
+        let mut redactor = Redactor::default();
+        redactor.hide(Secret::new("hunter2-hunter2"));
+        redactor.hide(Secret::new("hunter2"));
+        redactor.hide(Secret::new("on"));
+        let check = |text: &str, expected: &str| assert_eq!(redactor.redact(text), expected);
+        check("key hunter2-hunter2, hunter2 on", "key [hidden], [hidden] on");
+        check("bad key sk-live-SECRETSECRET\"", "bad key [hidden]\"");
+        check("Authorization: Bearer abcdefgh.rest", "Authorization: Bearer [hidden]");
+        check("a bearer of news: sk- and AIza", "a bearer of news: sk- and AIza");
+        check("", "");
+    }
+}

@@ -1,0 +1,204 @@
+//! Server-sent events: bytes in, events out, as they come.
+//!
+//! Looks at each byte once, however the stream is cut into chunks, and never
+//! holds more than one event. Knows nothing of what the events mean.
+
+/// The most bytes one event may have.
+pub const MAX_EVENT_BYTES: usize = 64 << 20;
+
+/// One event; its fields live until the next one is decoded.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Event<'a> {
+    /// The `event:` field, empty if there was none.
+    pub name: &'a str,
+    /// The last `id:` field of the stream so far.
+    pub id: &'a str,
+    /// The `data:` lines, joined by line feeds.
+    pub data: &'a str,
+}
+
+/// Why a stream cannot be decoded further.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SseError {
+    #[error("read an event of the stream: it is longer than {limit} bytes")]
+    TooLong { limit: usize },
+    #[error("read an event of the stream: it is not valid UTF-8")]
+    NotUtf8,
+}
+
+/// An incremental decoder of one stream.
+#[derive(Debug)]
+pub struct Decoder {
+    /// The line that has begun and not ended.
+    line: Vec<u8>,
+    data: Vec<u8>,
+    has_data: bool,
+    name: Vec<u8>,
+    id: Vec<u8>,
+    /// The last byte was a CR: an LF that follows belongs to it.
+    after_cr: bool,
+    /// No line has ended yet, so a byte-order mark may still stand before it.
+    first_line: bool,
+    limit: usize,
+    /// Bytes looked at for a line end; equals the bytes fed, which is what
+    /// keeps the decoder linear.
+    scanned: u64,
+    /// Bytes that were not part of a comment or of a line end.
+    payload: u64,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Decoder::with_limit(MAX_EVENT_BYTES)
+    }
+}
+
+impl Decoder {
+    /// Returns a decoder whose events may have at most `limit` bytes.
+    pub fn with_limit(limit: usize) -> Decoder {
+        Decoder {
+            line: Vec::new(),
+            data: Vec::new(),
+            has_data: false,
+            name: Vec::new(),
+            id: Vec::new(),
+            after_cr: false,
+            first_line: true,
+            limit,
+            scanned: 0,
+            payload: 0,
+        }
+    }
+
+    /// Decodes one chunk and hands each event that it completes to `sink`.
+    pub fn feed<E: From<SseError>>(
+        &mut self,
+        mut chunk: &[u8],
+        sink: &mut impl FnMut(Event<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        while let Some(&first) = chunk.first() {
+            if std::mem::take(&mut self.after_cr) && first == b'\n' {
+                self.scanned += 1;
+                chunk = &chunk[1..];
+                continue;
+            }
+            let Some(end) = chunk.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+                self.scanned += chunk.len() as u64;
+                self.count_payload(chunk);
+                self.hold(chunk)?;
+                break;
+            };
+            self.scanned += end as u64 + 1;
+            self.count_payload(&chunk[..end]);
+            self.after_cr = chunk[end] == b'\r';
+            if self.line.is_empty() {
+                self.end_line(&chunk[..end], sink)?;
+            } else {
+                self.hold(&chunk[..end])?;
+                let line = std::mem::take(&mut self.line);
+                self.end_line(&line, sink)?;
+                // The allocation is kept for the next line that is cut.
+                self.line = line;
+                self.line.clear();
+            }
+            chunk = &chunk[end + 1..];
+        }
+        Ok(())
+    }
+
+    /// Hands over what stands at the end of the stream without the blank line
+    /// that would have completed it. Returns whether there was such an event.
+    pub fn finish<E: From<SseError>>(
+        mut self,
+        sink: &mut impl FnMut(Event<'_>) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let line = std::mem::take(&mut self.line);
+        if !line.is_empty() {
+            self.end_line(&line, sink)?;
+        }
+        let trailing = self.has_data;
+        self.dispatch(sink)?;
+        Ok(trailing)
+    }
+
+    /// Returns how many bytes were looked at for a line end.
+    pub fn scanned(&self) -> u64 {
+        self.scanned
+    }
+
+    /// Returns how many bytes carried content; comments and blank lines, which
+    /// servers send to keep a connection open, do not count.
+    pub fn payload(&self) -> u64 {
+        self.payload
+    }
+
+    fn count_payload(&mut self, piece: &[u8]) {
+        let begins_with = self.line.first().or(piece.first());
+        if begins_with.is_some_and(|byte| *byte != b':') {
+            self.payload += piece.len() as u64;
+        }
+    }
+
+    fn hold(&mut self, piece: &[u8]) -> Result<(), SseError> {
+        self.check_room(self.line.len() + piece.len())?;
+        self.line.extend_from_slice(piece);
+        Ok(())
+    }
+
+    fn check_room(&self, more: usize) -> Result<(), SseError> {
+        match self.data.len() + self.name.len() + self.id.len() + more > self.limit {
+            true => Err(SseError::TooLong { limit: self.limit }),
+            false => Ok(()),
+        }
+    }
+
+    fn end_line<E: From<SseError>>(
+        &mut self,
+        mut line: &[u8],
+        sink: &mut impl FnMut(Event<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if std::mem::take(&mut self.first_line) {
+            line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
+        }
+        if line.is_empty() {
+            return self.dispatch(sink);
+        }
+        let colon = line.iter().take(6).position(|byte| *byte == b':');
+        let (field, value) = match colon {
+            Some(at) => (&line[..at], &line[at + 1..]),
+            None => (line, &line[line.len()..]),
+        };
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        self.check_room(value.len() + 1)?;
+        match field {
+            b"data" => {
+                if self.has_data {
+                    self.data.push(b'\n');
+                }
+                self.has_data = true;
+                self.data.extend_from_slice(value);
+            }
+            b"event" => self.name = value.to_vec(),
+            // The grammar ignores an id that contains a NUL.
+            b"id" if !value.contains(&0) => self.id = value.to_vec(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn dispatch<E: From<SseError>>(
+        &mut self,
+        sink: &mut impl FnMut(Event<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if std::mem::take(&mut self.has_data) {
+            let text = |bytes| std::str::from_utf8(bytes).map_err(|_| SseError::NotUtf8);
+            sink(Event { name: text(&self.name)?, id: text(&self.id)?, data: text(&self.data)? })?;
+        }
+        self.data.clear();
+        self.name.clear();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! Whole calls over real sockets against the loopback model.
+
+mod failures;
+mod replies;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use adjutant_core::prompt::{ModelMessage, ToolSpec};
+use adjutant_core::retry::FailureClass;
+use adjutant_testkit::model::{ModelServer, Reply as Answer};
+
+use super::*;
+
+/// Liveness is tested with a generous deadline.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+pub(super) const LIMITS: ModelLimits =
+    ModelLimits { first_byte_ms: 10_000, idle_ms: 10_000, total_ms: 10_000 };
+
+pub(super) fn provider(base_url: &str) -> Provider {
+    Provider {
+        name: "acme".to_owned(),
+        wire: Wire::OpenaiChat,
+        base_url: Some(base_url.to_owned()),
+        api_key_env: Some("ACME_KEY".to_owned()),
+        script: None,
+        headers: BTreeMap::new(),
+        context_window: None,
+        max_output_tokens: None,
+    }
+}
+
+pub(super) fn request(prompt: &str) -> ModelRequest {
+    let tool = ToolSpec {
+        name: "read_file",
+        description: "Reads.",
+        parameters: serde_json::json!({"type": "object"}),
+    };
+    ModelRequest {
+        model: "m1".to_owned(),
+        system: "Be brief.".into(),
+        tools: Arc::new([tool]),
+        messages: vec![ModelMessage::User { text: prompt.into() }],
+        max_output_tokens: None,
+    }
+}
+
+fn models() -> Models {
+    Models::with_keys(|name| (name == "ACME_KEY").then(|| "topsecret-key".to_owned()))
+}
+
+/// One call and what it streamed.
+struct Called {
+    result: Result<Reply, CallFailure>,
+    deltas: Vec<Delta>,
+}
+
+async fn call(models: &Models, provider: &Provider, limits: &ModelLimits) -> Called {
+    let deltas = Mutex::new(Vec::new());
+    let request = request("hello");
+    let on_delta = |delta| deltas.lock().unwrap().push(delta);
+    let result = tokio::time::timeout(DEADLINE, models.call(provider, limits, &request, 1, on_delta)).await;
+    Called {
+        result: result.expect("the call ends within its deadline"),
+        deltas: deltas.into_inner().unwrap(),
+    }
+}
+
+/// Calls `server` once.
+async fn call_once(server: &ModelServer) -> Called {
+    call(&models(), &provider(&server.base_url()), &LIMITS).await
+}
+
+/// The same stream in one write, so that no pause falls into it by chance.
+fn at_once(answer: &Answer) -> Answer {
+    Answer::status(200).header("content-type", "text/event-stream").body(answer.body_bytes())
+}
+
+/// Waits beside the runtime, which has to run for the close to happen.
+async fn wait_for_closed(server: Arc<ModelServer>) {
+    tokio::task::spawn_blocking(move || server.wait_for_closed(1)).await.unwrap();
+}
+
+impl Called {
+    fn class(&self) -> FailureClass {
+        self.failure().class
+    }
+
+    fn failure(&self) -> &CallFailure {
+        self.result.as_ref().expect_err("the call fails")
+    }
+
+    fn reply(&self) -> &Reply {
+        self.result.as_ref().expect("the call succeeds")
+    }
+
+    fn streamed_text(&self) -> String {
+        let texts = self.deltas.iter().map(|delta| match delta {
+            Delta::Text(text) => text.as_str(),
+            _ => "",
+        });
+        texts.collect()
+    }
+}

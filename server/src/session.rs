@@ -1,0 +1,387 @@
+//! The shell of one session: a reconciling loop and nothing more.
+//!
+//! Takes one input at a time, lets `accept` judge it, writes, folds, announces
+//! what is durable and starts what ought to run. Sets no phase by hand and
+//! decides nothing about the run.
+
+pub mod blobs;
+pub mod catalog;
+mod edits;
+pub mod frontier;
+pub mod log;
+pub mod mailbox;
+mod prepare;
+mod publish;
+mod replies;
+mod steps;
+pub mod storage;
+mod stream;
+
+pub use publish::summary_of;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use adjutant_core::accept::{Refusal, accept};
+use adjutant_core::config::Settings;
+use adjutant_core::event::{Event, Fact, Input, Report, Stamp};
+use adjutant_core::prompt::{self, ModelRequest};
+use adjutant_core::session::Session;
+use adjutant_core::state;
+use adjutant_core::step::{Step, next_steps};
+use adjutant_core::tool::{Effect, effect_of};
+use adjutant_protocol::{AskId, SessionId};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::documents::Documents;
+use crate::doors::Doors;
+use crate::editor::Editor;
+use crate::faults::point;
+use crate::model::Models;
+use crate::tools::paths::Roots;
+
+use blobs::Blobs;
+use catalog::Catalog;
+use log::Log;
+use mailbox::{Mailbox, Message};
+use publish::Publisher;
+use steps::Running;
+
+/// What every session of a process shares.
+pub struct World {
+    pub documents: Documents,
+    pub doors: Doors,
+    pub editor: Editor,
+    pub models: Models,
+    pub settings: Mutex<Arc<Settings>>,
+    pub catalog: Catalog,
+    /// Folders of our own, protected from every tool.
+    pub own: Vec<PathBuf>,
+    /// Which session an open ask belongs to.
+    pub asks: Mutex<HashMap<AskId, SessionId>>,
+}
+
+impl World {
+    pub fn settings(&self) -> Arc<Settings> {
+        self.settings.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+}
+
+/// What the steps of one session need of it.
+pub struct Place {
+    pub world: Arc<World>,
+    pub id: SessionId,
+    pub roots: Roots,
+    pub blobs: Arc<Blobs>,
+    /// The session's folder.
+    pub dir: PathBuf,
+    pub mailbox: Mailbox,
+}
+
+/// A session's task and what it owns.
+pub struct SessionTask {
+    place: Arc<Place>,
+    session: Session,
+    log: Log,
+    mail: mpsc::UnboundedReceiver<Message>,
+    running: Running,
+    publisher: Publisher,
+    replies: replies::Replies,
+    /// Number of the last fact that has to be durable before it is told.
+    barrier: u64,
+    syncing: bool,
+    sync_again: bool,
+    /// Why the log takes no more facts.
+    stopped: Option<String>,
+    notices: Vec<String>,
+    summary: publish::Summaries,
+}
+
+impl SessionTask {
+    /// Makes the task of a session; `session` is what its log says, or a new one.
+    pub fn new(
+        place: Arc<Place>,
+        session: Session,
+        log: Log,
+        mail: mpsc::UnboundedReceiver<Message>,
+        (told, notices): (u64, Vec<String>),
+    ) -> Self {
+        let publisher = Publisher::new(place.clone(), &session, told);
+        Self {
+            running: Running::new(place.clone()),
+            summary: publish::Summaries::new(place.clone()),
+            place,
+            session,
+            log,
+            mail,
+            publisher,
+            replies: replies::Replies::default(),
+            barrier: 0,
+            syncing: false,
+            sync_again: false,
+            stopped: None,
+            notices,
+        }
+    }
+
+    /// Runs until the mailbox closes or the session is stopped. `opened` is the epoch of a log
+    /// that had facts in it.
+    pub async fn run(mut self, opened: Option<u64>) {
+        if let Some(epoch) = opened {
+            let _ = self.input(Input::Opened { epoch });
+        }
+        loop {
+            self.reconcile();
+            let Some(message) = self.mail.recv().await else { break };
+            if let Some(done) = self.handle(message) {
+                self.stop(done).await;
+                break;
+            }
+        }
+    }
+
+    /// Everything that can wake a session, on one screen.
+    fn handle(&mut self, message: Message) -> Option<oneshot::Sender<()>> {
+        match message {
+            Message::Prompt { params, reply } => self.prompt(params, reply),
+            Message::Answer { ask, choice, surface, reply } => self.answer(ask, choice, surface, reply),
+            Message::Cancel { run } => {
+                let _ = self.input(Input::Cancel { run });
+            }
+            Message::Wait { run, timeout_ms, reply } => self.wait(run, timeout_ms, reply),
+            Message::WaitOver { run, number } => self.wait_over(&run, number),
+            Message::Resume { from, reply } => self.resume(from, reply),
+            Message::Asks { reply } => self.asks(reply),
+            Message::Report { step, report } => {
+                if let Err(refusal) = self.input(Input::Step { step, report }) {
+                    tracing::debug!(?refusal, "a report came too late");
+                }
+            }
+            Message::Woke { at } => {
+                let _ = self.input(Input::Woke { at });
+            }
+            Message::Streamed { step } => self.streamed(&step),
+            Message::StepEnded { step, panicked } => self.step_ended(step, panicked),
+            Message::Synced(result) => self.synced(result),
+            Message::Stop { done } => return Some(done),
+        }
+        None
+    }
+
+    /// Puts one input through `accept`, writes what follows, folds it and queues what is told.
+    fn input(&mut self, input: Input) -> Result<Vec<Event>, Refusal> {
+        let stamp = stamp();
+        let wake = matches!(input, Input::Woke { .. });
+        let events = match accept(&self.session, &stamp, input) {
+            Ok(events) => events,
+            Err(refusal) => {
+                if !wake {
+                    tracing::debug!(session = %self.place.id, ?refusal, "refused");
+                }
+                return Err(refusal);
+            }
+        };
+        if !events.is_empty() {
+            self.record(&stamp, &events)?;
+        }
+        Ok(events)
+    }
+
+    fn record(&mut self, stamp: &Stamp, events: &[Event]) -> Result<(), Refusal> {
+        if self.stopped.is_some() {
+            return Err(Refusal::Nothing);
+        }
+        let seqs = match self.log.append(stamp.now, events, false) {
+            Ok(seqs) => seqs,
+            Err(error) => {
+                self.read_only(error.to_string());
+                return Err(Refusal::Nothing);
+            }
+        };
+        point("facts-written");
+        let end = seqs.end;
+        for (seq, event) in seqs.zip(events) {
+            if event.is_barrier() {
+                self.barrier = seq;
+            }
+            let fact = Fact { seq, at: stamp.now, last: seq + 1 == end, event: event.clone() };
+            self.session.apply(&fact);
+            tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?state::shown(&self.session), "fact");
+            self.publisher.told(&self.session, &fact, self.barrier);
+            self.replies.of_event(event);
+        }
+        self.summary.changed(&self.session, self.log.mark());
+        self.answer_waits();
+        if self.barrier > self.publisher.durable() {
+            self.sync();
+        }
+        Ok(())
+    }
+
+    /// The log takes nothing more: everything running ends, and whoever asks is told why.
+    fn read_only(&mut self, why: String) {
+        tracing::error!(session = %self.place.id, %why, "the session is read-only");
+        self.running.abort_all();
+        self.publisher.notice(format!("This session can no longer be written: {why}"));
+        self.replies.fail_all(&why);
+        self.stopped = Some(why);
+    }
+
+    fn sync(&mut self) {
+        if self.syncing {
+            self.sync_again = true;
+            return;
+        }
+        self.syncing = true;
+        let mailbox = self.place.mailbox.clone();
+        self.log.request_sync(move |result| {
+            mailbox.post(Message::Synced(result.map_err(|error| error.to_string())));
+        });
+    }
+
+    fn synced(&mut self, result: Result<u64, String>) {
+        self.syncing = false;
+        match result {
+            Ok(seq) => {
+                point("facts-durable");
+                self.publisher.durable_up_to(seq);
+                self.replies.durable_up_to(seq);
+                if std::mem::take(&mut self.sync_again) && self.barrier > seq {
+                    self.sync();
+                }
+                self.summary.durable(seq);
+            }
+            // A failed sync is not tried again on the same descriptor (L4).
+            Err(why) => match self.log.recover() {
+                Ok(()) => {
+                    self.sync_again = false;
+                    self.sync();
+                }
+                Err(error) => self.read_only(format!("{why}; {error}")),
+            },
+        }
+    }
+
+    /// Starts what is missing, aborts what is no longer wanted.
+    fn reconcile(&mut self) {
+        if self.stopped.is_some() {
+            return;
+        }
+        loop {
+            let wanted = next_steps(&self.session);
+            self.running.keep_only(&wanted);
+            // The first request of a turn begins with a fact.
+            let begins = wanted.iter().find(|step| self.begins_turn(step)).cloned();
+            if let Some(step) = begins {
+                if self.input(Input::Step { step, report: Report::TurnBegan }).is_err() {
+                    return;
+                }
+                point("turn-begun");
+                continue;
+            }
+            let durable = self.publisher.durable();
+            for step in wanted {
+                if self.running.has(&step) {
+                    continue;
+                }
+                let gate = self.gated(&step).then(|| self.running.gate(&step, self.barrier));
+                if gate.is_none_or(|seq| durable >= seq) {
+                    let request = self.model_request(&step);
+                    self.running.start(step, &self.session, request);
+                }
+            }
+            return;
+        }
+    }
+
+    fn begins_turn(&self, step: &Step) -> bool {
+        let Step::CallModel { turn, .. } = step else { return false };
+        let begun = self.session.open_run().and_then(|run| run.turn.as_ref()).map(|turn| turn.number);
+        begun != Some(*turn)
+    }
+
+    /// Effects and announcements wait until their intent is durable; reads do not.
+    fn gated(&self, step: &Step) -> bool {
+        match step {
+            Step::RunTool { call } => {
+                self.session.call(call).is_none_or(|call| effect_of(&call.tool) != Effect::Read)
+            }
+            Step::DeliverAsk { .. } => true,
+            Step::CallModel { .. } | Step::Prepare { .. } | Step::Settle { .. } | Step::Wake { .. } => false,
+        }
+    }
+
+    fn model_request(&self, step: &Step) -> Option<ModelRequest> {
+        let Step::CallModel { .. } = step else { return None };
+        let run = self.session.open_run()?;
+        let (_, model) = self.place.world.settings().provider_for(Some(&run.model)).ok()?;
+        Some(prompt::request(&self.session, &model, run.policy.mode, None))
+    }
+
+    fn streamed(&mut self, step: &Step) {
+        let Some(stream) = self.running.stream(step) else { return };
+        let taken = stream.take();
+        point("reply-streaming");
+        self.publisher.streamed(&self.session, step, taken, self.barrier);
+    }
+
+    /// A step that ended without its report being taken must not leave the run hanging.
+    fn step_ended(&mut self, step: Step, panicked: bool) {
+        self.running.ended(&step);
+        if matches!(step, Step::DeliverAsk { .. }) || !next_steps(&self.session).contains(&step) {
+            return;
+        }
+        tracing::error!(session = %self.place.id, ?step, panicked, "a step ended without a result");
+        if let Some(report) = steps::broken(&step) {
+            let _ = self.input(Input::Step { step, report });
+        }
+    }
+
+    /// Ends the children, closes what ran and makes it durable.
+    async fn stop(mut self, done: oneshot::Sender<()>) {
+        self.running.abort_all_and_wait().await;
+        let _ = self.input(Input::Stopping);
+        let (synced, wait) = oneshot::channel();
+        self.log.request_sync(move |result| {
+            let _ = synced.send(result.is_ok());
+        });
+        let _ = wait.await;
+        self.summary.write_now(&self.session, self.log.mark());
+        let _ = done.send(());
+    }
+}
+
+/// The facts of a session as its log has them, read without taking the lock.
+fn log_facts(catalog: &Catalog, id: &SessionId) -> Result<Vec<Fact>, String> {
+    let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
+    let read = Log::read(&*place.storage, &place.dir, &id.0).map_err(|error| error.to_string())?;
+    facts_of(&read.records)
+}
+
+/// Reads records as facts; one that this version does not know ends in an error, never a guess.
+pub fn facts_of(records: &[log::RecordRaw]) -> Result<Vec<Fact>, String> {
+    let fact = |record: &log::RecordRaw| {
+        serde_json::from_str(record.event.get())
+            .map(|event| Fact { seq: record.seq, at: record.at_ms, last: record.last, event })
+            .map_err(|error| format!("read record {} of the log: {error}", record.seq))
+    };
+    records.iter().map(fact).collect()
+}
+
+/// Time and randomness for one input; the only place a session gets them from.
+fn stamp() -> Stamp {
+    let mut seed = [0; 16];
+    if let Err(error) = getrandom::fill(&mut seed) {
+        // Ids must be unguessable (A5), so without randomness nothing may go on.
+        panic!("the system gives no random numbers: {error}");
+    }
+    Stamp { now: now_ms(), seed }
+}
+
+/// Milliseconds since the Unix epoch.
+pub fn now_ms() -> u64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

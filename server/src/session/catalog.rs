@@ -1,0 +1,254 @@
+//! All sessions of this user: where each stands, what a list shows of it, and
+//! how it is deleted. A list reads summaries and no logs; a summary is derived,
+//! and never believed when it does not fit its log.
+
+mod summary;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::frontier::Syncer;
+use super::log::{EVENTS, LOCK, Log, LogMark, OpenError, Place, ReadBack};
+use super::storage::{Held, Kind, LockError, Storage, remove_tree};
+pub use summary::Summary;
+
+/// The most sessions one list holds.
+pub const MAX_LISTED: usize = 100_000;
+
+const SESSIONS: &str = "sessions";
+/// What is being deleted; no session id begins with a dot.
+const DELETED: &str = ".deleted-";
+
+/// Why the catalog could not do something.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    /// The id could not be one of ours.
+    #[error("find session \"{id}\": an id has 1 to 64 of the characters a-z, 0-9 and -")]
+    BadId {
+        /// The id.
+        id: String,
+    },
+    /// There is no such session.
+    #[error("find session \"{id}\": there is none")]
+    Missing {
+        /// The id.
+        id: String,
+    },
+    /// It has a writer.
+    #[error("delete session \"{id}\": it is in use; close it first ({source})")]
+    InUse {
+        /// The id.
+        id: String,
+        /// Who holds it.
+        source: LockError,
+    },
+    /// Its log could not be read.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The system refused.
+    #[error("reach the sessions in \"{dir}\": {source}")]
+    Io {
+        /// The directory.
+        dir: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// How far what is listed can be believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// The summary fits the log.
+    Current,
+    /// The log has changed since, or there is no summary; it should be rebuilt.
+    Stale,
+    /// Something is wrong with the log, and what.
+    Damaged(String),
+}
+
+/// One session in a list.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// Its id.
+    pub id: String,
+    /// What was last known of it.
+    pub summary: Option<Summary>,
+    /// How far that can be believed.
+    pub condition: Condition,
+}
+
+/// The sessions under one state directory.
+#[derive(Clone)]
+pub struct Catalog {
+    storage: Arc<dyn Storage>,
+    syncer: Syncer,
+    dir: PathBuf,
+}
+
+impl Catalog {
+    /// Returns the catalog of the sessions in `state_root`; nothing is created yet.
+    pub fn new(storage: Arc<dyn Storage>, syncer: Syncer, state_root: &std::path::Path) -> Self {
+        Self {
+            storage,
+            syncer,
+            dir: state_root.join(SESSIONS),
+        }
+    }
+
+    /// Returns where the log of a session stands, or would.
+    pub fn place(&self, id: &str) -> Result<Place, CatalogError> {
+        if !is_id(id) {
+            return Err(CatalogError::BadId { id: id.to_owned() });
+        }
+        Ok(Place {
+            storage: Arc::clone(&self.storage),
+            syncer: self.syncer.clone(),
+            dir: self.dir.join(id),
+            session: id.to_owned(),
+        })
+    }
+
+    /// Returns all sessions, the last changed first, damaged ones included. Blocks.
+    pub fn list(&self) -> Result<Vec<Listed>, CatalogError> {
+        let entries = match self.storage.list(&self.dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(|error| self.failed(error))?,
+        };
+        let ids = entries
+            .into_iter()
+            .filter(|entry| entry.kind == Kind::Dir && is_id(&entry.name));
+        let mut list: Vec<Listed> = ids
+            .take(MAX_LISTED)
+            .filter_map(|entry| self.listed(entry.name))
+            .collect();
+        let changed = |listed: &Listed| listed.summary.as_ref().map_or(0, |known| known.updated_at);
+        list.sort_by(|a, b| changed(b).cmp(&changed(a)).then_with(|| a.id.cmp(&b.id)));
+        Ok(list)
+    }
+
+    /// Returns one session as a list shows it, or nothing when the directory
+    /// holds no trace of a log: its first record was never acknowledged.
+    fn listed(&self, id: String) -> Option<Listed> {
+        let dir = self.dir.join(&id);
+        let summary = summary::read(&*self.storage, &dir);
+        let condition = match self.storage.stat(&dir.join(EVENTS)) {
+            Ok(found) if found.kind != Kind::File => {
+                Condition::Damaged("the log is not a regular file".to_owned())
+            }
+            Ok(found) => match &summary {
+                Some(Summary {
+                    damage: Some(damage),
+                    ..
+                }) => Condition::Damaged(damage.clone()),
+                Some(known) if known.log.len == found.len => Condition::Current,
+                _ => summary::check_head(&*self.storage, &dir, &id),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let entries = self.storage.list(&dir).ok()?;
+                let left = entries.iter().any(|entry| entry.name.starts_with(EVENTS));
+                if summary.is_none() && !left {
+                    return None;
+                }
+                Condition::Damaged("the log is missing".to_owned())
+            }
+            Err(error) => Condition::Damaged(format!("the log cannot be read: {error}")),
+        };
+        Some(Listed {
+            id,
+            summary,
+            condition,
+        })
+    }
+
+    /// Returns the summary of one session if it fits the last record of the log.
+    pub fn summary(&self, id: &str) -> Result<Option<Summary>, CatalogError> {
+        let place = self.place(id)?;
+        let known = summary::read(&*self.storage, &place.dir);
+        Ok(known.filter(|known| summary::last_mark(&place) == Some(known.log)))
+    }
+
+    /// Replaces the summary of a session; readers see the old one or the new one.
+    pub fn write_summary(&self, id: &str, summary: &Summary) -> Result<(), CatalogError> {
+        let place = self.place(id)?;
+        summary::write(&*self.storage, &place.dir, summary).map_err(|error| self.failed(error))
+    }
+
+    /// Rebuilds the summary of a session with `fold`, which sees its records.
+    /// What it sets as `log` and `damage` is replaced by what was found. Blocks.
+    pub fn rebuild(
+        &self,
+        id: &str,
+        fold: impl FnOnce(&ReadBack) -> Summary,
+    ) -> Result<Summary, CatalogError> {
+        let place = self.place(id)?;
+        let read = Log::read(&*self.storage, &place.dir, id).map_err(|error| match error {
+            OpenError::Missing { session } => CatalogError::Missing { id: session },
+            error => error.into(),
+        })?;
+        let mut summary = fold(&read);
+        let damage = read.notices.iter().find(|notice| notice.is_damage());
+        summary.damage = damage.map(ToString::to_string);
+        summary.log = read.mark;
+        self.write_summary(id, &summary)?;
+        Ok(summary)
+    }
+
+    /// Deletes a session with all that belongs to it, unless it has a writer. Blocks.
+    pub fn delete(&self, id: &str) -> Result<(), CatalogError> {
+        let place = self.place(id)?;
+        let failed = |error| self.failed(error);
+        match self.storage.stat(&place.dir) {
+            Ok(found) if found.kind == Kind::Dir => {}
+            _ => return Err(CatalogError::Missing { id: id.to_owned() }),
+        }
+        let _lock: Held = match self.storage.lock(&place.dir.join(LOCK)) {
+            Ok(lock) => lock,
+            Err(LockError::Io(error)) => return Err(failed(error)),
+            Err(source) => {
+                return Err(CatalogError::InUse {
+                    id: id.to_owned(),
+                    source,
+                });
+            }
+        };
+        let grave = self.dir.join(format!("{DELETED}{id}"));
+        remove_tree(&*self.storage, &grave).map_err(failed)?;
+        // One rename makes it gone as a whole, whatever happens after it.
+        self.storage.rename(&place.dir, &grave).map_err(failed)?;
+        self.storage.sync_dir(&self.dir).map_err(failed)?;
+        remove_tree(&*self.storage, &grave).map_err(failed)
+    }
+
+    /// Removes what is left of sessions whose deletion was cut short. Blocks.
+    pub fn sweep(&self) -> io::Result<()> {
+        let entries = match self.storage.list(&self.dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries?,
+        };
+        let graves = entries
+            .iter()
+            .filter(|entry| entry.name.starts_with(DELETED));
+        graves
+            .map(|entry| remove_tree(&*self.storage, &self.dir.join(&entry.name)))
+            .collect()
+    }
+
+    fn failed(&self, source: io::Error) -> CatalogError {
+        CatalogError::Io {
+            dir: self.dir.clone(),
+            source,
+        }
+    }
+}
+
+/// Returns whether a text can be the id of a session, and so a name in a path.
+pub fn is_id(id: &str) -> bool {
+    (1..=64).contains(&id.len())
+        && id
+            .bytes()
+            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,262 @@
+//! Lists are quick, never hide a session, and never believe a summary that
+//! does not fit its log.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::session::log::line;
+use crate::session::storage::Disk;
+
+fn catalog(root: &Path) -> Catalog {
+    Catalog::new(Arc::new(Disk), Syncer::start().unwrap(), root)
+}
+
+fn event(text: &str) -> serde_json::Value {
+    serde_json::json!({"type": "prompted", "text": text})
+}
+
+/// Creates a session with so many events and a summary that fits.
+fn session(catalog: &Catalog, id: &str, events: usize, updated_at: u64) -> Log {
+    let mut log = Log::create(catalog.place(id).unwrap(), 1);
+    log.append(1, &vec![event("a"); events], false).unwrap();
+    let summary = Summary {
+        log: log.mark(),
+        updated_at,
+        ..titled(id)
+    };
+    catalog.write_summary(id, &summary).unwrap();
+    log
+}
+
+fn titled(title: &str) -> Summary {
+    let roots = vec!["/work".to_owned()];
+    Summary {
+        title: title.to_owned(),
+        roots,
+        state: "idle".to_owned(),
+        ..Summary::default()
+    }
+}
+
+fn shown(catalog: &Catalog) -> Vec<(String, Condition)> {
+    let list = catalog.list().unwrap();
+    list.into_iter()
+        .map(|listed| (listed.id, listed.condition))
+        .collect()
+}
+
+#[test]
+fn a_list_shows_what_changed_last_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let catalog = catalog(dir.path());
+    assert_eq!(shown(&catalog), []);
+    for (id, updated_at) in [("b", 2), ("c", 9), ("a", 2)] {
+        drop(session(&catalog, id, 1, updated_at));
+    }
+    fs::create_dir(dir.path().join("sessions/NotAnId")).unwrap();
+    fs::create_dir(dir.path().join("sessions/no-log")).unwrap();
+    fs::write(dir.path().join("sessions/file"), "").unwrap();
+    symlink("a", dir.path().join("sessions/link")).unwrap();
+    let current = |id: &str| (id.to_owned(), Condition::Current);
+    assert_eq!(shown(&catalog), [current("c"), current("a"), current("b")]);
+    assert_eq!(
+        catalog.list().unwrap()[0].summary.as_ref().unwrap().title,
+        "c"
+    );
+}
+
+#[test]
+fn a_summary_that_does_not_fit_is_stale_until_it_is_rebuilt() {
+    let dir = tempfile::tempdir().unwrap();
+    let catalog = catalog(dir.path());
+    let mut log = session(&catalog, "a", 2, 1);
+    assert_eq!(catalog.summary("a").unwrap().unwrap().log.last_seq, 2);
+    log.append(2, &[event("more")], false).unwrap();
+    assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Stale)]);
+    assert_eq!(catalog.summary("a").unwrap(), None);
+    let fold = |read: &ReadBack| Summary {
+        turns: read.records.len() as u64,
+        ..titled("a")
+    };
+    let rebuilt = catalog.rebuild("a", fold).unwrap();
+    assert_eq!(
+        (rebuilt.turns, rebuilt.log, rebuilt.damage.as_ref()),
+        (3, log.mark(), None)
+    );
+    assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Current)]);
+    assert_eq!(catalog.summary("a").unwrap(), Some(rebuilt));
+    for text in ["", "{", "[]", "null", "{\"title\":1}"] {
+        fs::write(dir.path().join("sessions/a/summary.json"), text).unwrap();
+        assert_eq!(
+            shown(&catalog),
+            [("a".to_owned(), Condition::Stale)],
+            "{text}"
+        );
+    }
+    fs::remove_file(dir.path().join("sessions/a/summary.json")).unwrap();
+    assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Stale)]);
+}
+
+#[test]
+fn a_log_of_equal_length_with_other_records_does_not_fit() {
+    let dir = tempfile::tempdir().unwrap();
+    let catalog = catalog(dir.path());
+    let log = session(&catalog, "a", 1, 1);
+    let path = log.place().events();
+    drop(log);
+    let mut other = Vec::new();
+    line::put_header(&mut other, "a", 1);
+    line::put_epoch(&mut other, "a", 1, 1);
+    line::put_record(&mut other, "a", (1, 1, false), &event("b")).unwrap();
+    assert_eq!(other.len() as u64, fs::metadata(&path).unwrap().len());
+    fs::write(&path, other).unwrap();
+    assert_eq!(catalog.summary("a").unwrap(), None);
+}
+
+#[test]
+fn log_011_damaged_sessions_are_shown_and_not_hidden() {
+    let dir = tempfile::tempdir().unwrap();
+    let catalog = catalog(dir.path());
+    let path = |id: &str| dir.path().join("sessions").join(id).join(EVENTS);
+    let ids = ["cut", "empty", "gone", "head", "link", "middle", "torn"];
+    for id in ids {
+        drop(session(&catalog, id, 9, 1));
+    }
+    let change = |id: &str, change: fn(&mut Vec<u8>)| {
+        let mut bytes = fs::read(path(id)).unwrap();
+        change(&mut bytes);
+        fs::write(path(id), bytes).unwrap();
+    };
+    change("cut", |bytes| bytes.truncate(20));
+    change("empty", Vec::clear);
+    fs::remove_file(path("gone")).unwrap();
+    change("head", |bytes| drop(bytes.splice(3..4, *b"xx")));
+    fs::rename(path("link"), dir.path().join("elsewhere")).unwrap();
+    symlink(dir.path().join("elsewhere"), path("link")).unwrap();
+    change("middle", |bytes| bytes[400] ^= 1);
+    change("torn", |bytes| bytes.extend(b"torn"));
+    // Damage behind the head is found when the log is read.
+    catalog.rebuild("middle", |_| titled("middle")).unwrap();
+    catalog.rebuild("torn", |_| titled("torn")).unwrap();
+    let list = shown(&catalog);
+    assert_eq!(list.len(), ids.len());
+    for (id, condition) in list {
+        let damaged = matches!(condition, Condition::Damaged(_));
+        assert_eq!(damaged, id != "torn", "{id}: {condition:?}");
+    }
+}
+
+#[test]
+fn f5_ten_thousand_sessions_are_listed_in_a_second() {
+    let dir = tempfile::tempdir().unwrap();
+    let catalog = catalog(dir.path());
+    let log = session(&catalog, "s-0", 1, 0);
+    let (events, known) = (
+        log.place().dir.join(EVENTS),
+        log.place().dir.join("summary.json"),
+    );
+    let (events, known) = (fs::read(events).unwrap(), fs::read(known).unwrap());
+    for number in 1..10_000 {
+        let dir = dir.path().join("sessions").join(format!("s-{number}"));
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join(EVENTS), &events).unwrap();
+        fs::write(dir.join("summary.json"), &known).unwrap();
+    }
+    let start = Instant::now();
+    assert_eq!(catalog.list().unwrap().len(), 10_000);
+    let took = start.elapsed();
+    // The figure is one second; this is a build without optimization beside
+    // other tests.
+    assert!(took < Duration::from_secs(10), "{took:?}");
+}
+
+#[test]
+fn delete_removes_all_of_a_session_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let catalog = catalog(dir.path());
+    let log = session(&catalog, "a", 1, 1);
+    drop(session(&catalog, "b", 1, 1));
+    let outside = dir.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("file"), "kept").unwrap();
+    let here = log.place().dir.clone();
+    fs::create_dir_all(here.join("blobs/deep")).unwrap();
+    fs::write(here.join("blobs/deep/x"), "x").unwrap();
+    symlink(&outside, here.join("asks")).unwrap();
+
+    let error = catalog.delete("a").unwrap_err();
+    assert!(matches!(error, CatalogError::InUse { .. }), "{error}");
+    assert!(here.join(EVENTS).exists());
+    drop(log);
+    catalog.delete("a").unwrap();
+    assert_eq!(fs::read(outside.join("file")).unwrap(), b"kept");
+    let left: Vec<_> = fs::read_dir(dir.path().join("sessions"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(left, ["b"]);
+    assert!(matches!(
+        catalog.delete("a"),
+        Err(CatalogError::Missing { .. })
+    ));
+    let place = catalog.place("a").unwrap();
+    assert!(matches!(
+        Log::open(place, 1),
+        Err(OpenError::Missing { .. })
+    ));
+}
+
+#[test]
+fn a_deletion_that_was_cut_short_is_finished() {
+    let dir = tempfile::tempdir().unwrap();
+    let catalog = catalog(dir.path());
+    catalog.sweep().unwrap();
+    drop(session(&catalog, "a", 1, 1));
+    let sessions = dir.path().join("sessions");
+    fs::rename(sessions.join("a"), sessions.join(".deleted-a")).unwrap();
+    assert_eq!(shown(&catalog), []);
+    drop(session(&catalog, "a", 1, 1));
+    catalog.delete("a").unwrap();
+    drop(session(&catalog, "a", 1, 1));
+    fs::rename(sessions.join("a"), sessions.join(".deleted-a")).unwrap();
+    catalog.sweep().unwrap();
+    assert_eq!(fs::read_dir(sessions).unwrap().count(), 0);
+}
+
+#[test]
+fn an_id_is_never_a_path() {
+    let dir = tempfile::tempdir().unwrap();
+    let catalog = catalog(dir.path());
+    let long = "a".repeat(65);
+    for bad in [
+        "",
+        ".",
+        "..",
+        "../x",
+        "a/b",
+        "A",
+        "a b",
+        "ä",
+        "a\0",
+        "a.b",
+        ".deleted-a",
+        &long,
+    ] {
+        assert!(
+            matches!(catalog.place(bad), Err(CatalogError::BadId { .. })),
+            "{bad}"
+        );
+        assert!(
+            matches!(catalog.delete(bad), Err(CatalogError::BadId { .. })),
+            "{bad}"
+        );
+        let rebuilt = catalog.rebuild(bad, |_| Summary::default());
+        assert!(matches!(rebuilt, Err(CatalogError::BadId { .. })), "{bad}");
+    }
+    assert!(catalog.place(&"a".repeat(64)).is_ok());
+    let missing = catalog.rebuild("none", |_| Summary::default());
+    assert!(matches!(missing, Err(CatalogError::Missing { .. })));
+}

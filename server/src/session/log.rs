@@ -1,0 +1,478 @@
+//! The log of one session: JSON Lines, one checksummed record a line, one
+//! writer. Appending writes and never syncs; what is durable is the frontier's
+//! business. A log that cannot be trusted any more stops with a reason, and
+//! never goes on over bytes it did not write.
+
+pub mod line;
+pub mod notice;
+mod opening;
+mod repair;
+pub mod scan;
+
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::frontier::{Frontier, Mark, SyncError, Syncer};
+use super::storage::{Held, LockError, Open, Stat, Storage, StoredFile, append_all};
+use line::Unfit;
+pub use notice::Notice;
+pub use opening::{OpenError, Opened, ReadBack};
+pub use scan::RecordRaw;
+
+/// The name of the log in the directory of its session.
+pub const EVENTS: &str = "events.jsonl";
+/// The name of the lock file beside it.
+pub const LOCK: &str = "lock";
+
+/// The most bytes one batch may have.
+pub const MAX_BATCH: usize = 64 << 20;
+
+/// Where a log stands, and what serves it.
+#[derive(Clone)]
+pub struct Place {
+    /// The disk.
+    pub storage: Arc<dyn Storage>,
+    /// The pool that makes it durable.
+    pub syncer: Syncer,
+    /// The directory of the session.
+    pub dir: PathBuf,
+    /// The id of the session, which every checksum covers.
+    pub session: String,
+}
+
+impl Place {
+    /// Returns the path of the log.
+    pub fn events(&self) -> PathBuf {
+        self.dir.join(EVENTS)
+    }
+
+    /// Returns the directories whose names lead to the log: that of the session,
+    /// of all sessions, of the state, and the one that holds the state.
+    fn dirs(&self) -> Vec<PathBuf> {
+        self.dir.ancestors().take(4).map(PathBuf::from).collect()
+    }
+}
+
+/// What a summary remembers of the log it was folded from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LogMark {
+    /// The length of the log.
+    pub len: u64,
+    /// Its last sequence number.
+    pub last_seq: u64,
+    /// The checksum of its last record.
+    pub sum: u32,
+}
+
+/// Why nothing was appended.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// An event is too large for a line; its content belongs into a blob.
+    #[error("append to the log: event {index} of the batch is larger than {limit} bytes")]
+    TooLarge {
+        /// Its place in the batch.
+        index: usize,
+        /// The limit it breaks.
+        limit: usize,
+    },
+    /// An event is no JSON object with a `type`.
+    #[error("append to the log: event {index} of the batch is no event: {why}")]
+    NotAnEvent {
+        /// Its place in the batch.
+        index: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The disk or the quota is full; nothing was recorded, and it may be tried again.
+    #[error("append to the log \"{path}\": no space is left; free some and try again")]
+    NoSpace {
+        /// The log.
+        path: PathBuf,
+    },
+    /// The system refused; nothing was recorded, and it may be tried again.
+    #[error("append to the log \"{path}\": {source}")]
+    Io {
+        /// The log.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another writer holds the lock.
+    #[error("append to the log: {0}")]
+    Locked(LockError),
+    /// A sync failed; `recover` may help, nothing else does.
+    #[error("append to the log: an earlier write may be lost ({0})")]
+    SyncFailed(SyncError),
+    /// The log has stopped for good.
+    #[error("append to the log \"{path}\": {reason}")]
+    Stopped {
+        /// The log.
+        path: PathBuf,
+        /// Why it has stopped.
+        reason: Stop,
+    },
+}
+
+/// Why a log takes no more records.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Stop {
+    /// Another writer has opened it since.
+    #[error(
+        "another writer has taken it over (epoch {theirs}, ours is {ours}); reopen the session"
+    )]
+    Fenced {
+        /// Our epoch.
+        ours: u64,
+        /// The newest one in the file.
+        theirs: u64,
+    },
+    /// Another file has taken its name, or none has it any more.
+    #[error("the file was replaced or removed by another program; reopen the session")]
+    Replaced,
+    /// The file is shorter or longer than what was written.
+    #[error("the file has {found} bytes where {expected} were written; reopen the session")]
+    Changed {
+        /// Its length now.
+        found: u64,
+        /// What was written.
+        expected: u64,
+    },
+    /// A sync failed and what was written could not be saved.
+    #[error("it is read-only, since writing failed and could not be repaired: {0}")]
+    Unsaved(String),
+}
+
+/// A log that this process writes.
+pub struct Log {
+    place: Place,
+    created_at: u64,
+    state: State,
+    frontier: Arc<Frontier>,
+    epoch: u64,
+    last: LogMark,
+}
+
+enum State {
+    /// Nothing is on disk: a session exists in memory until its first record.
+    Unborn,
+    Open(Writer),
+    Stopped(Stop),
+}
+
+struct Writer {
+    file: Arc<dyn StoredFile>,
+    id: (u64, u64),
+    /// A failed append may have left so many bytes behind the last good line.
+    leftover: u64,
+    /// Held for as long as the log may write.
+    _lock: Held,
+}
+
+/// The lines of a batch, and what follows from them.
+struct Batch {
+    bytes: Vec<u8>,
+    seqs: Range<u64>,
+    sum: u32,
+}
+
+impl Log {
+    /// Returns the log of a new session; its directory is created by the first append.
+    pub fn create(place: Place, now_ms: u64) -> Self {
+        let frontier = Frontier::new(Arc::clone(&place.storage), &place.syncer);
+        let state = State::Unborn;
+        Self {
+            place,
+            created_at: now_ms,
+            state,
+            frontier,
+            epoch: 1,
+            last: LogMark::default(),
+        }
+    }
+
+    /// Appends events with one write and returns their sequence numbers. With
+    /// `sync` a sync of them is started; it is not waited for.
+    pub fn append<E: Serialize>(
+        &mut self,
+        at_ms: u64,
+        events: &[E],
+        sync: bool,
+    ) -> Result<Range<u64>, AppendError> {
+        let batch = self.encode(at_ms, events)?;
+        if batch.seqs.is_empty() {
+            return Ok(batch.seqs);
+        }
+        if let Some(failed) = self.frontier.failed() {
+            return Err(AppendError::SyncFailed(failed));
+        }
+        match &self.state {
+            State::Stopped(reason) => return Err(self.stopped(reason.clone())),
+            State::Unborn => self.give_birth(&batch)?,
+            State::Open(_) => self.write(&batch.bytes)?,
+        }
+        self.last.last_seq = batch.seqs.end - 1;
+        self.last.sum = batch.sum;
+        self.frontier.wrote(Mark {
+            len: self.last.len,
+            seq: self.last.last_seq,
+        });
+        if sync {
+            self.frontier.start();
+        }
+        Ok(batch.seqs)
+    }
+
+    /// Calls `notify` with the last durable sequence number once all that is
+    /// appended now is durable. It runs on a thread of the pool, or here when
+    /// there is nothing to wait for, and must not block.
+    pub fn request_sync(&self, notify: impl FnOnce(Result<u64, SyncError>) + Send + 'static) {
+        self.frontier.notify(Box::new(notify));
+    }
+
+    /// Returns what of this log is durable; it outlives the log.
+    pub fn frontier(&self) -> &Arc<Frontier> {
+        &self.frontier
+    }
+
+    /// Returns what a summary of the present state must remember.
+    pub fn mark(&self) -> LogMark {
+        self.last
+    }
+
+    /// Returns the last sequence number, 0 when there is no record.
+    pub fn last_seq(&self) -> u64 {
+        self.last.last_seq
+    }
+
+    /// Returns the epoch of this writer.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Returns when the session was created, in milliseconds since 1970.
+    pub fn created_at(&self) -> u64 {
+        self.created_at
+    }
+
+    /// Returns where the log stands.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Returns why the log takes no more records, if it does not.
+    pub fn stop(&self) -> Option<&Stop> {
+        match &self.state {
+            State::Stopped(reason) => Some(reason),
+            _ => None,
+        }
+    }
+
+    fn encode<E: Serialize>(&self, at_ms: u64, events: &[E]) -> Result<Batch, AppendError> {
+        let first = self.last.last_seq + 1;
+        let mut batch = Batch {
+            bytes: Vec::new(),
+            seqs: first..first,
+            sum: 0,
+        };
+        for (index, event) in events.iter().enumerate() {
+            let start = batch.bytes.len();
+            // A batch counts whole or not at all, so all but its last record say that more follow.
+            let stamp = (batch.seqs.end, at_ms, index + 1 < events.len());
+            line::put_record(&mut batch.bytes, &self.place.session, stamp, event).map_err(
+                |unfit| match unfit {
+                    Unfit::TooLong => AppendError::TooLarge {
+                        index,
+                        limit: line::MAX_LINE,
+                    },
+                    Unfit::NotAnEvent(why) => AppendError::NotAnEvent { index, why },
+                },
+            )?;
+            if batch.bytes.len() > MAX_BATCH {
+                return Err(AppendError::TooLarge {
+                    index,
+                    limit: MAX_BATCH,
+                });
+            }
+            batch.sum = line::sum_of(batch.bytes.get(start..).unwrap_or_default());
+            batch.seqs.end += 1;
+        }
+        Ok(batch)
+    }
+
+    /// Creates directory, lock and file, and writes head and first batch at once.
+    fn give_birth(&mut self, batch: &Batch) -> Result<(), AppendError> {
+        let storage = Arc::clone(&self.place.storage);
+        storage
+            .create_dir(&self.place.dir)
+            .map_err(|error| self.failed(error))?;
+        let lock = match storage.lock(&self.place.dir.join(LOCK)) {
+            Ok(lock) => lock,
+            Err(LockError::Io(error)) => {
+                _ = storage.remove_dir(&self.place.dir);
+                return Err(self.failed(error));
+            }
+            Err(held) => return Err(AppendError::Locked(held)),
+        };
+        let mut bytes = Vec::new();
+        line::put_header(&mut bytes, &self.place.session, self.created_at);
+        line::put_epoch(&mut bytes, &self.place.session, self.epoch, self.created_at);
+        bytes.extend_from_slice(&batch.bytes);
+        let (file, stat) = first_write(&self.place, &bytes).map_err(|error| self.failed(error))?;
+        self.last.len = stat.len;
+        let file_too = Arc::clone(&file);
+        self.state = State::Open(Writer {
+            file,
+            id: stat.id,
+            leftover: 0,
+            _lock: lock,
+        });
+        let mark = Mark {
+            len: stat.len,
+            seq: 0,
+        };
+        self.frontier.watch(file_too, self.place.dirs(), mark);
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), AppendError> {
+        self.check_fence()?;
+        self.cut_leftover().map_err(|error| self.failed(error))?;
+        let State::Open(writer) = &mut self.state else {
+            return Ok(());
+        };
+        match append_all(&*writer.file, bytes) {
+            Ok(()) => {
+                self.last.len += bytes.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                writer.leftover = bytes.len() as u64;
+                // If cutting fails as well, the next append tries it again first.
+                _ = self.cut_leftover();
+                Err(self.failed(error))
+            }
+        }
+    }
+
+    /// Cuts the file back to the last good line after a failed append.
+    fn cut_leftover(&mut self) -> io::Result<()> {
+        if let State::Open(writer) = &mut self.state
+            && writer.leftover > 0
+        {
+            writer.file.truncate(self.last.len)?;
+            writer.leftover = 0;
+        }
+        Ok(())
+    }
+
+    /// Stops if the file under our name is not the one we wrote, to its end.
+    /// Every writer writes its epoch when it opens a log, so this sees them all.
+    fn check_fence(&mut self) -> Result<(), AppendError> {
+        let State::Open(writer) = &self.state else {
+            return Ok(());
+        };
+        let good = self.last.len;
+        let reason = match self.place.storage.stat(&self.place.events()) {
+            Ok(found) if found.id != writer.id => Stop::Replaced,
+            Ok(found) if (good..=good + writer.leftover).contains(&found.len) => return Ok(()),
+            Ok(found) => Stop::Changed {
+                found: found.len,
+                expected: good,
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Stop::Replaced,
+            Err(error) => return Err(self.failed(error)),
+        };
+        let theirs = opening::newest_epoch(&self.place);
+        let reason = match theirs {
+            Some(theirs) if theirs > self.epoch => Stop::Fenced {
+                ours: self.epoch,
+                theirs,
+            },
+            _ => reason,
+        };
+        Err(self.halt(reason))
+    }
+
+    /// Saves what was written after a failed sync, into a new file through a
+    /// new descriptor, or makes the log read-only. Blocks on syncs.
+    pub fn recover(&mut self) -> Result<(), AppendError> {
+        if let State::Stopped(reason) = &self.state {
+            return Err(self.stopped(reason.clone()));
+        }
+        match self.frontier.failed() {
+            None => return Ok(()),
+            Some(SyncError::Names(error)) => return Err(self.halt(Stop::Unsaved(error))),
+            Some(_) => self.check_fence()?,
+        }
+        let saved = opening::save_anew(&self.place, self.last, self.created_at);
+        let State::Open(writer) = &mut self.state else {
+            return Ok(());
+        };
+        match saved {
+            Ok((sound, id)) => {
+                writer.file = Arc::clone(&sound.file);
+                writer.id = id;
+                writer.leftover = 0;
+                self.last.len = sound.len;
+                let mark = Mark {
+                    len: sound.len,
+                    seq: self.last.last_seq,
+                };
+                self.frontier.watch(sound.file, self.place.dirs(), mark);
+                Ok(())
+            }
+            Err(error) => Err(self.halt(Stop::Unsaved(error.to_string()))),
+        }
+    }
+
+    /// Stops for good and gives the lock back.
+    fn halt(&mut self, reason: Stop) -> AppendError {
+        self.state = State::Stopped(reason.clone());
+        self.stopped(reason)
+    }
+
+    fn stopped(&self, reason: Stop) -> AppendError {
+        AppendError::Stopped {
+            path: self.place.events(),
+            reason,
+        }
+    }
+
+    fn failed(&self, source: io::Error) -> AppendError {
+        let path = self.place.events();
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                AppendError::NoSpace { path }
+            }
+            _ => AppendError::Io { path, source },
+        }
+    }
+}
+
+/// Creates the file of a new log. On failure nothing of it is left, since
+/// nothing was promised yet.
+fn first_write(place: &Place, bytes: &[u8]) -> io::Result<(Arc<dyn StoredFile>, Stat)> {
+    let path = place.events();
+    let written = place.storage.open(&path, Open::New).and_then(|file| {
+        append_all(&*file, bytes)?;
+        let stat = file.stat()?;
+        Ok((file, stat))
+    });
+    // A log that was there before is somebody's, and stays.
+    if written
+        .as_ref()
+        .is_err_and(|error| error.kind() != io::ErrorKind::AlreadyExists)
+    {
+        _ = place.storage.remove(&path);
+        _ = place.storage.remove(&place.dir.join(LOCK));
+        _ = place.storage.remove_dir(&place.dir);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,301 @@
+//! Opening a log: for writing, under its lock and in a new epoch, or for
+//! reading only. Both may block on the disk, so neither runs on a thread that
+//! others wait for. Reading never changes a file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::line::{self, FORMAT};
+use super::notice::Notice;
+use super::repair::{self, Sound};
+use super::scan::{self, RecordRaw, Scan};
+use super::{EVENTS, LOCK, Log, LogMark, Place, State, Writer};
+use crate::session::frontier::{Frontier, Mark};
+use crate::session::storage::{Kind, LockError, Open, Storage, StoredFile, append_all};
+
+/// A log that was opened for writing.
+pub struct Opened {
+    /// The log, ready to be continued.
+    pub log: Log,
+    /// Its records in order; empty when they went to a sink.
+    pub records: Vec<RecordRaw>,
+    /// What is to be told about it.
+    pub notices: Vec<Notice>,
+    /// The epoch of this writer.
+    pub epoch: u64,
+}
+
+/// A log that was only read.
+#[derive(Debug)]
+pub struct ReadBack {
+    /// Its records in order; empty when they went to a sink.
+    pub records: Vec<RecordRaw>,
+    /// What is to be told about it.
+    pub notices: Vec<Notice>,
+    /// When the session was created, if the log can say so.
+    pub created_at: Option<u64>,
+    /// What a summary folded from it must remember.
+    pub mark: LogMark,
+}
+
+/// Why a log was not opened. The file is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is no such log.
+    #[error("open the log of session \"{session}\": there is none")]
+    Missing {
+        /// The session.
+        session: String,
+    },
+    /// Another writer has it.
+    #[error("open the log of session \"{session}\": it is open in another place ({source})")]
+    Locked {
+        /// The session.
+        session: String,
+        /// Who holds it.
+        source: LockError,
+    },
+    /// Nothing in the file is a log.
+    #[error("open the log of session \"{session}\": \"{path}\" is not a log; it was left as it is")]
+    NotALog {
+        /// The session.
+        session: String,
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is the log of another session.
+    #[error("open the log of session \"{session}\": it belongs to session \"{found}\"")]
+    OtherSession {
+        /// The session.
+        session: String,
+        /// The session the file names.
+        found: String,
+    },
+    /// A newer version wrote it; it can be read, not continued.
+    #[error(
+        "continue the log of session \"{session}\": it has format {found}, this version writes \
+         format {FORMAT}; update to continue it"
+    )]
+    NewerFormat {
+        /// The session.
+        session: String,
+        /// The format of the file.
+        found: u64,
+    },
+    /// The system refused.
+    #[error("open the log of session \"{session}\": {source}")]
+    Io {
+        /// The session.
+        session: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+fn io_error(session: &str, source: io::Error) -> OpenError {
+    let session = session.to_owned();
+    match source.kind() {
+        io::ErrorKind::NotFound => OpenError::Missing { session },
+        _ => OpenError::Io { session, source },
+    }
+}
+
+impl Log {
+    /// Opens a log for writing and returns its records. Blocks.
+    pub fn open(place: Place, now_ms: u64) -> Result<Opened, OpenError> {
+        let mut records = Vec::new();
+        let mut opened = Self::open_each(place, now_ms, &mut |record| records.push(record))?;
+        opened.records = records;
+        Ok(opened)
+    }
+
+    /// Opens a log for writing and gives its records to `sink`, which keeps the
+    /// memory of a long one bounded. Blocks.
+    pub fn open_each(
+        place: Place,
+        now_ms: u64,
+        sink: &mut dyn FnMut(RecordRaw),
+    ) -> Result<Opened, OpenError> {
+        let session = place.session.clone();
+        let failed = |error| io_error(&session, error);
+        check_dir(&*place.storage, &place.dir).map_err(failed)?;
+        // A missing log must not leave a lock file behind.
+        place.storage.stat(&place.events()).map_err(failed)?;
+        let lock = match place.storage.lock(&place.dir.join(LOCK)) {
+            Ok(lock) => lock,
+            Err(LockError::Io(error)) => return Err(failed(error)),
+            Err(source) => return Err(OpenError::Locked { session, source }),
+        };
+        let file = place
+            .storage
+            .open(&place.events(), Open::Append)
+            .map_err(failed)?;
+        let mut scan = scan::scan(&file, &place.session).map_err(failed)?;
+        check_identity(&place.session, &place.events(), &scan)?;
+        scan::each_record(&file, &mut scan, sink).map_err(failed)?;
+        let sound = repair::repair(&place, file, &mut scan, now_ms).map_err(failed)?;
+        let epoch = scan.epoch + 1;
+        let (len, id) = write_epoch(&place, &sound, epoch, now_ms).map_err(failed)?;
+        let last = LogMark {
+            len,
+            last_seq: scan.last_seq(),
+            sum: scan.last_sum(),
+        };
+        let frontier = Frontier::new(Arc::clone(&place.storage), &place.syncer);
+        let mark = Mark {
+            len,
+            seq: last.last_seq,
+        };
+        frontier.watch(Arc::clone(&sound.file), place.dirs(), mark);
+        let state = State::Open(Writer {
+            file: sound.file,
+            id,
+            leftover: 0,
+            _lock: lock,
+        });
+        let log = Log {
+            place,
+            created_at: sound.created_at,
+            state,
+            frontier,
+            epoch,
+            last,
+        };
+        Ok(Opened {
+            log,
+            records: Vec::new(),
+            notices: scan.notices.into_vec(),
+            epoch,
+        })
+    }
+
+    /// Reads a log without its lock, also while another process writes it: a
+    /// record that is being written then shows as a torn tail. Blocks.
+    pub fn read(storage: &dyn Storage, dir: &Path, session: &str) -> Result<ReadBack, OpenError> {
+        let mut records = Vec::new();
+        let mut read = Self::read_each(storage, dir, session, &mut |record| records.push(record))?;
+        read.records = records;
+        Ok(read)
+    }
+
+    /// Reads a log without its lock and gives its records to `sink`. Blocks.
+    pub fn read_each(
+        storage: &dyn Storage,
+        dir: &Path,
+        session: &str,
+        sink: &mut dyn FnMut(RecordRaw),
+    ) -> Result<ReadBack, OpenError> {
+        let failed = |error| io_error(session, error);
+        check_dir(storage, dir).map_err(failed)?;
+        let path = dir.join(EVENTS);
+        let file = storage.open(&path, Open::Read).map_err(failed)?;
+        let mut scan = scan::scan(&file, session).map_err(failed)?;
+        match check_identity(session, &path, &scan) {
+            Err(OpenError::NewerFormat { found, .. }) => {
+                scan.notices.push(Notice::NewerFormat { found });
+            }
+            checked => checked?,
+        }
+        scan::each_record(&file, &mut scan, sink).map_err(failed)?;
+        let mark = LogMark {
+            len: scan.len,
+            last_seq: scan.last_seq(),
+            sum: scan.last_sum(),
+        };
+        let created_at = scan.header.map(|header| header.created_at);
+        Ok(ReadBack {
+            records: Vec::new(),
+            notices: scan.notices.into_vec(),
+            created_at,
+            mark,
+        })
+    }
+}
+
+/// Proves that the directory of a session is one, and no link to another place.
+fn check_dir(storage: &dyn Storage, dir: &Path) -> io::Result<()> {
+    match storage.stat(dir)?.kind {
+        Kind::Dir => Ok(()),
+        _ => Err(io::Error::new(
+            io::ErrorKind::NotADirectory,
+            format!("\"{}\" is not a directory", dir.display()),
+        )),
+    }
+}
+
+/// Refuses a file that is not a log we can continue.
+fn check_identity(session: &str, path: &Path, scan: &Scan) -> Result<(), OpenError> {
+    let session = session.to_owned();
+    // A damaged head may name any format; with records of ours behind it, it
+    // is damage and not a newer version.
+    let format = match scan.header {
+        Some(header) => header.format,
+        None if scan.is_blank() => scan.claim.format.unwrap_or(FORMAT),
+        None => FORMAT,
+    };
+    if format > FORMAT {
+        return Err(OpenError::NewerFormat {
+            session,
+            found: format,
+        });
+    }
+    if !scan.is_blank() || scan.len == 0 {
+        return Ok(());
+    }
+    match &scan.claim.session {
+        Some(found) if *found != session => Err(OpenError::OtherSession {
+            session,
+            found: found.clone(),
+        }),
+        _ if scan.torn_header => Ok(()),
+        _ => Err(OpenError::NotALog {
+            session,
+            path: path.to_owned(),
+        }),
+    }
+}
+
+/// Makes this writer known to any other; returns the length and identity of
+/// the file afterwards.
+fn write_epoch(
+    place: &Place,
+    sound: &Sound,
+    epoch: u64,
+    now_ms: u64,
+) -> io::Result<(u64, (u64, u64))> {
+    let mut bytes = Vec::new();
+    line::put_epoch(&mut bytes, &place.session, epoch, now_ms);
+    if let Err(error) = append_all(&*sound.file, &bytes) {
+        _ = sound.file.truncate(sound.len);
+        return Err(error);
+    }
+    Ok((sound.len + bytes.len() as u64, sound.file.stat()?.id))
+}
+
+/// Returns the newest epoch in the file that has the log's name, if it can be read.
+pub(super) fn newest_epoch(place: &Place) -> Option<u64> {
+    let file: Arc<dyn StoredFile> = place.storage.open(&place.events(), Open::Read).ok()?;
+    Some(scan::scan(&file, &place.session).ok()?.epoch)
+}
+
+/// Writes a log whose sync failed anew, if all that was written is still there.
+pub(super) fn save_anew(
+    place: &Place,
+    last: LogMark,
+    created_at: u64,
+) -> io::Result<(Sound, (u64, u64))> {
+    let file = place.storage.open(&place.events(), Open::Read)?;
+    let scan = scan::scan(&file, &place.session)?;
+    let whole =
+        scan.bad.is_empty() && (scan.last_seq(), scan.last_sum()) == (last.last_seq, last.sum);
+    if !whole || scan.tail.is_some_and(|tail| tail.at < last.len) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "what was written is no longer there",
+        ));
+    }
+    let sound = repair::rewrite(place, &file, &scan, created_at)?;
+    let id = sound.file.stat()?.id;
+    Ok((sound, id))
+}

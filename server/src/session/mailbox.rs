@@ -1,0 +1,96 @@
+//! What reaches a session: requests with a slot for their reply, and reports.
+//!
+//! Never answers anything; the session's own task does.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use adjutant_core::event::{Choice, Report};
+use adjutant_core::step::Step;
+use adjutant_protocol::ask::{AskRespondResult, AskView};
+use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::session::{PromptParams, PromptResult, ReplayFrom, ResumeResult, WaitResult};
+use adjutant_protocol::{AskId, RunId};
+use tokio::sync::{mpsc, oneshot};
+
+/// Requests that wait for one session; more are refused with `Overloaded`.
+pub const MAX_QUEUE: usize = 256;
+
+/// An error of ours on its way to a client.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refused {
+    pub name: ErrorName,
+    pub message: String,
+}
+
+impl Refused {
+    pub fn new(name: ErrorName, message: impl Into<String>) -> Self {
+        Self { name, message: message.into() }
+    }
+}
+
+pub type Reply<T> = oneshot::Sender<Result<T, Refused>>;
+
+pub enum Message {
+    Prompt { params: PromptParams, reply: Reply<PromptResult> },
+    Answer { ask: AskId, choice: Choice, surface: &'static str, reply: Option<Reply<AskRespondResult>> },
+    Cancel { run: Option<RunId> },
+    Wait { run: RunId, timeout_ms: u64, reply: Reply<WaitResult> },
+    Resume { from: Option<ReplayFrom>, reply: Reply<ResumeResult> },
+    Asks { reply: Reply<Vec<AskView>> },
+    /// A step tells how it goes.
+    Report { step: Step, report: Report },
+    /// Text of a step waits in its stream.
+    Streamed { step: Step },
+    /// A time that was waited for has come.
+    Woke { at: u64 },
+    StepEnded { step: Step, panicked: bool },
+    Synced(Result<u64, String>),
+    WaitOver { run: RunId, number: u64 },
+    Stop { done: oneshot::Sender<()> },
+}
+
+/// The sending side of a session's mailbox; clones share it.
+#[derive(Clone)]
+pub struct Mailbox {
+    sender: mpsc::UnboundedSender<Message>,
+    /// Requests taken and not yet looked at: the bound of the queue.
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Mailbox {
+    pub fn new() -> (Self, mpsc::UnboundedReceiver<Message>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Self { sender, waiting: Arc::default() }, receiver)
+    }
+
+    /// Posts what is always admitted: reports, answers, cancels, stop.
+    pub fn post(&self, message: Message) {
+        // A session that is gone needs nothing any more; a reply slot tells its owner by closing.
+        let _ = self.sender.send(message);
+    }
+
+    /// Posts a request and returns the place of its reply, unless too many wait already.
+    pub fn request<T>(
+        &self,
+        message: impl FnOnce(Reply<T>) -> Message,
+    ) -> Result<oneshot::Receiver<Result<T, Refused>>, Refused> {
+        if self.waiting.fetch_add(1, Ordering::AcqRel) >= MAX_QUEUE {
+            self.taken();
+            return Err(Refused::new(ErrorName::Overloaded, "too many requests wait for this session"));
+        }
+        let (reply, receiver) = oneshot::channel();
+        self.post(message(reply));
+        Ok(receiver)
+    }
+
+    /// Notes that the session has looked at one request.
+    pub fn taken(&self) {
+        self.waiting.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+}

@@ -1,0 +1,188 @@
+//! `Prepare` and `RunTool` for everything that edits nothing.
+//!
+//! Looks at the world and says what it saw; the verdict is core's. Before a
+//! tool runs, what was approved is looked at again (A3).
+
+use std::time::Instant;
+
+use adjutant_core::event::{CallEnd, CallResult, Payload, Report};
+use adjutant_core::session::Call;
+use adjutant_core::tool::{Arguments, one_line, parse_for};
+use adjutant_protocol::session::Mode;
+
+use super::stream::Stream;
+use super::{Place, edits};
+use crate::faults::point;
+use crate::settings::private_dir;
+use crate::tools::paths::{Grounded, ground};
+use crate::tools::process::{Launch, MAX_OUTPUT, child_environment, pin_directory, pin_shell};
+use crate::tools::protected::{ReadClass, read_class};
+use crate::tools::run_command::{run_command, time_limit};
+use crate::tools::{Output, Reading, read};
+
+/// Looks at the world for one call.
+pub async fn prepare(place: &Place, call: &Call, mode: Mode) -> Report {
+    let arguments = match parse_for(mode, &call.tool, &call.arguments) {
+        Ok(arguments) => arguments,
+        Err(why) => return Report::Prepared(refused(why)),
+    };
+    point("call-prepared");
+    Report::Prepared(match arguments {
+        Arguments::ListFiles { path } | Arguments::ReadFile { path, .. } => reading(place, &path),
+        Arguments::SearchText { path: Some(path), .. } => reading(place, &path),
+        Arguments::SearchText { path: None, pattern, .. } | Arguments::FindFiles { pattern } => {
+            match place.roots.is_empty() {
+                true => refused("no workspace folder is open, so there is nothing to search".to_owned()),
+                false => Payload::Read { path: pattern, ask: None },
+            }
+        }
+        Arguments::RunCommand { command, cwd, timeout_seconds } => {
+            match launch(place, call, (command, cwd.as_deref(), timeout_seconds)) {
+                Ok(launch) => command_payload(&launch),
+                Err(why) => refused(why),
+            }
+        }
+        Arguments::AskUser { question, options } => Payload::Question { question, options },
+        Arguments::TaskComplete { summary } => Payload::Complete { summary },
+        Arguments::Fail { reason } => Payload::Fail { reason },
+        edit @ (Arguments::EditFile { .. } | Arguments::WriteFile { .. }) => {
+            return edits::prepare(place, edit).await;
+        }
+    })
+}
+
+/// A call that cannot be made; the sentence is for the model.
+pub fn refused(output: String) -> Payload {
+    Payload::Refused { summary: one_line(&output, 80), output }
+}
+
+fn reading(place: &Place, path: &str) -> Payload {
+    match ground(&place.roots, path) {
+        Ok(at) => Payload::Read { ask: read_needs(&at), path: at.display },
+        Err(why) => refused(why.to_string()),
+    }
+}
+
+/// Why reading this place needs an answer (P1, P5).
+fn read_needs(at: &Grounded) -> Option<String> {
+    if !at.inside {
+        return Some(format!("\"{}\" is outside the workspace", at.display));
+    }
+    match read_class(at) {
+        ReadClass::Plain => None,
+        ReadClass::Secret(why) => Some(format!("\"{}\" {why}", at.display)),
+    }
+}
+
+/// Runs a call that was found safe or was allowed.
+pub async fn run(place: &Place, stream: &Stream, call: &Call) -> Report {
+    let started = Instant::now();
+    let output = match run_allowed(place, stream, call).await {
+        Ok(output) => output,
+        Err(why) => Output::failed(why),
+    };
+    Report::Finished(CallResult {
+        end: if output.failed { CallEnd::Failed } else { CallEnd::Completed },
+        output: output.text.into(),
+        summary: output.summary,
+        elapsed_ms: started.elapsed().as_millis() as u64,
+        whole: output.whole.map(|path| path.display().to_string()),
+    })
+}
+
+async fn run_allowed(place: &Place, stream: &Stream, call: &Call) -> Result<Output, String> {
+    let arguments = parse_for(Mode::Code, &call.tool, &call.arguments)?;
+    let grounded = |path: &str| -> Result<Grounded, String> {
+        let at = ground(&place.roots, path).map_err(|why| why.to_string())?;
+        let now = Payload::Read { ask: read_needs(&at), path: at.display.clone() };
+        match call.payload.as_ref() == Some(&now) {
+            true => Ok(at),
+            false => Err(format!("\"{path}\" leads elsewhere than when it was allowed; call again")),
+        }
+    };
+    let reading = match arguments {
+        Arguments::ListFiles { path } => Reading::ListFiles { at: grounded(&path)? },
+        Arguments::ReadFile { path, offset, limit } => {
+            Reading::ReadFile { at: grounded(&path)?, offset, limit }
+        }
+        Arguments::FindFiles { pattern } => Reading::FindFiles { pattern },
+        Arguments::SearchText { pattern, path, glob } => {
+            Reading::SearchText { pattern, within: path.map(|path| grounded(&path)).transpose()?, glob }
+        }
+        Arguments::RunCommand { command, cwd, timeout_seconds } => {
+            let launch = launch(place, call, (command, cwd.as_deref(), timeout_seconds))?;
+            if call.payload.as_ref() != Some(&command_payload(&launch)) {
+                return Err("the shell or the directory changed since this was allowed; call again".to_owned());
+            }
+            return Ok(command_run(place, stream, &launch).await);
+        }
+        Arguments::EditFile { .. }
+        | Arguments::WriteFile { .. }
+        | Arguments::AskUser { .. }
+        | Arguments::TaskComplete { .. }
+        | Arguments::Fail { .. } => return Err("this call is not run as a tool".to_owned()),
+    };
+    Ok(read(reading, place.roots.clone(), place.world.documents.buffers()).await)
+}
+
+async fn command_run(place: &Place, stream: &Stream, launch: &Launch) -> Output {
+    if let Err(error) = private_dir(&place.dir.join("outputs")) {
+        return Output::failed(format!("the output has nowhere to go: {error:#}; nothing was run"));
+    }
+    let buffers = place.world.documents.buffers();
+    let unsaved: Vec<String> = buffers
+        .unsaved()
+        .iter()
+        .map(|path| match ground(&place.roots, &path.display().to_string()) {
+            Ok(at) => at.display,
+            Err(_) => path.display().to_string(),
+        })
+        .collect();
+    let mut live = |text: &str| stream.output(text);
+    point("command-started");
+    // A cancel drops this future, and the command's whole tree dies with it.
+    let output = run_command(launch, &unsaved, &mut live, std::future::pending()).await;
+    point("command-ended");
+    output
+}
+
+/// Everything a command would be run with, as it is now (A1).
+fn launch(
+    place: &Place,
+    call: &Call,
+    (command, cwd, timeout_seconds): (String, Option<&str>, Option<u64>),
+) -> Result<Launch, String> {
+    let at = match cwd {
+        Some(cwd) => ground(&place.roots, cwd).map_err(|why| why.to_string())?,
+        None => place.roots.folder(0).ok_or("no workspace folder is open, so there is nowhere to run it")?,
+    };
+    if !at.inside {
+        return Err(format!("\"{}\" is outside the workspace; commands run inside it", at.display));
+    }
+    Ok(Launch {
+        command,
+        shell: pin_shell().map_err(|error| format!("find a shell: {error}"))?,
+        directory: pin_directory(&at)?,
+        environment: child_environment(std::env::vars_os(), &own_keys(place)),
+        call: call.id.to_string(),
+        time_limit: time_limit(timeout_seconds),
+        output_limit: MAX_OUTPUT,
+        whole: place.dir.join("outputs").join(format!("{}.txt", call.id)),
+    })
+}
+
+/// The variables our own keys are in: no child sees them (S1).
+fn own_keys(place: &Place) -> Vec<String> {
+    let settings = place.world.settings();
+    settings.providers.values().filter_map(|provider| provider.api_key_env.clone()).collect()
+}
+
+fn command_payload(launch: &Launch) -> Payload {
+    let bound = format!("{:?} {:?}", launch.shell, launch.directory);
+    Payload::Command {
+        line: launch.command.clone(),
+        cwd: launch.directory.path.display().to_string(),
+        timeout_seconds: launch.time_limit.as_secs(),
+        binding: adjutant_core::digest_parts(&[bound.as_bytes()]),
+    }
+}

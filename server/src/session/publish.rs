@@ -1,0 +1,242 @@
+//! What is told of a session, in order and never before it is durable.
+//!
+//! Numbers updates, holds them back until the disk has their facts, and keeps
+//! the summary for lists. Decides nothing about what is told: core's `state` does.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use adjutant_core::event::{Event, Fact};
+use adjutant_core::session::Session;
+use adjutant_core::state::{self, Teller};
+use adjutant_core::step::Step;
+use adjutant_protocol::ask::AskResolvedParams;
+use adjutant_protocol::RunId;
+use adjutant_protocol::state::StateView;
+use adjutant_protocol::update::{SessionUpdateParams, Update};
+
+use super::Place;
+use super::catalog::Summary;
+use super::log::{LogMark, ReadBack};
+use super::stream::Taken;
+
+/// A summary is rewritten at most this often while a run is under way.
+const SUMMARY_EVERY: Duration = Duration::from_secs(2);
+
+enum Told {
+    Update(SessionUpdateParams),
+    Resolved(AskResolvedParams),
+}
+
+pub struct Publisher {
+    place: Arc<Place>,
+    teller: Teller,
+    /// The run the last updates were of.
+    run: Option<RunId>,
+    waiting: VecDeque<(u64, Told)>,
+    durable: u64,
+    /// Number of the last lasting update.
+    seq: u64,
+    sub: u64,
+    /// A client has this session on its screen.
+    attached: bool,
+}
+
+impl Publisher {
+    pub fn new(place: Arc<Place>, session: &Session, seq: u64) -> Self {
+        Self { teller: Teller::new(session), run: None, place, waiting: VecDeque::new(), durable: 0, seq, sub: 0, attached: true }
+    }
+
+    pub fn durable(&self) -> u64 {
+        self.durable
+    }
+
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Queues the updates of one fact behind the facts that must be durable before it.
+    pub fn told(&mut self, session: &Session, fact: &Fact, barrier: u64) {
+        for update in self.teller.told(session, fact) {
+            self.seq += 1;
+            self.sub = 0;
+            let mut params = self.params(session, update, false);
+            // The last updates of a run belong to it, though it is over by now.
+            match &params.run_id {
+                Some(run) => self.run = Some(run.clone()),
+                None => params.run_id.clone_from(&self.run),
+            }
+            self.waiting.push_back((barrier, Told::Update(params)));
+        }
+        match &fact.event {
+            Event::AskOpened { ask } => self.index(|asks| {
+                asks.insert(ask.id.clone(), session.id.clone());
+            }),
+            Event::AskClosed { ask, resolution } => {
+                let resolved = AskResolvedParams {
+                    session_id: session.id.clone(),
+                    ask_id: ask.clone(),
+                    resolution: resolution.clone(),
+                };
+                self.waiting.push_back((barrier, Told::Resolved(resolved)));
+            }
+            _ => {}
+        }
+        self.release();
+    }
+
+    fn index(
+        &self,
+        change: impl FnOnce(&mut std::collections::HashMap<adjutant_protocol::AskId, adjutant_protocol::SessionId>),
+    ) {
+        change(&mut self.place.world.asks.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+    }
+
+    /// Queues what streamed out of a step.
+    pub fn streamed(&mut self, session: &Session, step: &Step, taken: Taken, barrier: u64) {
+        let Some(run) = session.open_run() else { return };
+        let mut updates = Vec::new();
+        match step {
+            Step::CallModel { .. } => {
+                let Some(message_id) = run.turn.as_ref().and_then(|turn| turn.message.clone()) else { return };
+                if !taken.reasoning.is_empty() {
+                    updates.push(Update::AgentThoughtChunk {
+                        message_id: message_id.clone(),
+                        text: taken.reasoning,
+                    });
+                }
+                if !taken.text.is_empty() {
+                    updates.push(Update::AgentMessageChunk { message_id, text: taken.text });
+                }
+            }
+            Step::RunTool { call } if !taken.text.is_empty() => {
+                updates.push(Update::ToolCallContentChunk { tool_call_id: call.clone(), text: taken.text });
+            }
+            _ => {}
+        }
+        for update in updates {
+            let params = self.params(session, update, true);
+            self.waiting.push_back((barrier, Told::Update(params)));
+        }
+        self.release();
+    }
+
+    /// Tells something that is no item, at once.
+    pub fn notice(&mut self, message: String) {
+        let session = Session::new(self.place.id.clone(), Vec::new());
+        let params = self.params(&session, Update::Notice { message }, true);
+        self.place.world.doors.update(params);
+    }
+
+    fn params(&mut self, session: &Session, update: Update, ephemeral: bool) -> SessionUpdateParams {
+        let sub = ephemeral.then(|| {
+            self.sub += 1;
+            self.sub
+        });
+        SessionUpdateParams {
+            session_id: session.id.clone(),
+            seq: self.seq,
+            sub,
+            run_id: session.open_run().map(|run| run.id.clone()),
+            update,
+        }
+    }
+
+    pub fn durable_up_to(&mut self, seq: u64) {
+        self.durable = self.durable.max(seq);
+        self.release();
+    }
+
+    fn release(&mut self) {
+        while self.waiting.front().is_some_and(|(needs, _)| *needs <= self.durable) {
+            let Some((_, told)) = self.waiting.pop_front() else { return };
+            if !self.attached {
+                continue;
+            }
+            match told {
+                Told::Update(params) => self.place.world.doors.update(params),
+                Told::Resolved(params) => self.place.world.doors.resolved(params),
+            }
+        }
+    }
+}
+
+/// Keeps `summary.json` beside the log: derived, never synced, never in the way.
+pub struct Summaries {
+    place: Arc<Place>,
+    written: Option<Instant>,
+    shown: Option<StateView>,
+    due: Option<Summary>,
+    due_seq: u64,
+}
+
+impl Summaries {
+    pub fn new(place: Arc<Place>) -> Self {
+        Self { place, written: None, shown: None, due: None, due_seq: 0 }
+    }
+
+    /// Notes a change; it is written when the facts are durable and the state is worth it.
+    pub fn changed(&mut self, session: &Session, mark: LogMark) {
+        let view = state::view(session);
+        let shown = self.shown.as_ref();
+        let rests = view.state != adjutant_protocol::state::State::Running;
+        let turned = shown.is_none_or(|shown| shown.state != view.state || shown.asks != view.asks);
+        if turned || rests || self.written.is_none_or(|written| written.elapsed() >= SUMMARY_EVERY) {
+            self.due = Some(summary(session, mark));
+            self.due_seq = mark.last_seq;
+        }
+        self.shown = Some(view);
+    }
+
+    pub fn durable(&mut self, seq: u64) {
+        if self.due_seq > seq {
+            return;
+        }
+        let Some(summary) = self.due.take() else { return };
+        self.written = Some(Instant::now());
+        let place = self.place.clone();
+        tokio::task::spawn_blocking(move || write(&place, &summary));
+    }
+
+    pub fn write_now(&mut self, session: &Session, mark: LogMark) {
+        if session.created {
+            write(&self.place, &summary(session, mark));
+        }
+    }
+}
+
+fn write(place: &Place, summary: &Summary) {
+    if let Err(error) = place.world.catalog.write_summary(&place.id.0, summary) {
+        // The list reads the log itself where the summary is stale.
+        tracing::warn!(%error, session = %place.id, "the summary was not written");
+    }
+}
+
+/// Folds a log into its summary, for a list that finds none that fits.
+pub fn summary_of(id: &str, read: &ReadBack) -> Summary {
+    let facts = super::facts_of(&read.records).unwrap_or_default();
+    let mut session = Session::new(id.into(), Vec::new());
+    for fact in &facts {
+        session.apply(fact);
+    }
+    let updated_at = facts.last().map_or(0, |fact| fact.at);
+    Summary { updated_at, ..summary(&session, read.mark) }
+}
+
+/// What a list shows of a session.
+pub fn summary(session: &Session, mark: LogMark) -> Summary {
+    let view = state::view(session);
+    let name = serde_json::to_value(view.state).ok().and_then(|name| name.as_str().map(str::to_owned));
+    Summary {
+        title: session.title.clone(),
+        roots: session.roots.clone(),
+        state: name.unwrap_or_default(),
+        created_at: session.created_at,
+        updated_at: super::now_ms(),
+        turns: u64::from(session.turns),
+        open_asks: view.asks.len() as u64,
+        log: mark,
+        damage: None,
+    }
+}

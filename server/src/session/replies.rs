@@ -1,0 +1,328 @@
+//! Requests to a session and the replies that wait: for the disk, or for a run.
+//!
+//! A reply is sent only once the facts it tells of are durable (L1).
+
+use std::collections::VecDeque;
+
+use adjutant_core::accept::Refusal;
+use adjutant_core::event::{Answer, Choice, Event, Input, KeyUse, Prompt};
+use adjutant_core::state;
+use adjutant_protocol::ask::{AskRespondResult, AskView, RespondStatus};
+use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::session::{
+    ContentBlock, Delivery, Disposition, PromptParams, PromptResult, ReplayFrom, ResumeResult, WaitResult,
+    WaitStatus,
+};
+use adjutant_protocol::state::Outcome;
+use adjutant_protocol::update::SessionUpdateParams;
+use adjutant_protocol::{AskId, RunId};
+
+use super::mailbox::{Message, Refused, Reply};
+use super::{SessionTask, now_ms};
+use crate::faults::point;
+
+type Action = Box<dyn FnOnce(Result<(), Refused>) + Send>;
+
+/// Replies that are not yet sent.
+#[derive(Default)]
+pub struct Replies {
+    after: VecDeque<(u64, Action)>,
+    waits: Vec<Wait>,
+    numbered: u64,
+    durable: u64,
+    ended: bool,
+}
+
+struct Wait {
+    number: u64,
+    run: RunId,
+    reply: Reply<WaitResult>,
+}
+
+impl Replies {
+    fn after_durable(&mut self, seq: u64, action: impl FnOnce(Result<(), Refused>) + Send + 'static) {
+        if seq <= self.durable {
+            action(Ok(()));
+        } else {
+            self.after.push_back((seq, Box::new(action)));
+        }
+    }
+
+    pub fn durable_up_to(&mut self, seq: u64) {
+        self.durable = self.durable.max(seq);
+        while self.after.front().is_some_and(|(needs, _)| *needs <= self.durable) {
+            if let Some((_, action)) = self.after.pop_front() {
+                action(Ok(()));
+            }
+        }
+    }
+
+    pub fn of_event(&mut self, event: &Event) {
+        self.ended |= matches!(event, Event::RunEnded { .. });
+    }
+
+    pub fn fail_all(&mut self, why: &str) {
+        let refused = Refused::new(ErrorName::SessionReadOnly, why);
+        for (_, action) in self.after.drain(..) {
+            action(Err(refused.clone()));
+        }
+        for wait in self.waits.drain(..) {
+            let _ = wait.reply.send(Err(refused.clone()));
+        }
+    }
+}
+
+impl SessionTask {
+    pub(super) fn prompt(&mut self, params: PromptParams, reply: Reply<PromptResult>) {
+        self.place.mailbox.taken();
+        let result = self.prompted(params);
+        let barrier = self.barrier;
+        match result {
+            Ok(told) => self.replies.after_durable(barrier, move |durable| {
+                let _ = reply.send(durable.map(|()| told));
+            }),
+            Err(refused) => {
+                let _ = reply.send(Err(refused));
+            }
+        }
+    }
+
+    fn prompted(&mut self, params: PromptParams) -> Result<PromptResult, Refused> {
+        let prompt = self.read_prompt(params)?;
+        let accepted = self.input(Input::Prompt(prompt));
+        point("prompt-accepted");
+        match accepted {
+            Ok(events) => events
+                .iter()
+                .find_map(|event| match event {
+                    Event::Prompted { run, steer, .. } => Some(PromptResult {
+                        run_id: run.clone(),
+                        accepted_at: now_ms(),
+                        disposition: disposition(*steer),
+                    }),
+                    _ => None,
+                })
+                .ok_or_else(|| self.refused(Refusal::Nothing)),
+            Err(Refusal::Repeat { run, steered, at }) => {
+                Ok(PromptResult { run_id: run, accepted_at: at, disposition: disposition(steered) })
+            }
+            Err(refusal) => Err(self.refused(refusal)),
+        }
+    }
+
+    /// Resolves the choices of a prompt by the settings.
+    fn read_prompt(&self, params: PromptParams) -> Result<Prompt, Refused> {
+        if !matches!(params.delivery, Delivery::Auto | Delivery::Steer) {
+            return Err(Refused::new(
+                ErrorName::DeliveryUnsupported,
+                "only the deliveries \"auto\" and \"steer\" are offered",
+            ));
+        }
+        if params.delivery == Delivery::Steer && self.session.open_run().is_none() {
+            return Err(Refused::new(ErrorName::RunMismatch, "there is no open run to steer"));
+        }
+        let digest = serde_json::to_vec(&params).unwrap_or_default();
+        let digest = adjutant_core::digest_parts(&[&digest]);
+        let texts = params.prompt.iter().map(|ContentBlock::Text { text }| text.as_str());
+        let text = texts.collect::<Vec<_>>().join("\n");
+        if text.trim().is_empty() {
+            return Err(Refused::new(ErrorName::AnswerInvalid, "the prompt is empty; say what to do"));
+        }
+        let settings = self.place.world.settings();
+        let (provider, model) = settings
+            .provider_for(params.overrides.model.as_deref())
+            .map_err(|why| Refused::new(ErrorName::ProviderUnavailable, why.to_string()))?;
+        let overrides = &params.overrides;
+        let policy = settings.policy(overrides.mode.unwrap_or_default(), overrides.unattended);
+        Ok(Prompt {
+            text,
+            expected_run: params.expected_run_id,
+            model: format!("{}/{model}", provider.name),
+            policy,
+            key: params.key.map(|key| KeyUse { key, digest }),
+        })
+    }
+
+    pub(super) fn answer(
+        &mut self,
+        ask: AskId,
+        choice: Choice,
+        surface: &'static str,
+        reply: Option<Reply<AskRespondResult>>,
+    ) {
+        if reply.is_some() {
+            self.place.mailbox.taken();
+        }
+        let answer = Answer { ask: ask.clone(), choice, surface: surface.to_owned() };
+        let accepted = self.input(Input::Answer(answer));
+        point("ask-answered");
+        let result = match accepted {
+            Ok(_) => match self.session.resolution(&ask) {
+                Some(resolution) => Ok((RespondStatus::Accepted, resolution.clone())),
+                None => Err(self.refused(Refusal::Nothing)),
+            },
+            Err(Refusal::AlreadyResolved(resolution)) => Ok((RespondStatus::AlreadyResolved, resolution)),
+            Err(refusal) => Err(self.refused(refusal)),
+        };
+        let Some(reply) = reply else { return };
+        match result {
+            Ok((status, resolution)) => {
+                let barrier = self.barrier;
+                self.replies.after_durable(barrier, move |durable| {
+                    let _ = reply.send(durable.map(|()| AskRespondResult { status, resolution }));
+                });
+            }
+            Err(refused) => {
+                let _ = reply.send(Err(refused));
+            }
+        }
+    }
+
+    pub(super) fn wait(&mut self, run: RunId, timeout_ms: u64, reply: Reply<WaitResult>) {
+        self.place.mailbox.taken();
+        if let Some(result) = self.ended(&run) {
+            let _ = reply.send(Ok(result));
+        } else if self.session.open_run().is_some_and(|open| open.id == run) {
+            self.replies.numbered += 1;
+            let number = self.replies.numbered;
+            self.replies.waits.push(Wait { number, run: run.clone(), reply });
+            let mailbox = self.place.mailbox.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(std::time::Duration::from_millis(timeout_ms)).await;
+                mailbox.post(Message::WaitOver { run, number });
+            });
+        } else {
+            let _ = reply.send(Err(Refused::new(ErrorName::RunMismatch, "this session has no such run")));
+        }
+    }
+
+    /// A wait that is over says so; the run goes on (S29).
+    pub(super) fn wait_over(&mut self, run: &RunId, number: u64) {
+        let started_at = self.session.open_run().map_or(0, |open| open.started_at);
+        let Some(at) = self.replies.waits.iter().position(|wait| wait.number == number && wait.run == *run)
+        else {
+            return;
+        };
+        let wait = self.replies.waits.swap_remove(at);
+        let _ = wait.reply.send(Ok(WaitResult { status: WaitStatus::Timeout, started_at, ended: None }));
+    }
+
+    /// Answers those that wait for a run that has just ended.
+    pub(super) fn answer_waits(&mut self) {
+        if !std::mem::take(&mut self.replies.ended) {
+            return;
+        }
+        let barrier = self.barrier;
+        for wait in std::mem::take(&mut self.replies.waits) {
+            match self.ended(&wait.run) {
+                Some(result) => self.replies.after_durable(barrier, move |durable| {
+                    let _ = wait.reply.send(durable.map(|()| result));
+                }),
+                None => self.replies.waits.push(wait),
+            }
+        }
+    }
+
+    fn ended(&self, run: &RunId) -> Option<WaitResult> {
+        let ended = self.session.ended.iter().rev().find(|ended| ended.run == *run)?;
+        let status = match ended.end.outcome {
+            Outcome::Completed | Outcome::Stopped => WaitStatus::Ok,
+            Outcome::Failed | Outcome::Limit => WaitStatus::Error,
+            Outcome::Cancelled => WaitStatus::Cancelled,
+        };
+        Some(WaitResult { status, started_at: ended.started_at, ended: Some(ended.end.clone()) })
+    }
+
+    pub(super) fn asks(&mut self, reply: Reply<Vec<AskView>>) {
+        self.place.mailbox.taken();
+        let asks = self.session.open_asks().map(|ask| adjutant_core::ask::view(&self.session, ask)).collect();
+        let _ = reply.send(Ok(asks));
+    }
+
+    /// Answers what is true now; the past follows as updates, read from the log.
+    pub(super) fn resume(&mut self, from: Option<ReplayFrom>, reply: Reply<ResumeResult>) {
+        self.place.mailbox.taken();
+        let result = ResumeResult {
+            state: state::view(&self.session),
+            seq: self.publisher.seq(),
+            title: self.session.title.clone(),
+            mode: self.session.open_run().map_or_else(Default::default, |run| run.policy.mode),
+            model: self.session.open_run().map(|run| run.model.clone()),
+            asks: self.session.open_asks().map(|ask| adjutant_core::ask::view(&self.session, ask)).collect(),
+            notices: self.notices.clone(),
+        };
+        let after = match from {
+            None => None,
+            Some(ReplayFrom::Start) => Some(0),
+            Some(ReplayFrom::Seq { seq }) => Some(seq),
+        };
+        let place = self.place.clone();
+        let barrier = self.barrier;
+        self.replies.after_durable(barrier, move |durable| {
+            let _ = reply.send(durable.map(|()| result));
+            if let Some(after) = after {
+                replay(&place, after);
+            }
+        });
+    }
+
+    pub(super) fn refused(&self, refusal: Refusal) -> Refused {
+        if let Some(why) = &self.stopped {
+            return Refused::new(ErrorName::SessionReadOnly, why.clone());
+        }
+        let (name, message) = match refusal {
+            Refusal::RunMismatch { open: Some(open) } => {
+                (ErrorName::RunMismatch, format!("the open run is \"{open}\""))
+            }
+            Refusal::RunMismatch { open: None } => (ErrorName::RunMismatch, "no run is open".to_owned()),
+            Refusal::AskNotFound => (ErrorName::AskNotFound, "no ask has this id".to_owned()),
+            Refusal::AnswerInvalid(why) => (ErrorName::AnswerInvalid, why),
+            Refusal::KeyReused => {
+                (ErrorName::KeyReused, "this key was used before with another body".to_owned())
+            }
+            Refusal::Overloaded => {
+                (ErrorName::Overloaded, "too many prompts wait for the next turn".to_owned())
+            }
+            Refusal::AlreadyResolved(_) | Refusal::Stale | Refusal::Nothing | Refusal::Repeat { .. } => {
+                (ErrorName::AskClosed, "what this is about is over".to_owned())
+            }
+        };
+        Refused::new(name, message)
+    }
+}
+
+fn disposition(steered: bool) -> Disposition {
+    if steered { Disposition::Steered } else { Disposition::Started }
+}
+
+/// Tells the updates after a number again, folded from the log as they were the first time.
+/// Runs on the session's own task, so that nothing newer overtakes it.
+fn replay(place: &super::Place, after: u64) {
+    let facts = match crate::session::log_facts(&place.world.catalog, &place.id) {
+        Ok(facts) => facts,
+        Err(why) => {
+            tracing::error!(%why, "the log cannot be read for a replay");
+            return;
+        }
+    };
+    let mut session = adjutant_core::session::Session::new(place.id.clone(), Vec::new());
+    let mut teller = state::Teller::new(&session);
+    let mut seq = 0;
+    let mut run_id = None;
+    for fact in &facts {
+        session.apply(fact);
+        run_id = session.open_run().map(|run| run.id.clone()).or(run_id);
+        for update in teller.told(&session, fact) {
+            seq += 1;
+            if seq > after {
+                place.world.doors.update(SessionUpdateParams {
+                    session_id: place.id.clone(),
+                    seq,
+                    sub: None,
+                    run_id: run_id.clone(),
+                    update,
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The running steps of a session: started, streamed, aborted.
+//!
+//! Knows how each step is done and never whether it ought to be. A panic in a
+//! step ends that step only.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use adjutant_core::ask;
+use adjutant_core::event::{CallEnd, CallResult, Choice, Found, Report};
+use adjutant_core::prompt::ModelRequest;
+use adjutant_core::retry::{CallFailure, FailureClass};
+use adjutant_core::session::{Call, ChangeState, Session};
+use adjutant_core::step::Step;
+use adjutant_protocol::ask::{AskView, PermissionOutcome};
+use futures_util::FutureExt;
+use tokio::task::JoinHandle;
+
+use super::mailbox::Message;
+use super::stream::Stream;
+use super::{Place, edits, prepare};
+use crate::doors::Delivery;
+use crate::faults::point;
+
+/// How long aborted steps may take to end their children.
+const END_LIMIT: Duration = Duration::from_millis(1_500);
+
+/// The steps that run, each under its key.
+pub struct Running {
+    place: Arc<Place>,
+    steps: HashMap<Step, Started>,
+    /// Which fact has to be durable before a step may start.
+    gates: HashMap<Step, u64>,
+}
+
+struct Started {
+    task: JoinHandle<()>,
+    stream: Stream,
+    /// It ended; it is kept so that it is not started again.
+    ended: bool,
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Running {
+    pub fn new(place: Arc<Place>) -> Self {
+        Self { place, steps: HashMap::new(), gates: HashMap::new() }
+    }
+
+    pub fn has(&self, step: &Step) -> bool {
+        self.steps.contains_key(step)
+    }
+
+    /// Aborts every step that is not wanted: its future is dropped, its children die.
+    pub fn keep_only(&mut self, wanted: &[Step]) {
+        self.steps.retain(|step, _| wanted.contains(step));
+        self.gates.retain(|step, _| wanted.contains(step));
+    }
+
+    pub fn gate(&mut self, step: &Step, barrier: u64) -> u64 {
+        *self.gates.entry(step.clone()).or_insert(barrier)
+    }
+
+    pub fn stream(&self, step: &Step) -> Option<&Stream> {
+        self.steps.get(step).map(|started| &started.stream)
+    }
+
+    pub fn ended(&mut self, step: &Step) {
+        if let Some(started) = self.steps.get_mut(step) {
+            started.ended = true;
+        }
+    }
+
+    pub fn abort_all(&mut self) {
+        self.steps.clear();
+    }
+
+    /// Aborts every step and waits, bounded, until their children are gone.
+    pub async fn abort_all_and_wait(&mut self) {
+        let mut tasks = Vec::new();
+        for (_, mut started) in self.steps.drain() {
+            started.task.abort();
+            tasks.push(std::mem::replace(&mut started.task, tokio::spawn(async {})));
+        }
+        let _ = tokio::time::timeout(END_LIMIT, futures_util::future::join_all(tasks)).await;
+    }
+
+    /// Starts a step; what it needs of the session is taken now.
+    pub fn start(&mut self, step: Step, session: &Session, request: Option<ModelRequest>) {
+        let stream = Stream::new(step.clone(), self.place.mailbox.clone());
+        let Some(work) = Work::of(&step, session, request) else {
+            tracing::error!(?step, "a wanted step cannot be started");
+            self.place.mailbox.post(Message::StepEnded { step, panicked: false });
+            return;
+        };
+        let (place, key, text) = (self.place.clone(), step.clone(), stream.clone());
+        let task = tokio::spawn(async move {
+            let done = AssertUnwindSafe(work.run(&place, &text)).catch_unwind().await;
+            let panicked = done.is_err();
+            if let Ok(Some(message)) = done {
+                place.mailbox.post(match message {
+                    Done::Report(report) => Message::Report { step: key.clone(), report },
+                    Done::Message(message) => *message,
+                });
+            }
+            place.mailbox.post(Message::StepEnded { step: key, panicked });
+        });
+        self.steps.insert(step, Started { task, stream, ended: false });
+    }
+}
+
+/// What a step needs, taken out of the session.
+enum Work {
+    Model { model: String, request: Box<ModelRequest>, attempt: u32 },
+    Prepare { call: Box<Call>, mode: adjutant_protocol::session::Mode },
+    Tool { call: Box<Call> },
+    Edit { call: Box<Call>, change: Box<ChangeState> },
+    Settle { change: Box<ChangeState> },
+    Deliver { ask: Box<AskView> },
+    Wake { at: u64 },
+}
+
+enum Done {
+    Report(Report),
+    Message(Box<Message>),
+}
+
+impl Work {
+    fn of(step: &Step, session: &Session, request: Option<ModelRequest>) -> Option<Self> {
+        let run = session.open_run();
+        Some(match step {
+            Step::CallModel { attempt, .. } => Work::Model {
+                model: run?.model.clone(),
+                request: Box::new(request?),
+                attempt: *attempt,
+            },
+            Step::Prepare { call, .. } => {
+                Work::Prepare { call: Box::new(session.call(call)?.clone()), mode: run?.policy.mode }
+            }
+            Step::RunTool { call } => {
+                let call = session.call(call)?.clone();
+                match session.change_of(&call) {
+                    Some(change) => {
+                        Work::Edit { change: Box::new(change.clone()), call: Box::new(call) }
+                    }
+                    None => Work::Tool { call: Box::new(call) },
+                }
+            }
+            Step::Settle { change_set } => {
+                Work::Settle { change: Box::new(session.changes.get(change_set)?.clone()) }
+            }
+            Step::DeliverAsk { ask } => Work::Deliver { ask: Box::new(ask::open_view(session, ask)?) },
+            Step::Wake { at } => Work::Wake { at: *at },
+        })
+    }
+
+    async fn run(self, place: &Place, stream: &Stream) -> Option<Done> {
+        let report = match self {
+            Work::Model { model, request, attempt } => {
+                call_model(place, stream, &model, &request, attempt).await
+            }
+            Work::Prepare { call, mode } => prepare::prepare(place, &call, mode).await,
+            Work::Tool { call } => prepare::run(place, stream, &call).await,
+            Work::Edit { call, change } => edits::apply(place, &call, &change.change).await,
+            Work::Settle { change } => edits::settle(place, &change.change).await,
+            Work::Wake { at } => {
+                tokio::time::sleep(Duration::from_millis(at.saturating_sub(super::now_ms()))).await;
+                return Some(Done::Message(Box::new(Message::Woke { at })));
+            }
+            Work::Deliver { ask } => return deliver(place, &ask).await,
+        };
+        Some(Done::Report(report))
+    }
+}
+
+async fn call_model(
+    place: &Place,
+    stream: &Stream,
+    model: &str,
+    request: &ModelRequest,
+    attempt: u32,
+) -> Report {
+    let settings = place.world.settings();
+    let provider = match settings.provider_for(Some(model)) {
+        Ok((provider, _)) => provider,
+        Err(why) => {
+            return Report::CallFailed(CallFailure {
+                class: FailureClass::InvalidRequest,
+                message: why.to_string(),
+                retry_after_ms: None,
+            });
+        }
+    };
+    let limits = settings.limits.model;
+    let result = place
+        .world
+        .models
+        .call(&provider, &limits, request, attempt, |delta| stream.reply(delta))
+        .await;
+    point("reply-complete");
+    match result {
+        Ok(reply) => Report::Replied(reply),
+        Err(failure) => {
+            stream.broke_off();
+            Report::CallFailed(failure)
+        }
+    }
+}
+
+/// One delivery of an ask; when the surface closes, the ask stays open elsewhere.
+async fn deliver(place: &Place, ask: &AskView) -> Option<Done> {
+    point("ask-delivered");
+    let choice = match place.world.doors.deliver(ask).await {
+        Delivery::Outcome(PermissionOutcome::Selected { option_id, text }) => {
+            Choice::Option { id: option_id, text }
+        }
+        Delivery::Outcome(PermissionOutcome::Answered { text }) => Choice::Text(text),
+        Delivery::Outcome(PermissionOutcome::Cancelled) | Delivery::Closed => return None,
+    };
+    Some(Done::Message(Box::new(Message::Answer {
+        ask: ask.ask_id.clone(),
+        choice,
+        surface: "request_permission",
+        reply: None,
+    })))
+}
+
+/// What is recorded of a step that broke: the run goes on, the model is told.
+pub fn broken(step: &Step) -> Option<Report> {
+    let result = || CallResult {
+        end: CallEnd::Failed,
+        output: "the tool broke; this is a fault of Adjutant, not of the call. Try another way.".into(),
+        summary: "broke".to_owned(),
+        elapsed_ms: 0,
+        whole: None,
+    };
+    match step {
+        Step::CallModel { .. } => Some(Report::CallFailed(CallFailure {
+            class: FailureClass::InvalidRequest,
+            message: "calling the model broke inside Adjutant; the log says more".to_owned(),
+            retry_after_ms: None,
+        })),
+        Step::Prepare { .. } | Step::RunTool { .. } => Some(Report::Finished(result())),
+        Step::Settle { .. } => Some(Report::Settled(Found::Unclear)),
+        Step::DeliverAsk { .. } | Step::Wake { .. } => None,
+    }
+}

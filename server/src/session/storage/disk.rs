@@ -1,0 +1,204 @@
+//! The real disk. Files are 0600 and directories 0700, opened without following
+//! a link and without waiting on a pipe, and refused when they are not regular
+//! files of this user. Never creates a file outside the directory it was given.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{
+    DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt,
+};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::OFlags;
+
+use super::{Entry, Held, Kind, LockError, Open, Stat, Storage, StoredFile};
+
+/// The file system of this machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Disk;
+
+struct OpenFile(File);
+
+impl StoredFile for OpenFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buf, offset)
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<usize> {
+        (&self.0).write(bytes)
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn stat(&self) -> io::Result<Stat> {
+        Ok(stat_of(&self.0.metadata()?))
+    }
+}
+
+fn kind_of(kind: fs::FileType) -> Kind {
+    if kind.is_file() {
+        Kind::File
+    } else if kind.is_dir() {
+        Kind::Dir
+    } else {
+        Kind::Other
+    }
+}
+
+fn stat_of(found: &fs::Metadata) -> Stat {
+    Stat {
+        id: (found.dev(), found.ino()),
+        len: found.len(),
+        kind: kind_of(found.file_type()),
+    }
+}
+
+fn refused(path: &Path, why: &str) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        format!("open \"{}\": {why}", path.display()),
+    )
+}
+
+/// Opens a file and proves that it is a regular file of this user.
+fn open_ours(path: &Path, options: &OpenOptions) -> io::Result<File> {
+    let mut options = options.clone();
+    // Without NONBLOCK, opening a pipe put in the place of a file would wait
+    // for its other end.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    options.mode(0o600).custom_flags(flags.bits() as i32);
+    let file = match options.open(path) {
+        Ok(file) => file,
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+            return Err(refused(path, "it is a symbolic link"));
+        }
+        Err(error) => return Err(error),
+    };
+    let found = file.metadata()?;
+    let kind = found.file_type();
+    if !kind.is_file() {
+        let what = if kind.is_fifo() {
+            "a pipe"
+        } else {
+            "not a regular file"
+        };
+        return Err(refused(path, &format!("it is {what}")));
+    }
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(refused(path, "it belongs to another user"));
+    }
+    Ok(file)
+}
+
+/// Takes away what others may do with a file or directory of ours.
+fn tighten(path: &Path, found: &fs::Metadata, mode: u32) -> io::Result<()> {
+    if found.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+}
+
+impl Storage for Disk {
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+        let found = fs::symlink_metadata(path)?;
+        if !found.is_dir() {
+            return Err(refused(path, "it is not a directory"));
+        }
+        if found.uid() != rustix::process::geteuid().as_raw() {
+            return Err(refused(path, "it belongs to another user"));
+        }
+        tighten(path, &found, 0o700)
+    }
+
+    fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn StoredFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        match how {
+            Open::Read => {}
+            Open::Append => _ = options.append(true),
+            Open::New => _ = options.append(true).create_new(true),
+        }
+        let file = open_ours(path, &options)?;
+        if how == Open::Append && file.metadata()?.mode() & 0o077 != 0 {
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        }
+        Ok(Arc::new(OpenFile(file)))
+    }
+
+    fn stat(&self, path: &Path) -> io::Result<Stat> {
+        Ok(stat_of(&fs::symlink_metadata(path)?))
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            if let Ok(name) = entry.file_name().into_string() {
+                let kind = kind_of(entry.file_type()?);
+                entries.push(Entry { name, kind });
+            }
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        match File::open(dir).and_then(|opened| opened.sync_all()) {
+            // A directory above ours that we may not read, and file systems
+            // that cannot sync a directory: there is nothing more to do.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            synced => synced,
+        }
+    }
+
+    fn lock(&self, path: &Path) -> Result<Held, LockError> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        // The holder may delete the whole session while we wait in `open`; a
+        // lock on a deleted file protects nothing, so the name is checked.
+        for _ in 0..3 {
+            let mut file = open_ours(path, &options)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    let mut text = String::new();
+                    _ = (&mut file).take(32).read_to_string(&mut text);
+                    return Err(LockError::Held {
+                        pid: text.trim().parse().ok(),
+                    });
+                }
+                Err(TryLockError::Error(error)) => return Err(error.into()),
+            }
+            let ours = stat_of(&file.metadata()?);
+            if self.stat(path).is_ok_and(|found| found.id == ours.id) {
+                // Only for the text of the refusal others get; the lock itself
+                // does not depend on it.
+                _ = file.set_len(0);
+                _ = file.write_all_at(format!("{}\n", std::process::id()).as_bytes(), 0);
+                return Ok(Box::new(file));
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::NotFound, "the session was deleted").into())
+    }
+}

@@ -1,0 +1,593 @@
+//! A disk in memory that fails on request and can lose power at any point.
+//! It keeps a journal of every change; what a power loss leaves is computed
+//! from the journal, so one recorded run gives all its crash points. A sync
+//! that fails loses what it should have written, as kernels do. It is never
+//! used outside tests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Entry, Held, Kind, LockError, Open, Stat, Storage, StoredFile};
+
+/// The unit in which a write is torn.
+const SECTOR: usize = 512;
+const ROOT: u64 = 0;
+
+/// An operation that can be made to fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op {
+    /// Writing to a file.
+    Write,
+    /// Syncing a file.
+    Sync,
+    /// Syncing a directory.
+    SyncDir,
+    /// Cutting a file.
+    Cut,
+    /// Creating a file or directory.
+    Create,
+    /// Renaming.
+    Rename,
+    /// Reading.
+    Read,
+}
+
+/// How it fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// An input/output error; nothing happens.
+    Broken,
+    /// No space is left; nothing happens.
+    Full,
+    /// That many bytes are written and reported as a short write.
+    Short(usize),
+    /// That many bytes are written and the call fails.
+    Partial(usize),
+}
+
+/// What a power loss does to changes that were not synced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// All of them survive.
+    Nothing,
+    /// None of them survives.
+    Unsynced,
+    /// The first ones survive; one write is torn at a sector.
+    Torn(u64),
+    /// Each sector and each name survives or not, in no order.
+    Shuffled(u64),
+}
+
+#[derive(Clone)]
+enum Node {
+    File(Vec<u8>),
+    Dir(BTreeMap<String, u64>),
+}
+
+#[derive(Clone)]
+enum Change {
+    Born(u64, bool),
+    Names(u64, Vec<(String, Option<u64>)>),
+    Write(u64, usize, Arc<[u8]>),
+    Cut(u64, usize),
+    Synced(u64),
+    SyncLost(u64),
+}
+
+struct Planned {
+    op: Op,
+    at: usize,
+    lasting: bool,
+    fault: Fault,
+}
+
+type Tree = BTreeMap<u64, Node>;
+
+#[derive(Default)]
+struct Sim {
+    live: Tree,
+    start: Tree,
+    journal: Vec<Change>,
+    next: u64,
+    counts: BTreeMap<u8, usize>,
+    planned: Vec<Planned>,
+    locks: BTreeSet<u64>,
+}
+
+/// The disk; clones share it.
+#[derive(Clone)]
+pub struct FaultyDisk(Arc<Mutex<Sim>>);
+
+impl Default for FaultyDisk {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl FaultyDisk {
+    /// Returns an empty disk.
+    pub fn new() -> Self {
+        Self::holding(
+            BTreeMap::from([(ROOT, Node::Dir(BTreeMap::new()))]),
+            ROOT + 1,
+        )
+    }
+
+    fn holding(tree: Tree, next: u64) -> Self {
+        Self(Arc::new(Mutex::new(Sim {
+            live: tree.clone(),
+            start: tree,
+            next,
+            ..Sim::default()
+        })))
+    }
+
+    fn sim(&self) -> MutexGuard<'_, Sim> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the `nth` operation of a kind from now on fail once.
+    pub fn fail(&self, op: Op, nth: usize, fault: Fault) {
+        self.plan(op, nth, fault, false);
+    }
+
+    /// Makes the `nth` operation of a kind from now on and all later ones fail.
+    pub fn fail_from(&self, op: Op, nth: usize, fault: Fault) {
+        self.plan(op, nth, fault, true);
+    }
+
+    fn plan(&self, op: Op, nth: usize, fault: Fault, lasting: bool) {
+        let mut sim = self.sim();
+        let at = sim.counts.get(&(op as u8)).copied().unwrap_or(0) + nth;
+        sim.planned.push(Planned {
+            op,
+            at,
+            lasting,
+            fault,
+        });
+    }
+
+    /// Forgets all planned faults.
+    pub fn heal(&self) {
+        self.sim().planned.clear();
+    }
+
+    /// Returns how often an operation was tried.
+    pub fn count(&self, op: Op) -> usize {
+        self.sim().counts.get(&(op as u8)).copied().unwrap_or(0)
+    }
+
+    /// Returns the number of changes so far; every number up to it is a crash point.
+    pub fn crash_points(&self) -> usize {
+        self.sim().journal.len()
+    }
+
+    /// Returns the disk as the next start finds it when power is lost after
+    /// the first `point` changes.
+    pub fn after_power_loss(&self, point: usize, loss: Loss) -> FaultyDisk {
+        let sim = self.sim();
+        let mut tree = sim.start.clone();
+        let mut pending: Vec<Change> = Vec::new();
+        for change in sim.journal.iter().take(point) {
+            match change {
+                Change::Born(..) => apply(&mut tree, change),
+                Change::Synced(ino) => pending.retain(|waiting| {
+                    let synced = waiting.node() == *ino;
+                    if synced {
+                        apply(&mut tree, waiting);
+                    }
+                    !synced
+                }),
+                Change::SyncLost(ino) => pending.retain(|waiting| waiting.node() != *ino),
+                _ => pending.push(change.clone()),
+            }
+        }
+        lose(&mut tree, &pending, loss);
+        FaultyDisk::holding(tree, sim.next)
+    }
+
+    /// Puts a file there as if it had always been there, with its directories.
+    pub fn plant(&self, path: &Path, bytes: &[u8]) {
+        let mut sim = self.sim();
+        let names = names_of(path);
+        let Some((last, dirs)) = names.split_last() else {
+            return;
+        };
+        let mut dir = ROOT;
+        for name in dirs {
+            dir = sim.planted(dir, name, Node::Dir(BTreeMap::new()));
+        }
+        let ino = sim.planted(dir, last, Node::File(Vec::new()));
+        for tree in sim.trees() {
+            tree.insert(ino, Node::File(bytes.to_vec()));
+        }
+    }
+
+    /// Returns the content of a file as a program sees it now.
+    pub fn content(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let sim = self.sim();
+        match sim.live.get(&sim.find(path)?) {
+            Some(Node::File(bytes)) => Ok(bytes.clone()),
+            _ => Err(io::ErrorKind::IsADirectory.into()),
+        }
+    }
+}
+
+impl Change {
+    fn node(&self) -> u64 {
+        match self {
+            Change::Born(ino, _)
+            | Change::Names(ino, _)
+            | Change::Write(ino, ..)
+            | Change::Cut(ino, _)
+            | Change::Synced(ino)
+            | Change::SyncLost(ino) => *ino,
+        }
+    }
+}
+
+fn apply(tree: &mut Tree, change: &Change) {
+    match (change, tree.get_mut(&change.node())) {
+        (Change::Born(ino, dir), _) => {
+            let node = if *dir {
+                Node::Dir(BTreeMap::new())
+            } else {
+                Node::File(Vec::new())
+            };
+            tree.insert(*ino, node);
+        }
+        (Change::Names(_, changes), Some(Node::Dir(names))) => {
+            for (name, target) in changes {
+                match target {
+                    Some(ino) => names.insert(name.clone(), *ino),
+                    None => names.remove(name),
+                };
+            }
+        }
+        (Change::Write(_, at, bytes), Some(Node::File(content))) => {
+            let end = at + bytes.len();
+            if content.len() < end {
+                content.resize(end, 0);
+            }
+            content[*at..end].copy_from_slice(bytes);
+        }
+        (Change::Cut(_, len), Some(Node::File(content))) => content.resize(*len, 0),
+        _ => {}
+    }
+}
+
+fn lose(tree: &mut Tree, pending: &[Change], loss: Loss) {
+    match loss {
+        Loss::Unsynced => {}
+        Loss::Nothing => pending.iter().for_each(|change| apply(tree, change)),
+        Loss::Torn(seed) => {
+            let mut coin = Coin(seed);
+            let kept = coin.below(pending.len() + 1);
+            pending[..kept]
+                .iter()
+                .for_each(|change| apply(tree, change));
+            if let Some(Change::Write(ino, at, bytes)) = pending.get(kept) {
+                let sectors = coin.below((at + bytes.len()) / SECTOR + 1);
+                let end = (sectors * SECTOR).clamp(*at, at + bytes.len());
+                apply(tree, &Change::Write(*ino, *at, bytes[..end - at].into()));
+            }
+        }
+        Loss::Shuffled(seed) => {
+            let mut coin = Coin(seed);
+            for change in pending {
+                let Change::Write(ino, at, bytes) = change else {
+                    if coin.below(2) == 0 {
+                        apply(tree, change);
+                    }
+                    continue;
+                };
+                let mut from = 0;
+                while from < bytes.len() {
+                    let to = ((at + from) / SECTOR * SECTOR + SECTOR - at).min(bytes.len());
+                    if coin.below(2) == 0 {
+                        apply(
+                            tree,
+                            &Change::Write(*ino, at + from, bytes[from..to].into()),
+                        );
+                    }
+                    from = to;
+                }
+            }
+        }
+    }
+}
+
+/// A small generator of numbers that repeats for a seed (splitmix64).
+struct Coin(u64);
+
+impl Coin {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % limit.max(1) as u64) as usize
+    }
+}
+
+fn names_of(path: &Path) -> Vec<String> {
+    path.components()
+        .filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn not_found() -> io::Error {
+    io::ErrorKind::NotFound.into()
+}
+
+impl Sim {
+    fn trees(&mut self) -> [&mut Tree; 2] {
+        [&mut self.live, &mut self.start]
+    }
+
+    fn planted(&mut self, dir: u64, name: &str, node: Node) -> u64 {
+        if let Some(Node::Dir(names)) = self.live.get(&dir)
+            && let Some(ino) = names.get(name)
+        {
+            return *ino;
+        }
+        let ino = self.next;
+        self.next += 1;
+        for tree in self.trees() {
+            tree.insert(ino, node.clone());
+            if let Some(Node::Dir(names)) = tree.get_mut(&dir) {
+                names.insert(name.to_owned(), ino);
+            }
+        }
+        ino
+    }
+
+    fn find(&self, path: &Path) -> io::Result<u64> {
+        names_of(path)
+            .iter()
+            .try_fold(ROOT, |dir, name| match self.live.get(&dir) {
+                Some(Node::Dir(names)) => names.get(name).copied().ok_or_else(not_found),
+                _ => Err(io::ErrorKind::NotADirectory.into()),
+            })
+    }
+
+    fn parent(&self, path: &Path) -> io::Result<(u64, String)> {
+        let name = names_of(path).pop().ok_or_else(not_found)?;
+        Ok((self.find(path.parent().unwrap_or(Path::new("/")))?, name))
+    }
+
+    fn change(&mut self, change: Change) {
+        apply(&mut self.live, &change);
+        self.journal.push(change);
+    }
+
+    fn try_op(&mut self, op: Op) -> Option<Fault> {
+        let count = self.counts.entry(op as u8).or_insert(0);
+        *count += 1;
+        let now = *count;
+        let due =
+            |plan: &&Planned| plan.op == op && (plan.at == now || plan.lasting && now >= plan.at);
+        self.planned.iter().find(due).map(|plan| plan.fault)
+    }
+
+    fn check(&mut self, op: Op) -> io::Result<()> {
+        self.try_op(op).map_or(Ok(()), |fault| Err(fault.error()))
+    }
+
+    fn create(&mut self, path: &Path, dir: bool) -> io::Result<u64> {
+        self.check(Op::Create)?;
+        let (parent, name) = self.parent(path)?;
+        let ino = self.next;
+        self.next += 1;
+        self.change(Change::Born(ino, dir));
+        self.change(Change::Names(parent, vec![(name, Some(ino))]));
+        Ok(ino)
+    }
+
+    fn stat(&self, ino: u64) -> io::Result<Stat> {
+        let (len, kind) = match self.live.get(&ino).ok_or_else(not_found)? {
+            Node::File(bytes) => (bytes.len() as u64, Kind::File),
+            Node::Dir(_) => (0, Kind::Dir),
+        };
+        Ok(Stat {
+            id: (1, ino),
+            len,
+            kind,
+        })
+    }
+}
+
+impl Fault {
+    fn error(self) -> io::Error {
+        let errno = match self {
+            Fault::Full => rustix::io::Errno::NOSPC,
+            _ => rustix::io::Errno::IO,
+        };
+        errno.into()
+    }
+}
+
+impl Storage for FaultyDisk {
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        let mut sim = self.sim();
+        let mut so_far = PathBuf::from("/");
+        for name in names_of(path) {
+            so_far.push(name);
+            match sim.find(&so_far).map(|ino| sim.stat(ino)) {
+                Ok(Ok(Stat {
+                    kind: Kind::Dir, ..
+                })) => {}
+                Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
+                Err(_) => _ = sim.create(&so_far, true)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn StoredFile>> {
+        let mut sim = self.sim();
+        let ino = match (sim.find(path), how) {
+            (Ok(_), Open::New) => return Err(io::ErrorKind::AlreadyExists.into()),
+            (Err(_), Open::New) => sim.create(path, false)?,
+            (found, _) => found?,
+        };
+        if sim.stat(ino)?.kind != Kind::File {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        Ok(Arc::new(OpenFile {
+            disk: self.clone(),
+            ino,
+        }))
+    }
+
+    fn stat(&self, path: &Path) -> io::Result<Stat> {
+        let sim = self.sim();
+        sim.stat(sim.find(path)?)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+        let sim = self.sim();
+        let Some(Node::Dir(names)) = sim.live.get(&sim.find(dir)?) else {
+            return Err(io::ErrorKind::NotADirectory.into());
+        };
+        let entry = |(name, ino): (&String, &u64)| {
+            Ok(Entry {
+                name: name.clone(),
+                kind: sim.stat(*ino)?.kind,
+            })
+        };
+        names.iter().map(entry).collect()
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut sim = self.sim();
+        sim.check(Op::Rename)?;
+        let ino = sim.find(from)?;
+        let (dir, old) = sim.parent(from)?;
+        let (target, new) = sim.parent(to)?;
+        if dir != target {
+            return Err(io::ErrorKind::CrossesDevices.into());
+        }
+        sim.change(Change::Names(dir, vec![(old, None), (new, Some(ino))]));
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut sim = self.sim();
+        sim.find(path)?;
+        let (dir, name) = sim.parent(path)?;
+        sim.change(Change::Names(dir, vec![(name, None)]));
+        Ok(())
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        if !self.list(path)?.is_empty() {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        self.remove(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let mut sim = self.sim();
+        let ino = sim.find(dir)?;
+        sim.sync(ino, Op::SyncDir)
+    }
+
+    fn lock(&self, path: &Path) -> Result<Held, LockError> {
+        let mut sim = self.sim();
+        let ino = match sim.find(path) {
+            Ok(ino) => ino,
+            Err(_) => sim.create(path, false)?,
+        };
+        if !sim.locks.insert(ino) {
+            return Err(LockError::Held { pid: None });
+        }
+        Ok(Box::new(HeldLock {
+            disk: self.clone(),
+            ino,
+        }))
+    }
+}
+
+impl Sim {
+    fn sync(&mut self, ino: u64, op: Op) -> io::Result<()> {
+        if let Some(fault) = self.try_op(op) {
+            self.change(Change::SyncLost(ino));
+            return Err(fault.error());
+        }
+        self.change(Change::Synced(ino));
+        Ok(())
+    }
+
+    fn write(&mut self, ino: u64, bytes: &[u8]) -> io::Result<()> {
+        let at = usize::try_from(self.stat(ino)?.len).map_err(io::Error::other)?;
+        self.change(Change::Write(ino, at, bytes.into()));
+        Ok(())
+    }
+}
+
+struct HeldLock {
+    disk: FaultyDisk,
+    ino: u64,
+}
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        self.disk.sim().locks.remove(&self.ino);
+    }
+}
+
+struct OpenFile {
+    disk: FaultyDisk,
+    ino: u64,
+}
+
+impl StoredFile for OpenFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut sim = self.disk.sim();
+        sim.check(Op::Read)?;
+        let Some(Node::File(bytes)) = sim.live.get(&self.ino) else {
+            return Err(not_found());
+        };
+        let rest = usize::try_from(offset)
+            .ok()
+            .and_then(|at| bytes.get(at..))
+            .unwrap_or_default();
+        let read = rest.len().min(buf.len());
+        buf[..read].copy_from_slice(&rest[..read]);
+        Ok(read)
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<usize> {
+        let mut sim = self.disk.sim();
+        let (kept, failed) = match sim.try_op(Op::Write) {
+            None => (bytes.len(), None),
+            Some(Fault::Short(kept)) => (kept.min(bytes.len()), None),
+            Some(Fault::Partial(kept)) => (kept.min(bytes.len()), Some(Fault::Broken)),
+            Some(fault) => return Err(fault.error()),
+        };
+        sim.write(self.ino, &bytes[..kept])?;
+        failed.map_or(Ok(kept), |fault| Err(fault.error()))
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        let mut sim = self.disk.sim();
+        sim.check(Op::Cut)?;
+        let len = usize::try_from(len).map_err(io::Error::other)?;
+        sim.change(Change::Cut(self.ino, len));
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.disk.sim().sync(self.ino, Op::Sync)
+    }
+
+    fn stat(&self) -> io::Result<Stat> {
+        self.disk.sim().stat(self.ino)
+    }
+}

@@ -1,0 +1,119 @@
+//! Text that streams out of a step: collected by the step, taken by the session.
+//!
+//! Bounded and never waits; a session that is slow gets larger pieces.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use adjutant_core::event::Report;
+use adjutant_core::prompt::Delta;
+use adjutant_core::step::Step;
+
+use super::mailbox::{Mailbox, Message};
+
+/// What streams is written to the log at most this often (`ReplyPartial`).
+const PARTIAL: Duration = Duration::from_secs(1);
+/// Output of a command that waits to be shown; of more, the latest.
+const MAX_WAITING: usize = 64 * 1024;
+
+/// What has come since it was last taken.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    pub text: String,
+    pub reasoning: String,
+}
+
+/// The stream of one step; clones share it.
+#[derive(Clone)]
+pub struct Stream {
+    step: Step,
+    mailbox: Mailbox,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    taken: Taken,
+    whole: Taken,
+    started: bool,
+    last_partial: Option<Instant>,
+    partial_len: usize,
+}
+
+impl Stream {
+    pub fn new(step: Step, mailbox: Mailbox) -> Self {
+        Self { step, mailbox, state: Arc::default() }
+    }
+
+    /// Takes a piece of a reply.
+    pub fn reply(&self, delta: Delta) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::replace(&mut state.started, true) {
+            self.report(Report::ReplyStarted);
+            state.last_partial = Some(Instant::now());
+        }
+        let was_empty = state.taken == Taken::default();
+        match delta {
+            Delta::Text(text) => {
+                state.taken.text.push_str(&text);
+                state.whole.text.push_str(&text);
+            }
+            Delta::Reasoning(text) => {
+                state.taken.reasoning.push_str(&text);
+                state.whole.reasoning.push_str(&text);
+            }
+            Delta::ToolCall { .. } => {}
+        }
+        if was_empty && state.taken != Taken::default() {
+            self.mailbox.post(Message::Streamed { step: self.step.clone() });
+        }
+        if state.last_partial.is_some_and(|last| last.elapsed() >= PARTIAL) {
+            self.partial(&mut state);
+        }
+    }
+
+    /// Takes a piece of a command's output.
+    pub fn output(&self, text: &str) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_empty = state.taken.text.is_empty();
+        state.taken.text.push_str(text);
+        if state.taken.text.len() > MAX_WAITING {
+            let mut cut = state.taken.text.len() - MAX_WAITING;
+            while !state.taken.text.is_char_boundary(cut) {
+                cut += 1;
+            }
+            state.taken.text.drain(..cut);
+        }
+        if was_empty && !text.is_empty() {
+            self.mailbox.post(Message::Streamed { step: self.step.clone() });
+        }
+    }
+
+    /// Records what has streamed before the attempt is given up, so that it is kept.
+    pub fn broke_off(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.started {
+            self.partial(&mut state);
+        }
+    }
+
+    pub fn take(&self) -> Taken {
+        std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).taken)
+    }
+
+    fn partial(&self, state: &mut State) {
+        let len = state.whole.text.len() + state.whole.reasoning.len();
+        if len > state.partial_len {
+            state.partial_len = len;
+            self.report(Report::ReplyPartial {
+                text: state.whole.text.clone(),
+                reasoning: state.whole.reasoning.clone(),
+            });
+        }
+        state.last_partial = Some(Instant::now());
+    }
+
+    fn report(&self, report: Report) {
+        self.mailbox.post(Message::Report { step: self.step.clone(), report });
+    }
+}

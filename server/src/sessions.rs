@@ -1,0 +1,262 @@
+//! All sessions of this process: made, opened, listed, deleted, stopped.
+//!
+//! Never looks into a session; each has a task of its own.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use adjutant_core::session::Session;
+use adjutant_core::state::Teller;
+use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::session::{SessionEntry, SessionListResult};
+use adjutant_protocol::state::State;
+use adjutant_protocol::{AskId, SessionId};
+use tokio::sync::oneshot;
+
+use crate::session::blobs::Blobs;
+use crate::session::catalog::{CatalogError, Condition, Listed};
+use crate::session::log::{Log, OpenError, Opened};
+use crate::session::mailbox::{Mailbox, Message, Refused};
+use crate::session::{Place, SessionTask, World, facts_of, now_ms, summary_of};
+use crate::tools::paths::Roots;
+
+/// Sessions one process has in memory at once.
+const MAX_OPEN: usize = 1_000;
+/// Sessions a list shows.
+const MAX_LISTED: usize = 1_000;
+/// How long all sessions together may take to stop (users.md need 7: gone within 2 s).
+const STOP_LIMIT: Duration = Duration::from_millis(1_900);
+
+/// The registry; clones share it.
+#[derive(Clone)]
+pub struct Sessions {
+    world: Arc<World>,
+    open: Arc<Mutex<HashMap<SessionId, Mailbox>>>,
+    /// One session is opened at a time, so that none is opened twice.
+    opening: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Sessions {
+    pub fn new(world: Arc<World>) -> Self {
+        Self { world, open: Arc::default(), opening: Arc::default() }
+    }
+
+    pub fn world(&self) -> &Arc<World> {
+        &self.world
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Mailbox>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a session in memory; it has no folder until its first prompt.
+    pub fn create(&self, folders: &[PathBuf]) -> Result<SessionId, Refused> {
+        let id = new_id();
+        let place = self.world.catalog.place(&id.0).map_err(catalog_error)?;
+        let (roots, problems) = Roots::open(folders);
+        let paths = roots.paths().map(|path| path.display().to_string()).collect();
+        let log = Log::create(place, now_ms());
+        self.spawn(Session::new(id.clone(), paths), roots, log, (0, problems), None)?;
+        Ok(id)
+    }
+
+    /// Returns the mailbox of a session, opening it from disk if need be.
+    pub async fn get(&self, id: &SessionId) -> Result<Mailbox, Refused> {
+        if let Some(mailbox) = self.lock().get(id).filter(|mailbox| !mailbox.is_closed()) {
+            return Ok(mailbox.clone());
+        }
+        let _one = self.opening.lock().await;
+        if let Some(mailbox) = self.lock().get(id).filter(|mailbox| !mailbox.is_closed()) {
+            return Ok(mailbox.clone());
+        }
+        let place = self.world.catalog.place(&id.0).map_err(catalog_error)?;
+        let opened = tokio::task::spawn_blocking(move || Log::open(place, now_ms())).await;
+        let opened = opened
+            .map_err(|error| Refused::new(ErrorName::SessionReadOnly, error.to_string()))?
+            .map_err(open_error)?;
+        self.reopen(id, opened)
+    }
+
+    fn reopen(&self, id: &SessionId, opened: Opened) -> Result<Mailbox, Refused> {
+        let facts = facts_of(&opened.records)
+            .map_err(|why| Refused::new(ErrorName::VersionUnsupported, why))?;
+        let mut session = Session::new(id.clone(), Vec::new());
+        let mut teller = Teller::new(&session);
+        let mut seq = 0;
+        for fact in &facts {
+            session.apply(fact);
+            seq += teller.told(&session, fact).len() as u64;
+        }
+        let folders: Vec<PathBuf> = session.roots.iter().map(PathBuf::from).collect();
+        let (roots, problems) = Roots::open(&folders);
+        let notices = opened.notices.iter().map(ToString::to_string).chain(problems).collect();
+        self.spawn(session, roots, opened.log, (seq, notices), Some(opened.epoch))
+    }
+
+    fn spawn(
+        &self,
+        session: Session,
+        roots: Roots,
+        log: Log,
+        told: (u64, Vec<String>),
+        epoch: Option<u64>,
+    ) -> Result<Mailbox, Refused> {
+        let mut open = self.lock();
+        open.retain(|_, mailbox| !mailbox.is_closed());
+        if open.len() >= MAX_OPEN {
+            return Err(Refused::new(ErrorName::Overloaded, "too many sessions are open in this editor"));
+        }
+        let (mailbox, mail) = Mailbox::new();
+        let dir = log.place().dir.clone();
+        let place = Arc::new(Place {
+            world: self.world.clone(),
+            id: session.id.clone(),
+            roots,
+            blobs: Arc::new(Blobs::new(log.place().storage.clone(), &dir)),
+            dir,
+            mailbox: mailbox.clone(),
+        });
+        open.insert(session.id.clone(), mailbox.clone());
+        drop(open);
+        tokio::spawn(SessionTask::new(place, session, log, mail, told).run(epoch));
+        Ok(mailbox)
+    }
+
+    /// Returns the mailbox of the session an open ask belongs to.
+    pub fn of_ask(&self, ask: &AskId) -> Option<Mailbox> {
+        let asks = self.world.asks.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = asks.get(ask)?;
+        self.lock().get(session).cloned()
+    }
+
+    /// Returns the mailboxes of all sessions in memory.
+    pub fn all(&self) -> Vec<Mailbox> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// Returns the mailbox of a session that is in memory.
+    pub fn in_memory(&self, id: &SessionId) -> Option<Mailbox> {
+        self.lock().get(id).cloned()
+    }
+
+    /// Lists the sessions on disk, newest first; those with a stale summary are read anew.
+    pub async fn list(&self, root: Option<String>) -> Result<SessionListResult, Refused> {
+        let world = self.world.clone();
+        let listed = tokio::task::spawn_blocking(move || list(&world)).await;
+        let mut sessions = listed
+            .map_err(|error| Refused::new(ErrorName::SessionNotFound, error.to_string()))?
+            .map_err(catalog_error)?;
+        if let Some(root) = root {
+            sessions.retain(|entry| entry.cwd == root);
+        }
+        sessions.sort_by_key(|entry| std::cmp::Reverse(entry.updated_at));
+        sessions.truncate(MAX_LISTED);
+        Ok(SessionListResult { sessions })
+    }
+
+    /// Deletes a session that has no open run here and no writer elsewhere.
+    pub async fn delete(&self, id: &SessionId) -> Result<(), Refused> {
+        if let Some(mailbox) = self.in_memory(id) {
+            let resume = mailbox.request(|reply| Message::Resume { from: None, reply })?;
+            let state = resume.await.map_err(|_| gone())??.state.state;
+            if matches!(state, State::Running | State::RequiresAction) {
+                return Err(Refused::new(
+                    ErrorName::SessionLocked,
+                    "a run of this session is open; cancel it first",
+                ));
+            }
+            stop(&mailbox).await;
+            self.lock().remove(id);
+        }
+        let (world, id) = (self.world.clone(), id.clone());
+        tokio::task::spawn_blocking(move || world.catalog.delete(&id.0))
+            .await
+            .map_err(|error| Refused::new(ErrorName::SessionLocked, error.to_string()))?
+            .map_err(catalog_error)
+    }
+
+    /// Stops every session: children die, what ran is closed, and it is durable. Bounded.
+    pub async fn stop_all(&self) {
+        let mailboxes: Vec<Mailbox> = self.lock().drain().map(|(_, mailbox)| mailbox).collect();
+        let stops = mailboxes.iter().map(stop);
+        let _ = tokio::time::timeout(STOP_LIMIT, futures_util::future::join_all(stops)).await;
+    }
+}
+
+async fn stop(mailbox: &Mailbox) {
+    let (done, wait) = oneshot::channel();
+    mailbox.post(Message::Stop { done });
+    let _ = wait.await;
+}
+
+fn list(world: &World) -> Result<Vec<SessionEntry>, CatalogError> {
+    let mut entries = Vec::new();
+    for listed in world.catalog.list()? {
+        entries.extend(entry(world, listed));
+    }
+    Ok(entries)
+}
+
+fn entry(world: &World, listed: Listed) -> Option<SessionEntry> {
+    let Listed { id, summary, condition } = listed;
+    let summary = match (&condition, summary) {
+        (Condition::Current, Some(summary)) => summary,
+        (_, old) => match world.catalog.rebuild(&id, |read| summary_of(&id, read)) {
+            Ok(summary) => summary,
+            Err(error) => {
+                let mut summary = old.unwrap_or_default();
+                summary.damage.get_or_insert_with(|| error.to_string());
+                summary
+            }
+        },
+    };
+    let damaged = match condition {
+        Condition::Damaged(why) => Some(why),
+        _ => summary.damage,
+    };
+    let state = serde_json::from_value(serde_json::Value::String(summary.state)).unwrap_or(State::None);
+    Some(SessionEntry {
+        session_id: SessionId(id),
+        title: summary.title,
+        cwd: summary.roots.first().cloned().unwrap_or_default(),
+        // A run that nobody runs waits to be resumed.
+        state: if state == State::Running { State::Resumable } else { state },
+        updated_at: summary.updated_at,
+        open_asks: u32::try_from(summary.open_asks).unwrap_or(u32::MAX),
+        turns: u32::try_from(summary.turns).unwrap_or(u32::MAX),
+        damaged,
+    })
+}
+
+fn new_id() -> SessionId {
+    let mut bytes = [0_u8; 8];
+    if let Err(error) = getrandom::fill(&mut bytes) {
+        panic!("the system gives no random numbers: {error}");
+    }
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    SessionId(format!("s-{hex}"))
+}
+
+fn gone() -> Refused {
+    Refused::new(ErrorName::SessionNotFound, "the session was closed meanwhile")
+}
+
+fn catalog_error(error: CatalogError) -> Refused {
+    let name = match &error {
+        CatalogError::BadId { .. } | CatalogError::Missing { .. } => ErrorName::SessionNotFound,
+        _ => ErrorName::SessionLocked,
+    };
+    Refused::new(name, error.to_string())
+}
+
+fn open_error(error: OpenError) -> Refused {
+    let name = match &error {
+        OpenError::Missing { .. } => ErrorName::SessionNotFound,
+        OpenError::Locked { .. } => ErrorName::SessionLocked,
+        OpenError::NewerFormat { .. } => ErrorName::VersionUnsupported,
+        _ => ErrorName::SessionReadOnly,
+    };
+    Refused::new(name, error.to_string())
+}

@@ -1,0 +1,538 @@
+//! Tests with real processes.
+
+use std::ffi::OsString;
+use std::sync::{Arc, Mutex};
+
+use super::gather::Cleaner;
+use super::*;
+use crate::tools::Output;
+use crate::tools::paths::{Roots, ground};
+use crate::tools::run_command::{run_command, time_limit};
+
+struct Place {
+    directory: tempfile::TempDir,
+}
+
+fn place() -> Place {
+    Place {
+        directory: tempfile::tempdir().expect("temp dir"),
+    }
+}
+
+impl Place {
+    fn launch(&self, command: &str) -> Launch {
+        let (roots, _) = Roots::open(&[self.directory.path().to_owned()]);
+        let at = ground(&roots, ".").expect("grounded");
+        Launch {
+            command: command.into(),
+            shell: pin_shell().expect("a shell"),
+            directory: pin_directory(&at).expect("a directory"),
+            environment: child_environment(std::env::vars_os(), &[]),
+            call: "call-1".into(),
+            time_limit: Duration::from_secs(60),
+            output_limit: MAX_OUTPUT,
+            whole: self.directory.path().join("whole.out"),
+        }
+    }
+
+    async fn run(&self, command: &str) -> Output {
+        run(&self.launch(command)).await
+    }
+
+    /// Waits until the command has written its process numbers, and gives them.
+    async fn numbers(&self, count: usize) -> Vec<i32> {
+        let file = self.directory.path().join("pids");
+        let mut numbers = Vec::new();
+        for _ in 0..1000 {
+            let text = std::fs::read_to_string(&file).unwrap_or_default();
+            numbers = text.lines().filter_map(|line| line.parse().ok()).collect();
+            if numbers.len() >= count {
+                return numbers;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+        panic!("only {numbers:?} started");
+    }
+}
+
+async fn run(launch: &Launch) -> Output {
+    run_command(launch, &[], &mut |_| {}, std::future::pending()).await
+}
+
+fn lives(pid: i32) -> bool {
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => !stat
+            .rsplit_once(") ")
+            .is_some_and(|(_, rest)| rest.starts_with(['Z', 'X'])),
+        Err(_) => false,
+    }
+}
+
+async fn all_gone(numbers: &[i32]) {
+    for _ in 0..1000 {
+        if !numbers.iter().any(|pid| lives(*pid)) {
+            return;
+        }
+        sleep(Duration::from_millis(10)).await;
+    }
+    panic!(
+        "still alive: {:?}",
+        numbers
+            .iter()
+            .filter(|pid| lives(**pid))
+            .collect::<Vec<_>>()
+    );
+}
+
+#[tokio::test]
+async fn a_command_gives_its_code_and_both_outputs_in_order() {
+    let place = place();
+    let output = place
+        .run("echo one; echo two >&2; echo three; exit 3")
+        .await;
+    assert!(
+        output.text.starts_with("exit code 3 after 0."),
+        "{}",
+        output.text
+    );
+    assert!(
+        output.text.ends_with(" s\none\ntwo\nthree\n"),
+        "{}",
+        output.text
+    );
+    assert!(
+        output.summary.starts_with("exit code 3 after") && !output.failed && output.whole.is_none()
+    );
+    let kept = std::fs::read_to_string(place.directory.path().join("whole.out")).expect("kept");
+    assert_eq!(kept, "one\ntwo\nthree\n");
+}
+
+#[tokio::test]
+async fn a_command_has_no_input_no_option_and_its_directory() {
+    let place = place();
+    let launch = place.launch("cat; pwd; tty; echo $PAGER $TERM");
+    let output = run(&launch).await;
+    let expected = format!("{}\nnot a tty\ncat dumb\n", launch.directory.path.display());
+    assert!(output.text.ends_with(&expected), "{}", output.text);
+    let odd = Launch {
+        whole: place.directory.path().join("2"),
+        ..place.launch("-l")
+    };
+    assert!(
+        run(&odd).await.text.contains("exit code 127"),
+        "a command is never an option"
+    );
+    let none = Launch {
+        whole: place.directory.path().join("3"),
+        ..place.launch("true")
+    };
+    assert!(run(&none).await.text.ends_with("\n[no output]"));
+}
+
+#[tokio::test]
+async fn what_ended_a_command_is_named() {
+    let place = place();
+    let output = place.run("kill -9 $$").await;
+    assert!(
+        output.failed && output.text.starts_with("ended by signal 9 (SIGKILL)"),
+        "{}",
+        output.text
+    );
+    let launch = Launch {
+        whole: place.directory.path().join("whole.out"),
+        ..place.launch("true")
+    };
+    let again = run(&launch).await;
+    assert!(
+        again.failed && again.text.contains("keep the output"),
+        "an earlier output stays: {}",
+        again.text
+    );
+}
+
+#[tokio::test]
+async fn s44_long_output_is_cut_for_the_model_and_kept_on_disk() {
+    let place = place();
+    let seen = Arc::new(Mutex::new((0_usize, 0_usize)));
+    let record = seen.clone();
+    let launch = place.launch("seq 1 2000000; echo end");
+    let mut live = move |text: &str| {
+        let mut seen = record.lock().expect("lock");
+        *seen = (seen.0 + text.len(), seen.1.max(text.len()));
+    };
+    let output = run_command(&launch, &[], &mut live, std::future::pending()).await;
+    let whole = std::fs::metadata(&launch.whole).expect("whole");
+    assert_eq!(whole.len(), 14_888_896 + 4);
+    assert_eq!(
+        std::os::unix::fs::PermissionsExt::mode(&whole.permissions()) & 0o777,
+        0o600
+    );
+    assert_eq!(output.whole.as_deref(), Some(launch.whole.as_path()));
+    assert!(output.text.len() < 26 * 1024, "{}", output.text.len());
+    assert!(
+        output.text.contains(" s\n1\n2\n3\n") && output.text.ends_with("\n1999999\n2000000\nend\n")
+    );
+    let left: u64 = output
+        .text
+        .split("[... ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next())
+        .expect("mark")
+        .parse()
+        .expect("number");
+    let mark = output.text.find("[... ").expect("mark");
+    let shown = output.text.len()
+        - output.text[mark..].find('\n').expect("line")
+        - 1
+        - output.text.find('\n').expect("line")
+        - 1;
+    assert_eq!(
+        left + shown as u64,
+        whole.len(),
+        "every byte is shown or counted"
+    );
+    let (total, largest) = *seen.lock().expect("lock");
+    assert_eq!(total as u64, whole.len());
+    assert!(largest <= 48 * 1024);
+}
+
+#[tokio::test]
+async fn s44_a_line_without_end_and_a_flood_are_bounded() {
+    let place = place();
+    let launch = Launch {
+        output_limit: 5_000_000,
+        ..place.launch("tr '\\0' x < /dev/zero")
+    };
+    let output = run(&launch).await;
+    assert!(
+        output.failed && output.text.contains("wrote more than 5000000 bytes"),
+        "{}",
+        output.text
+    );
+    assert!(output.text.len() < 26 * 1024);
+    assert!(std::fs::metadata(&launch.whole).expect("whole").len() < 6_000_000);
+}
+
+#[tokio::test]
+async fn a_time_limit_ends_the_whole_tree() {
+    let place = place();
+    let launch = Launch {
+        time_limit: Duration::from_millis(300),
+        ..place.launch("trap '' TERM; sleep 1000 & echo $! >> pids; setsid sleep 1000 & echo $! >> pids; echo $$ >> pids; echo started; while :; do sleep 1; done")
+    };
+    let started = std::time::Instant::now();
+    let output = run(&launch).await;
+    assert!(started.elapsed() < Duration::from_secs(10));
+    assert!(
+        output.failed && output.text.starts_with("stopped after"),
+        "{}",
+        output.text
+    );
+    assert!(output.text.contains("time limit of 0.3 s") && output.text.contains("started"));
+    all_gone(&place.numbers(3).await).await;
+    assert_eq!(time_limit(None), Duration::from_secs(120));
+    assert_eq!(time_limit(Some(99_999)), Duration::from_secs(3600));
+}
+
+#[tokio::test]
+async fn a_command_that_is_stopped_may_clean_up() {
+    let place = place();
+    let launch = place
+        .launch("trap 'echo cleaned; exit 0' TERM; echo $$ >> pids; while :; do sleep 0.01; done");
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let mut live = |_: &str| {};
+    let running = run_command(&launch, &[], &mut live, async { drop(stopped.await) });
+    let stopper = async {
+        place.numbers(1).await;
+        drop(stop);
+    };
+    let (output, ()) = tokio::join!(running, stopper);
+    assert!(
+        output.text.starts_with("stopped by the user") && output.text.ends_with("cleaned\n"),
+        "{}",
+        output.text
+    );
+    all_gone(&place.numbers(1).await).await;
+}
+
+#[tokio::test]
+async fn background_processes_do_not_outlive_their_command() {
+    let place = place();
+    // In the group, out of the group, orphaned, and with the pipe given away.
+    let output = place
+        .run("sleep 1000 & echo $! >> pids; setsid sleep 1000 & echo $! >> pids; (setsid sh -c 'sleep 1000 & echo $! >> pids' &); sleep 1000 >/dev/null 2>&1 & echo $! >> pids; setsid env -i sleep 1000 & echo $! >> pids; until [ $(wc -l < pids) = 5 ]; do sleep 0.01; done; echo done")
+        .await;
+    assert!(
+        output.text.starts_with("exit code 0 after"),
+        "{}",
+        output.text
+    );
+    assert!(
+        output
+            .text
+            .contains("[5 processes still running in the background were stopped"),
+        "{}",
+        output.text
+    );
+    assert!(output.text.ends_with("done\n"));
+    all_gone(&place.numbers(5).await).await;
+}
+
+#[tokio::test]
+async fn a_held_pipe_does_not_hold_the_tool() {
+    let place = place();
+    let started = std::time::Instant::now();
+    let output = place.run("sleep 1000 & echo $! >> pids").await;
+    assert!(
+        started.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        started.elapsed()
+    );
+    assert!(
+        output.text.starts_with("exit code 0") && output.text.contains("1 process still running")
+    );
+    all_gone(&place.numbers(1).await).await;
+}
+
+#[tokio::test]
+async fn dropping_the_future_kills_the_tree() {
+    let place = place();
+    for round in 0..5 {
+        let _ = std::fs::remove_file(place.directory.path().join("pids"));
+        let launch = Launch {
+            whole: place.directory.path().join(format!("whole-{round}")),
+            ..place.launch("trap '' TERM; sleep 1000 & echo $! >> pids; (setsid sleep 1000 & echo $! >> pids); echo $$ >> pids; wait")
+        };
+        let mut live = |_: &str| {};
+        {
+            let running = run_command(&launch, &[], &mut live, std::future::pending());
+            tokio::select! {
+                output = running => panic!("ended: {}", output.text),
+                _ = place.numbers(3) => {}
+            }
+        }
+        // The drop itself has killed them; only the reaping may still be under way.
+        all_gone(&place.numbers(3).await).await;
+    }
+}
+
+#[test]
+fn dropping_needs_no_runtime() {
+    let place = place();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("runtime");
+    let launch = place.launch("sleep 1000 & echo $! >> pids; echo $$ >> pids; wait");
+    let mut live = |_: &str| {};
+    let mut running = Box::pin(run_command(&launch, &[], &mut live, std::future::pending()));
+    let numbers = runtime.block_on(async {
+        tokio::select! {
+            output = &mut running => panic!("ended: {}", output.text),
+            numbers = place.numbers(2) => numbers,
+        }
+    });
+    drop(running);
+    assert!(numbers.iter().all(|pid| !lives(*pid)), "{numbers:?}");
+}
+
+#[tokio::test]
+async fn two_commands_do_not_touch_each_other() {
+    let place = place();
+    let first = Launch {
+        whole: place.directory.path().join("1"),
+        ..place.launch("sleep 0.5; echo first")
+    };
+    let second = Launch {
+        whole: place.directory.path().join("2"),
+        ..place.launch("sleep 1000 & kill -9 $$")
+    };
+    let (first, second) = tokio::join!(run(&first), run(&second));
+    assert!(
+        first.text.starts_with("exit code 0") && first.text.ends_with("first\n"),
+        "{}",
+        first.text
+    );
+    assert!(second.text.contains("SIGKILL"), "{}", second.text);
+}
+
+#[tokio::test]
+async fn a3_a_changed_shell_or_directory_is_not_used() {
+    let place = place();
+    let launch = place.launch("echo never");
+    let mut shell = launch.shell.clone();
+    shell.size += 1;
+    let output = run(&Launch {
+        shell,
+        ..launch.clone()
+    })
+    .await;
+    assert!(
+        output.failed
+            && output
+                .text
+                .contains("changed since the command was approved"),
+        "{}",
+        output.text
+    );
+    let sub = place.directory.path().join("sub");
+    std::fs::create_dir(&sub).expect("dir");
+    let (roots, _) = Roots::open(&[place.directory.path().to_owned()]);
+    let directory = pin_directory(&ground(&roots, "sub").expect("grounded")).expect("pinned");
+    assert!(directory.verify().is_ok());
+    std::fs::rename(&sub, place.directory.path().join("was")).expect("rename");
+    std::fs::create_dir(&sub).expect("dir");
+    let whole = place.directory.path().join("whole-2");
+    let output = run(&Launch {
+        directory: directory.clone(),
+        whole: whole.clone(),
+        ..launch.clone()
+    })
+    .await;
+    assert!(
+        output.failed && output.text.contains("exchanged since"),
+        "{}",
+        output.text
+    );
+    std::fs::remove_dir(&sub).expect("remove");
+    std::os::unix::fs::symlink("was", &sub).expect("link");
+    let whole = whole.with_extension("b");
+    assert!(
+        run(&Launch {
+            directory,
+            whole,
+            ..launch
+        })
+        .await
+        .failed
+    );
+    assert!(pin_directory(&ground(&roots, "whole.out").expect("grounded")).is_err());
+}
+
+#[tokio::test]
+async fn n06_files_the_command_did_not_see_are_named() {
+    let place = place();
+    let launch = place.launch("true");
+    let unsaved = ["src/a.rs".to_owned()];
+    let output = run_command(&launch, &unsaved, &mut |_| {}, std::future::pending()).await;
+    assert!(
+        output.text.contains(
+            "[unsaved in the editor, so the command saw an older text on disk: src/a.rs]"
+        )
+    );
+}
+
+#[tokio::test]
+async fn e1_secrets_and_steering_variables_do_not_reach_a_command() {
+    let ours = [
+        ("PATH", "/usr/bin:.:bin::/bin"),
+        ("HOME", "/h"),
+        ("LANG", "C"),
+        ("SSH_AUTH_SOCK", "/s"),
+        ("OPENAI_API_KEY", "x"),
+        ("GH_TOKEN", "x"),
+        ("npm_config__authToken", "x"),
+        ("MY_SECRET_2", "x"),
+        ("DB_PASSWORD", "x"),
+        ("AWS_SECRET_ACCESS_KEY", "x"),
+        ("LD_PRELOAD", "x"),
+        ("BASH_ENV", "x"),
+        ("ENV", "x"),
+        ("GIT_SSH_COMMAND", "x"),
+        ("PYTHONSTARTUP", "x"),
+        ("NODE_OPTIONS", "x"),
+        ("BASH_FUNC_ls%%", "() { :; }"),
+        ("PAGER", "less"),
+        ("DATABASE_URL", "postgres://a:b@h/d"),
+        ("OUR_MODEL", "x"),
+        ("ADJUTANT_CALL", "outer"),
+        ("KEYBOARD", "de"),
+        ("MONKEY", "1"),
+        ("EDITOR", "vi"),
+        ("HTTP_PROXY", "http://proxy:8080"),
+    ];
+    let ours = ours
+        .iter()
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let kept = child_environment(ours, &["OUR_MODEL".into()]);
+    let mut lines: Vec<String> = kept
+        .iter()
+        .map(|(n, v)| format!("{}={}", n.display(), v.display()))
+        .collect();
+    lines.sort();
+    assert_eq!(
+        lines,
+        [
+            "EDITOR=vi",
+            "GIT_PAGER=cat",
+            "GIT_TERMINAL_PROMPT=0",
+            "HOME=/h",
+            "HTTP_PROXY=http://proxy:8080",
+            "KEYBOARD=de",
+            "LANG=C",
+            "MONKEY=1",
+            "PAGER=cat",
+            "PATH=/usr/bin:/bin",
+            "SSH_AUTH_SOCK=/s",
+            "TERM=dumb",
+        ]
+    );
+    // And what a command sees is that, the mark, and what the shell adds itself.
+    let place = place();
+    let launch = Launch {
+        environment: kept,
+        ..place.launch("env | cut -d= -f1 | sort")
+    };
+    let output = run(&launch).await;
+    let names: Vec<&str> = output
+        .text
+        .lines()
+        .skip(1)
+        .filter(|n| !["PWD", "SHLVL", "_", "OLDPWD"].contains(n))
+        .collect();
+    assert_eq!(names.len(), 13, "{names:?}");
+    assert!(names.contains(&"ADJUTANT_CALL"));
+}
+
+#[test]
+fn terminal_sequences_are_removed_wherever_they_are_cut() {
+    let cases: &[(&[u8], &str)] = &[
+        (b"\x1b[2J\x1b[Hfake prompt$ ", "fake prompt$ "),
+        (b"\x1b]52;c;dG91Y2ggcHduZWQ=\x07ok", "ok"),
+        (b"\x1b]1337;File=inline=1:AAAA\x07ok", "ok"),
+        (b"\x1b[6nok", "ok"),
+        (b"\x1b[8m hidden \x1b[0m", " hidden "),
+        (b"ok\r\x1b[Kpassed\r\n", "ok\npassed\n"),
+        (b"\x1b[38;5;0;48;5;0mblack on black", "black on black"),
+        (b"\x1b_Gf=100;AAAA\x1b\\ok", "ok"),
+        ("\u{e0069}\u{e0067}\u{202e}ok\u{200b}".as_bytes(), "ok"),
+        (b"\x1b(Bok\x1b=ok", "okok"),
+        (b"gr\xfc\xdfe \xe4\xb8", "gr\u{fffd}\u{fffd}e "),
+        ("Grüße 世界 𝄞\ta\u{8}b\0".as_bytes(), "Grüße 世界 𝄞\tab"),
+        (b"\x1b]0;never ended\nnext", "\nnext"),
+    ];
+    for (bytes, wanted) in cases {
+        assert_eq!(Cleaner::default().push(bytes), *wanted);
+        let mut cleaner = Cleaner::default();
+        let pieces: String = bytes.iter().map(|byte| cleaner.push(&[*byte])).collect();
+        assert_eq!(pieces, *wanted, "byte by byte");
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(40))]
+    #[test]
+    fn no_output_panics_or_grows(pieces in proptest::collection::vec(proptest::collection::vec(proptest::num::u8::ANY, 0..9000), 0..20)) {
+        let mut gathered = Gathered::default();
+        let mut total = 0;
+        for piece in &pieces {
+            total += gathered.push(piece).len() as u64;
+        }
+        let (text, left_out) = gathered.finish();
+        proptest::prop_assert!(text.len() <= 24 * 1024 + 2);
+        let marks = if left_out > 0 { text.matches(gather::GAP).count() } else { 0 };
+        let breaks = u64::from(left_out > 0 && text.contains(&format!("\n{}", gather::GAP)));
+        let shown = text.len() as u64 - marks as u64 + left_out;
+        proptest::prop_assert!(shown == total || shown == total + breaks);
+    }
+}

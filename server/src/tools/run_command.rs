@@ -1,0 +1,129 @@
+//! `run_command`: a command's end and output, as the model and the user are told.
+//!
+//! Never starts anything itself and never asks: `process` runs what was allowed.
+
+use std::future::Future;
+use std::time::Duration;
+
+use adjutant_core::tool::{MAX_TIMEOUT_SECONDS, shown};
+
+use super::process::{End, Ended, GAP, Launch, launch};
+use super::{Output, counted};
+
+/// The time limit of a command that asks for none.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Returns the time limit of a command.
+pub fn time_limit(asked_seconds: Option<u64>) -> Duration {
+    asked_seconds.map_or(DEFAULT_TIMEOUT, |s| {
+        Duration::from_secs(s.clamp(1, MAX_TIMEOUT_SECONDS))
+    })
+}
+
+/// Runs an allowed command; `unsaved` names the files whose text in the editor it
+/// does not see (N06).
+pub async fn run_command(
+    allowed: &Launch,
+    unsaved: &[String],
+    live: &mut (dyn FnMut(&str) + Send),
+    stop: impl Future<Output = ()> + Send,
+) -> Output {
+    match launch(allowed, live, stop).await {
+        Ok(ended) => told(allowed, unsaved, &ended),
+        Err(text) => Output::failed(text),
+    }
+}
+
+/// A command that ran and said no is an answer, not a failure of the tool.
+fn told(allowed: &Launch, unsaved: &[String], ended: &Ended) -> Output {
+    let (line, failed) = ending(allowed, ended);
+    let mut text = line.clone();
+    if ended.end == End::TimedOut {
+        text.push_str("; give a larger timeout_seconds (at most 3600) if it needs longer");
+    }
+    if ended.left_running > 0 {
+        let left = counted(ended.left_running, "process");
+        text.push_str(&format!(
+            "\n[{left} still running in the background were stopped: none outlives its command]"
+        ));
+    }
+    if !unsaved.is_empty() {
+        let names: Vec<_> = unsaved.iter().take(20).map(|name| shown(name)).collect();
+        text.push_str(&format!(
+            "\n[unsaved in the editor, so the command saw an older text on disk: {}{}]",
+            names.join(", "),
+            if unsaved.len() > 20 { ", and more" } else { "" }
+        ));
+    }
+    if let Some(why) = &ended.unwritten {
+        text.push_str(&format!("\n[the output could not be kept whole: {why}]"));
+    }
+    let gap = format!(
+        "[... {} bytes left out; whole output in {} ...]\n",
+        ended.left_out,
+        allowed.whole.display()
+    );
+    text.push('\n');
+    match ended.excerpt.is_empty() {
+        true => text.push_str("[no output]"),
+        false => text.push_str(&ended.excerpt.replace(GAP, &gap)),
+    }
+    let whole = (ended.left_out > 0).then(|| allowed.whole.clone());
+    Output {
+        whole,
+        failed,
+        ..Output::done(text, &line)
+    }
+}
+
+/// Says how the command ended, and whether that is a failure of the tool.
+fn ending(allowed: &Launch, ended: &Ended) -> (String, bool) {
+    let time = time(ended.time);
+    let limit = allowed.time_limit.as_secs_f64();
+    match ended.end {
+        End::Exited(code) => (format!("exit code {code} after {time}"), false),
+        End::Signalled(signal) => (
+            format!("ended by {} after {time}", signal_name(signal)),
+            true,
+        ),
+        End::TimedOut => (
+            format!("stopped after {time}: its time limit of {limit} s was over"),
+            true,
+        ),
+        End::Stopped => (format!("stopped by the user after {time}"), true),
+        End::TooMuch => (
+            format!(
+                "killed after {time}: it wrote more than {} bytes",
+                allowed.output_limit
+            ),
+            true,
+        ),
+        End::Unknown => (format!("ended after {time}, how is not known"), true),
+    }
+}
+
+fn time(time: Duration) -> String {
+    match time.as_secs() {
+        0..60 => format!("{:.1} s", time.as_secs_f64()),
+        seconds => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
+}
+
+fn signal_name(number: i32) -> String {
+    let name = match number {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        _ => return format!("signal {number}"),
+    };
+    format!("signal {number} ({name})")
+}

@@ -1,0 +1,169 @@
+//! The HTTP/1.1 of the model double: one reading and one writing thread per
+//! connection, so that a close is seen also while an answer holds.
+//!
+//! Serves a well-behaved client only; never meant for a real network.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
+
+use super::reply::{Act, Reply};
+use super::{Request, Shared};
+
+/// Accepts connections until the server stops.
+pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    for socket in listener.incoming() {
+        let Ok(socket) = socket else { continue };
+        let _ = socket.set_nodelay(true);
+        let (Ok(reading), Ok(kept)) = (socket.try_clone(), socket.try_clone()) else { continue };
+        let number = shared.change(|state| {
+            let number = state.sockets.len();
+            (!state.stopping).then(|| state.sockets.push(kept)).map(|()| number)
+        });
+        let Some(number) = number else { return };
+        let (sender, receiver) = channel();
+        let threads = [
+            std::thread::spawn({
+                let shared = Arc::clone(shared);
+                move || {
+                    let _ = read_requests(reading, number, &shared, &sender);
+                    shared.change(|state| state.closed.push(number));
+                }
+            }),
+            std::thread::spawn({
+                let shared = Arc::clone(shared);
+                move || {
+                    let _ = write_answers(&socket, number, &shared, &receiver);
+                    let _ = socket.shutdown(Shutdown::Both);
+                }
+            }),
+        ];
+        shared.change(|state| state.threads.extend(threads));
+    }
+}
+
+fn read_requests(
+    socket: TcpStream,
+    connection: usize,
+    shared: &Shared,
+    sender: &Sender<Request>,
+) -> io::Result<()> {
+    let mut input = BufReader::new(socket);
+    loop {
+        let mut line = String::new();
+        if input.fill_buf()?.is_empty() {
+            return Ok(());
+        }
+        let arrived = Instant::now();
+        input.read_line(&mut line)?;
+        let mut words = line.split_whitespace();
+        let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let mut request = Request {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            headers: read_headers(&mut input)?,
+            body: Vec::new(),
+            connection,
+            arrived,
+        };
+        let length = request.header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
+        request.body = vec![0; length];
+        input.read_exact(&mut request.body)?;
+        shared.change(|state| state.requests.push(request.clone()));
+        if sender.send(request).is_err() {
+            return Ok(());
+        }
+    }
+}
+
+fn read_headers(input: &mut impl BufRead) -> io::Result<Vec<(String, String)>> {
+    let mut headers = Vec::new();
+    loop {
+        let mut line = String::new();
+        input.read_line(&mut line)?;
+        match line.trim_end().split_once(':') {
+            Some((name, value)) => headers.push((name.to_ascii_lowercase(), value.trim().to_owned())),
+            None => return Ok(headers),
+        }
+    }
+}
+
+fn write_answers(
+    socket: &TcpStream,
+    number: usize,
+    shared: &Shared,
+    requests: &Receiver<Request>,
+) -> io::Result<()> {
+    let mut output = socket;
+    while let Ok(request) = requests.recv() {
+        let reply = shared.next_reply(&request);
+        match reply.silence() {
+            Some(Act::Hold) => return hold(shared, number),
+            Some(_) => return Ok(()),
+            None => {}
+        }
+        output.write_all(&head(&reply))?;
+        for act in reply.acts() {
+            match act {
+                Act::Send(bytes) if bytes.is_empty() => {}
+                Act::Send(bytes) if reply.is_stream() => {
+                    let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+                    chunk.extend_from_slice(&bytes);
+                    chunk.extend_from_slice(b"\r\n");
+                    output.write_all(&chunk)?;
+                }
+                Act::Send(bytes) => output.write_all(&bytes)?,
+                Act::Hold => hold(shared, number)?,
+                Act::Cut => return Ok(()),
+            }
+        }
+        if reply.is_stream() {
+            output.write_all(b"0\r\n\r\n")?;
+        }
+        shared.change(|state| state.answered.push(Instant::now()));
+    }
+    Ok(())
+}
+
+fn head(reply: &Reply) -> Vec<u8> {
+    let mut head = format!("HTTP/1.1 {} {}\r\n", reply.status, reason(reply.status));
+    let has = |name: &str| reply.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    if !has("content-type") {
+        let kind = if reply.is_stream() { "text/event-stream" } else { "application/json" };
+        head.push_str(&format!("content-type: {kind}\r\n"));
+    }
+    if reply.is_stream() {
+        head.push_str("transfer-encoding: chunked\r\n");
+    } else {
+        head.push_str(&format!("content-length: {}\r\n", reply.body_bytes().len()));
+    }
+    for (name, value) in &reply.headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("\r\n");
+    head.into_bytes()
+}
+
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        400..=499 => "Refused",
+        _ => "Answer",
+    }
+}
+
+/// Waits for a release; an error if the connection or the server ended first.
+fn hold(shared: &Shared, number: usize) -> io::Result<()> {
+    shared.change(|state| state.holding += 1);
+    let released = shared.wait(|state| {
+        if state.released > 0 {
+            state.released -= 1;
+            return Some(true);
+        }
+        (state.stopping || state.closed.contains(&number)).then_some(false)
+    });
+    shared.change(|state| state.holding -= 1);
+    if released { Ok(()) } else { Err(io::ErrorKind::ConnectionAborted.into()) }
+}
