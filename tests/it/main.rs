@@ -1,4 +1,5 @@
 //! One integration binary: one module per feature, and the rules of the house.
 
+mod cli;
 mod settings;
 mod tidy;

@@ -18,9 +18,9 @@ const DEMO_READS: Duration = Duration::from_millis(900);
 impl Conversation {
     pub(super) fn delivered(&mut self, delivery: Delivery) {
         let ours = self.session.as_ref() == Some(&delivery.ask.session_id);
-        if !ours {
-            self.close_surface(&delivery);
-        } else if let Err(delivery) = self.desk.take(delivery) {
+        if ours && self.desk.has_room() {
+            self.desk.take(delivery);
+        } else {
             self.close_surface(&delivery);
         }
     }

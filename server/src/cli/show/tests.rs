@@ -114,6 +114,19 @@ fn a_failed_run_says_why() {
 }
 
 #[test]
+fn a_command_shows_what_it_writes_and_how_it_ended() {
+    let output = |text: &str| Update::ToolCallContentChunk { tool_call_id: "call-1".into(), text: text.to_owned() };
+    let begun = call(ToolStatus::InProgress, "Run sh test.sh", None);
+    let ended = call(ToolStatus::Completed, "Run sh test.sh", Some("exit code 0"));
+    let text = shown(80, false, &[begun.clone(), output("ok: 1\r\nok"), output(": 2\nlast"), ended.clone()]);
+    assert_eq!(text, "• Run sh test.sh\n    ok: 1\n    ok: 2\n    last\n  … exit code 0\n");
+    assert_eq!(shown(80, false, &[begun.clone(), ended.clone()]), "• Run sh test.sh … exit code 0\n");
+    let flood = output(&"line\n".repeat(10_000));
+    let text = shown(80, false, &[begun, flood.clone(), flood, ended]);
+    assert!(text.lines().count() < 50 && text.ends_with("(more output is not shown)\n  … exit code 0\n"), "{text}");
+}
+
+#[test]
 fn forty_columns_are_enough() {
     let updates = [
         chunk("A sentence that is a good deal longer than one line of forty cells, "),
