@@ -47,7 +47,8 @@ impl Place {
         fs::create_dir(place.workspace()).unwrap();
         fs::write(place.workspace().join("greeting.txt"), "Helo, world\n").unwrap();
         place.play(script);
-        let settings = "model = \"play/script\"\n[providers.play]\nwire = \"scripted\"\nscript = \"script.toml\"\n";
+        let settings =
+            "model = \"play/script\"\n[providers.play]\nwire = \"scripted\"\nscript = \"script.toml\"\n";
         fs::write(place.path("config.toml"), settings).unwrap();
         place
     }
@@ -201,7 +202,8 @@ fn the_demo_mends_a_project_for_real_and_leaves_nothing() {
     }
     assert!(!place.path("state").exists(), "the demo wrote into the user's state");
     let left = fs::read_dir(place.directory.path()).unwrap().flatten();
-    let left: Vec<_> = left.map(|entry| entry.file_name()).filter(|name| name.to_string_lossy().contains("demo")).collect();
+    let left: Vec<_> =
+        left.map(|entry| entry.file_name()).filter(|name| name.to_string_lossy().contains("demo")).collect();
     assert!(left.is_empty(), "{left:?} is left");
 }
 
@@ -210,7 +212,11 @@ fn without_a_model_it_says_what_to_set_and_offers_the_demo() {
     let place = Place::new(DONE);
     fs::write(place.path("config.toml"), "").unwrap();
     let ran = place.run(&["run", "hello"]).exits(2);
-    assert!(ran.err().contains("no model is configured") && ran.err().contains("adjutant demo"), "{}", ran.err());
+    assert!(
+        ran.err().contains("no model is configured") && ran.err().contains("adjutant demo"),
+        "{}",
+        ran.err()
+    );
     assert_eq!(ran.out(), "");
     let ran = place.run(&["run", "--model", "none/such", "hello"]).exits(2);
     assert!(ran.err().contains("no provider \"none\""), "{}", ran.err());
@@ -239,6 +245,25 @@ fn s13_unattended_edits_are_made_and_commands_only_with_their_flag() {
     let ran = place.run(&["run", "-y", "--allow-commands", "mend it"]).exits(0);
     assert!(ran.out().contains("• Run cat greeting.txt"), "{}", ran.out());
     assert_eq!(files_below(&place.workspace()), 1, "nothing is left beside the file");
+}
+
+#[test]
+fn mark_line_ends_and_mode_of_a_file_survive_a_run_and_new_files_are_made() {
+    use std::os::unix::fs::PermissionsExt;
+    let write = r#"
+[[turn]]
+[[turn.call]]
+tool = "write_file"
+arguments = { path = "new/deep/note.txt", content = "noted\n" }
+"#;
+    let place = Place::new(&format!("{EDIT}{write}{DONE}"));
+    let file = place.workspace().join("greeting.txt");
+    fs::write(&file, "\u{feff}one\r\nHelo, world\r\nthree").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    place.run(&["run", "-y", "mend it"]).exits(0);
+    assert_eq!(place.greeting(), "\u{feff}one\r\nHello, world\r\nthree");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(fs::read_to_string(place.workspace().join("new/deep/note.txt")).unwrap(), "noted\n");
 }
 
 #[test]
@@ -297,12 +322,15 @@ fn sessions_are_listed_shown_exported_continued_and_deleted() {
     assert!(place.run(&["sessions", "list"]).exits(0).out().contains("no sessions"));
     place.run(&["run", "-y", "mend the greeting"]).exits(0);
     let list = place.run(&["sessions", "list"]).exits(0).out();
-    let row = list.lines().find(|line| line.contains("mend the greeting")).unwrap_or_else(|| panic!("{list}"));
+    let row =
+        list.lines().find(|line| line.contains("mend the greeting")).unwrap_or_else(|| panic!("{list}"));
     let id = row.split_whitespace().next().unwrap();
     let ran = place.run(&["run", "--continue", "and again"]).exits(0);
     assert!(ran.out().contains("Once more.") && !ran.out().contains("I mend"), "{}", ran.out());
     let shown = place.run(&["sessions", "show", id]).exits(0).out();
-    for text in ["> mend the greeting", "I mend the greeting.", "• Edit greeting.txt", "> and again", "Once more."] {
+    for text in
+        ["> mend the greeting", "I mend the greeting.", "• Edit greeting.txt", "> and again", "Once more."]
+    {
         assert_eq!(shown.matches(text).count(), 1, "{text:?} in\n{shown}");
     }
     assert_eq!(ends(&place.run(&["sessions", "export", id]).exits(0).updates()).len(), 2);

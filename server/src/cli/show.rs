@@ -4,9 +4,9 @@
 //! missing, and an attempt that diverges goes on from where it does.
 
 mod output;
-mod told;
 #[cfg(test)]
 mod tests;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -81,7 +81,9 @@ impl Show {
                 }
             }
             Update::ToolCallUpdate(call) => self.tool_call(page, call),
-            Update::ToolCallContentChunk { tool_call_id, text } if self.call.as_ref() == Some(tool_call_id) => {
+            Update::ToolCallContentChunk { tool_call_id, text }
+                if self.call.as_ref() == Some(tool_call_id) =>
+            {
                 self.output.get_or_insert_default().take(page, text);
             }
             Update::Turn(turn) => self.turn(page, turn, now),
@@ -184,7 +186,9 @@ impl Show {
         let result = match (word, summary) {
             ("", summary) => summary.to_owned(),
             (word, "") => word.to_owned(),
-            (word, summary) if summary.starts_with(word) => summary.to_owned(),
+            (word, summary) if summary.starts_with(word) || summary.starts_with("rejected") => {
+                summary.to_owned()
+            }
             (word, summary) => format!("{word}: {summary}"),
         };
         if self.call.as_ref() != Some(&call.tool_call_id) {
@@ -244,6 +248,7 @@ pub fn end_line(end: &RunEnd) -> String {
     };
     let turns = if end.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", end.turns) };
     let usage = &end.usage;
-    let read = usage.input_tokens.saturating_add(usage.cache_read_tokens).saturating_add(usage.cache_write_tokens);
+    let read =
+        usage.input_tokens.saturating_add(usage.cache_read_tokens).saturating_add(usage.cache_write_tokens);
     format!("{outcome}{why} · {turns} · {read} tokens in, {} out", usage.output_tokens)
 }

@@ -92,7 +92,8 @@ impl Desk {
             _ => None,
         };
         let was_shown = present.is_some();
-        let (gone, left): (VecDeque<Delivery>, _) = std::mem::take(&mut self.waiting).into_iter().partition(which);
+        let (gone, left): (VecDeque<Delivery>, _) =
+            std::mem::take(&mut self.waiting).into_iter().partition(which);
         self.waiting = left;
         let mut gone = Vec::from(gone);
         gone.extend(present);
