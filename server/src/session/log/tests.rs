@@ -3,6 +3,7 @@
 //! of its own.
 
 mod faults;
+mod kills;
 mod limits;
 mod shapes;
 
