@@ -32,7 +32,7 @@ fn session(catalog: &Catalog, id: &str, events: usize, updated_at: u64) -> Log {
 }
 
 fn titled(title: &str) -> Summary {
-    let roots = vec!["/work".to_owned()];
+    let roots = vec!["/project".to_owned()];
     Summary {
         title: title.to_owned(),
         roots,
