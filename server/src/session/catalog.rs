@@ -226,12 +226,10 @@ impl Catalog {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries?,
         };
-        let graves = entries
+        let mut graves = entries
             .iter()
             .filter(|entry| entry.name.starts_with(DELETED));
-        graves
-            .map(|entry| remove_tree(&*self.storage, &self.dir.join(&entry.name)))
-            .collect()
+        graves.try_for_each(|entry| remove_tree(&*self.storage, &self.dir.join(&entry.name)))
     }
 
     fn failed(&self, source: io::Error) -> CatalogError {
