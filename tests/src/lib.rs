@@ -1,1 +1,5 @@
 //! Doubles and fixtures.
+
+pub mod editor;
+pub mod fixture;
+pub mod process;
