@@ -40,6 +40,7 @@ use crate::editor::Editor;
 use crate::faults::point;
 use crate::model::Models;
 use crate::tools::paths::Roots;
+use crate::tools::process::end_left_over;
 
 use blobs::Blobs;
 use catalog::Catalog;
@@ -63,6 +64,10 @@ pub struct World {
 }
 
 impl World {
+    pub fn set_settings(&self, settings: Settings) {
+        *self.settings.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(settings);
+    }
+
     pub fn settings(&self) -> Arc<Settings> {
         self.settings.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
@@ -129,6 +134,7 @@ impl SessionTask {
     /// that had facts in it.
     pub async fn run(mut self, opened: Option<u64>) {
         if let Some(epoch) = opened {
+            self.end_left_over().await;
             let _ = self.input(Input::Opened { epoch });
         }
         loop {
@@ -138,6 +144,20 @@ impl SessionTask {
                 self.stop(done).await;
                 break;
             }
+        }
+    }
+
+    /// A server that was killed could not end its commands; whoever opens the log next does.
+    async fn end_left_over(&self) {
+        let Some(turn) = self.session.open_run().and_then(|run| run.turn.as_ref()) else { return };
+        let open = turn.calls.iter().filter(|call| call.is_command() && !call.is_finished());
+        let calls: Vec<String> = open.map(|call| call.id.to_string()).collect();
+        if calls.is_empty() {
+            return;
+        }
+        let ended = tokio::task::spawn_blocking(move || end_left_over(&calls)).await.unwrap_or(0);
+        if ended > 0 {
+            tracing::warn!(session = %self.place.id, ended, "ended what a killed server left running");
         }
     }
 
