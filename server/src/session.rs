@@ -134,7 +134,12 @@ impl SessionTask {
     /// that had facts in it.
     pub async fn run(mut self, opened: Option<u64>) {
         if let Some(epoch) = opened {
-            self.end_left_over().await;
+            // A server that was killed could not end its commands; whoever opens the log next does.
+            let calls = self.open_commands();
+            let ended = tokio::task::spawn_blocking(move || end_left_over(&calls)).await.unwrap_or(0);
+            if ended > 0 {
+                tracing::warn!(session = %self.place.id, ended, "ended what a killed server left running");
+            }
             let _ = self.input(Input::Opened { epoch });
         }
         loop {
@@ -147,18 +152,11 @@ impl SessionTask {
         }
     }
 
-    /// A server that was killed could not end its commands; whoever opens the log next does.
-    async fn end_left_over(&self) {
-        let Some(turn) = self.session.open_run().and_then(|run| run.turn.as_ref()) else { return };
-        let open = turn.calls.iter().filter(|call| call.is_command() && !call.is_finished());
-        let calls: Vec<String> = open.map(|call| call.id.to_string()).collect();
-        if calls.is_empty() {
-            return;
-        }
-        let ended = tokio::task::spawn_blocking(move || end_left_over(&calls)).await.unwrap_or(0);
-        if ended > 0 {
-            tracing::warn!(session = %self.place.id, ended, "ended what a killed server left running");
-        }
+    /// The commands of the open run that have no result yet.
+    fn open_commands(&self) -> Vec<String> {
+        let turn = self.session.open_run().and_then(|run| run.turn.as_ref());
+        let calls = turn.into_iter().flat_map(|turn| turn.calls.iter());
+        calls.filter(|call| call.is_command() && !call.is_finished()).map(|call| call.id.to_string()).collect()
     }
 
     /// Everything that can wake a session, on one screen.
