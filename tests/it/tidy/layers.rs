@@ -31,7 +31,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["transport", "sessions", "session", "tools", "model", "doors", "editor", "documents", "settings"],
     ),
     ("sessions", &["session", "tools", "model", "doors", "editor", "documents", "settings"]),
-    ("session", &["tools", "model", "doors", "editor", "documents", "settings"]),
+    ("session", &["tools", "model", "doors", "editor", "documents", "settings", "faults"]),
     ("tools", &["editor", "documents", "settings"]),
     ("model", &["editor", "documents", "settings"]),
     ("doors", &["transport", "editor", "documents", "settings"]),
@@ -39,6 +39,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("editor", &[]),
     ("documents", &[]),
     ("settings", &[]),
+    ("faults", &[]),
     ("lib", &[]),
 ];
 
