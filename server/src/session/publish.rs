@@ -25,7 +25,7 @@ use super::stream::Taken;
 const SUMMARY_EVERY: Duration = Duration::from_secs(2);
 
 enum Told {
-    Update(SessionUpdateParams),
+    Update(Box<SessionUpdateParams>),
     Resolved(AskResolvedParams),
 }
 
@@ -67,7 +67,7 @@ impl Publisher {
                 Some(run) => self.run = Some(run.clone()),
                 None => params.run_id.clone_from(&self.run),
             }
-            self.waiting.push_back((barrier, Told::Update(params)));
+            self.waiting.push_back((barrier, Told::Update(Box::new(params))));
         }
         match &fact.event {
             Event::AskOpened { ask } => self.index(|asks| {
@@ -117,7 +117,7 @@ impl Publisher {
         }
         for update in updates {
             let params = self.params(session, update, true);
-            self.waiting.push_back((barrier, Told::Update(params)));
+            self.waiting.push_back((barrier, Told::Update(Box::new(params))));
         }
         self.release();
     }
@@ -155,7 +155,7 @@ impl Publisher {
                 continue;
             }
             match told {
-                Told::Update(params) => self.place.world.doors.update(params),
+                Told::Update(params) => self.place.world.doors.update(*params),
                 Told::Resolved(params) => self.place.world.doors.resolved(params),
             }
         }
