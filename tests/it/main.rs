@@ -1,4 +1,6 @@
 //! One integration binary: one module per feature, and the rules of the house.
 
+mod rig;
+mod sessions;
 mod settings;
 mod tidy;
