@@ -16,8 +16,10 @@ use adjutant::model::Models;
 use adjutant::settings::Sources;
 use adjutant::transport::{self, Ended};
 use adjutant_protocol::SessionId;
-use adjutant_testkit::editor::{Editor, Options};
+use adjutant_protocol::update::SessionUpdateParams;
+use adjutant_testkit::editor::{Editor, Options, RpcError};
 use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::Request;
 use serde_json::Value;
 
 /// How long a server may take to end.
@@ -155,4 +157,32 @@ pub fn facts_named(workspace: &Workspace, session: &SessionId, name: &str) -> Ve
 pub fn count(workspace: &Workspace, session: &SessionId, name: &str) -> usize {
     let quoted = format!("\"{name}\"");
     log_text(workspace, session).lines().filter(|line| line.contains(&quoted)).count()
+}
+
+/// Returns the lasting updates among these, which a replay has to tell again.
+pub fn lasting(updates: &[SessionUpdateParams]) -> Vec<SessionUpdateParams> {
+    updates.iter().filter(|update| update.sub.is_none()).cloned().collect()
+}
+
+/// Returns what a model was told the tools gave, oldest first.
+pub fn tool_outputs(request: &Request) -> Vec<String> {
+    let body = request.json();
+    let messages = body["messages"].as_array().cloned().unwrap_or_default();
+    let outputs = messages.iter().filter(|message| message["role"] == "tool");
+    outputs.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// Returns the names of the tools a model was offered.
+pub fn tools_offered(request: &Request) -> Vec<String> {
+    let body = request.json();
+    let tools = body["tools"].as_array().cloned().unwrap_or_default();
+    tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// Returns the error an answer must be, with its name among ours.
+#[track_caller]
+pub fn refused<T: std::fmt::Debug>(answer: Result<T, RpcError>) -> (i64, String) {
+    let error = answer.expect_err("this must be refused");
+    let data = error.data.unwrap_or_default();
+    (error.code, data["name"].as_str().unwrap_or_default().to_owned())
 }
