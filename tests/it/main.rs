@@ -2,5 +2,7 @@
 
 mod cli;
 mod protocol;
+mod rig;
+mod sessions;
 mod settings;
 mod tidy;
