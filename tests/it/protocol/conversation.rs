@@ -35,6 +35,12 @@ fn is_state(message: &Value, state: &str) -> bool {
 
 /// Runs the conversation and returns it as the page shows it.
 pub fn recorded() -> String {
+    let (shown, project) = held();
+    page(&shown, &project)
+}
+
+/// Runs the conversation and returns its messages, with the folder they are about.
+fn held() -> (Vec<(&'static str, Value)>, String) {
     let mut rig = Rig::start(SCRIPT);
     fs::write(rig.project().join("greeting.txt"), "Helo, world!\n").unwrap();
     let project = rig.project().to_str().unwrap().to_owned();
@@ -43,7 +49,22 @@ pub fn recorded() -> String {
     let state = rig.stop();
     let kept = fs::read_dir(state.path().join("state/sessions")).expect("sessions are kept").count();
     assert_eq!(kept, 1, "one session was kept");
-    page(&shown, &project)
+    (shown, project)
+}
+
+#[test]
+fn s18_the_end_of_a_run_carries_outcome_reason_summary_and_usage() {
+    let (shown, _) = held();
+    let ends = shown.iter().map(|(_, message)| &message["params"]["update"]);
+    let ends: Vec<&Value> =
+        ends.filter(|update| update["sessionUpdate"] == "_run" && update["phase"] == "ended").collect();
+    let [end] = &ends[..] else { panic!("one end was told: {ends:?}") };
+    let end = &end["end"];
+    assert_eq!((&end["outcome"], &end["stopReason"]), (&json!("stopped"), &json!("end_turn")));
+    assert_eq!(end["summary"], "Done: the greeting is spelled right now.");
+    assert_eq!(end["turns"], 2);
+    // What the script says of its two turns, added up.
+    assert_eq!((&end["usage"]["inputTokens"], &end["usage"]["outputTokens"]), (&json!(1_880), &json!(52)));
 }
 
 fn converse(client: &mut Client, root: &str) {
