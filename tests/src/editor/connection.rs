@@ -97,6 +97,8 @@ pub struct Inner {
     pub resolved: Vec<AskResolvedParams>,
     pub popups: Vec<Popup>,
     pub popups_taken: usize,
+    /// Popups the user sees now.
+    pub open_popups: BTreeSet<Id>,
     pub messages: VecDeque<(u64, String)>,
     pub logged: Vec<String>,
     pub progress: Progress,
@@ -128,6 +130,7 @@ impl Shared {
     }
 
     /// Waits until `find` finds something; panics with everything seen when it does not in time.
+    #[track_caller]
     pub fn wait<T>(&self, what: &str, mut find: impl FnMut(&mut Inner) -> Option<T>) -> T {
         let mut inner = self.lock();
         let deadline = inner.options.deadline;
@@ -188,6 +191,7 @@ impl Inner {
             resolved: Vec::new(),
             popups: Vec::new(),
             popups_taken: 0,
+            open_popups: BTreeSet::new(),
             messages: VecDeque::new(),
             logged: Vec::new(),
             progress: Progress::default(),
@@ -238,6 +242,7 @@ impl Inner {
 
     /// Answers a request of the server's.
     pub fn respond(&mut self, id: &Id, result: Result<Value, RpcError>) {
+        self.open_popups.remove(id);
         if self.incoming.remove(id) {
             self.send(&Message::Response { id: id.clone(), result });
         }

@@ -252,7 +252,7 @@ impl Inner {
     }
 
     fn popup(&mut self, id: Id, params: &Value) {
-        if self.popups.iter().any(|popup| self.incoming.contains(&popup.id)) {
+        if !self.open_popups.is_empty() {
             // Helix would drop the first one and never answer it.
             self.fault(Rule::SecondPopup, format!("{params} while another one is open"));
         }
@@ -260,6 +260,7 @@ impl Inner {
         let title = |item: &Value| item["title"].as_str().unwrap_or("").to_owned();
         let actions = items.iter().map(title).collect();
         let message = params["message"].as_str().unwrap_or("").to_owned();
+        self.open_popups.insert(id.clone());
         self.popups.push(Popup { id, message, actions, items });
     }
 
