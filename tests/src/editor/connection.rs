@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::update::SessionUpdateParams;
 use serde_json::Value;
@@ -110,6 +111,8 @@ pub struct Inner {
     pub cursor: usize,
     /// States before this one are from before the last prompt.
     pub state_floor: usize,
+    /// The update that told the state of each session last.
+    pub state_told: BTreeMap<SessionId, usize>,
 }
 
 /// The state and what wakes those who wait for it.
@@ -200,6 +203,7 @@ impl Inner {
             updates: Vec::new(),
             cursor: 0,
             state_floor: 0,
+            state_told: BTreeMap::new(),
         }
     }
 

@@ -97,8 +97,11 @@ impl Editor {
             return ended
                 .unwrap_or_else(|| panic!("run {run} does not end\n{}", self.shared.lock().report()));
         }
+        let mut looked_at = 0;
         self.shared.wait(&format!("the end of run {run}"), |inner| {
-            inner.updates.iter().find_map(|update| match &update.update {
+            let mut new = inner.updates.iter().skip(looked_at);
+            looked_at = inner.updates.len();
+            new.find_map(|update| match &update.update {
                 Update::Run(RunView::Ended { run_id, end }) if run_id == run => Some(end.clone()),
                 _ => None,
             })
@@ -114,8 +117,12 @@ impl Editor {
     /// Waits for the next update that matches, after those awaited before.
     #[track_caller]
     pub fn await_update(&self, matches: impl Fn(&SessionUpdateParams) -> bool) -> SessionUpdateParams {
+        // What was looked at in vain is not looked at again: there may be a million chunks.
+        let mut looked_at = 0;
         self.shared.wait("an update", |inner| {
-            let found = (inner.cursor..inner.updates.len()).find(|index| matches(&inner.updates[*index]))?;
+            let from = inner.cursor.max(looked_at);
+            looked_at = inner.updates.len();
+            let found = (from..inner.updates.len()).find(|index| matches(&inner.updates[*index]))?;
             inner.cursor = found + 1;
             Some(inner.updates[found].clone())
         })
@@ -135,8 +142,10 @@ impl Editor {
     /// since the last prompt.
     #[track_caller]
     pub fn await_state(&self, state: State) -> StateView {
+        let mut looked_at = 0;
         self.shared.wait(&format!("the state {state:?}"), |inner| {
-            let from = inner.cursor.max(inner.state_floor);
+            let from = inner.cursor.max(inner.state_floor).max(looked_at);
+            looked_at = inner.updates.len();
             let next = (from..inner.updates.len()).find(|index| is_state(inner, *index, state));
             let latest = || inner.latest_state(None).filter(|index| is_state(inner, *index, state));
             let found = next.or_else(latest)?;
