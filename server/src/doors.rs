@@ -23,6 +23,8 @@ pub use outlet::Turnstile;
 
 /// How long a client may take to apply an edit or to save before it counts as silent.
 const EDITOR_LIMIT: Duration = Duration::from_secs(30);
+/// How long a client that is leaving may take to read the last updates.
+const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
 
 /// The doors of one connection; clones share them.
 #[derive(Clone)]
@@ -66,6 +68,11 @@ impl Doors {
         if self.rich {
             self.outlet.resolved(params);
         }
+    }
+
+    /// Tells what is still to be told, bounded in time, and nothing after that.
+    pub async fn finish(&self) {
+        self.outlet.finish(FAREWELL_LIMIT).await;
     }
 
     /// Marks the place of an answer among the updates: those told before it are sent before it,
