@@ -1,5 +1,7 @@
 //! One integration binary: one module per feature, and the rules of the house.
 
+mod cli;
+mod protocol;
 mod rig;
 mod sessions;
 mod settings;

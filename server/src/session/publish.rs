@@ -27,7 +27,7 @@ use super::stream::Taken;
 const SUMMARY_EVERY: Duration = Duration::from_secs(2);
 
 enum Told {
-    Update(SessionUpdateParams),
+    Update(Box<SessionUpdateParams>),
     Resolved(AskResolvedParams),
     Resumed(Box<Following>),
 }
@@ -111,7 +111,7 @@ impl Publisher {
                 Some(run) => self.run = Some(run.clone()),
                 None => params.run_id.clone_from(&self.run),
             }
-            self.waiting.push_back((barrier, Told::Update(params)));
+            self.waiting.push_back((barrier, Told::Update(Box::new(params))));
         }
         match &fact.event {
             Event::AskOpened { ask } => self.index(|asks| {
@@ -161,7 +161,7 @@ impl Publisher {
         }
         for update in updates {
             let params = self.params(session, update, true);
-            self.waiting.push_back((barrier, Told::Update(params)));
+            self.waiting.push_back((barrier, Told::Update(Box::new(params))));
         }
         self.release();
     }
@@ -200,7 +200,7 @@ impl Publisher {
                     self.attached = true;
                     follow(&self.place, *following);
                 }
-                Told::Update(params) if self.attached => self.place.world.doors.update(params),
+                Told::Update(params) if self.attached => self.place.world.doors.update(*params),
                 Told::Resolved(params) if self.attached => self.place.world.doors.resolved(params),
                 Told::Update(_) | Told::Resolved(_) => {}
             }
