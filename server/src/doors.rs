@@ -173,8 +173,12 @@ impl Doors {
     }
 
     async fn request<P: serde::Serialize>(&self, method: &str, params: &P) -> Result<String, NoAnswer> {
-        let reply = tokio::time::timeout(EDITOR_LIMIT, self.out.request(method, params)).await;
-        match reply {
+        let request = async {
+            // What the client was told of the change comes before the change.
+            self.outlet.flushed().await;
+            self.out.request(method, params).await
+        };
+        match tokio::time::timeout(EDITOR_LIMIT, request).await {
             Ok(Ok(value)) => Ok(value.get().to_owned()),
             Ok(Err(ReplyError::ConnectionClosed)) => Err(NoAnswer::Gone),
             Ok(Err(error)) => Err(NoAnswer::Refused(error.to_string())),
