@@ -220,7 +220,7 @@ fn s05_a_run_that_the_server_left_is_resumed_and_finished_as_the_same_run() {
 
 #[test]
 fn s05_an_interrupted_run_can_be_discarded_and_a_prompt_goes_on_with_it() {
-    let model = ModelServer::start([Reply::never(), Reply::never(), Reply::text("Gone on.")]);
+    let model = ModelServer::start([Reply::never(), Reply::never(), Reply::text("As I was saying."), Reply::text("Gone on.")]);
     let workspace = workspace_with(&model);
     let rig = Rig::start(&workspace);
     let (one, two) = (rig.new_session(), rig.new_session());
