@@ -23,6 +23,8 @@ pub use outlet::Turnstile;
 
 /// How long a client may take to apply an edit or to save before it counts as silent.
 const EDITOR_LIMIT: Duration = Duration::from_secs(30);
+/// How long a client that is leaving may take to read the last updates.
+const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
 
 /// The doors of one connection; clones share them.
 #[derive(Clone)]
@@ -66,6 +68,11 @@ impl Doors {
         if self.rich {
             self.outlet.resolved(params);
         }
+    }
+
+    /// Tells what is still to be told, bounded in time, and nothing after that.
+    pub async fn finish(&self) {
+        self.outlet.finish(FAREWELL_LIMIT).await;
     }
 
     /// Marks the place of an answer among the updates: those told before it are sent before it,
@@ -166,8 +173,12 @@ impl Doors {
     }
 
     async fn request<P: serde::Serialize>(&self, method: &str, params: &P) -> Result<String, NoAnswer> {
-        let reply = tokio::time::timeout(EDITOR_LIMIT, self.out.request(method, params)).await;
-        match reply {
+        let request = async {
+            // What the client was told of the change comes before the change.
+            self.outlet.flushed().await;
+            self.out.request(method, params).await
+        };
+        match tokio::time::timeout(EDITOR_LIMIT, request).await {
             Ok(Ok(value)) => Ok(value.get().to_owned()),
             Ok(Err(ReplyError::ConnectionClosed)) => Err(NoAnswer::Gone),
             Ok(Err(error)) => Err(NoAnswer::Refused(error.to_string())),

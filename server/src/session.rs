@@ -372,6 +372,8 @@ impl SessionTask {
         });
         let _ = wait.await;
         self.summary.write_now(&self.session, self.log.mark());
+        // The lock goes with the log: who waits for the stop may open or delete the session.
+        drop(self);
         let _ = done.send(());
     }
 }

@@ -2,6 +2,7 @@
 
 mod cli;
 mod protocol;
+mod asks;
 mod rig;
 mod sessions;
 mod settings;

@@ -409,3 +409,19 @@ fn a_client_that_dies_leaves_its_session_to_the_next() {
     rig.forgive(Rule::UnreadMessage);
     rig.end();
 }
+
+#[test]
+fn nothing_is_told_after_the_answer_to_shutdown() {
+    let model = ModelServer::answering(|_| Reply::call("list_files", json!({"path": "."})));
+    let workspace = workspace_with(&model);
+    for turns in 0..6 {
+        let rig = Rig::start(&workspace);
+        let sessions: Vec<SessionId> = (0..4).map(|_| rig.new_session()).collect();
+        for session in &sessions {
+            rig.prompt(session, "Look, and look again.");
+        }
+        rig.await_update(|update| matches!(&update.update, Update::Turn(turn) if turn.turn > turns));
+        // The double counts every message after the answer to `shutdown` as a fault.
+        rig.end();
+    }
+}

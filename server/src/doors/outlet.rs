@@ -117,6 +117,15 @@ impl Outlet {
         let _ = passed.await;
     }
 
+    /// Sends what is queued, for as long as `limit`, and nothing any more.
+    pub async fn finish(&self, limit: Duration) {
+        // A client that does not read has to do without the rest.
+        let _ = tokio::time::timeout(limit, self.flushed()).await;
+        let mut queue = self.lock();
+        queue.closed = true;
+        queue.waiting.clear();
+    }
+
     /// Marks the place of an answer: nothing queued from now on is sent before it.
     pub fn turnstile(&self) -> Turnstile {
         let (reached, was_reached) = oneshot::channel();
