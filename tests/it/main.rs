@@ -1,4 +1,5 @@
 //! One integration binary: one module per feature, and the rules of the house.
 
+mod kill;
 mod settings;
 mod tidy;
