@@ -40,6 +40,7 @@ use crate::editor::Editor;
 use crate::faults::point;
 use crate::model::Models;
 use crate::tools::paths::Roots;
+use crate::tools::process::end_left_over;
 
 use blobs::Blobs;
 use catalog::Catalog;
@@ -63,6 +64,10 @@ pub struct World {
 }
 
 impl World {
+    pub fn set_settings(&self, settings: Settings) {
+        *self.settings.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(settings);
+    }
+
     pub fn settings(&self) -> Arc<Settings> {
         self.settings.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
@@ -129,6 +134,12 @@ impl SessionTask {
     /// that had facts in it.
     pub async fn run(mut self, opened: Option<u64>) {
         if let Some(epoch) = opened {
+            // A server that was killed could not end its commands; whoever opens the log next does.
+            let calls = self.open_commands();
+            let ended = tokio::task::spawn_blocking(move || end_left_over(&calls)).await.unwrap_or(0);
+            if ended > 0 {
+                tracing::warn!(session = %self.place.id, ended, "ended what a killed server left running");
+            }
             let _ = self.input(Input::Opened { epoch });
         }
         loop {
@@ -139,6 +150,13 @@ impl SessionTask {
                 break;
             }
         }
+    }
+
+    /// The commands of the open run that have no result yet.
+    fn open_commands(&self) -> Vec<String> {
+        let turn = self.session.open_run().and_then(|run| run.turn.as_ref());
+        let calls = turn.into_iter().flat_map(|turn| turn.calls.iter());
+        calls.filter(|call| call.is_command() && !call.is_finished()).map(|call| call.id.to_string()).collect()
     }
 
     /// Everything that can wake a session, on one screen.

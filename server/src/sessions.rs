@@ -217,12 +217,13 @@ fn entry(world: &World, listed: Listed) -> Option<SessionEntry> {
         _ => summary.damage,
     };
     let state = serde_json::from_value(serde_json::Value::String(summary.state)).unwrap_or(State::None);
+    let left = state == State::Running && !world.catalog.is_written(&id);
     Some(SessionEntry {
         session_id: SessionId(id),
         title: summary.title,
         cwd: summary.roots.first().cloned().unwrap_or_default(),
         // A run that nobody runs waits to be resumed.
-        state: if state == State::Running { State::Resumable } else { state },
+        state: if left { State::Resumable } else { state },
         updated_at: summary.updated_at,
         open_asks: u32::try_from(summary.open_asks).unwrap_or(u32::MAX),
         turns: u32::try_from(summary.turns).unwrap_or(u32::MAX),

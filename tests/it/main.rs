@@ -1,5 +1,6 @@
 //! One integration binary: one module per feature, and the rules of the house.
 
+mod cli;
 mod kill;
 mod settings;
 mod tidy;

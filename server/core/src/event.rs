@@ -216,6 +216,9 @@ pub struct Policy {
     pub deny: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unattended: Option<Unattended>,
+    /// Model requests of one run before the user is asked to go on; unlimited when not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_requests: Option<u32>,
     /// Failed calls in a row that end a run (decision 18).
     pub mistakes: u32,
     /// How long a command runs before the user is offered to stop it, in milliseconds.
@@ -229,6 +232,7 @@ impl Default for Policy {
             mode: Mode::Code,
             deny: Vec::new(),
             unattended: None,
+            max_requests: None,
             mistakes: 3,
             command_output_ms: 10_000,
             retry: RetryPolicy::default(),

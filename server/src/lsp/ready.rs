@@ -28,7 +28,7 @@ use crate::session::frontier::Syncer;
 use crate::session::mailbox::MAX_QUEUE;
 use crate::session::storage::Disk;
 use crate::sessions::Sessions;
-use crate::settings::load;
+use crate::settings::{Sources, load};
 
 /// The longest prompt.
 pub const MAX_PROMPT_BYTES: usize = 1024 * 1024;
@@ -66,6 +66,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
         sessions: Sessions::new(world),
         folders,
         problems: loaded.problems.iter().map(ToString::to_string).collect(),
+        sources: Sources { editor: None, ..sources },
     };
     Ok((ready, answer(encoding, agent.as_ref())))
 }

@@ -178,7 +178,7 @@ fn own_keys(place: &Place) -> Vec<String> {
 }
 
 fn command_payload(launch: &Launch) -> Payload {
-    let bound = format!("{:?} {:?}", launch.shell, launch.directory);
+    let bound = format!("{:?} {:?} {:?}", launch.shell, launch.directory, launch.environment);
     Payload::Command {
         line: launch.command.clone(),
         cwd: launch.directory.path.display().to_string(),
