@@ -76,6 +76,9 @@ const AFTER: &str = "one\ntwo\ntwo and a half\nthree\nfour\n";
 const BEGIN: [&str; 4] = ["run", "-y", "--allow-commands", "count to four"];
 const GO_ON: [&str; 4] = ["run", "--continue", "-y", "--allow-commands"];
 
+/// At which passing of which point a process is to kill itself.
+pub type Fault = Option<(&'static str, usize)>;
+
 /// The task, in a workspace of its own.
 pub struct Story {
     workspace: Workspace,
@@ -95,19 +98,21 @@ impl Story {
     }
 
     /// Begins the task; with a fault, the process kills itself at its point.
-    pub fn begin(&self, fault: Option<&str>) -> Ran {
+    pub fn begin(&self, fault: Fault) -> Ran {
         self.run(&BEGIN, fault)
     }
 
     /// Goes on with the task.
-    pub fn go_on(&self, fault: Option<&str>) -> Ran {
+    pub fn go_on(&self, fault: Fault) -> Ran {
         self.run(&GO_ON, fault)
     }
 
-    fn run(&self, args: &[&str], fault: Option<&str>) -> Ran {
+    fn run(&self, args: &[&str], fault: Fault) -> Ran {
         let line = Line::new(BINARY, &self.workspace, args);
-        let ran = fault.into_iter().fold(line, |line, fault| line.env("ADJUTANT_FAULT", fault)).run();
-        assert!(ran.was_killed() || fault.is_none() || ran.code() == Some(0), "{ran}");
+        let ran = match fault {
+            Some((point, passing)) => line.env("ADJUTANT_FAULT", format!("{point}:{passing}")).run(),
+            None => line.run(),
+        };
         // A command that was on its way when its server died ends by itself; it reads nothing.
         wait_until("the end of what the killed process had started", || ran.left().is_empty());
         ran
@@ -115,8 +120,12 @@ impl Story {
 
     /// The facts of the log as they can be read now.
     pub fn facts(&self) -> Vec<Fact> {
-        let records = records(&self.workspace, &self.id());
-        adjutant::session::facts_of(&records).unwrap_or_else(|why| panic!("read the log: {why}"))
+        facts(&self.workspace, &self.id())
+    }
+
+    /// What the list of sessions prints.
+    pub fn listed(&self) -> String {
+        Line::new(BINARY, &self.workspace, &["sessions", "list"]).run().expect(0).stdout.clone()
     }
 
     pub fn id(&self) -> String {
@@ -174,14 +183,16 @@ impl Story {
         }
     }
 
-    /// The task is done, once: on disk, in the log, in the words of the last process.
-    pub fn is_done(&self, last: &Ran) {
-        last.expect(0);
-        assert!(last.stdout.contains("Completed"), "{last}");
-        assert_eq!(self.workspace.read("count.txt"), AFTER, "an edit is missing or doubled");
-        assert_eq!(self.workspace.read("notes/new.txt"), "counted\n");
+    /// Whether the log says that the run is over.
+    pub fn is_over(&self) -> bool {
+        fold(&self.facts()).open_run().is_none()
+    }
+
+    /// The task is done, once, on disk and in the log.
+    pub fn is_done(&self) {
+        self.came_out_right();
         let facts = self.facts();
-        ran_once(&facts);
+        ran_once(&facts, Outcome::Completed);
         let commands = calls(&facts).into_values().filter(|call| call.tool == "run_command");
         let (starts, done) = commands.fold((0, 0), |(starts, done), call| {
             (starts + call.starts, done + usize::from(call.ends == [CallEnd::Completed]))
@@ -192,6 +203,12 @@ impl Story {
         let session = fold(&facts);
         assert_eq!(state::view(&session).state, State::Idle);
         self.turns_can_be_counted(&facts);
+    }
+
+    /// Every edit is on disk once.
+    pub fn came_out_right(&self) {
+        assert_eq!(self.workspace.read("count.txt"), AFTER, "an edit is missing or doubled");
+        assert_eq!(self.workspace.read("notes/new.txt"), "counted\n");
     }
 
     /// `grep -c` on the log counts turns (S97).
@@ -237,8 +254,8 @@ pub fn calls(facts: &[Fact]) -> BTreeMap<String, CallSeen> {
     calls
 }
 
-/// One run, with one end, the last of its facts; every call began at most once and ended once.
-pub fn ran_once(facts: &[Fact]) {
+/// One run, with one end, this one; every call began at most once and ended once.
+pub fn ran_once(facts: &[Fact], outcome: Outcome) {
     let started: Vec<_> = facts
         .iter()
         .filter_map(|fact| match &fact.event {
@@ -249,12 +266,12 @@ pub fn ran_once(facts: &[Fact]) {
     let ended: Vec<_> = facts
         .iter()
         .filter_map(|fact| match &fact.event {
-            Event::RunEnded { run, outcome, .. } => Some((run.clone(), *outcome)),
+            Event::RunEnded { run, outcome: how, .. } => Some((run.clone(), *how)),
             _ => None,
         })
         .collect();
     assert_eq!(started.len(), 1, "the run was begun again");
-    assert_eq!(ended, [(started[0].clone(), Outcome::Completed)]);
+    assert_eq!(ended, [(started[0].clone(), outcome)]);
     for (id, call) in calls(facts) {
         assert_eq!(call.ends.len(), 1, "call {id}: {call:?}");
         assert!(call.starts <= 1, "call {id}: {call:?}");
@@ -292,6 +309,11 @@ pub fn only_session(workspace: &Workspace) -> String {
 pub fn sessions(workspace: &Workspace) -> Vec<String> {
     let entries = fs::read_dir(workspace.state_dir().join("sessions")).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+pub fn facts(workspace: &Workspace, id: &str) -> Vec<Fact> {
+    let facts = adjutant::session::facts_of(&records(workspace, id));
+    facts.unwrap_or_else(|why| panic!("read the log: {why}"))
 }
 
 pub fn records(workspace: &Workspace, id: &str) -> Vec<RecordRaw> {
