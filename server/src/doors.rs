@@ -19,6 +19,7 @@ use crate::editor::{Applied, DocumentEdit, NoAnswer, Question};
 use crate::transport::{Out, ReplyError};
 
 use outlet::Outlet;
+pub use outlet::Turnstile;
 
 /// How long a client may take to apply an edit or to save before it counts as silent.
 const EDITOR_LIMIT: Duration = Duration::from_secs(30);
@@ -65,6 +66,12 @@ impl Doors {
         if self.rich {
             self.outlet.resolved(params);
         }
+    }
+
+    /// Marks the place of an answer among the updates: those told before it are sent before it,
+    /// those told after it behind it.
+    pub fn turnstile(&self) -> Turnstile {
+        self.outlet.turnstile()
     }
 
     /// Puts an ask before the user and waits for the answer, for as long as it takes.

@@ -15,7 +15,7 @@ use adjutant_protocol::methods;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
     DidChangeConfigurationParams, DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
-    DidSaveTextDocumentParams, InitializeParams, InitializeResult, InitializedParams, LSPAny, MessageType, ShowMessageParams,
+    DidSaveTextDocumentParams, InitializeParams, InitializeResult, InitializedParams, MessageType, ShowMessageParams,
 };
 use tower_lsp::{LanguageServer, LspService};
 
@@ -159,7 +159,7 @@ impl LanguageServer for Shared {
 
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
         let Ok(ready) = self.ready() else { return };
-        let settings: serde_json::Value = params.settings.into();
+        let settings = params.settings;
         let section = settings.get("adjutant").cloned().unwrap_or(settings);
         let problems = ready.reconfigure(section);
         self.server.warn(&problems);
@@ -198,6 +198,6 @@ fn error(refused: Refused) -> Error {
     Error {
         code: ErrorCode::ServerError(refused.name.code()),
         message: refused.message.into(),
-        data: serde_json::to_value(detail).ok().map(LSPAny::from),
+        data: serde_json::to_value(detail).ok(),
     }
 }

@@ -31,6 +31,7 @@ use adjutant_core::session::Session;
 use adjutant_core::state;
 use adjutant_core::step::{Step, next_steps};
 use adjutant_core::tool::{Effect, effect_of};
+use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::{AskId, SessionId};
 use tokio::sync::{mpsc, oneshot};
 
@@ -162,7 +163,10 @@ impl SessionTask {
     /// Everything that can wake a session, on one screen.
     fn handle(&mut self, message: Message) -> Option<oneshot::Sender<()>> {
         match message {
-            Message::Prompt { params, reply } => self.prompt(params, reply),
+            Message::Prompt { params, reply } => {
+                self.publisher.attach();
+                self.prompt(params, reply);
+            }
             Message::Answer { ask, choice, surface, reply } => self.answer(ask, choice, surface, reply),
             Message::Cancel { run } => {
                 let _ = self.input(Input::Cancel { run });
@@ -243,6 +247,7 @@ impl SessionTask {
         self.running.abort_all();
         self.publisher.notice(format!("This session can no longer be written: {why}"));
         self.replies.fail_all(&why);
+        self.publisher.fail_all(&mailbox::Refused::new(ErrorName::SessionReadOnly, why.clone()));
         self.stopped = Some(why);
     }
 
@@ -300,7 +305,8 @@ impl SessionTask {
             }
             let durable = self.publisher.durable();
             for step in wanted {
-                if self.running.has(&step) {
+                let unseen = matches!(step, Step::DeliverAsk { .. }) && !self.publisher.attached();
+                if self.running.has(&step) || unseen {
                     continue;
                 }
                 let gate = self.gated(&step).then(|| self.running.gate(&step, self.barrier));

@@ -169,7 +169,7 @@ impl Sessions {
     pub async fn delete(&self, id: &SessionId) -> Result<(), Refused> {
         if let Some(mailbox) = self.in_memory(id) {
             let resume = mailbox.request(|reply| Message::Resume { from: None, reply })?;
-            let state = resume.await.map_err(|_| gone())??.state.state;
+            let state = resume.await.map_err(|_| gone())??.result.state.state;
             if matches!(state, State::Running | State::RequiresAction) {
                 return Err(Refused::new(
                     ErrorName::SessionLocked,

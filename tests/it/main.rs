@@ -2,5 +2,8 @@
 
 mod cli;
 mod kill;
+mod protocol;
+mod rig;
+mod sessions;
 mod settings;
 mod tidy;

@@ -5,7 +5,7 @@
 
 mod features;
 mod layers;
-mod source;
+pub mod source;
 
 use source::{Source, files, rust, words};
 

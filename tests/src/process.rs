@@ -100,6 +100,7 @@ impl Server {
     }
 
     /// Waits until it has ended.
+    #[track_caller]
     pub fn wait(&mut self) -> ExitStatus {
         let (child, stderr) = (&mut self.child, &self.stderr);
         let ended = poll(DEADLINE, || child.try_wait().ok().flatten());
@@ -184,6 +185,7 @@ pub fn processes_with(text: &str) -> Vec<Process> {
 }
 
 /// Waits until a condition holds; panics with `what` when it does not in time.
+#[track_caller]
 pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let held = poll(DEADLINE, || condition().then_some(()));
     held.unwrap_or_else(|| panic!("waited {DEADLINE:?} for {what}"));

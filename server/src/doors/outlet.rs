@@ -43,6 +43,26 @@ enum Waiting {
     Resolved(Box<AskResolvedParams>),
     /// Somebody waits for everything before it to be handed to the writer.
     Marker(oneshot::Sender<()>),
+    /// An answer belongs here: what is queued behind waits until it has been given.
+    Turnstile { reached: oneshot::Sender<()>, go_on: oneshot::Receiver<()> },
+}
+
+/// The place of an answer among the updates.
+#[derive(Debug)]
+pub struct Turnstile {
+    reached: oneshot::Receiver<()>,
+    /// Dropped unsent, it lets the updates go on as well.
+    go_on: oneshot::Sender<()>,
+}
+
+impl Turnstile {
+    /// Waits until everything queued before has been handed to the writer, and returns what lets
+    /// the rest follow.
+    pub async fn reached(self) -> oneshot::Sender<()> {
+        // An outlet that is gone sends nothing more, before or behind.
+        let _ = self.reached.await;
+        self.go_on
+    }
 }
 
 impl Outlet {
@@ -97,6 +117,19 @@ impl Outlet {
         let _ = passed.await;
     }
 
+    /// Marks the place of an answer: nothing queued from now on is sent before it.
+    pub fn turnstile(&self) -> Turnstile {
+        let (reached, was_reached) = oneshot::channel();
+        let (go_on, may_go_on) = oneshot::channel();
+        let mut queue = self.lock();
+        if !queue.closed {
+            queue.waiting.push_back(Waiting::Turnstile { reached, go_on: may_go_on });
+            drop(queue);
+            self.shared.filled.notify_one();
+        }
+        Turnstile { reached: was_reached, go_on }
+    }
+
     async fn pump(self, out: Out) {
         let mut sent: HashMap<String, Instant> = HashMap::new();
         loop {
@@ -110,6 +143,13 @@ impl Outlet {
                 Waiting::Marker(marker) => {
                     let _ = marker.send(());
                     continue;
+                }
+                Waiting::Turnstile { reached, go_on } => {
+                    let _ = reached.send(());
+                    tokio::select! {
+                        _ = go_on => continue,
+                        () = out.closed() => break,
+                    }
                 }
             };
             if result.is_err() {

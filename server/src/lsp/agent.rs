@@ -18,7 +18,7 @@ use tower_lsp::jsonrpc::{Error, Result};
 use super::ready::MAX_PROMPT_BYTES;
 use super::{Shared, error};
 use crate::documents::path_of;
-use crate::session::mailbox::{Mailbox, Message, Refused};
+use crate::session::mailbox::{Mailbox, Message, Refused, Resumed};
 
 /// The longest wait one request may ask for: an hour.
 const MAX_WAIT_MS: u64 = 3_600_000;
@@ -43,7 +43,11 @@ impl Shared {
 
     pub(super) async fn session_resume(&self, params: ResumeParams) -> Result<ResumeResult> {
         let mailbox = self.ready()?.sessions.get(&params.session_id).await.map_err(error)?;
-        answered(mailbox.request(|reply| Message::Resume { from: params.replay_from, reply })).await
+        let request = mailbox.request(|reply| Message::Resume { from: params.replay_from, reply });
+        let Resumed { result, place } = answered(request).await?;
+        let go_on = place.reached().await;
+        self.server.out.behind_next_answer(go_on);
+        Ok(result)
     }
 
     pub(super) async fn session_delete(&self, params: SessionParams) -> Result<Done> {

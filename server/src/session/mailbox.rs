@@ -13,6 +13,8 @@ use adjutant_protocol::session::{PromptParams, PromptResult, ReplayFrom, ResumeR
 use adjutant_protocol::{AskId, RunId};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::doors::Turnstile;
+
 /// Requests that wait for one session; more are refused with `Overloaded`.
 pub const MAX_QUEUE: usize = 256;
 
@@ -30,6 +32,12 @@ impl Refused {
     }
 }
 
+/// What is true of a session, and its place among the updates.
+pub struct Resumed {
+    pub result: ResumeResult,
+    pub place: Turnstile,
+}
+
 pub type Reply<T> = oneshot::Sender<Result<T, Refused>>;
 
 pub enum Message {
@@ -37,7 +45,7 @@ pub enum Message {
     Answer { ask: AskId, choice: Choice, surface: &'static str, reply: Option<Reply<AskRespondResult>> },
     Cancel { run: Option<RunId> },
     Wait { run: RunId, timeout_ms: u64, reply: Reply<WaitResult> },
-    Resume { from: Option<ReplayFrom>, reply: Reply<ResumeResult> },
+    Resume { from: Option<ReplayFrom>, reply: Reply<Resumed> },
     Asks { reply: Reply<Vec<AskView>> },
     /// A step tells how it goes.
     Report { step: Step, report: Report },

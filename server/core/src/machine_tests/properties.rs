@@ -225,6 +225,18 @@ proptest! {
     }
 
     #[test]
+    fn a4_an_ask_is_closed_once(bytes in numbers()) {
+        let mut open = BTreeSet::new();
+        for fact in drive(&bytes).log {
+            match &fact.event {
+                Event::AskOpened { ask } => prop_assert!(open.insert(ask.id.0.clone())),
+                Event::AskClosed { ask, .. } => prop_assert!(open.remove(&ask.0), "{} was not open", ask),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
     fn l02_no_two_things_share_an_id(bytes in numbers()) {
         let mut seen = BTreeSet::new();
         for fact in drive(&bytes).log {

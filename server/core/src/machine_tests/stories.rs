@@ -285,7 +285,7 @@ fn s05_a_discarded_run_is_cancelled() {
     let mut bench = asking_command();
     bench.answer(option("allow")).unwrap();
     bench.input(Input::Opened { epoch: 2 }).unwrap();
-    check(&bench.answer(option("discard")).unwrap(), expect!["ask_closed ask_closed run_ended"]);
+    check(&bench.answer(option("discard")).unwrap(), expect!["ask_closed run_ended"]);
 }
 
 #[test]
