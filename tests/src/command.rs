@@ -105,7 +105,8 @@ impl Line {
             self.command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         }
         let since = Instant::now();
-        let mut child = self.command.spawn().unwrap_or_else(|error| panic!("start `{}`: {error}", self.shown));
+        let mut child =
+            self.command.spawn().unwrap_or_else(|error| panic!("start `{}`: {error}", self.shown));
         if let Some((mut pipe, text)) = child.stdin.take().zip(self.input) {
             // A child that ends without reading it all is no fault of the test.
             thread::spawn(move || drop(pipe.write_all(&text)));
@@ -125,7 +126,8 @@ impl Line {
     pub fn start_unread(mut self) -> (Running, ChildStdout) {
         self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let since = Instant::now();
-        let mut child = self.command.spawn().unwrap_or_else(|error| panic!("start `{}`: {error}", self.shown));
+        let mut child =
+            self.command.spawn().unwrap_or_else(|error| panic!("start `{}`: {error}", self.shown));
         let Some(stdout) = child.stdout.take() else { panic!("`{}` has no standard output", self.shown) };
         let stderr = child.stderr.take();
         let running = Running {

@@ -40,8 +40,12 @@ fn at_gate() -> String {
 /// A workspace with a gate: whoever reads it waits until the test opens it.
 fn gated() -> Workspace {
     let workspace = Workspace::new("//- /a.txt\none\n");
-    rustix::fs::mkfifoat(rustix::fs::CWD, workspace.path().join("gate"), rustix::fs::Mode::from_raw_mode(0o600))
-        .unwrap_or_else(|error| panic!("make the gate: {error}"));
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        workspace.path().join("gate"),
+        rustix::fs::Mode::from_raw_mode(0o600),
+    )
+    .unwrap_or_else(|error| panic!("make the gate: {error}"));
     workspace.script(&at_gate());
     workspace
 }
@@ -320,9 +324,7 @@ fn l05_an_ask_whose_file_changed_meanwhile_is_asked_anew() {
         Update::Ask(AskChange::Opened { ask: opened }) => opened.ask_id != ask,
         _ => false,
     });
-    let Update::Ask(AskChange::Opened { ask: fresh }) = fresh.update else {
-        panic!("it is an ask")
-    };
+    let Update::Ask(AskChange::Opened { ask: fresh }) = fresh.update else { panic!("it is an ask") };
     editor.answer(&fresh.ask_id, "allow");
     assert_eq!(editor.await_run_end(&session, &run).outcome, Outcome::Stopped);
     assert_eq!(editor.text_of("a.txt"), "zero\ntwo\n");
