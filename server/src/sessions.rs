@@ -89,10 +89,19 @@ impl Sessions {
             session.apply(fact);
             seq += teller.told(&session, fact).len() as u64;
         }
+        self.index_asks(&session);
         let folders: Vec<PathBuf> = session.roots.iter().map(PathBuf::from).collect();
         let (roots, problems) = Roots::open(&folders);
         let notices = opened.notices.iter().map(ToString::to_string).chain(problems).collect();
         self.spawn(session, roots, opened.log, (seq, notices), Some(opened.epoch))
+    }
+
+    /// Asks outlive a restart: they are found by their ids as if they had been opened here.
+    fn index_asks(&self, session: &Session) {
+        let closed = session.closed_asks.iter().map(|(ask, _)| ask);
+        let known = session.asks.keys().chain(closed);
+        let mut asks = self.world.asks.lock().unwrap_or_else(PoisonError::into_inner);
+        asks.extend(known.map(|ask| (ask.clone(), session.id.clone())));
     }
 
     fn spawn(
