@@ -311,6 +311,9 @@ pub struct Change {
     /// Why no standing answer covers it: the user is always asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always_ask: Option<String>,
+    /// What the user should know of this file: it runs on build or install (decision 8).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
     /// Hash of the before-image, a blob.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,

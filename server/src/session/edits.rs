@@ -78,10 +78,10 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         let reason = format!("\"{}\" is outside the workspace, where nothing is written", at.display);
         return Err(Payload::Denied { reason });
     }
-    let always_ask = match write_class(&at, &place.world.own) {
-        WriteClass::Plain => None,
-        WriteClass::Marked(_) => None,
-        WriteClass::Ask(why) => Some(format!("\"{}\" {why}", at.display)),
+    let (always_ask, mark) = match write_class(&at, &place.world.own) {
+        WriteClass::Plain => (None, None),
+        WriteClass::Marked(why) => (None, Some(format!("\"{}\" {why}", at.display))),
+        WriteClass::Ask(why) => (Some(format!("\"{}\" {why}", at.display)), None),
         WriteClass::Denied(why) => {
             return Err(Payload::Denied { reason: format!("\"{}\" is protected: it {why}", at.display) });
         }
@@ -106,6 +106,7 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         open: now.open.is_some(),
         existed: now.exists,
         always_ask,
+        mark,
         before: None,
         hunks,
     };

@@ -93,6 +93,16 @@ impl Mailbox {
         Ok(receiver)
     }
 
+    /// Posts what is always admitted and returns the place of its reply.
+    pub fn admit<T>(
+        &self,
+        message: impl FnOnce(Reply<T>) -> Message,
+    ) -> oneshot::Receiver<Result<T, Refused>> {
+        let (reply, receiver) = oneshot::channel();
+        self.post(message(reply));
+        receiver
+    }
+
     /// Notes that the session has looked at one request.
     pub fn taken(&self) {
         self.waiting.fetch_sub(1, Ordering::AcqRel);

@@ -81,6 +81,7 @@ pub fn prepared_change(
         }
         Verdict::Ask(why) => {
             let verb = if change.existed { "Edit" } else { "Create" };
+            let why = change.mark.iter().fold(why, |why, mark| format!("{why}; note: {mark}"));
             events.push(Event::AskOpened {
                 ask: Box::new(Ask {
                     id: stamp.id("ask", 0).as_str().into(),

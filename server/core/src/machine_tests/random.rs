@@ -164,6 +164,7 @@ pub fn change(open: bool) -> Change {
         open,
         existed: true,
         always_ask: None,
+        mark: None,
         before: None,
         hunks: vec![Hunk {
             id: "h1".to_owned(),
