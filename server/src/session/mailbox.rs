@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use adjutant_core::event::{Choice, Report};
+use adjutant_core::input::{Choice, Report};
 use adjutant_core::step::Step;
 use adjutant_protocol::ask::{AskRespondResult, AskView};
 use adjutant_protocol::errors::ErrorName;

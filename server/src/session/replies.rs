@@ -5,7 +5,8 @@
 use std::collections::VecDeque;
 
 use adjutant_core::accept::Refusal;
-use adjutant_core::event::{Answer, Choice, Event, Input, KeyUse, Prompt};
+use adjutant_core::event::{Event, KeyUse};
+use adjutant_core::input::{Answer, Choice, Input, Prompt};
 use adjutant_core::state;
 use adjutant_protocol::ask::{AskRespondResult, AskView, RespondStatus};
 use adjutant_protocol::errors::ErrorName;

@@ -7,10 +7,9 @@ use expect_test::{Expect, expect};
 use super::random::change;
 use super::{Bench, done, is_model, is_prepare, is_tool, names, option, reply};
 use crate::accept::Refusal;
-use crate::event::{
-    Answer, CallEnd, Choice, Event, Found, Input, Payload, Policy, Prompt, Report, Unattended,
-};
-use crate::prompt::{ModelMessage, Reply, StopCause};
+use crate::event::{CallEnd, Event, Found, Payload, Policy, Unattended};
+use crate::input::{Answer, Choice, Input, Prompt, Report};
+use crate::message::{ModelMessage, Reply, StopCause};
 use crate::retry::{CallFailure, FailureClass, RetryPolicy};
 use crate::state::view;
 use crate::step::{Step, next_steps};
