@@ -4,6 +4,7 @@ mod cli;
 mod protocol;
 mod asks;
 mod rig;
+mod runs;
 mod sessions;
 mod settings;
 mod tidy;
