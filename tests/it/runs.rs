@@ -39,7 +39,10 @@ fn cancelled(rig: &Rig, session: &SessionId, run: &RunId) {
     rig.cancel_run(session);
     let end = rig.await_run_end(session, run);
     assert_eq!((end.outcome, end.stop_reason), (Outcome::Cancelled, StopReason::Cancelled));
-    assert_eq!(rig.await_state(State::Idle).sub, Some(SubState::Cancelled));
+    rig.await_update(|update| match &update.update {
+        Update::StateUpdate(view) => update.session_id == *session && view.sub == Some(SubState::Cancelled),
+        _ => false,
+    });
 }
 
 fn pid_in(workspace: &Workspace, file: &str) -> u32 {
