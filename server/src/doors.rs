@@ -29,7 +29,6 @@ const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
 /// The doors of one connection; clones share them.
 #[derive(Clone)]
 pub struct Doors {
-    out: Out,
     outlet: Outlet,
     client: ClientAgentCapabilities,
     /// Whether the client said anything under `experimental.agent`.
@@ -48,7 +47,7 @@ impl Doors {
     /// Opens the doors of a connection; `None` is a plain client.
     pub fn open(out: Out, client: Option<ClientAgentCapabilities>) -> Self {
         let rich = client.is_some();
-        Self { outlet: Outlet::start(out.clone()), out, client: client.unwrap_or_default(), rich }
+        Self { outlet: Outlet::start(out), client: client.unwrap_or_default(), rich }
     }
 
     /// Tells one update, in order; a plain client gets nothing of ours.
@@ -87,9 +86,11 @@ impl Doors {
         if !self.client.asks.request {
             return Delivery::Closed;
         }
-        // The update that tells of the ask comes first (protocol section 6, rule 2).
-        self.outlet.flushed().await;
-        match self.out.request(methods::REQUEST_PERMISSION, ask).await {
+        // Behind the update that opens the ask, and before the one that closes it (protocol
+        // section 6, rule 2).
+        let request = self.outlet.request(methods::REQUEST_PERMISSION, json!(ask)).await;
+        let Some(reply) = request else { return Delivery::Closed };
+        match reply.await {
             Ok(value) => match serde_json::from_str::<PermissionResponse>(value.get()) {
                 Ok(response) => match response.outcome {
                     PermissionOutcome::Cancelled => Delivery::Closed,
@@ -172,11 +173,13 @@ impl Doors {
         }
     }
 
-    async fn request<P: serde::Serialize>(&self, method: &str, params: &P) -> Result<String, NoAnswer> {
+    async fn request<P: serde::Serialize>(&self, method: &'static str, params: &P) -> Result<String, NoAnswer> {
         let request = async {
             // What the client was told of the change comes before the change.
-            self.outlet.flushed().await;
-            self.out.request(method, params).await
+            match self.outlet.request(method, json!(params)).await {
+                Some(reply) => reply.await,
+                None => Err(ReplyError::ConnectionClosed),
+            }
         };
         match tokio::time::timeout(EDITOR_LIMIT, request).await {
             Ok(Ok(value)) => Ok(value.get().to_owned()),

@@ -5,6 +5,7 @@ mod kill;
 mod protocol;
 mod asks;
 mod rig;
+mod runs;
 mod sessions;
 mod settings;
 mod tidy;
