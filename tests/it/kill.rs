@@ -8,3 +8,5 @@ mod campaign;
 mod ends;
 mod story;
 mod torn;
+
+pub use story::sessions;
