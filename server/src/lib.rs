@@ -1,5 +1,6 @@
 //! The server: everything that touches the world.
 
+pub mod cli;
 pub mod documents;
 pub mod doors;
 pub mod editor;

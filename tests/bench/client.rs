@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::process::Program;
+use super::process;
 
 /// How long anything may take before the bench gives up.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -58,9 +58,9 @@ pub struct Client {
 
 impl Client {
     /// Starts a server in `home` and says hello; returns how long that took.
-    pub fn start(program: &Program, home: &Path, workspace: &Path) -> (Client, Duration) {
+    pub fn start(program: &Path, home: &Path, workspace: &Path) -> (Client, Duration) {
         let began = Instant::now();
-        let mut child = program.start(home);
+        let mut child = process::start(program, home);
         let input = child.stdin.take();
         let output = child.stdout.take().expect("the output is a pipe");
         let (sender, messages) = channel();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::client::{Client, Message};
-use super::process::{Program, cpu, memory};
+use super::process::{cpu, memory};
 use super::samples::{Samples, ms};
 use super::workspace::{Workspace, line_of_edited};
 
@@ -23,7 +23,7 @@ const BURST: usize = 10_000;
 
 /// Where the runs happen.
 pub struct Ground<'a> {
-    pub program: &'a Program,
+    pub program: &'a Path,
     pub directory: &'a Path,
     pub workspace: &'a Workspace,
 }

@@ -16,12 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use figures::Ground;
-use process::Program;
 use samples::Samples;
 use workspace::Workspace;
-
-/// The argument by which this program serves in place of `adjutant lsp`.
-const SERVE: &str = "--serve";
 
 /// What the command line asks for.
 struct Wanted {
@@ -32,9 +28,6 @@ struct Wanted {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.iter().any(|argument| argument == SERVE) {
-        return serve();
-    }
     let wanted = match read(&arguments) {
         Ok(wanted) => wanted,
         Err(why) => {
@@ -42,9 +35,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let built = option_env!("CARGO_BIN_EXE_adjutant").map(PathBuf::from);
-    let program = Program::find(wanted.server.or(built));
-    eprintln!("measuring {program:?}");
+    let program = wanted.server.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_adjutant")));
+    let Ok(size) = std::fs::metadata(&program).map(|program| program.len()) else {
+        eprintln!("figures: there is no program {program:?}");
+        return ExitCode::from(2);
+    };
     // On the disk the build is on: what is in memory only syncs for nothing.
     let home = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let directory = tempfile::TempDir::new_in(home).expect("the target directory can be written");
@@ -59,7 +54,7 @@ fn main() -> ExitCode {
             }
         }
     }
-    let table = table::write(&samples, program.megabytes());
+    let table = table::write(&samples, size as f64 / 1e6);
     let written = std::io::stdout().write_all(table.as_bytes());
     if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -105,19 +100,4 @@ fn read(arguments: &[String]) -> Result<Wanted, String> {
         }
     }
     Ok(wanted)
-}
-
-/// Serves one connection over stdio with the library, as `adjutant lsp` does.
-fn serve() -> ExitCode {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("threads can be started");
-    let (reader, writer) = adjutant::transport::stdio().expect("there are standard streams");
-    let options = adjutant::lsp::Options {
-        sources: adjutant::settings::Sources::of_process(),
-        models: adjutant::model::Models::new(),
-    };
-    runtime.block_on(adjutant::lsp::serve(options, reader, writer));
-    // The thread that reads may sit in its read for ever.
-    runtime.shutdown_background();
-    ExitCode::SUCCESS
 }

@@ -4,62 +4,27 @@
 //! Never measures the process of the bench itself.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// Nanoseconds in one tick of `/proc/PID/stat`.
 const TICK_NANOS: u64 = 10_000_000;
 
-/// Which program serves.
-#[derive(Clone, Debug)]
-pub enum Program {
-    /// `adjutant lsp`, as users run it.
-    Adjutant(PathBuf),
-    /// This bench, which serves with the same library while the command line is not there.
-    Own(PathBuf),
-}
-
-impl Program {
-    /// Returns the real program if `path` is one that speaks, else this one.
-    pub fn find(path: Option<PathBuf>) -> Program {
-        let says_version = |path: &PathBuf| {
-            let output = Command::new(path).arg("--version").stdin(Stdio::null()).output();
-            output.is_ok_and(|output| output.stdout.starts_with(b"adjutant"))
-        };
-        match path.filter(says_version) {
-            Some(path) => Program::Adjutant(path),
-            None => Program::Own(std::env::current_exe().expect("this program has a path")),
-        }
-    }
-
-    /// Starts it, away from every setting and session of the user.
-    pub fn start(&self, home: &Path) -> Child {
-        let (path, argument) = match self {
-            Program::Adjutant(path) => (path, "lsp"),
-            Program::Own(path) => (path, super::SERVE),
-        };
-        Command::new(path)
-            .arg(argument)
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", home)
-            .env("ADJUTANT_CONFIG", home.join("config.toml"))
-            .env("ADJUTANT_STATE_DIR", home.join("state"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the server starts")
-    }
-
-    /// Returns the size of the program in megabytes, if it is the one that is installed.
-    pub fn megabytes(&self) -> Option<f64> {
-        match self {
-            Program::Adjutant(path) => Some(fs::metadata(path).ok()?.len() as f64 / 1e6),
-            Program::Own(_) => None,
-        }
-    }
+/// Starts `adjutant lsp`, away from every setting and session of the user.
+pub fn start(program: &Path, home: &Path) -> Child {
+    Command::new(program)
+        .arg("lsp")
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", home)
+        .env("ADJUTANT_CONFIG", home.join("config.toml"))
+        .env("ADJUTANT_STATE_DIR", home.join("state"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the server starts")
 }
 
 /// Returns the processor time a process has used. Exact for the threads that

@@ -137,8 +137,8 @@ fn both(one: Option<f64>, other: Option<f64>) -> String {
     format!("{} / {}", shown(one), shown(other))
 }
 
-/// Writes the table; `megabytes` is the size of the installed program.
-pub fn write(samples: &Samples, megabytes: Option<f64>) -> String {
+/// Writes the table; `megabytes` is the size of the program.
+pub fn write(samples: &Samples, megabytes: f64) -> String {
     let mut table = format!("| | {} | ours, at most | **ours** |\n", HEAD.join(" | "));
     table.push_str(&"|---".repeat(HEAD.len() + 3));
     table.push_str("|\n");
@@ -146,6 +146,6 @@ pub fn write(samples: &Samples, megabytes: Option<f64>) -> String {
         table.push_str(&format!("| {title} | {} | {bar} | **{}** |\n", peers.join(" | "), ours(samples)));
     }
     let installed = ["404", "159 + node", "354", "189", "100 + node", "152 + node", "223", "–"].join(" | ");
-    table.push_str(&format!("| installed, MB | {installed} | 20 | **{}** |\n", shown(megabytes)));
+    table.push_str(&format!("| installed, MB | {installed} | 20 | **{}** |\n", shown(Some(megabytes))));
     table
 }

@@ -223,6 +223,8 @@ pub fn apply_edits(
 
 /// Returns the difference of two lists of lines: the one seat of that choice.
 pub(crate) fn line_diff(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    // Patience pairs the lines that are unique in both texts, so that a moved
+    // or added function is not taken for a change of the one after it.
     let deadline = Instant::now().checked_add(DIFF_TIME);
-    capture_diff_slices_deadline(Algorithm::Myers, old, new, deadline)
+    capture_diff_slices_deadline(Algorithm::Patience, old, new, deadline)
 }

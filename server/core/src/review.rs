@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use similar::DiffOp;
 
 use crate::edit::{line_diff, lines};
-use interned::{Interner, find_all};
+use interned::Interner;
+use place::standing;
 
 mod interned;
 mod place;
@@ -16,7 +17,9 @@ mod place;
 mod tests;
 mod unified;
 
-pub use place::{ConflictReport, HunkConflict, Placement, Presence, apply_hunks, placement, present};
+pub use place::{
+    ConflictReport, HunkConflict, Placement, Presence, apply_hunks, placement, present, present_all,
+};
 pub use unified::unified_diff;
 
 /// Lines of context a hunk carries on each side (decision 15).
@@ -57,8 +60,12 @@ pub fn hunks(before: &str, after: &str) -> Vec<Hunk> {
     let mut widening = Widening::new(&old, &new);
     let mut hunks = Vec::with_capacity(changes.len());
     for (index, change) in changes.iter().enumerate() {
-        let from = index.checked_sub(1).map_or(0, |previous| changes[previous].old.end);
-        let to = changes.get(index + 1).map_or(old.len(), |next| next.old.start);
+        let from = index
+            .checked_sub(1)
+            .map_or(0, |previous| changes[previous].old.end);
+        let to = changes
+            .get(index + 1)
+            .map_or(old.len(), |next| next.old.start);
         let (above, below) = widening.context(change, from..to);
         let owned = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
         hunks.push(Hunk {
@@ -81,13 +88,19 @@ struct Change {
 
 fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
     let mut changes: Vec<Change> = Vec::new();
-    for op in line_diff(old, new).iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
+    for op in line_diff(old, new)
+        .iter()
+        .filter(|op| !matches!(op, DiffOp::Equal { .. }))
+    {
         match changes.last_mut() {
             Some(last) if op.old_range().start - last.old.end < CONTEXT_LINES => {
                 last.old.end = op.old_range().end;
                 last.new.end = op.new_range().end;
             }
-            _ => changes.push(Change { old: op.old_range(), new: op.new_range() }),
+            _ => changes.push(Change {
+                old: op.old_range(),
+                new: op.new_range(),
+            }),
         }
     }
     changes
@@ -114,7 +127,13 @@ impl Widening {
             counts
         };
         let (old_counts, new_counts) = (count(&old), count(&new));
-        Widening { old, new, old_counts, new_counts, spent: 0 }
+        Widening {
+            old,
+            new,
+            old_counts,
+            new_counts,
+            spent: 0,
+        }
     }
 
     /// Returns the lines of context above and below, within the unchanged lines of `free`.
@@ -136,34 +155,26 @@ impl Widening {
         sides(CONTEXT_LINES)
     }
 
-    /// Whether the hunk is found once in its own text and never in the other.
+    /// Whether each state is found once in its own text and never in the other.
     fn tells(&mut self, change: &Change, above: &Range<usize>, below: &Range<usize>) -> bool {
-        let old_state = self.old[above.start..below.end].to_vec();
-        let around = |side: &Range<usize>| &self.old[side.clone()];
-        let new_state = [around(above), &self.new[change.new.clone()], around(below)].concat();
-        let (old, new) = (Side::Old, Side::New);
-        self.occurs_at_most(old, &old_state, 1)
-            && self.occurs_at_most(new, &new_state, 1)
-            && self.occurs_at_most(new, &old_state, 0)
-            && self.occurs_at_most(old, &new_state, 0)
-    }
-
-    fn occurs_at_most(&mut self, side: Side, pattern: &[u32], most: u32) -> bool {
-        let (text, counts) = match side {
-            Side::Old => (&self.old, &self.old_counts),
-            Side::New => (&self.new, &self.new_counts),
+        let (above, below) = (&self.old[above.clone()], &self.old[below.clone()]);
+        let (removed, inserted) = (&self.old[change.old.clone()], &self.new[change.new.clone()]);
+        let (old, new) = ((&self.old, &self.old_counts), (&self.new, &self.new_counts));
+        let mut spent = 0;
+        let mut at_most = |(text, counts): (&Vec<u32>, &Vec<u32>), block: &[u32], most: usize| {
+            // Most hunks have a line that settles it without a search.
+            let mut lines = above.iter().chain(block).chain(below);
+            if lines.any(|line| counts[*line as usize] as usize <= most) {
+                return true;
+            }
+            spent += text.len();
+            standing(text, above, block, below).len() <= most
         };
-        // Most hunks have a line that settles it without a search.
-        if pattern.iter().any(|id| counts[*id as usize] <= most) {
-            return true;
-        }
-        self.spent += text.len();
-        find_all(text, pattern).len() <= most as usize
+        let tells = at_most(old, removed, 1)
+            && at_most(new, inserted, 1)
+            && at_most(new, removed, 0)
+            && at_most(old, inserted, 0);
+        self.spent += spent;
+        tells
     }
-}
-
-#[derive(Clone, Copy)]
-enum Side {
-    Old,
-    New,
 }

@@ -181,11 +181,10 @@ impl Blobs {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries?,
         };
-        let left = entries
+        let mut left = entries
             .iter()
             .filter(|entry| entry.name.starts_with(".new-"));
-        left.map(|entry| self.storage.remove(&self.dir.join(&entry.name)))
-            .collect()
+        left.try_for_each(|entry| self.storage.remove(&self.dir.join(&entry.name)))
     }
 }
 

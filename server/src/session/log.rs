@@ -87,6 +87,9 @@ pub enum AppendError {
         /// What is wrong with it.
         why: String,
     },
+    /// No sequence number is left, which only a forged log brings about.
+    #[error("append to the log: no sequence number is left; start a new session")]
+    Exhausted,
     /// The disk or the quota is full; nothing was recorded, and it may be tried again.
     #[error("append to the log \"{path}\": no space is left; free some and try again")]
     NoSpace {
@@ -280,6 +283,9 @@ impl Log {
         };
         for (index, event) in events.iter().enumerate() {
             let start = batch.bytes.len();
+            if batch.seqs.end >= line::MAX_SEQ {
+                return Err(AppendError::Exhausted);
+            }
             // A batch counts whole or not at all, so all but its last record say that more follow.
             let stamp = (batch.seqs.end, at_ms, index + 1 < events.len());
             line::put_record(&mut batch.bytes, &self.place.session, stamp, event).map_err(

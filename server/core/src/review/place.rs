@@ -68,13 +68,22 @@ impl fmt::Display for ConflictReport {
 /// text if the hunk was made there; *near* likewise, but the text has grown
 /// beyond it; *half* with all the context of one side, when the user has
 /// edited the other; a state without lines of its own (before an insertion,
-/// after a deletion) then also needs half the other side where it was, and at
-/// the start or end of the text nothing new beyond it. The
+/// after a deletion) then also needs all but one line of the other side where
+/// it was, and at the start or end of the text nothing new beyond it. The
 /// state found better is the one that holds. If neither is found the user has
 /// edited the hunk itself, and if both are found equally well its surroundings
 /// repeat for longer than its context: then the answer is `Unclear`.
 pub fn present(text: &str, hunk: &Hunk) -> Presence {
     Survey::new(&TextLines::new(text), hunk).presence
+}
+
+/// Tells the same of several hunks, reading the text once.
+pub fn present_all(text: &str, hunks: &[Hunk]) -> Vec<Presence> {
+    let lines = TextLines::new(text);
+    hunks
+        .iter()
+        .map(|hunk| Survey::new(&lines, hunk).presence)
+        .collect()
 }
 
 /// Tells where a hunk belongs in a text.
@@ -92,7 +101,12 @@ pub fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<String, ConflictReport>
     let lines = TextLines::new(text);
     let mut conflicts = Vec::new();
     let mut places: Vec<(usize, &Hunk)> = Vec::new();
-    let mut conflict = |hunk: &Hunk, why: String| conflicts.push(HunkConflict { id: hunk.id.clone(), why });
+    let mut conflict = |hunk: &Hunk, why: String| {
+        conflicts.push(HunkConflict {
+            id: hunk.id.clone(),
+            why,
+        })
+    };
     for hunk in hunks {
         match lines.placement(hunk) {
             Placement::At { line, .. } => places.push((line, hunk)),
@@ -105,10 +119,14 @@ pub fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<String, ConflictReport>
     let mut done = 0;
     let mut last: Option<(usize, &Hunk)> = None;
     for (line, hunk) in places {
-        let same_place = last.is_some_and(|(other, before)| other == line && before.removed.is_empty());
+        let same_place =
+            last.is_some_and(|(other, before)| other == line && before.removed.is_empty());
         if line < done || same_place {
             let other = last.map_or("", |(_, before)| &before.id);
-            conflict(hunk, format!("its lines are also those of hunk \"{other}\""));
+            conflict(
+                hunk,
+                format!("its lines are also those of hunk \"{other}\""),
+            );
             continue;
         }
         result.extend(lines.all[done..line].iter().copied());
@@ -116,7 +134,11 @@ pub fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<String, ConflictReport>
         (done, last) = (line + hunk.removed.len(), Some((line, hunk)));
     }
     result.extend(lines.all[done..].iter().copied());
-    if conflicts.is_empty() { Ok(result) } else { Err(ConflictReport { conflicts }) }
+    if conflicts.is_empty() {
+        Ok(result)
+    } else {
+        Err(ConflictReport { conflicts })
+    }
 }
 
 /// The lines of a text, ready to be searched.
@@ -136,24 +158,37 @@ impl<'t> TextLines<'t> {
 
     fn placement(&self, hunk: &Hunk) -> Placement {
         let survey = Survey::new(self, hunk);
-        let exactly = |found: &Found, grade| found.grade >= grade && found.places.contains(&hunk.line);
+        let exactly =
+            |found: &Found, grade| found.grade >= grade && found.places.contains(&hunk.line);
         let chosen = match (&survey.before, survey.presence) {
             (Some(found), _) if exactly(found, Grade::Whole) => Ok((hunk.line, found.grade)),
             (_, Presence::Landed) => {
                 let places = survey.after.map(|found| found.places).unwrap_or_default();
-                let nearest = places.into_iter().min_by_key(|line| line.abs_diff(hunk.line));
-                return Placement::AlreadyThere { line: nearest.unwrap_or(hunk.line) };
+                let nearest = places
+                    .into_iter()
+                    .min_by_key(|line| line.abs_diff(hunk.line));
+                return Placement::AlreadyThere {
+                    line: nearest.unwrap_or(hunk.line),
+                };
             }
             (Some(found), Presence::NotLanded) => match found.places[..] {
                 [line] => Ok((line, found.grade)),
                 _ if exactly(found, Grade::Near) => Ok((hunk.line, found.grade)),
-                _ => Err(format!("its lines are in several places, {}", numbered(&found.places))),
+                _ => Err(format!(
+                    "its lines are in several places, {}",
+                    numbered(&found.places)
+                )),
             },
             (Some(_), _) => Err("the text does not tell whether it was applied already".to_owned()),
-            (None, _) => Err("the lines it changes, or those around them, are not there any more".to_owned()),
+            (None, _) => {
+                Err("the lines it changes, or those around them, are not there any more".to_owned())
+            }
         };
         match chosen.and_then(|(line, grade)| self.joins(line, hunk).map(|()| (line, grade))) {
-            Ok((line, grade)) => Placement::At { line, unchanged: grade >= Grade::Near },
+            Ok((line, grade)) => Placement::At {
+                line,
+                unchanged: grade >= Grade::Near,
+            },
             Err(why) => Placement::Conflict { why },
         }
     }
@@ -161,7 +196,10 @@ impl<'t> TextLines<'t> {
     /// Refuses a place where two lines would run into one for want of a line end.
     fn joins(&self, line: usize, hunk: &Hunk) -> Result<(), String> {
         let open = |line: Option<&str>| line.is_some_and(|line| line_end(line).is_empty());
-        let above = line.checked_sub(1).and_then(|above| self.all.get(above)).copied();
+        let above = line
+            .checked_sub(1)
+            .and_then(|above| self.all.get(above))
+            .copied();
         let at_end = line + hunk.removed.len() == self.all.len();
         if !hunk.inserted.is_empty() && open(above) {
             return Err("the line above it has lost its line end".to_owned());
@@ -175,8 +213,16 @@ impl<'t> TextLines<'t> {
 
 fn numbered(places: &[usize]) -> String {
     const SHOWN: usize = 5;
-    let shown: Vec<String> = places.iter().take(SHOWN).map(|line| (line + 1).to_string()).collect();
-    let more = if places.len() > SHOWN { " and more" } else { "" };
+    let shown: Vec<String> = places
+        .iter()
+        .take(SHOWN)
+        .map(|line| (line + 1).to_string())
+        .collect();
+    let more = if places.len() > SHOWN {
+        " and more"
+    } else {
+        ""
+    };
     format!("lines {}{more}", shown.join(", "))
 }
 
@@ -204,80 +250,169 @@ struct Survey {
 impl Survey {
     fn new(text: &TextLines<'_>, hunk: &Hunk) -> Self {
         let known = |lines: &[String]| text.interner.known(lines);
-        let context = (known(&hunk.context_before), known(&hunk.context_after));
-        let (removed, inserted) = (known(&hunk.removed), known(&hunk.inserted));
-        let mut before = seek(&text.ids, &context.0, &removed, &context.1);
-        let mut after = seek(&text.ids, &context.0, &inserted, &context.1);
+        let (above, below) = (&known(&hunk.context_before), &known(&hunk.context_after));
+        let (removed, inserted) = (&known(&hunk.removed), &known(&hunk.inserted));
         // A hunk of nearly a whole text has little context; there, lines amid
         // others show a state only if those that only the other has are gone.
-        let bare = context.0.len() < CONTEXT_LINES && context.1.len() < CONTEXT_LINES;
-        let clear = |found: &Found, own: &[u32], other: &[u32]| {
-            found.grade == Grade::Whole || !bare || other_only(own, other).all(|line| line == UNKNOWN)
+        let bare = above.len() < CONTEXT_LINES && below.len() < CONTEXT_LINES;
+        let find = |block, other| {
+            let state = State {
+                above,
+                block,
+                below,
+                other,
+            };
+            let found = seek(&text.ids, &state)?;
+            (found.grade == Grade::Whole || !bare || !state.leaves_other()).then_some(found)
         };
-        before.take_if(|found| !clear(found, &removed, &inserted));
-        after.take_if(|found| !clear(found, &inserted, &removed));
+        let (before, after) = (find(removed, inserted), find(inserted, removed));
         // Half a context alone shows less than half a context with lines.
         let rank = |found: &Option<Found>, own: &[u32]| {
-            found.as_ref().map(|found| (found.grade, found.grade > Grade::Half || !own.is_empty()))
+            found
+                .as_ref()
+                .map(|found| (found.grade, found.grade > Grade::Half || !own.is_empty()))
         };
-        let presence = match rank(&before, &removed).cmp(&rank(&after, &inserted)) {
+        let presence = match rank(&before, removed).cmp(&rank(&after, inserted)) {
             Ordering::Less => Presence::Landed,
             Ordering::Equal => Presence::Unclear,
             Ordering::Greater => Presence::NotLanded,
         };
-        Survey { before, after, presence }
+        Survey {
+            before,
+            after,
+            presence,
+        }
     }
 }
 
-/// Returns the lines of one state that the other does not have.
-fn other_only<'l>(own: &[u32], other: &'l [u32]) -> impl Iterator<Item = u32> + use<'l> {
-    let own: HashSet<u32> = own.iter().copied().collect();
-    other.iter().copied().filter(move |line| !own.contains(line))
+/// One state of a hunk, as numbers of lines.
+struct State<'l> {
+    above: &'l [u32],
+    block: &'l [u32],
+    below: &'l [u32],
+    /// What stands instead of the block in the other state.
+    other: &'l [u32],
+}
+
+impl State<'_> {
+    /// Whether the text still has lines that are only in the other state.
+    fn leaves_other(&self) -> bool {
+        let own: HashSet<u32> = self.block.iter().copied().collect();
+        self.other
+            .iter()
+            .any(|line| *line != UNKNOWN && !own.contains(line))
+    }
 }
 
 /// Finds the lines of one state with their context.
-fn seek(text: &[u32], above: &[u32], block: &[u32], below: &[u32]) -> Option<Found> {
-    let pattern = [above, block, below].concat();
-    if pattern.is_empty() {
+fn seek(text: &[u32], state: &State<'_>) -> Option<Found> {
+    let State {
+        above,
+        block,
+        below,
+        ..
+    } = *state;
+    if above.is_empty() && block.is_empty() && below.is_empty() {
         // The state is the empty text.
-        return text.is_empty().then(|| Found { grade: Grade::Whole, places: vec![0] });
+        return text.is_empty().then(|| Found {
+            grade: Grade::Whole,
+            places: vec![0],
+        });
     }
     let at_start = |place: usize| place == above.len();
     let at_end = |place: usize| place + block.len() + below.len() == text.len();
-    // Between the edge of the text and the lines next to it there is no place
-    // for a state without lines: what stands there now may be the other state.
-    let open = |place: &usize| {
-        block.is_empty() && (above.is_empty() && *place > 0 || below.is_empty() && *place < text.len())
-    };
-    let hits = find_all(text, &pattern).into_iter().map(|at| at + above.len());
-    let near: Vec<usize> = hits.filter(|place| !open(place)).collect();
+    let near = standing(text, above, block, below);
     let in_bounds = |place: &usize| {
-        (above.len() >= CONTEXT_LINES || at_start(*place)) && (below.len() >= CONTEXT_LINES || at_end(*place))
+        (above.len() >= CONTEXT_LINES || at_start(*place))
+            && (below.len() >= CONTEXT_LINES || at_end(*place))
     };
     let whole: Vec<usize> = near.iter().copied().filter(in_bounds).collect();
     if !whole.is_empty() {
-        return Some(Found { grade: Grade::Whole, places: whole });
+        return Some(Found {
+            grade: Grade::Whole,
+            places: whole,
+        });
     }
     if !near.is_empty() {
-        return Some(Found { grade: Grade::Near, places: near });
+        return Some(Found {
+            grade: Grade::Near,
+            places: near,
+        });
     }
-    let mut half = halves(text, above, block, below);
+    if encloses_other_lines(text, state) {
+        return None;
+    }
+    let mut half = halves(text, state);
     half.sort_unstable();
     half.dedup();
-    (!half.is_empty()).then_some(Found { grade: Grade::Half, places: half })
+    (!half.is_empty()).then_some(Found {
+        grade: Grade::Half,
+        places: half,
+    })
+}
+
+/// Finds one state with all its context, anywhere.
+///
+/// Between the edge of the text and the lines next to it there is no place for
+/// a state without lines: what stands there now may be the other state.
+pub(super) fn standing(text: &[u32], above: &[u32], block: &[u32], below: &[u32]) -> Vec<usize> {
+    let open = |place: &usize| {
+        block.is_empty()
+            && (above.is_empty() && *place > 0 || below.is_empty() && *place < text.len())
+    };
+    let hits = find_all(text, &[above, block, below].concat())
+        .into_iter()
+        .map(|at| at + above.len());
+    hits.filter(|place| !open(place)).collect()
+}
+
+/// Whether both sides are there, in order and near each other.
+///
+/// When neither state stands between them, the user has edited the hunk
+/// itself, and half a context elsewhere is another place that looks like it.
+fn encloses_other_lines(text: &[u32], state: &State<'_>) -> bool {
+    let farthest = 2 * (state.block.len() + state.other.len() + CONTEXT_LINES);
+    let ends: Vec<usize> = match state.above {
+        [] => vec![0],
+        above => find_all(text, above)
+            .into_iter()
+            .map(|at| at + above.len())
+            .collect(),
+    };
+    let starts = match state.below {
+        [] => vec![text.len()],
+        below => find_all(text, below),
+    };
+    ends.into_iter().any(|end| {
+        let next = starts.partition_point(|start| *start < end);
+        starts
+            .get(next)
+            .is_some_and(|start| start - end <= farthest)
+    })
 }
 
 /// Finds one state with the whole context of one side only.
 ///
 /// Nothing may have come between a state's own lines and that context, nor
 /// between context of fewer lines than usual and the edge of the text it was
-/// at. A state without lines of its own has only the two sides to show it, so
-/// at least half the lines of the other side must be where they were.
-fn halves(text: &[u32], above: &[u32], block: &[u32], below: &[u32]) -> Vec<usize> {
+/// at. A state without lines of its own has only the two sides to show it: all
+/// but one line of the other side must be where they were, and more of them
+/// than fit the lines of the other state. The end of a function that was
+/// added looks much like the end of the function before it.
+fn halves(text: &[u32], state: &State<'_>) -> Vec<usize> {
+    let State {
+        above,
+        block,
+        below,
+        other,
+    } = *state;
     let from_above = match above {
         [] if text.starts_with(block) => vec![0],
         [] => vec![],
-        _ => find_all(text, &[above, block].concat()).into_iter().map(|at| at + above.len()).collect(),
+        _ => find_all(text, &[above, block].concat())
+            .into_iter()
+            .map(|at| at + above.len())
+            .collect(),
     };
     let from_below = match below {
         [] if text.ends_with(block) => vec![text.len() - block.len()],
@@ -285,21 +420,44 @@ fn halves(text: &[u32], above: &[u32], block: &[u32], below: &[u32]) -> Vec<usiz
         _ => find_all(text, &[block, below].concat()),
     };
     let end = |place: usize| place + block.len();
-    let mostly = |kept: usize, of: usize| kept * 2 >= of;
-    let above_kept = |place: usize| {
-        let pairs = text[..place].iter().rev().zip(above.iter().rev());
-        mostly(pairs.filter(|(have, want)| have == want).count(), above.len())
-            && (!above.is_empty() || place == 0)
-    };
-    let below_kept = |place: usize| {
-        let pairs = text[end(place)..].iter().zip(below);
-        mostly(pairs.filter(|(have, want)| have == want).count(), below.len())
-            && (!below.is_empty() || end(place) == text.len())
-    };
-    let at_start = |place: usize| above.len() >= CONTEXT_LINES || place == above.len();
-    let at_end = |place: usize| below.len() >= CONTEXT_LINES || end(place) + below.len() == text.len();
-    let lines = !block.is_empty();
-    let up = from_above.into_iter().filter(|at| at_start(*at) && (lines || below_kept(*at)));
-    let down = from_below.into_iter().filter(|at| at_end(*at) && (lines || above_kept(*at)));
+    let at_start = |place: &usize| above.len() >= CONTEXT_LINES || *place == above.len();
+    let at_end =
+        |place: &usize| below.len() >= CONTEXT_LINES || end(*place) + below.len() == text.len();
+    let up = from_above.into_iter().filter(at_start);
+    let down = from_below.into_iter().filter(at_end);
+    if !block.is_empty() {
+        return up.chain(down).collect();
+    }
+    if above.is_empty() || below.is_empty() {
+        return Vec::new();
+    }
+    let (if_above, if_below) = ([above, other].concat(), [other, below].concat());
+    let up = up.filter(|place| {
+        let here = || text[*place..].iter().take(below.len());
+        shows(
+            agreement(here(), below.iter()),
+            agreement(here(), if_below.iter()),
+            below.len(),
+        )
+    });
+    let down = down.filter(|place| {
+        let here = || text[..*place].iter().rev().take(above.len());
+        shows(
+            agreement(here(), above.iter().rev()),
+            agreement(here(), if_above.iter().rev()),
+            above.len(),
+        )
+    });
     up.chain(down).collect()
+}
+
+fn agreement<'l>(
+    have: impl Iterator<Item = &'l u32>,
+    want: impl Iterator<Item = &'l u32>,
+) -> usize {
+    have.zip(want).filter(|(have, want)| have == want).count()
+}
+
+fn shows(kept: usize, if_other: usize, of: usize) -> bool {
+    kept + 1 >= of && kept > if_other
 }

@@ -30,8 +30,14 @@ pub fn unified_diff(path: &str, before: Option<&str>, after: Option<&str>) -> St
     if !groups.is_empty() {
         // A tab ends a name that has spaces, or patch tools would cut it.
         let tab = if path.contains(' ') { "\t" } else { "" };
-        let name = |text: Option<&str>, name| text.map_or("/dev/null".to_owned(), |_| format!("{name}{tab}"));
-        patch.push_str(&format!("--- {}\n+++ {}\n", name(before, old_name), name(after, new_name)));
+        let name = |text: Option<&str>, name| {
+            text.map_or("/dev/null".to_owned(), |_| format!("{name}{tab}"))
+        };
+        patch.push_str(&format!(
+            "--- {}\n+++ {}\n",
+            name(before, old_name),
+            name(after, new_name)
+        ));
     }
     for group in &groups {
         push_group(&mut patch, group, &old, &new);
@@ -40,7 +46,9 @@ pub fn unified_diff(path: &str, before: Option<&str>, after: Option<&str>) -> St
 }
 
 fn push_group(patch: &mut String, group: &[DiffOp], old: &[&str], new: &[&str]) {
-    let (Some(first), Some(last)) = (group.first(), group.last()) else { return };
+    let (Some(first), Some(last)) = (group.first(), group.last()) else {
+        return;
+    };
     let old_span = span(first.old_range().start, last.old_range().end);
     let new_span = span(first.new_range().start, last.new_range().end);
     // Writing to a string cannot fail.

@@ -165,7 +165,7 @@ pub fn rewrite(
 /// Creates a file, in the place of one that an earlier try left behind.
 pub fn fresh_file(storage: &dyn Storage, path: &Path) -> io::Result<Arc<dyn StoredFile>> {
     match storage.remove(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => storage.open(path, Open::New),
     }
 }

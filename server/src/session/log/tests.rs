@@ -2,7 +2,9 @@
 //! records that were acknowledged. Never touches a real disk but in a directory
 //! of its own.
 
+mod batches;
 mod faults;
+mod kills;
 mod limits;
 mod shapes;
 

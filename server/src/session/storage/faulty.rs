@@ -4,15 +4,17 @@
 //! that fails loses what it should have written, as kernels do. It is never
 //! used outside tests.
 
+mod loss;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Entry, Held, Kind, LockError, Open, Stat, Storage, StoredFile};
+pub use loss::Loss;
+use loss::lose;
 
-/// The unit in which a write is torn.
-const SECTOR: usize = 512;
 const ROOT: u64 = 0;
 
 /// An operation that can be made to fail.
@@ -45,19 +47,6 @@ pub enum Fault {
     Short(usize),
     /// That many bytes are written and the call fails.
     Partial(usize),
-}
-
-/// What a power loss does to changes that were not synced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Loss {
-    /// All of them survive.
-    Nothing,
-    /// None of them survives.
-    Unsynced,
-    /// The first ones survive; one write is torn at a sector.
-    Torn(u64),
-    /// Each sector and each name survives or not, in no order.
-    Shuffled(u64),
 }
 
 #[derive(Clone)]
@@ -255,60 +244,6 @@ fn apply(tree: &mut Tree, change: &Change) {
         }
         (Change::Cut(_, len), Some(Node::File(content))) => content.resize(*len, 0),
         _ => {}
-    }
-}
-
-fn lose(tree: &mut Tree, pending: &[Change], loss: Loss) {
-    match loss {
-        Loss::Unsynced => {}
-        Loss::Nothing => pending.iter().for_each(|change| apply(tree, change)),
-        Loss::Torn(seed) => {
-            let mut coin = Coin(seed);
-            let kept = coin.below(pending.len() + 1);
-            pending[..kept]
-                .iter()
-                .for_each(|change| apply(tree, change));
-            if let Some(Change::Write(ino, at, bytes)) = pending.get(kept) {
-                let sectors = coin.below((at + bytes.len()) / SECTOR + 1);
-                let end = (sectors * SECTOR).clamp(*at, at + bytes.len());
-                apply(tree, &Change::Write(*ino, *at, bytes[..end - at].into()));
-            }
-        }
-        Loss::Shuffled(seed) => {
-            let mut coin = Coin(seed);
-            for change in pending {
-                let Change::Write(ino, at, bytes) = change else {
-                    if coin.below(2) == 0 {
-                        apply(tree, change);
-                    }
-                    continue;
-                };
-                let mut from = 0;
-                while from < bytes.len() {
-                    let to = ((at + from) / SECTOR * SECTOR + SECTOR - at).min(bytes.len());
-                    if coin.below(2) == 0 {
-                        apply(
-                            tree,
-                            &Change::Write(*ino, at + from, bytes[from..to].into()),
-                        );
-                    }
-                    from = to;
-                }
-            }
-        }
-    }
-}
-
-/// A small generator of numbers that repeats for a seed (splitmix64).
-struct Coin(u64);
-
-impl Coin {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % limit.max(1) as u64) as usize
     }
 }
 

@@ -485,3 +485,47 @@ fn l3_the_tail_is_not_cut_before_its_copy_is_safe() {
     disk.heal();
     goes_on(&disk, open(&disk).unwrap());
 }
+
+#[test]
+fn f10_a_disk_that_fails_while_a_log_is_opened_loses_nothing() {
+    let torn = [valid_log(9), b"torn".to_vec()].concat();
+    let damaged = with(|all| all[11][40] ^= 1);
+    for (bytes, records) in [(valid_log(9), 9), (torn, 9), (damaged, 49), (Vec::new(), 0)] {
+        for op in [
+            Op::Read,
+            Op::Write,
+            Op::Sync,
+            Op::SyncDir,
+            Op::Cut,
+            Op::Create,
+            Op::Rename,
+        ] {
+            for nth in 1..=8 {
+                let disk = holding(&bytes);
+                disk.fail(op, nth, Fault::Broken);
+                let failed = open(&disk).is_err();
+                disk.heal();
+                let opened = open(&disk).unwrap();
+                assert_eq!(opened.records.len(), records, "{op:?} {nth} {failed}");
+                goes_on(&disk, opened);
+                let aside = disk.list(Path::new(DIR)).unwrap();
+                let kept = |kind: &str| aside.iter().any(|entry| entry.name.contains(kind));
+                assert_eq!(
+                    kept("torn"),
+                    bytes.ends_with(b"torn"),
+                    "{op:?} {nth} {failed}"
+                );
+                assert_eq!(kept("damaged"), records == 49, "{op:?} {nth} {failed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_without_numbers_left_takes_no_record() {
+    let disk = holding(&with_20(record(line::MAX_SEQ - 1, 1)));
+    let mut opened = open(&disk).unwrap();
+    assert_eq!(opened.log.last_seq(), line::MAX_SEQ - 1);
+    let error = opened.log.append(1, &[prompted("a")], false).unwrap_err();
+    assert!(matches!(error, AppendError::Exhausted), "{error}");
+}

@@ -1,0 +1,196 @@
+//! The command line: what can be typed, and which file does it.
+//!
+//! `run`, `demo` and `sessions` are clients of the same server over an
+//! in-memory pipe. Holds no agent state and decides nothing the server decides.
+
+mod asks;
+mod buffers;
+mod cells;
+mod client;
+mod conversation;
+mod debug_log;
+mod demo;
+mod page;
+mod present;
+mod run;
+mod service;
+mod sessions;
+mod show;
+mod uri;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use adjutant_protocol::session::Mode;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::settings::{self, Sources};
+use page::{Page, note};
+
+/// How a command ended, as the shell is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Fine = 0,
+    /// The run failed, was cancelled or reached a limit.
+    Failed = 1,
+    /// The command line makes no sense, or no model is configured.
+    Usage = 2,
+    /// Something was denied because nobody was present.
+    Denied = 3,
+    Interrupted = 130,
+    Terminated = 143,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// An agent language server: the agent loop behind any LSP editor.
+#[derive(Debug, Parser)]
+#[command(name = "adjutant", version, about, arg_required_else_help = true)]
+struct Line {
+    /// Write a debug log of every message, state and decision to the state directory
+    #[arg(short = 'd', long = "debug", global = true)]
+    debug: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve an editor on standard input and output
+    Lsp {
+        /// The transport; standard input and output are the only one there is
+        #[arg(long, hide = true)]
+        stdio: bool,
+    },
+    /// Give the agent a task in this folder and watch it work
+    Run(RunLine),
+    /// Watch a scripted model mend a small project; needs no network and no key
+    Demo,
+    /// List, show, export or delete sessions
+    Sessions {
+        #[command(subcommand)]
+        action: sessions::Action,
+    },
+    /// Print every setting, its value and where the value came from
+    Config,
+}
+
+/// What `adjutant run` takes.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RunLine {
+    /// The task; `-` reads it from standard input. Optional with --continue and --session
+    pub prompt: Option<String>,
+    /// Nobody watches: edits in the workspace are made without asking
+    #[arg(short = 'y', long = "yes")]
+    pub unattended: bool,
+    /// With -y: commands run without asking, with your rights
+    #[arg(long, requires = "unattended")]
+    pub allow_commands: bool,
+    /// Which tools the model has: all of them, or the reading ones
+    #[arg(long, value_enum)]
+    pub mode: Option<ModeName>,
+    /// The model to use
+    #[arg(long, value_name = "PROVIDER/MODEL")]
+    pub model: Option<String>,
+    /// The workspace folder; the present one when not given
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+    /// Go on with the newest session of this folder
+    #[arg(long = "continue", conflicts_with = "session")]
+    pub go_on: bool,
+    /// Go on with this session
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// What is printed: text to read, or one update a line
+    #[arg(long, value_enum, default_value = "text")]
+    pub output: Output,
+    /// Print the answer and what is asked, nothing else
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ModeName {
+    Code,
+    Ask,
+}
+
+impl From<ModeName> for Mode {
+    fn from(name: ModeName) -> Self {
+        match name {
+            ModeName::Code => Mode::Code,
+            ModeName::Ask => Mode::Ask,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    #[default]
+    Text,
+    Json,
+}
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let line = Line::parse();
+    let sources = Sources::of_process();
+    if line.debug {
+        start_debug_log(&sources);
+    }
+    let exit = match line.command {
+        Command::Lsp { stdio: _ } => in_runtime(service::serve_stdio(sources)),
+        Command::Config => Ok(config(sources)),
+        Command::Run(run) => in_runtime(run::run(sources, run)),
+        Command::Demo => in_runtime(demo::demo(sources)),
+        Command::Sessions { action } => in_runtime(sessions::sessions(sources, action)),
+    };
+    match exit {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            note(&format!("adjutant could not {error:#}"));
+            Exit::Failed.into()
+        }
+    }
+}
+
+fn start_debug_log(sources: &Sources) {
+    match debug_log::start(sources) {
+        Ok(path) => note(&format!("debug log: {}", path.display())),
+        Err(error) => note(&format!("there is no debug log: adjutant could not {error:#}")),
+    }
+}
+
+/// Runs a command to its end. Whatever still hangs then is left behind, for
+/// a terminal read that nobody answers never returns.
+fn in_runtime(command: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| anyhow::anyhow!("start its runtime: {error}"))?;
+    let exit = runtime.block_on(command);
+    runtime.shutdown_timeout(Duration::from_millis(500));
+    exit
+}
+
+/// Prints the settings as they hold in this folder.
+fn config(mut sources: Sources) -> Exit {
+    sources.roots = std::env::current_dir().into_iter().collect();
+    let loaded = settings::load(&sources);
+    let mut page = Page::of_stdout();
+    page.block(&adjutant_core::config::explain(&loaded.settings));
+    if !loaded.problems.is_empty() {
+        page.line("");
+        page.line("Problems:");
+        for problem in &loaded.problems {
+            page.line(&format!("- {problem}"));
+        }
+    }
+    Exit::Fine
+}
+
+#[cfg(test)]
+mod tests;

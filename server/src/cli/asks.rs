@@ -1,0 +1,16 @@
+//! Asks on a terminal: shown whole, answered by a typed line, one at a time.
+//!
+//! Never approves by silence, by an unclear line, or by one typed before the
+//! question could be read (decision 15).
+
+mod answer;
+mod desk;
+mod put;
+#[cfg(test)]
+mod tests;
+
+pub use answer::{Given, absent, parse};
+#[cfg(test)]
+pub(in crate::cli) use desk::READING_TIME;
+pub use desk::{Delivery, Desk};
+pub use put::{hint, put};

@@ -1,0 +1,79 @@
+//! What a typed line means for an ask, and what is answered where nobody is.
+//!
+//! A line that is no clear yes is never one.
+
+use adjutant_protocol::ask::{AskGroup, AskKind, AskOption, AskView, OptionKind, PermissionOutcome};
+
+/// What the model is told where nobody is there to decide.
+pub const NOBODY: &str = "no user is present";
+
+/// What a line means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    Answer(PermissionOutcome),
+    /// Nothing; with what to type instead.
+    Unclear(String),
+}
+
+/// Reads a line as an answer to an ask.
+pub fn parse(ask: &AskView, line: &str) -> Given {
+    let line = line.trim();
+    if line.is_empty() {
+        return Given::Unclear(super::hint(ask));
+    }
+    let lower = line.to_lowercase();
+    if of_kind(ask, OptionKind::AllowOnce).is_some() {
+        return permission(ask, line, &lower);
+    }
+    let chosen = numbered(ask, &lower).or_else(|| named(ask, &lower));
+    match chosen {
+        Some(option) => Given::Answer(select(option, None)),
+        None if ask.free_text => Given::Answer(PermissionOutcome::Answered { text: line.to_owned() }),
+        None => Given::Unclear(super::hint(ask)),
+    }
+}
+
+fn permission(ask: &AskView, line: &str, lower: &str) -> Given {
+    let kind = match lower {
+        "y" | "yes" => OptionKind::AllowOnce,
+        "always" => OptionKind::AllowAlways,
+        _ => OptionKind::RejectOnce,
+    };
+    let reason = match lower {
+        "y" | "yes" | "always" | "n" | "no" => None,
+        _ => Some(line.to_owned()),
+    };
+    match of_kind(ask, kind) {
+        Some(option) => Given::Answer(select(option, reason)),
+        None => Given::Unclear(super::hint(ask)),
+    }
+}
+
+/// Returns the answer where nobody is there: no to what needs leave, and the
+/// plain truth to a question. `None` for an ask that may stay open.
+pub fn absent(ask: &AskView) -> Option<PermissionOutcome> {
+    if ask.group != AskGroup::Interactive {
+        return None;
+    }
+    if ask.kind == AskKind::Followup {
+        return Some(PermissionOutcome::Answered { text: NOBODY.to_owned() });
+    }
+    of_kind(ask, OptionKind::RejectOnce).map(|option| select(option, Some(NOBODY.to_owned())))
+}
+
+pub fn of_kind(ask: &AskView, kind: OptionKind) -> Option<&AskOption> {
+    ask.options.iter().find(|option| option.kind == kind)
+}
+
+fn numbered<'a>(ask: &'a AskView, line: &str) -> Option<&'a AskOption> {
+    let number: usize = line.parse().ok()?;
+    ask.options.get(number.checked_sub(1)?)
+}
+
+fn named<'a>(ask: &'a AskView, line: &str) -> Option<&'a AskOption> {
+    ask.options.iter().find(|option| option.option_id == line || option.name.to_lowercase() == line)
+}
+
+fn select(option: &AskOption, text: Option<String>) -> PermissionOutcome {
+    PermissionOutcome::Selected { option_id: option.option_id.clone(), text }
+}

@@ -1,0 +1,102 @@
+//! The asks that were delivered: one is on the desk, the others wait.
+//!
+//! Never answers by itself and never loses a delivery: each is answered,
+//! withdrawn, or given back when the desk is cleared.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use adjutant_protocol::AskId;
+use adjutant_protocol::ask::{AskGroup, AskView};
+
+use crate::transport::RequestId;
+
+/// An answer within this time of the ask's appearing does not count.
+pub const READING_TIME: Duration = Duration::from_millis(400);
+/// Deliveries that may wait; a session has few open asks.
+const ROOM: usize = 64;
+
+/// One ask, and the request that wants its answer.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    pub request: RequestId,
+    pub ask: AskView,
+}
+
+#[derive(Debug, Default)]
+pub struct Desk {
+    shown: Option<(Delivery, Instant)>,
+    waiting: VecDeque<Delivery>,
+}
+
+impl Desk {
+    /// Says whether another delivery may come.
+    pub fn has_room(&self) -> bool {
+        self.waiting.len() < ROOM
+    }
+
+    /// Takes a delivery.
+    pub fn take(&mut self, delivery: Delivery) {
+        self.waiting.push_back(delivery);
+    }
+
+    /// Returns the next ask to be put, if the desk is free. What does not block
+    /// the run makes room for what does.
+    pub fn next(&mut self, now: Instant) -> Option<&AskView> {
+        let blocking = |delivery: &Delivery| delivery.ask.group != AskGroup::NonBlocking;
+        let first = self.waiting.iter().position(blocking);
+        if let Some((present, _)) = &self.shown {
+            if blocking(present) || first.is_none() {
+                return None;
+            }
+            let (present, _) = self.shown.take()?;
+            self.waiting.push_back(present);
+        }
+        let next = self.waiting.remove(first.unwrap_or(0))?;
+        Some(&self.shown.insert((next, now)).0.ask)
+    }
+
+    /// Returns the ask on the desk.
+    pub fn shown(&self) -> Option<&AskView> {
+        self.shown.as_ref().map(|(delivery, _)| &delivery.ask)
+    }
+
+    /// Says whether the ask on the desk could be read before this moment.
+    pub fn was_read(&self, at: Instant) -> bool {
+        self.shown.as_ref().is_some_and(|(_, since)| at.saturating_duration_since(*since) >= READING_TIME)
+    }
+
+    /// Takes the ask on the desk away, to answer it.
+    pub fn answered(&mut self) -> Option<Delivery> {
+        self.shown.take().map(|(delivery, _)| delivery)
+    }
+
+    /// Takes down an ask that was closed; says whether it was the one on the desk.
+    pub fn closed(&mut self, ask: &AskId) -> (Vec<Delivery>, bool) {
+        self.take_down(|delivery| delivery.ask.ask_id == *ask)
+    }
+
+    /// Takes down the delivery that a request made, as `closed`.
+    pub fn withdrawn(&mut self, request: &str) -> (Vec<Delivery>, bool) {
+        self.take_down(|delivery| delivery.request.token() == request)
+    }
+
+    /// Takes everything down.
+    pub fn clear(&mut self) -> Vec<Delivery> {
+        self.take_down(|_| true).0
+    }
+
+    fn take_down(&mut self, which: impl Fn(&Delivery) -> bool) -> (Vec<Delivery>, bool) {
+        let present = match &self.shown {
+            Some((delivery, _)) if which(delivery) => self.answered(),
+            _ => None,
+        };
+        let was_shown = present.is_some();
+        let (gone, left): (VecDeque<Delivery>, _) =
+            std::mem::take(&mut self.waiting).into_iter().partition(which);
+        self.waiting = left;
+        let mut gone = Vec::from(gone);
+        gone.extend(present);
+        (gone, was_shown)
+    }
+}

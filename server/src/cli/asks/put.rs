@@ -1,0 +1,81 @@
+//! How an ask is put on a page: the whole diff or command, then the ways to answer.
+//!
+//! Never shortens what is approved, and never prints it unescaped (A2).
+
+use adjutant_protocol::ask::{AskGroup, AskSubject, AskView, OptionKind};
+
+use crate::cli::page::{Ink, Page};
+
+use super::answer::of_kind;
+
+/// Puts an ask on a page.
+pub fn put(page: &mut Page, ask: &AskView) {
+    page.line_in(Ink::Bold, &format!("? {}", ask.title));
+    if let Some(description) = &ask.description {
+        for line in description.lines() {
+            page.line(&format!("  {line}"));
+        }
+    }
+    match &ask.subject {
+        Some(AskSubject::Edit { path, diff, new_file, .. }) => {
+            let what = if *new_file { "makes the file" } else { "changes" };
+            page.line(&format!("  {what} {path}:"));
+            put_diff(page, diff);
+        }
+        Some(AskSubject::Command { command, cwd }) => {
+            page.line(&format!("  runs in {cwd}:"));
+            // Lines are split at line feeds alone: anything else in a command is shown escaped.
+            for (at, line) in command.split('\n').enumerate() {
+                let mark = if at == 0 { "$" } else { ">" };
+                page.verbatim(Ink::Cyan, &format!("  {mark} {line}"));
+            }
+        }
+        Some(AskSubject::Read { path, reason }) => {
+            page.line(&format!("  reads {path}: {reason}"));
+        }
+        None => {}
+    }
+    if of_kind(ask, OptionKind::AllowOnce).is_none() && ask.group == AskGroup::Interactive {
+        for (at, option) in ask.options.iter().enumerate() {
+            page.line(&format!("  {}. {}", at + 1, option.name));
+        }
+    }
+}
+
+/// Writes each line of a diff, split at line feeds alone, so that every other
+/// line end is seen.
+fn put_diff(page: &mut Page, diff: &str) {
+    for line in diff.strip_suffix('\n').unwrap_or(diff).split('\n') {
+        let ink = match line.as_bytes() {
+            [b'+', b'+', b'+', b' ', ..] | [b'-', b'-', b'-', b' ', ..] => Ink::Bold,
+            [b'+', ..] => Ink::Green,
+            [b'-', ..] => Ink::Red,
+            [b'@', ..] => Ink::Cyan,
+            _ => Ink::Plain,
+        };
+        page.verbatim(ink, line);
+    }
+}
+
+/// Returns one line that says what can be typed.
+pub fn hint(ask: &AskView) -> String {
+    if of_kind(ask, OptionKind::AllowOnce).is_some() {
+        let always = of_kind(ask, OptionKind::AllowAlways);
+        let always = always.map(|option| format!(" · always = {}", option.name)).unwrap_or_default();
+        return format!("y = allow once · n = reject{always} · any other text = reject with this reason");
+    }
+    let text = if ask.free_text { " · or a text of your own" } else { "" };
+    match ask.group {
+        AskGroup::Interactive if ask.options.is_empty() => "type an answer".to_owned(),
+        AskGroup::Interactive => format!("type a number{text}"),
+        _ => {
+            let names: Vec<String> = ask
+                .options
+                .iter()
+                .enumerate()
+                .map(|(at, option)| format!("{} = {}", at + 1, option.name))
+                .collect();
+            format!("{}{text}", names.join(" · "))
+        }
+    }
+}

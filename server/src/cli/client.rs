@@ -1,0 +1,143 @@
+//! A headless LSP client of the server in this process: opening, requests,
+//! closing.
+//!
+//! Never decides what an answer means; it only gives every wait a bound.
+
+use std::path::Path;
+use std::time::Duration;
+
+use adjutant_protocol::capability::{
+    ClientAgentCapabilities, ClientAsks, ClientDocuments, ClientUpdates, VERSION,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::settings::Sources;
+use crate::transport::client::{Incoming, connect};
+use crate::transport::{Out, ReplyError};
+
+use super::{service, uri};
+
+/// How long a request may go unanswered; none of them waits for a model.
+const REPLY_LIMIT: Duration = Duration::from_secs(60);
+/// How long a notification may wait for room.
+const SEND_LIMIT: Duration = Duration::from_secs(30);
+/// How long the server may take to stop.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
+
+/// Why a request has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The server said no; its sentence is for the user.
+    #[error("get \"{method}\" done: {message}")]
+    Refused { method: &'static str, code: i64, message: String },
+    #[error("get \"{method}\" done: {why}")]
+    Broken { method: &'static str, why: String },
+}
+
+/// What the server says, in its order.
+pub type Hearing = mpsc::Receiver<Incoming>;
+
+/// The speaking half of a connection; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Client {
+    out: Out,
+}
+
+impl Client {
+    /// Starts a server with these settings and greets it from a folder.
+    pub async fn start(sources: Sources, folder: &Path) -> anyhow::Result<(Client, Hearing)> {
+        let end = service::start_in_process(sources)?;
+        let (out, hearing) = connect(end.reader, end.writer)?;
+        let client = Client { out };
+        let _: serde_json::Value = client.request("initialize", &greeting(folder)).await?;
+        client.notify("initialized", &json!({})).await?;
+        Ok((client, hearing))
+    }
+
+    /// Sends a request and waits for its result. What the server says meanwhile
+    /// must be drained by the caller when it can be much.
+    pub async fn request<R: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        params: &impl Serialize,
+    ) -> Result<R, Failure> {
+        let broken = |why: String| Failure::Broken { method, why };
+        let reply = match timeout(REPLY_LIMIT, self.out.request(method, params)).await {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(ReplyError::Refused { code, message })) => {
+                return Err(Failure::Refused { method, code, message });
+            }
+            Ok(Err(other)) => return Err(broken(other.to_string())),
+            Err(_) => return Err(broken(format!("no answer within {} s", REPLY_LIMIT.as_secs()))),
+        };
+        read(&reply).map_err(|error| broken(format!("the answer makes no sense: {error}")))
+    }
+
+    /// Sends a notification, waiting for room.
+    pub async fn notify(&self, method: &'static str, params: &impl Serialize) -> Result<(), Failure> {
+        let broken = |why: String| Failure::Broken { method, why };
+        match timeout(SEND_LIMIT, self.out.notify(method, params)).await {
+            Ok(sent) => sent.map_err(|error| broken(error.to_string())),
+            Err(_) => Err(broken("the server does not read".to_owned())),
+        }
+    }
+
+    /// The connection itself, for answers, which never wait.
+    pub fn out(&self) -> &Out {
+        &self.out
+    }
+
+    /// Tells the server to stop and waits for it a little. Its last words are not heard.
+    pub async fn stop(self, mut hearing: Hearing) {
+        let drain = async { while hearing.recv().await.is_some() {} };
+        let leave = async {
+            // What goes wrong while leaving changes nothing.
+            let _ = timeout(STOP_LIMIT, self.out.request("shutdown", &())).await;
+            let _ = timeout(STOP_LIMIT, self.out.notify("exit", &())).await;
+            self.out.close();
+        };
+        tokio::join!(leave, async {
+            let _ = timeout(STOP_LIMIT * 2, drain).await;
+        });
+    }
+}
+
+/// Reads a result or params.
+pub fn read<T: DeserializeOwned>(raw: &RawValue) -> Result<T, serde_json::Error> {
+    serde_json::from_str(raw.get())
+}
+
+fn greeting(folder: &Path) -> serde_json::Value {
+    let root = uri::of_path(folder);
+    let agent = ClientAgentCapabilities {
+        version: VERSION,
+        updates: ClientUpdates { chunks: true, opt_out: Vec::new() },
+        asks: ClientAsks { request: true },
+        documents: ClientDocuments { save: true, complete: true },
+    };
+    json!({
+        "processId": std::process::id(),
+        "clientInfo": { "name": "adjutant-cli", "version": env!("CARGO_PKG_VERSION") },
+        "rootUri": root,
+        "workspaceFolders": [{ "uri": root, "name": folder.file_name().unwrap_or_default().to_string_lossy() }],
+        "capabilities": {
+            "general": { "positionEncodings": ["utf-8"] },
+            "workspace": {
+                "applyEdit": true,
+                "workspaceFolders": true,
+                "workspaceEdit": {
+                    "documentChanges": true,
+                    "resourceOperations": ["create"],
+                    "failureHandling": "transactional",
+                },
+            },
+            "textDocument": { "synchronization": { "didSave": true } },
+            "experimental": { "agent": agent },
+        },
+    })
+}

@@ -1,0 +1,257 @@
+//! One session seen from the command line: what is said, asked and answered,
+//! from the first request to the end of a run.
+//!
+//! Never decides for the user and never outlives the connection; whatever the
+//! server asks of an editor is answered here, errors included.
+
+mod asking;
+mod ears;
+mod hearing;
+mod view;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use adjutant_protocol::methods;
+use adjutant_protocol::session::{CancelParams, RunEnd};
+use adjutant_protocol::{RunId, SessionId};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::settings::Sources;
+
+use super::asks::Desk;
+use super::buffers::Buffers;
+use super::client::{Client, Failure};
+use super::page::{Page, note};
+use super::present::Person;
+use ears::{Ears, Heard};
+pub use view::View;
+
+/// How long a cancelled run may take to end.
+const CANCEL_LIMIT: Duration = Duration::from_secs(10);
+/// How long the state may take to follow the end of its run.
+const IDLE_LIMIT: Duration = Duration::from_secs(2);
+
+/// Who answers asks.
+pub enum Answers {
+    Person(Person),
+    /// Nobody: what needs leave is denied.
+    Nobody,
+    /// The demo itself, which says so.
+    Demo,
+}
+
+/// Why a conversation was left before its run ended.
+#[derive(Debug, thiserror::Error)]
+pub enum Left {
+    #[error("go on: the server ended unexpectedly")]
+    Closed,
+    #[error("go on: it was interrupted")]
+    Interrupted,
+    #[error("go on: it was told to end")]
+    Terminated,
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}
+
+/// A session, the page it is shown on, and who answers.
+pub struct Conversation {
+    client: Client,
+    ears: Ears,
+    buffers: Buffers,
+    view: View,
+    page: Page,
+    /// Where asks are put when they must not go to the page.
+    ask_page: Option<Page>,
+    answers: Answers,
+    desk: Desk,
+    session: Option<SessionId>,
+    run: Option<RunId>,
+    ended: Option<(RunId, RunEnd, Instant)>,
+    idle: bool,
+    /// Number of the last update that was shown.
+    seq: u64,
+    denied: bool,
+    cancelling: Option<Instant>,
+    demo_answers_at: Option<Instant>,
+    /// The user wants to leave now; what the server still runs is dropped.
+    at_once: bool,
+}
+
+impl Conversation {
+    /// Starts a server and greets it from a folder.
+    pub async fn start(
+        sources: Sources,
+        folder: &Path,
+        view: View,
+        answers: Answers,
+    ) -> anyhow::Result<Self> {
+        let signals = ears::Signals::new()?;
+        let (client, hearing) = Client::start(sources, folder).await?;
+        let (page, ask_page) = view.pages(matches!(answers, Answers::Person(_)));
+        Ok(Conversation {
+            client,
+            ears: Ears::new(hearing, signals),
+            buffers: Buffers::default(),
+            view,
+            page,
+            ask_page,
+            answers,
+            desk: Desk::default(),
+            session: None,
+            run: None,
+            ended: None,
+            idle: false,
+            seq: 0,
+            denied: false,
+            cancelling: None,
+            demo_answers_at: None,
+            at_once: false,
+        })
+    }
+
+    /// Whose updates and asks count from now on.
+    pub fn attach(&mut self, session: &SessionId) {
+        self.session = Some(session.clone());
+    }
+
+    /// Which run's end is waited for; without one, the next that starts.
+    pub fn follow(&mut self, run: Option<RunId>) {
+        self.run = run;
+    }
+
+    /// Says whether something was denied because nobody was present.
+    pub fn was_denied(&self) -> bool {
+        self.denied
+    }
+
+    /// Says whether the reader of the page has gone.
+    pub fn reader_left(&self) -> bool {
+        self.page.is_broken()
+    }
+
+    pub fn page(&mut self) -> &mut Page {
+        self.view.aside(&mut self.page);
+        &mut self.page
+    }
+
+    /// Sends a request, hearing what is said until its result is there.
+    pub async fn request<R: DeserializeOwned>(
+        &mut self,
+        method: &'static str,
+        params: &impl Serialize,
+    ) -> Result<R, Left> {
+        let client = self.client.clone();
+        let reply = client.request(method, params);
+        tokio::pin!(reply);
+        loop {
+            let heard = tokio::select! {
+                biased;
+                result = &mut reply => return Ok(result?),
+                heard = self.ears.next(&mut self.answers) => heard,
+            };
+            self.hear(heard).await?;
+        }
+    }
+
+    /// Hears everything up to the end of the run that is followed.
+    pub async fn until_ended(&mut self) -> Result<RunEnd, Left> {
+        loop {
+            if let Some(end) = self.end() {
+                return Ok(end);
+            }
+            self.ears.wake_at(self.next_wake());
+            let heard = self.ears.next(&mut self.answers).await;
+            self.hear(heard).await?;
+        }
+    }
+
+    /// Hears until the update with this number was shown, or nothing came for a while.
+    pub async fn until_seq(&mut self, seq: u64, patience: Duration) -> Result<(), Left> {
+        while self.seq < seq && !self.reader_left() {
+            self.ears.wake_at(Some(Instant::now() + patience));
+            match self.ears.next(&mut self.answers).await {
+                Heard::Wake => break,
+                heard => self.hear(heard).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Saves what is not saved, and takes leave of the server.
+    pub async fn finish(mut self) {
+        self.view.aside(&mut self.page);
+        if self.at_once {
+            return;
+        }
+        let (tellings, unsaved) = self.buffers.save_all();
+        // A server that is gone has no use for the news.
+        let _ = self.tell(tellings).await;
+        for why in unsaved {
+            note(&format!("not saved: {why}"));
+        }
+        for delivery in self.desk.clear() {
+            self.close_surface(&delivery);
+        }
+        self.client.stop(self.ears.into_hearing()).await;
+    }
+
+    async fn hear(&mut self, heard: Heard) -> Result<(), Left> {
+        match heard {
+            Heard::Said(incoming) => self.take(incoming).await?,
+            Heard::Closed => return Err(Left::Closed),
+            Heard::Typed(typed) => self.typed(typed),
+            Heard::Interrupt if self.cancelling.is_none() && self.session.is_some() => {
+                self.cancel("cancelling; Ctrl-C again leaves at once").await?;
+            }
+            Heard::Interrupt => {
+                self.at_once = true;
+                return Err(Left::Interrupted);
+            }
+            Heard::Terminate => return Err(Left::Terminated),
+            Heard::Wake => self.woke(Instant::now())?,
+        }
+        if self.reader_left() && self.cancelling.is_none() {
+            self.cancel("").await?;
+        }
+        self.put_next();
+        Ok(())
+    }
+
+    async fn cancel(&mut self, why: &str) -> Result<(), Left> {
+        self.cancelling = Some(Instant::now() + CANCEL_LIMIT);
+        if !why.is_empty() {
+            self.view.aside(&mut self.page);
+            note(why);
+        }
+        let Some(session_id) = self.session.clone() else { return Ok(()) };
+        let params = CancelParams { session_id, run_id: None };
+        Ok(self.client.notify(methods::SESSION_CANCEL, &params).await?)
+    }
+
+    /// The end of the run that is followed, once the state has followed it.
+    fn end(&self) -> Option<RunEnd> {
+        let (run, end, at) = self.ended.as_ref()?;
+        let ours = self.run.as_ref() == Some(run);
+        (ours && (self.idle || at.elapsed() >= IDLE_LIMIT)).then(|| end.clone())
+    }
+
+    fn next_wake(&self) -> Option<Instant> {
+        let ended = self.ended.as_ref().map(|(_, _, at)| *at + IDLE_LIMIT);
+        [ended, self.cancelling, self.demo_answers_at, self.view.remark_at()].into_iter().flatten().min()
+    }
+
+    fn woke(&mut self, now: Instant) -> Result<(), Left> {
+        if self.cancelling.is_some_and(|by| now >= by) {
+            note("the run did not end in time");
+            return Err(Left::Interrupted);
+        }
+        if self.demo_answers_at.is_some_and(|at| now >= at) {
+            self.demo_answers_at = None;
+            self.demo_answers();
+        }
+        self.view.still(&mut self.page, now);
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! Asks that were delivered, from the desk to their answers.
+//!
+//! Never answers for a person who is there.
+
+use std::time::{Duration, Instant};
+
+use adjutant_protocol::ask::{AskGroup, AskView, OptionKind, PermissionOutcome, PermissionResponse};
+
+use crate::cli::asks::{Delivery, Given, absent, hint, parse, put};
+use crate::cli::page::{Ink, Page, note};
+use crate::cli::present::Typed;
+
+use super::{Answers, Conversation};
+
+/// How long the demo leaves its own asks to be read.
+const DEMO_READS: Duration = Duration::from_millis(900);
+
+impl Conversation {
+    pub(super) fn delivered(&mut self, delivery: Delivery) {
+        let ours = self.session.as_ref() == Some(&delivery.ask.session_id);
+        if ours && self.desk.has_room() {
+            self.desk.take(delivery);
+        } else {
+            self.close_surface(&delivery);
+        }
+    }
+
+    /// Gives a delivery back; the ask stays open elsewhere.
+    pub(super) fn close_surface(&self, delivery: &Delivery) {
+        self.respond(delivery, PermissionOutcome::Cancelled);
+    }
+
+    fn respond(&self, delivery: &Delivery, outcome: PermissionOutcome) {
+        self.client.out().respond(&delivery.request, &PermissionResponse { outcome });
+    }
+
+    /// Puts the next ask on the page, if none is there; where nobody is, answers it.
+    pub(super) fn put_next(&mut self) {
+        while let Some(ask) = self.desk.next(Instant::now()).cloned() {
+            match &self.answers {
+                Answers::Person(_) if ask.group == AskGroup::NonBlocking => {
+                    let text = format!("… {}; {}", ask.title, hint(&ask));
+                    self.on_page(|page| page.line_in(Ink::Dim, &text));
+                    self.listen(false);
+                    return;
+                }
+                Answers::Person(_) => {
+                    self.on_page(|page| {
+                        put(page, &ask);
+                        page.line_in(Ink::Dim, &hint(&ask));
+                    });
+                    self.listen(true);
+                    return;
+                }
+                Answers::Nobody => {
+                    if self.view.shows_asks() && ask.group == AskGroup::Interactive {
+                        self.on_page(|page| put(page, &ask));
+                    }
+                    self.answer_for_nobody(&ask);
+                }
+                Answers::Demo if ask.group == AskGroup::Interactive => {
+                    self.on_page(|page| put(page, &ask));
+                    self.demo_answers_at = Some(Instant::now() + DEMO_READS);
+                    return;
+                }
+                Answers::Demo => self.answer_for_nobody(&ask),
+            }
+        }
+    }
+
+    pub(super) fn typed(&mut self, typed: Typed) {
+        let (text, at) = match typed {
+            Typed::Line { text, at } => (text, at),
+            Typed::Gone => {
+                self.answers = Answers::Nobody;
+                if let Some(ask) = self.desk.shown().cloned() {
+                    self.answer_for_nobody(&ask);
+                }
+                return;
+            }
+        };
+        let Some(ask) = self.desk.shown().cloned() else { return };
+        self.ask_page().entered();
+        let blocking = ask.group != AskGroup::NonBlocking;
+        if !self.desk.was_read(at) {
+            let text = "that was typed before the question could be read; please answer again";
+            self.on_page(|page| page.line_in(Ink::Dim, text));
+            self.listen(blocking);
+            return;
+        }
+        match parse(&ask, &text) {
+            Given::Answer(outcome) => self.answer(outcome),
+            Given::Unclear(what_to_type) => {
+                self.on_page(|page| page.line_in(Ink::Dim, &what_to_type));
+                self.listen(blocking);
+            }
+        }
+    }
+
+    /// Answers the ask on the desk as the demo does, and says so.
+    pub(super) fn demo_answers(&mut self) {
+        let Some(ask) = self.desk.shown().cloned() else { return };
+        let Given::Answer(outcome) = parse(&ask, "y") else { return };
+        self.on_page(|page| page.line_in(Ink::Bold, "[demo answers: y]"));
+        self.answer(outcome);
+    }
+
+    /// An ask that was on the page is asked no more.
+    pub(super) fn taken_down(&mut self, was_shown: bool) {
+        if was_shown {
+            self.demo_answers_at = None;
+            self.on_page(|page| page.line_in(Ink::Dim, "(no longer asked)"));
+        }
+    }
+
+    fn answer(&mut self, outcome: PermissionOutcome) {
+        if let Some(delivery) = self.desk.answered() {
+            self.respond(&delivery, outcome);
+        }
+    }
+
+    fn answer_for_nobody(&mut self, ask: &AskView) {
+        let outcome = absent(ask).unwrap_or(PermissionOutcome::Cancelled);
+        let denied = matches!(&outcome, PermissionOutcome::Selected { option_id, .. }
+            if ask.options.iter().any(|o| o.option_id == *option_id && o.kind == OptionKind::RejectOnce));
+        if denied {
+            self.denied = true;
+            // Where remarks are shown, the call itself says that it was rejected and why.
+            if !self.view.shows_remarks() {
+                self.view.aside(&mut self.page);
+                note(&format!("rejected, for no user is present: {}", ask.title));
+            }
+        }
+        self.answer(outcome);
+    }
+
+    fn listen(&mut self, prompt: bool) {
+        if prompt {
+            self.ask_page().prompt();
+        }
+        if let Answers::Person(person) = &mut self.answers {
+            person.listen();
+        }
+    }
+
+    fn ask_page(&mut self) -> &mut Page {
+        self.ask_page.as_mut().unwrap_or(&mut self.page)
+    }
+
+    fn on_page(&mut self, write: impl FnOnce(&mut Page)) {
+        self.view.aside(&mut self.page);
+        write(self.ask_page());
+    }
+}

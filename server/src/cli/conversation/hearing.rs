@@ -1,0 +1,170 @@
+//! What the server says to its client: updates shown, requests answered.
+//!
+//! Every request gets an answer, and nothing the server says is a crash.
+
+use std::time::Instant;
+
+use adjutant_protocol::ask::{AskResolvedParams, AskView};
+use adjutant_protocol::document::DocumentSaveParams;
+use adjutant_protocol::methods;
+use adjutant_protocol::state::State;
+use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::cli::asks::Delivery;
+use crate::cli::buffers::{ApplyEdit, Telling};
+use crate::cli::client::read;
+use crate::cli::page::note;
+use crate::transport::client::Incoming;
+use crate::transport::{RequestId, code};
+
+use super::{Conversation, Left};
+
+#[derive(Deserialize)]
+struct Withdrawal {
+    id: Box<RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    #[serde(rename = "type")]
+    kind: u8,
+    message: String,
+}
+
+impl Conversation {
+    pub(super) async fn take(&mut self, incoming: Incoming) -> Result<(), Left> {
+        match incoming {
+            Incoming::Request { id, method, params } => self.requested(&id, &method, params).await,
+            Incoming::Notification { method, params } => {
+                let params = params.unwrap_or_default();
+                if let Err(error) = self.notified(&method, &params) {
+                    tracing::warn!(method, %error, "passed over a notification that makes no sense");
+                }
+                Ok(())
+            }
+        }
+    }
+
+    async fn requested(
+        &mut self,
+        id: &RequestId,
+        method: &str,
+        params: Option<Box<RawValue>>,
+    ) -> Result<(), Left> {
+        let params = params.unwrap_or_default();
+        let answered = match method {
+            "workspace/applyEdit" => match read::<ApplyEdit>(&params) {
+                Ok(edit) => {
+                    let (tellings, applied) = self.buffers.apply(edit);
+                    // The text first: whoever hears "applied" can look at it.
+                    self.tell(tellings).await?;
+                    Ok(serde_json::to_value(applied))
+                }
+                Err(error) => Err(error),
+            },
+            methods::DOCUMENT_SAVE => match read::<DocumentSaveParams>(&params) {
+                Ok(wanted) => {
+                    let (tellings, result) = self.buffers.save(&wanted);
+                    self.tell(tellings).await?;
+                    Ok(serde_json::to_value(result))
+                }
+                Err(error) => Err(error),
+            },
+            methods::REQUEST_PERMISSION => match read::<AskView>(&params) {
+                Ok(ask) => {
+                    self.delivered(Delivery { request: id.clone(), ask });
+                    return Ok(());
+                }
+                Err(error) => Err(error),
+            },
+            "workspace/configuration" => Ok(Ok(configuration(&params))),
+            "client/registerCapability"
+            | "client/unregisterCapability"
+            | "window/workDoneProgress/create"
+            | "window/showMessageRequest" => Ok(Ok(Value::Null)),
+            "window/showDocument" => Ok(Ok(json!({ "success": false }))),
+            _ => {
+                let why = format!("this client has no method \"{method}\"");
+                self.client.out().refuse(Some(id), code::METHOD_NOT_FOUND, &why);
+                return Ok(());
+            }
+        };
+        match answered.and_then(|value| value) {
+            Ok(value) => self.client.out().respond(id, &value),
+            Err(error) => self.client.out().refuse(Some(id), code::INVALID_PARAMS, &error.to_string()),
+        }
+        Ok(())
+    }
+
+    pub(super) async fn tell(&self, tellings: Vec<Telling>) -> Result<(), Left> {
+        for telling in tellings {
+            self.client.notify(telling.method, &telling.params).await?;
+        }
+        Ok(())
+    }
+
+    fn notified(&mut self, method: &str, params: &RawValue) -> Result<(), serde_json::Error> {
+        match method {
+            methods::SESSION_UPDATE => self.updated(params, &read(params)?),
+            methods::ASK_RESOLVED => {
+                let resolved: AskResolvedParams = read(params)?;
+                let (gone, was_shown) = self.desk.closed(&resolved.ask_id);
+                gone.iter().for_each(|delivery| self.close_surface(delivery));
+                self.taken_down(was_shown);
+            }
+            "$/cancelRequest" => {
+                let withdrawal: Withdrawal = read(params)?;
+                let (gone, was_shown) = self.desk.withdrawn(withdrawal.id.get());
+                for delivery in gone {
+                    let out = self.client.out();
+                    out.refuse(Some(&delivery.request), code::REQUEST_CANCELLED, "the ask was withdrawn");
+                }
+                self.taken_down(was_shown);
+            }
+            "window/showMessage" => {
+                let message: Message = read(params)?;
+                // Errors and warnings; the rest is in the updates.
+                if message.kind <= 2 {
+                    self.view.aside(&mut self.page);
+                    note(&message.message);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn updated(&mut self, raw: &RawValue, params: &SessionUpdateParams) {
+        if self.session.as_ref() != Some(&params.session_id) {
+            return;
+        }
+        self.seq = self.seq.max(params.seq);
+        match &params.update {
+            Update::Run(RunView::Started { run_id, .. }) => {
+                self.idle = false;
+                self.run.get_or_insert_with(|| run_id.clone());
+            }
+            Update::Run(RunView::Ended { run_id, end }) => {
+                self.idle = false;
+                self.ended = Some((run_id.clone(), end.clone(), Instant::now()));
+            }
+            Update::StateUpdate(state) => self.idle = state.state == State::Idle,
+            _ => {}
+        }
+        self.view.update(&mut self.page, raw, params);
+    }
+}
+
+/// No section of this client's settings says anything: it has its own flags.
+fn configuration(params: &RawValue) -> Value {
+    #[derive(Deserialize)]
+    struct Wanted {
+        #[serde(default)]
+        items: Vec<Value>,
+    }
+    let items = read::<Wanted>(params).map_or(0, |wanted| wanted.items.len());
+    Value::Array(vec![Value::Null; items])
+}

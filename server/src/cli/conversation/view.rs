@@ -1,0 +1,142 @@
+//! The two ways a session is printed: as text, or as one update a line.
+//!
+//! Never mixes them: with JSON, standard output holds nothing else.
+
+use std::io::{IsTerminal, stdout};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use adjutant_protocol::state::{State, SubState};
+use adjutant_protocol::update::{SessionUpdateParams, Update};
+use serde_json::value::RawValue;
+
+use crate::cli::page::{Ink, Page};
+use crate::cli::show::Show;
+
+/// How long nothing may be seen before the page says what is waited for.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// How updates are printed.
+pub struct View {
+    form: Form,
+    quiet: bool,
+    waiting: Option<Waiting>,
+}
+
+enum Form {
+    Text(Show),
+    Json,
+}
+
+/// What has been waited for, and when the page says so next.
+struct Waiting {
+    what: &'static str,
+    since: Instant,
+    next: Instant,
+}
+
+impl View {
+    /// Prints text to read.
+    pub fn text(quiet: bool) -> Self {
+        View { form: Form::Text(Show::new(quiet)), quiet, waiting: None }
+    }
+
+    /// Prints the whole conversation, the user's part too.
+    pub fn transcript() -> Self {
+        View { form: Form::Text(Show::new(false).with_user()), quiet: false, waiting: None }
+    }
+
+    /// Prints one update a line.
+    pub fn json(quiet: bool) -> Self {
+        View { form: Form::Json, quiet, waiting: None }
+    }
+
+    /// Returns the page for updates, and one for asks where they must not go to the first.
+    pub fn pages(&self, somebody: bool) -> (Page, Option<Page>) {
+        let readable = matches!(self.form, Form::Text(_)) && (stdout().is_terminal() || !somebody);
+        (Page::of_stdout(), (!readable).then(Page::of_stderr))
+    }
+
+    /// Says whether asks are printed even where nobody answers them.
+    pub fn shows_asks(&self) -> bool {
+        matches!(self.form, Form::Text(_))
+    }
+
+    /// Says whether remarks of ours may stand on the page.
+    pub fn shows_remarks(&self) -> bool {
+        matches!(self.form, Form::Text(_)) && !self.quiet
+    }
+
+    pub fn update(&mut self, page: &mut Page, raw: &RawValue, params: &SessionUpdateParams) {
+        self.watch(&params.update);
+        match &mut self.form {
+            Form::Text(show) => show.update(page, &params.update, now_ms()),
+            Form::Json if self.quiet && !is_answer(&params.update) => {}
+            Form::Json => page.json(&one_line(raw)),
+        }
+    }
+
+    /// Ends whatever line is open.
+    pub fn aside(&mut self, page: &mut Page) {
+        match &mut self.form {
+            Form::Text(show) => show.aside(page),
+            Form::Json => page.fresh_line(),
+        }
+    }
+
+    /// When `still` has something to say, unless something is heard before.
+    pub fn remark_at(&self) -> Option<Instant> {
+        self.waiting.as_ref().map(|waiting| waiting.next)
+    }
+
+    /// Says what has been waited for, ever less often.
+    pub fn still(&mut self, page: &mut Page, now: Instant) {
+        let Some(waiting) = self.waiting.as_mut().filter(|waiting| now >= waiting.next) else { return };
+        let waited = now.saturating_duration_since(waiting.since);
+        waiting.next = now + waited;
+        let text = format!("… still {} ({} s)", waiting.what, waited.as_secs());
+        self.aside(page);
+        page.line_in(Ink::Dim, &text);
+    }
+
+    fn watch(&mut self, update: &Update) {
+        if !self.shows_remarks() {
+            return;
+        }
+        let what = match update {
+            Update::StateUpdate(state) => match (state.state, state.sub) {
+                (State::Running, Some(SubState::Model)) => Some("waiting for the model"),
+                (State::Running, Some(SubState::Streaming)) => Some("waiting for the rest of the answer"),
+                (State::Running, Some(SubState::Tools)) => Some("waiting for the tool"),
+                _ => None,
+            },
+            // Whatever else is heard says that the wait is not over, but not in vain.
+            _ => self.waiting.as_ref().map(|waiting| waiting.what),
+        };
+        let since = Instant::now();
+        self.waiting = what.map(|what| Waiting { what, since, next: since + SILENCE });
+    }
+}
+
+fn is_answer(update: &Update) -> bool {
+    matches!(
+        update,
+        Update::AgentMessage { .. }
+            | Update::AgentMessageChunk { .. }
+            | Update::Complete { .. }
+            | Update::Ask(_)
+    )
+}
+
+/// Returns the update on one line, whatever way it was written.
+fn one_line(raw: &RawValue) -> String {
+    if !raw.get().contains(|character: char| character.is_ascii_control()) {
+        return raw.get().to_owned();
+    }
+    let value: Option<serde_json::Value> = serde_json::from_str(raw.get()).ok();
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,152 @@
+//! `adjutant demo`: a scripted model mends a small project, for real.
+//!
+//! The model is played from a file and says so; the server, the edits, the
+//! asks and the test are the real ones. Never touches the user's own files,
+//! settings or sessions, and leaves nothing behind.
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use adjutant_protocol::methods;
+use adjutant_protocol::session::{NewSessionParams, NewSessionResult, Overrides, RunEnd};
+use anyhow::Context;
+
+use crate::settings::Sources;
+
+use super::conversation::{Answers, Conversation, Left, View};
+use super::page::{Ink, Page};
+use super::present::Person;
+use super::run::{prompt, told};
+use super::{Exit, uri};
+
+const GREET: &str = include_str!("demo/greet.sh");
+const TEST: &str = include_str!("demo/test.sh");
+const SCRIPT: &str = include_str!("demo/script.toml");
+const SETTINGS: &str = "\
+model = \"demo/scripted\"
+
+[providers.demo]
+wire = \"scripted\"
+script = \"script.toml\"
+";
+const PROMPT: &str = "The test of this project fails. Find out why, mend it, and run the test.";
+
+/// A folder that is gone when the demo is.
+struct Scratch {
+    folder: PathBuf,
+}
+
+impl Scratch {
+    fn make() -> anyhow::Result<Self> {
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("draw a random name: {error}"))?;
+        let name = format!("adjutant-demo-{:016x}", u64::from_le_bytes(random));
+        let folder = std::env::temp_dir().join(name);
+        let make = || format!("make the scratch folder \"{}\"", folder.display());
+        fs::DirBuilder::new().mode(0o700).create(&folder).with_context(make)?;
+        let scratch = Scratch { folder: folder.canonicalize().with_context(make)? };
+        fs::create_dir(scratch.project()).with_context(make)?;
+        let files = [
+            ("project/greet.sh", GREET),
+            ("project/test.sh", TEST),
+            ("script.toml", SCRIPT),
+            ("config.toml", SETTINGS),
+        ];
+        for (name, text) in files {
+            fs::write(scratch.folder.join(name), text).with_context(make)?;
+        }
+        Ok(scratch)
+    }
+
+    fn project(&self) -> PathBuf {
+        self.folder.join("project")
+    }
+
+    /// The settings of the demo alone, and a state directory of its own.
+    fn sources(&self, mut sources: Sources) -> Sources {
+        let path = |name: &str| self.folder.join(name).to_string_lossy().into_owned();
+        sources.environment.insert("ADJUTANT_CONFIG".to_owned(), path("config.toml"));
+        sources.environment.insert("ADJUTANT_STATE_DIR".to_owned(), path("state"));
+        sources.environment.remove("ADJUTANT_MODEL");
+        sources
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed is in the system's folder for such things.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Plays the demo.
+pub async fn demo(sources: Sources) -> anyhow::Result<Exit> {
+    let scratch = Scratch::make()?;
+    let project = scratch.project();
+    let mut page = Page::of_stdout();
+    page.line_in(
+        Ink::Bold,
+        "Adjutant demo. The model is scripted: its words are read from a file, no network, no key.",
+    );
+    page.line("All else is real: the server, the edit, the questions, the test.");
+    page.line(&format!("Folder: {} (removed at the end)", project.display()));
+    page.line("");
+    if test(&mut page, &project, "before")? {
+        page.line_in(Ink::Red, "The test should fail before the demo begins, and it passed.");
+        return Ok(Exit::Failed);
+    }
+    page.line("");
+    page.line_in(Ink::Bold, &format!("> {PROMPT}"));
+    let answers = Person::at_terminal(false, false).map_or(Answers::Demo, Answers::Person);
+    let mut talk =
+        Conversation::start(scratch.sources(sources), &project, View::text(false), answers).await?;
+    let ended = carry_out(&mut talk, &project).await;
+    talk.finish().await;
+    match ended {
+        Ok(_) => {}
+        Err(left) => return told(left),
+    }
+    page.line("");
+    let passed = test(&mut page, &project, "after")?;
+    page.line("");
+    if page.is_broken() {
+        return Ok(Exit::Fine);
+    }
+    if !passed {
+        page.line_in(Ink::Red, "The test still fails. If you rejected the change, that is why; else this is a fault of Adjutant.");
+        return Ok(Exit::Failed);
+    }
+    page.line_in(Ink::Green, "The test failed before and passes now.");
+    what_next(&mut page);
+    Ok(Exit::Fine)
+}
+
+async fn carry_out(talk: &mut Conversation, project: &Path) -> Result<RunEnd, Left> {
+    let params = NewSessionParams { cwd: Some(uri::of_path(project)) };
+    let made: NewSessionResult = talk.request(methods::SESSION_NEW, &params).await?;
+    talk.attach(&made.session_id);
+    prompt(talk, made.session_id, PROMPT, &Overrides::default()).await?;
+    talk.until_ended().await
+}
+
+/// Runs the test of the project and prints what it says; whether it passed.
+fn test(page: &mut Page, project: &Path, when: &str) -> anyhow::Result<bool> {
+    page.line_in(Ink::Dim, &format!("The test {when} (sh test.sh):"));
+    let mut command = Command::new("sh");
+    command.arg("test.sh").current_dir(project).stdin(Stdio::null());
+    let ran = command.output().context("run the test with `sh`")?;
+    page.block(&String::from_utf8_lossy(&ran.stdout));
+    page.block(&String::from_utf8_lossy(&ran.stderr));
+    Ok(ran.status.success())
+}
+
+fn what_next(page: &mut Page) {
+    page.line("");
+    page.line("With a model of your own:");
+    page.block(
+        "  export OPENAI_API_KEY=...\n  adjutant run --model openai/MODEL \"what is to be done\"\nor in ~/.config/adjutant/config.toml:\n  model = \"local/MODEL\"\n  [providers.local]\n  base_url = \"http://127.0.0.1:11434/v1\"",
+    );
+    page.line("In your editor: add `adjutant lsp` as a language server.");
+}

@@ -1,0 +1,341 @@
+//! The one way text reaches the user: cleaned, wrapped, coloured, and quiet
+//! when the reader has gone.
+//!
+//! Every character a person cannot see is written escaped (S3). Never panics
+//! on a broken pipe: it is remembered, and nothing more is written.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+
+use adjutant_core::tool::{hidden, shown};
+
+use super::cells::{cells, width_of};
+
+/// Cells of a line where nobody says otherwise.
+const USUAL_WIDTH: usize = 80;
+/// A narrower terminal is written to as if it had so many cells.
+const LEAST_WIDTH: usize = 20;
+
+/// How a page looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    pub width: usize,
+    pub colour: bool,
+    /// Whether running text is broken into lines; what goes to a file or a
+    /// program keeps the lines it has.
+    pub wrap: bool,
+}
+
+/// The colours there are; all of them readable on any background.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ink {
+    #[default]
+    Plain,
+    Bold,
+    Dim,
+    Red,
+    Green,
+    Cyan,
+}
+
+impl Ink {
+    fn code(self) -> &'static str {
+        match self {
+            Ink::Plain => "0",
+            Ink::Bold => "1",
+            Ink::Dim => "2",
+            Ink::Red => "31",
+            Ink::Green => "32",
+            Ink::Cyan => "36",
+        }
+    }
+}
+
+/// A stream of text with a margin.
+pub struct Page {
+    out: Box<dyn Write + Send>,
+    look: Look,
+    /// Cells written on the present line.
+    column: usize,
+    /// White space that is written only if a word follows on the same line.
+    gap: String,
+    /// The beginning of a word that may go on in the next piece.
+    word: String,
+    /// Between two fences of Markdown lines are left as they are.
+    fenced: bool,
+    /// Backticks that the present line of the text began with, until anything else came.
+    ticks: Option<usize>,
+    broken: bool,
+}
+
+impl Page {
+    /// Returns a page on any stream.
+    pub fn new(out: impl Write + Send + 'static, look: Look) -> Self {
+        Page {
+            out: Box::new(out),
+            look,
+            column: 0,
+            gap: String::new(),
+            word: String::new(),
+            fenced: false,
+            ticks: Some(0),
+            broken: false,
+        }
+    }
+
+    pub fn of_stdout() -> Self {
+        let stdout = io::stdout();
+        let look = look_of(&stdout, stdout.is_terminal());
+        Page::new(stdout, look)
+    }
+
+    pub fn of_stderr() -> Self {
+        let stderr = io::stderr();
+        let look = look_of(&stderr, stderr.is_terminal());
+        Page::new(stderr, look)
+    }
+
+    pub fn width(&self) -> usize {
+        self.look.width
+    }
+
+    /// Says whether the reader has gone.
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// Says whether something stands on the present line.
+    pub fn is_mid_line(&self) -> bool {
+        self.column > 0 || !self.word.is_empty()
+    }
+
+    /// Writes a line of its own, wrapped, its further lines indented.
+    pub fn line(&mut self, text: &str) {
+        self.line_in(Ink::Plain, text);
+    }
+
+    /// As `line`, in colour.
+    pub fn line_in(&mut self, ink: Ink, text: &str) {
+        self.open_line(ink, text);
+        self.newline();
+        self.flush();
+    }
+
+    /// Writes a line of its own but not its end, so that more may follow.
+    pub fn open_line(&mut self, ink: Ink, text: &str) {
+        self.fresh_line();
+        self.add(ink, text);
+    }
+
+    /// Adds to an open line.
+    pub fn add(&mut self, ink: Ink, text: &str) {
+        let text = shown(text).replace(['\n', '\t'], " ");
+        let coloured = self.look.colour && ink != Ink::Plain;
+        if coloured {
+            self.raw(&format!("\x1b[{}m", ink.code()));
+        }
+        let before = if self.column == 0 { text.len() - text.trim_start_matches(' ').len() } else { 0 };
+        let indent = " ".repeat(2 + before.min(self.look.width / 4));
+        for (at, word) in text.split(' ').enumerate() {
+            let space = usize::from(at > 0);
+            if self.column > indent.len() && self.column + space + cells(word) > self.look.width {
+                self.newline();
+                self.put(&indent);
+            } else if at > 0 {
+                self.put(" ");
+            }
+            self.put_long(word, &indent);
+        }
+        if coloured {
+            self.raw("\x1b[0m");
+        }
+        self.flush();
+    }
+
+    /// Writes lines as they are, cleaned and not wrapped.
+    pub fn block(&mut self, text: &str) {
+        for line in text.lines() {
+            self.verbatim(Ink::Plain, line);
+        }
+        self.flush();
+    }
+
+    /// Writes one line as it is, cleaned and not wrapped: what is approved is shown whole.
+    pub fn verbatim(&mut self, ink: Ink, line: &str) {
+        self.fresh_line();
+        let line = shown(line);
+        if self.look.colour && ink != Ink::Plain {
+            self.raw(&format!("\x1b[{}m{line}\x1b[0m", ink.code()));
+        } else {
+            self.raw(&line);
+        }
+        self.newline();
+    }
+
+    /// Writes one line of JSON; what a person could not see is escaped as JSON escapes it.
+    pub fn json(&mut self, line: &str) {
+        self.fresh_line();
+        let mut units = [0; 2];
+        let mut escaped = String::with_capacity(line.len() + 1);
+        for character in line.chars() {
+            if hidden(character) {
+                for unit in character.encode_utf16(&mut units) {
+                    // Writing to a String cannot fail.
+                    let _ = write!(escaped, "\\u{unit:04x}");
+                }
+            } else {
+                escaped.push(character);
+            }
+        }
+        self.raw(&escaped);
+        self.newline();
+        self.flush();
+    }
+
+    /// Writes the sign that a line may be typed.
+    pub fn prompt(&mut self) {
+        self.fresh_line();
+        self.put("> ");
+        self.flush();
+    }
+
+    /// The user ended the line by typing.
+    pub fn entered(&mut self) {
+        self.column = 0;
+    }
+
+    /// Writes running text, as much of it as is certain not to move to the next line.
+    pub fn flow(&mut self, text: &str) {
+        let text = shown(text);
+        if self.look.wrap {
+            text.chars().for_each(|character| self.flow_one(character));
+        } else {
+            self.raw(&text);
+            match text.rsplit_once('\n') {
+                Some((_, last)) => self.column = cells(last),
+                None => self.column += cells(&text),
+            }
+        }
+        self.flush();
+    }
+
+    /// Ends running text: what was held back is written, and the line ended.
+    pub fn end_flow(&mut self) {
+        self.put_word();
+        self.gap.clear();
+        self.fenced = false;
+        self.ticks = Some(0);
+        if self.column > 0 {
+            self.newline();
+        }
+        self.flush();
+    }
+
+    /// Begins a new line unless one has begun.
+    pub fn fresh_line(&mut self) {
+        if self.is_mid_line() {
+            self.end_flow();
+        }
+    }
+
+    fn flow_one(&mut self, character: char) {
+        self.ticks = match (self.ticks, character) {
+            (_, '\n') => Some(0),
+            (Some(ticks), '`') => Some(ticks + 1),
+            _ => None,
+        };
+        if self.ticks == Some(3) {
+            self.fenced = !self.fenced;
+        }
+        match character {
+            '\n' => {
+                self.put_word();
+                self.gap.clear();
+                self.newline();
+            }
+            ' ' | '\t' if !self.fenced => {
+                self.put_word();
+                self.gap.push(character);
+            }
+            _ => {
+                self.word.push(character);
+                // Nothing longer than a line is held back, and nothing between fences.
+                if self.fenced || cells(&self.word) + 1 >= self.look.width {
+                    self.put_word();
+                }
+            }
+        }
+    }
+
+    fn put_word(&mut self) {
+        if self.word.is_empty() {
+            return;
+        }
+        let word = std::mem::take(&mut self.word);
+        let gap = std::mem::take(&mut self.gap);
+        let full = self.column + cells(&gap) + cells(&word) > self.look.width;
+        if full && self.column > 0 && !self.fenced {
+            self.newline();
+        } else {
+            self.put(&gap);
+        }
+        self.put(&word);
+    }
+
+    /// Writes a word, in pieces where it is longer than a line.
+    fn put_long(&mut self, word: &str, indent: &str) {
+        for character in word.chars() {
+            if self.column + width_of(character) > self.look.width {
+                self.newline();
+                self.put(indent);
+            }
+            let mut bytes = [0; 4];
+            self.put(character.encode_utf8(&mut bytes));
+        }
+    }
+
+    fn put(&mut self, text: &str) {
+        self.column += cells(text);
+        self.raw(text);
+    }
+
+    fn newline(&mut self) {
+        self.column = 0;
+        self.raw("\n");
+    }
+
+    fn raw(&mut self, text: &str) {
+        if !self.broken && self.out.write_all(text.as_bytes()).is_err() {
+            self.broken = true;
+        }
+    }
+
+    fn flush(&mut self) {
+        if !self.broken && self.out.flush().is_err() {
+            self.broken = true;
+        }
+    }
+}
+
+/// Writes a line about the program itself on standard error.
+pub fn note(text: &str) {
+    // Nothing can be said any more to someone who closed standard error.
+    let _ = writeln!(io::stderr(), "{}", shown(text));
+}
+
+fn look_of(stream: &impl AsFd, terminal: bool) -> Look {
+    let size = if terminal { rustix::termios::tcgetwinsize(stream).ok() } else { None };
+    let size = size.map(|size| usize::from(size.ws_col)).filter(|width| *width > 0);
+    let told = std::env::var("COLUMNS").ok().and_then(|width| width.parse().ok()).filter(|width| *width > 0);
+    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_none_or(|name| name == "dumb");
+    Look {
+        width: size.or(told).unwrap_or(USUAL_WIDTH).clamp(LEAST_WIDTH, 1000),
+        colour: terminal && !no_colour && !dumb,
+        wrap: terminal || told.is_some(),
+    }
+}
+
+#[cfg(test)]
+pub mod tests;

@@ -1,0 +1,126 @@
+//! The person at the terminal: whether there is one, and what they type.
+//!
+//! Reads only while an answer is wanted, and throws away what was typed
+//! before: an answer never counts for a question its author had not seen.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
+use std::os::fd::AsFd;
+use std::sync::mpsc as blocking;
+use std::time::Instant;
+
+use rustix::termios::{QueueSelector, tcflush};
+use tokio::sync::mpsc;
+
+/// The most bytes of one typed line.
+const MOST_TYPED: u64 = 64 * 1024;
+
+/// What came from the terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Typed {
+    Line {
+        text: String,
+        at: Instant,
+    },
+    /// The terminal is closed: nobody is there any more.
+    Gone,
+}
+
+/// Somebody who can be asked.
+pub struct Person {
+    terminal: Option<File>,
+    want: blocking::Sender<()>,
+    lines: mpsc::Receiver<Typed>,
+    /// A read is under way; it may be older than the question.
+    reading: bool,
+}
+
+impl Person {
+    /// Returns the person at the terminal, if there is one. Where the task came
+    /// by standard input, the terminal itself is read; where standard output is
+    /// for a program, questions can be seen on standard error alone.
+    pub fn at_terminal(stdin_was_read: bool, stdout_is_taken: bool) -> Option<Self> {
+        let seen = (io::stdout().is_terminal() && !stdout_is_taken) || io::stderr().is_terminal();
+        if !seen {
+            return None;
+        }
+        let terminal = match stdin_was_read {
+            true => File::open("/dev/tty").ok()?,
+            false if io::stdin().is_terminal() => File::from(io::stdin().as_fd().try_clone_to_owned().ok()?),
+            false => return None,
+        };
+        let kept = terminal.try_clone().ok()?;
+        Self::reading(terminal, Some(kept))
+    }
+
+    /// Returns somebody who types into any stream.
+    pub fn reading(stream: impl Read + Send + 'static, terminal: Option<File>) -> Option<Self> {
+        let (want, wanted) = blocking::channel::<()>();
+        let (heard, lines) = mpsc::channel(4);
+        // A thread of its own and not of the runtime: a read that nobody
+        // answers must not keep the process from ending.
+        let started = std::thread::Builder::new().name("terminal".to_owned()).spawn(move || {
+            let mut stream = BufReader::with_capacity(1024, stream);
+            while wanted.recv().is_ok() {
+                let typed = read_line(&mut stream);
+                let over = typed == Typed::Gone;
+                if heard.blocking_send(typed).is_err() || over {
+                    return;
+                }
+            }
+        });
+        started.ok()?;
+        Some(Person { terminal, want, lines, reading: false })
+    }
+
+    /// Begins to listen; what was typed before is thrown away.
+    pub fn listen(&mut self) {
+        if let Some(terminal) = &self.terminal {
+            // A terminal that cannot be flushed still has the minimum time of an ask.
+            let _ = tcflush(terminal.as_fd(), QueueSelector::IFlush);
+        }
+        while self.lines.try_recv().is_ok() {
+            self.reading = false;
+        }
+        if !self.reading {
+            self.reading = self.want.send(()).is_ok();
+        }
+    }
+
+    /// Returns the next line; may be dropped and called again.
+    pub async fn typed(&mut self) -> Typed {
+        let typed = self.lines.recv().await;
+        self.reading = false;
+        typed.unwrap_or(Typed::Gone)
+    }
+}
+
+fn read_line(stream: &mut impl BufRead) -> Typed {
+    let mut bytes = Vec::new();
+    match stream.take(MOST_TYPED).read_until(b'\n', &mut bytes) {
+        Ok(0) | Err(_) => Typed::Gone,
+        Ok(_) => Typed::Line { text: String::from_utf8_lossy(&bytes).into_owned(), at: Instant::now() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_are_read_when_wanted_and_the_end_is_told() {
+        let (reader, mut writer) = io::pipe().unwrap_or_else(|error| panic!("{error}"));
+        let Some(mut person) = Person::reading(reader, None) else { panic!("no thread") };
+        person.listen();
+        writer.write_all(b"yes\n").unwrap_or_else(|error| panic!("{error}"));
+        let Typed::Line { text, .. } = person.typed().await else { panic!("no line") };
+        assert_eq!(text, "yes\n");
+        person.listen();
+        drop(writer);
+        assert_eq!(person.typed().await, Typed::Gone);
+        person.listen();
+        assert_eq!(person.typed().await, Typed::Gone);
+    }
+}

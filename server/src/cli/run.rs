@@ -1,0 +1,242 @@
+//! `adjutant run`: one task, or the rest of one, to its end.
+//!
+//! Never goes on silently where nobody is: what was denied for that shows in
+//! the exit code.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use adjutant_core::config::Flag;
+use adjutant_protocol::SessionId;
+use adjutant_protocol::ask::{AskKind, AskRespondParams, AskRespondResult, AskView};
+use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::methods;
+use adjutant_protocol::session::{
+    ContentBlock, Delivery, NewSessionParams, NewSessionResult, Overrides, PromptParams, PromptResult,
+    ResumeParams, ResumeResult, RunEnd, SessionListParams, SessionListResult,
+};
+use adjutant_protocol::state::{Outcome, State};
+use anyhow::Context;
+
+use crate::settings::Sources;
+
+use super::client::Failure;
+use super::conversation::{Answers, Conversation, Left, View};
+use super::page::note;
+use super::present::Person;
+use super::{Exit, Output, RunLine, sessions, uri};
+
+/// The largest task that is read from standard input.
+const MOST_PROMPT: u64 = 16 << 20;
+
+/// What is to be done in which session.
+struct Task {
+    prompt: Option<String>,
+    overrides: Overrides,
+    which: Which,
+    folder: PathBuf,
+}
+
+enum Which {
+    New,
+    Newest,
+    Named(String),
+}
+
+/// Runs a task to its end.
+pub async fn run(sources: Sources, line: RunLine) -> anyhow::Result<Exit> {
+    let quiet = line.quiet;
+    let view = if line.output == Output::Json { View::json(quiet) } else { View::text(quiet) };
+    let (task, read_stdin) = match task(&line) {
+        Ok(task) => task,
+        Err(error) => {
+            note(&format!("adjutant could not {error:#}"));
+            return Ok(Exit::Usage);
+        }
+    };
+    let answers =
+        Person::at_terminal(read_stdin, line.output == Output::Json).map_or(Answers::Nobody, Answers::Person);
+    let mut sources = sources.with_model_flag(line.model.as_deref());
+    if line.allow_commands {
+        let (flag, key, value) = ("--allow-commands", "unattended.command", "true");
+        sources.flags.push(Flag { flag: flag.into(), key: key.into(), value: value.into() });
+    }
+    let mut talk = Conversation::start(sources, &task.folder, view, answers).await?;
+    let done = carry_out(&mut talk, &task).await;
+    let exit = match done {
+        Ok(Some(end)) => Ok(exit_of(&talk, &end)),
+        Ok(None) => Ok(Exit::Usage),
+        Err(left) => told(left),
+    };
+    talk.finish().await;
+    exit
+}
+
+fn task(line: &RunLine) -> anyhow::Result<(Task, bool)> {
+    let folder = match &line.cwd {
+        Some(folder) => folder.canonicalize().with_context(|| format!("work in \"{}\"", folder.display()))?,
+        None => std::env::current_dir().context("work in the present folder")?,
+    };
+    if !folder.is_dir() {
+        anyhow::bail!("work in \"{}\": it is no folder", folder.display());
+    }
+    let which = match (&line.session, line.go_on) {
+        (Some(session), _) => Which::Named(session.clone()),
+        (None, true) => Which::Newest,
+        (None, false) => Which::New,
+    };
+    let read_stdin = line.prompt.as_deref() == Some("-");
+    let prompt = if read_stdin { Some(read_prompt()?) } else { line.prompt.clone() };
+    match &prompt {
+        Some(prompt) if prompt.trim().is_empty() => anyhow::bail!("begin: the prompt is empty"),
+        None if matches!(which, Which::New) => {
+            anyhow::bail!("begin: there is no prompt; give one, `-` to read it, or --continue")
+        }
+        _ => {}
+    }
+    let overrides =
+        Overrides { model: line.model.clone(), mode: line.mode.map(Into::into), unattended: line.unattended };
+    Ok((Task { prompt, overrides, which, folder }, read_stdin))
+}
+
+fn read_prompt() -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    std::io::stdin().take(MOST_PROMPT + 1).read_to_end(&mut bytes).context("read the prompt")?;
+    if bytes.len() as u64 > MOST_PROMPT {
+        anyhow::bail!("read the prompt: it is longer than {} MiB", MOST_PROMPT >> 20);
+    }
+    String::from_utf8(bytes).context("read the prompt")
+}
+
+/// Opens the session, prompts or resumes it, and hears it to the end. `None`
+/// when there was nothing to do, which has been said.
+async fn carry_out(talk: &mut Conversation, task: &Task) -> Result<Option<RunEnd>, Left> {
+    let session = match &task.which {
+        Which::New => {
+            let params = NewSessionParams { cwd: Some(uri::of_path(&task.folder)) };
+            let made: NewSessionResult = talk.request(methods::SESSION_NEW, &params).await?;
+            talk.attach(&made.session_id);
+            made.session_id
+        }
+        Which::Newest | Which::Named(_) => match find(talk, task).await? {
+            Some(session) => {
+                talk.attach(&session);
+                if !resume(talk, &session, task.prompt.is_none()).await? {
+                    return Ok(None);
+                }
+                session
+            }
+            None => return Ok(None),
+        },
+    };
+    if let Some(prompt) = &task.prompt {
+        self::prompt(talk, session, prompt, &task.overrides).await?;
+    }
+    Ok(Some(talk.until_ended().await?))
+}
+
+/// Sends a prompt and follows its run.
+pub async fn prompt(
+    talk: &mut Conversation,
+    session_id: SessionId,
+    text: &str,
+    overrides: &Overrides,
+) -> Result<(), Left> {
+    let params = PromptParams {
+        session_id,
+        prompt: vec![ContentBlock::Text { text: text.to_owned() }],
+        delivery: Delivery::Auto,
+        expected_run_id: None,
+        overrides: overrides.clone(),
+        key: None,
+    };
+    let accepted: PromptResult = talk.request(methods::SESSION_PROMPT, &params).await?;
+    talk.follow(Some(accepted.run_id));
+    Ok(())
+}
+
+async fn find(talk: &mut Conversation, task: &Task) -> Result<Option<SessionId>, Left> {
+    if let Which::Named(name) = &task.which {
+        return sessions::named(talk, name).await;
+    }
+    let params = SessionListParams { cwd: Some(uri::of_path(&task.folder)) };
+    let list: SessionListResult = talk.request(methods::SESSION_LIST, &params).await?;
+    let newest = list.sessions.into_iter().next();
+    if newest.is_none() {
+        note("there is no session of this folder to continue; give a prompt without --continue");
+    }
+    Ok(newest.map(|entry| entry.session_id))
+}
+
+/// Attaches to a session; without a prompt, sets its interrupted or failed run
+/// going again. `false` when there is nothing that could go on.
+async fn resume(talk: &mut Conversation, session: &SessionId, go_on: bool) -> Result<bool, Left> {
+    let params = ResumeParams { session_id: session.clone(), replay_from: None };
+    let found: ResumeResult = talk.request(methods::SESSION_RESUME, &params).await?;
+    found.notices.iter().for_each(|notice| note(notice));
+    talk.follow(found.state.run_id.clone());
+    if !go_on {
+        return Ok(true);
+    }
+    if let Some((ask, option)) = found.asks.iter().find_map(way_on) {
+        let params = AskRespondParams {
+            ask_id: ask.ask_id.clone(),
+            option_id: Some(option.to_owned()),
+            answer: None,
+            reason: None,
+        };
+        let _: AskRespondResult = talk.request(methods::ASK_RESPOND, &params).await?;
+        return Ok(true);
+    }
+    let open = matches!(found.state.state, State::Running | State::RequiresAction);
+    if !open {
+        note("nothing of this session is left to resume; give a prompt");
+    }
+    Ok(open)
+}
+
+/// The option of an ask that takes its run on.
+fn way_on(ask: &AskView) -> Option<(&AskView, &str)> {
+    let wanted = match ask.kind {
+        AskKind::ResumeTask => "resume",
+        AskKind::ApiReqFailed => "retry",
+        AskKind::MistakeLimitReached | AskKind::AutoApprovalMaxReqReached => "continue",
+        _ => return None,
+    };
+    let option = ask.options.iter().find(|option| option.option_id == wanted)?;
+    Some((ask, option.option_id.as_str()))
+}
+
+/// Returns what the shell is told of a run that ended.
+pub fn exit_of(talk: &Conversation, end: &RunEnd) -> Exit {
+    match end.outcome {
+        // Whoever reads only the beginning has what they wanted.
+        Outcome::Cancelled if talk.reader_left() => Exit::Fine,
+        Outcome::Cancelled => Exit::Failed,
+        _ if talk.was_denied() => Exit::Denied,
+        Outcome::Completed | Outcome::Stopped => Exit::Fine,
+        Outcome::Failed | Outcome::Limit => {
+            note("`adjutant run --continue` goes on from here");
+            Exit::Failed
+        }
+    }
+}
+
+/// Says why a conversation was left, and returns what the shell is told.
+pub fn told(left: Left) -> anyhow::Result<Exit> {
+    match left {
+        Left::Interrupted => Ok(Exit::Interrupted),
+        Left::Terminated => Ok(Exit::Terminated),
+        Left::Failed(Failure::Refused { code, message, .. }) => {
+            note(&message);
+            if code != ErrorName::ProviderUnavailable.code() {
+                return Ok(Exit::Failed);
+            }
+            if !message.contains("adjutant demo") {
+                note("`adjutant demo` shows a run without a model");
+            }
+            Ok(Exit::Usage)
+        }
+        left => Err(left.into()),
+    }
+}

@@ -1,0 +1,233 @@
+//! Updates in, text out; what is printed adds up to what was said.
+
+use adjutant_protocol::session::UsageView;
+use adjutant_protocol::state::StopReason;
+use proptest::prelude::*;
+
+use super::told::point;
+use super::*;
+use crate::cli::page::tests::plain;
+
+fn chunk(text: &str) -> Update {
+    Update::AgentMessageChunk { message_id: "msg-1".into(), text: text.to_owned() }
+}
+
+fn message(text: &str, interrupted: bool) -> Update {
+    Update::AgentMessage { message_id: "msg-1".into(), text: text.to_owned(), interrupted }
+}
+
+fn call(status: ToolStatus, title: &str, summary: Option<&str>) -> Update {
+    Update::ToolCallUpdate(ToolCallView {
+        tool_call_id: "call-1".into(),
+        tool: "read_file".to_owned(),
+        title: title.to_owned(),
+        status,
+        summary: summary.map(str::to_owned),
+        elapsed_ms: None,
+    })
+}
+
+fn failed_attempt(retry_at: u64) -> Update {
+    Update::Turn(TurnView {
+        turn: 1,
+        phase: TurnPhase::AttemptFailed,
+        attempt: 1,
+        usage: None,
+        message: Some("the model did not answer".to_owned()),
+        retry_at: Some(retry_at),
+    })
+}
+
+fn end(outcome: Outcome, summary: Option<&str>) -> Update {
+    let usage = UsageView { input_tokens: 1200, output_tokens: 34, ..UsageView::default() };
+    Update::Run(RunView::Ended {
+        run_id: "run-1".into(),
+        end: RunEnd {
+            ended_at: 0,
+            outcome,
+            stop_reason: StopReason::EndTurn,
+            summary: summary.map(str::to_owned),
+            usage,
+            turns: 2,
+        },
+    })
+}
+
+fn shown(width: usize, quiet: bool, updates: &[Update]) -> String {
+    let (mut page, paper) = plain(width, width < 1000);
+    let mut show = Show::new(quiet);
+    for update in updates {
+        show.update(&mut page, update, 1_000);
+    }
+    page.fresh_line();
+    paper.text()
+}
+
+#[test]
+fn a_run_reads_as_a_story() {
+    let updates = [
+        Update::Run(RunView::Started { run_id: "run-1".into(), continues: None, model: "demo/m".to_owned() }),
+        chunk("Let me "),
+        chunk("look."),
+        message("Let me look.", false),
+        call(ToolStatus::Pending, "Read src/main.rs", None),
+        call(ToolStatus::InProgress, "Read src/main.rs", None),
+        call(ToolStatus::Completed, "Read src/main.rs", Some("120 lines")),
+        failed_attempt(3_000),
+        call(ToolStatus::Denied, "Run rm x", Some("rejected: no user is present")),
+        Update::Complete { summary: "All is well.".to_owned() },
+        end(Outcome::Completed, Some("All is well.")),
+    ];
+    let text = "• demo/m\nLet me look.\n• Read src/main.rs … 120 lines\n\
+                … the model did not answer, trying again in 2 s\n\
+                ✗ Run rm x … rejected: no user is present\n\
+                All is well.\nCompleted · 2 turns · 1200 tokens in, 34 out\n";
+    assert_eq!(shown(80, false, &updates), text);
+    assert_eq!(shown(80, true, &updates), "Let me look.\nAll is well.\n");
+}
+
+#[test]
+fn s14_a_retry_goes_on_where_it_diverges() {
+    let broken = [chunk("The quick bro"), message("The quick", true), failed_attempt(1_000)];
+    let same =
+        [&broken[..], &[chunk("The quick "), chunk("brown fox"), message("The quick brown fox", false)]];
+    assert_eq!(
+        shown(80, false, &same.concat()),
+        "The quick bro\n… the model did not answer, trying again now\nwn fox\n"
+    );
+    let other =
+        [&broken[..], &[chunk("The quick "), chunk("blue fox"), message("The quick blue fox", false)]];
+    assert_eq!(shown(80, true, &other.concat()), "The quick bro\n[the answer broke off; again:]\nblue fox\n");
+}
+
+#[test]
+fn a_summary_that_was_the_answer_is_not_said_again() {
+    let updates = [message("Done.", false), Update::Complete { summary: "Done.".to_owned() }];
+    assert_eq!(shown(80, true, &updates), "Done.\n");
+}
+
+#[test]
+fn a_failed_run_says_why() {
+    let text = shown(80, false, &[end(Outcome::Failed, Some("the key was refused"))]);
+    assert_eq!(text, "Failed: the key was refused · 2 turns · 1200 tokens in, 34 out\n");
+}
+
+#[test]
+fn a_command_shows_what_it_writes_and_how_it_ended() {
+    let output =
+        |text: &str| Update::ToolCallContentChunk { tool_call_id: "call-1".into(), text: text.to_owned() };
+    let begun = call(ToolStatus::InProgress, "Run sh test.sh", None);
+    let ended = call(ToolStatus::Completed, "Run sh test.sh", Some("exit code 0"));
+    let text = shown(80, false, &[begun.clone(), output("ok: 1\r\nok"), output(": 2\nlast"), ended.clone()]);
+    assert_eq!(text, "• Run sh test.sh\n    ok: 1\n    ok: 2\n    last\n  … exit code 0\n");
+    assert_eq!(shown(80, false, &[begun.clone(), ended.clone()]), "• Run sh test.sh … exit code 0\n");
+    let flood = output(&"line\n".repeat(10_000));
+    let text = shown(80, false, &[begun, flood.clone(), flood, ended]);
+    assert!(
+        text.lines().count() < 50 && text.ends_with("(more output is not shown)\n  … exit code 0\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn forty_columns_are_enough() {
+    let updates = [
+        chunk("A sentence that is a good deal longer than one line of forty cells, "),
+        chunk("and it comes in pieces."),
+        call(ToolStatus::InProgress, "Search a_rather_long_pattern in server/src/transport", None),
+        call(
+            ToolStatus::Completed,
+            "Search a_rather_long_pattern in server/src/transport",
+            Some("12 matches in 3 files"),
+        ),
+        failed_attempt(90_000),
+        end(Outcome::Limit, Some("the limit of 50 requests was reached before the task was complete")),
+    ];
+    let text = shown(40, false, &updates);
+    for line in text.lines() {
+        assert!(crate::cli::cells::cells(line) <= 40, "{line:?}");
+    }
+    assert!(text.contains("12 matches"), "{text}");
+}
+
+/// What a reader holds in the end who strikes out the rest at each mark.
+fn read_out(final_text: &str, pieces: &[Print]) -> String {
+    let mut text = String::new();
+    for piece in pieces {
+        match piece {
+            Print::Nothing => {}
+            Print::More(more) => text.push_str(more),
+            Print::Again { text: again, .. } => {
+                // The mark stands where the texts part: the reader finds the place by what both share.
+                let place = (0..=text.len())
+                    .rev()
+                    .filter(|at| text.is_char_boundary(*at))
+                    .find(|at| final_text.starts_with(&format!("{}{again}", &text[..*at])));
+                text.truncate(place.unwrap_or(0));
+                text.push_str(again);
+            }
+        }
+    }
+    text
+}
+
+fn pieces_of(text: &str, cuts: &[usize]) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    let mut places: Vec<usize> = cuts.iter().map(|cut| cut % (characters.len() + 1)).collect();
+    places.extend([0, characters.len()]);
+    places.sort_unstable();
+    places.windows(2).map(|two| characters[two[0]..two[1]].iter().collect()).collect()
+}
+
+proptest! {
+    #[test]
+    fn s14_pieces_add_up_to_the_reply(
+        text in "[ab \né]{0,40}", cuts in proptest::collection::vec(0_usize..40, 0..6), streamed in 0_usize..8,
+    ) {
+        // Any split, any number of pieces streamed before the finished text comes.
+        let mut told = Told::default();
+        let mut prints: Vec<Print> =
+            pieces_of(&text, &cuts).iter().take(streamed).map(|piece| told.chunk(piece)).collect();
+        prints.push(told.whole(&text));
+        let said: String = prints.iter().map(|print| match print {
+            Print::Nothing => "",
+            Print::More(text) => text,
+            Print::Again { .. } => "a text that only grew was taken back",
+        }).collect();
+        prop_assert_eq!(said, text);
+    }
+
+    #[test]
+    fn s14_an_attempt_that_broke_off_is_never_repeated(
+        first in "[ab ]{0,20}", text in "[ab ]{0,20}", cut in 0_usize..20, streamed in 0_usize..20,
+    ) {
+        let mut told = Told::default();
+        let first: String = first.chars().take(cut).collect();
+        let mut prints = vec![told.chunk(&first)];
+        told.broke_off();
+        let seen: String = text.chars().take(streamed).collect();
+        prints.push(told.chunk(&seen));
+        prints.push(told.whole(&text));
+        prop_assert_eq!(read_out(&text, &prints), text.clone());
+        let again: Vec<&Print> = prints.iter().filter(|print| matches!(print, Print::Again { .. })).collect();
+        let parts = !text.starts_with(&first);
+        prop_assert_eq!(again.len(), usize::from(parts), "{:?}", prints);
+        if let [Print::Again { text: printed, .. }] = again[..] {
+            prop_assert!(printed.len() <= text.len() - point(&first, &text), "more than from the divergence on");
+        }
+    }
+
+    #[test]
+    fn s14_a_piece_that_was_not_streamed_is_made_good(
+        text in "[ab ]{0,30}", cuts in proptest::collection::vec(0_usize..30, 2..5), lost in 0_usize..5,
+    ) {
+        let mut told = Told::default();
+        let pieces = pieces_of(&text, &cuts);
+        let mut prints = Vec::new();
+        for (_, piece) in pieces.iter().enumerate().filter(|(at, _)| *at != lost) {
+            prints.push(told.chunk(piece));
+        }
+        prints.push(told.whole(&text));
+        prop_assert_eq!(read_out(&text, &prints), text);
+    }
+}

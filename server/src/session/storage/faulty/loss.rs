@@ -1,0 +1,75 @@
+//! What is left of changes that were not synced when power is lost. The same
+//! seed always gives the same loss. Never touches what was synced.
+
+use super::{Change, Tree, apply};
+
+/// The unit in which a write is torn.
+const SECTOR: usize = 512;
+
+/// What a power loss does to changes that were not synced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// All of them survive.
+    Nothing,
+    /// None of them survives.
+    Unsynced,
+    /// The first ones survive; one write is torn at a sector.
+    Torn(u64),
+    /// Each sector and each name survives or not, in no order.
+    Shuffled(u64),
+}
+
+/// Applies to a tree what survives of the pending changes.
+pub(super) fn lose(tree: &mut Tree, pending: &[Change], loss: Loss) {
+    match loss {
+        Loss::Unsynced => {}
+        Loss::Nothing => pending.iter().for_each(|change| apply(tree, change)),
+        Loss::Torn(seed) => {
+            let mut coin = Coin(seed);
+            let kept = coin.below(pending.len() + 1);
+            pending[..kept]
+                .iter()
+                .for_each(|change| apply(tree, change));
+            if let Some(Change::Write(ino, at, bytes)) = pending.get(kept) {
+                let sectors = coin.below((at + bytes.len()) / SECTOR + 1);
+                let end = (sectors * SECTOR).clamp(*at, at + bytes.len());
+                apply(tree, &Change::Write(*ino, *at, bytes[..end - at].into()));
+            }
+        }
+        Loss::Shuffled(seed) => {
+            let mut coin = Coin(seed);
+            for change in pending {
+                let Change::Write(ino, at, bytes) = change else {
+                    if coin.below(2) == 0 {
+                        apply(tree, change);
+                    }
+                    continue;
+                };
+                let mut from = 0;
+                while from < bytes.len() {
+                    let to = ((at + from) / SECTOR * SECTOR + SECTOR - at).min(bytes.len());
+                    if coin.below(2) == 0 {
+                        apply(
+                            tree,
+                            &Change::Write(*ino, at + from, bytes[from..to].into()),
+                        );
+                    }
+                    from = to;
+                }
+            }
+        }
+    }
+}
+
+/// A small generator of numbers that repeats for a seed (splitmix64).
+struct Coin(u64);
+
+impl Coin {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % limit.max(1) as u64) as usize
+    }
+}

@@ -1,0 +1,207 @@
+//! The real server in this process, with the editor double on its pipe.
+//!
+//! Never reaches around the protocol: what a test wants to know it asks the
+//! editor, the model double or the files in the state directory.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use adjutant::lsp;
+use adjutant::model::Models;
+use adjutant::settings::Sources;
+use adjutant::transport::{self, Ended};
+use adjutant_protocol::SessionId;
+use adjutant_protocol::update::SessionUpdateParams;
+use adjutant_testkit::editor::{Editor, Options, RpcError};
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::Request;
+use serde_json::Value;
+
+/// How long a server may take to end.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// An editor and its server; a `Rig` is used as the editor.
+///
+/// Dropped, it looks at what the server did wrong, then waits until the server has gone, so that
+/// the next one finds every session unlocked.
+pub struct Rig {
+    pub editor: Editor,
+    server: Server,
+}
+
+impl Deref for Rig {
+    type Target = Editor;
+
+    fn deref(&self) -> &Editor {
+        &self.editor
+    }
+}
+
+impl Rig {
+    /// A rich editor in a workspace, past `initialize`.
+    pub fn start(workspace: &Workspace) -> Rig {
+        Rig::start_with(workspace, Options::new(workspace))
+    }
+
+    /// Any editor in a workspace, past `initialize`.
+    pub fn start_with(workspace: &Workspace, options: Options) -> Rig {
+        let rig = Rig::connect(workspace, options);
+        if let Err(error) = rig.initialize() {
+            panic!("initialize: {error}");
+        }
+        rig
+    }
+
+    /// Any editor that has said nothing yet.
+    pub fn connect(workspace: &Workspace, options: Options) -> Rig {
+        let (near, far) = transport::pipe().expect("the system gives a pipe");
+        let server = Server::start(workspace, far);
+        Rig { editor: Editor::connect(near.reader, near.writer, options), server }
+    }
+
+    /// Ends the server as an editor that is closed does, and waits until it has gone.
+    pub fn end(self) -> Ended {
+        self.editor.shutdown();
+        self.lost()
+    }
+
+    /// Ends the server as an editor that dies does, and waits until it has gone.
+    pub fn die(self) -> Ended {
+        self.editor.hang_up();
+        self.lost()
+    }
+
+    fn lost(self) -> Ended {
+        let Rig { editor, server } = self;
+        drop(editor);
+        server.ended.recv_timeout(DEADLINE).expect("the server ends")
+    }
+}
+
+/// A server on a runtime of its own.
+struct Server {
+    ended: Receiver<Ended>,
+    /// Gone when everything of the server is.
+    gone: Receiver<()>,
+}
+
+impl Server {
+    fn start(workspace: &Workspace, far: transport::End) -> Server {
+        let options = lsp::Options { sources: sources(workspace), models: models(workspace) };
+        let (told, ended) = channel();
+        let (running, gone) = channel();
+        thread::spawn(move || {
+            let _running = running;
+            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+            let runtime = runtime.expect("a runtime starts");
+            let ended = runtime.block_on(lsp::serve(options, far.reader, far.writer));
+            runtime.shutdown_timeout(DEADLINE);
+            let _ = told.send(ended);
+        });
+        Server { ended, gone }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let left = self.gone.recv_timeout(DEADLINE);
+        // Nothing is ever sent, so an end of the channel is what is waited for.
+        let hangs = left == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
+        assert!(!hangs || thread::panicking(), "the server did not end in {DEADLINE:?}");
+    }
+}
+
+/// What a server started in this workspace finds, and nothing of the one who runs the tests.
+fn sources(workspace: &Workspace) -> Sources {
+    let environment: BTreeMap<String, String> = workspace.env().into_iter().collect();
+    let home = environment.get("HOME").map(PathBuf::from);
+    Sources { environment, home, ..Sources::default() }
+}
+
+fn models(workspace: &Workspace) -> Models {
+    let environment: BTreeMap<String, String> = workspace.env().into_iter().collect();
+    Models::with_keys(move |name| environment.get(name).cloned())
+}
+
+/// Returns the folder of a session.
+pub fn session_dir(workspace: &Workspace, session: &SessionId) -> PathBuf {
+    workspace.state_dir().join("sessions").join(&session.0)
+}
+
+/// Returns the log of a session as it stands on disk.
+pub fn log_text(workspace: &Workspace, session: &SessionId) -> String {
+    let path = session_dir(workspace, session).join("events.jsonl");
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("read {path:?}: {error}"))
+}
+
+/// Returns the facts of a session as they stand on disk, oldest first.
+pub fn facts(workspace: &Workspace, session: &SessionId) -> Vec<Value> {
+    let text = log_text(workspace, session);
+    let lines = text.lines().map(|line| {
+        serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("the line {line:?}: {error}"))
+    });
+    lines.filter(|line| line["event"].is_object()).map(|line| line["event"].clone()).collect()
+}
+
+/// Returns the facts with this name.
+pub fn facts_named(workspace: &Workspace, session: &SessionId, name: &str) -> Vec<Value> {
+    facts(workspace, session).into_iter().filter(|fact| fact["type"] == name).collect()
+}
+
+/// Counts the facts with this name, as `grep -c` would.
+pub fn count(workspace: &Workspace, session: &SessionId, name: &str) -> usize {
+    let quoted = format!("\"{name}\"");
+    log_text(workspace, session).lines().filter(|line| line.contains(&quoted)).count()
+}
+
+/// Returns the lasting updates among these, which a replay has to tell again.
+pub fn lasting(updates: &[SessionUpdateParams]) -> Vec<SessionUpdateParams> {
+    updates.iter().filter(|update| update.sub.is_none()).cloned().collect()
+}
+
+/// Returns what a model was told the tools gave, oldest first.
+pub fn tool_outputs(request: &Request) -> Vec<String> {
+    let body = request.json();
+    let messages = body["messages"].as_array().cloned().unwrap_or_default();
+    let outputs = messages.iter().filter(|message| message["role"] == "tool");
+    outputs.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// Returns the names of the tools a model was offered.
+pub fn tools_offered(request: &Request) -> Vec<String> {
+    let body = request.json();
+    let tools = body["tools"].as_array().cloned().unwrap_or_default();
+    tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// Returns the error an answer must be, with its name among ours.
+#[track_caller]
+pub fn refused<T: std::fmt::Debug>(answer: Result<T, RpcError>) -> (i64, String) {
+    let error = answer.expect_err("this must be refused");
+    let data = error.data.unwrap_or_default();
+    (error.code, data["name"].as_str().unwrap_or_default().to_owned())
+}
+
+/// Checks what a strict provider checks: every call has exactly one output, right behind it.
+#[track_caller]
+pub fn assert_paired(request: &Request) {
+    let body = request.json();
+    let mut open: Vec<String> = Vec::new();
+    for message in body["messages"].as_array().into_iter().flatten() {
+        if message["role"] == "tool" {
+            let id = message["tool_call_id"].as_str().unwrap_or_default();
+            let at = open.iter().position(|call| call == id);
+            open.remove(at.unwrap_or_else(|| panic!("an output of no open call {id:?}: {body}")));
+            continue;
+        }
+        assert!(open.is_empty(), "{open:?} have no output before {message}: {body}");
+        let calls = message["tool_calls"].as_array().into_iter().flatten();
+        open.extend(calls.map(|call| call["id"].as_str().unwrap_or_default().to_owned()));
+    }
+    assert!(open.is_empty(), "{open:?} have no output: {body}");
+}

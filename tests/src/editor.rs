@@ -1,0 +1,411 @@
+//! A double of an LSP editor: real buffers, real bytes, and the bad manners of
+//! real editors on request.
+//!
+//! It stands at the border of the server and knows nothing of its inside. When
+//! it is dropped, the test fails on everything the server did wrong meanwhile.
+
+mod apply;
+mod asks;
+mod buffers;
+mod connection;
+mod incoming;
+mod options;
+mod position;
+mod progress;
+mod seen;
+mod sessions;
+mod violation;
+mod watch;
+pub mod wire;
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::thread;
+
+use adjutant_protocol::ask::AskView;
+use adjutant_protocol::capability::ServerAgentCapabilities;
+use serde_json::{Value, json};
+
+pub use apply::ApplyBehaviour;
+pub use asks::Answer;
+pub use buffers::{Buffer, Buffers, Place, SyncKind};
+pub use connection::{Popup, SeenApply};
+pub use options::{Capabilities, Chunks, Options, SaveBehaviour, UnknownRequests};
+pub use position::{Encoding, Position};
+pub use violation::{Rule, Violation};
+pub use wire::{Id, RpcError};
+
+use self::connection::{Phase, Shared, connect};
+
+/// The editor. All of its methods may be called from any thread of a test.
+pub struct Editor {
+    shared: Arc<Shared>,
+    judged: bool,
+}
+
+impl Editor {
+    /// Connects to a server and shakes hands; panics when that fails.
+    #[track_caller]
+    pub fn start(
+        reader: impl Read + Send + 'static,
+        writer: impl Write + Send + 'static,
+        options: Options,
+    ) -> Editor {
+        let editor = Editor::connect(reader, writer, options);
+        if let Err(error) = editor.initialize() {
+            panic!("initialize: {error}");
+        }
+        editor
+    }
+
+    /// Connects to a server and says nothing yet.
+    pub fn connect(
+        reader: impl Read + Send + 'static,
+        writer: impl Write + Send + 'static,
+        options: Options,
+    ) -> Editor {
+        Editor { shared: connect(reader, writer, options), judged: false }
+    }
+
+    /// Sends `initialize` and, once it is answered, `initialized`.
+    #[track_caller]
+    pub fn initialize(&self) -> Result<Value, RpcError> {
+        let params = self.shared.lock().options.initialize_params();
+        let result = self.request("initialize", params)?;
+        self.notify("initialized", json!({}));
+        Ok(result)
+    }
+
+    /// Returns the server's answer to `initialize`.
+    pub fn initialize_result(&self) -> Value {
+        let inner = self.shared.lock();
+        let answer = inner.sent.values().find(|sent| sent.method == "initialize");
+        answer.and_then(|sent| sent.response.clone()?.ok()).unwrap_or(Value::Null)
+    }
+
+    /// Returns `experimental.agent` of the server, where it has one.
+    pub fn agent_capabilities(&self) -> Option<ServerAgentCapabilities> {
+        let agent = &self.initialize_result()["capabilities"]["experimental"]["agent"];
+        serde_json::from_value(agent.clone()).ok()
+    }
+
+    /// Sends a request and waits for its response.
+    #[track_caller]
+    pub fn request(&self, method: &str, params: Value) -> Result<Value, RpcError> {
+        let id = self.request_nowait(method, params);
+        self.await_response(&id)
+    }
+
+    /// Sends a request; `await_response` has to follow, or the test fails on a missing answer.
+    pub fn request_nowait(&self, method: &str, params: Value) -> Id {
+        self.shared.lock().request(method, params)
+    }
+
+    /// Waits for the response to a request.
+    #[track_caller]
+    pub fn await_response(&self, id: &Id) -> Result<Value, RpcError> {
+        let what = format!("the response to the request {id}");
+        self.shared.wait(&what, |inner| inner.sent.get(id)?.response.clone())
+    }
+
+    /// Returns whether a request has been answered.
+    pub fn is_answered(&self, id: &Id) -> bool {
+        self.shared.lock().sent.get(id).is_some_and(|sent| sent.response.is_some())
+    }
+
+    /// Withdraws a request; it is still answered.
+    pub fn cancel_request(&self, id: &Id) {
+        self.notify("$/cancelRequest", json!({"id": id.to_value()}));
+    }
+
+    /// Sends a notification.
+    pub fn notify(&self, method: &str, params: Value) {
+        self.shared.lock().notify(method, params);
+    }
+
+    /// Sends any bytes at all.
+    pub fn send_bytes(&self, bytes: &[u8]) {
+        let mut inner = self.shared.lock();
+        inner.seen.note(&format!("editor -> {} raw bytes", bytes.len()));
+        inner.send_bytes(bytes.to_vec());
+    }
+
+    /// Reads no more until `unstall`, so that the server's pipe fills up.
+    pub fn stall(&self) {
+        self.shared.lock().stalled = true;
+    }
+
+    /// Reads on.
+    pub fn unstall(&self) {
+        self.shared.lock().stalled = false;
+        self.shared.wake();
+    }
+
+    /// Does something with the buffers and tells the server at once.
+    pub fn edit<T>(&self, edit: impl FnOnce(&mut Buffers) -> T) -> T {
+        let mut inner = self.shared.lock();
+        let result = edit(&mut inner.buffers);
+        inner.tell_changes();
+        result
+    }
+
+    /// Opens a file, named by its path in the workspace or by URI, as everywhere here.
+    #[track_caller]
+    pub fn open(&self, name: &str) {
+        if let Err(why) = self.edit(|buffers| buffers.open(name)) {
+            panic!("open {name:?}: {why}");
+        }
+    }
+
+    /// Types a text at a place.
+    #[track_caller]
+    pub fn type_at(&self, name: &str, place: impl Into<Place>, text: &str) {
+        self.edit(|buffers| buffers.type_at(name, place, text));
+    }
+
+    /// Replaces the first occurrence of a text.
+    #[track_caller]
+    pub fn replace(&self, name: &str, old: &str, new: &str) {
+        self.edit(|buffers| buffers.replace(name, old, new));
+    }
+
+    /// Takes back the last change, whoever made it.
+    #[track_caller]
+    pub fn undo(&self, name: &str) {
+        self.edit(|buffers| buffers.undo(name));
+    }
+
+    /// Saves a document.
+    #[track_caller]
+    pub fn save(&self, name: &str) {
+        if let Err(why) = self.edit(|buffers| buffers.save(name)) {
+            panic!("save {name:?}: {why}");
+        }
+    }
+
+    /// Closes a document.
+    #[track_caller]
+    pub fn close(&self, name: &str) {
+        self.edit(|buffers| buffers.close(name));
+    }
+
+    /// Returns the text the user sees: the buffer, or the file where none is open.
+    #[track_caller]
+    pub fn text_of(&self, name: &str) -> String {
+        let text = self.shared.lock().buffers.text(name);
+        text.unwrap_or_else(|| panic!("{name:?} is neither open nor on disk"))
+    }
+
+    /// Returns an open document.
+    pub fn buffer(&self, name: &str) -> Option<Buffer> {
+        self.shared.lock().buffers.buffer(name).cloned()
+    }
+
+    /// Waits until the text the user sees is as wanted.
+    #[track_caller]
+    pub fn await_text(&self, name: &str, wanted: &str) {
+        self.shared.wait(&format!("{name:?} to be {wanted:?}"), |inner| {
+            (inner.buffers.text(name).as_deref() == Some(wanted)).then_some(())
+        });
+    }
+
+    /// Sets how edits are treated from now on.
+    pub fn set_apply(&self, behaviour: ApplyBehaviour) {
+        self.shared.lock().options.apply = behaviour;
+    }
+
+    /// Sets how the next edit is treated; those given before come first.
+    pub fn apply_next(&self, behaviour: ApplyBehaviour) {
+        self.shared.lock().apply_queue.push_back(behaviour);
+    }
+
+    /// Sets what the user does between the arrival of an edit and its making.
+    pub fn before_apply(&self, hook: impl FnMut(&mut Buffers) + Send + 'static) {
+        self.shared.lock().before_apply = Some(Box::new(hook));
+    }
+
+    /// Makes and answers the edits that `ApplyLate` put off.
+    pub fn release_applies(&self) {
+        self.shared.lock().release_applies();
+        self.shared.wake();
+    }
+
+    /// Returns every edit that arrived.
+    pub fn applies(&self) -> Vec<SeenApply> {
+        self.shared.lock().applies.clone()
+    }
+
+    /// Waits for the edit number `count`, from one.
+    #[track_caller]
+    pub fn await_apply(&self, count: usize) -> SeenApply {
+        let what = format!("edit number {count}");
+        self.shared.wait(&what, |inner| inner.applies.get(count.checked_sub(1)?).cloned())
+    }
+
+    /// Sets how requests for a save are treated.
+    pub fn set_save(&self, behaviour: SaveBehaviour) {
+        self.shared.lock().options.save = behaviour;
+    }
+
+    /// Answers the next ask that is delivered by request; those given before come first.
+    pub fn answer_next(&self, answer: Answer) {
+        self.shared.lock().ask_script.push(answer);
+    }
+
+    /// Answers every ask that no `answer_next` answers.
+    pub fn on_ask(&self, rule: impl FnMut(&AskView) -> Answer + Send + 'static) {
+        self.shared.lock().ask_script.set_rule(rule);
+    }
+
+    /// Waits for the next popup of a plain client.
+    #[track_caller]
+    pub fn await_popup(&self) -> Popup {
+        self.shared.wait("a window/showMessageRequest", |inner| {
+            let popup = inner.popups.get(inner.popups_taken)?.clone();
+            inner.popups_taken += 1;
+            Some(popup)
+        })
+    }
+
+    /// Presses a button of a popup, or closes it.
+    #[track_caller]
+    pub fn press(&self, popup: &Popup, title: Option<&str>) {
+        let item = title.map(|title| {
+            let found = popup.items.iter().find(|item| item["title"] == title);
+            found.unwrap_or_else(|| panic!("there is no button {title:?} among {:?}", popup.actions)).clone()
+        });
+        self.shared.lock().respond(&popup.id, Ok(item.unwrap_or(Value::Null)));
+    }
+
+    /// Waits for the next `window/showMessage` and returns its text.
+    #[track_caller]
+    pub fn await_message(&self) -> String {
+        self.shared.wait("a window/showMessage", |inner| inner.messages.pop_front()).1
+    }
+
+    /// Returns what was logged to the user's log window.
+    pub fn logged(&self) -> Vec<String> {
+        self.shared.lock().logged.clone()
+    }
+
+    /// Returns every value of `$/progress`.
+    pub fn progress(&self) -> Vec<Value> {
+        self.shared.lock().progress.shown().to_vec()
+    }
+
+    /// Returns how many progresses are shown now.
+    pub fn open_progress(&self) -> usize {
+        self.shared.lock().progress.open()
+    }
+
+    /// Returns the diagnostics published last for a document.
+    pub fn diagnostics(&self, uri: &str) -> Value {
+        self.shared.lock().diagnostics.get(uri).cloned().unwrap_or(Value::Null)
+    }
+
+    /// Returns every request for a save.
+    pub fn saves_asked(&self) -> Vec<Value> {
+        self.shared.lock().saves.clone()
+    }
+
+    /// Returns the ids of the server's requests that it withdrew.
+    pub fn withdrawn(&self) -> Vec<Id> {
+        self.shared.lock().withdrawn.clone()
+    }
+
+    /// Returns what went over the wire, as text.
+    pub fn seen(&self) -> String {
+        self.shared.lock().seen.text()
+    }
+
+    /// Returns what the server did wrong so far.
+    pub fn violations(&self) -> Vec<Violation> {
+        self.shared.lock().faults.clone()
+    }
+
+    /// Forgets the violations of a rule that a test breaks on purpose.
+    pub fn forgive(&self, rule: Rule) {
+        self.shared.lock().faults.retain(|fault| fault.rule != rule);
+    }
+
+    /// Says that the connection is about to break on purpose, and answers may never come.
+    pub fn expect_loss(&self) {
+        self.shared.lock().loss_expected = true;
+    }
+
+    /// Closes the editor's side, as an editor that dies would.
+    pub fn hang_up(&self) {
+        let mut inner = self.shared.lock();
+        inner.loss_expected = true;
+        inner.close();
+    }
+
+    /// Waits until the server has closed its side.
+    #[track_caller]
+    pub fn await_end(&self) -> String {
+        // An end is what is waited for, so it must be looked for before it counts as a failure.
+        self.shared.wait("the end of the connection", |inner| inner.ended.clone())
+    }
+
+    /// Sends `shutdown` and `exit` and waits until the server has gone.
+    #[track_caller]
+    pub fn shutdown(&self) {
+        if let Err(error) = self.request("shutdown", Value::Null) {
+            panic!("shutdown: {error}");
+        }
+        self.notify("exit", Value::Null);
+        self.await_end();
+    }
+
+    /// Ends the editor and returns what was wrong, where a drop would fail the test.
+    pub fn finish(mut self) -> Vec<Violation> {
+        self.judged = true;
+        self.judge()
+    }
+
+    fn judge(&self) -> Vec<Violation> {
+        let mut inner = self.shared.lock();
+        let mut faults = std::mem::take(&mut inner.faults);
+        if !inner.loss_expected {
+            let open = inner.sent.iter().filter(|(_, sent)| sent.response.is_none());
+            faults.extend(
+                open.map(|(id, sent)| Violation::new(Rule::Unanswered, format!("{} {id}", sent.method))),
+            );
+        }
+        let unread = inner.messages.iter().map(|(_, text)| Violation::new(Rule::UnreadMessage, text.clone()));
+        faults.extend(unread);
+        if inner.phase == Phase::ShutDown {
+            faults.extend(inner.watch.end());
+            let held = inner
+                .delivered
+                .iter()
+                .filter(|(ask, held)| held.is_some() && inner.watch.is_closed(&ask.ask_id));
+            let left = |ask: &AskView| Violation::new(Rule::DeliveryLeftOpen, format!("ask {}", ask.ask_id));
+            faults.extend(held.map(|(ask, _)| left(ask)));
+        }
+        // What comes of the end of the connection is no fault any more.
+        inner.loss_expected = true;
+        inner.stalled = false;
+        inner.close();
+        drop(inner);
+        self.shared.wake();
+        faults
+    }
+}
+
+impl Drop for Editor {
+    fn drop(&mut self) {
+        if self.judged {
+            return;
+        }
+        let faults = self.judge();
+        if thread::panicking() || faults.is_empty() {
+            return;
+        }
+        let list: String = faults.iter().map(|fault| format!("  {fault}\n")).collect();
+        panic!("the server broke the rules:\n{list}{}", self.shared.lock().report());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! What the editor double does with `workspace/applyEdit`: right, or wrong as
+//! real editors are wrong.
+//!
+//! Only the buffers change here, and files that are created; what is said to
+//! the server is the caller's to send.
+
+mod edit;
+
+use serde_json::{Value, json};
+
+pub use edit::{Operation, parse};
+
+use super::buffers::Buffers;
+use super::violation::{Rule, Violation};
+use super::wire::RpcError;
+
+/// How the editor treats an edit it is asked to make.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum ApplyBehaviour {
+    /// Makes it, or refuses a stale one and says why, as Helix does.
+    Faithful,
+    /// Makes it, or refuses a stale one without a word, as VS Code does.
+    #[default]
+    StaleRefuse,
+    /// Skips documents that are stale and says it was applied, as Neovim does.
+    SkipStaleButSayApplied,
+    /// Makes it whatever the versions are.
+    IgnoreVersions,
+    /// Makes nothing and says why.
+    RefuseAlways(String),
+    /// Makes nothing and says it was applied.
+    SayAppliedDoNothing,
+    /// Makes it and says it failed, as eglot does when the user applies by hand.
+    ApplyButSayFailed,
+    /// Makes the first text edit only and says it was applied: the user unticked the rest.
+    ApplyFirstOnly,
+    /// Says it was applied, and then makes it.
+    ReplyFirst,
+    /// Makes it twice.
+    ApplyTwice,
+    /// Makes it and never tells with `didChange`.
+    ApplyUntold,
+    /// Waits for `Editor::release_applies`, then makes it and answers, if it was not withdrawn.
+    ApplyLate,
+    /// Makes it and never answers.
+    ApplyNeverAnswer,
+    /// Neither makes it nor answers.
+    NeverAnswer,
+    /// Makes nothing and answers with an error.
+    Fail(RpcError),
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    Answer(Result<Value, RpcError>),
+    /// Before the notifications of the change.
+    AnswerFirst(Result<Value, RpcError>),
+    Later,
+    Never,
+}
+
+impl Reply {
+    fn applied() -> Reply {
+        Reply::Answer(Ok(json!({"applied": true})))
+    }
+
+    fn refused(reason: Option<String>) -> Reply {
+        let mut body = json!({"applied": false});
+        if let Some(reason) = reason {
+            body["failureReason"] = json!(reason);
+        }
+        Reply::Answer(Ok(body))
+    }
+
+    /// Whether the server was told that the edit is not there.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Reply::Answer(Ok(body)) | Reply::AnswerFirst(Ok(body)) => body["applied"] != true,
+            Reply::Answer(Err(_)) | Reply::AnswerFirst(Err(_)) | Reply::Never => true,
+            Reply::Later => false,
+        }
+    }
+}
+
+/// Treats one edit; what the server did wrong goes to `faults`.
+pub fn perform(
+    behaviour: &ApplyBehaviour,
+    edit: &Value,
+    buffers: &mut Buffers,
+    faults: &mut Vec<Violation>,
+) -> Reply {
+    let operations = match parse(edit) {
+        Ok(operations) => operations,
+        Err(why) => {
+            faults.push(Violation::new(Rule::Malformed, format!("{why} in the edit {edit}")));
+            return Reply::refused(Some(why));
+        }
+    };
+    let wanted = match behaviour {
+        ApplyBehaviour::Fail(error) => return Reply::Answer(Err(error.clone())),
+        ApplyBehaviour::RefuseAlways(reason) => return Reply::refused(Some(reason.clone())),
+        ApplyBehaviour::SayAppliedDoNothing => return Reply::applied(),
+        ApplyBehaviour::NeverAnswer => return Reply::Never,
+        ApplyBehaviour::ApplyLate => return Reply::Later,
+        ApplyBehaviour::SkipStaleButSayApplied => {
+            operations.into_iter().filter(|operation| !operation.is_stale(buffers)).collect()
+        }
+        ApplyBehaviour::ApplyFirstOnly => edit::first_only(operations),
+        _ => operations,
+    };
+    let minds_versions = !matches!(behaviour, ApplyBehaviour::IgnoreVersions);
+    if let Some(stale) = wanted.iter().find(|operation| minds_versions && operation.is_stale(buffers)) {
+        let why = format!("the version of {} is another one", stale.uri());
+        return Reply::refused((*behaviour != ApplyBehaviour::StaleRefuse).then_some(why));
+    }
+    if *behaviour == ApplyBehaviour::ApplyUntold {
+        wanted.iter().for_each(|operation| buffers.tell_nothing(operation.uri()));
+    }
+    if let Err(why) = edit::commit(&wanted, buffers, faults) {
+        return Reply::refused(Some(why));
+    }
+    match behaviour {
+        ApplyBehaviour::ApplyButSayFailed => Reply::refused(Some("the edit was not applied".to_owned())),
+        ApplyBehaviour::ApplyNeverAnswer => Reply::Never,
+        ApplyBehaviour::ReplyFirst => Reply::AnswerFirst(Ok(json!({"applied": true}))),
+        ApplyBehaviour::ApplyTwice => {
+            // Its ranges were made for the text before the first time, so faults are the editor's own.
+            let _ = edit::commit(&wanted, buffers, &mut Vec::new());
+            Reply::applied()
+        }
+        _ => Reply::applied(),
+    }
+}

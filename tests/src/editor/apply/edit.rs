@@ -1,0 +1,210 @@
+//! `WorkspaceEdit` as the double reads and makes it: text edits and new files.
+//!
+//! All of it is checked before any of it is made; renames and deletes are
+//! never offered and so never made.
+
+use std::fs;
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::super::buffers::Buffers;
+use super::super::position::{Encoding, Position, offset_of};
+use super::super::violation::{Rule, Violation};
+
+/// One text edit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextChange {
+    pub start: Position,
+    pub end: Position,
+    pub text: String,
+}
+
+/// One part of a workspace edit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    Edit { uri: String, version: Option<i64>, changes: Vec<TextChange> },
+    Create { uri: String, overwrite: bool, ignore_if_exists: bool },
+}
+
+impl Operation {
+    /// Returns the document it is about.
+    pub fn uri(&self) -> &str {
+        match self {
+            Operation::Edit { uri, .. } | Operation::Create { uri, .. } => uri,
+        }
+    }
+
+    /// Whether it was made for another version of an open document.
+    pub fn is_stale(&self, buffers: &Buffers) -> bool {
+        match self {
+            Operation::Edit { uri, version: Some(version), .. } => {
+                buffers.buffer(uri).is_some_and(|buffer| buffer.version != *version)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Reads a `WorkspaceEdit`; `documentChanges` wins over `changes`.
+pub fn parse(edit: &Value) -> Result<Vec<Operation>, String> {
+    if let Some(list) = edit.get("documentChanges") {
+        let list = list.as_array().ok_or("documentChanges that are no list")?;
+        return list.iter().map(operation).collect();
+    }
+    let changes =
+        edit.get("changes").and_then(Value::as_object).ok_or("neither documentChanges nor changes")?;
+    let parse = |(uri, edits): (&String, &Value)| {
+        Ok(Operation::Edit { uri: uri.clone(), version: None, changes: text_changes(edits)? })
+    };
+    changes.iter().map(parse).collect()
+}
+
+fn operation(value: &Value) -> Result<Operation, String> {
+    let text = |value: &Value| value.as_str().map(str::to_owned).ok_or_else(|| format!("the uri {value}"));
+    match value.get("kind") {
+        None => {
+            let document = &value["textDocument"];
+            let version = match document.get("version") {
+                Some(Value::Null) => None,
+                Some(version) => Some(version.as_i64().ok_or_else(|| format!("the version {version}"))?),
+                None => return Err("a text document without a version".to_owned()),
+            };
+            Ok(Operation::Edit {
+                uri: text(&document["uri"])?,
+                version,
+                changes: text_changes(&value["edits"])?,
+            })
+        }
+        Some(kind) if kind == "create" => Ok(Operation::Create {
+            uri: text(&value["uri"])?,
+            overwrite: value["options"]["overwrite"] == true,
+            ignore_if_exists: value["options"]["ignoreIfExists"] == true,
+        }),
+        Some(kind) => Err(format!("the operation {kind}, which was not offered")),
+    }
+}
+
+fn text_changes(edits: &Value) -> Result<Vec<TextChange>, String> {
+    let change = |edit: &Value| {
+        Some(TextChange {
+            start: Position::from_value(&edit["range"]["start"])?,
+            end: Position::from_value(&edit["range"]["end"])?,
+            text: edit["newText"].as_str()?.to_owned(),
+        })
+    };
+    let list = edits.as_array().ok_or("edits that are no list")?;
+    list.iter().map(|edit| change(edit).ok_or_else(|| format!("the text edit {edit}"))).collect()
+}
+
+/// Leaves the first text edit of the first document, and every new file.
+pub fn first_only(operations: Vec<Operation>) -> Vec<Operation> {
+    let mut taken = false;
+    let keep = |mut operation: Operation| {
+        if let Operation::Edit { changes, .. } = &mut operation {
+            changes.truncate(usize::from(!taken));
+            taken = true;
+        }
+        operation
+    };
+    operations.into_iter().map(keep).collect()
+}
+
+/// Makes all operations, or none. Documents that are not open are opened, as editors do.
+pub fn commit(
+    operations: &[Operation],
+    buffers: &mut Buffers,
+    faults: &mut Vec<Violation>,
+) -> Result<(), String> {
+    let mut created: Vec<&str> = Vec::new();
+    for operation in operations {
+        check(operation, &created, buffers, faults)?;
+        if let Operation::Create { uri, .. } = operation {
+            created.push(uri);
+        }
+    }
+    for operation in operations {
+        match operation {
+            Operation::Create { uri, overwrite, .. } => create(uri, *overwrite, buffers)?,
+            Operation::Edit { uri, changes, .. } => {
+                buffers.open(uri)?;
+                let text = buffers.text(uri).unwrap_or_default();
+                let (edits, _) = byte_edits(&text, changes, buffers.encoding());
+                if !edits.is_empty() {
+                    buffers.change(uri, &edits);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn create(uri: &str, overwrite: bool, buffers: &Buffers) -> Result<(), String> {
+    let path = buffers.path(uri);
+    if path.exists() && !overwrite {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|error| format!("make {folder:?}: {error}"))?;
+    }
+    fs::write(&path, "").map_err(|error| format!("create {path:?}: {error}"))
+}
+
+fn check(
+    operation: &Operation,
+    created: &[&str],
+    buffers: &Buffers,
+    faults: &mut Vec<Violation>,
+) -> Result<(), String> {
+    match operation {
+        Operation::Create { uri, overwrite, ignore_if_exists } => {
+            let allowed = *overwrite || *ignore_if_exists || !buffers.path(uri).exists();
+            if allowed { Ok(()) } else { Err(format!("{uri} exists already")) }
+        }
+        Operation::Edit { uri, changes, .. } => {
+            let present = buffers.text(uri).or_else(|| created.contains(&uri.as_str()).then(String::new));
+            let text = present.ok_or_else(|| format!("{uri} cannot be opened"))?;
+            let (edits, outside) = byte_edits(&text, changes, buffers.encoding());
+            // Positions made for another version may well lie outside this one.
+            if !operation.is_stale(buffers) {
+                let told =
+                    outside.into_iter().map(|what| Violation::new(Rule::BadEdit, format!("{what} of {uri}")));
+                faults.extend(told);
+            }
+            if edits.windows(2).any(|pair| pair[1].0.start < pair[0].0.end) {
+                faults
+                    .push(Violation::new(Rule::BadEdit, format!("overlapping edits of {uri}: {changes:?}")));
+                return Err(format!("the edits of {uri} overlap"));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Turns text edits into byte ranges in order; positions outside go to the nearest place, and are told.
+fn byte_edits(
+    text: &str,
+    changes: &[TextChange],
+    encoding: Encoding,
+) -> (Vec<(Range<usize>, String)>, Vec<String>) {
+    let mut outside = Vec::new();
+    let mut place = |position: Position| {
+        offset_of(text, position, encoding).unwrap_or_else(|error| {
+            outside.push(format!("{position:?} in {} is no place", encoding.name()));
+            error.nearest
+        })
+    };
+    let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+    let mut reversed = Vec::new();
+    for change in changes {
+        let (start, end) = (place(change.start), place(change.end));
+        if change.start > change.end {
+            reversed.push(format!("{change:?} ends before it starts, which is no range"));
+        }
+        edits.push((start..end.max(start), change.text.clone()));
+    }
+    outside.extend(reversed);
+    // Stable: insertions at one place keep the order of the list.
+    edits.sort_by_key(|(range, _)| (range.start, range.end));
+    (edits, outside)
+}

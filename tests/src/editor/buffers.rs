@@ -1,0 +1,276 @@
+//! The buffers of the editor double: real text, versions, saved or not.
+//!
+//! Every change leaves the notifications a real editor would send in an
+//! outbox; nothing here writes to the connection.
+
+mod place;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+pub use place::Place;
+
+use super::position::{Encoding, position_of};
+use crate::fixture::{path_of_uri, uri_of_path};
+
+/// How the server wants to hear of changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncKind {
+    Nothing,
+    Full,
+    Incremental,
+}
+
+/// What the server said it wants to hear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SyncOptions {
+    pub open_close: bool,
+    pub change: SyncKind,
+    pub save: bool,
+    pub save_with_text: bool,
+}
+
+impl SyncOptions {
+    /// Reads `textDocumentSync`, a number or an object.
+    pub fn of(value: &Value) -> SyncOptions {
+        let kind = |value: &Value| match value.as_u64() {
+            Some(1) => SyncKind::Full,
+            Some(2) => SyncKind::Incremental,
+            _ => SyncKind::Nothing,
+        };
+        if value.is_number() {
+            let change = kind(value);
+            let open_close = change != SyncKind::Nothing;
+            return SyncOptions { open_close, change, save: open_close, save_with_text: false };
+        }
+        let save = &value["save"];
+        SyncOptions {
+            open_close: value["openClose"] == true,
+            change: kind(&value["change"]),
+            save: save.is_object() || *save == true,
+            save_with_text: save["includeText"] == true,
+        }
+    }
+}
+
+/// One open document.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    pub uri: String,
+    pub version: i64,
+    pub text: String,
+    /// Whether the text differs from what was last read from or written to disk.
+    pub dirty: bool,
+    /// Whether the server is told of changes.
+    told: bool,
+    undo: Vec<String>,
+}
+
+/// All open documents of one editor.
+pub struct Buffers {
+    root: PathBuf,
+    encoding: Encoding,
+    sync: SyncOptions,
+    first_version: i64,
+    open: BTreeMap<PathBuf, Buffer>,
+    outbox: Vec<(&'static str, Value)>,
+}
+
+impl Buffers {
+    /// No documents, in a workspace.
+    pub fn new(root: PathBuf, first_version: i64) -> Self {
+        let sync = SyncOptions {
+            open_close: true,
+            change: SyncKind::Incremental,
+            save: true,
+            save_with_text: false,
+        };
+        Self {
+            root,
+            encoding: Encoding::Utf16,
+            sync,
+            first_version,
+            open: BTreeMap::new(),
+            outbox: Vec::new(),
+        }
+    }
+
+    /// Takes what the answer to `initialize` settled.
+    pub fn agree(&mut self, encoding: Encoding, sync: SyncOptions) {
+        self.encoding = encoding;
+        self.sync = sync;
+    }
+
+    /// Returns the agreed encoding.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// Returns the path of a document named by a `file:` URI, or by a path inside the workspace.
+    pub fn path(&self, name: &str) -> PathBuf {
+        path_of_uri(name).unwrap_or_else(|| self.root.join(name))
+    }
+
+    /// Returns the buffer of a document, if it is open.
+    pub fn buffer(&self, name: &str) -> Option<&Buffer> {
+        self.open.get(&self.path(name))
+    }
+
+    /// Returns the URIs of all open documents.
+    pub fn uris(&self) -> impl Iterator<Item = &str> {
+        self.open.values().map(|buffer| buffer.uri.as_str())
+    }
+
+    /// Returns the text a user would see: the buffer, or the file where none is open.
+    pub fn text(&self, name: &str) -> Option<String> {
+        match self.buffer(name) {
+            Some(buffer) => Some(buffer.text.clone()),
+            None => fs::read_to_string(self.path(name)).ok(),
+        }
+    }
+
+    /// Opens a file and announces it; one that is open stays as it is.
+    pub fn open(&mut self, name: &str) -> Result<(), String> {
+        let path = self.path(name);
+        if self.open.contains_key(&path) {
+            return Ok(());
+        }
+        let text = fs::read_to_string(&path).map_err(|error| format!("read {path:?}: {error}"))?;
+        let uri = uri_of_path(&path);
+        if self.sync.open_close {
+            let item = json!({"uri": uri, "languageId": language(&path), "version": self.first_version, "text": text});
+            self.outbox.push(("textDocument/didOpen", json!({"textDocument": item})));
+        }
+        let version = self.first_version;
+        let buffer = Buffer { uri, version, text, dirty: false, told: true, undo: Vec::new() };
+        self.open.insert(path, buffer);
+        Ok(())
+    }
+
+    /// Closes a document; what was not saved is lost.
+    pub fn close(&mut self, name: &str) {
+        let path = self.path(name);
+        let buffer = self.open.remove(&path).unwrap_or_else(|| panic!("{name:?} is not open"));
+        if self.sync.open_close {
+            self.outbox.push(("textDocument/didClose", json!({"textDocument": {"uri": buffer.uri}})));
+        }
+    }
+
+    /// Types a text at a place, as one change.
+    pub fn type_at(&mut self, name: &str, place: impl Into<Place>, text: &str) {
+        let place = place.into();
+        let offset = place.offset(&self.present(name).text);
+        let offset = offset.unwrap_or_else(|| panic!("{name:?} has no place {place:?}"));
+        self.change(name, &[(offset..offset, text.to_owned())]);
+    }
+
+    /// Replaces the first occurrence of a text.
+    pub fn replace(&mut self, name: &str, old: &str, new: &str) {
+        let at = self.present(name).text.find(old);
+        let at = at.unwrap_or_else(|| panic!("{name:?} does not contain {old:?}"));
+        self.change(name, &[(at..at + old.len(), new.to_owned())]);
+    }
+
+    /// Replaces the whole text.
+    pub fn set_text(&mut self, name: &str, text: &str) {
+        let end = self.present(name).text.len();
+        self.change(name, &[(0..end, text.to_owned())]);
+    }
+
+    /// Takes the last change back, as one change more.
+    pub fn undo(&mut self, name: &str) {
+        let path = self.path(name);
+        let before = self.open.get_mut(&path).and_then(|buffer| buffer.undo.pop());
+        let before = before.unwrap_or_else(|| panic!("{name:?} has nothing to undo"));
+        self.set_text(name, &before);
+        // What undid the change is no change of its own to undo.
+        self.open.get_mut(&path).and_then(|buffer| buffer.undo.pop());
+    }
+
+    /// Replaces byte ranges of the text: one undo step, one version, one notification.
+    /// The ranges are sorted, lie apart and all belong to the text as it is.
+    pub fn change(&mut self, name: &str, edits: &[(Range<usize>, String)]) {
+        let (encoding, sync) = (self.encoding, self.sync.change);
+        let path = self.path(name);
+        let buffer = self.open.get_mut(&path).unwrap_or_else(|| panic!("{name:?} is not open"));
+        buffer.undo.push(buffer.text.clone());
+        let mut changes = Vec::new();
+        // From the end, so that the places before stay what they are.
+        for (range, text) in edits.iter().rev() {
+            let start = position_of(&buffer.text, range.start, encoding).to_value();
+            let end = position_of(&buffer.text, range.end, encoding).to_value();
+            changes.push(json!({"range": {"start": start, "end": end}, "text": text}));
+            buffer.text.replace_range(range.clone(), text);
+        }
+        buffer.version += 1;
+        buffer.dirty = true;
+        if !buffer.told || sync == SyncKind::Nothing {
+            return;
+        }
+        if sync == SyncKind::Full {
+            changes = vec![json!({"text": buffer.text})];
+        }
+        let document = json!({"uri": buffer.uri, "version": buffer.version});
+        self.outbox
+            .push(("textDocument/didChange", json!({"textDocument": document, "contentChanges": changes})));
+    }
+
+    /// Says no more of a document's changes until `tell_again`.
+    pub fn tell_nothing(&mut self, name: &str) {
+        let path = self.path(name);
+        if let Some(buffer) = self.open.get_mut(&path) {
+            buffer.told = false;
+        }
+    }
+
+    /// Sends the whole text, and every change from here on.
+    pub fn tell_again(&mut self, name: &str) {
+        let path = self.path(name);
+        let buffer = self.open.get_mut(&path).unwrap_or_else(|| panic!("{name:?} is not open"));
+        buffer.told = true;
+        buffer.version += 1;
+        let document = json!({"uri": buffer.uri, "version": buffer.version});
+        let change = json!({"textDocument": document, "contentChanges": [{"text": buffer.text}]});
+        self.outbox.push(("textDocument/didChange", change));
+    }
+
+    /// Writes a buffer to disk and says so.
+    pub fn save(&mut self, name: &str) -> Result<(), String> {
+        let path = self.path(name);
+        let Some(buffer) = self.open.get_mut(&path) else { return Err(format!("{name:?} is not open")) };
+        fs::write(&path, &buffer.text).map_err(|error| format!("write {path:?}: {error}"))?;
+        buffer.dirty = false;
+        if self.sync.save {
+            let mut saved = json!({"textDocument": {"uri": buffer.uri}});
+            if self.sync.save_with_text {
+                saved["text"] = json!(buffer.text);
+            }
+            self.outbox.push(("textDocument/didSave", saved));
+        }
+        Ok(())
+    }
+
+    /// Takes the notifications that are to be sent, in order.
+    pub fn take_outbox(&mut self) -> Vec<(&'static str, Value)> {
+        std::mem::take(&mut self.outbox)
+    }
+
+    fn present(&self, name: &str) -> &Buffer {
+        self.buffer(name).unwrap_or_else(|| panic!("{name:?} is not open; open it before it is edited"))
+    }
+}
+
+fn language(path: &Path) -> &'static str {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("rs") => "rust",
+        Some("md") => "markdown",
+        Some("py") => "python",
+        Some("json") => "json",
+        Some("toml") => "toml",
+        _ => "plaintext",
+    }
+}

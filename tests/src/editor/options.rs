@@ -1,0 +1,228 @@
+//! What an editor double offers, and how it is started.
+//!
+//! The presets stand for kinds of clients, not for their names or versions;
+//! nothing here behaves.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use adjutant_protocol::capability::{
+    ClientAgentCapabilities, ClientAsks, ClientDocuments, ClientUpdates, VERSION,
+};
+use serde_json::{Value, json};
+
+use super::apply::ApplyBehaviour;
+use super::position::Encoding;
+use crate::fixture::{Workspace, uri_of_path};
+
+/// What the client says it can do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Capabilities {
+    /// `experimental.agent`; none makes it a plain client.
+    pub agent: Option<ClientAgentCapabilities>,
+    pub apply_edit: bool,
+    /// Says so; the double takes `documentChanges` either way, as Neovim does.
+    pub document_changes: bool,
+    pub create_files: bool,
+    /// First choice first; none says nothing, which means utf-16.
+    pub encodings: Vec<Encoding>,
+    pub progress: bool,
+    pub show_document: bool,
+    pub configuration: bool,
+    /// Merged over the capabilities made from the above.
+    pub extra: Value,
+}
+
+impl Capabilities {
+    /// A rich client that can do everything.
+    pub fn full() -> Self {
+        Self {
+            agent: Some(ClientAgentCapabilities {
+                version: VERSION,
+                updates: ClientUpdates { chunks: true, opt_out: Vec::new() },
+                asks: ClientAsks { request: true },
+                documents: ClientDocuments { save: true, complete: true },
+            }),
+            ..Self::plain()
+        }
+    }
+
+    /// An LSP editor without a plugin of ours.
+    pub fn plain() -> Self {
+        Self {
+            agent: None,
+            apply_edit: true,
+            document_changes: true,
+            create_files: true,
+            encodings: vec![Encoding::Utf16],
+            progress: true,
+            show_document: true,
+            configuration: true,
+            extra: Value::Null,
+        }
+    }
+
+    /// A client that announces nothing at all.
+    pub fn bare() -> Self {
+        Self {
+            apply_edit: false,
+            document_changes: false,
+            create_files: false,
+            encodings: Vec::new(),
+            progress: false,
+            show_document: false,
+            configuration: false,
+            ..Self::plain()
+        }
+    }
+
+    /// The same client with other encodings.
+    pub fn with_encodings(self, encodings: &[Encoding]) -> Self {
+        Self { encodings: encodings.to_vec(), ..self }
+    }
+
+    pub(super) fn to_value(&self) -> Value {
+        let mut workspace = json!({"workspaceFolders": true, "workspaceEdit": {}});
+        if self.apply_edit {
+            workspace["applyEdit"] = json!(true);
+        }
+        if self.configuration {
+            workspace["configuration"] = json!(true);
+        }
+        if self.document_changes {
+            workspace["workspaceEdit"]["documentChanges"] = json!(true);
+        }
+        if self.create_files {
+            workspace["workspaceEdit"]["resourceOperations"] = json!(["create"]);
+        }
+        let mut all = json!({
+            "workspace": workspace,
+            "textDocument": {"synchronization": {"didSave": true}},
+            "window": {
+                "workDoneProgress": self.progress,
+                "showDocument": {"support": self.show_document},
+                "showMessage": {"messageActionItem": {"additionalPropertiesSupport": true}},
+            },
+        });
+        if !self.encodings.is_empty() {
+            let names: Vec<&str> = self.encodings.iter().map(|encoding| encoding.name()).collect();
+            all["general"] = json!({"positionEncodings": names});
+        }
+        if let Some(agent) = &self.agent {
+            all["experimental"] = json!({"agent": agent});
+        }
+        merge(&mut all, &self.extra);
+        all
+    }
+}
+
+fn merge(into: &mut Value, over: &Value) {
+    match (into, over) {
+        (_, Value::Null) => {}
+        (Value::Object(into), Value::Object(over)) => {
+            for (name, value) in over {
+                merge(into.entry(name.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (into, over) => *into = over.clone(),
+    }
+}
+
+/// What happens to a request the client does not know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownRequests {
+    #[default]
+    MethodNotFound,
+    /// As eglot answers.
+    NullAsSuccess,
+}
+
+/// What happens when the server asks for a save.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SaveBehaviour {
+    #[default]
+    Faithful,
+    Refuse(String),
+    SaySavedDoNothing,
+}
+
+/// How chunks have to add up to their item (S14).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Chunks {
+    /// They are how it begins: a server may withhold the rest from a slow reader.
+    #[default]
+    Prefix,
+    /// They are all of it.
+    Equal,
+}
+
+/// How an editor double is started.
+#[derive(Clone)]
+pub struct Options {
+    pub root: PathBuf,
+    pub capabilities: Capabilities,
+    pub initialization_options: Value,
+    /// The answer to `workspace/configuration` for the section `adjutant`.
+    pub settings: Value,
+    pub apply: ApplyBehaviour,
+    pub save: SaveBehaviour,
+    pub unknown_requests: UnknownRequests,
+    pub chunks: Chunks,
+    /// The version a document opens with.
+    pub first_version: i64,
+    /// How long anything that must happen may take.
+    pub deadline: Duration,
+    /// Told beside everything seen when a wait fails; the server's stderr, mostly.
+    pub also_show: Option<Arc<dyn Fn() -> String + Send + Sync>>,
+}
+
+impl Options {
+    /// A rich client in a workspace.
+    pub fn new(workspace: &Workspace) -> Self {
+        Self::at(workspace.path())
+    }
+
+    /// A rich client in a folder.
+    pub fn at(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            capabilities: Capabilities::full(),
+            initialization_options: Value::Null,
+            settings: Value::Null,
+            apply: ApplyBehaviour::default(),
+            save: SaveBehaviour::default(),
+            unknown_requests: UnknownRequests::default(),
+            chunks: Chunks::default(),
+            first_version: 1,
+            deadline: Duration::from_secs(10),
+            also_show: None,
+        }
+    }
+
+    /// The same editor with other capabilities.
+    pub fn capabilities(self, capabilities: Capabilities) -> Self {
+        Self { capabilities, ..self }
+    }
+
+    /// The same editor, treating edits in another way.
+    pub fn apply(self, apply: ApplyBehaviour) -> Self {
+        Self { apply, ..self }
+    }
+
+    pub(super) fn initialize_params(&self) -> Value {
+        let root = uri_of_path(&self.root);
+        let name = self.root.file_name().map(|name| name.to_string_lossy().into_owned());
+        let mut params = json!({
+            "processId": std::process::id(),
+            "clientInfo": {"name": "adjutant-testkit", "version": env!("CARGO_PKG_VERSION")},
+            "rootUri": root,
+            "workspaceFolders": [{"uri": root, "name": name.unwrap_or_default()}],
+            "capabilities": self.capabilities.to_value(),
+        });
+        if !self.initialization_options.is_null() {
+            params["initializationOptions"] = self.initialization_options.clone();
+        }
+        params
+    }
+}
