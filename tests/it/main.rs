@@ -3,6 +3,8 @@
 mod cli;
 mod protocol;
 mod asks;
+mod log_files;
+mod model_wire;
 mod rig;
 mod runs;
 mod sessions;

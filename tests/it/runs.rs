@@ -175,7 +175,7 @@ fn s20_turn_pairs_and_failed_attempts_are_the_requests_the_model_saw() {
 }
 
 #[test]
-fn s21_every_end_has_its_own_outcome_and_reason() {
+fn s21_s22_every_end_has_its_own_outcome_and_reason() {
     let miss = || Reply::call("read_file", json!({"path": "no-such"}));
     let ends: [(&str, Vec<Reply>, Outcome, StopReason); 7] = [
         ("says no more", vec![Reply::text("Hi.")], Outcome::Stopped, StopReason::EndTurn),
