@@ -4,6 +4,9 @@
 //! Never touches the settings or the sessions of the one who runs the tests,
 //! and never reaches a network: every model is played from a script.
 
+mod exits;
+mod unattended;
+
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -1,6 +1,7 @@
 //! One integration binary: one module per feature, and the rules of the house.
 
 mod cli;
+mod kill;
 mod protocol;
 mod asks;
 mod log_files;

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use crate::editor::{Editor, Options};
 use crate::fixture::Workspace;
 
-/// The variable that marks a server and all that it starts with its environment.
-pub const MARK: &str = "ADJUTANT_TEST_MARK";
+/// The variable that marks a server and all that it starts: none of ours, for those are kept from commands.
+pub const MARK: &str = "TESTKIT_MARK";
 
 /// How long anything that must happen may take.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -123,12 +123,7 @@ impl Server {
     /// Returns everything that carries its mark, the server itself left out: also what has
     /// detached from it, unless it was started with an environment made anew.
     pub fn marked(&self) -> Vec<Process> {
-        let wanted = format!("{MARK}={}", self.mark).into_bytes();
-        let has_mark = |process: &Process| {
-            let environment = fs::read(format!("/proc/{}/environ", process.pid)).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|variable| variable == wanted)
-        };
-        processes().into_iter().filter(|process| process.pid != self.pid() && has_mark(process)).collect()
+        marked(&self.mark, self.pid())
     }
 
     /// Returns its resident memory, and the most it ever was, in bytes.
@@ -172,6 +167,16 @@ pub fn memory_of(pid: u32) -> Option<Memory> {
 /// Returns whether a process runs; one that has ended and was not waited for does not.
 pub fn is_running(pid: u32) -> bool {
     process(pid).is_some()
+}
+
+/// Returns everything whose environment carries a mark, one process left out.
+pub fn marked(mark: &str, but: u32) -> Vec<Process> {
+    let wanted = format!("{MARK}={mark}").into_bytes();
+    let has_mark = |process: &Process| {
+        let environment = fs::read(format!("/proc/{}/environ", process.pid)).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == wanted)
+    };
+    processes().into_iter().filter(|process| process.pid != but && has_mark(process)).collect()
 }
 
 /// Returns all processes with an argument that contains a text.

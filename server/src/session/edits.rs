@@ -6,14 +6,14 @@
 use std::time::{Duration, Instant};
 
 use adjutant_core::edit::{BOM, LineEnds, split_bom, text_edits, with_line_ends};
-use adjutant_core::event::{CallEnd, CallResult, Change, Found, Payload, Report};
+use adjutant_core::event::{CallEnd, CallResult, Change, Found, Payload};
+use adjutant_core::input::Report;
 use adjutant_core::locate;
 use adjutant_core::review::{Placement, Presence, apply_hunks, hunks, placement, present};
 use adjutant_core::session::Call;
 use adjutant_core::tool::Arguments;
 
 use super::Place;
-use super::prepare::refused;
 use crate::documents::{Text, uri_of};
 use crate::editor::{Applied, DocumentEdit, NoAnswer};
 use crate::faults::point;
@@ -46,7 +46,7 @@ pub async fn prepare(place: &Place, arguments: Arguments) -> Report {
             if let Some(bytes) = before {
                 match put_blob(place, bytes).await {
                     Ok(hash) => change.before = Some(hash),
-                    Err(why) => return Report::Prepared(refused(why)),
+                    Err(why) => return Report::Prepared(Payload::refused(why)),
                 }
             }
             Report::PreparedChange(Box::new(change))
@@ -71,30 +71,30 @@ async fn put_blob(place: &Place, bytes: Vec<u8>) -> Result<String, String> {
 fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8>>), Payload> {
     let path = match &arguments {
         Arguments::EditFile { path, .. } | Arguments::WriteFile { path, .. } => path,
-        _ => return Err(refused("this is not an edit".to_owned())),
+        _ => return Err(Payload::refused("this is not an edit".to_owned())),
     };
-    let at = ground(&place.roots, path).map_err(|why| refused(why.to_string()))?;
+    let at = ground(&place.roots, path).map_err(|why| Payload::refused(why.to_string()))?;
     if !at.inside {
         let reason = format!("\"{}\" is outside the workspace, where nothing is written", at.display);
         return Err(Payload::Denied { reason });
     }
-    let always_ask = match write_class(&at, &place.world.own) {
-        WriteClass::Plain => None,
-        WriteClass::Marked(_) => None,
-        WriteClass::Ask(why) => Some(format!("\"{}\" {why}", at.display)),
+    let (always_ask, mark) = match write_class(&at, &place.world.own) {
+        WriteClass::Plain => (None, None),
+        WriteClass::Marked(why) => (None, Some(format!("\"{}\" {why}", at.display))),
+        WriteClass::Ask(why) => (Some(format!("\"{}\" {why}", at.display)), None),
         WriteClass::Denied(why) => {
             return Err(Payload::Denied { reason: format!("\"{}\" is protected: it {why}", at.display) });
         }
     };
-    let now = now(place, &at).map_err(refused)?;
-    let after = after(&arguments, &now, &at).map_err(refused)?;
+    let now = now(place, &at).map_err(Payload::refused)?;
+    let after = after(&arguments, &now, &at).map_err(Payload::refused)?;
     let hunks = hunks(&now.text, &after);
     if hunks.is_empty() && now.exists {
-        return Err(refused(format!("\"{}\" has this content already; nothing to change", at.display)));
+        return Err(Payload::refused(format!("\"{}\" has this content already; nothing to change", at.display)));
     }
     let size: usize = hunks.iter().flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted)).map(String::len).sum();
     if size > MAX_CHANGE {
-        return Err(refused(format!(
+        return Err(Payload::refused(format!(
             "the change of \"{}\" is {size} bytes; at most {MAX_CHANGE} fit one review, so split it",
             at.display
         )));
@@ -106,6 +106,7 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         open: now.open.is_some(),
         existed: now.exists,
         always_ask,
+        mark,
         before: None,
         hunks,
     };
