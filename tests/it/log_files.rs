@@ -90,7 +90,10 @@ fn all_state_is_its_owners_alone() {
     let files = all_below(&state);
     assert!(files.iter().any(|path| path.ends_with("events.jsonl")), "{files:?}");
     assert!(files.iter().any(|path| path.components().any(|part| part.as_os_str() == "blobs")), "{files:?}");
-    assert!(files.iter().any(|path| path.components().any(|part| part.as_os_str() == "outputs")), "{files:?}");
+    assert!(
+        files.iter().any(|path| path.components().any(|part| part.as_os_str() == "outputs")),
+        "{files:?}"
+    );
     for path in files.iter().chain([&state]) {
         let found = fs::symlink_metadata(path).expect("it is there");
         let wanted = if found.is_dir() { 0o700 } else { 0o600 };
@@ -126,8 +129,10 @@ fn s97_turns_asks_and_tokens_can_be_counted_in_the_log_line_by_line() {
     rig.end();
     assert_eq!(count(&workspace, &session, "turn_started"), model.requests().len());
     assert_eq!(count(&workspace, &session, "ask_opened"), 2);
-    let tokens: u64 =
-        facts(&workspace, &session).iter().filter_map(|fact| fact["reply"]["usage"]["input_tokens"].as_u64()).sum();
+    let tokens: u64 = facts(&workspace, &session)
+        .iter()
+        .filter_map(|fact| fact["reply"]["usage"]["input_tokens"].as_u64())
+        .sum();
     assert_eq!(tokens, 60);
 }
 

@@ -1,11 +1,11 @@
 //! One integration binary: one module per feature, and the rules of the house.
 
+mod asks;
 mod cli;
 mod kill;
-mod protocol;
-mod asks;
 mod log_files;
 mod model_wire;
+mod protocol;
 mod rig;
 mod runs;
 mod sessions;

@@ -37,14 +37,14 @@ fn s80_a_rate_limit_is_waited_out_as_long_as_the_provider_asks() {
     let rig = Rig::start(&workspace);
     let session = rig.new_session();
     let run = rig.prompt(&session, "Hello?").run_id;
-    let failed = rig.await_update(|update| {
-        matches!(&update.update, Update::Turn(turn) if turn.phase == TurnPhase::AttemptFailed)
-    });
+    let failed = rig.await_update(
+        |update| matches!(&update.update, Update::Turn(turn) if turn.phase == TurnPhase::AttemptFailed),
+    );
     let Update::Turn(failed) = failed.update else { panic!("it is a turn") };
     assert!(failed.retry_at.is_some() && failed.message.is_some_and(|message| message.contains("slow down")));
-    rig.await_update(|update| {
-        matches!(&update.update, Update::StateUpdate(view) if view.sub == Some(SubState::Retrying))
-    });
+    rig.await_update(
+        |update| matches!(&update.update, Update::StateUpdate(view) if view.sub == Some(SubState::Retrying)),
+    );
     assert_eq!(rig.await_run_end(&session, &run).summary.as_deref(), Some("Here."));
     let requests = model.requests();
     assert!(requests[1].arrived - requests[0].arrived >= Duration::from_secs(1));
@@ -71,12 +71,13 @@ fn s80_server_errors_are_tried_six_times_and_then_asked_about_and_retry_works() 
     model.push(Reply::status(500));
     model.push(Reply::text("Here."));
     rig.answer(&ask.ask_id, "retry");
-    let end = rig.await_update(|update| {
-        matches!(&update.update, Update::AgentMessage { text, .. } if text == "Here.")
-    });
+    let end = rig.await_update(
+        |update| matches!(&update.update, Update::AgentMessage { text, .. } if text == "Here."),
+    );
     let next = end.run_id.expect("it is of a run");
     assert_eq!(rig.await_run_end(&session, &next).outcome, Outcome::Stopped);
-    let (begun, failed) = (count(&workspace, &session, "turn_started"), count(&workspace, &session, "attempt_failed"));
+    let (begun, failed) =
+        (count(&workspace, &session, "turn_started"), count(&workspace, &session, "attempt_failed"));
     // The last attempt of the first turn has a fact of its own.
     let given_up = facts_named(&workspace, &session, "turn_failed").len();
     assert_eq!((begun, failed, given_up), (2, 6, 1));
