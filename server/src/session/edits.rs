@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use adjutant_core::edit::{BOM, LineEnds, split_bom, text_edits, with_line_ends};
+use adjutant_core::edit::{rewritten, text_edits};
 use adjutant_core::event::{CallEnd, CallResult, Change, Found, Payload, Report};
 use adjutant_core::locate;
 use adjutant_core::review::{Placement, Presence, apply_hunks, hunks, placement, present};
@@ -122,13 +122,7 @@ fn after(arguments: &Arguments, now: &Now, at: &Grounded) -> Result<String, Stri
             locate::replace(&now.text, old_text, new_text, *replace_all)
                 .map_err(|why| format!("\"{}\" was not changed: {why}", at.display))
         }
-        Arguments::WriteFile { content, .. } => {
-            let (_, content) = split_bom(content);
-            let style = LineEnds::of(&now.text).dominant().unwrap_or_default();
-            let body = with_line_ends(content, style);
-            let bom = split_bom(&now.text).0;
-            Ok(if bom { format!("{BOM}{body}") } else { body.into_owned() })
-        }
+        Arguments::WriteFile { content, .. } => Ok(rewritten(&now.text, content)),
         _ => Err("this is not an edit".to_owned()),
     }
 }
