@@ -18,7 +18,7 @@ use crate::documents::{Text, uri_of};
 use crate::editor::{Applied, DocumentEdit, NoAnswer};
 use crate::faults::point;
 use crate::tools::paths::{Grounded, Kind, OpenRefusal, ground, hash_of, open_read, replace_file};
-use crate::tools::protected::{WriteClass, write_class};
+use crate::tools::protected::{ReadClass, WriteClass, read_class, write_class};
 
 /// How long the text may take to follow the editor's reply (protocol section 9.2).
 const SETTLE: Duration = Duration::from_millis(1_500);
@@ -87,11 +87,15 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         }
     };
     let now = now(place, &at).map_err(refused)?;
-    let after = after(&arguments, &now, &at).map_err(refused)?;
+    let secret = matches!(read_class(&at), ReadClass::Secret(_));
+    let after = after(&arguments, &now, &at)
+        .and_then(|after| match now.exists && after == now.text {
+            true => Err(format!("\"{}\" has this content already; nothing to change", at.display)),
+            false => Ok(after),
+        })
+        // Nobody has allowed this text to be read, and the reasons quote it (P5).
+        .map_err(|why| refused(if secret && now.exists { untold(&at) } else { why }))?;
     let hunks = hunks(&now.text, &after);
-    if hunks.is_empty() && now.exists {
-        return Err(refused(format!("\"{}\" has this content already; nothing to change", at.display)));
-    }
     let size: usize = hunks.iter().flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted)).map(String::len).sum();
     if size > MAX_CHANGE {
         return Err(refused(format!(
@@ -110,6 +114,15 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         hunks,
     };
     Ok((change, now.exists.then(|| now.text.into_bytes())))
+}
+
+/// Why a change of a secret file cannot be made, with nothing of its text.
+fn untold(at: &Grounded) -> String {
+    format!(
+        "\"{}\" was not changed: it may hold secrets, so nothing is told of its text here, and the edit does not fit \
+         it; read the file first, which asks the user",
+        at.display
+    )
 }
 
 /// The whole new text.
