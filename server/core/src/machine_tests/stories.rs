@@ -252,6 +252,17 @@ fn n05_an_edit_in_doubt_is_settled_after_its_call() {
 }
 
 #[test]
+fn n05_an_edit_that_was_refused_is_told_once() {
+    let mut bench = asking_edit(true);
+    bench.answer(option("allow")).unwrap();
+    let refused = Report::NotApplied { result: done(CallEnd::Failed), in_doubt: false };
+    check(&bench.report(is_tool, refused), expect!["settled tool_finished"]);
+    assert!(bench.session.unsettled().next().is_none());
+    let run = bench.session.open_run().unwrap();
+    assert!(run.pending.is_empty(), "the call's output says it already: {:?}", run.pending);
+}
+
+#[test]
 fn s91_cancel_while_an_edit_is_on_its_way_settles_it_by_the_text() {
     let mut bench = asking_edit(true);
     bench.answer(option("allow")).unwrap();
