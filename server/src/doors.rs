@@ -20,9 +20,6 @@ use crate::transport::{Out, ReplyError};
 
 use outlet::Outlet;
 
-/// How long a client may take to apply an edit or to save before it counts as silent.
-const EDITOR_LIMIT: Duration = Duration::from_secs(30);
-
 /// The doors of one connection; clones share them.
 #[derive(Clone)]
 pub struct Doors {
@@ -31,6 +28,8 @@ pub struct Doors {
     client: ClientAgentCapabilities,
     /// Whether the client said anything under `experimental.agent`.
     rich: bool,
+    /// How long the client may take to apply an edit or to save before it counts as silent.
+    patience: Duration,
 }
 
 /// What became of one delivery of an ask.
@@ -43,9 +42,9 @@ pub enum Delivery {
 
 impl Doors {
     /// Opens the doors of a connection; `None` is a plain client.
-    pub fn open(out: Out, client: Option<ClientAgentCapabilities>) -> Self {
+    pub fn open(out: Out, client: Option<ClientAgentCapabilities>, patience: Duration) -> Self {
         let rich = client.is_some();
-        Self { outlet: Outlet::start(out.clone()), out, client: client.unwrap_or_default(), rich }
+        Self { outlet: Outlet::start(out.clone()), out, client: client.unwrap_or_default(), rich, patience }
     }
 
     /// Tells one update, in order; a plain client gets nothing of ours.
@@ -159,14 +158,12 @@ impl Doors {
     }
 
     async fn request<P: serde::Serialize>(&self, method: &str, params: &P) -> Result<String, NoAnswer> {
-        let reply = tokio::time::timeout(EDITOR_LIMIT, self.out.request(method, params)).await;
+        let reply = tokio::time::timeout(self.patience, self.out.request(method, params)).await;
         match reply {
             Ok(Ok(value)) => Ok(value.get().to_owned()),
             Ok(Err(ReplyError::ConnectionClosed)) => Err(NoAnswer::Gone),
             Ok(Err(error)) => Err(NoAnswer::Refused(error.to_string())),
-            Err(_) => {
-                Err(NoAnswer::Refused(format!("no answer within {} seconds", EDITOR_LIMIT.as_secs())))
-            }
+            Err(_) => Err(NoAnswer::Silent(self.patience.as_secs())),
         }
     }
 }
