@@ -120,6 +120,8 @@ impl Doors {
     }
 
     async fn apply(&self, edit: &DocumentEdit) -> Result<Applied, NoAnswer> {
+        // What was told before an edit is there before it: its change set, for one.
+        let _ = tokio::time::timeout(self.patience, self.outlet.flushed()).await;
         let mut changes = Vec::new();
         if edit.create {
             changes.push(json!({
