@@ -48,6 +48,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
     let abilities = abilities(&params.capabilities, agent.as_ref());
     let documents = Documents::default();
     documents.set_encoding(encoding);
+    documents.set_folders(&folders);
     let patience = Duration::from_millis(loaded.settings.limits.editor_ms);
     let doors = Doors::open(server.out.clone(), agent.clone(), patience);
     let (editor, questions) = Editor::new(abilities);

@@ -106,7 +106,8 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
     let change = Change {
         change_set: "".into(),
         path: at.display.clone(),
-        uri: uri_of(&at.absolute),
+        uri: place.world.documents.name_of(&at.absolute),
+        target: uri_of(&at.absolute),
         open: now.open.is_some(),
         existed: now.exists,
         always_ask,
@@ -243,7 +244,7 @@ fn not_applied(change: &Change, why: &str, in_doubt: bool, started: Instant) -> 
 async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
     let failed = |why: String| Tried::Failed { why, in_doubt: false };
     let at = match ground(&place.roots, &change.path) {
-        Ok(at) if at.inside && uri_of(&at.absolute) == change.uri => at,
+        Ok(at) if at.inside && uri_of(&at.absolute) == change.target => at,
         Ok(_) => return failed("the path leads elsewhere than when it was shown".to_owned()),
         Err(why) => return failed(why.to_string()),
     };
@@ -274,7 +275,7 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
     }
     let edit = DocumentEdit {
         label: format!("Adjutant: {}", call.title),
-        uri: change.uri.clone(),
+        uri: place.world.documents.name_of(&at.absolute),
         version: now.open,
         create,
         edits: text_edits(&now.text, &wanted, place.world.documents.encoding()),
@@ -369,7 +370,8 @@ async fn save(place: &Place, change: &Change, at: &Grounded, was_there: bool) ->
     if !place.world.editor.abilities.save {
         return Ok(false);
     }
-    match place.world.editor.save(&change.uri, "the file was not open before the edit").await {
+    let uri = place.world.documents.name_of(&at.absolute);
+    match place.world.editor.save(&uri, "the file was not open before the edit").await {
         Ok(()) => {
             point("edit-saved");
             Ok(true)
@@ -397,6 +399,9 @@ pub async fn settle(place: &Place, change: &Change) -> Report {
 }
 
 fn look(place: &Place, change: &Change, at: &Grounded) -> Found {
+    if uri_of(&at.absolute) != change.target {
+        return Found::Unclear;
+    }
     let closed = matches!(place.world.documents.text(&at.absolute), Text::Closed);
     if change.open && closed {
         // It was open at the intent, so the disk is no evidence.

@@ -161,6 +161,7 @@ pub fn change(open: bool) -> Change {
         change_set: "".into(),
         path: "a".to_owned(),
         uri: "file:///ws/a".to_owned(),
+        target: "file:///ws/a".to_owned(),
         open,
         existed: true,
         always_ask: None,
