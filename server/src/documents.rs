@@ -45,6 +45,8 @@ struct Open {
     document: Document,
     /// Where the links of its name led when it was first looked for.
     resolved: Option<PathBuf>,
+    /// It was opened by an edit of ours, not by the user.
+    ours: bool,
 }
 
 /// Where the text of a file is now.
@@ -103,7 +105,7 @@ impl Documents {
         self.write(|mirror| {
             if mirror.open.len() < MAX_OPEN || mirror.open.contains_key(uri) {
                 let document = Document::open(uri, version, text);
-                mirror.open.insert(uri.to_owned(), Open { document, resolved: None });
+                mirror.open.insert(uri.to_owned(), Open { document, resolved: None, ours: false });
             } else {
                 tracing::warn!(uri, "too many open documents; this one is not mirrored");
             }
@@ -166,6 +168,23 @@ impl Documents {
         uri_of(below.as_deref().unwrap_or(path))
     }
 
+    /// Notes that an edit of ours made the editor open a file.
+    pub fn opened_by_us(&self, path: &Path) {
+        self.resolve();
+        let mut mirror = self.lock();
+        if let Some(uri) = mirror.find(path).map(|open| open.document.uri().to_owned())
+            && let Some(open) = mirror.open.get_mut(&uri)
+        {
+            open.ours = true;
+        }
+    }
+
+    /// Whether a file is open only because an edit of ours opened it.
+    pub fn is_ours(&self, path: &Path) -> bool {
+        self.resolve();
+        self.lock().find(path).is_some_and(|open| open.ours)
+    }
+
     /// Follows the links of the names not looked at yet; the disk is asked without the lock.
     fn resolve(&self) {
         let fresh = |(uri, open): (&String, &Open)| open.resolved.is_none().then(|| uri.clone());
@@ -188,7 +207,7 @@ impl Documents {
         let mut open: Vec<&Open> = mirror.open.values().collect();
         // The last of two documents of one file counts, so the best comes last.
         open.sort_by(|one, other| other.rank().cmp(&one.rank()));
-        let buffers = Buffers::new(open.into_iter().filter_map(|Open { document, resolved }| {
+        let buffers = Buffers::new(open.into_iter().filter_map(|Open { document, resolved, .. }| {
             let path = resolved.clone().or_else(|| path_of(document.uri()))?;
             let buffer = match document.snapshot() {
                 Ok(snapshot) => {
