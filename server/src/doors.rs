@@ -19,11 +19,14 @@ use crate::editor::{Applied, DocumentEdit, NoAnswer, Question};
 use crate::transport::{Out, ReplyError};
 
 use outlet::Outlet;
+pub use outlet::Turnstile;
+
+/// How long a client that is leaving may take to read the last updates.
+const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
 
 /// The doors of one connection; clones share them.
 #[derive(Clone)]
 pub struct Doors {
-    out: Out,
     outlet: Outlet,
     client: ClientAgentCapabilities,
     /// Whether the client said anything under `experimental.agent`.
@@ -44,7 +47,7 @@ impl Doors {
     /// Opens the doors of a connection; `None` is a plain client.
     pub fn open(out: Out, client: Option<ClientAgentCapabilities>, patience: Duration) -> Self {
         let rich = client.is_some();
-        Self { outlet: Outlet::start(out.clone()), out, client: client.unwrap_or_default(), rich, patience }
+        Self { outlet: Outlet::start(out), client: client.unwrap_or_default(), rich, patience }
     }
 
     /// Tells one update, in order; a plain client gets nothing of ours.
@@ -66,15 +69,28 @@ impl Doors {
         }
     }
 
+    /// Tells what is still to be told, bounded in time, and nothing after that.
+    pub async fn finish(&self) {
+        self.outlet.finish(FAREWELL_LIMIT).await;
+    }
+
+    /// Marks the place of an answer among the updates: those told before it are sent before it,
+    /// those told after it behind it.
+    pub fn turnstile(&self) -> Turnstile {
+        self.outlet.turnstile()
+    }
+
     /// Puts an ask before the user and waits for the answer, for as long as it takes.
     /// Dropping the future withdraws it.
     pub async fn deliver(&self, ask: &AskView) -> Delivery {
         if !self.client.asks.request {
             return Delivery::Closed;
         }
-        // The update that tells of the ask comes first (protocol section 6, rule 2).
-        self.outlet.flushed().await;
-        match self.out.request(methods::REQUEST_PERMISSION, ask).await {
+        // Behind the update that opens the ask, and before the one that closes it (protocol
+        // section 6, rule 2).
+        let request = self.outlet.request(methods::REQUEST_PERMISSION, json!(ask)).await;
+        let Some(reply) = request else { return Delivery::Closed };
+        match reply.await {
             Ok(value) => match serde_json::from_str::<PermissionResponse>(value.get()) {
                 Ok(response) => match response.outcome {
                     PermissionOutcome::Cancelled => Delivery::Closed,
@@ -120,8 +136,6 @@ impl Doors {
     }
 
     async fn apply(&self, edit: &DocumentEdit) -> Result<Applied, NoAnswer> {
-        // What was told before an edit is there before it: its change set, for one.
-        let _ = tokio::time::timeout(self.patience, self.outlet.flushed()).await;
         let mut changes = Vec::new();
         if edit.create {
             changes.push(json!({
@@ -159,9 +173,15 @@ impl Doors {
         }
     }
 
-    async fn request<P: serde::Serialize>(&self, method: &str, params: &P) -> Result<String, NoAnswer> {
-        let reply = tokio::time::timeout(self.patience, self.out.request(method, params)).await;
-        match reply {
+    async fn request<P: serde::Serialize>(&self, method: &'static str, params: &P) -> Result<String, NoAnswer> {
+        let request = async {
+            // What the client was told of the change comes before the change.
+            match self.outlet.request(method, json!(params)).await {
+                Some(reply) => reply.await,
+                None => Err(ReplyError::ConnectionClosed),
+            }
+        };
+        match tokio::time::timeout(self.patience, request).await {
             Ok(Ok(value)) => Ok(value.get().to_owned()),
             Ok(Err(ReplyError::ConnectionClosed)) => Err(NoAnswer::Gone),
             Ok(Err(error)) => Err(NoAnswer::Refused(error.to_string())),

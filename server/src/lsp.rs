@@ -14,15 +14,15 @@ use adjutant_protocol::errors::{ErrorDetail, ErrorName};
 use adjutant_protocol::methods;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
-    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
-    DidSaveTextDocumentParams, InitializeParams, InitializeResult, InitializedParams, LSPAny, MessageType,
+    DidChangeConfigurationParams, DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    DidSaveTextDocumentParams, InitializeParams, InitializeResult, InitializedParams, MessageType, ShowMessageParams,
 };
 use tower_lsp::{LanguageServer, LspService};
 
 use crate::model::Models;
 use crate::session::mailbox::Refused;
 use crate::sessions::Sessions;
-use crate::settings::Sources;
+use crate::settings::{Sources, load};
 use crate::transport::{self, Ended, Out};
 
 /// What a server is started with.
@@ -46,6 +46,37 @@ struct Ready {
     folders: Vec<PathBuf>,
     /// What was wrong with the settings, told after `initialized`.
     problems: Vec<String>,
+    /// Everything settings come from but the editor.
+    sources: Sources,
+}
+
+impl Ready {
+    /// Resolves the settings anew with another section of the editor; runs keep theirs.
+    fn reconfigure(&self, section: serde_json::Value) -> Vec<String> {
+        let mut sources = self.sources.clone();
+        sources.editor = Some(section);
+        let loaded = load(&sources);
+        self.sessions.world().set_settings(loaded.settings);
+        loaded.problems.iter().map(ToString::to_string).collect()
+    }
+}
+
+/// Serves one connection until it ends, or until somebody else ends it, then stops every session.
+pub async fn serve_until(
+    options: Options,
+    reader: impl std::io::Read + Send + 'static,
+    writer: impl std::io::Write + Send + 'static,
+    over: impl Future<Output = ()>,
+) -> Ended {
+    let slot: Arc<OnceLock<Sessions>> = Arc::default();
+    let ended = tokio::select! {
+        ended = connection(options, slot.clone(), reader, writer) => ended,
+        () = over => Ended::InputClosed,
+    };
+    if let Some(sessions) = slot.get() {
+        sessions.stop_all().await;
+    }
+    ended
 }
 
 /// Serves one connection until it ends, then stops every session.
@@ -54,9 +85,16 @@ pub async fn serve(
     reader: impl std::io::Read + Send + 'static,
     writer: impl std::io::Write + Send + 'static,
 ) -> Ended {
+    serve_until(options, reader, writer, std::future::pending()).await
+}
+
+async fn connection(
+    options: Options,
+    shared: Arc<OnceLock<Sessions>>,
+    reader: impl std::io::Read + Send + 'static,
+    writer: impl std::io::Write + Send + 'static,
+) -> Ended {
     let (out, parts) = transport::channel();
-    let slot: Arc<OnceLock<Sessions>> = Arc::default();
-    let shared = slot.clone();
     let service = LspService::build(move |_| Shared {
         server: Server { out, options, ready: OnceLock::new() },
         sessions: shared,
@@ -71,17 +109,24 @@ pub async fn serve(
     .custom_method(methods::ASK_LIST, Shared::ask_list)
     .custom_method(methods::ASK_RESPOND, Shared::ask_respond)
     .finish();
-    let ended = transport::serve(service, parts, reader, writer).await;
-    if let Some(sessions) = slot.get() {
-        sessions.stop_all().await;
-    }
-    ended
+    transport::serve(service, parts, reader, writer).await
 }
 
 /// The server with the place where its sessions are found when the connection is over.
 struct Shared {
     server: Server,
     sessions: Arc<OnceLock<Sessions>>,
+}
+
+impl Server {
+    /// Tells the user what is wrong with the settings; without room it is in the log alone.
+    fn warn(&self, problems: &[String]) {
+        for problem in problems {
+            let message = format!("Adjutant: {problem}");
+            let params = ShowMessageParams { typ: MessageType::WARNING, message };
+            let _ = self.out.try_notify("window/showMessage", &params);
+        }
+    }
 }
 
 impl Shared {
@@ -102,20 +147,24 @@ impl LanguageServer for Shared {
 
     async fn initialized(&self, _: InitializedParams) {
         let Ok(ready) = self.ready() else { return };
-        for problem in &ready.problems {
-            let params = tower_lsp::ls_types::ShowMessageParams {
-                typ: MessageType::WARNING,
-                message: format!("Adjutant: {problem}"),
-            };
-            let _ = self.server.out.try_notify("window/showMessage", &params);
-        }
+        self.server.warn(&ready.problems);
     }
 
     async fn shutdown(&self) -> Result<()> {
         if let Ok(ready) = self.ready() {
             ready.sessions.stop_all().await;
+            // Behind the answer nothing may be sent any more.
+            ready.sessions.world().doors.finish().await;
         }
         Ok(())
+    }
+
+    async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
+        let Ok(ready) = self.ready() else { return };
+        let settings = params.settings;
+        let section = settings.get("adjutant").cloned().unwrap_or(settings);
+        let problems = ready.reconfigure(section);
+        self.server.warn(&problems);
     }
 
     async fn did_open(&self, params: DidOpenTextDocumentParams) {
@@ -151,6 +200,6 @@ fn error(refused: Refused) -> Error {
     Error {
         code: ErrorCode::ServerError(refused.name.code()),
         message: refused.message.into(),
-        data: serde_json::to_value(detail).ok().map(LSPAny::from),
+        data: serde_json::to_value(detail).ok(),
     }
 }

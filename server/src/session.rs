@@ -25,12 +25,13 @@ use std::sync::{Arc, Mutex};
 
 use adjutant_core::accept::{Refusal, accept};
 use adjutant_core::config::Settings;
-use adjutant_core::event::{Event, Fact, Input, Report, Stamp};
+use adjutant_core::event::{Event, Fact};
+use adjutant_core::input::{Input, Report, Stamp};
 use adjutant_core::prompt::{self, ModelRequest};
 use adjutant_core::session::Session;
-use adjutant_core::state;
 use adjutant_core::step::{Step, next_steps};
 use adjutant_core::tool::{Effect, effect_of};
+use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::{AskId, SessionId};
 use tokio::sync::{mpsc, oneshot};
 
@@ -40,6 +41,7 @@ use crate::editor::Editor;
 use crate::faults::point;
 use crate::model::Models;
 use crate::tools::paths::Roots;
+use crate::tools::process::end_left_over;
 
 use blobs::Blobs;
 use catalog::Catalog;
@@ -63,6 +65,10 @@ pub struct World {
 }
 
 impl World {
+    pub fn set_settings(&self, settings: Settings) {
+        *self.settings.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(settings);
+    }
+
     pub fn settings(&self) -> Arc<Settings> {
         self.settings.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
@@ -129,6 +135,12 @@ impl SessionTask {
     /// that had facts in it.
     pub async fn run(mut self, opened: Option<u64>) {
         if let Some(epoch) = opened {
+            // A server that was killed could not end its commands; whoever opens the log next does.
+            let calls = self.open_commands();
+            let ended = tokio::task::spawn_blocking(move || end_left_over(&calls)).await.unwrap_or(0);
+            if ended > 0 {
+                tracing::warn!(session = %self.place.id, ended, "ended what a killed server left running");
+            }
             let _ = self.input(Input::Opened { epoch });
         }
         loop {
@@ -141,10 +153,20 @@ impl SessionTask {
         }
     }
 
+    /// The commands of the open run that have no result yet.
+    fn open_commands(&self) -> Vec<String> {
+        let turn = self.session.open_run().and_then(|run| run.turn.as_ref());
+        let calls = turn.into_iter().flat_map(|turn| turn.calls.iter());
+        calls.filter(|call| call.is_command() && !call.is_finished()).map(|call| call.id.to_string()).collect()
+    }
+
     /// Everything that can wake a session, on one screen.
     fn handle(&mut self, message: Message) -> Option<oneshot::Sender<()>> {
         match message {
-            Message::Prompt { params, reply } => self.prompt(params, reply),
+            Message::Prompt { params, reply } => {
+                self.publisher.attach();
+                self.prompt(params, reply);
+            }
             Message::Answer { ask, choice, surface, reply } => self.answer(ask, choice, surface, reply),
             Message::Cancel { run } => {
                 let _ = self.input(Input::Cancel { run });
@@ -207,7 +229,7 @@ impl SessionTask {
             }
             let fact = Fact { seq, at: stamp.now, last: seq + 1 == end, event: event.clone() };
             self.session.apply(&fact);
-            tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?state::shown(&self.session), "fact");
+            tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?self.session.shown(), "fact");
             self.publisher.told(&self.session, &fact, self.barrier);
             self.replies.of_event(event);
         }
@@ -225,6 +247,7 @@ impl SessionTask {
         self.running.abort_all();
         self.publisher.notice(format!("This session can no longer be written: {why}"));
         self.replies.fail_all(&why);
+        self.publisher.fail_all(&mailbox::Refused::new(ErrorName::SessionReadOnly, why.clone()));
         self.stopped = Some(why);
     }
 
@@ -282,7 +305,8 @@ impl SessionTask {
             }
             let durable = self.publisher.durable();
             for step in wanted {
-                if self.running.has(&step) {
+                let unseen = matches!(step, Step::DeliverAsk { .. }) && !self.publisher.attached();
+                if self.running.has(&step) || unseen {
                     continue;
                 }
                 let gate = self.gated(&step).then(|| self.running.gate(&step, self.barrier));
@@ -348,6 +372,8 @@ impl SessionTask {
         });
         let _ = wait.await;
         self.summary.write_now(&self.session, self.log.mark());
+        // The lock goes with the log: who waits for the stop may open or delete the session.
+        drop(self);
         let _ = done.send(());
     }
 }

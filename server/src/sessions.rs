@@ -3,7 +3,7 @@
 //! Never looks into a session; each has a task of its own.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use adjutant_protocol::state::State;
 use adjutant_protocol::{AskId, SessionId};
 use tokio::sync::oneshot;
 
+use crate::documents::uri_of;
 use crate::session::blobs::Blobs;
 use crate::session::catalog::{CatalogError, Condition, Listed};
 use crate::session::log::{Log, OpenError, Opened};
@@ -160,7 +161,7 @@ impl Sessions {
     pub async fn delete(&self, id: &SessionId) -> Result<(), Refused> {
         if let Some(mailbox) = self.in_memory(id) {
             let resume = mailbox.request(|reply| Message::Resume { from: None, reply })?;
-            let state = resume.await.map_err(|_| gone())??.state.state;
+            let state = resume.await.map_err(|_| gone())??.result.state.state;
             if matches!(state, State::Running | State::RequiresAction) {
                 return Err(Refused::new(
                     ErrorName::SessionLocked,
@@ -217,12 +218,13 @@ fn entry(world: &World, listed: Listed) -> Option<SessionEntry> {
         _ => summary.damage,
     };
     let state = serde_json::from_value(serde_json::Value::String(summary.state)).unwrap_or(State::None);
+    let left = state == State::Running && !world.catalog.is_written(&id);
     Some(SessionEntry {
         session_id: SessionId(id),
         title: summary.title,
-        cwd: summary.roots.first().cloned().unwrap_or_default(),
+        cwd: summary.roots.first().map(|root| uri_of(Path::new(root))).unwrap_or_default(),
         // A run that nobody runs waits to be resumed.
-        state: if state == State::Running { State::Resumable } else { state },
+        state: if left { State::Resumable } else { state },
         updated_at: summary.updated_at,
         open_asks: u32::try_from(summary.open_asks).unwrap_or(u32::MAX),
         turns: u32::try_from(summary.turns).unwrap_or(u32::MAX),

@@ -15,6 +15,7 @@ mod gauge;
 mod intake;
 mod out;
 mod reader;
+mod seen;
 mod writer;
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -79,7 +80,7 @@ pub async fn serve<B: LanguageServer>(
     writer: impl Write + Send + 'static,
 ) -> Ended {
     let Parts { out, frames } = parts;
-    let stopped = match writer::spawn(writer, frames, out.downgrade()) {
+    let stopped = match writer::spawn(writer, frames, out.downgrade(), seen::outgoing) {
         Ok(stopped) => stopped,
         Err(error) => {
             out.close();
@@ -87,7 +88,7 @@ pub async fn serve<B: LanguageServer>(
         }
     };
     let (deliver, inbound) = intake::channel();
-    let ended = match reader::spawn(reader, deliver) {
+    let ended = match reader::spawn(reader, seen::incoming, deliver) {
         Ok(()) => {
             dispatcher::Dispatcher::new(service, out.clone())
                 .run(inbound)

@@ -1,8 +1,13 @@
 //! One integration binary: one module per feature, and the rules of the house.
 
+mod asks;
+mod cli;
 mod edits;
 mod grounding;
+mod kill;
+mod protocol;
 mod rig;
+mod runs;
 mod sessions;
 mod settings;
 mod stage;

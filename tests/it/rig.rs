@@ -16,8 +16,10 @@ use adjutant::model::Models;
 use adjutant::settings::Sources;
 use adjutant::transport::{self, Ended};
 use adjutant_protocol::SessionId;
-use adjutant_testkit::editor::{Editor, Options};
+use adjutant_protocol::update::SessionUpdateParams;
+use adjutant_testkit::editor::{Editor, Options, RpcError};
 use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::Request;
 use serde_json::Value;
 
 /// How long a server may take to end.
@@ -155,4 +157,51 @@ pub fn facts_named(workspace: &Workspace, session: &SessionId, name: &str) -> Ve
 pub fn count(workspace: &Workspace, session: &SessionId, name: &str) -> usize {
     let quoted = format!("\"{name}\"");
     log_text(workspace, session).lines().filter(|line| line.contains(&quoted)).count()
+}
+
+/// Returns the lasting updates among these, which a replay has to tell again.
+pub fn lasting(updates: &[SessionUpdateParams]) -> Vec<SessionUpdateParams> {
+    updates.iter().filter(|update| update.sub.is_none()).cloned().collect()
+}
+
+/// Returns what a model was told the tools gave, oldest first.
+pub fn tool_outputs(request: &Request) -> Vec<String> {
+    let body = request.json();
+    let messages = body["messages"].as_array().cloned().unwrap_or_default();
+    let outputs = messages.iter().filter(|message| message["role"] == "tool");
+    outputs.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// Returns the names of the tools a model was offered.
+pub fn tools_offered(request: &Request) -> Vec<String> {
+    let body = request.json();
+    let tools = body["tools"].as_array().cloned().unwrap_or_default();
+    tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// Returns the error an answer must be, with its name among ours.
+#[track_caller]
+pub fn refused<T: std::fmt::Debug>(answer: Result<T, RpcError>) -> (i64, String) {
+    let error = answer.expect_err("this must be refused");
+    let data = error.data.unwrap_or_default();
+    (error.code, data["name"].as_str().unwrap_or_default().to_owned())
+}
+
+/// Checks what a strict provider checks: every call has exactly one output, right behind it.
+#[track_caller]
+pub fn assert_paired(request: &Request) {
+    let body = request.json();
+    let mut open: Vec<String> = Vec::new();
+    for message in body["messages"].as_array().into_iter().flatten() {
+        if message["role"] == "tool" {
+            let id = message["tool_call_id"].as_str().unwrap_or_default();
+            let at = open.iter().position(|call| call == id);
+            open.remove(at.unwrap_or_else(|| panic!("an output of no open call {id:?}: {body}")));
+            continue;
+        }
+        assert!(open.is_empty(), "{open:?} have no output before {message}: {body}");
+        let calls = message["tool_calls"].as_array().into_iter().flatten();
+        open.extend(calls.map(|call| call["id"].as_str().unwrap_or_default().to_owned()));
+    }
+    assert!(open.is_empty(), "{open:?} have no output: {body}");
 }

@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 
 pub use apply::ApplyBehaviour;
 pub use asks::Answer;
-pub use buffers::{Buffer, Buffers, Place, Sync};
+pub use buffers::{Buffer, Buffers, Place, SyncKind};
 pub use connection::{Popup, SeenApply};
 pub use options::{Capabilities, Chunks, Options, SaveBehaviour, UnknownRequests};
 pub use position::{Encoding, Position};
@@ -45,6 +45,7 @@ pub struct Editor {
 
 impl Editor {
     /// Connects to a server and shakes hands; panics when that fails.
+    #[track_caller]
     pub fn start(
         reader: impl Read + Send + 'static,
         writer: impl Write + Send + 'static,
@@ -67,6 +68,7 @@ impl Editor {
     }
 
     /// Sends `initialize` and, once it is answered, `initialized`.
+    #[track_caller]
     pub fn initialize(&self) -> Result<Value, RpcError> {
         let params = self.shared.lock().options.initialize_params();
         let result = self.request("initialize", params)?;
@@ -88,6 +90,7 @@ impl Editor {
     }
 
     /// Sends a request and waits for its response.
+    #[track_caller]
     pub fn request(&self, method: &str, params: Value) -> Result<Value, RpcError> {
         let id = self.request_nowait(method, params);
         self.await_response(&id)
@@ -99,6 +102,7 @@ impl Editor {
     }
 
     /// Waits for the response to a request.
+    #[track_caller]
     pub fn await_response(&self, id: &Id) -> Result<Value, RpcError> {
         let what = format!("the response to the request {id}");
         self.shared.wait(&what, |inner| inner.sent.get(id)?.response.clone())
@@ -146,6 +150,7 @@ impl Editor {
     }
 
     /// Opens a file, named by its path in the workspace or by URI, as everywhere here.
+    #[track_caller]
     pub fn open(&self, name: &str) {
         if let Err(why) = self.edit(|buffers| buffers.open(name)) {
             panic!("open {name:?}: {why}");
@@ -153,21 +158,25 @@ impl Editor {
     }
 
     /// Types a text at a place.
+    #[track_caller]
     pub fn type_at(&self, name: &str, place: impl Into<Place>, text: &str) {
         self.edit(|buffers| buffers.type_at(name, place, text));
     }
 
     /// Replaces the first occurrence of a text.
+    #[track_caller]
     pub fn replace(&self, name: &str, old: &str, new: &str) {
         self.edit(|buffers| buffers.replace(name, old, new));
     }
 
     /// Takes back the last change, whoever made it.
+    #[track_caller]
     pub fn undo(&self, name: &str) {
         self.edit(|buffers| buffers.undo(name));
     }
 
     /// Saves a document.
+    #[track_caller]
     pub fn save(&self, name: &str) {
         if let Err(why) = self.edit(|buffers| buffers.save(name)) {
             panic!("save {name:?}: {why}");
@@ -175,11 +184,13 @@ impl Editor {
     }
 
     /// Closes a document.
+    #[track_caller]
     pub fn close(&self, name: &str) {
         self.edit(|buffers| buffers.close(name));
     }
 
     /// Returns the text the user sees: the buffer, or the file where none is open.
+    #[track_caller]
     pub fn text_of(&self, name: &str) -> String {
         let text = self.shared.lock().buffers.text(name);
         text.unwrap_or_else(|| panic!("{name:?} is neither open nor on disk"))
@@ -191,6 +202,7 @@ impl Editor {
     }
 
     /// Waits until the text the user sees is as wanted.
+    #[track_caller]
     pub fn await_text(&self, name: &str, wanted: &str) {
         self.shared.wait(&format!("{name:?} to be {wanted:?}"), |inner| {
             (inner.buffers.text(name).as_deref() == Some(wanted)).then_some(())
@@ -224,6 +236,7 @@ impl Editor {
     }
 
     /// Waits for the edit number `count`, from one.
+    #[track_caller]
     pub fn await_apply(&self, count: usize) -> SeenApply {
         let what = format!("edit number {count}");
         self.shared.wait(&what, |inner| inner.applies.get(count.checked_sub(1)?).cloned())
@@ -245,6 +258,7 @@ impl Editor {
     }
 
     /// Waits for the next popup of a plain client.
+    #[track_caller]
     pub fn await_popup(&self) -> Popup {
         self.shared.wait("a window/showMessageRequest", |inner| {
             let popup = inner.popups.get(inner.popups_taken)?.clone();
@@ -254,6 +268,7 @@ impl Editor {
     }
 
     /// Presses a button of a popup, or closes it.
+    #[track_caller]
     pub fn press(&self, popup: &Popup, title: Option<&str>) {
         let item = title.map(|title| {
             let found = popup.items.iter().find(|item| item["title"] == title);
@@ -263,6 +278,7 @@ impl Editor {
     }
 
     /// Waits for the next `window/showMessage` and returns its text.
+    #[track_caller]
     pub fn await_message(&self) -> String {
         self.shared.wait("a window/showMessage", |inner| inner.messages.pop_front()).1
     }
@@ -325,12 +341,14 @@ impl Editor {
     }
 
     /// Waits until the server has closed its side.
+    #[track_caller]
     pub fn await_end(&self) -> String {
         // An end is what is waited for, so it must be looked for before it counts as a failure.
         self.shared.wait("the end of the connection", |inner| inner.ended.clone())
     }
 
     /// Sends `shutdown` and `exit` and waits until the server has gone.
+    #[track_caller]
     pub fn shutdown(&self) {
         if let Err(error) = self.request("shutdown", Value::Null) {
             panic!("shutdown: {error}");

@@ -2,6 +2,7 @@
 //!
 //! Never mocks a type of ours; nothing here knows the server.
 
+pub mod command;
 pub mod editor;
 pub mod fixture;
 pub mod model;

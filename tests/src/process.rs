@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use crate::editor::{Editor, Options};
 use crate::fixture::Workspace;
 
-/// The variable that marks a server and all that it starts with its environment.
-pub const MARK: &str = "ADJUTANT_TEST_MARK";
+/// The variable that marks a server and all that it starts: none of ours, for those are kept from commands.
+pub const MARK: &str = "TESTKIT_MARK";
 
 /// How long anything that must happen may take.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -100,6 +100,7 @@ impl Server {
     }
 
     /// Waits until it has ended.
+    #[track_caller]
     pub fn wait(&mut self) -> ExitStatus {
         let (child, stderr) = (&mut self.child, &self.stderr);
         let ended = poll(DEADLINE, || child.try_wait().ok().flatten());
@@ -122,12 +123,7 @@ impl Server {
     /// Returns everything that carries its mark, the server itself left out: also what has
     /// detached from it, unless it was started with an environment made anew.
     pub fn marked(&self) -> Vec<Process> {
-        let wanted = format!("{MARK}={}", self.mark).into_bytes();
-        let has_mark = |process: &Process| {
-            let environment = fs::read(format!("/proc/{}/environ", process.pid)).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|variable| variable == wanted)
-        };
-        processes().into_iter().filter(|process| process.pid != self.pid() && has_mark(process)).collect()
+        marked(&self.mark, self.pid())
     }
 
     /// Returns its resident memory, and the most it ever was, in bytes.
@@ -173,12 +169,23 @@ pub fn is_running(pid: u32) -> bool {
     process(pid).is_some()
 }
 
+/// Returns everything whose environment carries a mark, one process left out.
+pub fn marked(mark: &str, but: u32) -> Vec<Process> {
+    let wanted = format!("{MARK}={mark}").into_bytes();
+    let has_mark = |process: &Process| {
+        let environment = fs::read(format!("/proc/{}/environ", process.pid)).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == wanted)
+    };
+    processes().into_iter().filter(|process| process.pid != but && has_mark(process)).collect()
+}
+
 /// Returns all processes with an argument that contains a text.
 pub fn processes_with(text: &str) -> Vec<Process> {
     processes().into_iter().filter(|process| process.command.contains(text)).collect()
 }
 
 /// Waits until a condition holds; panics with `what` when it does not in time.
+#[track_caller]
 pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let held = poll(DEADLINE, || condition().then_some(()));
     held.unwrap_or_else(|| panic!("waited {DEADLINE:?} for {what}"));

@@ -12,7 +12,8 @@ mod turn;
 use adjutant_protocol::RunId;
 use adjutant_protocol::ask::Resolution;
 
-use crate::event::{Event, Input, Report, Stamp};
+use crate::event::Event;
+use crate::input::{Input, Report, Stamp};
 use crate::session::Session;
 use crate::step::{Step, next_steps};
 

@@ -285,6 +285,7 @@ impl Settings {
             mode,
             deny: self.deny.texts(),
             unattended: unattended.then_some(self.unattended),
+            max_requests: self.limits.requests,
             mistakes: self.limits.mistakes,
             command_output_ms: self.limits.command_output_ms,
             retry: self.retry,

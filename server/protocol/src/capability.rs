@@ -15,9 +15,13 @@ pub const VERSION: u32 = 0;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClientAgentCapabilities {
+    #[ts(optional, as = "Option<u32>")]
     pub version: u32,
+    #[ts(optional, as = "Option<ClientUpdates>")]
     pub updates: ClientUpdates,
+    #[ts(optional, as = "Option<ClientAsks>")]
     pub asks: ClientAsks,
+    #[ts(optional, as = "Option<ClientDocuments>")]
     pub documents: ClientDocuments,
 }
 
@@ -25,8 +29,10 @@ pub struct ClientAgentCapabilities {
 #[serde(rename_all = "camelCase", default)]
 pub struct ClientUpdates {
     /// Wants text while it streams, not only finished items.
+    #[ts(optional, as = "Option<bool>")]
     pub chunks: bool,
     /// Update kinds never to be sent.
+    #[ts(optional, as = "Option<Vec<String>>")]
     pub opt_out: Vec<String>,
 }
 
@@ -34,6 +40,7 @@ pub struct ClientUpdates {
 #[serde(rename_all = "camelCase", default)]
 pub struct ClientAsks {
     /// Answers `agent/session/request_permission`.
+    #[ts(optional, as = "Option<bool>")]
     pub request: bool,
 }
 
@@ -41,8 +48,10 @@ pub struct ClientAsks {
 #[serde(rename_all = "camelCase", default)]
 pub struct ClientDocuments {
     /// Answers `agent/document/save`.
+    #[ts(optional, as = "Option<bool>")]
     pub save: bool,
     /// Announces every open text document, so that a file without `didOpen` is not open.
+    #[ts(optional, as = "Option<bool>")]
     pub complete: bool,
 }
 

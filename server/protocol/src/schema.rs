@@ -107,8 +107,10 @@ pub fn typescript() -> String {
     macro_rules! each {
         ($($type:ty),*) => { $(
             text.push_str("\nexport ");
-            text.push_str(&<$type as TS>::decl(&config));
-            text.push('\n');
+            for line in <$type as TS>::decl(&config).lines() {
+                text.push_str(line.trim_end());
+                text.push('\n');
+            }
         )* };
     }
     wire_types!(each);

@@ -72,12 +72,14 @@ pub struct PromptParams {
     pub session_id: SessionId,
     pub prompt: Vec<ContentBlock>,
     #[serde(default)]
+    #[ts(optional, as = "Option<Delivery>")]
     pub delivery: Delivery,
     /// Refuses with `RunMismatch` unless this is the open run.
     #[serde(default)]
     #[ts(optional)]
     pub expected_run_id: Option<RunId>,
     #[serde(default)]
+    #[ts(optional, as = "Option<Overrides>")]
     pub overrides: Overrides,
     /// Same key and body: the first result again.
     #[serde(default)]
@@ -95,6 +97,7 @@ pub struct Overrides {
     #[ts(optional)]
     pub mode: Option<Mode>,
     /// Nobody watches: what `[unattended]` allows runs unasked (decision 17).
+    #[ts(optional, as = "Option<bool>")]
     pub unattended: bool,
 }
 
@@ -122,7 +125,7 @@ pub struct WaitParams {
     pub run_id: RunId,
     /// How long the answer may take; never how long the run may.
     #[serde(default = "WaitParams::default_timeout_ms")]
-    #[ts(type = "number")]
+    #[ts(optional, as = "Option<f64>")]
     pub timeout_ms: u64,
 }
 
@@ -253,6 +256,7 @@ pub struct SessionListResult {
 pub struct SessionEntry {
     pub session_id: SessionId,
     pub title: String,
+    /// The first workspace folder, a `file:` URI.
     pub cwd: String,
     pub state: State,
     #[ts(type = "number")]

@@ -40,7 +40,10 @@ struct WorkspaceEdit {
 enum DocumentChange {
     Operation(Operation),
     #[serde(rename_all = "camelCase")]
-    Edit { text_document: Identifier, edits: Vec<TextEdit> },
+    Edit {
+        text_document: Identifier,
+        edits: Vec<TextEdit>,
+    },
 }
 
 #[derive(Debug, Deserialize)]
@@ -52,8 +55,12 @@ enum Operation {
         options: CreateOptions,
     },
     #[serde(rename_all = "camelCase")]
-    Rename { old_uri: String },
-    Delete { uri: String },
+    Rename {
+        old_uri: String,
+    },
+    Delete {
+        uri: String,
+    },
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -114,7 +121,10 @@ impl Buffers {
         let changes = edit.edit.document_changes.unwrap_or_else(|| {
             let plain = edit.edit.changes.into_iter();
             plain
-                .map(|(uri, edits)| DocumentChange::Edit { text_document: Identifier { uri, version: None }, edits })
+                .map(|(uri, edits)| DocumentChange::Edit {
+                    text_document: Identifier { uri, version: None },
+                    edits,
+                })
                 .collect()
         });
         let mut staged = Staged { buffers: self, touched: BTreeMap::new(), opened: BTreeSet::new() };
@@ -210,9 +220,9 @@ impl Staged<'_> {
         match change {
             DocumentChange::Edit { text_document, edits } => self.edit(text_document, &edits),
             DocumentChange::Operation(Operation::Create { uri, options }) => self.create(uri, &options),
-            DocumentChange::Operation(Operation::Rename { old_uri: uri } | Operation::Delete { uri }) => {
-                Err(format!("\"{uri}\" cannot be renamed or deleted here: this client only creates and edits"))
-            }
+            DocumentChange::Operation(Operation::Rename { old_uri: uri } | Operation::Delete { uri }) => Err(
+                format!("\"{uri}\" cannot be renamed or deleted here: this client only creates and edits"),
+            ),
         }
     }
 
@@ -233,7 +243,8 @@ impl Staged<'_> {
                 version.unwrap_or_default()
             ));
         }
-        buffer.text = apply_edits(&buffer.text, edits, Encoding::Utf8).map_err(|error| format!("{uri}: {error}"))?;
+        buffer.text =
+            apply_edits(&buffer.text, edits, Encoding::Utf8).map_err(|error| format!("{uri}: {error}"))?;
         buffer.dirty = true;
         self.touched.insert(uri, buffer);
         Ok(())
@@ -249,7 +260,8 @@ impl Staged<'_> {
             (true, false, false) => return Err(format!("\"{}\" exists already", path.display())),
             _ => {}
         }
-        let version = present.as_ref().map_or_else(|| self.buffers.next_version(&uri), |buffer| buffer.version);
+        let version =
+            present.as_ref().map_or_else(|| self.buffers.next_version(&uri), |buffer| buffer.version);
         if present.is_none() {
             self.opened.insert(uri.clone());
         }

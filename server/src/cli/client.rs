@@ -6,7 +6,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use adjutant_protocol::capability::{ClientAgentCapabilities, ClientAsks, ClientDocuments, ClientUpdates, VERSION};
+use adjutant_protocol::capability::{
+    ClientAgentCapabilities, ClientAsks, ClientDocuments, ClientUpdates, VERSION,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;

@@ -75,11 +75,18 @@ pub struct Conversation {
     denied: bool,
     cancelling: Option<Instant>,
     demo_answers_at: Option<Instant>,
+    /// The user wants to leave now; what the server still runs is dropped.
+    at_once: bool,
 }
 
 impl Conversation {
     /// Starts a server and greets it from a folder.
-    pub async fn start(sources: Sources, folder: &Path, view: View, answers: Answers) -> anyhow::Result<Self> {
+    pub async fn start(
+        sources: Sources,
+        folder: &Path,
+        view: View,
+        answers: Answers,
+    ) -> anyhow::Result<Self> {
         let signals = ears::Signals::new()?;
         let (client, hearing) = Client::start(sources, folder).await?;
         let (page, ask_page) = view.pages(matches!(answers, Answers::Person(_)));
@@ -100,6 +107,7 @@ impl Conversation {
             denied: false,
             cancelling: None,
             demo_answers_at: None,
+            at_once: false,
         })
     }
 
@@ -173,6 +181,10 @@ impl Conversation {
 
     /// Saves what is not saved, and takes leave of the server.
     pub async fn finish(mut self) {
+        self.view.aside(&mut self.page);
+        if self.at_once {
+            return;
+        }
         let (tellings, unsaved) = self.buffers.save_all();
         // A server that is gone has no use for the news.
         let _ = self.tell(tellings).await;
@@ -193,7 +205,10 @@ impl Conversation {
             Heard::Interrupt if self.cancelling.is_none() && self.session.is_some() => {
                 self.cancel("cancelling; Ctrl-C again leaves at once").await?;
             }
-            Heard::Interrupt => return Err(Left::Interrupted),
+            Heard::Interrupt => {
+                self.at_once = true;
+                return Err(Left::Interrupted);
+            }
             Heard::Terminate => return Err(Left::Terminated),
             Heard::Wake => self.woke(Instant::now())?,
         }

@@ -48,7 +48,12 @@ impl Scratch {
         fs::DirBuilder::new().mode(0o700).create(&folder).with_context(make)?;
         let scratch = Scratch { folder: folder.canonicalize().with_context(make)? };
         fs::create_dir(scratch.project()).with_context(make)?;
-        let files = [("project/greet.sh", GREET), ("project/test.sh", TEST), ("script.toml", SCRIPT), ("config.toml", SETTINGS)];
+        let files = [
+            ("project/greet.sh", GREET),
+            ("project/test.sh", TEST),
+            ("script.toml", SCRIPT),
+            ("config.toml", SETTINGS),
+        ];
         for (name, text) in files {
             fs::write(scratch.folder.join(name), text).with_context(make)?;
         }
@@ -81,7 +86,10 @@ pub async fn demo(sources: Sources) -> anyhow::Result<Exit> {
     let scratch = Scratch::make()?;
     let project = scratch.project();
     let mut page = Page::of_stdout();
-    page.line_in(Ink::Bold, "Adjutant demo. The model is scripted: its words are read from a file, no network, no key.");
+    page.line_in(
+        Ink::Bold,
+        "Adjutant demo. The model is scripted: its words are read from a file, no network, no key.",
+    );
     page.line("All else is real: the server, the edit, the questions, the test.");
     page.line(&format!("Folder: {} (removed at the end)", project.display()));
     page.line("");
@@ -91,8 +99,9 @@ pub async fn demo(sources: Sources) -> anyhow::Result<Exit> {
     }
     page.line("");
     page.line_in(Ink::Bold, &format!("> {PROMPT}"));
-    let answers = Person::at_terminal(false).map_or(Answers::Demo, Answers::Person);
-    let mut talk = Conversation::start(scratch.sources(sources), &project, View::text(false), answers).await?;
+    let answers = Person::at_terminal(false, false).map_or(Answers::Demo, Answers::Person);
+    let mut talk =
+        Conversation::start(scratch.sources(sources), &project, View::text(false), answers).await?;
     let ended = carry_out(&mut talk, &project).await;
     talk.finish().await;
     match ended {

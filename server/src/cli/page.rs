@@ -135,7 +135,7 @@ impl Page {
         if coloured {
             self.raw(&format!("\x1b[{}m", ink.code()));
         }
-        let before = text.len() - text.trim_start_matches(' ').len();
+        let before = if self.column == 0 { text.len() - text.trim_start_matches(' ').len() } else { 0 };
         let indent = " ".repeat(2 + before.min(self.look.width / 4));
         for (at, word) in text.split(' ').enumerate() {
             let space = usize::from(at > 0);

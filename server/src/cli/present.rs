@@ -18,7 +18,10 @@ const MOST_TYPED: u64 = 64 * 1024;
 /// What came from the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Typed {
-    Line { text: String, at: Instant },
+    Line {
+        text: String,
+        at: Instant,
+    },
     /// The terminal is closed: nobody is there any more.
     Gone,
 }
@@ -34,10 +37,11 @@ pub struct Person {
 
 impl Person {
     /// Returns the person at the terminal, if there is one. Where the task came
-    /// by standard input, the terminal itself is read.
-    pub fn at_terminal(stdin_was_read: bool) -> Option<Self> {
-        let shown_somewhere = io::stdout().is_terminal() || io::stderr().is_terminal();
-        if !shown_somewhere {
+    /// by standard input, the terminal itself is read; where standard output is
+    /// for a program, questions can be seen on standard error alone.
+    pub fn at_terminal(stdin_was_read: bool, stdout_is_taken: bool) -> Option<Self> {
+        let seen = (io::stdout().is_terminal() && !stdout_is_taken) || io::stderr().is_terminal();
+        if !seen {
             return None;
         }
         let terminal = match stdin_was_read {

@@ -6,16 +6,16 @@
 use std::io::Read;
 use std::path::PathBuf;
 
+use adjutant_core::config::Flag;
+use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::{AskKind, AskRespondParams, AskRespondResult, AskView};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{
-    ContentBlock, Delivery, NewSessionParams, NewSessionResult, Overrides, PromptParams, PromptResult, ResumeParams,
-    ResumeResult, RunEnd, SessionListParams, SessionListResult,
+    ContentBlock, Delivery, NewSessionParams, NewSessionResult, Overrides, PromptParams, PromptResult,
+    ResumeParams, ResumeResult, RunEnd, SessionListParams, SessionListResult,
 };
 use adjutant_protocol::state::{Outcome, State};
-use adjutant_core::config::Flag;
-use adjutant_protocol::SessionId;
 use anyhow::Context;
 
 use crate::settings::Sources;
@@ -54,7 +54,8 @@ pub async fn run(sources: Sources, line: RunLine) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
-    let answers = Person::at_terminal(read_stdin).map_or(Answers::Nobody, Answers::Person);
+    let answers =
+        Person::at_terminal(read_stdin, line.output == Output::Json).map_or(Answers::Nobody, Answers::Person);
     let mut sources = sources.with_model_flag(line.model.as_deref());
     if line.allow_commands {
         let (flag, key, value) = ("--allow-commands", "unattended.command", "true");
@@ -93,11 +94,8 @@ fn task(line: &RunLine) -> anyhow::Result<(Task, bool)> {
         }
         _ => {}
     }
-    let overrides = Overrides {
-        model: line.model.clone(),
-        mode: line.mode.map(Into::into),
-        unattended: line.unattended,
-    };
+    let overrides =
+        Overrides { model: line.model.clone(), mode: line.mode.map(Into::into), unattended: line.unattended };
     Ok((Task { prompt, overrides, which, folder }, read_stdin))
 }
 

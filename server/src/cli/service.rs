@@ -24,11 +24,28 @@ pub fn start_in_process(sources: Sources) -> anyhow::Result<End> {
     Ok(near)
 }
 
+/// Comes when somebody asks this process to end: children must not outlive it.
+async fn terminated() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut term), Ok(mut hang_up), Ok(mut interrupt)) = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::hangup()),
+        signal(SignalKind::interrupt()),
+    ) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = hang_up.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
 /// Serves an editor on standard input and output until it leaves.
 pub async fn serve_stdio(sources: Sources) -> anyhow::Result<Exit> {
     let (reader, writer) = transport::stdio().context("open standard input and output")?;
     let options = Options { sources, models: Models::new() };
-    match lsp::serve(options, reader, writer).await {
+    match lsp::serve_until(options, reader, writer, terminated()).await {
         Ended::Exit { after_shutdown: true } => Ok(Exit::Fine),
         ended => {
             tracing::info!(?ended, "the client left without a farewell");

@@ -3,9 +3,10 @@
 //! Never prints a text twice: chunks stream, the finished item prints what is
 //! missing, and an attempt that diverges goes on from where it does.
 
-mod told;
+mod output;
 #[cfg(test)]
 mod tests;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +16,7 @@ use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, Tu
 use adjutant_protocol::{MessageId, ToolCallId};
 
 use super::page::{Ink, Page};
+use output::Output;
 use told::{Print, Told};
 
 /// Written before an attempt that goes another way than the one that broke off.
@@ -34,6 +36,8 @@ pub struct Show {
     flowing: Option<MessageId>,
     /// The call whose line waits for its result.
     call: Option<ToolCallId>,
+    /// What the command of that call has written.
+    output: Option<Output>,
     last_text: String,
 }
 
@@ -46,6 +50,7 @@ impl Show {
             finished: BTreeSet::new(),
             flowing: None,
             call: None,
+            output: None,
             last_text: String::new(),
         }
     }
@@ -76,6 +81,11 @@ impl Show {
                 }
             }
             Update::ToolCallUpdate(call) => self.tool_call(page, call),
+            Update::ToolCallContentChunk { tool_call_id, text }
+                if self.call.as_ref() == Some(tool_call_id) =>
+            {
+                self.output.get_or_insert_default().take(page, text);
+            }
             Update::Turn(turn) => self.turn(page, turn, now),
             Update::Run(run) => self.run(page, run),
             Update::Notice { message } => self.remark(page, Ink::Plain, &format!("! {message}")),
@@ -95,6 +105,9 @@ impl Show {
     pub fn aside(&mut self, page: &mut Page) {
         self.flowing = None;
         self.call = None;
+        if let Some(mut output) = self.output.take() {
+            output.end(page);
+        }
         page.fresh_line();
     }
 
@@ -173,12 +186,17 @@ impl Show {
         let result = match (word, summary) {
             ("", summary) => summary.to_owned(),
             (word, "") => word.to_owned(),
-            (word, summary) if summary.starts_with(word) => summary.to_owned(),
+            (word, summary) if summary.starts_with(word) || summary.starts_with("rejected") => {
+                summary.to_owned()
+            }
             (word, summary) => format!("{word}: {summary}"),
         };
         if self.call.as_ref() != Some(&call.tool_call_id) {
             self.aside(page);
             page.open_line(Ink::Plain, &format!("{mark} {}", call.title));
+        } else if let Some(mut output) = self.output.take() {
+            output.end(page);
+            page.open_line(ink, " ");
         }
         if !result.is_empty() {
             page.add(ink, &format!(" … {result}"));
@@ -230,6 +248,7 @@ pub fn end_line(end: &RunEnd) -> String {
     };
     let turns = if end.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", end.turns) };
     let usage = &end.usage;
-    let read = usage.input_tokens.saturating_add(usage.cache_read_tokens).saturating_add(usage.cache_write_tokens);
+    let read =
+        usage.input_tokens.saturating_add(usage.cache_read_tokens).saturating_add(usage.cache_write_tokens);
     format!("{outcome}{why} · {turns} · {read} tokens in, {} out", usage.output_tokens)
 }

@@ -33,7 +33,8 @@ pub fn to_path(uri: &str) -> Result<PathBuf, String> {
     if rest.contains(['?', '#']) {
         return Err(no("it has a query or a fragment"));
     }
-    let bytes = unescape(rest.as_bytes()).ok_or_else(|| no("a % is not followed by two hexadecimal digits"))?;
+    let bytes =
+        unescape(rest.as_bytes()).ok_or_else(|| no("a % is not followed by two hexadecimal digits"))?;
     if bytes.contains(&0) {
         return Err(no("it holds a NUL character"));
     }
@@ -71,7 +72,15 @@ mod tests {
 
     #[test]
     fn what_is_no_file_of_this_machine_is_refused() {
-        for uri in ["http://x/a", "file:a", "file://host/a", "file:///a%2", "file:///a%00b", "file:///a?b", "untitled:1"] {
+        for uri in [
+            "http://x/a",
+            "file:a",
+            "file://host/a",
+            "file:///a%2",
+            "file:///a%00b",
+            "file:///a?b",
+            "untitled:1",
+        ] {
             assert!(to_path(uri).is_err(), "{uri}");
         }
     }

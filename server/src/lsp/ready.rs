@@ -29,7 +29,7 @@ use crate::session::frontier::Syncer;
 use crate::session::mailbox::MAX_QUEUE;
 use crate::session::storage::Disk;
 use crate::sessions::Sessions;
-use crate::settings::load;
+use crate::settings::{Sources, load};
 
 /// The longest prompt.
 pub const MAX_PROMPT_BYTES: usize = 1024 * 1024;
@@ -39,7 +39,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
     let folders = folders(&params);
     let mut sources = server.options.sources.clone();
     sources.roots = folders.clone();
-    sources.editor = params.initialization_options.clone().map(Into::into);
+    sources.editor = params.initialization_options.clone();
     let loaded = load(&sources);
     let state_dir = sources.state_dir().map_err(internal)?;
 
@@ -69,8 +69,9 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
         sessions: Sessions::new(world),
         folders,
         problems: loaded.problems.iter().map(ToString::to_string).collect(),
+        sources: Sources { editor: None, ..sources },
     };
-    Ok((ready, answer(encoding, agent.as_ref())))
+    Ok((ready, answer(encoding)))
 }
 
 fn internal(error: anyhow::Error) -> Error {
@@ -92,8 +93,7 @@ fn agent_capabilities(client: &ClientCapabilities) -> Result<Option<ClientAgentC
     let Some(agent) = client.experimental.as_ref().and_then(|experimental| experimental.get("agent")) else {
         return Ok(None);
     };
-    let agent: serde_json::Value = agent.clone().into();
-    serde_json::from_value(agent)
+    serde_json::from_value(agent.clone())
         .map(Some)
         .map_err(|error| Error::invalid_params(format!("capabilities.experimental.agent: {error}")))
 }
@@ -121,9 +121,10 @@ fn abilities(client: &ClientCapabilities, agent: Option<&ClientAgentCapabilities
     }
 }
 
-fn answer(encoding: Encoding, agent: Option<&ClientAgentCapabilities>) -> InitializeResult {
+fn answer(encoding: Encoding) -> InitializeResult {
     let ours = ServerAgentCapabilities {
-        version: agent.map_or(VERSION, |agent| agent.version.min(VERSION)),
+        // Version 0 is the only one, so whatever the client knows, this is what is used.
+        version: VERSION,
         session_methods: METHODS
             .iter()
             .filter(|method| {
@@ -149,7 +150,7 @@ fn answer(encoding: Encoding, agent: Option<&ClientAgentCapabilities>) -> Initia
                 save: Some(TextDocumentSyncSaveOptions::SaveOptions(SaveOptions { include_text: Some(false) })),
                 ..TextDocumentSyncOptions::default()
             })),
-            experimental: Some(experimental.into()),
+            experimental: Some(experimental),
             ..ServerCapabilities::default()
         },
         server_info: Some(ServerInfo {

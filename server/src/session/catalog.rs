@@ -194,6 +194,12 @@ impl Catalog {
         Ok(summary)
     }
 
+    /// Tells whether some process writes a session at this moment. Blocks.
+    pub fn is_written(&self, id: &str) -> bool {
+        let Ok(place) = self.place(id) else { return false };
+        matches!(self.storage.lock(&place.dir.join(LOCK)), Err(LockError::Held { .. }))
+    }
+
     /// Deletes a session with all that belongs to it, unless it has a writer. Blocks.
     pub fn delete(&self, id: &str) -> Result<(), CatalogError> {
         let place = self.place(id)?;

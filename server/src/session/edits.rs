@@ -8,7 +8,8 @@ mod apply;
 use std::time::Duration;
 
 use adjutant_core::edit::rewritten;
-use adjutant_core::event::{Change, Found, Payload, Report};
+use adjutant_core::event::{Change, Found, Payload};
+use adjutant_core::input::Report;
 use adjutant_core::locate;
 use adjutant_core::review::{Presence, hunks, present};
 use adjutant_core::tool::Arguments;
@@ -16,7 +17,6 @@ use adjutant_core::tool::Arguments;
 pub use apply::apply;
 
 use super::Place;
-use super::prepare::refused;
 use crate::documents::{Text, uri_of};
 use crate::faults::point;
 use crate::tools::paths::{Grounded, Kind, OpenRefusal, ground, hash_of, open_read};
@@ -46,7 +46,7 @@ pub async fn prepare(place: &Place, arguments: Arguments) -> Report {
             if let Some(bytes) = before {
                 match put_blob(place, bytes).await {
                     Ok(hash) => change.before = Some(hash),
-                    Err(why) => return Report::Prepared(refused(why)),
+                    Err(why) => return Report::Prepared(Payload::refused(why)),
                 }
             }
             Report::PreparedChange(Box::new(change))
@@ -71,22 +71,22 @@ async fn put_blob(place: &Place, bytes: Vec<u8>) -> Result<String, String> {
 fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8>>), Payload> {
     let path = match &arguments {
         Arguments::EditFile { path, .. } | Arguments::WriteFile { path, .. } => path,
-        _ => return Err(refused("this is not an edit".to_owned())),
+        _ => return Err(Payload::refused("this is not an edit".to_owned())),
     };
-    let at = ground(&place.roots, path).map_err(|why| refused(why.to_string()))?;
+    let at = ground(&place.roots, path).map_err(|why| Payload::refused(why.to_string()))?;
     if !at.inside {
         let reason = format!("\"{}\" is outside the workspace, where nothing is written", at.display);
         return Err(Payload::Denied { reason });
     }
-    let always_ask = match write_class(&at, &place.world.own) {
-        WriteClass::Plain => None,
-        WriteClass::Marked(_) => None,
-        WriteClass::Ask(why) => Some(format!("\"{}\" {why}", at.display)),
+    let (always_ask, mark) = match write_class(&at, &place.world.own) {
+        WriteClass::Plain => (None, None),
+        WriteClass::Marked(why) => (None, Some(format!("\"{}\" {why}", at.display))),
+        WriteClass::Ask(why) => (Some(format!("\"{}\" {why}", at.display)), None),
         WriteClass::Denied(why) => {
             return Err(Payload::Denied { reason: format!("\"{}\" is protected: it {why}", at.display) });
         }
     };
-    let now = now(place, &at).map_err(refused)?;
+    let now = now(place, &at).map_err(Payload::refused)?;
     let secret = matches!(read_class(&at), ReadClass::Secret(_));
     let after = after(&arguments, &now, &at)
         .and_then(|after| match now.exists && after == now.text {
@@ -94,11 +94,11 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
             false => Ok(after),
         })
         // Nobody has allowed this text to be read, and the reasons quote it (P5).
-        .map_err(|why| refused(if secret && now.exists { untold(&at) } else { why }))?;
+        .map_err(|why| Payload::refused(if secret && now.exists { untold(&at) } else { why }))?;
     let hunks = hunks(&now.text, &after);
     let size: usize = hunks.iter().flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted)).map(String::len).sum();
     if size > MAX_CHANGE {
-        return Err(refused(format!(
+        return Err(Payload::refused(format!(
             "the change of \"{}\" is {size} bytes; at most {MAX_CHANGE} fit one review, so split it",
             at.display
         )));
@@ -111,6 +111,7 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         open: now.open.is_some(),
         existed: now.exists,
         always_ask,
+        mark,
         before: None,
         hunks,
     };

@@ -5,13 +5,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use adjutant_core::event::{Choice, Report};
+use adjutant_core::input::{Choice, Report};
 use adjutant_core::step::Step;
 use adjutant_protocol::ask::{AskRespondResult, AskView};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::{PromptParams, PromptResult, ReplayFrom, ResumeResult, WaitResult};
 use adjutant_protocol::{AskId, RunId};
 use tokio::sync::{mpsc, oneshot};
+
+use crate::doors::Turnstile;
 
 /// Requests that wait for one session; more are refused with `Overloaded`.
 pub const MAX_QUEUE: usize = 256;
@@ -30,6 +32,12 @@ impl Refused {
     }
 }
 
+/// What is true of a session, and its place among the updates.
+pub struct Resumed {
+    pub result: ResumeResult,
+    pub place: Turnstile,
+}
+
 pub type Reply<T> = oneshot::Sender<Result<T, Refused>>;
 
 pub enum Message {
@@ -37,7 +45,7 @@ pub enum Message {
     Answer { ask: AskId, choice: Choice, surface: &'static str, reply: Option<Reply<AskRespondResult>> },
     Cancel { run: Option<RunId> },
     Wait { run: RunId, timeout_ms: u64, reply: Reply<WaitResult> },
-    Resume { from: Option<ReplayFrom>, reply: Reply<ResumeResult> },
+    Resume { from: Option<ReplayFrom>, reply: Reply<Resumed> },
     Asks { reply: Reply<Vec<AskView>> },
     /// A step tells how it goes.
     Report { step: Step, report: Report },
@@ -83,6 +91,16 @@ impl Mailbox {
         let (reply, receiver) = oneshot::channel();
         self.post(message(reply));
         Ok(receiver)
+    }
+
+    /// Posts what is always admitted and returns the place of its reply.
+    pub fn admit<T>(
+        &self,
+        message: impl FnOnce(Reply<T>) -> Message,
+    ) -> oneshot::Receiver<Result<T, Refused>> {
+        let (reply, receiver) = oneshot::channel();
+        self.post(message(reply));
+        receiver
     }
 
     /// Notes that the session has looked at one request.

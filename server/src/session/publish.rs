@@ -3,8 +3,8 @@
 //! Numbers updates, holds them back until the disk has their facts, and keeps
 //! the summary for lists. Decides nothing about what is told: core's `state` does.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use adjutant_core::event::{Event, Fact};
@@ -12,21 +12,32 @@ use adjutant_core::session::Session;
 use adjutant_core::state::{self, Teller};
 use adjutant_core::step::Step;
 use adjutant_protocol::ask::AskResolvedParams;
-use adjutant_protocol::RunId;
+use adjutant_protocol::{AskId, RunId, SessionId};
+use adjutant_protocol::session::ResumeResult;
 use adjutant_protocol::state::StateView;
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 
 use super::Place;
 use super::catalog::Summary;
 use super::log::{LogMark, ReadBack};
+use super::mailbox::{Refused, Reply, Resumed};
 use super::stream::Taken;
 
 /// A summary is rewritten at most this often while a run is under way.
 const SUMMARY_EVERY: Duration = Duration::from_secs(2);
 
 enum Told {
-    Update(SessionUpdateParams),
+    Update(Box<SessionUpdateParams>),
     Resolved(AskResolvedParams),
+    Resumed(Box<Following>),
+}
+
+/// A client that follows a session from now on.
+pub struct Following {
+    pub result: ResumeResult,
+    /// Updates after this one are told again.
+    pub after: u64,
+    pub reply: Reply<Resumed>,
 }
 
 pub struct Publisher {
@@ -39,13 +50,50 @@ pub struct Publisher {
     /// Number of the last lasting update.
     seq: u64,
     sub: u64,
-    /// A client has this session on its screen.
+    /// A client made, resumed or prompted this session: until then nothing is told.
     attached: bool,
 }
 
 impl Publisher {
     pub fn new(place: Arc<Place>, session: &Session, seq: u64) -> Self {
-        Self { teller: Teller::new(session), run: None, place, waiting: VecDeque::new(), durable: 0, seq, sub: 0, attached: true }
+        let known = session.asks.keys().chain(session.closed_asks.iter().map(|(ask, _)| ask));
+        let known: Vec<_> = known.map(|ask| (ask.clone(), session.id.clone())).collect();
+        // An answer finds its session by the ask alone, also when the ask is from before a restart.
+        index(&place, |asks| asks.extend(known));
+        Self {
+            teller: Teller::new(session),
+            run: None,
+            place,
+            waiting: VecDeque::new(),
+            durable: 0,
+            seq,
+            sub: 0,
+            attached: !session.created,
+        }
+    }
+
+    /// Somebody follows: what is told from now on reaches the client.
+    pub fn attach(&mut self) {
+        self.attached = true;
+    }
+
+    pub fn attached(&self) -> bool {
+        self.attached
+    }
+
+    /// Queues the answer to a client that follows from now on, behind what it tells of.
+    pub fn resumed(&mut self, following: Following, barrier: u64) {
+        self.waiting.push_back((barrier, Told::Resumed(Box::new(following))));
+        self.release();
+    }
+
+    /// Refuses those who wait to follow: nothing becomes durable any more.
+    pub fn fail_all(&mut self, refused: &Refused) {
+        for (_, told) in self.waiting.drain(..) {
+            if let Told::Resumed(following) = told {
+                let _ = following.reply.send(Err(refused.clone()));
+            }
+        }
     }
 
     pub fn durable(&self) -> u64 {
@@ -67,10 +115,10 @@ impl Publisher {
                 Some(run) => self.run = Some(run.clone()),
                 None => params.run_id.clone_from(&self.run),
             }
-            self.waiting.push_back((barrier, Told::Update(params)));
+            self.waiting.push_back((barrier, Told::Update(Box::new(params))));
         }
         match &fact.event {
-            Event::AskOpened { ask } => self.index(|asks| {
+            Event::AskOpened { ask } => index(&self.place, |asks| {
                 asks.insert(ask.id.clone(), session.id.clone());
             }),
             Event::AskClosed { ask, resolution } => {
@@ -84,13 +132,6 @@ impl Publisher {
             _ => {}
         }
         self.release();
-    }
-
-    fn index(
-        &self,
-        change: impl FnOnce(&mut std::collections::HashMap<adjutant_protocol::AskId, adjutant_protocol::SessionId>),
-    ) {
-        change(&mut self.place.world.asks.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     }
 
     /// Queues what streamed out of a step.
@@ -117,7 +158,7 @@ impl Publisher {
         }
         for update in updates {
             let params = self.params(session, update, true);
-            self.waiting.push_back((barrier, Told::Update(params)));
+            self.waiting.push_back((barrier, Told::Update(Box::new(params))));
         }
         self.release();
     }
@@ -151,12 +192,61 @@ impl Publisher {
     fn release(&mut self) {
         while self.waiting.front().is_some_and(|(needs, _)| *needs <= self.durable) {
             let Some((_, told)) = self.waiting.pop_front() else { return };
-            if !self.attached {
-                continue;
-            }
             match told {
-                Told::Update(params) => self.place.world.doors.update(params),
-                Told::Resolved(params) => self.place.world.doors.resolved(params),
+                Told::Resumed(following) => {
+                    self.attached = true;
+                    follow(&self.place, *following);
+                }
+                Told::Update(params) if self.attached => self.place.world.doors.update(*params),
+                Told::Resolved(params) if self.attached => self.place.world.doors.resolved(params),
+                Told::Update(_) | Told::Resolved(_) => {}
+            }
+        }
+    }
+}
+
+fn index(place: &Place, change: impl FnOnce(&mut HashMap<AskId, SessionId>)) {
+    change(&mut place.world.asks.lock().unwrap_or_else(PoisonError::into_inner));
+}
+
+/// Answers what is true, then tells the past; the answer has its place between what was told
+/// before and what is told after (protocol section 4).
+fn follow(place: &Place, following: Following) {
+    let Following { result, after, reply } = following;
+    let last = result.seq;
+    let answer = Resumed { result, place: place.world.doors.turnstile() };
+    if reply.send(Ok(answer)).is_ok() && after < last {
+        replay(place, after, last);
+    }
+}
+
+/// Tells the updates after `after` and up to `last` again, folded from the log as they were the
+/// first time. Runs on the session's own task, so that nothing newer overtakes it.
+fn replay(place: &Place, after: u64, last: u64) {
+    let facts = match super::log_facts(&place.world.catalog, &place.id) {
+        Ok(facts) => facts,
+        Err(why) => {
+            tracing::error!(%why, "the log cannot be read for a replay");
+            return;
+        }
+    };
+    let mut session = Session::new(place.id.clone(), Vec::new());
+    let mut teller = Teller::new(&session);
+    let mut seq = 0;
+    let mut run_id = None;
+    for fact in &facts {
+        session.apply(fact);
+        run_id = session.open_run().map(|run| run.id.clone()).or(run_id);
+        for update in teller.told(&session, fact) {
+            seq += 1;
+            if seq > after && seq <= last {
+                place.world.doors.update(SessionUpdateParams {
+                    session_id: place.id.clone(),
+                    seq,
+                    sub: None,
+                    run_id: run_id.clone(),
+                    update,
+                });
             }
         }
     }

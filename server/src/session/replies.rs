@@ -5,7 +5,8 @@
 use std::collections::VecDeque;
 
 use adjutant_core::accept::Refusal;
-use adjutant_core::event::{Answer, Choice, Event, Input, KeyUse, Prompt};
+use adjutant_core::event::{Event, KeyUse};
+use adjutant_core::input::{Answer, Choice, Input, Prompt};
 use adjutant_core::state;
 use adjutant_protocol::ask::{AskRespondResult, AskView, RespondStatus};
 use adjutant_protocol::errors::ErrorName;
@@ -14,10 +15,10 @@ use adjutant_protocol::session::{
     WaitStatus,
 };
 use adjutant_protocol::state::Outcome;
-use adjutant_protocol::update::SessionUpdateParams;
 use adjutant_protocol::{AskId, RunId};
 
-use super::mailbox::{Message, Refused, Reply};
+use super::mailbox::{Message, Refused, Reply, Resumed};
+use super::publish::Following;
 use super::{SessionTask, now_ms};
 use crate::faults::point;
 
@@ -125,9 +126,6 @@ impl SessionTask {
         let digest = adjutant_core::digest_parts(&[&digest]);
         let texts = params.prompt.iter().map(|ContentBlock::Text { text }| text.as_str());
         let text = texts.collect::<Vec<_>>().join("\n");
-        if text.trim().is_empty() {
-            return Err(Refused::new(ErrorName::AnswerInvalid, "the prompt is empty; say what to do"));
-        }
         let settings = self.place.world.settings();
         let (provider, model) = settings
             .provider_for(params.overrides.model.as_deref())
@@ -150,9 +148,6 @@ impl SessionTask {
         surface: &'static str,
         reply: Option<Reply<AskRespondResult>>,
     ) {
-        if reply.is_some() {
-            self.place.mailbox.taken();
-        }
         let answer = Answer { ask: ask.clone(), choice, surface: surface.to_owned() };
         let accepted = self.input(Input::Answer(answer));
         point("ask-answered");
@@ -240,7 +235,7 @@ impl SessionTask {
     }
 
     /// Answers what is true now; the past follows as updates, read from the log.
-    pub(super) fn resume(&mut self, from: Option<ReplayFrom>, reply: Reply<ResumeResult>) {
+    pub(super) fn resume(&mut self, from: Option<ReplayFrom>, reply: Reply<Resumed>) {
         self.place.mailbox.taken();
         let result = ResumeResult {
             state: state::view(&self.session),
@@ -252,18 +247,15 @@ impl SessionTask {
             notices: self.notices.clone(),
         };
         let after = match from {
-            None => None,
-            Some(ReplayFrom::Start) => Some(0),
-            Some(ReplayFrom::Seq { seq }) => Some(seq),
+            None => result.seq,
+            Some(ReplayFrom::Start) => 0,
+            Some(ReplayFrom::Seq { seq }) => seq,
         };
-        let place = self.place.clone();
-        let barrier = self.barrier;
-        self.replies.after_durable(barrier, move |durable| {
-            let _ = reply.send(durable.map(|()| result));
-            if let Some(after) = after {
-                replay(&place, after);
-            }
-        });
+        match &self.stopped {
+            // Nothing waits for the disk any more, and nothing will be told.
+            Some(_) => self.publisher.resumed(Following { result, after, reply }, 0),
+            None => self.publisher.resumed(Following { result, after, reply }, self.barrier),
+        }
     }
 
     pub(super) fn refused(&self, refusal: Refusal) -> Refused {
@@ -293,36 +285,4 @@ impl SessionTask {
 
 fn disposition(steered: bool) -> Disposition {
     if steered { Disposition::Steered } else { Disposition::Started }
-}
-
-/// Tells the updates after a number again, folded from the log as they were the first time.
-/// Runs on the session's own task, so that nothing newer overtakes it.
-fn replay(place: &super::Place, after: u64) {
-    let facts = match crate::session::log_facts(&place.world.catalog, &place.id) {
-        Ok(facts) => facts,
-        Err(why) => {
-            tracing::error!(%why, "the log cannot be read for a replay");
-            return;
-        }
-    };
-    let mut session = adjutant_core::session::Session::new(place.id.clone(), Vec::new());
-    let mut teller = state::Teller::new(&session);
-    let mut seq = 0;
-    let mut run_id = None;
-    for fact in &facts {
-        session.apply(fact);
-        run_id = session.open_run().map(|run| run.id.clone()).or(run_id);
-        for update in teller.told(&session, fact) {
-            seq += 1;
-            if seq > after {
-                place.world.doors.update(SessionUpdateParams {
-                    session_id: place.id.clone(),
-                    seq,
-                    sub: None,
-                    run_id: run_id.clone(),
-                    update,
-                });
-            }
-        }
-    }
 }

@@ -91,6 +91,11 @@ pub struct Ended {
     pub unwritten: Option<String>,
 }
 
+/// Ends what a server that was killed left running of these calls.
+pub fn end_left_over(calls: &[String]) -> usize {
+    calls.iter().map(|call| tree::end_left_over(call)).sum()
+}
+
 /// Runs a command to its end, handing its output to `live` in pieces of at most
 /// 48 KiB. Completing `stop` ends it gently, dropping the future at once.
 pub async fn launch(

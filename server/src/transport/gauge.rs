@@ -91,6 +91,8 @@ pub(super) struct Gauge {
     answers: AtomicUsize,
     answer_bytes: AtomicUsize,
     pub(super) answers_written: Notify,
+    /// Those who go on behind the next answer.
+    pub(super) behind_answer: Mutex<Vec<oneshot::Sender<()>>>,
     next_id: AtomicU32,
     pending: Mutex<Pending>,
     pub(super) closed: watch::Sender<bool>,
@@ -104,6 +106,7 @@ impl Gauge {
             answers: AtomicUsize::new(0),
             answer_bytes: AtomicUsize::new(0),
             answers_written: Notify::new(),
+            behind_answer: Mutex::default(),
             next_id: AtomicU32::new(0),
             pending: Mutex::new(Some(HashMap::new())),
             closed: watch::Sender::new(false),
@@ -153,6 +156,15 @@ impl Gauge {
     pub(super) fn count_answer(&self, bytes: usize) {
         self.answers.fetch_add(1, Ordering::AcqRel);
         self.answer_bytes.fetch_add(bytes, Ordering::AcqRel);
+    }
+
+    /// Lets those go on who waited for an answer to be queued.
+    pub(super) fn answer_queued(&self) {
+        let mut waiting = self.behind_answer.lock().unwrap_or_else(PoisonError::into_inner);
+        for go_on in waiting.drain(..) {
+            // Who has gone meanwhile needs no word.
+            let _ = go_on.send(());
+        }
     }
 
     /// Says whether the peer reads its answers.

@@ -7,7 +7,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use serde::Serialize;
@@ -101,6 +101,13 @@ impl Out {
         self.answer(id, envelope::error_body(id, &error));
     }
 
+    /// Sends `go_on` as soon as the next answer is queued. A handler that calls this last lets
+    /// others send what has to come behind its own answer, since nothing is answered in between.
+    pub fn behind_next_answer(&self, go_on: oneshot::Sender<()>) {
+        let mut waiting = self.gauge.behind_answer.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.push(go_on);
+    }
+
     /// Says whether a notification would be queued without waiting.
     pub fn has_room(&self) -> bool {
         self.gauge.frames.available_permits() > 0 && self.gauge.bytes.available_permits() > 0
@@ -170,6 +177,7 @@ impl Out {
             body,
             toll: Toll::Answer,
         });
+        self.gauge.answer_queued();
     }
 
     pub(super) fn downgrade(&self) -> WeakOut {

@@ -10,6 +10,7 @@ use std::thread;
 
 use super::envelope::{self, Envelope, Refusal, code};
 use super::framing::{Decoder, FrameError};
+use super::seen::Seen;
 
 /// Size of one read.
 const READ_STEP: usize = 64 * 1024;
@@ -37,11 +38,12 @@ pub(super) enum InputEnd {
 /// Starts the reader; it stops at the end of the stream or at `Break`.
 pub(super) fn spawn(
     reader: impl Read + Send + 'static,
+    seen: Seen,
     mut deliver: impl FnMut(Arrival) -> ControlFlow<()> + Send + 'static,
 ) -> io::Result<()> {
     let name = "transport-reader".to_owned();
     thread::Builder::new().name(name).spawn(move || {
-        if let ControlFlow::Continue(end) = run(reader, &mut deliver) {
+        if let ControlFlow::Continue(end) = run(reader, seen, &mut deliver) {
             // Either way this thread is done.
             let _ = deliver(Arrival::Ended(end));
         }
@@ -51,6 +53,7 @@ pub(super) fn spawn(
 
 fn run(
     mut reader: impl Read,
+    seen: Seen,
     deliver: &mut impl FnMut(Arrival) -> ControlFlow<()>,
 ) -> ControlFlow<(), InputEnd> {
     let mut decoder = Decoder::new();
@@ -67,10 +70,13 @@ fn run(
         };
         while let Some(frame) = decoder.feed(&mut input) {
             let arrival = match frame {
-                Ok(body) => match envelope::parse(&body) {
-                    Ok(message) => Arrival::Message(message, body.len()),
-                    Err(refusal) => Arrival::Refused(refusal),
-                },
+                Ok(body) => {
+                    seen(&body);
+                    match envelope::parse(&body) {
+                        Ok(message) => Arrival::Message(message, body.len()),
+                        Err(refusal) => Arrival::Refused(refusal),
+                    }
+                }
                 Err(error) => {
                     let text = format!("failed to {error}");
                     deliver(Arrival::Refused(Refusal::anonymous(

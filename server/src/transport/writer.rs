@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::framing::push_header;
 use super::gauge::{Frame, Toll};
 use super::out::WeakOut;
+use super::seen::Seen;
 
 /// Most frames in one write.
 const BATCH_FRAMES: usize = 256;
@@ -22,11 +23,12 @@ pub(super) fn spawn(
     writer: impl Write + Send + 'static,
     frames: mpsc::UnboundedReceiver<Frame>,
     out: WeakOut,
+    seen: Seen,
 ) -> io::Result<oneshot::Receiver<()>> {
     let (stopped, done) = oneshot::channel();
     let name = "transport-writer".to_owned();
     thread::Builder::new().name(name).spawn(move || {
-        if let Err(error) = run(writer, frames, &out) {
+        if let Err(error) = run(writer, frames, &out, seen) {
             tracing::warn!(%error, "could not write to the client");
         }
         out.gauge.close();
@@ -41,6 +43,7 @@ fn run(
     mut writer: impl Write,
     mut frames: mpsc::UnboundedReceiver<Frame>,
     out: &WeakOut,
+    seen: Seen,
 ) -> io::Result<()> {
     let mut bytes = Vec::with_capacity(BATCH_BYTES / 4);
     let mut tolls = Vec::with_capacity(BATCH_FRAMES);
@@ -55,6 +58,7 @@ fn run(
                 open = false;
                 break;
             }
+            seen(&frame.body);
             push_header(&mut bytes, frame.body.len());
             bytes.extend_from_slice(&frame.body);
             tolls.push((frame.body.len(), frame.toll));

@@ -31,7 +31,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["transport", "sessions", "session", "tools", "model", "doors", "editor", "documents", "settings"],
     ),
     ("sessions", &["session", "tools", "model", "doors", "editor", "documents", "settings"]),
-    ("session", &["tools", "model", "doors", "editor", "documents", "settings"]),
+    ("session", &["tools", "model", "doors", "editor", "documents", "settings", "faults"]),
     ("tools", &["editor", "documents", "settings"]),
     ("model", &["editor", "documents", "settings"]),
     ("doors", &["transport", "editor", "documents", "settings"]),
@@ -39,6 +39,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("editor", &[]),
     ("documents", &[]),
     ("settings", &[]),
+    ("faults", &[]),
     ("lib", &[]),
 ];
 
@@ -48,8 +49,8 @@ const RESERVED: &[(&[&str], &[&str], &str)] = &[
     (&["reqwest", "rustls"], &["model"], "only a provider is called over HTTP"),
     (
         &["process::Command", "process::{Child", "process::{Command", "process::Child"],
-        &["tools"],
-        "only a tool starts a process, after its verdict",
+        &["tools", "cli"],
+        "only a tool starts a process, after its verdict; the demo runs the test of its own project itself",
     ),
     (
         &[
@@ -69,8 +70,9 @@ const RESERVED: &[(&[&str], &[&str], &str)] = &[
             "unlinkat",
             "mkdirat",
         ],
-        &["session", "tools", "settings", "documents"],
-        "sessions are written by `session`, files of the workspace by `tools` and `documents`, our directories by `settings`",
+        &["session", "tools", "settings", "documents", "cli"],
+        "sessions are written by `session`, files of the workspace by `tools` and `documents`, our directories by `settings`; \
+         `cli` saves its own buffers, as any editor does",
     ),
 ];
 

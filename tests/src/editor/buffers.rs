@@ -19,7 +19,7 @@ use crate::fixture::{path_of_uri, uri_of_path};
 
 /// How the server wants to hear of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sync {
+pub enum SyncKind {
     Nothing,
     Full,
     Incremental,
@@ -29,7 +29,7 @@ pub enum Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncOptions {
     pub open_close: bool,
-    pub change: Sync,
+    pub change: SyncKind,
     pub save: bool,
     pub save_with_text: bool,
 }
@@ -38,13 +38,13 @@ impl SyncOptions {
     /// Reads `textDocumentSync`, a number or an object.
     pub fn of(value: &Value) -> SyncOptions {
         let kind = |value: &Value| match value.as_u64() {
-            Some(1) => Sync::Full,
-            Some(2) => Sync::Incremental,
-            _ => Sync::Nothing,
+            Some(1) => SyncKind::Full,
+            Some(2) => SyncKind::Incremental,
+            _ => SyncKind::Nothing,
         };
         if value.is_number() {
             let change = kind(value);
-            let open_close = change != Sync::Nothing;
+            let open_close = change != SyncKind::Nothing;
             return SyncOptions { open_close, change, save: open_close, save_with_text: false };
         }
         let save = &value["save"];
@@ -83,8 +83,12 @@ pub struct Buffers {
 impl Buffers {
     /// No documents, in a workspace.
     pub fn new(root: PathBuf, first_version: i64) -> Self {
-        let sync =
-            SyncOptions { open_close: true, change: Sync::Incremental, save: true, save_with_text: false };
+        let sync = SyncOptions {
+            open_close: true,
+            change: SyncKind::Incremental,
+            save: true,
+            save_with_text: false,
+        };
         Self {
             root,
             encoding: Encoding::Utf16,
@@ -204,10 +208,10 @@ impl Buffers {
         }
         buffer.version += 1;
         buffer.dirty = true;
-        if !buffer.told || sync == Sync::Nothing {
+        if !buffer.told || sync == SyncKind::Nothing {
             return;
         }
-        if sync == Sync::Full {
+        if sync == SyncKind::Full {
             changes = vec![json!({"text": buffer.text})];
         }
         let document = json!({"uri": buffer.uri, "version": buffer.version});

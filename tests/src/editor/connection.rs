@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::update::SessionUpdateParams;
 use serde_json::Value;
@@ -97,6 +98,8 @@ pub struct Inner {
     pub resolved: Vec<AskResolvedParams>,
     pub popups: Vec<Popup>,
     pub popups_taken: usize,
+    /// Popups the user sees now.
+    pub open_popups: BTreeSet<Id>,
     pub messages: VecDeque<(u64, String)>,
     pub logged: Vec<String>,
     pub progress: Progress,
@@ -108,6 +111,8 @@ pub struct Inner {
     pub cursor: usize,
     /// States before this one are from before the last prompt.
     pub state_floor: usize,
+    /// The update that told the state of each session last.
+    pub state_told: BTreeMap<SessionId, usize>,
 }
 
 /// The state and what wakes those who wait for it.
@@ -128,6 +133,7 @@ impl Shared {
     }
 
     /// Waits until `find` finds something; panics with everything seen when it does not in time.
+    #[track_caller]
     pub fn wait<T>(&self, what: &str, mut find: impl FnMut(&mut Inner) -> Option<T>) -> T {
         let mut inner = self.lock();
         let deadline = inner.options.deadline;
@@ -188,6 +194,7 @@ impl Inner {
             resolved: Vec::new(),
             popups: Vec::new(),
             popups_taken: 0,
+            open_popups: BTreeSet::new(),
             messages: VecDeque::new(),
             logged: Vec::new(),
             progress: Progress::default(),
@@ -196,6 +203,7 @@ impl Inner {
             updates: Vec::new(),
             cursor: 0,
             state_floor: 0,
+            state_told: BTreeMap::new(),
         }
     }
 
@@ -238,6 +246,7 @@ impl Inner {
 
     /// Answers a request of the server's.
     pub fn respond(&mut self, id: &Id, result: Result<Value, RpcError>) {
+        self.open_popups.remove(id);
         if self.incoming.remove(id) {
             self.send(&Message::Response { id: id.clone(), result });
         }

@@ -182,6 +182,9 @@ impl Inner {
         if let Update::Ask(AskChange::Opened { ask }) = &update.update {
             self.meet(ask);
         }
+        if let Update::StateUpdate(_) = &update.update {
+            self.state_told.insert(update.session_id.clone(), self.updates.len());
+        }
         self.updates.push(update);
     }
 
@@ -252,7 +255,7 @@ impl Inner {
     }
 
     fn popup(&mut self, id: Id, params: &Value) {
-        if self.popups.iter().any(|popup| self.incoming.contains(&popup.id)) {
+        if !self.open_popups.is_empty() {
             // Helix would drop the first one and never answer it.
             self.fault(Rule::SecondPopup, format!("{params} while another one is open"));
         }
@@ -260,6 +263,7 @@ impl Inner {
         let title = |item: &Value| item["title"].as_str().unwrap_or("").to_owned();
         let actions = items.iter().map(title).collect();
         let message = params["message"].as_str().unwrap_or("").to_owned();
+        self.open_popups.insert(id.clone());
         self.popups.push(Popup { id, message, actions, items });
     }
 
@@ -363,11 +367,12 @@ impl Inner {
         self.applies.iter_mut().for_each(|apply| apply.late = false);
     }
 
-    /// The state of a session, told last since the last prompt.
+    /// The update that told a state last, since the last prompt: of one session, or of any.
     pub fn latest_state(&self, session: Option<&SessionId>) -> Option<usize> {
-        let told = self.updates.iter().enumerate().skip(self.state_floor).rev();
-        let mut states =
-            told.filter(|(_, update)| session.is_none_or(|session| update.session_id == *session));
-        states.find(|(_, update)| matches!(update.update, Update::StateUpdate(_))).map(|(index, _)| index)
+        let told = match session {
+            Some(session) => self.state_told.get(session),
+            None => self.state_told.values().max(),
+        };
+        told.copied().filter(|index| *index >= self.state_floor)
     }
 }

@@ -20,6 +20,7 @@ use super::{Answer, Editor};
 
 impl Editor {
     /// Sends a request and reads its result; panics when it is refused or something else.
+    #[track_caller]
     pub fn call<T: DeserializeOwned>(&self, method: &str, params: Value) -> T {
         match self.try_call(method, params) {
             Ok(result) => result,
@@ -28,6 +29,7 @@ impl Editor {
     }
 
     /// Sends a request and reads its result; panics when that is something else.
+    #[track_caller]
     pub fn try_call<T: DeserializeOwned>(&self, method: &str, params: Value) -> Result<T, RpcError> {
         let result = self.request(method, params)?;
         Ok(serde_json::from_value(result.clone())
@@ -35,11 +37,13 @@ impl Editor {
     }
 
     /// Makes a session in the workspace.
+    #[track_caller]
     pub fn new_session(&self) -> SessionId {
         self.call::<NewSessionResult>(methods::SESSION_NEW, json!({})).session_id
     }
 
     /// Attaches to a session that exists.
+    #[track_caller]
     pub fn resume(&self, session: &SessionId, from: Option<ReplayFrom>) -> ResumeResult {
         let mut params = json!({"sessionId": session});
         if let Some(from) = from {
@@ -49,11 +53,13 @@ impl Editor {
     }
 
     /// Sends a prompt of one text; states told before it no longer count for `await_state`.
+    #[track_caller]
     pub fn prompt(&self, session: &SessionId, text: &str) -> PromptResult {
         self.prompt_with(session, text, json!({}))
     }
 
     /// Sends a prompt with further params, `delivery` or `key` for instance.
+    #[track_caller]
     pub fn prompt_with(&self, session: &SessionId, text: &str, more: Value) -> PromptResult {
         let mut params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
         for (name, value) in more.as_object().into_iter().flatten() {
@@ -71,12 +77,14 @@ impl Editor {
     }
 
     /// Sends a prompt and waits for the end of its run.
+    #[track_caller]
     pub fn run_to_end(&self, session: &SessionId, text: &str) -> RunEnd {
         let run = self.prompt(session, text).run_id;
         self.await_run_end(session, &run)
     }
 
     /// Waits for the end of a run: by its update, or by `agent/session/wait` in a plain client.
+    #[track_caller]
     pub fn await_run_end(&self, session: &SessionId, run: &RunId) -> RunEnd {
         let (plain, deadline) = {
             let inner = self.shared.lock();
@@ -89,8 +97,11 @@ impl Editor {
             return ended
                 .unwrap_or_else(|| panic!("run {run} does not end\n{}", self.shared.lock().report()));
         }
+        let mut looked_at = 0;
         self.shared.wait(&format!("the end of run {run}"), |inner| {
-            inner.updates.iter().find_map(|update| match &update.update {
+            let mut new = inner.updates.iter().skip(looked_at);
+            looked_at = inner.updates.len();
+            new.find_map(|update| match &update.update {
                 Update::Run(RunView::Ended { run_id, end }) if run_id == run => Some(end.clone()),
                 _ => None,
             })
@@ -98,14 +109,20 @@ impl Editor {
     }
 
     /// Cancels the open run of a session.
+    #[track_caller]
     pub fn cancel_run(&self, session: &SessionId) {
         self.notify(methods::SESSION_CANCEL, json!({"sessionId": session}));
     }
 
     /// Waits for the next update that matches, after those awaited before.
+    #[track_caller]
     pub fn await_update(&self, matches: impl Fn(&SessionUpdateParams) -> bool) -> SessionUpdateParams {
+        // What was looked at in vain is not looked at again: there may be a million chunks.
+        let mut looked_at = 0;
         self.shared.wait("an update", |inner| {
-            let found = (inner.cursor..inner.updates.len()).find(|index| matches(&inner.updates[*index]))?;
+            let from = inner.cursor.max(looked_at);
+            looked_at = inner.updates.len();
+            let found = (from..inner.updates.len()).find(|index| matches(&inner.updates[*index]))?;
             inner.cursor = found + 1;
             Some(inner.updates[found].clone())
         })
@@ -123,9 +140,12 @@ impl Editor {
 
     /// Waits for a state: one told after what was awaited before, or the one told last
     /// since the last prompt.
+    #[track_caller]
     pub fn await_state(&self, state: State) -> StateView {
+        let mut looked_at = 0;
         self.shared.wait(&format!("the state {state:?}"), |inner| {
-            let from = inner.cursor.max(inner.state_floor);
+            let from = inner.cursor.max(inner.state_floor).max(looked_at);
+            looked_at = inner.updates.len();
             let next = (from..inner.updates.len()).find(|index| is_state(inner, *index, state));
             let latest = || inner.latest_state(None).filter(|index| is_state(inner, *index, state));
             let found = next.or_else(latest)?;
@@ -147,15 +167,18 @@ impl Editor {
     }
 
     /// Waits for the next ask that nobody has answered, whatever its kind.
+    #[track_caller]
     pub fn await_ask(&self) -> AskView {
         self.next_ask("an ask", |_| true)
     }
 
     /// Waits for the next unanswered ask of a kind.
+    #[track_caller]
     pub fn await_ask_of(&self, kind: AskKind) -> AskView {
         self.next_ask(&format!("an ask of the kind {kind:?}"), |ask| ask.kind == kind)
     }
 
+    #[track_caller]
     fn next_ask(&self, what: &str, matches: impl Fn(&AskView) -> bool) -> AskView {
         self.shared.wait(what, |inner| {
             let answered = |ask: &AskView| {
@@ -171,11 +194,13 @@ impl Editor {
     }
 
     /// Answers an ask with an option: in its request where it comes by one, else by `agent/ask/respond`.
+    #[track_caller]
     pub fn answer(&self, ask: &AskId, option: &str) {
         self.answer_with(ask, Answer::option(option));
     }
 
     /// Answers an ask that is held, or will be delivered, by request.
+    #[track_caller]
     pub fn answer_with(&self, ask: &AskId, answer: Answer) {
         if !self.comes_by_request(ask) {
             match answer {
@@ -198,6 +223,7 @@ impl Editor {
     }
 
     /// Answers an ask by `agent/ask/respond`, as any other surface would.
+    #[track_caller]
     pub fn respond(&self, ask: &AskId, option: &str) -> AskRespondResult {
         self.call(methods::ASK_RESPOND, json!({"askId": ask, "optionId": option}))
     }
@@ -209,6 +235,7 @@ impl Editor {
     }
 
     /// Waits until an ask is delivered by request and held.
+    #[track_caller]
     pub fn await_delivery(&self, ask: &AskId) {
         self.shared.wait(&format!("the delivery of ask {ask}"), |inner| {
             inner.delivered.iter().any(|(view, held)| view.ask_id == *ask && held.is_some()).then_some(())
@@ -216,6 +243,7 @@ impl Editor {
     }
 
     /// Waits until the delivery of an ask is withdrawn by `$/cancelRequest`, or was answered.
+    #[track_caller]
     pub fn await_withdrawal(&self, ask: &AskId) {
         self.shared.wait(&format!("the withdrawal of ask {ask}"), |inner| {
             let mut deliveries = inner.delivered.iter().filter(|(view, _)| view.ask_id == *ask).peekable();
@@ -224,6 +252,7 @@ impl Editor {
     }
 
     /// Waits for `agent/ask/resolved` of an ask.
+    #[track_caller]
     pub fn await_resolved(&self, ask: &AskId) -> adjutant_protocol::ask::Resolution {
         self.shared.wait(&format!("agent/ask/resolved of {ask}"), |inner| {
             inner.resolved.iter().find(|resolved| resolved.ask_id == *ask).map(|it| it.resolution.clone())

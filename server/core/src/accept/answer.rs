@@ -7,10 +7,11 @@ use adjutant_protocol::ask::{AskKind, OptionKind, Resolution};
 use adjutant_protocol::state::{Outcome, StopReason};
 
 use super::Refusal;
-use super::call::{end_call, result};
-use super::lifecycle::{Ending, end_run};
+use super::call::end_call;
+use super::lifecycle::{Ending, end_run, result};
 use crate::ask;
-use crate::event::{Answer, Ask, CallEnd, Choice, Event, Payload, Stamp};
+use crate::event::{Ask, CallEnd, Event, Payload};
+use crate::input::{Answer, Choice, Stamp};
 use crate::permission::{Wanted, standing_rule};
 use crate::session::{Call, Session};
 
@@ -31,7 +32,7 @@ pub fn accept(session: &Session, stamp: &Stamp, answer: Answer) -> Result<Vec<Ev
         }
         AskKind::Followup => followup(session, stamp, ask, &answer.choice)?,
         AskKind::CommandOutput => command_output(session, stamp, ask, &answer.choice)?,
-        AskKind::ResumeTask => resume(session, stamp, &answer.choice),
+        AskKind::ResumeTask => resume(session, stamp, ask, &answer.choice),
         AskKind::CompletionResult
         | AskKind::ApiReqFailed
         | AskKind::MistakeLimitReached
@@ -168,10 +169,10 @@ fn command_output(
     Ok(end_call(session, stamp, call, told))
 }
 
-fn resume(session: &Session, stamp: &Stamp, choice: &Choice) -> Vec<Event> {
+fn resume(session: &Session, stamp: &Stamp, ask: &Ask, choice: &Choice) -> Vec<Event> {
     match choice {
-        Choice::Option { id, .. } if id == ask::DISCARD => {
-            end_run(session, stamp, Ending::new(Outcome::Cancelled, StopReason::Cancelled))
+        Choice::Option { id, .. } if id == crate::ask::DISCARD => {
+            end_run(session, stamp, Ending::new(Outcome::Cancelled, StopReason::Cancelled).answered(&ask.id))
         }
         Choice::Option { text: None, .. } => Vec::new(),
         Choice::Option { text: Some(text), .. } | Choice::Text(text) => {

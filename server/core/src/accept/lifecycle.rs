@@ -5,12 +5,12 @@
 
 use adjutant_protocol::ask::{AskGroup, AskKind, Resolution};
 use adjutant_protocol::state::{Outcome, StopReason};
-use adjutant_protocol::{RunId, ToolCallId};
+use adjutant_protocol::{AskId, RunId, ToolCallId};
 
 use super::Refusal;
-use super::call::result;
 use crate::ask;
-use crate::event::{Ask, CallEnd, Event, Stamp};
+use crate::event::{Ask, CallEnd, CallResult, Event};
+use crate::input::Stamp;
 use crate::retry::{CallFailure, FailureClass};
 use crate::session::{Call, CallPhase, Session, TurnPhase};
 use crate::tool::{Effect, effect_of};
@@ -24,11 +24,13 @@ pub struct Ending<'a> {
     ask: Option<(AskKind, String)>,
     /// A call the same batch has already finished.
     finished: Option<&'a ToolCallId>,
+    /// An ask the same batch has already closed.
+    closed: Option<&'a AskId>,
 }
 
 impl<'a> Ending<'a> {
     pub fn new(outcome: Outcome, stop: StopReason) -> Self {
-        Self { outcome, stop, summary: None, ask: None, finished: None }
+        Self { outcome, stop, summary: None, ask: None, finished: None, closed: None }
     }
 
     pub fn summed_up(self, summary: Option<String>) -> Self {
@@ -42,6 +44,10 @@ impl<'a> Ending<'a> {
     pub fn after(self, finished: &'a ToolCallId) -> Self {
         Self { finished: Some(finished), ..self }
     }
+
+    pub fn answered(self, closed: &'a AskId) -> Self {
+        Self { closed: Some(closed), ..self }
+    }
 }
 
 /// Closes what the open run has open, ends it, and opens the idle ask that follows.
@@ -49,7 +55,7 @@ pub fn end_run(session: &Session, stamp: &Stamp, ending: Ending<'_>) -> Vec<Even
     let Some(run) = session.open_run() else { return Vec::new() };
     let mut events: Vec<Event> = session
         .open_asks()
-        .filter(|ask| ask.kind.group() != AskGroup::Idle)
+        .filter(|ask| ask.kind.group() != AskGroup::Idle && Some(&ask.id) != ending.closed)
         .filter(|ask| ask.call.is_none() || ask.call.as_ref() != ending.finished)
         .map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Cancelled })
         .collect();
@@ -71,6 +77,11 @@ pub fn end_run(session: &Session, stamp: &Stamp, ending: Ending<'_>) -> Vec<Even
         events.push(idle_ask(stamp, &run.id, kind, title));
     }
     events
+}
+
+/// The result of a call that no tool made.
+pub fn result(end: CallEnd, output: &str, summary: &str) -> CallResult {
+    CallResult { end, output: output.into(), summary: summary.to_owned(), elapsed_ms: 0, whole: None }
 }
 
 fn open_calls(session: &Session) -> impl Iterator<Item = &Call> {

@@ -10,8 +10,9 @@ use adjutant_protocol::state::{Outcome, StopReason};
 
 use super::Refusal;
 use super::lifecycle::{Ending, end_run};
-use crate::event::{CallEnd, CallResult, Event, Report, Stamp};
-use crate::prompt::{Reply, StopCause};
+use crate::event::{CallEnd, CallResult, Event};
+use crate::input::{Report, Stamp};
+use crate::message::{Reply, StopCause};
 use crate::retry::{self, CallFailure, FailureClass};
 use crate::session::{Run, Session, Turn};
 
@@ -43,13 +44,15 @@ pub fn accept(
 
 /// A turn begins unless the run may make no more requests by itself.
 fn begin(session: &Session, stamp: &Stamp, run: &Run, number: u32) -> Vec<Event> {
-    if run.policy.unattended.is_some_and(|limits| run.turns >= limits.max_requests) {
+    let unattended = run.policy.unattended.map(|limits| limits.max_requests);
+    let limit = unattended.into_iter().chain(run.policy.max_requests).min();
+    if limit.is_some_and(|limit| run.turns >= limit) {
         return end_run(
             session,
             stamp,
             Ending::new(Outcome::Limit, StopReason::MaxTurnRequests).asking(
                 AskKind::AutoApprovalMaxReqReached,
-                format!("The limit of {} unattended model requests is reached.", run.turns),
+                format!("The limit of {} model requests for one run is reached.", run.turns),
             ),
         );
     }

@@ -5,9 +5,8 @@
 use adjutant_protocol::ToolCallId;
 
 use super::{Bench, done, reply};
-use crate::event::{
-    Answer, CallEnd, Change, Choice, Found, Input, Payload, Policy, Prompt, Report, Unattended,
-};
+use crate::event::{CallEnd, Change, Found, Payload, Policy, Unattended};
+use crate::input::{Answer, Choice, Input, Prompt, Report};
 use crate::retry::{CallFailure, FailureClass};
 use crate::review::Hunk;
 use crate::step::{Step, next_steps};
@@ -165,6 +164,7 @@ pub fn change(open: bool) -> Change {
         open,
         existed: true,
         always_ask: None,
+        mark: None,
         before: None,
         hunks: vec![Hunk {
             id: "h1".to_owned(),

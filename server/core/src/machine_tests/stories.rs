@@ -1,16 +1,15 @@
 //! Scenarios that read as stories: one input a line, the facts that follow.
 
 use adjutant_protocol::ask::{AskKind, Resolution};
-use adjutant_protocol::state::{Outcome, State, StopReason};
+use adjutant_protocol::state::{Outcome, State, StopReason, SubState};
 use expect_test::{Expect, expect};
 
 use super::random::change;
 use super::{Bench, done, is_model, is_prepare, is_tool, names, option, reply};
 use crate::accept::Refusal;
-use crate::event::{
-    Answer, CallEnd, Choice, Event, Found, Input, Payload, Policy, Prompt, Report, Unattended,
-};
-use crate::prompt::{ModelMessage, Reply, StopCause};
+use crate::event::{CallEnd, Event, Found, Payload, Policy, Unattended};
+use crate::input::{Answer, Choice, Input, Prompt, Report};
+use crate::message::{ModelMessage, Reply, StopCause};
 use crate::retry::{CallFailure, FailureClass, RetryPolicy};
 use crate::state::view;
 use crate::step::{Step, next_steps};
@@ -307,7 +306,7 @@ fn s05_a_discarded_run_is_cancelled() {
     let mut bench = asking_command();
     bench.answer(option("allow")).unwrap();
     bench.input(Input::Opened { epoch: 2 }).unwrap();
-    check(&bench.answer(option("discard")).unwrap(), expect!["ask_closed ask_closed run_ended"]);
+    check(&bench.answer(option("discard")).unwrap(), expect!["ask_closed run_ended"]);
 }
 
 #[test]
@@ -526,18 +525,26 @@ fn s39_a_tool_the_mode_hides_is_refused_even_if_called() {
 #[test]
 fn s07_streaming_is_entered_and_left_once_per_attempt() {
     let mut bench = Bench::new();
+    let sub = |bench: &Bench| view(&bench.session).sub;
     let policy =
         Policy { retry: RetryPolicy { base_ms: 1, cap_ms: 1, max_attempts: 2 }, ..Policy::default() };
     bench.prompt_with("go", policy).unwrap();
     bench.report(is_model, Report::TurnBegan);
+    assert_eq!(sub(&bench), Some(SubState::Model));
     bench.report(is_model, Report::ReplyStarted);
+    assert_eq!(sub(&bench), Some(SubState::Streaming));
     let step = next_steps(&bench.session).into_iter().find(is_model).unwrap();
     assert_eq!(bench.input(Input::Step { step, report: Report::ReplyStarted }), Err(Refusal::Stale));
     bench.report(is_model, failure(FailureClass::Broken));
+    assert_eq!(sub(&bench), Some(SubState::Retrying));
     let first = bench.session.open_run().unwrap().turn.as_ref().unwrap().message.clone();
     let [Step::Wake { at }] = next_steps(&bench.session)[..] else { panic!("back-off is a wake") };
     bench.input(Input::Woke { at }).unwrap();
+    assert_eq!(sub(&bench), Some(SubState::Model));
     bench.report(is_model, Report::ReplyStarted);
+    assert_eq!(sub(&bench), Some(SubState::Streaming));
     // The next attempt replaces the item under the same id.
     assert_eq!(bench.session.open_run().unwrap().turn.as_ref().unwrap().message, first);
+    bench.report(is_model, Report::Replied(reply("", &[("run_command", r#"{"command":"make test"}"#)])));
+    assert_eq!(sub(&bench), Some(SubState::Preparing));
 }

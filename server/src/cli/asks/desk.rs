@@ -30,13 +30,14 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// Takes a delivery; gives it back where there is no room.
-    pub fn take(&mut self, delivery: Delivery) -> Result<(), Delivery> {
-        if self.waiting.len() >= ROOM {
-            return Err(delivery);
-        }
+    /// Says whether another delivery may come.
+    pub fn has_room(&self) -> bool {
+        self.waiting.len() < ROOM
+    }
+
+    /// Takes a delivery.
+    pub fn take(&mut self, delivery: Delivery) {
         self.waiting.push_back(delivery);
-        Ok(())
     }
 
     /// Returns the next ask to be put, if the desk is free. What does not block
@@ -91,7 +92,8 @@ impl Desk {
             _ => None,
         };
         let was_shown = present.is_some();
-        let (gone, left): (VecDeque<Delivery>, _) = std::mem::take(&mut self.waiting).into_iter().partition(which);
+        let (gone, left): (VecDeque<Delivery>, _) =
+            std::mem::take(&mut self.waiting).into_iter().partition(which);
         self.waiting = left;
         let mut gone = Vec::from(gone);
         gone.extend(present);

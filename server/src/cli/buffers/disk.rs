@@ -19,7 +19,10 @@ const MOST_BYTES: u64 = 64 << 20;
 pub enum Found {
     Missing,
     /// Text, and whether a byte order mark stood before it.
-    Text { text: String, mark: bool },
+    Text {
+        text: String,
+        mark: bool,
+    },
 }
 
 impl Found {

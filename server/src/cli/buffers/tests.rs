@@ -104,7 +104,11 @@ fn mark_line_ends_and_mode_are_kept() {
     assert_eq!(desk.bytes("a.sh"), b"\xef\xbb\xbfone\r\n2\r\nthree");
     let mode = fs::metadata(&path).map(|found| found.permissions().mode() & 0o777);
     assert_eq!(mode.ok(), Some(0o750));
-    assert_eq!(fs::read_dir(desk.folder.path()).map(Iterator::count).ok(), Some(1), "nothing is left beside it");
+    assert_eq!(
+        fs::read_dir(desk.folder.path()).map(Iterator::count).ok(),
+        Some(1),
+        "nothing is left beside it"
+    );
 }
 
 #[test]
@@ -175,7 +179,10 @@ fn a_link_stays_a_link_and_a_read_only_file_stays_as_it_is() {
     let saved = desk.save("fixed.txt").1.saved;
     // Root may write everything; everybody else is refused and the file is whole.
     let root = rustix::process::geteuid().is_root();
-    assert_eq!((saved, desk.bytes("fixed.txt")), (root, if root { b"two\n".to_vec() } else { b"one\n".to_vec() }));
+    assert_eq!(
+        (saved, desk.bytes("fixed.txt")),
+        (root, if root { b"two\n".to_vec() } else { b"one\n".to_vec() })
+    );
 }
 
 #[test]

@@ -18,9 +18,9 @@ const DEMO_READS: Duration = Duration::from_millis(900);
 impl Conversation {
     pub(super) fn delivered(&mut self, delivery: Delivery) {
         let ours = self.session.as_ref() == Some(&delivery.ask.session_id);
-        if !ours {
-            self.close_surface(&delivery);
-        } else if let Err(delivery) = self.desk.take(delivery) {
+        if ours && self.desk.has_room() {
+            self.desk.take(delivery);
+        } else {
             self.close_surface(&delivery);
         }
     }
@@ -125,11 +125,10 @@ impl Conversation {
             if ask.options.iter().any(|o| o.option_id == *option_id && o.kind == OptionKind::RejectOnce));
         if denied {
             self.denied = true;
-            let text = format!("rejected, for no user is present: {}", ask.title);
-            if self.view.shows_remarks() {
-                self.on_page(|page| page.line_in(Ink::Red, &format!("✗ {text}")));
-            } else {
-                note(&text);
+            // Where remarks are shown, the call itself says that it was rejected and why.
+            if !self.view.shows_remarks() {
+                self.view.aside(&mut self.page);
+                note(&format!("rejected, for no user is present: {}", ask.title));
             }
         }
         self.answer(outcome);

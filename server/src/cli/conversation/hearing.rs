@@ -81,7 +81,9 @@ impl Conversation {
                 Err(error) => Err(error),
             },
             "workspace/configuration" => Ok(Ok(configuration(&params))),
-            "client/registerCapability" | "client/unregisterCapability" | "window/workDoneProgress/create"
+            "client/registerCapability"
+            | "client/unregisterCapability"
+            | "window/workDoneProgress/create"
             | "window/showMessageRequest" => Ok(Ok(Value::Null)),
             "window/showDocument" => Ok(Ok(json!({ "success": false }))),
             _ => {

@@ -120,7 +120,10 @@ impl View {
 fn is_answer(update: &Update) -> bool {
     matches!(
         update,
-        Update::AgentMessage { .. } | Update::AgentMessageChunk { .. } | Update::Complete { .. } | Update::Ask(_)
+        Update::AgentMessage { .. }
+            | Update::AgentMessageChunk { .. }
+            | Update::Complete { .. }
+            | Update::Ask(_)
     )
 }
 

@@ -119,8 +119,18 @@ mod tests {
 
     fn three() -> Vec<SessionEntry> {
         vec![
-            entry("ses-0123456789abcdef", "Mend the greeting so that it greets the world again", State::Idle, 0),
-            entry("ses-0123456799abcdef", "日本語の題名はもっと幅を取るので切られなければならない", State::Resumable, 90),
+            entry(
+                "ses-0123456789abcdef",
+                "Mend the greeting so that it greets the world again",
+                State::Idle,
+                0,
+            ),
+            entry(
+                "ses-0123456799abcdef",
+                "日本語の題名はもっと幅を取るので切られなければならない",
+                State::Resumable,
+                90,
+            ),
             entry("ses-ffff", "odd\u{1b}[2J\u{202e} title", State::RequiresAction, 5_000),
         ]
     }
@@ -129,9 +139,16 @@ mod tests {
     fn a_wide_page_has_every_column() {
         let lines = table(&three(), 10_000_000_000, 100);
         assert_eq!(lines[0], "ID         WHEN  STATE        TITLE");
-        assert_eq!(lines[1], "012345678  now   idle         Mend the greeting so that it greets the world again");
+        assert_eq!(
+            lines[1],
+            "012345678  now   idle         Mend the greeting so that it greets the world again"
+        );
         assert!(lines[2].starts_with("012345679  1 h   interrupted  日本語"));
-        assert!(lines[3].starts_with("ffff       3 d   asks         odd\\u{1b}[2J\\u{202e} title"), "{}", lines[3]);
+        assert!(
+            lines[3].starts_with("ffff       3 d   asks         odd\\u{1b}[2J\\u{202e} title"),
+            "{}",
+            lines[3]
+        );
     }
 
     #[test]

@@ -80,7 +80,7 @@ fn a_run_reads_as_a_story() {
     ];
     let text = "• demo/m\nLet me look.\n• Read src/main.rs … 120 lines\n\
                 … the model did not answer, trying again in 2 s\n\
-                ✗ Run rm x … denied: rejected: no user is present\n\
+                ✗ Run rm x … rejected: no user is present\n\
                 All is well.\nCompleted · 2 turns · 1200 tokens in, 34 out\n";
     assert_eq!(shown(80, false, &updates), text);
     assert_eq!(shown(80, true, &updates), "Let me look.\nAll is well.\n");
@@ -89,16 +89,15 @@ fn a_run_reads_as_a_story() {
 #[test]
 fn s14_a_retry_goes_on_where_it_diverges() {
     let broken = [chunk("The quick bro"), message("The quick", true), failed_attempt(1_000)];
-    let same = [&broken[..], &[chunk("The quick "), chunk("brown fox"), message("The quick brown fox", false)]];
+    let same =
+        [&broken[..], &[chunk("The quick "), chunk("brown fox"), message("The quick brown fox", false)]];
     assert_eq!(
         shown(80, false, &same.concat()),
         "The quick bro\n… the model did not answer, trying again now\nwn fox\n"
     );
-    let other = [&broken[..], &[chunk("The quick "), chunk("blue fox"), message("The quick blue fox", false)]];
-    assert_eq!(
-        shown(80, true, &other.concat()),
-        "The quick bro\n[the answer broke off; again:]\nblue fox\n"
-    );
+    let other =
+        [&broken[..], &[chunk("The quick "), chunk("blue fox"), message("The quick blue fox", false)]];
+    assert_eq!(shown(80, true, &other.concat()), "The quick bro\n[the answer broke off; again:]\nblue fox\n");
 }
 
 #[test]
@@ -114,12 +113,33 @@ fn a_failed_run_says_why() {
 }
 
 #[test]
+fn a_command_shows_what_it_writes_and_how_it_ended() {
+    let output =
+        |text: &str| Update::ToolCallContentChunk { tool_call_id: "call-1".into(), text: text.to_owned() };
+    let begun = call(ToolStatus::InProgress, "Run sh test.sh", None);
+    let ended = call(ToolStatus::Completed, "Run sh test.sh", Some("exit code 0"));
+    let text = shown(80, false, &[begun.clone(), output("ok: 1\r\nok"), output(": 2\nlast"), ended.clone()]);
+    assert_eq!(text, "• Run sh test.sh\n    ok: 1\n    ok: 2\n    last\n  … exit code 0\n");
+    assert_eq!(shown(80, false, &[begun.clone(), ended.clone()]), "• Run sh test.sh … exit code 0\n");
+    let flood = output(&"line\n".repeat(10_000));
+    let text = shown(80, false, &[begun, flood.clone(), flood, ended]);
+    assert!(
+        text.lines().count() < 50 && text.ends_with("(more output is not shown)\n  … exit code 0\n"),
+        "{text}"
+    );
+}
+
+#[test]
 fn forty_columns_are_enough() {
     let updates = [
         chunk("A sentence that is a good deal longer than one line of forty cells, "),
         chunk("and it comes in pieces."),
         call(ToolStatus::InProgress, "Search a_rather_long_pattern in server/src/transport", None),
-        call(ToolStatus::Completed, "Search a_rather_long_pattern in server/src/transport", Some("12 matches in 3 files")),
+        call(
+            ToolStatus::Completed,
+            "Search a_rather_long_pattern in server/src/transport",
+            Some("12 matches in 3 files"),
+        ),
         failed_attempt(90_000),
         end(Outcome::Limit, Some("the limit of 50 requests was reached before the task was complete")),
     ];

@@ -6,7 +6,8 @@
 use std::time::{Duration, Instant};
 
 use adjutant_core::edit::text_edits;
-use adjutant_core::event::{CallEnd, CallResult, Change, Found, Report};
+use adjutant_core::event::{CallEnd, CallResult, Change, Found};
+use adjutant_core::input::Report;
 use adjutant_core::review::{Placement, Presence, apply_hunks, placement, present_all};
 use adjutant_core::session::Call;
 use adjutant_core::tool::one_line;

@@ -41,6 +41,31 @@ pub(super) struct Tree {
     over: bool,
 }
 
+/// Kills what an earlier server, which was itself killed, left running of a call; returns how
+/// many processes that were. Found by the mark in their environment, with all their children.
+pub(super) fn end_left_over(call: &str) -> usize {
+    let mark = format!("{MARKER}={}.", call.replace('\0', "")).into_bytes();
+    let marked = |pid: Pid| {
+        pid != rustix::process::getpid()
+            && std::fs::read(format!("/proc/{}/environ", raw(pid)))
+                .is_ok_and(|all| all.split(|byte| *byte == 0).any(|one| one.starts_with(&mark)))
+    };
+    let mut ended = 0;
+    // What is killed may just have started another; a few passes find that as well.
+    for _ in 0..10 {
+        let left: Vec<Member> = Seen::all()
+            .filter(|seen| seen.alive && marked(seen.pid))
+            .map(|seen| Member { pid: seen.pid, start: seen.start })
+            .collect();
+        if left.is_empty() {
+            break;
+        }
+        ended += left.len();
+        left.iter().for_each(|member| member.signal(Signal::KILL));
+    }
+    ended
+}
+
 /// One process, told from a later one of the same number by its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Member {

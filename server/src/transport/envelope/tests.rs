@@ -1,3 +1,5 @@
+//! Tests of the envelope: what is refused, and with which answer. Never touches a stream.
+
 use super::*;
 
 fn refusal(body: &[u8]) -> (i64, Option<String>) {

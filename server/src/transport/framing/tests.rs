@@ -1,3 +1,5 @@
+//! Tests of the frames: cut anywhere, broken anywhere. Never touches a stream.
+
 use super::*;
 
 fn run(bytes: &[u8]) -> (Vec<Result<Vec<u8>, FrameError>>, Decoder) {

@@ -1,0 +1,313 @@
+// Generated from server/protocol; the drift test says how to renew it.
+
+export type ClientAgentCapabilities = { version?: number, updates?: ClientUpdates, asks?: ClientAsks, documents?: ClientDocuments, };
+
+export type ClientUpdates = {
+/**
+ * Wants text while it streams, not only finished items.
+ */
+chunks?: boolean,
+/**
+ * Update kinds never to be sent.
+ */
+optOut?: Array<string>, };
+
+export type ClientAsks = {
+/**
+ * Answers `agent/session/request_permission`.
+ */
+request?: boolean, };
+
+export type ClientDocuments = {
+/**
+ * Answers `agent/document/save`.
+ */
+save?: boolean,
+/**
+ * Announces every open text document, so that a file without `didOpen` is not open.
+ */
+complete?: boolean, };
+
+export type ServerAgentCapabilities = { version: number, sessionMethods: Array<string>, updateKinds: Array<string>, modes: Array<string>,
+/**
+ * Feature to the surface chosen for this client (N19).
+ */
+fallbacks: { [key in string]: string }, limits: ServerLimits, };
+
+export type ServerLimits = { maxPromptBytes: number,
+/**
+ * Requests one session keeps waiting before it answers `Overloaded`.
+ */
+maxQueue: number, };
+
+export type NewSessionParams = {
+/**
+ * A `file:` URI; the workspace folders count where it is absent.
+ */
+cwd?: string, };
+
+export type NewSessionResult = { sessionId: SessionId, };
+
+export type ContentBlock = { "type": "text", text: string, };
+
+export type Delivery = "auto" | "steer" | "followup" | "collect" | "interrupt";
+
+export type Mode = "code" | "ask";
+
+export type Overrides = {
+/**
+ * `provider/model`.
+ */
+model?: string, mode?: Mode,
+/**
+ * Nobody watches: what `[unattended]` allows runs unasked (decision 17).
+ */
+unattended?: boolean, };
+
+export type PromptParams = { sessionId: SessionId, prompt: Array<ContentBlock>, delivery?: Delivery,
+/**
+ * Refuses with `RunMismatch` unless this is the open run.
+ */
+expectedRunId?: RunId, overrides?: Overrides,
+/**
+ * Same key and body: the first result again.
+ */
+key?: string, };
+
+export type PromptResult = { runId: RunId,
+/**
+ * Milliseconds since the Unix epoch.
+ */
+acceptedAt: number, disposition: Disposition, };
+
+export type Disposition = "started" | "steered";
+
+export type WaitParams = { sessionId: SessionId, runId: RunId,
+/**
+ * How long the answer may take; never how long the run may.
+ */
+timeoutMs?: number, };
+
+export type WaitStatus = "ok" | "error" | "cancelled" | "timeout";
+
+export type WaitResult = { status: WaitStatus, startedAt: number, ended?: RunEnd, };
+
+export type RunEnd = { endedAt: number, outcome: Outcome, stopReason: StopReason, summary?: string, usage: UsageView,
+/**
+ * Model calls answered or given up.
+ */
+turns: number, };
+
+export type UsageView = { inputTokens: number, outputTokens: number, cacheReadTokens: number, cacheWriteTokens: number, };
+
+export type CancelParams = { sessionId: SessionId,
+/**
+ * Cancels only this run; without it, whichever is open.
+ */
+runId?: RunId, };
+
+export type ReplayFrom = { "type": "start" } | { "type": "_seq", seq: number, };
+
+export type ResumeParams = { sessionId: SessionId, replayFrom?: ReplayFrom, };
+
+export type ResumeResult = { state: StateView,
+/**
+ * Number of the last update.
+ */
+seq: number, title: string, mode: Mode, model?: string, asks: Array<AskView>,
+/**
+ * What was found wrong with the log, if anything.
+ */
+notices: Array<string>, };
+
+export type SessionListParams = {
+/**
+ * Only sessions of this workspace folder, a `file:` URI.
+ */
+cwd?: string, };
+
+export type SessionListResult = {
+/**
+ * Newest first, at most 1,000.
+ */
+sessions: Array<SessionEntry>, };
+
+export type SessionEntry = { sessionId: SessionId, title: string,
+/**
+ * The first workspace folder, a `file:` URI.
+ */
+cwd: string, state: State, updatedAt: number, openAsks: number, turns: number,
+/**
+ * What is wrong with its log, where something is.
+ */
+damaged?: string, };
+
+export type SessionParams = { sessionId: SessionId, };
+
+export type Done = Record<symbol, never>;
+
+export type StateView = { state: State, sub?: SubState,
+/**
+ * Milliseconds since the Unix epoch at which this state began.
+ */
+since: number, runId?: RunId,
+/**
+ * Open asks, oldest first.
+ */
+asks: Array<AskId>, askKind?: AskKind, requiredAction: RequiredAction, stopReason?: StopReason, };
+
+export type State = "none" | "running" | "requires_action" | "idle" | "resumable";
+
+export type SubState = "preparing" | "model" | "streaming" | "tools" | "retrying" | "completed" | "stopped" | "failed" | "limit" | "cancelled";
+
+export type RequiredAction = "none" | "start" | "answer" | "resume_or_discard" | "new_task" | "retry_or_new_task" | "continue_or_new_task";
+
+export type StopReason = "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "_failed" | "_mistakes";
+
+export type Outcome = "completed" | "stopped" | "failed" | "limit" | "cancelled";
+
+export type AskKind = "tool" | "command" | "followup" | "browser_action_launch" | "use_mcp_server" | "completion_result" | "api_req_failed" | "mistake_limit_reached" | "auto_approval_max_req_reached" | "resume_completed_task" | "resume_task" | "command_output";
+
+export type AskGroup = "interactive" | "idle" | "resumable" | "non_blocking";
+
+export type AskSubject = { "type": "edit", uri: string, path: string, diff: string, newFile: boolean, } | { "type": "command", command: string, cwd: string, } | { "type": "read", path: string, reason: string, };
+
+export type OptionKind = "allow_once" | "allow_always" | "reject_once" | "choose";
+
+export type AskOption = { optionId: string, name: string, kind: OptionKind, };
+
+export type AskView = { sessionId: SessionId, askId: AskId, kind: AskKind, group: AskGroup,
+/**
+ * One line: what is asked.
+ */
+title: string,
+/**
+ * Why it is asked, and what is known about it.
+ */
+description?: string, subject?: AskSubject, runId?: RunId, toolCallId?: ToolCallId, options: Array<AskOption>,
+/**
+ * Whether a text of the user's own counts as an answer.
+ */
+freeText: boolean,
+/**
+ * Milliseconds since the Unix epoch.
+ */
+openedAt: number, };
+
+export type PermissionResponse = { outcome: PermissionOutcome, };
+
+export type PermissionOutcome = { "outcome": "selected", optionId: string,
+/**
+ * The reason of a rejection, or what the user adds.
+ */
+text?: string, } | { "outcome": "answered", text: string, } | { "outcome": "cancelled" };
+
+export type AskListParams = { sessionId?: SessionId, };
+
+export type AskListResult = { asks: Array<AskView>, };
+
+export type AskRespondParams = { askId: AskId, optionId?: string, answer?: string,
+/**
+ * The reason of a rejection; the model is told.
+ */
+reason?: string, };
+
+export type RespondStatus = "accepted" | "already_resolved";
+
+export type AskRespondResult = { status: RespondStatus,
+/**
+ * What the ask was resolved to: this answer, or the one that came first.
+ */
+resolution: Resolution, };
+
+export type Resolution = { "type": "selected", optionId: string, text?: string,
+/**
+ * The door the answer came by.
+ */
+surface: string, } | { "type": "answered", text: string, surface: string, } | { "type": "cancelled" } | { "type": "superseded" } | { "type": "withdrawn" };
+
+export type AskResolvedParams = { sessionId: SessionId, askId: AskId, resolution: Resolution, };
+
+export type SessionUpdateParams = { sessionId: SessionId,
+/**
+ * One more for each lasting update; ephemeral ones carry the last with `sub`.
+ */
+seq: number, sub?: number, runId?: RunId, update: Update, };
+
+export type Update = { "sessionUpdate": "user_message", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_message", messageId: MessageId, text: string,
+/**
+ * The stream broke off here; the next attempt replaces this item.
+ */
+interrupted?: boolean, } | { "sessionUpdate": "agent_message_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "tool_call_update" } & ToolCallView | { "sessionUpdate": "tool_call_content_chunk", toolCallId: ToolCallId, text: string, } | { "sessionUpdate": "state_update" } & StateView | { "sessionUpdate": "notice", message: string, } | { "sessionUpdate": "_turn" } & TurnView | { "sessionUpdate": "_run" } & RunView | { "sessionUpdate": "_complete", summary: string, } | { "sessionUpdate": "_ask" } & AskChange | { "sessionUpdate": "_change_set" } & ChangeSetView | { "sessionUpdate": "_rule", text: string, };
+
+export type ToolStatus = "pending" | "in_progress" | "completed" | "failed" | "cancelled" | "_denied" | "_interrupted";
+
+export type ToolCallView = { toolCallId: ToolCallId,
+/**
+ * The tool's name as the model knows it.
+ */
+tool: string, title: string, status: ToolStatus,
+/**
+ * One line on the result, once there is one.
+ */
+summary?: string, elapsedMs?: number, };
+
+export type TurnView = {
+/**
+ * Counts from 1 within the session.
+ */
+turn: number, phase: TurnPhase, attempt: number, usage?: UsageView,
+/**
+ * Of a failed attempt: what happened.
+ */
+message?: string,
+/**
+ * Of a failed attempt: when the next one starts.
+ */
+retryAt?: number, };
+
+export type TurnPhase = "started" | "attempt_failed" | "failed" | "ended";
+
+export type RunView = { "phase": "started", runId: RunId, continues?: RunId,
+/**
+ * `provider/model`.
+ */
+model: string, } | { "phase": "ended", runId: RunId, end: RunEnd, };
+
+export type AskChange = { "phase": "opened", ask: AskView, } | { "phase": "closed", askId: AskId, resolution: Resolution, };
+
+export type HunkState = "proposed" | "applying" | "applied" | "rejected" | "not_applied";
+
+export type ChangeSetView = { changeSetId: ChangeSetId, toolCallId: ToolCallId, uri: string, path: string, hunks: Array<HunkView>, };
+
+export type HunkView = { hunkId: string, state: HunkState, removed: number, inserted: number, };
+
+export type DocumentSaveParams = { uris: Array<string>,
+/**
+ * For the user: why the server asks.
+ */
+reason: string, };
+
+export type DocumentSaveResult = { documents: Array<SavedDocument>, };
+
+export type SavedDocument = { uri: string, saved: boolean,
+/**
+ * Why it was not saved.
+ */
+message?: string, };
+
+export type ErrorName = "SessionNotFound" | "Overloaded" | "SessionLocked" | "RunMismatch" | "AskClosed" | "KeyReused" | "HunkConflict" | "ModeForbids" | "NotTrusted" | "ProviderUnavailable" | "VersionUnsupported" | "AskNotFound" | "SessionReadOnly" | "AnswerInvalid" | "DeliveryUnsupported";
+
+export type ErrorDetail = { name: ErrorName, retryable: boolean, retryAfterMs?: number, };
+
+export type SessionId = string;
+
+export type RunId = string;
+
+export type MessageId = string;
+
+export type ToolCallId = string;
+
+export type AskId = string;
+
+export type ChangeSetId = string;

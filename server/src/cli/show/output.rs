@@ -1,0 +1,54 @@
+//! What a command writes while it runs, as lines below its own.
+//!
+//! Never shows more than its first lines: the model gets the text, the user
+//! a view of it.
+
+use crate::cli::page::{Ink, Page};
+
+/// The most lines that are shown of one command.
+const MOST_LINES: usize = 40;
+/// The most characters of a line without an end that are held.
+const MOST_HELD: usize = 4096;
+
+/// The output of one command.
+#[derive(Debug, Default)]
+pub struct Output {
+    lines: usize,
+    /// The line that has not ended yet.
+    held: String,
+}
+
+impl Output {
+    /// Takes a piece of the output and shows the lines that are whole.
+    pub fn take(&mut self, page: &mut Page, text: &str) {
+        self.held.push_str(text);
+        while let Some((line, rest)) = self.held.split_once('\n') {
+            let (line, rest) = (line.to_owned(), rest.to_owned());
+            self.held = rest;
+            self.line(page, &line);
+        }
+        if self.held.len() > MOST_HELD {
+            let line = std::mem::take(&mut self.held);
+            self.line(page, &line);
+        }
+    }
+
+    /// Shows what is left.
+    pub fn end(&mut self, page: &mut Page) {
+        let line = std::mem::take(&mut self.held);
+        if !line.is_empty() {
+            self.line(page, &line);
+        }
+    }
+
+    fn line(&mut self, page: &mut Page, line: &str) {
+        self.lines += 1;
+        if self.lines <= MOST_LINES {
+            // A line end of two characters is one.
+            let line = line.strip_suffix('\r').unwrap_or(line);
+            page.line_in(Ink::Dim, &format!("    {line}"));
+        } else if self.lines == MOST_LINES + 1 {
+            page.line_in(Ink::Dim, "    (more output is not shown)");
+        }
+    }
+}

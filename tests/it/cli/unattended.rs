@@ -1,0 +1,140 @@
+//! `-y`, modes and caps: what is done where nobody watches, and what never is.
+//!
+//! Looks at files, exit codes and what the model is told; nothing is taken
+//! from the server's own word for it.
+
+use adjutant_testkit::command::{Line, Ran};
+use adjutant_testkit::fixture::Workspace;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
+
+/// A turn that makes one call.
+fn call(tool: &str, arguments: &str) -> String {
+    format!("[[turn]]\n[[turn.call]]\ntool = \"{tool}\"\narguments = {arguments}\n")
+}
+
+fn edit(path: &str) -> String {
+    call("edit_file", &format!("{{ path = \"{path}\", old_text = \"one\", new_text = \"two\" }}"))
+}
+
+/// The last turn: says what the model was told of the call before.
+const TOLD: &str = "[[turn]]\ntext = \"I was told: {{last_output}}\"\n";
+
+fn workspace(script: &str) -> Workspace {
+    let workspace = Workspace::new("//- /a.txt\none\n//- /b.lock\none\n//- /.env\nPASSWORD=one\n");
+    workspace.script(script);
+    workspace
+}
+
+fn run(workspace: &Workspace, args: &[&str]) -> Ran {
+    Line::new(BINARY, workspace, &[&["run"], args].concat()).run()
+}
+
+#[test]
+fn s13_l03_edits_of_the_workspace_are_made_and_nothing_outside_is_touched() {
+    let outside = Workspace::new("//- /a.txt\none\n");
+    let target = outside.path().join("a.txt").display().to_string();
+    let workspace = workspace(&(edit("a.txt") + &edit(&target) + TOLD));
+    let ran = run(&workspace, &["-y", "--allow-commands", "go"]);
+    assert!(ran.expect(0).stdout.contains("I was told: Denied: "), "{ran}");
+    assert_eq!((workspace.read("a.txt"), outside.read("a.txt")), ("two\n".into(), "one\n".into()));
+}
+
+#[test]
+fn s13_l03_reading_outside_and_secrets_ask_and_nobody_is_there() {
+    let outside = Workspace::new("//- /a.txt\nnot for the model\n");
+    let read = |path: &str| call("read_file", &format!("{{ path = \"{path}\" }}"));
+    for path in [outside.path().join("a.txt").display().to_string(), ".env".to_owned()] {
+        let workspace = workspace(&(read(&path) + TOLD));
+        let ran = run(&workspace, &["-y", "--allow-commands", "go"]);
+        assert!(ran.expect(3).stdout.contains("no user is present"), "{ran}");
+        assert!(!ran.stdout.contains("not for the model") && !ran.stdout.contains("PASSWORD"), "{ran}");
+    }
+}
+
+#[test]
+fn s13_l03_a_file_that_always_asks_asks_also_when_nobody_watches() {
+    let workspace =
+        workspace(&(call("write_file", "{ path = \".git/hooks/pre-commit\", content = \"x\" }") + TOLD));
+    let ran = run(&workspace, &["-y", "--allow-commands", "go"]);
+    assert!(matches!(ran.code(), Some(0 | 3)), "{ran}");
+    assert!(!workspace.exists(".git/hooks/pre-commit"), "{ran}");
+}
+
+#[test]
+fn s13_l03_denials_win_and_categories_can_be_switched_off() {
+    let script = edit("b.lock") + &call("run_command", "{ command = \"echo one >> ran\" }") + TOLD;
+    let denying = workspace(&script);
+    denying.add_config("[permissions]\ndeny = [\"edit_file(**/*.lock)\", \"run_command(echo)\"]\n");
+    let ran = run(&denying, &["-y", "--allow-commands", "go"]);
+    assert!(ran.expect(0).stdout.contains("I was told: Denied: the rule \"run_command(echo)\""), "{ran}");
+    assert_eq!((denying.read("b.lock"), denying.exists("ran")), ("one\n".into(), false));
+
+    let careful = workspace(&script);
+    careful.add_config("[unattended]\nedit = false\n");
+    let ran = run(&careful, &["-y", "go"]);
+    assert!(ran.expect(3).stdout.contains("no user is present"), "{ran}");
+    assert_eq!((careful.read("b.lock"), careful.exists("ran")), ("one\n".into(), false));
+}
+
+#[test]
+fn s13_l03_a_project_file_cannot_allow_what_the_user_did_not() {
+    let workspace = workspace(&(call("run_command", "{ command = \"echo one >> ran\" }") + TOLD));
+    workspace.write(".adjutant/config.toml", "[unattended]\ncommand = true\nmax_requests = 10000\n");
+    let ran = run(&workspace, &["-y", "go"]);
+    ran.expect(3);
+    assert!(!workspace.exists("ran"), "{ran}");
+}
+
+#[test]
+fn s13_s25_a_run_nobody_watches_stops_at_its_request_limit_and_can_be_continued() {
+    let reads = call("read_file", "{ path = \"a.txt\" }").repeat(5);
+    let workspace = workspace(&(reads + "[[turn]]\ntext = \"Read it all.\"\n"));
+    workspace.add_config("[unattended]\nmax_requests = 3\n");
+    let ran = run(&workspace, &["-y", "go"]);
+    assert!(ran.expect(1).stdout.contains("Stopped at a limit"), "{ran}");
+    assert!(ran.stdout.contains("3 turns") && ran.stderr.contains("run --continue"), "{ran}");
+    let ran = run(&workspace, &["--continue"]);
+    assert!(ran.expect(0).stdout.contains("Read it all."), "{ran}");
+}
+
+#[test]
+fn s13_commands_need_both_flags() {
+    let workspace = workspace(TOLD);
+    let ran = run(&workspace, &["--allow-commands", "go"]);
+    assert!(ran.expect(2).stderr.contains("--yes"), "{ran}");
+}
+
+#[test]
+fn in_ask_mode_nothing_is_changed_whatever_is_allowed() {
+    let script = edit("a.txt") + &call("run_command", "{ command = \"echo one >> ran\" }") + TOLD;
+    let workspace = workspace(&script);
+    let ran = run(&workspace, &["-y", "--allow-commands", "--mode", "ask", "go"]);
+    assert_eq!((workspace.read("a.txt"), workspace.exists("ran")), ("one\n".into(), false), "{ran}");
+    assert!(ran.expect(0).stdout.contains("I was told: "), "{ran}");
+    assert!(ran.stdout.contains("ask mode") || ran.stdout.contains("not"), "{ran}");
+}
+
+#[test]
+fn s15_a_question_that_nobody_hears_is_answered_so_and_the_run_goes_on() {
+    let question = call("ask_user", "{ question = \"Tabs or spaces?\", options = [\"Tabs\", \"Spaces\"] }");
+    for args in [&["go"][..], &["-y", "go"]] {
+        let workspace = workspace(&(question.clone() + TOLD));
+        let ran = run(&workspace, args);
+        assert!(ran.expect(0).stdout.contains("no user is present"), "{ran}");
+        assert!(ran.stdout.contains("1. Tabs\n") && ran.stdout.contains("2. Spaces\n"), "{ran}");
+        let told = ran.stdout.lines().find(|line| line.starts_with("I was told: ")).unwrap_or_default();
+        assert!(told.contains("no user is present"), "no option is chosen for the user: {ran}");
+    }
+}
+
+#[test]
+fn s53_a_denial_is_told_to_the_model_and_to_the_shell_and_the_run_goes_on() {
+    let script = edit("a.txt") + TOLD;
+    let workspace = workspace(&script);
+    let ran = run(&workspace, &["go"]);
+    let told = ran.expect(3).stdout.lines().find(|line| line.starts_with("I was told: ")).unwrap_or_default();
+    assert!(told.contains("no user is present"), "{ran}");
+    assert!(ran.stdout.contains("-one\n+two\n"), "the edit is shown whole: {ran}");
+    assert_eq!(workspace.read("a.txt"), "one\n");
+}

@@ -1,0 +1,367 @@
+//! An editor that goes away, a terminal that is closed, a server that is
+//! killed in the middle: what runs is ended, and what was begun goes on.
+//!
+//! Every moment is met by a gate the test opens, never by time.
+
+use std::fs::OpenOptions;
+use std::time::Instant;
+
+use adjutant_core::event::{CallEnd, Event, Fact};
+use adjutant_core::retry::FailureClass;
+use adjutant_protocol::ask::AskKind;
+use adjutant_protocol::session::{Disposition, ReplayFrom};
+use adjutant_protocol::state::{Outcome, State};
+use adjutant_protocol::update::{AskChange, Update};
+use adjutant_protocol::{AskId, RunId, SessionId};
+use adjutant_testkit::command::Line;
+use adjutant_testkit::editor::{Answer, Editor, Options};
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::{ModelServer, Reply};
+use adjutant_testkit::process::{Server, wait_until};
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::story::{BINARY, calls, facts, only_session, ran_once};
+
+/// A command that waits at a gate of the test, with a child of its own, and then writes a line.
+const AT_GATE: &str = "(read word < gate; echo through >> ledger) | cat";
+/// The shell, its subshell, and what reads the other end of the pipe.
+const AT_LEAST: usize = 3;
+
+/// Runs the command, and when it was interrupted, again; then it is done.
+fn at_gate() -> String {
+    let turn = "repeat_on = [\"Interrupted\"]\n[[turn.call]]\ntool = \"run_command\"";
+    format!(
+        "[[turn]]\ntext = \"I go to the gate.\"\n{turn}\narguments = {{ command = \"{AT_GATE}\" }}\n\
+         [[turn]]\ntext = \"I am through.\"\n"
+    )
+}
+
+/// A workspace with a gate: whoever reads it waits until the test opens it.
+fn gated() -> Workspace {
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        workspace.path().join("gate"),
+        rustix::fs::Mode::from_raw_mode(0o600),
+    )
+    .unwrap_or_else(|error| panic!("make the gate: {error}"));
+    workspace.script(&at_gate());
+    workspace
+}
+
+/// Lets one through who waits at the gate.
+fn open_gate(workspace: &Workspace) -> std::fs::File {
+    // For reading too: opening it for writing alone would wait for a reader.
+    let gate = OpenOptions::new().read(true).write(true).open(workspace.path().join("gate"));
+    let mut gate = gate.unwrap_or_else(|error| panic!("open the gate: {error}"));
+    std::io::Write::write_all(&mut gate, b"open\n").unwrap_or_else(|error| panic!("{error}"));
+    gate
+}
+
+fn serve(workspace: &Workspace) -> (Server, Editor) {
+    let mut server = Server::spawn(BINARY, workspace, &["lsp"]);
+    let editor = server.editor(Options::new(workspace));
+    (server, editor)
+}
+
+/// Closes the editor's side and waits for the server; says how long that took.
+fn hang_up(mut server: Server, editor: &Editor, when: &str) -> Server {
+    let since = Instant::now();
+    editor.hang_up();
+    server.wait();
+    println!("gone {:?} after its input ended {when}", since.elapsed());
+    server
+}
+
+/// Goes on from the command line.
+fn go_on(workspace: &Workspace) -> Line {
+    Line::new(BINARY, workspace, &["run", "--continue", "-y", "--allow-commands"])
+}
+
+/// Goes on in another editor, whose user allows everything; waits for the end of the run.
+fn go_on_in_editor(workspace: &Workspace, session: &SessionId) -> (Server, Editor, RunId) {
+    let (server, editor) = serve(workspace);
+    editor.on_ask(|_| Answer::option("allow"));
+    let now = editor.resume(session, Some(ReplayFrom::Start));
+    assert_eq!(now.state.state, State::Resumable);
+    let [ask] = &now.asks[..] else { panic!("not one ask: {:?}", now.asks) };
+    assert_eq!(ask.kind, AskKind::ResumeTask);
+    editor.respond(&ask.ask_id, "resume");
+    let Some(run) = now.state.run_id else { panic!("the run is gone") };
+    (server, editor, run)
+}
+
+/// The ends of all commands, in the order of the log.
+fn command_ends(facts: &[Fact]) -> Vec<CallEnd> {
+    let ends = facts.iter().filter_map(|fact| match &fact.event {
+        Event::ToolFinished { result, .. } => Some(result.end),
+        _ => None,
+    });
+    ends.collect()
+}
+
+fn is_open(facts: &[Fact]) -> bool {
+    !facts.iter().any(|fact| matches!(fact.event, Event::RunEnded { .. }))
+}
+
+/// The command was interrupted once, done once more, and nothing came of the first time.
+fn went_through_once(workspace: &Workspace) {
+    let facts = facts(workspace, &only_session(workspace));
+    assert_eq!(command_ends(&facts), [CallEnd::Interrupted, CallEnd::Completed]);
+    ran_once(&facts, Outcome::Stopped);
+    assert!(calls(&facts).values().all(|call| call.starts == 1));
+    assert_eq!(workspace.read("ledger"), "through\n", "the interrupted command had an effect");
+}
+
+/// Goes on from the command line and lets the command through.
+fn finish_through_the_gate(workspace: &Workspace) {
+    let running = go_on(workspace).start();
+    wait_until("the command to stand at the gate again", || running.marked().len() >= AT_LEAST);
+    let _gate = open_gate(workspace);
+    let ran = running.wait();
+    assert!(ran.expect(0).stdout.contains("I am through."), "{ran}");
+    went_through_once(workspace);
+}
+
+#[test]
+fn l15_an_editor_lost_in_the_middle_of_a_command_ends_it_and_the_run_goes_on() {
+    let workspace = gated();
+    let (server, editor) = serve(&workspace);
+    let session = editor.new_session();
+    editor.prompt(&session, "go");
+    let ask = editor.await_ask_of(AskKind::Command);
+    editor.answer(&ask.ask_id, "allow");
+    wait_until("the command to stand at the gate", || server.marked().len() >= AT_LEAST);
+    let server = hang_up(server, &editor, "in the middle of a command");
+    assert_eq!(server.marked(), [], "the command outlives its server");
+    let facts = facts(&workspace, &session.0);
+    assert_eq!(command_ends(&facts), [CallEnd::Interrupted]);
+    assert!(is_open(&facts), "a lost editor ends no run");
+    let (next, editor, run) = go_on_in_editor(&workspace, &session);
+    wait_until("the command to stand at the gate again", || next.marked().len() >= AT_LEAST);
+    let _gate = open_gate(&workspace);
+    assert_eq!(editor.await_run_end(&session, &run).outcome, Outcome::Stopped);
+    editor.shutdown();
+    went_through_once(&workspace);
+}
+
+#[test]
+fn l15_a_server_that_is_told_to_end_takes_its_command_along() {
+    for signal in [Signal::TERM, Signal::HUP] {
+        let workspace = gated();
+        let (mut server, editor) = serve(&workspace);
+        let session = editor.new_session();
+        editor.prompt(&session, "go");
+        let ask = editor.await_ask_of(AskKind::Command);
+        editor.answer(&ask.ask_id, "allow");
+        wait_until("the command to stand at the gate", || server.marked().len() >= AT_LEAST);
+        editor.expect_loss();
+        let since = Instant::now();
+        send(server.pid(), signal);
+        server.wait();
+        println!("gone {:?} after {signal:?}", since.elapsed());
+        assert_eq!(server.marked(), [], "the command outlives its server");
+        let facts = facts(&workspace, &session.0);
+        assert_eq!(command_ends(&facts), [CallEnd::Interrupted]);
+        assert!(is_open(&facts));
+    }
+}
+
+#[test]
+fn s05_a_command_that_outlives_a_killed_server_is_ended_by_the_next_one() {
+    let workspace = gated();
+    let mut running = Line::new(BINARY, &workspace, &["run", "-y", "--allow-commands", "go"]).start();
+    wait_until("the command to stand at the gate", || running.marked().len() >= AT_LEAST);
+    running.kill();
+    let killed = running.wait();
+    // Nobody was there to end it: that is what SIGKILL means.
+    assert!(!killed.left().is_empty(), "the command ended by itself");
+    let listed = Line::new(BINARY, &workspace, &["sessions", "list"]).run();
+    assert!(listed.expect(0).stdout.contains("interrupted"), "{listed}");
+    // Whoever opens the session next ends it, and only then goes on.
+    finish_through_the_gate(&workspace);
+    wait_until("the end of what was left over", || killed.left().is_empty());
+}
+
+#[test]
+fn s05_a_run_that_is_told_to_end_says_so_and_can_be_resumed() {
+    let workspace = gated();
+    let running = Line::new(BINARY, &workspace, &["run", "-y", "--allow-commands", "go"]).start();
+    wait_until("the command to stand at the gate", || running.marked().len() >= AT_LEAST);
+    send(running.pid(), Signal::TERM);
+    let ran = running.wait();
+    ran.expect(143);
+    assert_eq!(ran.left(), [], "the command outlives its server");
+    assert!(is_open(&facts(&workspace, &only_session(&workspace))));
+    finish_through_the_gate(&workspace);
+}
+
+/// A reply of two hundred words, slow or fast.
+fn long_reply(pace_ms: u32) -> String {
+    let words: String = (1..=200).map(|number| format!("word{number} ")).collect();
+    format!("[[turn]]\ntext = \"{}\"\npace_ms = {pace_ms}\n", words.trim_end())
+}
+
+#[test]
+fn l15_s96_a_stream_that_is_cut_keeps_its_text_and_is_answered_whole_later() {
+    for killed in [false, true] {
+        let workspace = Workspace::new("//- /a.txt\none\n");
+        workspace.script(&long_reply(40));
+        let (mut server, editor) = serve(&workspace);
+        let session = editor.new_session();
+        editor.prompt(&session, "talk");
+        let kept = || partial(&facts(&workspace, &session.0));
+        wait_until("a part of the reply to be kept", || !kept().is_empty());
+        match killed {
+            true => {
+                editor.expect_loss();
+                server.kill();
+            }
+            false => drop(hang_up(server, &editor, "in the middle of a stream")),
+        }
+        let before = facts(&workspace, &session.0);
+        let text = partial(&before);
+        assert!(text.starts_with("word1 word2 ") && is_open(&before), "{text:?}");
+        assert_eq!(interruptions(&before), usize::from(!killed), "a lost editor is told to the log at once");
+
+        workspace.script(&long_reply(0));
+        let ran = go_on(&workspace).run();
+        assert!(ran.expect(0).stdout.contains("word199 word200"), "{ran}");
+        let after = facts(&workspace, &session.0);
+        ran_once(&after, Outcome::Stopped);
+        assert_eq!(interruptions(&after), 1);
+        let shown = Line::new(BINARY, &workspace, &["sessions", "show", &session.0]).run();
+        assert!(shown.expect(0).stdout.contains("word199 word200"), "{shown}");
+        assert_eq!(shown.stdout.matches("word1 ").count(), 1, "the text that was cut is told twice: {shown}");
+    }
+}
+
+/// The text that is kept of a reply under way.
+fn partial(facts: &[Fact]) -> String {
+    let partial = facts.iter().rev().find_map(|fact| match &fact.event {
+        Event::ReplyPartial { text, .. } => Some(text.clone()),
+        _ => None,
+    });
+    partial.unwrap_or_default()
+}
+
+fn interruptions(facts: &[Fact]) -> usize {
+    let failed = facts.iter().filter(|fact| match &fact.event {
+        Event::AttemptFailed { failure, .. } => failure.class == FailureClass::Interrupted,
+        _ => false,
+    });
+    failed.count()
+}
+
+const EDIT: &str = r#"
+[[turn]]
+text = "I change it."
+[[turn.call]]
+tool = "edit_file"
+arguments = { path = "a.txt", old_text = "one", new_text = "two" }
+
+[[turn]]
+text = "It is changed."
+"#;
+
+/// Begins an edit that asks, and loses the server while the ask is open.
+fn lost_with_an_ask(workspace: &Workspace, killed: bool) -> (SessionId, AskId) {
+    workspace.script(EDIT);
+    let (mut server, editor) = serve(workspace);
+    let session = editor.new_session();
+    editor.prompt(&session, "change it");
+    let ask = editor.await_ask_of(AskKind::Tool);
+    match killed {
+        true => {
+            editor.expect_loss();
+            server.kill();
+        }
+        false => drop(hang_up(server, &editor, "with an ask open")),
+    }
+    let facts = facts(workspace, &session.0);
+    assert!(!facts.iter().any(|fact| matches!(fact.event, Event::AskClosed { .. })), "the ask is closed");
+    let listed = Line::new(BINARY, workspace, &["sessions", "list"]).run();
+    assert!(listed.expect(0).stdout.contains("asks"), "{listed}");
+    (session, ask.ask_id)
+}
+
+#[test]
+fn l05_s54_an_ask_outlives_its_server_and_is_answered_at_the_next_one() {
+    for (killed, by_request) in [(false, true), (false, false), (true, true), (true, false)] {
+        let workspace = Workspace::new("//- /a.txt\none\n");
+        let (session, ask) = lost_with_an_ask(&workspace, killed);
+        let (_server, editor) = serve(&workspace);
+        let now = editor.resume(&session, Some(ReplayFrom::Start));
+        assert_eq!(now.state.state, State::RequiresAction);
+        assert_eq!(now.asks.iter().map(|open| open.ask_id.clone()).collect::<Vec<_>>(), [ask.clone()]);
+        let Some(run) = now.state.run_id else { panic!("the run is gone") };
+        match by_request {
+            true => {
+                editor.await_delivery(&ask);
+                editor.answer(&ask, "allow");
+            }
+            // Any surface may answer it by its id.
+            false => drop(editor.respond(&ask, "allow")),
+        }
+        let end = editor.await_run_end(&session, &run);
+        assert_eq!((end.outcome, editor.text_of("a.txt").as_str()), (Outcome::Stopped, "two\n"));
+        assert_eq!(editor.applies().len(), 1, "the approved edit is made once");
+        editor.shutdown();
+        ran_once(&facts(&workspace, &session.0), Outcome::Stopped);
+    }
+}
+
+#[test]
+fn l05_an_ask_whose_file_changed_meanwhile_is_asked_anew() {
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    let (session, ask) = lost_with_an_ask(&workspace, true);
+    workspace.write("a.txt", "zero\none\n");
+    let (_server, editor) = serve(&workspace);
+    let now = editor.resume(&session, Some(ReplayFrom::Start));
+    let Some(run) = now.state.run_id else { panic!("the run is gone") };
+    let fresh = editor.await_update(|update| match &update.update {
+        Update::Ask(AskChange::Opened { ask: opened }) => opened.ask_id != ask,
+        _ => false,
+    });
+    let Update::Ask(AskChange::Opened { ask: fresh }) = fresh.update else { panic!("it is an ask") };
+    editor.answer(&fresh.ask_id, "allow");
+    assert_eq!(editor.await_run_end(&session, &run).outcome, Outcome::Stopped);
+    assert_eq!(editor.text_of("a.txt"), "zero\ntwo\n");
+    editor.shutdown();
+}
+
+#[test]
+fn l15_a_prompt_that_waited_for_its_turn_survives_a_kill() {
+    let workspace = gated();
+    let model = ModelServer::start([
+        Reply::call("run_command", json!({"command": "cat gate"})),
+        Reply::text("I have heard."),
+    ]);
+    workspace.openai(&model.base_url());
+    let (mut server, editor) = serve(&workspace);
+    let session = editor.new_session();
+    let run = editor.prompt(&session, "go to the gate").run_id;
+    let ask = editor.await_ask_of(AskKind::Command);
+    editor.answer(&ask.ask_id, "allow");
+    wait_until("the command to stand at the gate", || !server.marked().is_empty());
+    let steered = editor.prompt(&session, "and knock twice");
+    assert_eq!((steered.disposition, &steered.run_id), (Disposition::Steered, &run));
+    editor.expect_loss();
+    server.kill();
+
+    let ran = go_on(&workspace).run();
+    assert!(ran.expect(0).stdout.contains("I have heard."), "{ran}");
+    let requests = model.requests();
+    assert_eq!(requests.len(), 2, "one request for each turn");
+    let second = requests[1].json().to_string();
+    assert_eq!(second.matches("and knock twice").count(), 1, "{second}");
+    assert!(second.contains("Interrupted"), "{second}");
+    ran_once(&facts(&workspace, &session.0), Outcome::Stopped);
+}
+
+fn send(pid: u32, signal: Signal) {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    let Some(pid) = pid else { panic!("the process has no number") };
+    rustix::process::kill_process(pid, signal).unwrap_or_else(|error| panic!("{error}"));
+}

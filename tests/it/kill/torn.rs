@@ -1,0 +1,79 @@
+//! A batch that was not written whole counts for nothing, and the run goes on
+//! from before it.
+//!
+//! Only the last batch is ever torn: what follows it was never written.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::story::{BINARY, Story, sessions};
+use adjutant_testkit::command::Line;
+
+/// The batch that was written last: its lines, each with its end.
+fn last_batch(log: &str) -> Vec<&str> {
+    let lines: Vec<&str> = log.split_inclusive('\n').collect();
+    let goes_on = |line: &&&str| {
+        let record: Value = serde_json::from_str(line).unwrap_or_else(|why| panic!("{line}: {why}"));
+        record["more"] == true
+    };
+    let (last, before) = lines.split_last().unwrap_or_else(|| panic!("the log is empty"));
+    let more = before.iter().rev().take_while(goes_on).count();
+    [&before[before.len() - more..], &[*last]].concat()
+}
+
+/// Writes the log again without the end of its last batch: `whole` lines of it stay, and half of the next.
+fn tear(story: &mut Story, whole: impl FnOnce(usize) -> usize) -> usize {
+    let log = fs::read_to_string(story.log()).unwrap_or_else(|error| panic!("{error}"));
+    let batch = last_batch(&log);
+    let whole = whole(batch.len());
+    let torn: usize = batch.iter().map(|line| line.len()).sum();
+    let kept: usize = batch[..whole].iter().map(|line| line.len()).sum();
+    let half = batch[whole].len() / 2;
+    let end = log.len() - torn + kept + half;
+    fs::write(story.log(), &log[..end]).unwrap_or_else(|error| panic!("{error}"));
+    batch.len()
+}
+
+#[test]
+fn s95_a_run_goes_on_from_before_a_torn_batch() {
+    let mut torn = 0;
+    for number in (2..).step_by(3) {
+        let mut story = Story::new();
+        if !story.begin(Some(("facts-written", number))).was_killed() {
+            break;
+        }
+        // Another line of the batch each time, the first and the last among them.
+        let lines = tear(&mut story, |lines| (number / 3) % lines);
+        torn += usize::from(lines > 1);
+        story.nothing_is_lost();
+        story.is_listed();
+        let ran = story.go_on(None);
+        story.nothing_is_lost();
+        assert!(ran.expect(0).stdout.contains("Completed"), "batch {number}: {ran}");
+        story.is_done();
+        story.is_exported_whole();
+    }
+    assert!(torn >= 5, "only {torn} batches had more than one fact");
+}
+
+#[test]
+fn s95_a_prompt_that_was_never_whole_leaves_nothing_in_the_way() {
+    let mut story = Story::new();
+    assert!(story.begin(Some(("facts-written", 1))).was_killed());
+    assert!(tear(&mut story, |lines| lines - 1) > 1, "the first batch is more than the prompt");
+    let listed = story.listed();
+    assert!(!listed.contains("damaged") && !listed.contains("count to four"), "{listed}");
+    // There is nothing to go on with, and it says so.
+    let ran = story.go_on(None);
+    assert!(ran.expect(2).stderr.contains("no session"), "{ran}");
+    story.begin(None).expect(0);
+    story.came_out_right();
+    let listed = story.listed();
+    assert_eq!(listed.matches("count to four").count(), 1, "{listed}");
+    assert!(!listed.contains("damaged"), "{listed}");
+    for id in sessions(story.workspace()) {
+        Line::new(BINARY, story.workspace(), &["sessions", "delete", &id]).run().expect(0);
+    }
+    assert!(story.listed().contains("no sessions"), "{}", story.listed());
+}
