@@ -2,6 +2,8 @@
 
 mod asks;
 mod cli;
+mod edits;
+mod grounding;
 mod kill;
 mod log_files;
 mod model_wire;
@@ -10,4 +12,6 @@ mod rig;
 mod runs;
 mod sessions;
 mod settings;
+mod stage;
 mod tidy;
+mod tools;
