@@ -132,7 +132,11 @@ export type SessionListResult = {
  */
 sessions: Array<SessionEntry>, };
 
-export type SessionEntry = { sessionId: SessionId, title: string, cwd: string, state: State, updatedAt: number, openAsks: number, turns: number,
+export type SessionEntry = { sessionId: SessionId, title: string,
+/**
+ * The first workspace folder, a `file:` URI.
+ */
+cwd: string, state: State, updatedAt: number, openAsks: number, turns: number,
 /**
  * What is wrong with its log, where something is.
  */

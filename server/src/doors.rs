@@ -21,17 +21,18 @@ use crate::transport::{Out, ReplyError};
 use outlet::Outlet;
 pub use outlet::Turnstile;
 
-/// How long a client may take to apply an edit or to save before it counts as silent.
-const EDITOR_LIMIT: Duration = Duration::from_secs(30);
+/// How long a client that is leaving may take to read the last updates.
+const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
 
 /// The doors of one connection; clones share them.
 #[derive(Clone)]
 pub struct Doors {
-    out: Out,
     outlet: Outlet,
     client: ClientAgentCapabilities,
     /// Whether the client said anything under `experimental.agent`.
     rich: bool,
+    /// How long the client may take to apply an edit or to save before it counts as silent.
+    patience: Duration,
 }
 
 /// What became of one delivery of an ask.
@@ -44,9 +45,9 @@ pub enum Delivery {
 
 impl Doors {
     /// Opens the doors of a connection; `None` is a plain client.
-    pub fn open(out: Out, client: Option<ClientAgentCapabilities>) -> Self {
+    pub fn open(out: Out, client: Option<ClientAgentCapabilities>, patience: Duration) -> Self {
         let rich = client.is_some();
-        Self { outlet: Outlet::start(out.clone()), out, client: client.unwrap_or_default(), rich }
+        Self { outlet: Outlet::start(out), client: client.unwrap_or_default(), rich, patience }
     }
 
     /// Tells one update, in order; a plain client gets nothing of ours.
@@ -68,6 +69,11 @@ impl Doors {
         }
     }
 
+    /// Tells what is still to be told, bounded in time, and nothing after that.
+    pub async fn finish(&self) {
+        self.outlet.finish(FAREWELL_LIMIT).await;
+    }
+
     /// Marks the place of an answer among the updates: those told before it are sent before it,
     /// those told after it behind it.
     pub fn turnstile(&self) -> Turnstile {
@@ -80,9 +86,11 @@ impl Doors {
         if !self.client.asks.request {
             return Delivery::Closed;
         }
-        // The update that tells of the ask comes first (protocol section 6, rule 2).
-        self.outlet.flushed().await;
-        match self.out.request(methods::REQUEST_PERMISSION, ask).await {
+        // Behind the update that opens the ask, and before the one that closes it (protocol
+        // section 6, rule 2).
+        let request = self.outlet.request(methods::REQUEST_PERMISSION, json!(ask)).await;
+        let Some(reply) = request else { return Delivery::Closed };
+        match reply.await {
             Ok(value) => match serde_json::from_str::<PermissionResponse>(value.get()) {
                 Ok(response) => match response.outcome {
                     PermissionOutcome::Cancelled => Delivery::Closed,
@@ -165,15 +173,19 @@ impl Doors {
         }
     }
 
-    async fn request<P: serde::Serialize>(&self, method: &str, params: &P) -> Result<String, NoAnswer> {
-        let reply = tokio::time::timeout(EDITOR_LIMIT, self.out.request(method, params)).await;
-        match reply {
+    async fn request<P: serde::Serialize>(&self, method: &'static str, params: &P) -> Result<String, NoAnswer> {
+        let request = async {
+            // What the client was told of the change comes before the change.
+            match self.outlet.request(method, json!(params)).await {
+                Some(reply) => reply.await,
+                None => Err(ReplyError::ConnectionClosed),
+            }
+        };
+        match tokio::time::timeout(self.patience, request).await {
             Ok(Ok(value)) => Ok(value.get().to_owned()),
             Ok(Err(ReplyError::ConnectionClosed)) => Err(NoAnswer::Gone),
             Ok(Err(error)) => Err(NoAnswer::Refused(error.to_string())),
-            Err(_) => {
-                Err(NoAnswer::Refused(format!("no answer within {} seconds", EDITOR_LIMIT.as_secs())))
-            }
+            Err(_) => Err(NoAnswer::Silent(self.patience.as_secs())),
         }
     }
 }

@@ -153,6 +153,8 @@ impl LanguageServer for Shared {
     async fn shutdown(&self) -> Result<()> {
         if let Ok(ready) = self.ready() {
             ready.sessions.stop_all().await;
+            // Behind the answer nothing may be sent any more.
+            ready.sessions.world().doors.finish().await;
         }
         Ok(())
     }

@@ -25,10 +25,10 @@ use std::sync::{Arc, Mutex};
 
 use adjutant_core::accept::{Refusal, accept};
 use adjutant_core::config::Settings;
-use adjutant_core::event::{Event, Fact, Input, Report, Stamp};
+use adjutant_core::event::{Event, Fact};
+use adjutant_core::input::{Input, Report, Stamp};
 use adjutant_core::prompt::{self, ModelRequest};
 use adjutant_core::session::Session;
-use adjutant_core::state;
 use adjutant_core::step::{Step, next_steps};
 use adjutant_core::tool::{Effect, effect_of};
 use adjutant_protocol::errors::ErrorName;
@@ -229,7 +229,7 @@ impl SessionTask {
             }
             let fact = Fact { seq, at: stamp.now, last: seq + 1 == end, event: event.clone() };
             self.session.apply(&fact);
-            tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?state::shown(&self.session), "fact");
+            tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?self.session.shown(), "fact");
             self.publisher.told(&self.session, &fact, self.barrier);
             self.replies.of_event(event);
         }
@@ -372,6 +372,8 @@ impl SessionTask {
         });
         let _ = wait.await;
         self.summary.write_now(&self.session, self.log.mark());
+        // The lock goes with the log: who waits for the stop may open or delete the session.
+        drop(self);
         let _ = done.send(());
     }
 }

@@ -3,7 +3,7 @@
 //! Never looks into a session; each has a task of its own.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use adjutant_protocol::state::State;
 use adjutant_protocol::{AskId, SessionId};
 use tokio::sync::oneshot;
 
+use crate::documents::uri_of;
 use crate::session::blobs::Blobs;
 use crate::session::catalog::{CatalogError, Condition, Listed};
 use crate::session::log::{Log, OpenError, Opened};
@@ -89,19 +90,10 @@ impl Sessions {
             session.apply(fact);
             seq += teller.told(&session, fact).len() as u64;
         }
-        self.index_asks(&session);
         let folders: Vec<PathBuf> = session.roots.iter().map(PathBuf::from).collect();
         let (roots, problems) = Roots::open(&folders);
         let notices = opened.notices.iter().map(ToString::to_string).chain(problems).collect();
         self.spawn(session, roots, opened.log, (seq, notices), Some(opened.epoch))
-    }
-
-    /// Asks outlive a restart: they are found by their ids as if they had been opened here.
-    fn index_asks(&self, session: &Session) {
-        let closed = session.closed_asks.iter().map(|(ask, _)| ask);
-        let known = session.asks.keys().chain(closed);
-        let mut asks = self.world.asks.lock().unwrap_or_else(PoisonError::into_inner);
-        asks.extend(known.map(|ask| (ask.clone(), session.id.clone())));
     }
 
     fn spawn(
@@ -230,7 +222,7 @@ fn entry(world: &World, listed: Listed) -> Option<SessionEntry> {
     Some(SessionEntry {
         session_id: SessionId(id),
         title: summary.title,
-        cwd: summary.roots.first().cloned().unwrap_or_default(),
+        cwd: summary.roots.first().map(|root| uri_of(Path::new(root))).unwrap_or_default(),
         // A run that nobody runs waits to be resumed.
         state: if left { State::Resumable } else { state },
         updated_at: summary.updated_at,

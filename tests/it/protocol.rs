@@ -3,6 +3,8 @@
 //! Compares everything that is generated; `UPDATE_DOCS=1` writes it anew.
 //! Never checks how the server behaves, but for the one conversation it shows.
 
+mod calls;
+mod client;
 mod conversation;
 mod typescript;
 
@@ -66,11 +68,12 @@ fn constants(definition: &Value) -> BTreeSet<String> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let listed = definition["enum"].as_array().into_iter().flatten().filter_map(text);
     let branches = definition["oneOf"].as_array().into_iter().flatten();
-    listed.chain(branches.flat_map(|branch| {
-        let one = text(&branch["const"]);
-        one.into_iter().chain(branch["enum"].as_array().into_iter().flatten().filter_map(text))
-    }))
-    .collect()
+    listed
+        .chain(branches.flat_map(|branch| {
+            let one = text(&branch["const"]);
+            one.into_iter().chain(branch["enum"].as_array().into_iter().flatten().filter_map(text))
+        }))
+        .collect()
 }
 
 #[test]
@@ -261,7 +264,11 @@ fn error_codes_go_down_in_table_order() {
         assert!(!error.meaning().is_empty());
     }
     let names: BTreeSet<String> = ErrorName::ALL.iter().map(|error| format!("{error:?}")).collect();
-    assert_eq!(names, constants(&schema()["$defs"]["ErrorName"]), "the table lacks an error, or has one twice");
+    assert_eq!(
+        names,
+        constants(&schema()["$defs"]["ErrorName"]),
+        "the table lacks an error, or has one twice"
+    );
 }
 
 #[test]
@@ -287,7 +294,8 @@ fn l04_ask_kinds_are_the_twelve_names_of_seed_000() {
     let mut names = BTreeSet::new();
     for (group, kinds) in groups {
         for name in kinds {
-            let kind: AskKind = serde_json::from_value(json!(name)).unwrap_or_else(|_| panic!("no kind {name}"));
+            let kind: AskKind =
+                serde_json::from_value(json!(name)).unwrap_or_else(|_| panic!("no kind {name}"));
             assert_eq!(kind.group(), group, "{name}");
             assert!(AskKind::ALL.contains(&kind), "{name} is not in AskKind::ALL");
             names.insert(name.to_owned());
@@ -300,11 +308,16 @@ fn l04_ask_kinds_are_the_twelve_names_of_seed_000() {
 #[test]
 fn the_page_names_every_state_and_stop_reason() {
     let (schema, page) = (schema(), read(PAGE));
-    for definition in ["State", "SubState", "RequiredAction", "StopReason", "Outcome", "HunkState", "ToolStatus"] {
+    for definition in
+        ["State", "SubState", "RequiredAction", "StopReason", "Outcome", "HunkState", "ToolStatus"]
+    {
         let names = constants(&schema["$defs"][definition]);
         assert!(!names.is_empty(), "{definition} has no constants: is the schema still read right?");
         for name in names {
-            assert!(page.contains(&format!("`{name}`")), "{PAGE} does not say what `{name}` ({definition}) means");
+            assert!(
+                page.contains(&format!("`{name}`")),
+                "{PAGE} does not say what `{name}` ({definition}) means"
+            );
         }
     }
 }
@@ -316,7 +329,8 @@ fn the_page_names_every_way_to_answer_an_ask() {
         let name = serde_json::to_value(kind).unwrap();
         let name = format!("`{}`", name.as_str().unwrap());
         let rows = page.lines().filter(|line| line.starts_with('|') && line.contains(&name));
-        let row = rows.max_by_key(|line| line.len()).unwrap_or_else(|| panic!("{PAGE} has no row for {name}"));
+        let row =
+            rows.max_by_key(|line| line.len()).unwrap_or_else(|| panic!("{PAGE} has no row for {name}"));
         for option in adjutant_core::ask::options(kind, "Always", &["a".to_owned()]) {
             let option = format!("`{}`", option.option_id);
             assert!(row.contains(&option), "{PAGE}: the row of {name} does not name the option {option}");
@@ -333,6 +347,9 @@ fn the_page_says_which_errors_nobody_answers() {
     for error in ErrorName::ALL {
         let answered = code.contains(&format!("ErrorName::{error:?}"));
         let named = reserved.contains(&format!("`{error:?}`"));
-        assert_ne!(answered, named, "{error:?}: {PAGE} says reserved: {named}; the server answers it: {answered}");
+        assert_ne!(
+            answered, named,
+            "{error:?}: {PAGE} says reserved: {named}; the server answers it: {answered}"
+        );
     }
 }

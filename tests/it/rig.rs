@@ -186,3 +186,22 @@ pub fn refused<T: std::fmt::Debug>(answer: Result<T, RpcError>) -> (i64, String)
     let data = error.data.unwrap_or_default();
     (error.code, data["name"].as_str().unwrap_or_default().to_owned())
 }
+
+/// Checks what a strict provider checks: every call has exactly one output, right behind it.
+#[track_caller]
+pub fn assert_paired(request: &Request) {
+    let body = request.json();
+    let mut open: Vec<String> = Vec::new();
+    for message in body["messages"].as_array().into_iter().flatten() {
+        if message["role"] == "tool" {
+            let id = message["tool_call_id"].as_str().unwrap_or_default();
+            let at = open.iter().position(|call| call == id);
+            open.remove(at.unwrap_or_else(|| panic!("an output of no open call {id:?}: {body}")));
+            continue;
+        }
+        assert!(open.is_empty(), "{open:?} have no output before {message}: {body}");
+        let calls = message["tool_calls"].as_array().into_iter().flatten();
+        open.extend(calls.map(|call| call["id"].as_str().unwrap_or_default().to_owned()));
+    }
+    assert!(open.is_empty(), "{open:?} have no output: {body}");
+}

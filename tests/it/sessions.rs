@@ -236,10 +236,7 @@ fn s29_a_wait_that_is_over_leaves_the_run_alone_and_a_later_one_gets_its_end() {
     let run = rig.prompt(&session, "Go.").run_id;
     model.wait_for_holding(1);
     let wait = |timeout: u64| -> WaitResult {
-        rig.call(
-            methods::SESSION_WAIT,
-            json!({"sessionId": session, "runId": run, "timeoutMs": timeout}),
-        )
+        rig.call(methods::SESSION_WAIT, json!({"sessionId": session, "runId": run, "timeoutMs": timeout}))
     };
     let early = wait(1);
     assert_eq!((early.status, early.ended), (WaitStatus::Timeout, None));
@@ -287,8 +284,7 @@ fn d10_the_same_key_gives_the_same_run_and_another_body_is_refused() {
     rig.await_run_end(&session, &first.run_id);
     rig.await_state(State::Idle);
     let prompt = |rig: &Rig, text: &str| -> Result<PromptResult, _> {
-        let body =
-            json!({"sessionId": session, "key": "k-1", "prompt": [{"type": "text", "text": text}]});
+        let body = json!({"sessionId": session, "key": "k-1", "prompt": [{"type": "text", "text": text}]});
         rig.try_call(methods::SESSION_PROMPT, body)
     };
     let again = prompt(&rig, "Do it.").expect("a repeated request gets the first result");
@@ -314,8 +310,16 @@ fn a_prompt_to_a_run_under_way_steers_it_and_one_that_means_another_run_is_refus
     let session = rig.new_session();
     let run = rig.prompt(&session, "Say it.").run_id;
     model.wait_for_holding(1);
-    let wrong = json!({"sessionId": session, "expectedRunId": "run-x", "prompt": [{"type": "text", "text": "y"}]});
+    let wrong =
+        json!({"sessionId": session, "expectedRunId": "run-x", "prompt": [{"type": "text", "text": "y"}]});
     assert_eq!(refused(rig.request(methods::SESSION_PROMPT, wrong)).1, "RunMismatch");
+    for delivery in ["interrupt", "collect", "followup"] {
+        let body =
+            json!({"sessionId": session, "delivery": delivery, "prompt": [{"type": "text", "text": "y"}]});
+        assert_eq!(refused(rig.request(methods::SESSION_PROMPT, body)).1, "DeliveryUnsupported");
+    }
+    // A cancel that means another run leaves this one alone.
+    rig.notify(methods::SESSION_CANCEL, json!({"sessionId": session, "runId": "run-x"}));
     let steer = rig.prompt_with(&session, "In French, please.", json!({"expectedRunId": run}));
     assert_eq!((steer.disposition, &steer.run_id), (Disposition::Steered, &run));
     model.release();
@@ -372,8 +376,7 @@ fn s98_twenty_sessions_at_once_do_not_hear_of_each_other() {
     let sessions: Vec<(SessionId, String)> =
         (0..20).map(|index| (rig.new_session(), format!("task{index}"))).collect();
     rig.on_ask(|_| adjutant_testkit::editor::Answer::option("allow"));
-    let runs: Vec<_> =
-        sessions.iter().map(|(session, name)| rig.prompt(session, name).run_id).collect();
+    let runs: Vec<_> = sessions.iter().map(|(session, name)| rig.prompt(session, name).run_id).collect();
     for ((session, name), run) in sessions.iter().zip(&runs) {
         let said = rig.await_run_end(session, run).summary.unwrap_or_default();
         assert!(said.contains(&format!("done-{name} ")), "{said}");
@@ -408,4 +411,20 @@ fn a_client_that_dies_leaves_its_session_to_the_next() {
     assert_eq!(body["messages"].as_array().map(Vec::len), Some(4), "the model is told the past: {body}");
     rig.forgive(Rule::UnreadMessage);
     rig.end();
+}
+
+#[test]
+fn nothing_is_told_after_the_answer_to_shutdown() {
+    let model = ModelServer::answering(|_| Reply::call("list_files", json!({"path": "."})));
+    let workspace = workspace_with(&model);
+    for turns in 0..6 {
+        let rig = Rig::start(&workspace);
+        let sessions: Vec<SessionId> = (0..4).map(|_| rig.new_session()).collect();
+        for session in &sessions {
+            rig.prompt(session, "Look, and look again.");
+        }
+        rig.await_update(|update| matches!(&update.update, Update::Turn(turn) if turn.turn > turns));
+        // The double counts every message after the answer to `shutdown` as a fault.
+        rig.end();
+    }
 }

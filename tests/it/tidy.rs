@@ -5,6 +5,7 @@
 
 mod features;
 mod layers;
+mod map;
 pub mod source;
 
 use source::{Source, files, rust, words};

@@ -12,7 +12,8 @@ mod turn;
 use adjutant_protocol::RunId;
 use adjutant_protocol::ask::Resolution;
 
-use crate::event::{Event, Input, Report, Stamp};
+use crate::event::Event;
+use crate::input::{Input, Report, Stamp};
 use crate::session::Session;
 use crate::step::{Step, next_steps};
 
@@ -78,8 +79,8 @@ fn of_step(session: &Session, stamp: &Stamp, step: &Step, report: Report) -> Res
             call::finished(session, stamp, call, result)
         }
         (Step::RunTool { call }, Report::Applied(result)) => call::applied(session, stamp, call, result),
-        (Step::RunTool { call }, Report::NotApplied { result, in_doubt }) => {
-            call::not_applied(session, stamp, call, result, in_doubt)
+        (Step::RunTool { call }, Report::NotApplied { result, in_doubt, landed }) => {
+            call::not_applied(session, stamp, call, (result, in_doubt, landed))
         }
         (Step::Settle { change_set }, Report::Settled(found)) => {
             Ok(vec![Event::Settled { change_set: change_set.clone(), found }])

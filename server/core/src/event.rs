@@ -1,7 +1,7 @@
-//! The facts of a session, and the inputs that ask to become facts.
+//! The facts of a session: what the log holds.
 //!
-//! Facts are what the log holds; nothing that streams is a fact. Holds no
-//! decision: `accept` makes them, `Session::apply` folds them.
+//! Nothing that streams is a fact. Holds no decision: `accept` makes facts,
+//! `Session::apply` folds them.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use adjutant_protocol::state::{Outcome, StopReason};
 use adjutant_protocol::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
 use serde::{Deserialize, Serialize};
 
-use crate::prompt::Reply;
+use crate::message::Reply;
 use crate::retry::{CallFailure, RetryPolicy};
 use crate::review::Hunk;
 
@@ -297,13 +297,25 @@ pub enum Payload {
     },
 }
 
+impl Payload {
+    /// A call that cannot be made; the sentence is for the model.
+    pub fn refused(output: impl Into<String>) -> Self {
+        let output = output.into();
+        Payload::Refused { summary: crate::tool::one_line(&output, crate::tool::MAX_TITLE), output }
+    }
+}
+
 /// All edits of one tool call to one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     pub change_set: ChangeSetId,
     /// As shown to the user.
     pub path: String,
+    /// As the editor names it.
     pub uri: String,
+    /// The URI of the file itself, every link followed: what an approval binds.
+    #[serde(default)]
+    pub target: String,
     /// Whether the document was open in the editor: then disk is no evidence.
     pub open: bool,
     /// Whether the file existed.
@@ -311,6 +323,9 @@ pub struct Change {
     /// Why no standing answer covers it: the user is always asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always_ask: Option<String>,
+    /// What the user should know of this file: it runs on build or install (decision 8).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
     /// Hash of the before-image, a blob.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
@@ -382,100 +397,4 @@ pub enum Found {
     NotLanded,
     /// The text was changed around it, or the document is not open any more.
     Unclear,
-}
-
-/// Time and randomness, brought in from outside.
-#[derive(Clone, Copy, Debug)]
-pub struct Stamp {
-    /// Milliseconds since the Unix epoch.
-    pub now: u64,
-    /// Fresh random bytes; all ids made under this stamp derive from them.
-    pub seed: [u8; 16],
-}
-
-impl Stamp {
-    /// An unguessable 128-bit id, distinct for each `(kind, index)` under one stamp.
-    pub fn id(&self, kind: &str, index: usize) -> String {
-        let digest = crate::digest_parts(&[&self.seed, kind.as_bytes(), &index.to_le_bytes()]);
-        format!("{kind}-{}", &digest[..32])
-    }
-}
-
-/// A thing that asks to become facts.
-#[derive(Clone, Debug)]
-pub enum Input {
-    Prompt(Prompt),
-    Answer(Answer),
-    /// The user's own cancel; beats everything (S90).
-    Cancel {
-        run: Option<RunId>,
-    },
-    /// A writer opened the log with facts in it.
-    Opened {
-        epoch: u64,
-    },
-    /// The server is going down.
-    Stopping,
-    /// A time that `Step::Wake` named has come.
-    Woke {
-        at: u64,
-    },
-    /// A step tells how it goes; dropped when the step is no longer wanted.
-    Step {
-        step: crate::step::Step,
-        report: Report,
-    },
-}
-
-/// A prompt, with the choices of its run resolved by the settings.
-#[derive(Clone, Debug)]
-pub struct Prompt {
-    pub text: String,
-    pub expected_run: Option<RunId>,
-    /// `provider/model`.
-    pub model: String,
-    pub policy: Policy,
-    pub key: Option<KeyUse>,
-}
-
-/// A typed answer that names an ask (A5).
-#[derive(Clone, Debug)]
-pub struct Answer {
-    pub ask: AskId,
-    pub choice: Choice,
-    /// The door it came by; recorded, never part of a digest.
-    pub surface: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Choice {
-    Option { id: String, text: Option<String> },
-    Text(String),
-}
-
-/// What a step tells.
-#[derive(Clone, Debug)]
-pub enum Report {
-    /// `CallModel` is about to send its first request.
-    TurnBegan,
-    ReplyStarted,
-    ReplyPartial {
-        text: String,
-        reasoning: String,
-    },
-    Replied(Reply),
-    CallFailed(CallFailure),
-    /// `Prepare` looked at the world.
-    Prepared(Payload),
-    PreparedChange(Box<Change>),
-    /// `RunTool` ended.
-    Finished(CallResult),
-    /// `RunTool` of an edit: all its hunks are in the text.
-    Applied(CallResult),
-    /// `RunTool` of an edit: they are not; `in_doubt` when they may still land.
-    NotApplied {
-        result: CallResult,
-        in_doubt: bool,
-    },
-    Settled(Found),
 }

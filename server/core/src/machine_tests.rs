@@ -9,8 +9,9 @@ mod random;
 mod stories;
 
 use crate::accept::{Refusal, accept};
-use crate::event::{Answer, CallEnd, CallResult, Choice, Event, Fact, Input, Policy, Prompt, Report, Stamp};
-use crate::prompt::{Reply, RequestedCall, StopCause};
+use crate::event::{CallEnd, CallResult, Event, Fact, Policy};
+use crate::input::{Answer, Choice, Input, Prompt, Report, Stamp};
+use crate::message::{Reply, RequestedCall, StopCause};
 use crate::session::Session;
 use crate::step::{Step, next_steps};
 

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use adjutant_protocol::ask::{AskGroup, AskKind, Resolution};
 use adjutant_protocol::session::RunEnd;
-use adjutant_protocol::state::{State, SubState};
+use adjutant_protocol::state::{Outcome, State, SubState};
 use adjutant_protocol::update::HunkState;
-use adjutant_protocol::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
+use adjutant_protocol::{AskId, ChangeSetId, SessionId, ToolCallId};
 
-use crate::event::{Ask, CallEnd, Change, Event, Fact, Found, KeyUse, Payload, Policy, Rule};
-use crate::prompt::{ModelMessage, Reply, Usage};
+use crate::event::{Ask, CallEnd, Event, Fact, Found, Rule};
+use crate::message::{ModelMessage, Reply, Usage};
+pub use crate::run::{Call, CallPhase, ChangeState, EndedRun, OpenAsk, Run, Turn, TurnPhase, UsedKey};
 
 /// Keys, closed asks and ended runs that are remembered (protocol section 4).
 const REMEMBERED: usize = 1_000;
@@ -44,131 +45,20 @@ pub struct Session {
     pub keys: VecDeque<UsedKey>,
     /// State and the time it began.
     pub since: u64,
-    shown: (Option<State>, Option<SubState>),
-}
-
-/// The open run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Run {
-    pub id: RunId,
-    pub started_at: u64,
-    pub model: String,
-    pub policy: Policy,
-    pub turn: Option<Turn>,
-    /// Prompts and notes no turn has taken up yet.
-    pub pending: Vec<Arc<str>>,
-    pub turns: u32,
-    pub usage: Usage,
-    /// Failed calls in a row (S26).
-    pub mistakes: u32,
-    pub completed: Option<String>,
-}
-
-/// One model call with its consequences.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Turn {
-    pub number: u32,
-    pub attempt: u32,
-    pub phase: TurnPhase,
-    /// The message the reply becomes; kept over attempts, so that a new one replaces it.
-    pub message: Option<MessageId>,
-    pub streaming: bool,
-    pub partial: String,
-    pub calls: Vec<Call>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TurnPhase {
-    Calling,
-    Backoff { retry_at: u64 },
-    Acting,
-}
-
-/// One tool call of the open turn.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Call {
-    pub id: ToolCallId,
-    /// Its place in the reply.
-    pub index: usize,
-    pub tool: String,
-    /// As the model wrote them.
-    pub arguments: Arc<str>,
-    pub provider_id: Arc<str>,
-    pub title: String,
-    pub phase: CallPhase,
-    pub payload: Option<Payload>,
-    pub change_set: Option<ChangeSetId>,
-    pub output_asked: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallPhase {
-    Opened,
-    /// Judged, and waits for an answer; `epoch` is when the world was last looked at.
-    Asking {
-        epoch: u64,
-    },
-    Started {
-        at: u64,
-    },
-    Finished {
-        end: CallEnd,
-    },
-}
-
-/// An ask that waits for its answer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OpenAsk {
-    pub ask: Ask,
-    pub seq: u64,
-    pub observed: u64,
-}
-
-/// A change set and what became of its hunks.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ChangeState {
-    pub call: ToolCallId,
-    pub change: Change,
-    pub hunks: BTreeMap<String, HunkState>,
-    /// Sent, its run is over, and nobody has looked yet whether it landed.
-    pub unsettled: bool,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct EndedRun {
-    pub run: RunId,
-    pub started_at: u64,
-    pub model: String,
-    pub policy: Policy,
-    pub end: RunEnd,
-    /// Text that had streamed when the run was cut short.
-    pub cut: Option<(MessageId, String)>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct UsedKey {
-    pub used: KeyUse,
-    pub run: RunId,
-    pub steer: bool,
-    pub at: u64,
-}
-
-impl Call {
-    pub fn is_finished(&self) -> bool {
-        matches!(self.phase, CallPhase::Finished { .. })
-    }
-
-    pub fn is_command(&self) -> bool {
-        matches!(self.payload, Some(Payload::Command { .. }))
-    }
+    shown: Option<(State, Option<SubState>)>,
 }
 
 impl Session {
     /// A session that exists in memory only, until its first prompt.
     pub fn new(id: SessionId, roots: Vec<String>) -> Self {
         let mut session = Self { id, roots, ..Self::default() };
-        session.shown = crate::state::shown(&session);
+        session.shown = Some(shown(&session));
         session
+    }
+
+    /// The state and sub-state the session is in.
+    pub fn shown(&self) -> (State, Option<SubState>) {
+        shown(self)
     }
 
     /// The run that has not ended, if any.
@@ -223,7 +113,7 @@ impl Session {
     pub fn apply(&mut self, fact: &Fact) {
         self.seq = fact.seq;
         self.fold(fact);
-        let shown = crate::state::shown(self);
+        let shown = Some(shown(self));
         if shown != self.shown {
             self.shown = shown;
             self.since = fact.at;
@@ -454,13 +344,17 @@ impl Session {
 
     fn settle(&mut self, id: &ChangeSetId, found: Found) {
         let Some(state) = self.changes.get_mut(id) else { return };
-        state.unsettled = false;
+        // While its call is open, the call's own output says what became of it.
+        let unsettled = std::mem::take(&mut state.unsettled);
         let became = match found {
             Found::Landed => HunkState::Applied,
             Found::NotLanded | Found::Unclear => HunkState::NotApplied,
         };
         for hunk in state.hunks.values_mut().filter(|hunk| **hunk == HunkState::Applying) {
             *hunk = became;
+        }
+        if !unsettled {
+            return;
         }
         let told = match found {
             Found::Landed => "is in the file",
@@ -498,7 +392,7 @@ impl Session {
             outcome: *outcome,
             stop_reason: *stop,
             summary: summary.clone(),
-            usage: crate::state::usage_view(&run.usage),
+            usage: run.usage.view(),
             turns: run.turns,
         };
         let ended = EndedRun {
@@ -527,4 +421,41 @@ fn remember<T>(queue: &mut VecDeque<T>, item: T) {
         queue.pop_front();
     }
     queue.push_back(item);
+}
+
+/// State and sub-state, computed and never guessed (L01): every case is one line here.
+pub(crate) fn shown(session: &Session) -> (State, Option<SubState>) {
+    let (state, sub) = match session.open_run() {
+        None => match session.ended.back() {
+            None => (State::None, None),
+            Some(ended) => (State::Idle, Some(ended_as(ended.end.outcome))),
+        },
+        Some(_) if session.has_open_ask(AskKind::ResumeTask) => (State::Resumable, None),
+        Some(_) if session.has_blocking_ask() => (State::RequiresAction, None),
+        Some(run) => (State::Running, Some(run.turn.as_ref().map_or(SubState::Model, running_as))),
+    };
+    (state, sub)
+}
+
+fn ended_as(outcome: Outcome) -> SubState {
+    match outcome {
+        Outcome::Completed => SubState::Completed,
+        Outcome::Stopped => SubState::Stopped,
+        Outcome::Failed => SubState::Failed,
+        Outcome::Limit => SubState::Limit,
+        Outcome::Cancelled => SubState::Cancelled,
+    }
+}
+
+fn running_as(turn: &Turn) -> SubState {
+    match turn.phase {
+        TurnPhase::Calling if turn.streaming => SubState::Streaming,
+        TurnPhase::Calling => SubState::Model,
+        TurnPhase::Backoff { .. } => SubState::Retrying,
+        TurnPhase::Acting => match turn.calls.iter().find(|call| !call.is_finished()) {
+            None => SubState::Model,
+            Some(call) if call.phase == CallPhase::Opened => SubState::Preparing,
+            Some(_) => SubState::Tools,
+        },
+    }
 }

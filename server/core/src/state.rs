@@ -4,8 +4,7 @@
 //! as a test oracle beside it (L01).
 
 use adjutant_protocol::ask::AskKind;
-use adjutant_protocol::session::UsageView;
-use adjutant_protocol::state::{Outcome, RequiredAction, State, StateView, SubState};
+use adjutant_protocol::state::{RequiredAction, State, StateView};
 use adjutant_protocol::update::{
     AskChange, ChangeSetView, HunkState, HunkView, RunView, ToolCallView, ToolStatus, TurnPhase as TurnTold,
     TurnView, Update,
@@ -13,50 +12,12 @@ use adjutant_protocol::update::{
 use adjutant_protocol::{ChangeSetId, RunId, ToolCallId};
 
 use crate::event::{CallEnd, Event, Fact, Rule};
-use crate::prompt::Usage;
-use crate::session::{Call, CallPhase, Session, TurnPhase};
-
-/// State and sub-state of a session: every case is one line here.
-pub fn shown(session: &Session) -> (Option<State>, Option<SubState>) {
-    let (state, sub) = match session.open_run() {
-        None => match session.ended.back() {
-            None => (State::None, None),
-            Some(ended) => (State::Idle, Some(ended_as(ended.end.outcome))),
-        },
-        Some(_) if session.has_open_ask(AskKind::ResumeTask) => (State::Resumable, None),
-        Some(_) if session.has_blocking_ask() => (State::RequiresAction, None),
-        Some(run) => (State::Running, Some(run.turn.as_ref().map_or(SubState::Model, running_as))),
-    };
-    (Some(state), sub)
-}
-
-fn ended_as(outcome: Outcome) -> SubState {
-    match outcome {
-        Outcome::Completed => SubState::Completed,
-        Outcome::Stopped => SubState::Stopped,
-        Outcome::Failed => SubState::Failed,
-        Outcome::Limit => SubState::Limit,
-        Outcome::Cancelled => SubState::Cancelled,
-    }
-}
-
-fn running_as(turn: &crate::session::Turn) -> SubState {
-    match turn.phase {
-        TurnPhase::Calling if turn.streaming => SubState::Streaming,
-        TurnPhase::Calling => SubState::Model,
-        TurnPhase::Backoff { .. } => SubState::Retrying,
-        TurnPhase::Acting => match turn.calls.iter().find(|call| !call.is_finished()) {
-            None => SubState::Model,
-            Some(call) if call.phase == CallPhase::Opened => SubState::Preparing,
-            Some(_) => SubState::Tools,
-        },
-    }
-}
+use crate::message::Usage;
+use crate::session::{Call, Session};
 
 /// The state as clients see it.
 pub fn view(session: &Session) -> StateView {
-    let (state, sub) = shown(session);
-    let state = state.unwrap_or(State::None);
+    let (state, sub) = session.shown();
     let asks: Vec<_> = session.open_asks().collect();
     let ended = session.ended.back();
     StateView {
@@ -216,7 +177,7 @@ fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
                 });
             }
             updates.push(Update::Turn(TurnView {
-                usage: reply.usage.as_ref().map(usage_view),
+                usage: reply.usage.as_ref().map(Usage::view),
                 ..turn_view(*turn, TurnTold::Ended, *attempt)
             }));
             updates
@@ -302,15 +263,5 @@ pub fn rule_text(rule: &Rule) -> String {
             format!("exactly `{line}` in {cwd} runs without asking in this session")
         }
         Rule::Read { path } => format!("{path} may be read in this session"),
-    }
-}
-
-/// Usage as it goes over the wire.
-pub fn usage_view(usage: &Usage) -> UsageView {
-    UsageView {
-        input_tokens: usage.input_tokens,
-        output_tokens: usage.output_tokens,
-        cache_read_tokens: usage.cache_read_tokens,
-        cache_write_tokens: usage.cache_write_tokens,
     }
 }

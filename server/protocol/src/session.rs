@@ -256,6 +256,7 @@ pub struct SessionListResult {
 pub struct SessionEntry {
     pub session_id: SessionId,
     pub title: String,
+    /// The first workspace folder, a `file:` URI.
     pub cwd: String,
     pub state: State,
     #[ts(type = "number")]

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use adjutant_protocol::ask::AskResolvedParams;
 use adjutant_protocol::methods;
 use adjutant_protocol::update::{SessionUpdateParams, Update};
+use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
 
-use crate::transport::Out;
+use crate::transport::{Out, PendingReply};
 
 /// At most thirty pieces of one text a second.
 const MERGE: Duration = Duration::from_millis(33);
@@ -43,6 +44,8 @@ enum Waiting {
     Resolved(Box<AskResolvedParams>),
     /// Somebody waits for everything before it to be handed to the writer.
     Marker(oneshot::Sender<()>),
+    /// A request of ours that belongs here; nobody sends it once its asker has gone.
+    Request { method: &'static str, params: Value, pending: oneshot::Sender<PendingReply> },
     /// An answer belongs here: what is queued behind waits until it has been given.
     Turnstile { reached: oneshot::Sender<()>, go_on: oneshot::Receiver<()> },
 }
@@ -117,6 +120,30 @@ impl Outlet {
         let _ = passed.await;
     }
 
+    /// Sends a request behind everything queued before, and returns the future of its reply;
+    /// none when the connection is over. What is queued later is sent behind it.
+    pub async fn request(&self, method: &'static str, params: Value) -> Option<PendingReply> {
+        let (pending, sent) = oneshot::channel();
+        {
+            let mut queue = self.lock();
+            if queue.closed {
+                return None;
+            }
+            queue.waiting.push_back(Waiting::Request { method, params, pending });
+        }
+        self.shared.filled.notify_one();
+        sent.await.ok()
+    }
+
+    /// Sends what is queued, for as long as `limit`, and nothing any more.
+    pub async fn finish(&self, limit: Duration) {
+        // A client that does not read has to do without the rest.
+        let _ = tokio::time::timeout(limit, self.flushed()).await;
+        let mut queue = self.lock();
+        queue.closed = true;
+        queue.waiting.clear();
+    }
+
     /// Marks the place of an answer: nothing queued from now on is sent before it.
     pub fn turnstile(&self) -> Turnstile {
         let (reached, was_reached) = oneshot::channel();
@@ -142,6 +169,13 @@ impl Outlet {
                 Waiting::Resolved(params) => out.notify(methods::ASK_RESOLVED, &*params).await,
                 Waiting::Marker(marker) => {
                     let _ = marker.send(());
+                    continue;
+                }
+                Waiting::Request { method, params, pending } => {
+                    if !pending.is_closed() {
+                        // An asker that goes in this moment drops the reply, which withdraws it.
+                        let _ = pending.send(out.request(method, &params));
+                    }
                     continue;
                 }
                 Waiting::Turnstile { reached, go_on } => {

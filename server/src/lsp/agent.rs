@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use adjutant_core::event::Choice;
+use adjutant_core::input::Choice;
 use adjutant_protocol::ask::{AskListParams, AskListResult, AskRespondParams, AskRespondResult};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::{
@@ -17,7 +17,7 @@ use tower_lsp::jsonrpc::{Error, Result};
 
 use super::ready::MAX_PROMPT_BYTES;
 use super::{Shared, error};
-use crate::documents::path_of;
+use crate::documents::{path_of, uri_of};
 use crate::session::mailbox::{Mailbox, Message, Refused, Resumed};
 
 /// The longest wait one request may ask for: an hour.
@@ -37,7 +37,7 @@ impl Shared {
     pub(super) async fn session_list(&self, params: Option<SessionListParams>) -> Result<SessionListResult> {
         let cwd = params.and_then(|params| params.cwd);
         let cwd = cwd.map(|uri| folder(&uri)).transpose()?;
-        let root = cwd.map(|path| path.canonicalize().unwrap_or(path).display().to_string());
+        let root = cwd.map(|path| uri_of(&path.canonicalize().unwrap_or(path)));
         self.ready()?.sessions.list(root).await.map_err(error)
     }
 
@@ -59,6 +59,9 @@ impl Shared {
         let bytes: usize = params.prompt.iter().map(|ContentBlock::Text { text }| text.len()).sum();
         if bytes > MAX_PROMPT_BYTES {
             return Err(Error::invalid_params(format!("a prompt has at most {MAX_PROMPT_BYTES} bytes")));
+        }
+        if params.prompt.iter().all(|ContentBlock::Text { text }| text.trim().is_empty()) {
+            return Err(Error::invalid_params("the prompt is empty; say what to do"));
         }
         let mailbox = self.mailbox(&params.session_id).await?;
         answered(mailbox.request(|reply| Message::Prompt { params, reply })).await
@@ -99,13 +102,14 @@ impl Shared {
         let Some(mailbox) = self.ready()?.sessions.of_ask(&params.ask_id) else {
             return Err(error(Refused::new(ErrorName::AskNotFound, "no ask has this id")));
         };
-        answered(mailbox.request(|reply| Message::Answer {
+        // Never refused for want of room: an answer is what others may be waiting for.
+        let reply = mailbox.admit(|reply| Message::Answer {
             ask: params.ask_id,
             choice,
             surface: "ask/respond",
             reply: Some(reply),
-        }))
-        .await
+        });
+        answered(Ok(reply)).await
     }
 
     /// The mailbox of a session: without waiting when it is in memory, so that order is kept.

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use adjutant_core::event::{Choice, Report};
+use adjutant_core::input::{Choice, Report};
 use adjutant_core::step::Step;
 use adjutant_protocol::ask::{AskRespondResult, AskView};
 use adjutant_protocol::errors::ErrorName;
@@ -91,6 +91,16 @@ impl Mailbox {
         let (reply, receiver) = oneshot::channel();
         self.post(message(reply));
         Ok(receiver)
+    }
+
+    /// Posts what is always admitted and returns the place of its reply.
+    pub fn admit<T>(
+        &self,
+        message: impl FnOnce(Reply<T>) -> Message,
+    ) -> oneshot::Receiver<Result<T, Refused>> {
+        let (reply, receiver) = oneshot::channel();
+        self.post(message(reply));
+        receiver
     }
 
     /// Notes that the session has looked at one request.

@@ -5,9 +5,10 @@
 
 use std::time::Instant;
 
-use adjutant_core::event::{CallEnd, CallResult, Payload, Report};
+use adjutant_core::event::{CallEnd, CallResult, Payload};
+use adjutant_core::input::Report;
 use adjutant_core::session::Call;
-use adjutant_core::tool::{Arguments, one_line, parse_for};
+use adjutant_core::tool::{Arguments, parse_for};
 use adjutant_protocol::session::Mode;
 
 use super::stream::Stream;
@@ -24,7 +25,7 @@ use crate::tools::{Output, Reading, read};
 pub async fn prepare(place: &Place, call: &Call, mode: Mode) -> Report {
     let arguments = match parse_for(mode, &call.tool, &call.arguments) {
         Ok(arguments) => arguments,
-        Err(why) => return Report::Prepared(refused(why)),
+        Err(why) => return Report::Prepared(Payload::refused(why)),
     };
     point("call-prepared");
     Report::Prepared(match arguments {
@@ -32,14 +33,14 @@ pub async fn prepare(place: &Place, call: &Call, mode: Mode) -> Report {
         Arguments::SearchText { path: Some(path), .. } => reading(place, &path),
         Arguments::SearchText { path: None, pattern, .. } | Arguments::FindFiles { pattern } => {
             match place.roots.is_empty() {
-                true => refused("no workspace folder is open, so there is nothing to search".to_owned()),
+                true => Payload::refused("no workspace folder is open, so there is nothing to search".to_owned()),
                 false => Payload::Read { path: pattern, ask: None },
             }
         }
         Arguments::RunCommand { command, cwd, timeout_seconds } => {
             match launch(place, call, (command, cwd.as_deref(), timeout_seconds)) {
                 Ok(launch) => command_payload(&launch),
-                Err(why) => refused(why),
+                Err(why) => Payload::refused(why),
             }
         }
         Arguments::AskUser { question, options } => Payload::Question { question, options },
@@ -51,15 +52,10 @@ pub async fn prepare(place: &Place, call: &Call, mode: Mode) -> Report {
     })
 }
 
-/// A call that cannot be made; the sentence is for the model.
-pub fn refused(output: String) -> Payload {
-    Payload::Refused { summary: one_line(&output, 80), output }
-}
-
 fn reading(place: &Place, path: &str) -> Payload {
     match ground(&place.roots, path) {
         Ok(at) => Payload::Read { ask: read_needs(&at), path: at.display },
-        Err(why) => refused(why.to_string()),
+        Err(why) => Payload::refused(why.to_string()),
     }
 }
 

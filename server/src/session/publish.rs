@@ -3,8 +3,8 @@
 //! Numbers updates, holds them back until the disk has their facts, and keeps
 //! the summary for lists. Decides nothing about what is told: core's `state` does.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use adjutant_core::event::{Event, Fact};
@@ -12,7 +12,7 @@ use adjutant_core::session::Session;
 use adjutant_core::state::{self, Teller};
 use adjutant_core::step::Step;
 use adjutant_protocol::ask::AskResolvedParams;
-use adjutant_protocol::RunId;
+use adjutant_protocol::{AskId, RunId, SessionId};
 use adjutant_protocol::session::ResumeResult;
 use adjutant_protocol::state::StateView;
 use adjutant_protocol::update::{SessionUpdateParams, Update};
@@ -56,6 +56,10 @@ pub struct Publisher {
 
 impl Publisher {
     pub fn new(place: Arc<Place>, session: &Session, seq: u64) -> Self {
+        let known = session.asks.keys().chain(session.closed_asks.iter().map(|(ask, _)| ask));
+        let known: Vec<_> = known.map(|ask| (ask.clone(), session.id.clone())).collect();
+        // An answer finds its session by the ask alone, also when the ask is from before a restart.
+        index(&place, |asks| asks.extend(known));
         Self {
             teller: Teller::new(session),
             run: None,
@@ -114,7 +118,7 @@ impl Publisher {
             self.waiting.push_back((barrier, Told::Update(Box::new(params))));
         }
         match &fact.event {
-            Event::AskOpened { ask } => self.index(|asks| {
+            Event::AskOpened { ask } => index(&self.place, |asks| {
                 asks.insert(ask.id.clone(), session.id.clone());
             }),
             Event::AskClosed { ask, resolution } => {
@@ -128,13 +132,6 @@ impl Publisher {
             _ => {}
         }
         self.release();
-    }
-
-    fn index(
-        &self,
-        change: impl FnOnce(&mut std::collections::HashMap<adjutant_protocol::AskId, adjutant_protocol::SessionId>),
-    ) {
-        change(&mut self.place.world.asks.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     }
 
     /// Queues what streamed out of a step.
@@ -206,6 +203,10 @@ impl Publisher {
             }
         }
     }
+}
+
+fn index(place: &Place, change: impl FnOnce(&mut HashMap<AskId, SessionId>)) {
+    change(&mut place.world.asks.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
 /// Answers what is true, then tells the past; the answer has its place between what was told

@@ -5,7 +5,8 @@
 use std::collections::VecDeque;
 
 use adjutant_core::accept::Refusal;
-use adjutant_core::event::{Answer, Choice, Event, Input, KeyUse, Prompt};
+use adjutant_core::event::{Event, KeyUse};
+use adjutant_core::input::{Answer, Choice, Input, Prompt};
 use adjutant_core::state;
 use adjutant_protocol::ask::{AskRespondResult, AskView, RespondStatus};
 use adjutant_protocol::errors::ErrorName;
@@ -125,9 +126,6 @@ impl SessionTask {
         let digest = adjutant_core::digest_parts(&[&digest]);
         let texts = params.prompt.iter().map(|ContentBlock::Text { text }| text.as_str());
         let text = texts.collect::<Vec<_>>().join("\n");
-        if text.trim().is_empty() {
-            return Err(Refused::new(ErrorName::AnswerInvalid, "the prompt is empty; say what to do"));
-        }
         let settings = self.place.world.settings();
         let (provider, model) = settings
             .provider_for(params.overrides.model.as_deref())
@@ -150,9 +148,6 @@ impl SessionTask {
         surface: &'static str,
         reply: Option<Reply<AskRespondResult>>,
     ) {
-        if reply.is_some() {
-            self.place.mailbox.taken();
-        }
         let answer = Answer { ask: ask.clone(), choice, surface: surface.to_owned() };
         let accepted = self.input(Input::Answer(answer));
         point("ask-answered");

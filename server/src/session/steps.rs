@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::ask;
-use adjutant_core::event::{CallEnd, CallResult, Choice, Found, Report};
+use adjutant_core::event::{CallEnd, CallResult, Found};
+use adjutant_core::input::{Choice, Report};
 use adjutant_core::prompt::ModelRequest;
 use adjutant_core::retry::{CallFailure, FailureClass};
 use adjutant_core::session::{Call, ChangeState, Session};

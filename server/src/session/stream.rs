@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use adjutant_core::event::Report;
+use adjutant_core::input::Report;
 use adjutant_core::prompt::Delta;
 use adjutant_core::step::Step;
 

@@ -1,23 +1,15 @@
 //! One whole prompt, recorded from the real server over pipes, for the page.
 //!
-//! Ids, times and paths are replaced by ones that read well; nothing else is.
-//! The client here answers by a fixed list and never thinks.
+//! Ids, times and paths are replaced by ones that read well; nothing else is
+//! ever made up.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
 
-use adjutant::lsp::{Options, serve};
-use adjutant::model::Models;
-use adjutant::settings::Sources;
-use adjutant::transport::{End, pipe};
 use adjutant_protocol::methods;
 use serde_json::{Value, json};
 
-const DEADLINE: Duration = Duration::from_secs(10);
+use super::client::{Client, Rig, is_answer, is_method};
 
 /// What the model says; played by the `scripted` provider.
 const SCRIPT: &str = r#"
@@ -36,77 +28,6 @@ usage = { input = 980, output = 12 }
 /// Text with an unsaved line that only the editor has.
 const BUFFER: &str = "Helo, world!\nThis line is not saved yet.\n";
 
-/// The client: it sends, waits, and keeps what passed in the order of a reader.
-struct Client {
-    writer: std::io::PipeWriter,
-    incoming: mpsc::Receiver<Value>,
-    shown: Vec<(&'static str, Value)>,
-}
-
-impl Client {
-    fn send(&mut self, message: Value) {
-        let body = message.to_string();
-        write!(self.writer, "Content-Length: {}\r\n\r\n{body}", body.len()).expect("the server reads");
-        self.shown.push(("→", message));
-    }
-
-    /// Takes messages until each of `wanted` has come, then shows the answer first, the
-    /// notifications in their order, and requests of the server last: across these three kinds no
-    /// order is promised, within the notifications it is.
-    fn until(&mut self, wanted: &[fn(&Value) -> bool]) -> Vec<Value> {
-        let mut came: Vec<Value> = Vec::new();
-        while !wanted.iter().all(|wanted| came.iter().any(|message| wanted(message))) {
-            match self.incoming.recv_timeout(DEADLINE) {
-                Ok(message) => came.push(message),
-                Err(error) => panic!("{error}; so far came {came:#?}"),
-            }
-        }
-        came.sort_by_key(|message| match (message.get("method"), message.get("id")) {
-            (None, _) => 0,
-            (Some(_), None) => 1,
-            (Some(_), Some(_)) => 2,
-        });
-        self.shown.extend(came.iter().map(|message| ("←", message.clone())));
-        came
-    }
-}
-
-/// Takes `Content-Length` frames off a stream until it ends.
-fn read_frames(reader: impl Read, deliver: &mpsc::Sender<Value>) {
-    let mut reader = BufReader::new(reader);
-    loop {
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            if reader.read_line(&mut line).unwrap_or(0) == 0 {
-                return;
-            }
-            if line == "\r\n" {
-                break;
-            }
-            if let Some(value) = line.strip_prefix("Content-Length:") {
-                length = value.trim().parse().expect("a length");
-            }
-        }
-        let mut body = vec![0; length];
-        if reader.read_exact(&mut body).is_err() {
-            return;
-        }
-        let message = serde_json::from_slice(&body).expect("a body is JSON");
-        if deliver.send(message).is_err() {
-            return;
-        }
-    }
-}
-
-fn is_answer(message: &Value) -> bool {
-    message.get("method").is_none()
-}
-
-fn is_method(message: &Value, name: &str) -> bool {
-    message["method"] == name
-}
-
 fn is_state(message: &Value, state: &str) -> bool {
     let update = &message["params"]["update"];
     update["sessionUpdate"] == "state_update" && update["state"] == state
@@ -114,42 +35,36 @@ fn is_state(message: &Value, state: &str) -> bool {
 
 /// Runs the conversation and returns it as the page shows it.
 pub fn recorded() -> String {
-    let directory = tempfile::tempdir().unwrap();
-    let home = directory.path().canonicalize().unwrap();
-    let project = home.join("project");
-    fs::create_dir(&project).unwrap();
-    fs::write(project.join("greeting.txt"), "Helo, world!\n").unwrap();
-    fs::write(home.join("script.toml"), SCRIPT).unwrap();
-    let config = home.join("config.toml");
-    let settings = format!("model = \"play/script\"\n[providers.play]\nscript = {:?}\n", home.join("script.toml"));
-    fs::write(&config, settings).unwrap();
-    let place = |path: &std::path::Path| path.to_str().unwrap().to_owned();
-    let environment = BTreeMap::from([
-        ("ADJUTANT_CONFIG".to_owned(), place(&config)),
-        ("ADJUTANT_STATE_DIR".to_owned(), place(&home.join("state"))),
-    ]);
-    let sources = Sources { environment, home: Some(home.clone()), ..Sources::default() };
+    let (shown, project) = held();
+    page(&shown, &project)
+}
 
-    let (End { reader, writer }, server) = pipe().unwrap();
-    let serving = thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        runtime.block_on(serve(Options { sources, models: Models::new() }, server.reader, server.writer))
-    });
-    let (deliver, incoming) = mpsc::channel();
-    let reading = thread::spawn(move || read_frames(reader, &deliver));
-    let mut client = Client { writer, incoming, shown: Vec::new() };
-    converse(&mut client, &format!("file://{}", place(&project)));
-    let shown = std::mem::take(&mut client.shown);
+/// Runs the conversation and returns its messages, with the folder they are about.
+fn held() -> (Vec<(&'static str, Value)>, String) {
+    let mut rig = Rig::start(SCRIPT);
+    fs::write(rig.project().join("greeting.txt"), "Helo, world!\n").unwrap();
+    let project = rig.project().to_str().unwrap().to_owned();
+    converse(&mut rig.client, &format!("file://{project}"));
+    let shown = std::mem::take(&mut rig.client.shown);
+    let state = rig.stop();
+    let kept = fs::read_dir(state.path().join("state/sessions")).expect("sessions are kept").count();
+    assert_eq!(kept, 1, "one session was kept");
+    (shown, project)
+}
 
-    client.send(json!({ "jsonrpc": "2.0", "id": 9, "method": "shutdown" }));
-    client.until(&[is_answer]);
-    client.send(json!({ "jsonrpc": "2.0", "method": "exit" }));
-    drop(client);
-    serving.join().expect("the server ends");
-    reading.join().expect("the stream ends");
-    let log = fs::read_dir(home.join("state/sessions")).expect("sessions are kept").count();
-    assert_eq!(log, 1, "one session was kept");
-    page(&shown, &place(&project))
+#[test]
+fn s18_the_end_of_a_run_carries_outcome_reason_summary_and_usage() {
+    let (shown, _) = held();
+    let ends = shown.iter().map(|(_, message)| &message["params"]["update"]);
+    let ends: Vec<&Value> =
+        ends.filter(|update| update["sessionUpdate"] == "_run" && update["phase"] == "ended").collect();
+    let [end] = &ends[..] else { panic!("one end was told: {ends:?}") };
+    let end = &end["end"];
+    assert_eq!((&end["outcome"], &end["stopReason"]), (&json!("stopped"), &json!("end_turn")));
+    assert_eq!(end["summary"], "Done: the greeting is spelled right now.");
+    assert_eq!(end["turns"], 2);
+    // What the script says of its two turns, added up.
+    assert_eq!((&end["usage"]["inputTokens"], &end["usage"]["outputTokens"]), (&json!(1_880), &json!(52)));
 }
 
 fn converse(client: &mut Client, root: &str) {
@@ -261,7 +176,18 @@ fn headed(message: &Value, asked: &Value) -> (String, Value) {
 
 /// What stands first in an object; the rest follows by name.
 const FIRST: [&str; 12] = [
-    "id", "method", "sessionUpdate", "phase", "turn", "state", "sub", "uri", "kind", "sessionId", "askId", "title",
+    "id",
+    "method",
+    "sessionUpdate",
+    "phase",
+    "turn",
+    "state",
+    "sub",
+    "uri",
+    "kind",
+    "sessionId",
+    "askId",
+    "title",
 ];
 
 /// Lays a body out: what fits on a line stays on it.

@@ -49,7 +49,8 @@ fn tokens(text: &str) -> Vec<Token> {
 /// The declarations, by name, each with the tokens after its equals sign.
 fn declarations(text: &str) -> Vec<(String, Vec<Token>)> {
     let tokens = tokens(text);
-    let starts: Vec<usize> = (0..tokens.len()).filter(|at| tokens[*at] == Token::Name("export".into())).collect();
+    let starts: Vec<usize> =
+        (0..tokens.len()).filter(|at| tokens[*at] == Token::Name("export".into())).collect();
     assert_eq!(starts.first(), Some(&0), "something stands before the first declaration");
     let ends = starts.iter().skip(1).copied().chain([tokens.len()]);
     starts

@@ -7,10 +7,11 @@ use adjutant_protocol::ask::{AskKind, OptionKind, Resolution};
 use adjutant_protocol::state::{Outcome, StopReason};
 
 use super::Refusal;
-use super::call::{end_call, result};
-use super::lifecycle::{Ending, end_run};
+use super::call::end_call;
+use super::lifecycle::{Ending, end_run, result};
 use crate::ask;
-use crate::event::{Answer, Ask, CallEnd, Choice, Event, Payload, Stamp};
+use crate::event::{Ask, CallEnd, Event, Payload};
+use crate::input::{Answer, Choice, Stamp};
 use crate::permission::{Wanted, standing_rule};
 use crate::session::{Call, Session};
 

@@ -7,9 +7,10 @@ use adjutant_protocol::ask::{AskKind, Resolution};
 use adjutant_protocol::state::{Outcome, StopReason};
 
 use super::Refusal;
-use super::lifecycle::{Ending, end_run};
+use super::lifecycle::{Ending, end_run, result};
 use crate::ask;
-use crate::event::{Ask, CallEnd, CallResult, Change, Event, Payload, Stamp};
+use crate::event::{Ask, CallEnd, CallResult, Change, Event, Payload};
+use crate::input::Stamp;
 use crate::permission::{Verdict, Wanted, verdict};
 use crate::session::{Call, CallPhase, Run, Session};
 
@@ -81,6 +82,7 @@ pub fn prepared_change(
         }
         Verdict::Ask(why) => {
             let verb = if change.existed { "Edit" } else { "Create" };
+            let why = change.mark.iter().fold(why, |why, mark| format!("{why}; note: {mark}"));
             events.push(Event::AskOpened {
                 ask: Box::new(Ask {
                     id: stamp.id("ask", 0).as_str().into(),
@@ -131,12 +133,14 @@ pub fn not_applied(
     session: &Session,
     stamp: &Stamp,
     id: &ToolCallId,
-    result: CallResult,
-    in_doubt: bool,
+    (result, in_doubt, landed): (CallResult, bool, Vec<String>),
 ) -> Result<Vec<Event>, Refusal> {
     let (_, call) = current(session, id)?;
     let state = session.change_of(call).ok_or(Refusal::Stale)?;
     let mut events = Vec::new();
+    if !landed.is_empty() {
+        events.push(Event::Applied { change_set: state.change.change_set.clone(), hunks: landed });
+    }
     if !in_doubt {
         events.push(Event::Settled {
             change_set: state.change.change_set.clone(),
@@ -251,8 +255,4 @@ fn denied(why: &str) -> CallResult {
         &format!("Denied: {why}. Do not try it again in another way."),
         &format!("denied: {why}"),
     )
-}
-
-pub fn result(end: CallEnd, output: &str, summary: &str) -> CallResult {
-    CallResult { end, output: output.into(), summary: summary.to_owned(), elapsed_ms: 0, whole: None }
 }

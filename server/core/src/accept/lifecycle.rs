@@ -8,9 +8,9 @@ use adjutant_protocol::state::{Outcome, StopReason};
 use adjutant_protocol::{AskId, RunId, ToolCallId};
 
 use super::Refusal;
-use super::call::result;
 use crate::ask;
-use crate::event::{Ask, CallEnd, Event, Stamp};
+use crate::event::{Ask, CallEnd, CallResult, Event};
+use crate::input::Stamp;
 use crate::retry::{CallFailure, FailureClass};
 use crate::session::{Call, CallPhase, Session, TurnPhase};
 use crate::tool::{Effect, effect_of};
@@ -77,6 +77,11 @@ pub fn end_run(session: &Session, stamp: &Stamp, ending: Ending<'_>) -> Vec<Even
         events.push(idle_ask(stamp, &run.id, kind, title));
     }
     events
+}
+
+/// The result of a call that no tool made.
+pub fn result(end: CallEnd, output: &str, summary: &str) -> CallResult {
+    CallResult { end, output: output.into(), summary: summary.to_owned(), elapsed_ms: 0, whole: None }
 }
 
 fn open_calls(session: &Session) -> impl Iterator<Item = &Call> {

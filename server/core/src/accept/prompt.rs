@@ -7,7 +7,8 @@ use adjutant_protocol::ask::{AskKind, Resolution};
 
 use super::Refusal;
 use super::lifecycle::close_idle_asks;
-use crate::event::{Event, Prompt, Stamp};
+use crate::event::Event;
+use crate::input::{Prompt, Stamp};
 use crate::session::Session;
 
 /// Prompts one run keeps waiting for its next turn.

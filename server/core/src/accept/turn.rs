@@ -10,8 +10,9 @@ use adjutant_protocol::state::{Outcome, StopReason};
 
 use super::Refusal;
 use super::lifecycle::{Ending, end_run};
-use crate::event::{CallEnd, CallResult, Event, Report, Stamp};
-use crate::prompt::{Reply, StopCause};
+use crate::event::{CallEnd, CallResult, Event};
+use crate::input::{Report, Stamp};
+use crate::message::{Reply, StopCause};
 use crate::retry::{self, CallFailure, FailureClass};
 use crate::session::{Run, Session, Turn};
 

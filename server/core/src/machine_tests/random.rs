@@ -5,9 +5,8 @@
 use adjutant_protocol::ToolCallId;
 
 use super::{Bench, done, reply};
-use crate::event::{
-    Answer, CallEnd, Change, Choice, Found, Input, Payload, Policy, Prompt, Report, Unattended,
-};
+use crate::event::{CallEnd, Change, Found, Payload, Policy, Unattended};
+use crate::input::{Answer, Choice, Input, Prompt, Report};
 use crate::retry::{CallFailure, FailureClass};
 use crate::review::Hunk;
 use crate::step::{Step, next_steps};
@@ -89,7 +88,7 @@ pub fn report(bench: &Bench, step: &Step, dice: &mut Dice<'_>) -> Report {
             let ends = [CallEnd::Completed, CallEnd::Completed, CallEnd::Failed];
             match dice.roll(4) {
                 0 => Report::Applied(done(CallEnd::Completed)),
-                1 => Report::NotApplied { result: done(CallEnd::Failed), in_doubt: dice.roll(2) == 0 },
+                1 => Report::NotApplied { result: done(CallEnd::Failed), in_doubt: dice.roll(2) == 0, landed: vec![] },
                 _ => Report::Finished(done(ends[dice.roll(3)])),
             }
         }
@@ -161,9 +160,11 @@ pub fn change(open: bool) -> Change {
         change_set: "".into(),
         path: "a".to_owned(),
         uri: "file:///ws/a".to_owned(),
+        target: "file:///ws/a".to_owned(),
         open,
         existed: true,
         always_ask: None,
+        mark: None,
         before: None,
         hunks: vec![Hunk {
             id: "h1".to_owned(),

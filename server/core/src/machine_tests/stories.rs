@@ -1,16 +1,15 @@
 //! Scenarios that read as stories: one input a line, the facts that follow.
 
 use adjutant_protocol::ask::{AskKind, Resolution};
-use adjutant_protocol::state::{Outcome, State, StopReason};
+use adjutant_protocol::state::{Outcome, State, StopReason, SubState};
 use expect_test::{Expect, expect};
 
 use super::random::change;
 use super::{Bench, done, is_model, is_prepare, is_tool, names, option, reply};
 use crate::accept::Refusal;
-use crate::event::{
-    Answer, CallEnd, Choice, Event, Found, Input, Payload, Policy, Prompt, Report, Unattended,
-};
-use crate::prompt::{ModelMessage, Reply, StopCause};
+use crate::event::{CallEnd, Event, Found, Payload, Policy, Unattended};
+use crate::input::{Answer, Choice, Input, Prompt, Report};
+use crate::message::{ModelMessage, Reply, StopCause};
 use crate::retry::{CallFailure, FailureClass, RetryPolicy};
 use crate::state::view;
 use crate::step::{Step, next_steps};
@@ -246,9 +245,31 @@ fn s03_an_edit_asks_is_decided_by_hunk_and_applied() {
 fn n05_an_edit_in_doubt_is_settled_after_its_call() {
     let mut bench = asking_edit(true);
     bench.answer(option("allow")).unwrap();
-    let in_doubt = Report::NotApplied { result: done(CallEnd::Failed), in_doubt: true };
+    let in_doubt = Report::NotApplied { result: done(CallEnd::Failed), in_doubt: true, landed: vec![] };
     check(&bench.report(is_tool, in_doubt), expect!["tool_finished"]);
     assert!(next_steps(&bench.session).iter().any(|step| matches!(step, Step::Settle { .. })));
+}
+
+#[test]
+fn n05_an_edit_that_was_refused_is_told_once() {
+    let mut bench = asking_edit(true);
+    bench.answer(option("allow")).unwrap();
+    let refused = Report::NotApplied { result: done(CallEnd::Failed), in_doubt: false, landed: vec![] };
+    check(&bench.report(is_tool, refused), expect!["settled tool_finished"]);
+    assert!(bench.session.unsettled().next().is_none());
+    let run = bench.session.open_run().unwrap();
+    assert!(run.pending.is_empty(), "the call's output says it already: {:?}", run.pending);
+}
+
+#[test]
+fn n05_an_edit_applied_in_part_has_hunks_of_both_kinds() {
+    let mut bench = asking_edit(true);
+    bench.answer(option("allow")).unwrap();
+    let landed = vec!["h1".to_owned()];
+    let partly = Report::NotApplied { result: done(CallEnd::Failed), in_doubt: false, landed };
+    check(&bench.report(is_tool, partly), expect!["applied settled tool_finished"]);
+    let state = bench.session.changes.values().next().unwrap();
+    assert_eq!(state.hunks["h1"], adjutant_protocol::update::HunkState::Applied);
 }
 
 #[test]
@@ -504,18 +525,26 @@ fn s39_a_tool_the_mode_hides_is_refused_even_if_called() {
 #[test]
 fn s07_streaming_is_entered_and_left_once_per_attempt() {
     let mut bench = Bench::new();
+    let sub = |bench: &Bench| view(&bench.session).sub;
     let policy =
         Policy { retry: RetryPolicy { base_ms: 1, cap_ms: 1, max_attempts: 2 }, ..Policy::default() };
     bench.prompt_with("go", policy).unwrap();
     bench.report(is_model, Report::TurnBegan);
+    assert_eq!(sub(&bench), Some(SubState::Model));
     bench.report(is_model, Report::ReplyStarted);
+    assert_eq!(sub(&bench), Some(SubState::Streaming));
     let step = next_steps(&bench.session).into_iter().find(is_model).unwrap();
     assert_eq!(bench.input(Input::Step { step, report: Report::ReplyStarted }), Err(Refusal::Stale));
     bench.report(is_model, failure(FailureClass::Broken));
+    assert_eq!(sub(&bench), Some(SubState::Retrying));
     let first = bench.session.open_run().unwrap().turn.as_ref().unwrap().message.clone();
     let [Step::Wake { at }] = next_steps(&bench.session)[..] else { panic!("back-off is a wake") };
     bench.input(Input::Woke { at }).unwrap();
+    assert_eq!(sub(&bench), Some(SubState::Model));
     bench.report(is_model, Report::ReplyStarted);
+    assert_eq!(sub(&bench), Some(SubState::Streaming));
     // The next attempt replaces the item under the same id.
     assert_eq!(bench.session.open_run().unwrap().turn.as_ref().unwrap().message, first);
+    bench.report(is_model, Report::Replied(reply("", &[("run_command", r#"{"command":"make test"}"#)])));
+    assert_eq!(sub(&bench), Some(SubState::Preparing));
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Map, Value, json};
 
 use super::Mode;
-use crate::prompt::ToolSpec;
+use crate::message::ToolSpec;
 
 /// One parameter: name, JSON type, description, whether it must be given.
 type Parameter = (&'static str, &'static str, &'static str, bool);

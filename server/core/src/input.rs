@@ -1,0 +1,107 @@
+//! What asks to become facts: prompts, answers, and what steps tell.
+//!
+//! Holds no decision; `accept` judges every input.
+
+use adjutant_protocol::{AskId, RunId};
+
+use crate::event::{CallResult, Change, Found, KeyUse, Payload, Policy};
+use crate::message::Reply;
+use crate::retry::CallFailure;
+use crate::step::Step;
+
+/// Time and randomness, brought in from outside.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamp {
+    /// Milliseconds since the Unix epoch.
+    pub now: u64,
+    /// Fresh random bytes; all ids made under this stamp derive from them.
+    pub seed: [u8; 16],
+}
+
+impl Stamp {
+    /// An unguessable 128-bit id, distinct for each `(kind, index)` under one stamp.
+    pub fn id(&self, kind: &str, index: usize) -> String {
+        let digest = crate::digest_parts(&[&self.seed, kind.as_bytes(), &index.to_le_bytes()]);
+        format!("{kind}-{}", &digest[..32])
+    }
+}
+
+/// A thing that asks to become facts.
+#[derive(Clone, Debug)]
+pub enum Input {
+    Prompt(Prompt),
+    Answer(Answer),
+    /// The user's own cancel; beats everything (S90).
+    Cancel {
+        run: Option<RunId>,
+    },
+    /// A writer opened the log with facts in it.
+    Opened {
+        epoch: u64,
+    },
+    /// The server is going down.
+    Stopping,
+    /// A time that `Step::Wake` named has come.
+    Woke {
+        at: u64,
+    },
+    /// A step tells how it goes; dropped when the step is no longer wanted.
+    Step {
+        step: Step,
+        report: Report,
+    },
+}
+
+/// A prompt, with the choices of its run resolved by the settings.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    pub text: String,
+    pub expected_run: Option<RunId>,
+    /// `provider/model`.
+    pub model: String,
+    pub policy: Policy,
+    pub key: Option<KeyUse>,
+}
+
+/// A typed answer that names an ask (A5).
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub ask: AskId,
+    pub choice: Choice,
+    /// The door it came by; recorded, never part of a digest.
+    pub surface: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    Option { id: String, text: Option<String> },
+    Text(String),
+}
+
+/// What a step tells.
+#[derive(Clone, Debug)]
+pub enum Report {
+    /// `CallModel` is about to send its first request.
+    TurnBegan,
+    ReplyStarted,
+    ReplyPartial {
+        text: String,
+        reasoning: String,
+    },
+    Replied(Reply),
+    CallFailed(CallFailure),
+    /// `Prepare` looked at the world.
+    Prepared(Payload),
+    PreparedChange(Box<Change>),
+    /// `RunTool` ended.
+    Finished(CallResult),
+    /// `RunTool` of an edit: all its hunks are in the text.
+    Applied(CallResult),
+    /// `RunTool` of an edit: they are not, but for those in `landed`; `in_doubt` when they may still land.
+    NotApplied {
+        result: CallResult,
+        in_doubt: bool,
+        landed: Vec<String>,
+    },
+    Settled(Found),
+}

@@ -1,0 +1,119 @@
+//! What goes to a model and comes back: provider-neutral request and reply.
+//!
+//! Never knows a provider's wire format; `server/src/model/` translates.
+
+use std::sync::Arc;
+
+use adjutant_protocol::session::UsageView;
+use serde::{Deserialize, Serialize};
+
+/// One request to a model, complete and immutable: a wire format only translates it.
+#[derive(Clone, Debug)]
+pub struct ModelRequest {
+    /// The provider's own name of the model, without our `provider/` prefix.
+    pub model: String,
+    /// The system prompt, frozen for the session.
+    pub system: Arc<str>,
+    /// The tools on offer, in a fixed order.
+    pub tools: Arc<[ToolSpec]>,
+    /// The conversation, oldest first; every tool call has exactly one output after it.
+    pub messages: Vec<ModelMessage>,
+    /// The most tokens the reply may have; `None` leaves it to the provider.
+    pub max_output_tokens: Option<u32>,
+}
+
+/// One tool as a model is told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolSpec {
+    pub name: &'static str,
+    pub description: &'static str,
+    /// A JSON Schema object.
+    pub parameters: serde_json::Value,
+}
+
+/// One message of the conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ModelMessage {
+    User {
+        text: Arc<str>,
+    },
+    Assistant {
+        reply: Arc<Reply>,
+    },
+    /// The output of one tool call, paired by the provider's call id.
+    Tool {
+        call_id: Arc<str>,
+        output: Arc<str>,
+    },
+}
+
+/// A complete answer of the model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reasoning: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<RequestedCall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    pub stop: StopCause,
+}
+
+/// One tool call as the model asked for it; the arguments are not yet judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestedCall {
+    /// The provider's id of the call; outputs are paired by it.
+    pub id: String,
+    pub name: String,
+    /// The arguments as the model wrote them: JSON if it kept its word.
+    pub arguments: String,
+}
+
+/// Why the model stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopCause {
+    #[default]
+    EndTurn,
+    ToolCalls,
+    /// The reply was cut at the output limit; its tool calls must not run (G3).
+    MaxTokens,
+    /// The provider's content filter or the model refused.
+    Refusal,
+}
+
+/// Tokens of one request as the provider counted them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    #[serde(default)]
+    pub cache_read_tokens: u64,
+    #[serde(default)]
+    pub cache_write_tokens: u64,
+}
+
+/// A piece of a reply while it streams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delta {
+    Text(String),
+    Reasoning(String),
+    /// The model began a tool call; its arguments follow only with the complete reply.
+    ToolCall {
+        name: String,
+    },
+}
+
+impl Usage {
+    /// Returns the counts as they go over the wire.
+    pub fn view(&self) -> UsageView {
+        UsageView {
+            input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
+            cache_read_tokens: self.cache_read_tokens,
+            cache_write_tokens: self.cache_write_tokens,
+        }
+    }
+}

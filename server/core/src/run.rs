@@ -1,0 +1,129 @@
+//! The parts of a session: run, turn, call, open ask, change set.
+//!
+//! Plain data; only `Session::apply` changes it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use adjutant_protocol::session::RunEnd;
+use adjutant_protocol::update::HunkState;
+use adjutant_protocol::{ChangeSetId, MessageId, RunId, ToolCallId};
+
+use crate::event::{Ask, CallEnd, Change, KeyUse, Payload, Policy};
+use crate::message::Usage;
+
+/// The open run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    pub id: RunId,
+    pub started_at: u64,
+    pub model: String,
+    pub policy: Policy,
+    pub turn: Option<Turn>,
+    /// Prompts and notes no turn has taken up yet.
+    pub pending: Vec<Arc<str>>,
+    pub turns: u32,
+    pub usage: Usage,
+    /// Failed calls in a row (S26).
+    pub mistakes: u32,
+    pub completed: Option<String>,
+}
+
+/// One model call with its consequences.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    pub number: u32,
+    pub attempt: u32,
+    pub phase: TurnPhase,
+    /// The message the reply becomes; kept over attempts, so that a new one replaces it.
+    pub message: Option<MessageId>,
+    pub streaming: bool,
+    pub partial: String,
+    pub calls: Vec<Call>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnPhase {
+    Calling,
+    Backoff { retry_at: u64 },
+    Acting,
+}
+
+/// One tool call of the open turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    pub id: ToolCallId,
+    /// Its place in the reply.
+    pub index: usize,
+    pub tool: String,
+    /// As the model wrote them.
+    pub arguments: Arc<str>,
+    pub provider_id: Arc<str>,
+    pub title: String,
+    pub phase: CallPhase,
+    pub payload: Option<Payload>,
+    pub change_set: Option<ChangeSetId>,
+    pub output_asked: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallPhase {
+    Opened,
+    /// Judged, and waits for an answer; `epoch` is when the world was last looked at.
+    Asking {
+        epoch: u64,
+    },
+    Started {
+        at: u64,
+    },
+    Finished {
+        end: CallEnd,
+    },
+}
+
+/// An ask that waits for its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenAsk {
+    pub ask: Ask,
+    pub seq: u64,
+    pub observed: u64,
+}
+
+/// A change set and what became of its hunks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChangeState {
+    pub call: ToolCallId,
+    pub change: Change,
+    pub hunks: BTreeMap<String, HunkState>,
+    /// Sent, its run is over, and nobody has looked yet whether it landed.
+    pub unsettled: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct EndedRun {
+    pub run: RunId,
+    pub started_at: u64,
+    pub model: String,
+    pub policy: Policy,
+    pub end: RunEnd,
+    /// Text that had streamed when the run was cut short.
+    pub cut: Option<(MessageId, String)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct UsedKey {
+    pub used: KeyUse,
+    pub run: RunId,
+    pub steer: bool,
+    pub at: u64,
+}
+
+impl Call {
+    pub fn is_finished(&self) -> bool {
+        matches!(self.phase, CallPhase::Finished { .. })
+    }
+
+    pub fn is_command(&self) -> bool {
+        matches!(self.payload, Some(Payload::Command { .. }))
+    }
+}

@@ -1,0 +1,699 @@
+//! Asks over the wire: every kind, every way to answer, and what an answer does.
+//!
+//! Never trusts the reply to an answer: what was done is read at the model, on
+//! the disk and in the ledger that a command writes.
+
+use adjutant_protocol::ask::{AskKind, AskListResult, AskSubject, Resolution, RespondStatus};
+use adjutant_protocol::methods;
+use adjutant_protocol::state::{Outcome, RequiredAction, State, StopReason};
+use adjutant_protocol::update::{RunView, ToolStatus, Update};
+use adjutant_protocol::{AskId, RunId, SessionId};
+use adjutant_testkit::editor::{Answer, RpcError};
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::{ModelServer, Reply};
+use adjutant_testkit::process::wait_until;
+use serde_json::{Value, json};
+
+use crate::rig::{Rig, count, facts_named, refused, tool_outputs, tools_offered};
+
+fn workspace_with(model: &ModelServer) -> Workspace {
+    let workspace = Workspace::new("//- /a.txt\nhello\n");
+    workspace.openai(&model.base_url());
+    workspace
+}
+
+fn command(line: &str) -> Reply {
+    Reply::call("run_command", json!({"command": line}))
+}
+
+/// The run that the answer to an idle ask started.
+fn next_run(rig: &Rig, after: &RunId) -> RunId {
+    let told = rig.await_update(|update| match &update.update {
+        Update::Run(RunView::Started { continues, .. }) => continues.as_ref() == Some(after),
+        _ => false,
+    });
+    told.run_id.expect("an update of a run names it")
+}
+
+#[test]
+fn s03_command_edit_and_question_reach_the_client_and_resume_their_call() {
+    let model = ModelServer::start([
+        command("echo said-so"),
+        Reply::call("edit_file", json!({"path": "a.txt", "old_text": "hello", "new_text": "good bye"})),
+        Reply::call("ask_user", json!({"question": "Which one?", "options": ["red", "green"]})),
+        Reply::text("Done."),
+    ]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Do three things.").run_id;
+
+    let ask = rig.await_ask_of(AskKind::Command);
+    let cwd = workspace.path().display().to_string();
+    assert_eq!(ask.subject, Some(AskSubject::Command { command: "echo said-so".to_owned(), cwd }));
+    rig.answer(&ask.ask_id, "allow");
+    let ask = rig.await_ask_of(AskKind::Tool);
+    assert!(
+        matches!(&ask.subject, Some(AskSubject::Edit { diff, .. }) if diff.contains("+good bye")),
+        "{ask:?}"
+    );
+    rig.answer(&ask.ask_id, "allow");
+    let ask = rig.await_ask_of(AskKind::Followup);
+    assert!(ask.free_text && ask.options.len() == 2, "{ask:?}");
+    rig.answer_with(&ask.ask_id, Answer::Text("blue, actually".to_owned()));
+
+    rig.await_run_end(&session, &run);
+    let outputs = tool_outputs(&model.requests()[3]);
+    assert!(outputs[0].contains("said-so"), "{outputs:?}");
+    assert!(outputs[2].contains("blue, actually"), "{outputs:?}");
+    assert_eq!(rig.text_of("a.txt"), "good bye\n");
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s04_a_failed_request_is_retried() {
+    let model = ModelServer::start([Reply::status(401), Reply::text("There I am.")]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let end = rig.run_to_end(&session, "Hello?");
+    assert_eq!((end.outcome, end.stop_reason), (Outcome::Failed, StopReason::Failed));
+    assert_eq!(rig.await_state(State::Idle).required_action, RequiredAction::RetryOrNewTask);
+    let ask = rig.await_ask_of(AskKind::ApiReqFailed);
+    let first = ask.run_id.clone().expect("an ask names its run");
+    rig.answer(&ask.ask_id, "retry");
+    let run = next_run(&rig, &first);
+    assert_eq!(rig.await_run_end(&session, &run).summary.as_deref(), Some("There I am."));
+    let requests = model.requests();
+    assert_eq!(requests.len(), 2);
+    assert_eq!(requests[0].body, requests[1].body, "the same request again");
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s04_a_failed_request_is_retried_after_a_restart_too() {
+    let model = ModelServer::start([Reply::status(401), Reply::text("There I am.")]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    rig.run_to_end(&session, "Hello?");
+    let asked = rig.await_ask_of(AskKind::ApiReqFailed);
+    rig.await_state(State::Idle);
+    rig.end();
+    let rig = Rig::start(&workspace);
+    let now = rig.resume(&session, None);
+    assert_eq!(now.asks, [asked.clone()]);
+    rig.answer(&asked.ask_id, "retry");
+    let run = next_run(&rig, asked.run_id.as_ref().expect("an ask names its run"));
+    assert_eq!(rig.await_run_end(&session, &run).summary.as_deref(), Some("There I am."));
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s04_s26_too_many_mistakes_ask_and_go_on() {
+    let miss = || Reply::call("read_file", json!({"path": "no-such.txt"}));
+    let model = ModelServer::start([miss(), miss(), miss(), Reply::text("I found another way.")]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Read it.").run_id;
+    let end = rig.await_run_end(&session, &run);
+    assert_eq!((end.outcome, end.stop_reason), (Outcome::Limit, StopReason::Mistakes));
+    let told = tool_outputs(&model.requests()[2]);
+    assert!(told.iter().all(|output| output.contains("no-such.txt")), "the model saw each failure: {told:?}");
+    assert_eq!(rig.await_state(State::Idle).required_action, RequiredAction::ContinueOrNewTask);
+    let ask = rig.await_ask_of(AskKind::MistakeLimitReached);
+    rig.answer_with(&ask.ask_id, Answer::OptionWithText("continue".to_owned(), "try src instead".to_owned()));
+    let next = next_run(&rig, &run);
+    assert_eq!(rig.await_run_end(&session, &next).outcome, Outcome::Stopped);
+    let last = model.requests()[3].json().to_string();
+    assert!(last.contains("try src instead"), "the user's word reaches the model: {last}");
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s04_s25_the_unattended_limit_asks_and_goes_on_by_hand() {
+    let model = ModelServer::start([
+        Reply::call("list_files", json!({"path": "."})),
+        Reply::call("write_file", json!({"path": "b.txt", "content": "b\n"})),
+        Reply::call("write_file", json!({"path": "c.txt", "content": "c\n"})),
+        Reply::text("Done."),
+    ]);
+    let workspace = workspace_with(&model);
+    workspace.add_config("[unattended]\nmax_requests = 2\n");
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt_with(&session, "Write.", json!({"overrides": {"unattended": true}})).run_id;
+    let end = rig.await_run_end(&session, &run);
+    assert_eq!((end.outcome, end.stop_reason), (Outcome::Limit, StopReason::MaxTurnRequests));
+    assert_eq!(model.requests().len(), 2);
+    assert_eq!(rig.text_of("b.txt"), "b\n", "the edit was made unasked");
+    let ask = rig.await_ask_of(AskKind::AutoApprovalMaxReqReached);
+    assert_eq!(rig.await_state(State::Idle).required_action, RequiredAction::ContinueOrNewTask);
+    rig.answer(&ask.ask_id, "continue");
+    let next = next_run(&rig, &run);
+    // By hand: from here on every edit asks.
+    let edit = rig.await_ask_of(AskKind::Tool);
+    rig.answer(&edit.ask_id, "reject");
+    assert_eq!(rig.await_run_end(&session, &next).outcome, Outcome::Stopped);
+    assert!(!workspace.exists("c.txt"));
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s25_the_limit_of_requests_asks_and_each_continue_gives_as_many_again() {
+    let model = ModelServer::answering(|_| Reply::call("list_files", json!({"path": "."})));
+    let workspace = workspace_with(&model);
+    workspace.add_config("[limits]\nrequests = 2\n");
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let mut run = rig.prompt(&session, "Look for ever.").run_id;
+    for round in 1..=3 {
+        let end = rig.await_run_end(&session, &run);
+        assert_eq!((end.outcome, end.stop_reason), (Outcome::Limit, StopReason::MaxTurnRequests));
+        assert_eq!(model.requests().len(), round * 2);
+        let ask = rig.await_ask_of(AskKind::AutoApprovalMaxReqReached);
+        rig.answer(&ask.ask_id, if round < 3 { "continue" } else { "stop" });
+        if round < 3 {
+            run = next_run(&rig, &run);
+        } else {
+            rig.await_resolved(&ask.ask_id);
+        }
+    }
+    assert_eq!(model.requests().len(), 6, "stop means stop");
+    rig.end();
+}
+
+#[test]
+fn s04_a_completed_task_takes_feedback_or_a_new_task() {
+    let model = ModelServer::start([
+        Reply::call("task_complete", json!({"summary": "Made it."})),
+        Reply::call("task_complete", json!({"summary": "Made it better."})),
+        Reply::text("Something else."),
+    ]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Make it.").run_id;
+    let ask = rig.await_ask_of(AskKind::CompletionResult);
+    rig.answer_with(&ask.ask_id, Answer::Text("Almost; make it better.".to_owned()));
+    let next = next_run(&rig, &run);
+    assert_eq!(rig.await_run_end(&session, &next).summary.as_deref(), Some("Made it better."));
+    assert!(model.requests()[1].json().to_string().contains("Almost; make it better."));
+    // A new task closes the question about the last one.
+    let ask = rig.await_ask_of(AskKind::CompletionResult);
+    rig.run_to_end(&session, "Now something else.");
+    assert_eq!(rig.await_resolved(&ask.ask_id), Resolution::Superseded);
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s04_a_finished_session_that_is_opened_again_takes_feedback() {
+    let model = ModelServer::start([
+        Reply::call("task_complete", json!({"summary": "Made it."})),
+        Reply::text("Better now."),
+    ]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Make it.").run_id;
+    rig.await_ask_of(AskKind::CompletionResult);
+    rig.await_state(State::Idle);
+    rig.end();
+    let rig = Rig::start(&workspace);
+    let now = rig.resume(&session, None);
+    assert_eq!(now.state.ask_kind, Some(AskKind::ResumeCompletedTask));
+    let ask = rig.await_ask_of(AskKind::ResumeCompletedTask);
+    rig.answer_with(&ask.ask_id, Answer::Text("Make it better.".to_owned()));
+    let next = next_run(&rig, &run);
+    assert_eq!(rig.await_run_end(&session, &next).summary.as_deref(), Some("Better now."));
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s05_a_run_that_the_server_left_is_resumed_and_finished_as_the_same_run() {
+    let model = ModelServer::start([
+        Reply::call("read_file", json!({"path": "a.txt"})),
+        Reply::text("half a sentence that never").hold_after(300),
+        Reply::text("It says hello."),
+    ]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "What does it say?").run_id;
+    model.wait_for_holding(1);
+    rig.die();
+
+    let rig = Rig::start(&workspace);
+    let now = rig.resume(&session, None);
+    assert_eq!((now.state.state, now.state.run_id), (State::Resumable, Some(run.clone())));
+    assert_eq!(now.state.required_action, RequiredAction::ResumeOrDiscard);
+    let ask = rig.await_ask_of(AskKind::ResumeTask);
+    rig.answer(&ask.ask_id, "resume");
+    assert_eq!(rig.await_run_end(&session, &run).summary.as_deref(), Some("It says hello."));
+    let outputs = tool_outputs(&model.requests()[2]);
+    assert!(outputs.len() == 1 && outputs[0].contains("hello"), "{outputs:?}");
+    assert_eq!(count(&workspace, &session, "run_ended"), 1);
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s05_an_interrupted_run_can_be_discarded_and_a_prompt_goes_on_with_it() {
+    let model = ModelServer::start([
+        Reply::never(),
+        Reply::never(),
+        Reply::text("As I was saying."),
+        Reply::text("Gone on."),
+    ]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let (one, two) = (rig.new_session(), rig.new_session());
+    let first = rig.prompt(&one, "The first").run_id;
+    let second = rig.prompt(&two, "The second").run_id;
+    model.wait_for_holding(2);
+    rig.end();
+    let rig = Rig::start(&workspace);
+    let ask = rig.resume(&one, None).asks.remove(0);
+    rig.answer(&ask.ask_id, "discard");
+    assert_eq!(rig.await_run_end(&one, &first).outcome, Outcome::Cancelled);
+    let ask = rig.resume(&two, None).asks.remove(0);
+    assert_eq!(ask.kind, AskKind::ResumeTask);
+    let told = rig.prompt(&two, "Go on, in short.");
+    assert_eq!(told.run_id, second);
+    assert_eq!(rig.await_run_end(&two, &second).summary.as_deref(), Some("Gone on."));
+    assert_eq!(rig.await_resolved(&ask.ask_id), Resolution::Superseded);
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s13_l03_unattended_edits_are_made_and_commands_outside_and_denied_things_are_not() {
+    let model = ModelServer::start([
+        Reply::call("write_file", json!({"path": "b.txt", "content": "b\n"})),
+        Reply::call("write_file", json!({"path": "locked.lock", "content": "x\n"})),
+        Reply::call("write_file", json!({"path": "../outside.txt", "content": "x\n"})),
+        command("touch ran"),
+        Reply::text("Done."),
+    ]);
+    let workspace = workspace_with(&model);
+    workspace.add_config("[permissions]\ndeny = [\"write_file(*.lock)\"]\n");
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt_with(&session, "Write.", json!({"overrides": {"unattended": true}})).run_id;
+    // Only the command asks: no category allows it.
+    let ask = rig.await_ask();
+    assert_eq!(ask.kind, AskKind::Command);
+    rig.answer(&ask.ask_id, "reject");
+    rig.await_run_end(&session, &run);
+    let outputs = tool_outputs(&model.requests()[4]);
+    assert!(outputs[1].contains("write_file(*.lock)"), "the rule is named: {outputs:?}");
+    assert_eq!(rig.text_of("b.txt"), "b\n");
+    for missing in ["locked.lock", "../outside.txt", "ran"] {
+        assert!(!workspace.exists(missing), "{missing}");
+    }
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s13_unattended_commands_run_only_where_the_settings_allow_them_and_denials_win() {
+    let model = ModelServer::start([command("touch ran"), command("sudo rm -rf ran"), Reply::text("Done.")]);
+    let workspace = workspace_with(&model);
+    workspace.add_config("[unattended]\ncommand = true\n[permissions]\ndeny = [\"run_command(rm *)\"]\n");
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt_with(&session, "Go.", json!({"overrides": {"unattended": true}})).run_id;
+    rig.await_run_end(&session, &run);
+    assert!(workspace.exists("ran"));
+    assert_eq!(count(&workspace, &session, "ask_opened"), 0);
+    assert!(tool_outputs(&model.requests()[2])[1].contains("run_command(rm *)"));
+    // The next run is attended again: the override does not leak (S84).
+    model.push(command("touch again"));
+    model.push(Reply::text("Done."));
+    let run = rig.prompt(&session, "And now?").run_id;
+    let ask = rig.await_ask_of(AskKind::Command);
+    rig.answer(&ask.ask_id, "reject");
+    rig.await_run_end(&session, &run);
+    assert!(!workspace.exists("again"));
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s16_the_reason_of_a_rejection_reaches_the_model() {
+    let model = ModelServer::start([command("touch ran"), command("touch ran-too"), Reply::text("I see.")]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Run it.").run_id;
+    let ask = rig.await_ask_of(AskKind::Command);
+    let why = "use the Makefile instead";
+    rig.answer_with(&ask.ask_id, Answer::OptionWithText("reject".to_owned(), why.to_owned()));
+    // The same by the other door, where the reason is a field of its own.
+    let ask = rig.await_ask_of(AskKind::Command);
+    let body = json!({"askId": ask.ask_id, "optionId": "reject", "reason": "not this either"});
+    rig.request(methods::ASK_RESPOND, body).expect("a rejection is taken");
+    rig.await_run_end(&session, &run);
+    let outputs = tool_outputs(&model.requests()[2]);
+    assert!(outputs[0].contains(why) && outputs[1].contains("not this either"), "{outputs:?}");
+    assert!(!workspace.exists("ran") && !workspace.exists("ran-too"));
+    let denied = rig.updates().into_iter().filter(
+        |update| matches!(&update.update, Update::ToolCallUpdate(call) if call.status == ToolStatus::Denied),
+    );
+    assert_eq!(denied.count(), 2);
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s16_a_text_alone_is_a_rejection_with_a_reason_and_never_an_approval() {
+    let model = ModelServer::start([command("touch ran"), Reply::text("I see.")]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Run it.").run_id;
+    let ask = rig.await_ask_of(AskKind::Command);
+    rig.answer_with(&ask.ask_id, Answer::Text("yes, allow it".to_owned()));
+    rig.await_run_end(&session, &run);
+    assert!(!workspace.exists("ran"));
+    assert!(tool_outputs(&model.requests()[1])[0].contains("yes, allow it"));
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn always_allows_exactly_that_line_in_this_session_and_says_so() {
+    let model = ModelServer::start([
+        command("echo x >> ledger"),
+        command("echo x >> ledger"),
+        command("echo x  >> ledger"),
+        Reply::text("Done."),
+    ]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Run it twice.").run_id;
+    let ask = rig.await_ask_of(AskKind::Command);
+    rig.answer(&ask.ask_id, "allow_always");
+    let rule = rig.await_update(|update| matches!(update.update, Update::Rule { .. }));
+    assert!(matches!(&rule.update, Update::Rule { text } if text.contains("echo x >> ledger")), "{rule:?}");
+    // The second one ran unasked; the third differs by a space.
+    let ask = rig.await_ask_of(AskKind::Command);
+    assert_eq!(workspace.read("ledger"), "x\nx\n");
+    rig.answer(&ask.ask_id, "reject");
+    rig.await_run_end(&session, &run);
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s54_an_approval_after_a_restart_runs_exactly_what_was_asked_and_once() {
+    let model = ModelServer::start([command("echo ran >> ledger"), Reply::text("Done.")]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Run it.").run_id;
+    let asked = rig.await_ask_of(AskKind::Command);
+    rig.end();
+
+    let rig = Rig::start(&workspace);
+    let now = rig.resume(&session, None);
+    assert_eq!((now.state.state, now.state.run_id), (State::RequiresAction, Some(run.clone())));
+    assert_eq!(now.asks, [asked.clone()], "the same ask under the same id");
+    let told = rig.respond(&asked.ask_id, "allow");
+    assert_eq!(told.status, RespondStatus::Accepted);
+    let again = rig.respond(&asked.ask_id, "allow");
+    assert_eq!(again.status, RespondStatus::AlreadyResolved);
+    rig.await_run_end(&session, &run);
+    assert_eq!(workspace.read("ledger"), "ran\n");
+    assert_eq!(count(&workspace, &session, "tool_started"), 1);
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s54_l05_after_a_restart_the_ask_is_put_before_the_user_again_by_request() {
+    let model = ModelServer::start([command("echo ran >> ledger"), Reply::text("Done.")]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Run it.").run_id;
+    let asked = rig.await_ask_of(AskKind::Command);
+    rig.die();
+    let rig = Rig::start(&workspace);
+    rig.resume(&session, None);
+    rig.await_delivery(&asked.ask_id);
+    rig.answer(&asked.ask_id, "allow");
+    rig.await_run_end(&session, &run);
+    assert_eq!(workspace.read("ledger"), "ran\n");
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s54_a_directory_that_changed_meanwhile_is_asked_about_anew() {
+    let model = ModelServer::start([
+        Reply::call("run_command", json!({"command": "echo ran >> ledger", "cwd": "sub"})),
+        Reply::text("Done."),
+    ]);
+    let workspace = workspace_with(&model);
+    workspace.write("sub/x", "");
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Run it.").run_id;
+    let asked = rig.await_ask_of(AskKind::Command);
+    rig.end();
+    // Another directory under the same name.
+    std::fs::rename(workspace.path().join("sub"), workspace.path().join("old")).expect("it is renamed");
+    workspace.write("sub/x", "");
+
+    let rig = Rig::start(&workspace);
+    rig.resume(&session, None);
+    assert_eq!(rig.await_resolved(&asked.ask_id), Resolution::Superseded);
+    assert_eq!(rig.respond(&asked.ask_id, "allow").status, RespondStatus::AlreadyResolved);
+    let list = || rig.call::<AskListResult>(methods::ASK_LIST, json!({"sessionId": session})).asks;
+    let anew = list().remove(0);
+    assert_ne!(anew.ask_id, asked.ask_id);
+    assert!(!workspace.exists("sub/ledger") && !workspace.exists("old/ledger"), "nothing ran by itself");
+    rig.answer(&anew.ask_id, "allow");
+    rig.await_run_end(&session, &run);
+    assert_eq!(workspace.read("sub/ledger"), "ran\n");
+    assert!(!workspace.exists("old/ledger"));
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn n02_the_first_valid_answer_wins_whichever_door_it_comes_by() {
+    let model =
+        ModelServer::start([command("echo x >> ledger"), command("echo y >> ledger"), Reply::text("Done.")]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Run it.").run_id;
+    // By `agent/ask/respond` first: the request is withdrawn.
+    let ask = rig.await_ask_of(AskKind::Command);
+    rig.await_delivery(&ask.ask_id);
+    let won = rig.respond(&ask.ask_id, "allow");
+    let Resolution::Selected { surface, .. } = &won.resolution else { panic!("{won:?}") };
+    assert_eq!(surface, "ask/respond");
+    rig.await_withdrawal(&ask.ask_id);
+    assert_eq!(rig.respond(&ask.ask_id, "reject").resolution, won.resolution, "the second is told what won");
+    // By its request first.
+    let ask = rig.await_ask_of(AskKind::Command);
+    rig.await_delivery(&ask.ask_id);
+    rig.answer(&ask.ask_id, "reject");
+    let Resolution::Selected { option_id, surface, .. } = rig.await_resolved(&ask.ask_id) else {
+        panic!("the answer was taken")
+    };
+    assert_eq!((option_id.as_str(), surface.as_str()), ("reject", "request_permission"));
+    assert_eq!(rig.respond(&ask.ask_id, "allow").status, RespondStatus::AlreadyResolved);
+    rig.await_run_end(&session, &run);
+    assert_eq!(workspace.read("ledger"), "x\n");
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn a5_a_guessed_id_an_unknown_option_and_an_empty_text_answer_nothing() {
+    let model = ModelServer::start([command("touch ran"), Reply::text("Done.")]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Run it.").run_id;
+    let ask = rig.await_ask_of(AskKind::Command);
+    let respond = |body: Value| rig.request(methods::ASK_RESPOND, body);
+    for guess in ["ask-1", "", "ask-00000000000000000000000000000000", &ask.ask_id.0[..20]] {
+        let (code, name) = refused(respond(json!({"askId": guess, "optionId": "allow"})));
+        assert_eq!((code, name.as_str()), (-33012, "AskNotFound"), "{guess:?}");
+    }
+    for body in [
+        json!({"askId": ask.ask_id, "optionId": "ALLOW"}),
+        json!({"askId": ask.ask_id, "optionId": "yes"}),
+        json!({"askId": ask.ask_id, "answer": "  "}),
+    ] {
+        assert_eq!(refused(respond(body.clone())).1, "AnswerInvalid", "{body}");
+    }
+    for body in [
+        json!({"askId": ask.ask_id}),
+        json!({"askId": ask.ask_id, "optionId": "allow", "answer": "both"}),
+        json!({"askId": ask.ask_id, "optionId": true}),
+        json!({"askId": ask.ask_id, "optionId": "allow", "approved": true}),
+    ] {
+        assert_eq!(refused(respond(body.clone())).0, -32602, "{body}");
+    }
+    assert_eq!(rig.state_of(&session).map(|view| view.state), Some(State::RequiresAction));
+    assert!(!workspace.exists("ran"));
+    rig.answer(&ask.ask_id, "reject");
+    rig.await_run_end(&session, &run);
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn a5_a_malformed_answer_is_no_approval_and_the_ask_stays_open() {
+    let malformed = [
+        Answer::Raw(Value::Null),
+        Answer::Raw(json!(true)),
+        Answer::Raw(json!({})),
+        Answer::Raw(json!({"outcome": "selected", "optionId": "allow"})),
+        Answer::Raw(json!({"outcome": {"outcome": "selected"}})),
+        Answer::Raw(json!({"outcome": {"outcome": "selected", "optionId": "Allow"}})),
+        Answer::Raw(json!({"outcome": {"outcome": "approved", "optionId": "allow"}})),
+        Answer::Raw(json!([{"outcome": {"outcome": "selected", "optionId": "allow"}}])),
+        Answer::Fail(RpcError { code: -32601, message: "no such method".to_owned(), data: None }),
+        Answer::Close,
+    ];
+    let model = ModelServer::answering(|request| match tool_outputs(request).len() {
+        10 => Reply::text("Done."),
+        number => command(&format!("touch ran-{number}")),
+    });
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Run it.").run_id;
+    for answer in malformed {
+        let what = format!("{answer:?}");
+        let ask = rig.await_ask_of(AskKind::Command);
+        rig.answer_with(&ask.ask_id, answer);
+        // The list is asked behind the answer on the same wire: by then it was looked at.
+        let open: AskListResult = rig.call(methods::ASK_LIST, json!({}));
+        assert!(open.asks.iter().any(|open| open.ask_id == ask.ask_id), "{what} closed the ask");
+        assert_eq!(rig.respond(&ask.ask_id, "reject").status, RespondStatus::Accepted, "{what}");
+    }
+    rig.await_run_end(&session, &run);
+    assert_eq!(count(&workspace, &session, "tool_started"), 0);
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s39_ask_mode_hides_what_changes_anything_and_refuses_it_all_the_same() {
+    let model = ModelServer::start([
+        Reply::call("write_file", json!({"path": "b.txt", "content": "b"})),
+        command("touch ran"),
+        Reply::text("I cannot change files here."),
+    ]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt_with(&session, "Write it.", json!({"overrides": {"mode": "ask"}})).run_id;
+    rig.await_run_end(&session, &run);
+    let requests = model.requests();
+    let offered = tools_offered(&requests[0]);
+    assert!(offered.contains(&"read_file".to_owned()), "{offered:?}");
+    for hidden in ["write_file", "edit_file", "run_command"] {
+        assert!(!offered.contains(&hidden.to_owned()), "{offered:?}");
+    }
+    let outputs = tool_outputs(&requests[2]);
+    assert_eq!(outputs.len(), 2, "each call has its output: {outputs:?}");
+    assert!(!workspace.exists("b.txt") && !workspace.exists("ran"));
+    assert_eq!(count(&workspace, &session, "ask_opened"), 0);
+    // The next run has all tools again.
+    model.push(Reply::text("Now I can."));
+    rig.run_to_end(&session, "And now?");
+    assert!(tools_offered(&model.requests()[3]).contains(&"write_file".to_owned()));
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s50_denied_and_asked_reads() {
+    let model = ModelServer::start([
+        Reply::call("read_file", json!({"path": "secret.txt"})),
+        Reply::call("read_file", json!({"path": "../home/diary.txt"})),
+        Reply::text("Done."),
+    ]);
+    let workspace = workspace_with(&model);
+    workspace.write("secret.txt", "hush\n");
+    workspace.write("../home/diary.txt", "dear diary\n");
+    workspace.add_config("[permissions]\ndeny = [\"read_file(secret.txt)\"]\n");
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Read both.").run_id;
+    let ask = rig.await_ask_of(AskKind::Tool);
+    assert!(matches!(&ask.subject, Some(AskSubject::Read { .. })), "{ask:?}");
+    rig.answer(&ask.ask_id, "allow");
+    rig.await_run_end(&session, &run);
+    let outputs = tool_outputs(&model.requests()[2]);
+    assert!(outputs[0].contains("read_file(secret.txt)") && !outputs[0].contains("hush"), "{outputs:?}");
+    assert!(outputs[1].contains("dear diary"), "{outputs:?}");
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn sixty_four_asks_are_open_at_once_and_each_is_answered_on_its_own() {
+    let model = ModelServer::answering(|request| match tool_outputs(request).first() {
+        Some(output) => Reply::text(&format!("It said {}", output.lines().next().unwrap_or_default())),
+        None => Reply::call("ask_user", json!({"question": "Who are you?"})),
+    });
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let sessions: Vec<SessionId> = (0..64).map(|_| rig.new_session()).collect();
+    let runs: Vec<RunId> = sessions.iter().map(|session| rig.prompt(session, "Ask me.").run_id).collect();
+    let mut asks: Vec<(SessionId, AskId)> = Vec::new();
+    for _ in &sessions {
+        let ask = rig.await_ask_of(AskKind::Followup);
+        rig.await_delivery(&ask.ask_id);
+        asks.push((ask.session_id, ask.ask_id));
+    }
+    assert_eq!(rig.held_asks().len(), 64);
+    assert_eq!(rig.call::<AskListResult>(methods::ASK_LIST, json!({})).asks.len(), 64);
+    for (session, ask) in asks.iter().rev() {
+        rig.answer_with(ask, Answer::Text(format!("I am {session}")));
+    }
+    for (session, run) in sessions.iter().zip(&runs) {
+        let said = rig.await_run_end(session, run).summary.unwrap_or_default();
+        assert!(said.ends_with(&format!("I am {session}")), "{said}");
+    }
+    rig.end();
+}
+
+#[test]
+fn s12_every_ask_that_opened_is_told_to_close() {
+    let model =
+        ModelServer::start([command("echo x"), Reply::call("task_complete", json!({"summary": "Done."}))]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Run it.").run_id;
+    let ask = rig.await_ask_of(AskKind::Command);
+    rig.answer(&ask.ask_id, "allow");
+    rig.await_run_end(&session, &run);
+    let done = rig.await_ask_of(AskKind::CompletionResult);
+    rig.answer(&done.ask_id, "new_task");
+    wait_until("both are closed on disk", || facts_named(&workspace, &session, "ask_closed").len() == 2);
+    rig.await_resolved(&done.ask_id);
+    let now = rig.resume(&session, None);
+    assert!(now.asks.is_empty() && now.state.asks.is_empty(), "{now:?}");
+    rig.end();
+}

@@ -1,0 +1,74 @@
+//! Every request of the table is really called: too early, and about things
+//! that do not exist.
+//!
+//! Never asks whether a request does its work; other tests do.
+
+use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::methods::{self, Direction, METHODS};
+use serde_json::{Value, json};
+
+use super::client::Rig;
+
+/// Params that are well-formed and name nothing that exists.
+fn params(method: &str) -> Value {
+    match method {
+        methods::SESSION_NEW | methods::SESSION_LIST => json!({}),
+        methods::ASK_LIST | methods::SESSION_RESUME | methods::SESSION_DELETE => {
+            json!({ "sessionId": "s-0000000000000000" })
+        }
+        methods::SESSION_PROMPT => {
+            json!({ "sessionId": "s-0000000000000000", "prompt": [{ "type": "text", "text": "go" }] })
+        }
+        methods::SESSION_WAIT => {
+            json!({ "sessionId": "s-0000000000000000", "runId": "run-0", "timeoutMs": 1 })
+        }
+        methods::ASK_RESPOND => json!({ "askId": "ask-0", "optionId": "allow" }),
+        _ => panic!("say here what {method} takes"),
+    }
+}
+
+fn requests() -> impl Iterator<Item = &'static str> {
+    METHODS.iter().filter(|method| method.direction == Direction::ClientRequest).map(|method| method.name)
+}
+
+#[test]
+fn s10_calls_too_early_or_about_nothing_get_one_defined_error() {
+    let mut rig = Rig::start("[[turn]]\ntext = \"Hello.\"\n");
+    let mut id = 0;
+    let mut next = || {
+        id += 1;
+        id
+    };
+    for method in requests() {
+        let answer = rig.client.ask(next(), method, params(method));
+        assert_eq!(answer["error"]["code"], -32_002, "{method} before initialize: {answer}");
+    }
+    let hello = json!({ "processId": null, "capabilities": {} });
+    assert!(rig.client.ask(next(), "initialize", hello)["result"].is_object());
+    rig.client.send(json!({ "jsonrpc": "2.0", "method": "initialized", "params": {} }));
+    for method in requests() {
+        let answer = rig.client.ask(next(), method, params(method));
+        let wanted = match method {
+            methods::SESSION_NEW | methods::SESSION_LIST => {
+                assert!(answer["result"].is_object(), "{method}: {answer}");
+                continue;
+            }
+            methods::ASK_RESPOND => ErrorName::AskNotFound,
+            _ => ErrorName::SessionNotFound,
+        };
+        assert_eq!(answer["error"]["code"], wanted.code(), "{method}: {answer}");
+        assert_eq!(answer["error"]["data"], json!({ "name": wanted, "retryable": false }), "{method}");
+    }
+    // Ids that could lead out of the state directory are ids nobody has.
+    for session in ["", "..", "../s-0000000000000000", "s-0/../..", "\0"] {
+        let answer = rig.client.ask(next(), methods::SESSION_RESUME, json!({ "sessionId": session }));
+        assert_eq!(answer["error"]["code"], ErrorName::SessionNotFound.code(), "{session:?}: {answer}");
+    }
+    for wrong in [json!({}), json!({ "sessionId": 7 }), json!({ "sessionId": "s-1", "more": true })] {
+        let answer = rig.client.ask(next(), methods::SESSION_RESUME, wrong.clone());
+        assert_eq!(answer["error"]["code"], -32_602, "{wrong}: {answer}");
+    }
+    let answer = rig.client.ask(next(), "agent/session/nothing", json!({}));
+    assert_eq!(answer["error"]["code"], -32_601, "{answer}");
+    rig.stop();
+}
