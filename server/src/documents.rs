@@ -1,7 +1,8 @@
 //! The mirror of the editor's open documents, and the disk for the rest.
 //!
-//! The only seat of "buffer or disk". Written by the client's notifications
-//! alone, in the order they arrive: the server never writes what it mirrors.
+//! The only seat of "buffer or disk", and of how the editor names a file.
+//! Written by the client's notifications alone, in the order they arrive: the
+//! server never writes what it mirrors.
 
 mod buffers;
 
@@ -32,9 +33,20 @@ struct Shared {
 
 struct Mirror {
     encoding: Encoding,
-    open: HashMap<String, Document>,
+    open: HashMap<String, Open>,
+    /// The workspace folders as the editor names them, and where their links lead.
+    folders: Vec<(PathBuf, PathBuf)>,
     /// Built on demand, dropped by the next notification.
     buffers: Option<Buffers>,
+}
+
+/// An open document and what is known of its file.
+struct Open {
+    document: Document,
+    /// Where the links of its name led when it was first looked for.
+    resolved: Option<PathBuf>,
+    /// It was opened by an edit of ours, not by the user.
+    ours: bool,
 }
 
 /// Where the text of a file is now.
@@ -49,7 +61,12 @@ pub enum Text {
 
 impl Default for Documents {
     fn default() -> Self {
-        let mirror = Mirror { encoding: Encoding::Utf16, open: HashMap::new(), buffers: None };
+        let mirror = Mirror {
+            encoding: Encoding::Utf16,
+            open: HashMap::new(),
+            folders: Vec::new(),
+            buffers: None,
+        };
         Self { shared: Arc::new(Shared { state: Mutex::new(mirror), changed: watch::Sender::new(0) }) }
     }
 }
@@ -78,10 +95,17 @@ impl Documents {
         self.lock().encoding
     }
 
+    /// Sets the workspace folders, once, from `initialize`.
+    pub fn set_folders(&self, folders: &[PathBuf]) {
+        let resolved = folders.iter().map(|folder| (folder.clone(), resolved(folder))).collect();
+        self.lock().folders = resolved;
+    }
+
     pub fn opened(&self, uri: &str, version: i32, text: &str) {
         self.write(|mirror| {
             if mirror.open.len() < MAX_OPEN || mirror.open.contains_key(uri) {
-                mirror.open.insert(uri.to_owned(), Document::open(uri, version, text));
+                let document = Document::open(uri, version, text);
+                mirror.open.insert(uri.to_owned(), Open { document, resolved: None, ours: false });
             } else {
                 tracing::warn!(uri, "too many open documents; this one is not mirrored");
             }
@@ -91,7 +115,7 @@ impl Documents {
     pub fn changed(&self, uri: &str, version: i32, changes: &[ContentChange]) {
         self.write(|mirror| {
             let encoding = mirror.encoding;
-            let Some(document) = mirror.open.get_mut(uri) else {
+            let Some(Open { document, .. }) = mirror.open.get_mut(uri) else {
                 tracing::warn!(uri, "a change of a document that is not open");
                 return;
             };
@@ -119,27 +143,72 @@ impl Documents {
         receiver
     }
 
-    /// Returns the text of a file as the editor has it, if it has it open.
+    /// Returns the text of a file as the editor has it, if it has it open. The path is free of links.
     pub fn text(&self, path: &Path) -> Text {
-        let mirror = self.lock();
-        let found = mirror.open.values().find(|document| {
-            path_of(document.uri()).is_some_and(|open| open == path || same_file(&open, path))
-        });
-        match found.map(Document::snapshot) {
+        self.resolve();
+        match self.lock().find(path).map(|open| open.document.snapshot()) {
             Some(Ok(snapshot)) => Text::Open(snapshot),
             Some(Err(reason)) => Text::Unsynced(reason.to_string()),
             None => Text::Closed,
         }
     }
 
+    /// Returns the URI by which the editor knows a file whose path is free of links: that of the
+    /// open document, else one below a workspace folder as the editor names it.
+    pub fn name_of(&self, path: &Path) -> String {
+        self.resolve();
+        let mirror = self.lock();
+        if let Some(open) = mirror.find(path) {
+            return open.document.uri().to_owned();
+        }
+        let below = mirror.folders.iter().find_map(|(named, resolved)| {
+            let way = path.strip_prefix(resolved).ok()?;
+            Some(if way.as_os_str().is_empty() { named.clone() } else { named.join(way) })
+        });
+        uri_of(below.as_deref().unwrap_or(path))
+    }
+
+    /// Notes that an edit of ours made the editor open a file.
+    pub fn opened_by_us(&self, path: &Path) {
+        self.resolve();
+        let mut mirror = self.lock();
+        if let Some(uri) = mirror.find(path).map(|open| open.document.uri().to_owned())
+            && let Some(open) = mirror.open.get_mut(&uri)
+        {
+            open.ours = true;
+        }
+    }
+
+    /// Whether a file is open only because an edit of ours opened it.
+    pub fn is_ours(&self, path: &Path) -> bool {
+        self.resolve();
+        self.lock().find(path).is_some_and(|open| open.ours)
+    }
+
+    /// Follows the links of the names not looked at yet; the disk is asked without the lock.
+    fn resolve(&self) {
+        let fresh = |(uri, open): (&String, &Open)| open.resolved.is_none().then(|| uri.clone());
+        let new: Vec<String> = self.lock().open.iter().filter_map(fresh).collect();
+        for uri in new {
+            let path = path_of(&uri).map(|path| resolved(&path)).unwrap_or_default();
+            if let Some(open) = self.lock().open.get_mut(&uri) {
+                open.resolved = Some(path);
+            }
+        }
+    }
+
     /// Returns all open texts for the tools, by path.
     pub fn buffers(&self) -> Buffers {
+        self.resolve();
         let mut mirror = self.lock();
         if let Some(buffers) = &mirror.buffers {
             return buffers.clone();
         }
-        let buffers = Buffers::new(mirror.open.values().filter_map(|document| {
-            let path = path_of(document.uri())?;
+        let mut open: Vec<&Open> = mirror.open.values().collect();
+        // The last of two documents of one file counts, so the best comes last.
+        open.sort_by(|one, other| other.rank().cmp(&one.rank()));
+        let buffers = Buffers::new(open.into_iter().filter_map(|Open { document, resolved, .. }| {
+            let path = resolved.clone().or_else(|| path_of(document.uri()))?;
             let buffer = match document.snapshot() {
                 Ok(snapshot) => {
                     Ok(Buffer { text: snapshot.string().into(), version: document.version() })
@@ -153,9 +222,36 @@ impl Documents {
     }
 }
 
-/// Links make two names of one file; the editor knows it by the one it opened.
-fn same_file(open: &Path, path: &Path) -> bool {
-    open.file_name() == path.file_name() && open.canonicalize().is_ok_and(|resolved| resolved == path)
+impl Mirror {
+    /// The document of a file: links make several names of one, and an editor knows it by the one it opened.
+    fn find(&self, path: &Path) -> Option<&Open> {
+        self.open.values().filter(|open| open.is_at(path)).min_by(|one, other| one.rank().cmp(&other.rank()))
+    }
+}
+
+impl Open {
+    fn is_at(&self, path: &Path) -> bool {
+        match &self.resolved {
+            Some(resolved) => resolved == path,
+            None => path_of(self.document.uri()).as_deref() == Some(path),
+        }
+    }
+
+    /// Which of two documents of one file counts: the one under its own name, then any, but always the same.
+    fn rank(&self) -> (bool, &str) {
+        let uri = self.document.uri();
+        (path_of(uri) != self.resolved, uri)
+    }
+}
+
+/// Follows every link of a path, as far as the path exists.
+fn resolved(path: &Path) -> PathBuf {
+    for ancestor in path.ancestors() {
+        if let (Ok(real), Ok(rest)) = (ancestor.canonicalize(), path.strip_prefix(ancestor)) {
+            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
+        }
+    }
+    path.to_owned()
 }
 
 /// Returns the path of a `file:` URI, decoded once; `None` for any other scheme or host.

@@ -21,8 +21,6 @@ use crate::transport::{Out, ReplyError};
 use outlet::Outlet;
 pub use outlet::Turnstile;
 
-/// How long a client may take to apply an edit or to save before it counts as silent.
-const EDITOR_LIMIT: Duration = Duration::from_secs(30);
 /// How long a client that is leaving may take to read the last updates.
 const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
 
@@ -33,6 +31,8 @@ pub struct Doors {
     client: ClientAgentCapabilities,
     /// Whether the client said anything under `experimental.agent`.
     rich: bool,
+    /// How long the client may take to apply an edit or to save before it counts as silent.
+    patience: Duration,
 }
 
 /// What became of one delivery of an ask.
@@ -45,9 +45,9 @@ pub enum Delivery {
 
 impl Doors {
     /// Opens the doors of a connection; `None` is a plain client.
-    pub fn open(out: Out, client: Option<ClientAgentCapabilities>) -> Self {
+    pub fn open(out: Out, client: Option<ClientAgentCapabilities>, patience: Duration) -> Self {
         let rich = client.is_some();
-        Self { outlet: Outlet::start(out), client: client.unwrap_or_default(), rich }
+        Self { outlet: Outlet::start(out), client: client.unwrap_or_default(), rich, patience }
     }
 
     /// Tells one update, in order; a plain client gets nothing of ours.
@@ -181,13 +181,11 @@ impl Doors {
                 None => Err(ReplyError::ConnectionClosed),
             }
         };
-        match tokio::time::timeout(EDITOR_LIMIT, request).await {
+        match tokio::time::timeout(self.patience, request).await {
             Ok(Ok(value)) => Ok(value.get().to_owned()),
             Ok(Err(ReplyError::ConnectionClosed)) => Err(NoAnswer::Gone),
             Ok(Err(error)) => Err(NoAnswer::Refused(error.to_string())),
-            Err(_) => {
-                Err(NoAnswer::Refused(format!("no answer within {} seconds", EDITOR_LIMIT.as_secs())))
-            }
+            Err(_) => Err(NoAnswer::Silent(self.patience.as_secs())),
         }
     }
 }

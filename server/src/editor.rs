@@ -46,6 +46,8 @@ pub struct Applied {
 pub enum NoAnswer {
     #[error("the editor refused the request: {0}")]
     Refused(String),
+    #[error("the editor did not answer within {0} s")]
+    Silent(u64),
     #[error("the editor is gone")]
     Gone,
 }

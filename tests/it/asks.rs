@@ -53,7 +53,10 @@ fn s03_command_edit_and_question_reach_the_client_and_resume_their_call() {
     assert_eq!(ask.subject, Some(AskSubject::Command { command: "echo said-so".to_owned(), cwd }));
     rig.answer(&ask.ask_id, "allow");
     let ask = rig.await_ask_of(AskKind::Tool);
-    assert!(matches!(&ask.subject, Some(AskSubject::Edit { diff, .. }) if diff.contains("+good bye")), "{ask:?}");
+    assert!(
+        matches!(&ask.subject, Some(AskSubject::Edit { diff, .. }) if diff.contains("+good bye")),
+        "{ask:?}"
+    );
     rig.answer(&ask.ask_id, "allow");
     let ask = rig.await_ask_of(AskKind::Followup);
     assert!(ask.free_text && ask.options.len() == 2, "{ask:?}");
@@ -85,6 +88,26 @@ fn s04_a_failed_request_is_retried() {
     let requests = model.requests();
     assert_eq!(requests.len(), 2);
     assert_eq!(requests[0].body, requests[1].body, "the same request again");
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s04_a_failed_request_is_retried_after_a_restart_too() {
+    let model = ModelServer::start([Reply::status(401), Reply::text("There I am.")]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    rig.run_to_end(&session, "Hello?");
+    let asked = rig.await_ask_of(AskKind::ApiReqFailed);
+    rig.await_state(State::Idle);
+    rig.end();
+    let rig = Rig::start(&workspace);
+    let now = rig.resume(&session, None);
+    assert_eq!(now.asks, std::slice::from_ref(&asked));
+    rig.answer(&asked.ask_id, "retry");
+    let run = next_run(&rig, asked.run_id.as_ref().expect("an ask names its run"));
+    assert_eq!(rig.await_run_end(&session, &run).summary.as_deref(), Some("There I am."));
     rig.await_state(State::Idle);
     rig.end();
 }
@@ -139,6 +162,30 @@ fn s04_s25_the_unattended_limit_asks_and_goes_on_by_hand() {
     assert_eq!(rig.await_run_end(&session, &next).outcome, Outcome::Stopped);
     assert!(!workspace.exists("c.txt"));
     rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s25_the_limit_of_requests_asks_and_each_continue_gives_as_many_again() {
+    let model = ModelServer::answering(|_| Reply::call("list_files", json!({"path": "."})));
+    let workspace = workspace_with(&model);
+    workspace.add_config("[limits]\nrequests = 2\n");
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let mut run = rig.prompt(&session, "Look for ever.").run_id;
+    for round in 1..=3 {
+        let end = rig.await_run_end(&session, &run);
+        assert_eq!((end.outcome, end.stop_reason), (Outcome::Limit, StopReason::MaxTurnRequests));
+        assert_eq!(model.requests().len(), round * 2);
+        let ask = rig.await_ask_of(AskKind::AutoApprovalMaxReqReached);
+        rig.answer(&ask.ask_id, if round < 3 { "continue" } else { "stop" });
+        if round < 3 {
+            run = next_run(&rig, &run);
+        } else {
+            rig.await_resolved(&ask.ask_id);
+        }
+    }
+    assert_eq!(model.requests().len(), 6, "stop means stop");
     rig.end();
 }
 
@@ -220,7 +267,12 @@ fn s05_a_run_that_the_server_left_is_resumed_and_finished_as_the_same_run() {
 
 #[test]
 fn s05_an_interrupted_run_can_be_discarded_and_a_prompt_goes_on_with_it() {
-    let model = ModelServer::start([Reply::never(), Reply::never(), Reply::text("As I was saying."), Reply::text("Gone on.")]);
+    let model = ModelServer::start([
+        Reply::never(),
+        Reply::never(),
+        Reply::text("As I was saying."),
+        Reply::text("Gone on."),
+    ]);
     let workspace = workspace_with(&model);
     let rig = Rig::start(&workspace);
     let (one, two) = (rig.new_session(), rig.new_session());
@@ -313,9 +365,9 @@ fn s16_the_reason_of_a_rejection_reaches_the_model() {
     let outputs = tool_outputs(&model.requests()[2]);
     assert!(outputs[0].contains(why) && outputs[1].contains("not this either"), "{outputs:?}");
     assert!(!workspace.exists("ran") && !workspace.exists("ran-too"));
-    let denied = rig.updates().into_iter().filter(|update| {
-        matches!(&update.update, Update::ToolCallUpdate(call) if call.status == ToolStatus::Denied)
-    });
+    let denied = rig.updates().into_iter().filter(
+        |update| matches!(&update.update, Update::ToolCallUpdate(call) if call.status == ToolStatus::Denied),
+    );
     assert_eq!(denied.count(), 2);
     rig.await_state(State::Idle);
     rig.end();
@@ -375,7 +427,7 @@ fn s54_an_approval_after_a_restart_runs_exactly_what_was_asked_and_once() {
     let rig = Rig::start(&workspace);
     let now = rig.resume(&session, None);
     assert_eq!((now.state.state, now.state.run_id), (State::RequiresAction, Some(run.clone())));
-    assert_eq!(now.asks, [asked.clone()], "the same ask under the same id");
+    assert_eq!(now.asks, std::slice::from_ref(&asked), "the same ask under the same id");
     let told = rig.respond(&asked.ask_id, "allow");
     assert_eq!(told.status, RespondStatus::Accepted);
     let again = rig.respond(&asked.ask_id, "allow");
@@ -441,7 +493,8 @@ fn s54_a_directory_that_changed_meanwhile_is_asked_about_anew() {
 
 #[test]
 fn n02_the_first_valid_answer_wins_whichever_door_it_comes_by() {
-    let model = ModelServer::start([command("echo x >> ledger"), command("echo y >> ledger"), Reply::text("Done.")]);
+    let model =
+        ModelServer::start([command("echo x >> ledger"), command("echo y >> ledger"), Reply::text("Done.")]);
     let workspace = workspace_with(&model);
     let rig = Rig::start(&workspace);
     let session = rig.new_session();
@@ -627,7 +680,8 @@ fn sixty_four_asks_are_open_at_once_and_each_is_answered_on_its_own() {
 
 #[test]
 fn s12_every_ask_that_opened_is_told_to_close() {
-    let model = ModelServer::start([command("echo x"), Reply::call("task_complete", json!({"summary": "Done."}))]);
+    let model =
+        ModelServer::start([command("echo x"), Reply::call("task_complete", json!({"summary": "Done."}))]);
     let workspace = workspace_with(&model);
     let rig = Rig::start(&workspace);
     let session = rig.new_session();

@@ -5,6 +5,7 @@
 //! and never reaches a network: every model is played from a script.
 
 mod exits;
+mod terminal;
 mod unattended;
 
 use std::io::{BufRead, BufReader, Read};

@@ -1,11 +1,17 @@
 //! One integration binary: one module per feature, and the rules of the house.
 
-mod cli;
-mod kill;
-mod protocol;
 mod asks;
+mod cli;
+mod edits;
+mod grounding;
+mod kill;
+mod log_files;
+mod model_wire;
+mod protocol;
 mod rig;
 mod runs;
 mod sessions;
 mod settings;
+mod stage;
 mod tidy;
+mod tools;

@@ -164,18 +164,22 @@ fn s20_turn_pairs_and_failed_attempts_are_the_requests_the_model_saw() {
     rig.await_state(State::Idle);
     let turns = |phase| {
         let updates = rig.updates();
-        updates.iter().filter(|told| matches!(&told.update, Update::Turn(turn) if turn.phase == phase)).count()
+        updates
+            .iter()
+            .filter(|told| matches!(&told.update, Update::Turn(turn) if turn.phase == phase))
+            .count()
     };
     assert_eq!((turns(TurnPhase::Started), turns(TurnPhase::Ended)), (2, 2));
     assert_eq!(turns(TurnPhase::AttemptFailed), 3);
     // What anybody can count with `grep -c`.
-    let (begun, failed) = (count(&workspace, &session, "turn_started"), count(&workspace, &session, "attempt_failed"));
+    let (begun, failed) =
+        (count(&workspace, &session, "turn_started"), count(&workspace, &session, "attempt_failed"));
     assert_eq!(begun + failed, model.requests().len());
     rig.end();
 }
 
 #[test]
-fn s21_every_end_has_its_own_outcome_and_reason() {
+fn s21_s22_every_end_has_its_own_outcome_and_reason() {
     let miss = || Reply::call("read_file", json!({"path": "no-such"}));
     let ends: [(&str, Vec<Reply>, Outcome, StopReason); 7] = [
         ("says no more", vec![Reply::text("Hi.")], Outcome::Stopped, StopReason::EndTurn),
@@ -208,7 +212,8 @@ fn s21_every_end_has_its_own_outcome_and_reason() {
 fn s23_idle_comes_once_per_run_and_completion_at_most_once() {
     let twice = Reply::call("task_complete", json!({"summary": "first"}))
         .and_call("task_complete", json!({"summary": "second"}));
-    let model = ModelServer::start([twice, Reply::text("Hm."), Reply::call("list_files", json!({"path": "."}))]);
+    let model =
+        ModelServer::start([twice, Reply::text("Hm."), Reply::call("list_files", json!({"path": "."}))]);
     let workspace = workspace_with(&model);
     let rig = Rig::start(&workspace);
     let session = rig.new_session();
@@ -254,7 +259,8 @@ fn s30_whatever_breaks_a_run_ends_exactly_once() {
         assert!(end.summary.is_some_and(|summary| !summary.is_empty()), "{what} is explained");
         rig.await_ask_of(AskKind::ApiReqFailed);
         rig.await_state(State::Idle);
-        let ended = |update: &SessionUpdateParams| matches!(update.update, Update::Run(RunView::Ended { .. }));
+        let ended =
+            |update: &SessionUpdateParams| matches!(update.update, Update::Run(RunView::Ended { .. }));
         assert_eq!(rig.updates().into_iter().filter(ended).count(), 1, "{what}");
         assert_eq!(count(&workspace, &session, "run_ended"), 1, "{what}");
         rig.end();
@@ -317,9 +323,9 @@ fn s90_cancel_while_the_model_is_silent_streams_or_is_waited_for() {
     model.wait_for_closed(2);
 
     let run = rig.prompt(&session, "Wait.").run_id;
-    rig.await_update(|update| {
-        matches!(&update.update, Update::StateUpdate(view) if view.sub == Some(SubState::Retrying))
-    });
+    rig.await_update(
+        |update| matches!(&update.update, Update::StateUpdate(view) if view.sub == Some(SubState::Retrying)),
+    );
     cancelled(&rig, &session, &run);
     assert_eq!(model.requests().len(), 3, "no attempt after the cancel");
 
@@ -330,7 +336,10 @@ fn s90_cancel_while_the_model_is_silent_streams_or_is_waited_for() {
 
 #[test]
 fn s90_cancel_while_an_ask_is_open_takes_it_back_and_nothing_runs() {
-    let model = ModelServer::start([command("touch ran").and_call("list_files", json!({"path": "."})), Reply::text("Ok.")]);
+    let model = ModelServer::start([
+        command("touch ran").and_call("list_files", json!({"path": "."})),
+        Reply::text("Ok."),
+    ]);
     let workspace = workspace_with(&model);
     let rig = Rig::start(&workspace);
     let session = rig.new_session();
@@ -365,11 +374,7 @@ fn s90_cancel_while_a_command_runs_ends_its_tree() {
     cancelled(&rig, &session, &run);
     wait_until("the tree to end", || !is_running(child) && !is_running(shell));
     assert!(!workspace.exists("after"));
-    let call = |status| {
-        move |update: &SessionUpdateParams| {
-            matches!(&update.update, Update::ToolCallUpdate(call) if call.status == status)
-        }
-    };
+    let call = |status| move |update: &SessionUpdateParams| matches!(&update.update, Update::ToolCallUpdate(call) if call.status == status);
     assert_eq!(rig.updates().iter().filter(|update| call(ToolStatus::Cancelled)(update)).count(), 1);
     rig.run_to_end(&session, "And now?");
     assert_paired(&model.requests()[1]);
@@ -424,7 +429,8 @@ fn s91_s42_cancel_at_every_update_of_a_run_ends_it_once_and_nothing_happens_late
         }
         match tool_outputs(request).len() {
             0 => Reply::text("I look.").and_call("read_file", json!({"path": "a.txt"})),
-            1 => command(&format!("sleep 0.05; echo ran >> {first}")).and_call("list_files", json!({"path": "."})),
+            1 => command(&format!("sleep 0.05; echo ran >> {first}"))
+                .and_call("list_files", json!({"path": "."})),
             _ => Reply::text("Done."),
         }
     });

@@ -236,10 +236,7 @@ fn s29_a_wait_that_is_over_leaves_the_run_alone_and_a_later_one_gets_its_end() {
     let run = rig.prompt(&session, "Go.").run_id;
     model.wait_for_holding(1);
     let wait = |timeout: u64| -> WaitResult {
-        rig.call(
-            methods::SESSION_WAIT,
-            json!({"sessionId": session, "runId": run, "timeoutMs": timeout}),
-        )
+        rig.call(methods::SESSION_WAIT, json!({"sessionId": session, "runId": run, "timeoutMs": timeout}))
     };
     let early = wait(1);
     assert_eq!((early.status, early.ended), (WaitStatus::Timeout, None));
@@ -267,8 +264,8 @@ fn l13_who_comes_late_is_told_the_state() {
     let now = rig.resume(&session, None);
     assert_eq!(now.state.state, State::RequiresAction);
     assert_eq!(now.state.required_action, RequiredAction::Answer);
-    assert_eq!(now.state.asks, [ask.ask_id.clone()]);
-    assert_eq!(now.asks, [ask.clone()], "the snapshot has the whole ask");
+    assert_eq!(now.state.asks, std::slice::from_ref(&ask.ask_id));
+    assert_eq!(now.asks, std::slice::from_ref(&ask), "the snapshot has the whole ask");
     assert_eq!(now.title, "Look at a.txt and say hello.");
     rig.answer(&ask.ask_id, "reject");
     rig.await_state(State::Idle);
@@ -287,8 +284,7 @@ fn d10_the_same_key_gives_the_same_run_and_another_body_is_refused() {
     rig.await_run_end(&session, &first.run_id);
     rig.await_state(State::Idle);
     let prompt = |rig: &Rig, text: &str| -> Result<PromptResult, _> {
-        let body =
-            json!({"sessionId": session, "key": "k-1", "prompt": [{"type": "text", "text": text}]});
+        let body = json!({"sessionId": session, "key": "k-1", "prompt": [{"type": "text", "text": text}]});
         rig.try_call(methods::SESSION_PROMPT, body)
     };
     let again = prompt(&rig, "Do it.").expect("a repeated request gets the first result");
@@ -314,8 +310,16 @@ fn a_prompt_to_a_run_under_way_steers_it_and_one_that_means_another_run_is_refus
     let session = rig.new_session();
     let run = rig.prompt(&session, "Say it.").run_id;
     model.wait_for_holding(1);
-    let wrong = json!({"sessionId": session, "expectedRunId": "run-x", "prompt": [{"type": "text", "text": "y"}]});
+    let wrong =
+        json!({"sessionId": session, "expectedRunId": "run-x", "prompt": [{"type": "text", "text": "y"}]});
     assert_eq!(refused(rig.request(methods::SESSION_PROMPT, wrong)).1, "RunMismatch");
+    for delivery in ["interrupt", "collect", "followup"] {
+        let body =
+            json!({"sessionId": session, "delivery": delivery, "prompt": [{"type": "text", "text": "y"}]});
+        assert_eq!(refused(rig.request(methods::SESSION_PROMPT, body)).1, "DeliveryUnsupported");
+    }
+    // A cancel that means another run leaves this one alone.
+    rig.notify(methods::SESSION_CANCEL, json!({"sessionId": session, "runId": "run-x"}));
     let steer = rig.prompt_with(&session, "In French, please.", json!({"expectedRunId": run}));
     assert_eq!((steer.disposition, &steer.run_id), (Disposition::Steered, &run));
     model.release();
@@ -372,8 +376,7 @@ fn s98_twenty_sessions_at_once_do_not_hear_of_each_other() {
     let sessions: Vec<(SessionId, String)> =
         (0..20).map(|index| (rig.new_session(), format!("task{index}"))).collect();
     rig.on_ask(|_| adjutant_testkit::editor::Answer::option("allow"));
-    let runs: Vec<_> =
-        sessions.iter().map(|(session, name)| rig.prompt(session, name).run_id).collect();
+    let runs: Vec<_> = sessions.iter().map(|(session, name)| rig.prompt(session, name).run_id).collect();
     for ((session, name), run) in sessions.iter().zip(&runs) {
         let said = rig.await_run_end(session, run).summary.unwrap_or_default();
         assert!(said.contains(&format!("done-{name} ")), "{said}");

@@ -79,8 +79,8 @@ fn of_step(session: &Session, stamp: &Stamp, step: &Step, report: Report) -> Res
             call::finished(session, stamp, call, result)
         }
         (Step::RunTool { call }, Report::Applied(result)) => call::applied(session, stamp, call, result),
-        (Step::RunTool { call }, Report::NotApplied { result, in_doubt }) => {
-            call::not_applied(session, stamp, call, result, in_doubt)
+        (Step::RunTool { call }, Report::NotApplied { result, in_doubt, landed }) => {
+            call::not_applied(session, stamp, call, (result, in_doubt, landed))
         }
         (Step::Settle { change_set }, Report::Settled(found)) => {
             Ok(vec![Event::Settled { change_set: change_set.clone(), found }])

@@ -74,7 +74,7 @@ pub fn payload_digest(payload: &Payload) -> String {
 
 /// The digest of an edit: file, and per hunk the removed and inserted lines with their context.
 pub fn change_digest(change: &Change) -> String {
-    let mut parts: Vec<Vec<u8>> = vec![change.uri.clone().into_bytes()];
+    let mut parts: Vec<Vec<u8>> = vec![change.target.clone().into_bytes()];
     for hunk in &change.hunks {
         let lines = [&hunk.context_before, &hunk.removed, &hunk.inserted, &hunk.context_after];
         parts.push(serde_json::to_vec(&lines).unwrap_or_default());

@@ -93,6 +93,8 @@ pub struct Limits {
     pub mistakes: u32,
     /// How long a command runs before the user may stop it by an ask; default 10 000.
     pub command_output_ms: u64,
+    /// How long the editor may take to apply an edit or to save; default 30 000.
+    pub editor_ms: u64,
     /// Model requests of one run before the user is asked; unlimited when not set.
     pub requests: Option<u32>,
 }

@@ -145,6 +145,40 @@ pub fn with_line_ends(text: &str, style: LineEnd) -> Cow<'_, str> {
     })
 }
 
+/// Returns the text a model wrote to replace a whole file, in the form of that file.
+///
+/// Lines that stay keep their bytes, the others take the usual line end, and
+/// the byte order mark stays as it was. A file that says nothing about its
+/// form gets the text as it was written.
+pub fn rewritten(before: &str, content: &str) -> String {
+    let (bom, old) = split_bom(before);
+    let Some(style) = LineEnds::of(old).dominant() else {
+        return if bom { format!("{BOM}{}", split_bom(content).1) } else { content.to_owned() };
+    };
+    let (_, new) = split_bom(content);
+    let plain = |line: &str| match line_end(line) {
+        "" => line.to_owned(),
+        end => format!("{}\n", &line[..line.len() - end.len()]),
+    };
+    let kept: Vec<&str> = lines(old).collect();
+    let old_plain: Vec<String> = kept.iter().map(|line| plain(line)).collect();
+    let old_plain: Vec<&str> = old_plain.iter().map(String::as_str).collect();
+    let new_plain = with_line_ends(new, LineEnd::Lf);
+    let new_plain: Vec<&str> = new_plain.split_inclusive('\n').collect();
+    let mut result = String::with_capacity(content.len());
+    result.extend(bom.then_some(BOM));
+    for change in line_diff(&old_plain, &new_plain) {
+        match change {
+            DiffOp::Equal { .. } => result.extend(kept[change.old_range()].iter().copied()),
+            _ => {
+                let fresh = new_plain[change.new_range()].iter();
+                result.extend(fresh.map(|line| with_line_ends(line, style)));
+            }
+        }
+    }
+    result
+}
+
 /// One replacement in a document, as LSP writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

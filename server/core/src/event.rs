@@ -311,7 +311,11 @@ pub struct Change {
     pub change_set: ChangeSetId,
     /// As shown to the user.
     pub path: String,
+    /// As the editor names it.
     pub uri: String,
+    /// The URI of the file itself, every link followed: what an approval binds.
+    #[serde(default)]
+    pub target: String,
     /// Whether the document was open in the editor: then disk is no evidence.
     pub open: bool,
     /// Whether the file existed.

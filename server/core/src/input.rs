@@ -97,10 +97,11 @@ pub enum Report {
     Finished(CallResult),
     /// `RunTool` of an edit: all its hunks are in the text.
     Applied(CallResult),
-    /// `RunTool` of an edit: they are not; `in_doubt` when they may still land.
+    /// `RunTool` of an edit: they are not, but for those in `landed`; `in_doubt` when they may still land.
     NotApplied {
         result: CallResult,
         in_doubt: bool,
+        landed: Vec<String>,
     },
     Settled(Found),
 }

@@ -344,13 +344,17 @@ impl Session {
 
     fn settle(&mut self, id: &ChangeSetId, found: Found) {
         let Some(state) = self.changes.get_mut(id) else { return };
-        state.unsettled = false;
+        // While its call is open, the call's own output says what became of it.
+        let unsettled = std::mem::take(&mut state.unsettled);
         let became = match found {
             Found::Landed => HunkState::Applied,
             Found::NotLanded | Found::Unclear => HunkState::NotApplied,
         };
         for hunk in state.hunks.values_mut().filter(|hunk| **hunk == HunkState::Applying) {
             *hunk = became;
+        }
+        if !unsettled {
+            return;
         }
         let told = match found {
             Found::Landed => "is in the file",

@@ -20,17 +20,11 @@ pub struct Buffer {
 }
 
 impl Buffers {
-    /// Collects the open documents by absolute path; an unsynced one comes with the
+    /// Collects the open documents by resolved path; an unsynced one comes with the
     /// reason why its text is not known.
     pub fn new(documents: impl IntoIterator<Item = (PathBuf, Result<Buffer, String>)>) -> Self {
-        // Tools know files by where links lead; the editor knows them as opened.
-        let resolved = |path: PathBuf| path.canonicalize().unwrap_or(path);
-        let open = documents
-            .into_iter()
-            .map(|(path, text)| (resolved(path), text))
-            .collect();
         Self {
-            open: Arc::new(open),
+            open: Arc::new(documents.into_iter().collect()),
         }
     }
 

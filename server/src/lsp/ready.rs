@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use adjutant_core::position::Encoding;
 use adjutant_protocol::capability::{ClientAgentCapabilities, ServerAgentCapabilities, ServerLimits, VERSION};
@@ -47,7 +48,9 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
     let abilities = abilities(&params.capabilities, agent.as_ref());
     let documents = Documents::default();
     documents.set_encoding(encoding);
-    let doors = Doors::open(server.out.clone(), agent.clone());
+    documents.set_folders(&folders);
+    let patience = Duration::from_millis(loaded.settings.limits.editor_ms);
+    let doors = Doors::open(server.out.clone(), agent.clone(), patience);
     let (editor, questions) = Editor::new(abilities);
     tokio::spawn(doors.clone().serve_editor(questions));
     let syncer = Syncer::start().map_err(|error| internal(error.into()))?;

@@ -1,29 +1,29 @@
-//! Edits: prepared against the text as it is now, applied by the editor,
-//! believed only when the text shows them (N05, D8).
+//! Edits: prepared against the text as it is now, and settled by the text when
+//! their run was cut short (N05, D8); `apply` brings them into it.
 //!
 //! Never writes an open document and never repeats what is already there.
 
-use std::time::{Duration, Instant};
+mod apply;
 
-use adjutant_core::edit::{BOM, LineEnds, split_bom, text_edits, with_line_ends};
-use adjutant_core::event::{CallEnd, CallResult, Change, Found, Payload};
+use std::time::Duration;
+
+use adjutant_core::edit::rewritten;
+use adjutant_core::event::{Change, Found, Payload};
 use adjutant_core::input::Report;
 use adjutant_core::locate;
-use adjutant_core::review::{Placement, Presence, apply_hunks, hunks, placement, present};
-use adjutant_core::session::Call;
+use adjutant_core::review::{Presence, hunks, present};
 use adjutant_core::tool::Arguments;
+
+pub use apply::apply;
 
 use super::Place;
 use crate::documents::{Text, uri_of};
-use crate::editor::{Applied, DocumentEdit, NoAnswer};
 use crate::faults::point;
-use crate::tools::paths::{Grounded, Kind, OpenRefusal, ground, hash_of, open_read, replace_file};
-use crate::tools::protected::{WriteClass, write_class};
+use crate::tools::paths::{Grounded, Kind, OpenRefusal, ground, hash_of, open_read};
+use crate::tools::protected::{ReadClass, WriteClass, read_class, write_class};
 
 /// How long the text may take to follow the editor's reply (protocol section 9.2).
 const SETTLE: Duration = Duration::from_millis(1_500);
-/// Times an edit is placed anew and sent again after the first.
-const MORE_TRIES: u32 = 2;
 /// The largest file that is edited.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 /// Bytes of all hunks of one change; more does not fit a review.
@@ -87,11 +87,15 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         }
     };
     let now = now(place, &at).map_err(Payload::refused)?;
-    let after = after(&arguments, &now, &at).map_err(Payload::refused)?;
+    let secret = matches!(read_class(&at), ReadClass::Secret(_));
+    let after = after(&arguments, &now, &at)
+        .and_then(|after| match now.exists && after == now.text {
+            true => Err(format!("\"{}\" has this content already; nothing to change", at.display)),
+            false => Ok(after),
+        })
+        // Nobody has allowed this text to be read, and the reasons quote it (P5).
+        .map_err(|why| Payload::refused(if secret && now.exists { untold(&at) } else { why }))?;
     let hunks = hunks(&now.text, &after);
-    if hunks.is_empty() && now.exists {
-        return Err(Payload::refused(format!("\"{}\" has this content already; nothing to change", at.display)));
-    }
     let size: usize = hunks.iter().flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted)).map(String::len).sum();
     if size > MAX_CHANGE {
         return Err(Payload::refused(format!(
@@ -102,7 +106,8 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
     let change = Change {
         change_set: "".into(),
         path: at.display.clone(),
-        uri: uri_of(&at.absolute),
+        uri: place.world.documents.name_of(&at.absolute),
+        target: uri_of(&at.absolute),
         open: now.open.is_some(),
         existed: now.exists,
         always_ask,
@@ -111,6 +116,15 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         hunks,
     };
     Ok((change, now.exists.then(|| now.text.into_bytes())))
+}
+
+/// Why a change of a secret file cannot be made, with nothing of its text.
+fn untold(at: &Grounded) -> String {
+    format!(
+        "\"{}\" was not changed: it may hold secrets, so nothing is told of its text here, and the edit does not fit \
+         it; read the file first, which asks the user",
+        at.display
+    )
 }
 
 /// The whole new text.
@@ -123,13 +137,7 @@ fn after(arguments: &Arguments, now: &Now, at: &Grounded) -> Result<String, Stri
             locate::replace(&now.text, old_text, new_text, *replace_all)
                 .map_err(|why| format!("\"{}\" was not changed: {why}", at.display))
         }
-        Arguments::WriteFile { content, .. } => {
-            let (_, content) = split_bom(content);
-            let style = LineEnds::of(&now.text).dominant().unwrap_or_default();
-            let body = with_line_ends(content, style);
-            let bom = split_bom(&now.text).0;
-            Ok(if bom { format!("{BOM}{body}") } else { body.into_owned() })
-        }
+        Arguments::WriteFile { content, .. } => Ok(rewritten(&now.text, content)),
         _ => Err("this is not an edit".to_owned()),
     }
 }
@@ -178,170 +186,6 @@ fn on_disk(at: &Grounded) -> Result<Now, String> {
     }
 }
 
-/// What one try to bring the hunks into the text came to.
-enum Tried {
-    /// They are there.
-    Landed { saved: Result<bool, String> },
-    /// The text moved on; place them anew.
-    Stale(String),
-    /// It cannot be done.
-    Failed { why: String, in_doubt: bool },
-}
-
-/// Brings an approved change into the text: at most three placements, each against the text as it
-/// is then, each believed only when the text shows it.
-pub async fn apply(place: &Place, call: &Call, change: &Change) -> Report {
-    let started = Instant::now();
-    let mut stale = String::new();
-    for _ in 0..=MORE_TRIES {
-        match attempt(place, call, change).await {
-            Tried::Landed { saved } => return landed(change, saved, started),
-            Tried::Stale(why) => stale = why,
-            Tried::Failed { why, in_doubt } => return not_applied(change, &why, in_doubt, started),
-        }
-    }
-    not_applied(change, &format!("the text kept changing ({stale})"), false, started)
-}
-
-fn landed(change: &Change, saved: Result<bool, String>, started: Instant) -> Report {
-    let removed: usize = change.hunks.iter().map(|hunk| hunk.removed.len()).sum();
-    let inserted: usize = change.hunks.iter().map(|hunk| hunk.inserted.len()).sum();
-    let verb = if change.existed { "Edited" } else { "Created" };
-    let where_now = match (change.open, saved) {
-        (true, _) => " The file is open in the editor and not saved yet.".to_owned(),
-        (false, Ok(true)) => String::new(),
-        (false, Ok(false)) => " The editor has the change in a buffer that is not saved yet.".to_owned(),
-        (false, Err(why)) => format!(" The editor has the change in a buffer, but did not save it: {why}."),
-    };
-    Report::Applied(CallResult {
-        end: CallEnd::Completed,
-        output: format!("{verb} {}: +{inserted} -{removed} lines.{where_now}", change.path).into(),
-        summary: format!("+{inserted} -{removed} lines"),
-        elapsed_ms: started.elapsed().as_millis() as u64,
-        whole: None,
-    })
-}
-
-fn not_applied(change: &Change, why: &str, in_doubt: bool, started: Instant) -> Report {
-    let doubt = if in_doubt { " It may still appear; read the file before you go on." } else { "" };
-    let result = CallResult {
-        end: CallEnd::Failed,
-        output: format!("The edit of {} was not applied: {why}.{doubt}", change.path).into(),
-        summary: format!("not applied: {}", adjutant_core::tool::one_line(why, 60)),
-        elapsed_ms: started.elapsed().as_millis() as u64,
-        whole: None,
-    };
-    Report::NotApplied { result, in_doubt }
-}
-
-async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
-    let failed = |why: String| Tried::Failed { why, in_doubt: false };
-    let at = match ground(&place.roots, &change.path) {
-        Ok(at) if at.inside && uri_of(&at.absolute) == change.uri => at,
-        Ok(_) => return failed("the path leads elsewhere than when it was shown".to_owned()),
-        Err(why) => return failed(why.to_string()),
-    };
-    let now = match now(place, &at) {
-        Ok(now) => now,
-        Err(why) => return failed(why),
-    };
-    let create = !now.exists;
-    if let Some(why) = moved_context(&now.text, change) {
-        return failed(why);
-    }
-    let wanted = match apply_hunks(&now.text, &change.hunks) {
-        Ok(text) => text,
-        Err(conflict) => return failed(format!("{conflict}; read the file again")),
-    };
-    if wanted == now.text && !create {
-        return Tried::Landed { saved: save(place, change, &at, true).await };
-    }
-    let abilities = place.world.editor.abilities;
-    if !abilities.apply_edit || (create && !abilities.create_files) {
-        return match (now.open, abilities.complete || create) {
-            (None, true) => match replace_file(&at, now.disk, wanted.as_bytes()) {
-                Ok(()) => Tried::Landed { saved: Ok(true) },
-                Err(why) => failed(why.to_string()),
-            },
-            _ => failed("the editor does not take edits".to_owned()),
-        };
-    }
-    let edit = DocumentEdit {
-        label: format!("Adjutant: {}", call.title),
-        uri: change.uri.clone(),
-        version: now.open,
-        create,
-        edits: text_edits(&now.text, &wanted, place.world.documents.encoding()),
-    };
-    let watch = place.world.documents.watch();
-    point("edit-sent");
-    let reply = place.world.editor.apply(edit).await;
-    point("edit-answered");
-    if shows(place, change, &at, &wanted, watch, &reply).await {
-        point("edit-landed");
-        return Tried::Landed { saved: save(place, change, &at, false).await };
-    }
-    disbelieved(place, &at, &now, reply)
-}
-
-/// An approval binds the hunk with its context (decision 15): one that is found only with less of
-/// it was not approved.
-fn moved_context(text: &str, change: &Change) -> Option<String> {
-    let moved = change.hunks.iter().any(|hunk| {
-        matches!(placement(text, hunk), Placement::At { unchanged: false, .. })
-    });
-    moved.then(|| "the lines around it changed since it was shown; read the file again".to_owned())
-}
-
-/// The editor answered and the text does not show the change.
-fn disbelieved(place: &Place, at: &Grounded, before: &Now, reply: Result<Applied, NoAnswer>) -> Tried {
-    let moved = self::now(place, at).is_ok_and(|now| now.text != before.text || now.open != before.open);
-    match reply {
-        Ok(Applied { applied: false, reason }) if moved => {
-            Tried::Stale(reason.unwrap_or_else(|| "the editor refused a stale version".to_owned()))
-        }
-        Ok(Applied { applied: true, .. }) if moved => Tried::Stale("the text was changed meanwhile".to_owned()),
-        Ok(Applied { applied: false, reason }) => Tried::Failed {
-            why: reason.unwrap_or_else(|| "the editor refused it without a reason".to_owned()),
-            in_doubt: false,
-        },
-        Ok(Applied { applied: true, .. }) => Tried::Failed {
-            why: "the editor said it was applied, but the text does not show it".to_owned(),
-            in_doubt: true,
-        },
-        Err(why) => Tried::Failed { why: why.to_string(), in_doubt: true },
-    }
-}
-
-/// Waits, bounded, until the text shows every hunk.
-async fn shows(
-    place: &Place,
-    change: &Change,
-    at: &Grounded,
-    wanted: &str,
-    mut watch: tokio::sync::watch::Receiver<u64>,
-    reply: &Result<Applied, NoAnswer>,
-) -> bool {
-    // A client that has refused has nothing more to send; one that has not is given time.
-    let patience = match reply {
-        Ok(Applied { applied: false, .. }) => Duration::from_millis(50),
-        _ => SETTLE,
-    };
-    let deadline = tokio::time::Instant::now() + patience;
-    loop {
-        if let Ok(now) = now(place, at)
-            && now.exists
-            && (now.text == wanted || found(&now.text, change) == Found::Landed)
-        {
-            return true;
-        }
-        match tokio::time::timeout_at(deadline, watch.changed()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(_)) | Err(_) => return false,
-        }
-    }
-}
-
 /// What a text says about a change.
 fn found(text: &str, change: &Change) -> Found {
     let all = |wanted| change.hunks.iter().all(|hunk| present(text, hunk) == wanted);
@@ -351,24 +195,6 @@ fn found(text: &str, change: &Change) -> Found {
         Found::NotLanded
     } else {
         Found::Unclear
-    }
-}
-
-/// Saves a file that was not open before; an open one is the user's to save.
-async fn save(place: &Place, change: &Change, at: &Grounded, was_there: bool) -> Result<bool, String> {
-    let in_buffer = matches!(place.world.documents.text(&at.absolute), Text::Open(_));
-    if change.open || !in_buffer {
-        return Ok(!in_buffer || was_there);
-    }
-    if !place.world.editor.abilities.save {
-        return Ok(false);
-    }
-    match place.world.editor.save(&change.uri, "the file was not open before the edit").await {
-        Ok(()) => {
-            point("edit-saved");
-            Ok(true)
-        }
-        Err(why) => Err(why.to_string()),
     }
 }
 
@@ -391,6 +217,9 @@ pub async fn settle(place: &Place, change: &Change) -> Report {
 }
 
 fn look(place: &Place, change: &Change, at: &Grounded) -> Found {
+    if uri_of(&at.absolute) != change.target {
+        return Found::Unclear;
+    }
     let closed = matches!(place.world.documents.text(&at.absolute), Text::Closed);
     if change.open && closed {
         // It was open at the intent, so the disk is no evidence.

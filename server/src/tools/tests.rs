@@ -43,7 +43,8 @@ impl Place {
                     version: 7,
                 })
                 .map_err(str::to_owned);
-            (self.path(name), text)
+            let path = self.path(name);
+            (path.canonicalize().unwrap_or(path), text)
         }));
     }
 

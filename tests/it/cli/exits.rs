@@ -225,9 +225,8 @@ fn signal(pid: u32, signal: Signal) {
 }
 
 #[test]
-fn s90_a_second_interrupt_leaves_at_once() {
-    // A command that does not hear the first: the run cannot end before it is killed.
-    let workspace = workspace("[[turn]]\ntext = \"begun\"\npace_ms = 20\n");
+fn s90_two_interrupts_end_a_run_whose_model_is_silent() {
+    let workspace = workspace(HELLO);
     let model = ModelServer::start([Reply::never()]);
     workspace.openai(&model.base_url());
     let running = Line::new(BINARY, &workspace, &["run", "talk"]).start();

@@ -53,12 +53,18 @@ fn s13_l03_reading_outside_and_secrets_ask_and_nobody_is_there() {
 }
 
 #[test]
-fn s13_l03_a_file_that_always_asks_asks_also_when_nobody_watches() {
-    let workspace =
-        workspace(&(call("write_file", "{ path = \".git/hooks/pre-commit\", content = \"x\" }") + TOLD));
-    let ran = run(&workspace, &["-y", "--allow-commands", "go"]);
-    assert!(matches!(ran.code(), Some(0 | 3)), "{ran}");
-    assert!(!workspace.exists(".git/hooks/pre-commit"), "{ran}");
+fn s13_l03_what_runs_later_asks_and_what_is_protected_is_denied_also_unattended() {
+    let write = |path: &str| call("write_file", &format!("{{ path = \"{path}\", content = \"x\" }}"));
+    for (path, code, told) in [
+        (".github/workflows/ci.yml", 3, "no user is present"),
+        (".git/hooks/pre-commit", 0, "Denied: \".git/hooks/pre-commit\" is protected"),
+        (".adjutant/config.toml", 0, "Denied: \".adjutant/config.toml\" is protected"),
+    ] {
+        let workspace = workspace(&(write(path) + TOLD));
+        let ran = run(&workspace, &["-y", "--allow-commands", "go"]);
+        assert!(ran.expect(code).stdout.contains(told), "{ran}");
+        assert!(!workspace.exists(path), "{ran}");
+    }
 }
 
 #[test]
@@ -111,8 +117,7 @@ fn in_ask_mode_nothing_is_changed_whatever_is_allowed() {
     let workspace = workspace(&script);
     let ran = run(&workspace, &["-y", "--allow-commands", "--mode", "ask", "go"]);
     assert_eq!((workspace.read("a.txt"), workspace.exists("ran")), ("one\n".into(), false), "{ran}");
-    assert!(ran.expect(0).stdout.contains("I was told: "), "{ran}");
-    assert!(ran.stdout.contains("ask mode") || ran.stdout.contains("not"), "{ran}");
+    assert!(ran.expect(0).stdout.contains("`run_command` is not offered in this mode"), "{ran}");
 }
 
 #[test]

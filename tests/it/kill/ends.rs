@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use adjutant_core::event::{CallEnd, Event, Fact};
 use adjutant_core::retry::FailureClass;
-use adjutant_protocol::ask::AskKind;
+use adjutant_protocol::ask::{AskKind, RespondStatus};
 use adjutant_protocol::session::{Disposition, ReplayFrom};
 use adjutant_protocol::state::{Outcome, State};
 use adjutant_protocol::update::{AskChange, Update};
@@ -17,7 +17,7 @@ use adjutant_testkit::command::Line;
 use adjutant_testkit::editor::{Answer, Editor, Options};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
-use adjutant_testkit::process::{Server, wait_until};
+use adjutant_testkit::process::{MARK, Server, wait_until};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -265,13 +265,31 @@ arguments = { path = "a.txt", old_text = "one", new_text = "two" }
 text = "It is changed."
 "#;
 
-/// Begins an edit that asks, and loses the server while the ask is open.
+const COMMAND: &str = r#"
+[[turn]]
+[[turn.call]]
+tool = "run_command"
+arguments = { command = "LINE" }
+
+[[turn]]
+text = "It ran."
+"#;
+
+/// Starts a server with the very environment of the one before: an approval binds that too (A1).
+fn serve_alike(workspace: &Workspace) -> (Server, Editor) {
+    let mut server = Server::spawn_with(BINARY, workspace, &["lsp"], |command| {
+        command.env(MARK, "alike");
+    });
+    let editor = server.editor(Options::new(workspace));
+    (server, editor)
+}
+
+/// Begins what asks, and loses the server while the ask is open.
 fn lost_with_an_ask(workspace: &Workspace, killed: bool) -> (SessionId, AskId) {
-    workspace.script(EDIT);
-    let (mut server, editor) = serve(workspace);
+    let (mut server, editor) = serve_alike(workspace);
     let session = editor.new_session();
     editor.prompt(&session, "change it");
-    let ask = editor.await_ask_of(AskKind::Tool);
+    let ask = editor.await_ask();
     match killed {
         true => {
             editor.expect_loss();
@@ -286,49 +304,85 @@ fn lost_with_an_ask(workspace: &Workspace, killed: bool) -> (SessionId, AskId) {
     (session, ask.ask_id)
 }
 
+/// Answers an ask of a server that is gone at the next one, and sees its run end.
+fn allowed_at_the_next_one(workspace: &Workspace, (session, ask): (SessionId, AskId), by_request: bool) {
+    let (_server, editor) = serve_alike(workspace);
+    let now = editor.resume(&session, Some(ReplayFrom::Start));
+    assert_eq!(now.state.state, State::RequiresAction);
+    assert_eq!(now.asks.iter().map(|open| open.ask_id.clone()).collect::<Vec<_>>(), [ask.clone()]);
+    let Some(run) = now.state.run_id else { panic!("the run is gone") };
+    match by_request {
+        true => {
+            editor.await_delivery(&ask);
+            editor.answer(&ask, "allow");
+        }
+        // Any surface may answer it by its id.
+        false => drop(editor.respond(&ask, "allow")),
+    }
+    assert_eq!(editor.await_run_end(&session, &run).outcome, Outcome::Stopped);
+    editor.shutdown();
+    ran_once(&facts(workspace, &session.0), Outcome::Stopped);
+}
+
 #[test]
-fn l05_s54_an_ask_outlives_its_server_and_is_answered_at_the_next_one() {
+fn l05_s54_an_ask_outlives_its_server_and_what_is_allowed_at_the_next_one_happens_once() {
     for (killed, by_request) in [(false, true), (false, false), (true, true), (true, false)] {
         let workspace = Workspace::new("//- /a.txt\none\n");
-        let (session, ask) = lost_with_an_ask(&workspace, killed);
-        let (_server, editor) = serve(&workspace);
-        let now = editor.resume(&session, Some(ReplayFrom::Start));
-        assert_eq!(now.state.state, State::RequiresAction);
-        assert_eq!(now.asks.iter().map(|open| open.ask_id.clone()).collect::<Vec<_>>(), [ask.clone()]);
-        let Some(run) = now.state.run_id else { panic!("the run is gone") };
-        match by_request {
-            true => {
-                editor.await_delivery(&ask);
-                editor.answer(&ask, "allow");
-            }
-            // Any surface may answer it by its id.
-            false => drop(editor.respond(&ask, "allow")),
-        }
-        let end = editor.await_run_end(&session, &run);
-        assert_eq!((end.outcome, editor.text_of("a.txt").as_str()), (Outcome::Stopped, "two\n"));
-        assert_eq!(editor.applies().len(), 1, "the approved edit is made once");
-        editor.shutdown();
-        ran_once(&facts(&workspace, &session.0), Outcome::Stopped);
+        workspace.script(EDIT);
+        let lost = lost_with_an_ask(&workspace, killed);
+        allowed_at_the_next_one(&workspace, lost, by_request);
+        assert_eq!(workspace.read("a.txt"), "two\n");
+
+        let workspace = Workspace::new("//- /a.txt\none\n");
+        workspace.script(&COMMAND.replace("LINE", r"printf 'ran  it\\n' >> ledger"));
+        let lost = lost_with_an_ask(&workspace, killed);
+        allowed_at_the_next_one(&workspace, lost, by_request);
+        assert_eq!(workspace.read("ledger"), "ran  it\n", "exactly what was shown ran, once");
     }
 }
 
 #[test]
 fn l05_an_ask_whose_file_changed_meanwhile_is_asked_anew() {
     let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.script(EDIT);
     let (session, ask) = lost_with_an_ask(&workspace, true);
     workspace.write("a.txt", "zero\none\n");
-    let (_server, editor) = serve(&workspace);
+    let (_server, editor) = serve_alike(&workspace);
     let now = editor.resume(&session, Some(ReplayFrom::Start));
     let Some(run) = now.state.run_id else { panic!("the run is gone") };
-    let fresh = editor.await_update(|update| match &update.update {
-        Update::Ask(AskChange::Opened { ask: opened }) => opened.ask_id != ask,
-        _ => false,
-    });
-    let Update::Ask(AskChange::Opened { ask: fresh }) = fresh.update else { panic!("it is an ask") };
-    editor.answer(&fresh.ask_id, "allow");
+    let fresh = fresh_ask(&editor, &ask);
+    editor.answer(&fresh, "allow");
     assert_eq!(editor.await_run_end(&session, &run).outcome, Outcome::Stopped);
     assert_eq!(editor.text_of("a.txt"), "zero\ntwo\n");
     editor.shutdown();
+}
+
+#[test]
+fn l05_a_command_whose_environment_changed_meanwhile_is_asked_anew() {
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.script(&COMMAND.replace("LINE", "echo ran >> ledger"));
+    let (session, ask) = lost_with_an_ask(&workspace, true);
+    let (_server, editor) = serve(&workspace);
+    let now = editor.resume(&session, Some(ReplayFrom::Start));
+    let Some(run) = now.state.run_id else { panic!("the run is gone") };
+    let fresh = fresh_ask(&editor, &ask);
+    // The old ask is void: answering it allows nothing.
+    assert_eq!(editor.respond(&ask, "allow").status, RespondStatus::AlreadyResolved);
+    assert!(!workspace.exists("ledger"));
+    editor.answer(&fresh, "allow");
+    assert_eq!(editor.await_run_end(&session, &run).outcome, Outcome::Stopped);
+    editor.shutdown();
+    assert_eq!(workspace.read("ledger"), "ran\n");
+}
+
+/// Waits until another ask than this one is open.
+fn fresh_ask(editor: &Editor, old: &AskId) -> AskId {
+    let fresh = |update: &Update| match update {
+        Update::Ask(AskChange::Opened { ask }) if ask.ask_id != *old => Some(ask.ask_id.clone()),
+        _ => None,
+    };
+    let update = editor.await_update(|params| fresh(&params.update).is_some());
+    fresh(&update.update).unwrap_or_else(|| panic!("it is an ask"))
 }
 
 #[test]

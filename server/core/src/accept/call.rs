@@ -133,12 +133,14 @@ pub fn not_applied(
     session: &Session,
     stamp: &Stamp,
     id: &ToolCallId,
-    result: CallResult,
-    in_doubt: bool,
+    (result, in_doubt, landed): (CallResult, bool, Vec<String>),
 ) -> Result<Vec<Event>, Refusal> {
     let (_, call) = current(session, id)?;
     let state = session.change_of(call).ok_or(Refusal::Stale)?;
     let mut events = Vec::new();
+    if !landed.is_empty() {
+        events.push(Event::Applied { change_set: state.change.change_set.clone(), hunks: landed });
+    }
     if !in_doubt {
         events.push(Event::Settled {
             change_set: state.change.change_set.clone(),

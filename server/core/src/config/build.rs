@@ -57,6 +57,7 @@ pub(super) fn settings(
             },
             mistakes: narrow("limits.mistakes").unwrap_or(1),
             command_output_ms: milliseconds("limits.command_output_seconds"),
+            editor_ms: milliseconds("limits.editor_seconds"),
             requests: narrow("limits.requests"),
         },
         retry: RetryPolicy {

@@ -235,6 +235,14 @@ pub const KEYS: &[Key] = &[
         meaning: "How long a command runs before you are offered to stop it.",
     },
     Key {
+        name: "limits.editor_seconds",
+        kind: whole(1, 3_600),
+        default: Literal::Whole(30),
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "How long the editor may take to apply an edit or to save before the text alone decides what became of it.",
+    },
+    Key {
         name: "limits.requests",
         kind: whole(1, 100_000),
         default: Literal::None,

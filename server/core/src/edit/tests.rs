@@ -163,3 +163,23 @@ proptest! {
         prop_assert_eq!(apply_edits(&before, &edits, ENCODINGS[pick]).unwrap(), after);
     }
 }
+
+#[test]
+fn a_rewritten_text_keeps_the_form_of_the_file() {
+    let cases = [
+        ("", "a\r\nb\n", "a\r\nb\n"),
+        ("one line", "\u{feff}a\r\n", "\u{feff}a\r\n"),
+        ("\u{feff}", "a\n", "\u{feff}a\n"),
+        ("a\r\nb\r\n", "a\nc\n", "a\r\nc\r\n"),
+        ("a\r\nb\nc\n", "a\nb\nx\nc\n", "a\r\nb\nx\nc\n"),
+        ("a\r\nb\nc\r\n", "new\na\nb\n", "new\r\na\r\nb\n"),
+        ("a\nb", "a\nb\nc", "a\nb\nc"),
+        ("a\rb\r", "a\nc\n", "a\rc\r"),
+        ("\u{feff}a\n", "\u{feff}b\n", "\u{feff}b\n"),
+        ("a\n", "", ""),
+    ];
+    for (before, content, after) in cases {
+        assert_eq!(rewritten(before, content), after, "{before:?} by {content:?}");
+        assert_eq!(rewritten(after, content), after, "and once more");
+    }
+}

@@ -88,7 +88,7 @@ pub fn report(bench: &Bench, step: &Step, dice: &mut Dice<'_>) -> Report {
             let ends = [CallEnd::Completed, CallEnd::Completed, CallEnd::Failed];
             match dice.roll(4) {
                 0 => Report::Applied(done(CallEnd::Completed)),
-                1 => Report::NotApplied { result: done(CallEnd::Failed), in_doubt: dice.roll(2) == 0 },
+                1 => Report::NotApplied { result: done(CallEnd::Failed), in_doubt: dice.roll(2) == 0, landed: vec![] },
                 _ => Report::Finished(done(ends[dice.roll(3)])),
             }
         }
@@ -160,6 +160,7 @@ pub fn change(open: bool) -> Change {
         change_set: "".into(),
         path: "a".to_owned(),
         uri: "file:///ws/a".to_owned(),
+        target: "file:///ws/a".to_owned(),
         open,
         existed: true,
         always_ask: None,

@@ -245,9 +245,31 @@ fn s03_an_edit_asks_is_decided_by_hunk_and_applied() {
 fn n05_an_edit_in_doubt_is_settled_after_its_call() {
     let mut bench = asking_edit(true);
     bench.answer(option("allow")).unwrap();
-    let in_doubt = Report::NotApplied { result: done(CallEnd::Failed), in_doubt: true };
+    let in_doubt = Report::NotApplied { result: done(CallEnd::Failed), in_doubt: true, landed: vec![] };
     check(&bench.report(is_tool, in_doubt), expect!["tool_finished"]);
     assert!(next_steps(&bench.session).iter().any(|step| matches!(step, Step::Settle { .. })));
+}
+
+#[test]
+fn n05_an_edit_that_was_refused_is_told_once() {
+    let mut bench = asking_edit(true);
+    bench.answer(option("allow")).unwrap();
+    let refused = Report::NotApplied { result: done(CallEnd::Failed), in_doubt: false, landed: vec![] };
+    check(&bench.report(is_tool, refused), expect!["settled tool_finished"]);
+    assert!(bench.session.unsettled().next().is_none());
+    let run = bench.session.open_run().unwrap();
+    assert!(run.pending.is_empty(), "the call's output says it already: {:?}", run.pending);
+}
+
+#[test]
+fn n05_an_edit_applied_in_part_has_hunks_of_both_kinds() {
+    let mut bench = asking_edit(true);
+    bench.answer(option("allow")).unwrap();
+    let landed = vec!["h1".to_owned()];
+    let partly = Report::NotApplied { result: done(CallEnd::Failed), in_doubt: false, landed };
+    check(&bench.report(is_tool, partly), expect!["applied settled tool_finished"]);
+    let state = bench.session.changes.values().next().unwrap();
+    assert_eq!(state.hunks["h1"], adjutant_protocol::update::HunkState::Applied);
 }
 
 #[test]

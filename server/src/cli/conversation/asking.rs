@@ -135,11 +135,12 @@ impl Conversation {
     }
 
     fn listen(&mut self, prompt: bool) {
-        if prompt {
-            self.ask_page().prompt();
-        }
+        // First, because it throws away what was typed: not what is typed at the sign.
         if let Answers::Person(person) = &mut self.answers {
             person.listen();
+        }
+        if prompt {
+            self.ask_page().prompt();
         }
     }
 

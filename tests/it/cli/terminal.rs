@@ -1,0 +1,281 @@
+//! A person at a terminal: a pseudo terminal, typed at as a user types.
+//!
+//! Waits for what the screen shows, and never for a time to pass.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use adjutant_testkit::command::{Line, Ran, Running};
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::process::wait_until;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
+/// An answer within this time of the question does not count (decision 15).
+const READING_TIME: Duration = Duration::from_millis(400);
+
+const EDIT: &str = r#"
+[[turn]]
+text = "I change it."
+[[turn.call]]
+tool = "edit_file"
+arguments = { path = "a.txt", old_text = "one", new_text = "two" }
+"#;
+const COMMAND: &str = r#"
+[[turn]]
+[[turn.call]]
+tool = "run_command"
+arguments = { command = "echo ran >> ran" }
+"#;
+const TOLD: &str = "[[turn]]\ntext = \"I was told: {{last_output}}\"\n";
+
+/// What was shown; printed when a test fails.
+struct Screen(Arc<Mutex<String>>);
+
+impl Screen {
+    fn text(&self) -> String {
+        plain(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            println!("--- the screen ---\n{}", self.text());
+        }
+    }
+}
+
+/// A terminal with somebody at it.
+struct Terminal {
+    keyboard: File,
+    screen: Screen,
+    running: Running,
+}
+
+impl Terminal {
+    fn run(workspace: &Workspace, columns: u16, args: &[&str]) -> Terminal {
+        let (near, far) = pair(columns);
+        let line = Line::new(BINARY, workspace, args).env("TERM", "xterm-256color");
+        let running = line.terminal(&far).start();
+        let screen: Arc<Mutex<String>> = Arc::default();
+        let (shown, mut reader) =
+            (screen.clone(), near.try_clone().unwrap_or_else(|error| panic!("{error}")));
+        thread::spawn(move || {
+            let mut piece = [0; 4096];
+            // The end is an error here: nobody holds the other side any more.
+            while let Ok(length @ 1..) = reader.read(&mut piece) {
+                let text = String::from_utf8_lossy(&piece[..length]).into_owned();
+                shown.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+            }
+        });
+        Terminal { keyboard: near, screen: Screen(screen), running }
+    }
+
+    /// Everything the screen showed, without colours.
+    fn screen(&self) -> String {
+        self.screen.text()
+    }
+
+    /// Waits for a question, and until a line may be typed.
+    fn asks(&self, question: &str) {
+        let asked = |screen: &str| screen.split_once(question).is_some_and(|(_, rest)| rest.contains("\n> "));
+        wait_until(&format!("the question {question:?}"), || asked(&self.screen()));
+    }
+
+    fn types(&mut self, line: &str) {
+        let typed = self.keyboard.write_all(format!("{line}\n").as_bytes());
+        typed.unwrap_or_else(|error| panic!("type {line:?}: {error}"));
+    }
+
+    /// Answers the question, each time a line may be typed, until the answer counts.
+    fn answers(&mut self, line: &str, done: &str) {
+        let refused = |screen: &str| screen.matches("please answer again").count();
+        let refused_before = refused(&self.screen());
+        for times in 1..1_000 {
+            let prompts = self.screen().matches("\n> ").count();
+            self.types(line);
+            let over = || self.screen().contains(done);
+            let again = || self.screen().matches("\n> ").count() > prompts;
+            wait_until("the answer to be taken or refused", || over() || again());
+            if over() {
+                return;
+            }
+            let refused = refused(&self.screen()) - refused_before;
+            assert_eq!(refused, times, "it is asked again for another reason");
+        }
+        panic!("the answer never counts");
+    }
+
+    fn ends(self) -> (Ran, String) {
+        let ran = self.running.wait();
+        drop(self.keyboard);
+        let text = self.screen.text();
+        (ran, text)
+    }
+}
+
+/// A pseudo terminal so many columns wide: the person's side and the program's.
+fn pair(columns: u16) -> (File, File) {
+    let open = || -> rustix::io::Result<(File, std::ffi::CString)> {
+        let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        grantpt(&near)?;
+        unlockpt(&near)?;
+        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        let name = ptsname(&near, Vec::new())?;
+        tcsetwinsize(&near, size)?;
+        Ok((File::from(near), name))
+    };
+    let (near, name) = open().unwrap_or_else(|error| panic!("open a pseudo terminal: {error}"));
+    let name = name.to_string_lossy().into_owned();
+    let flags = rustix::fs::OFlags::NOCTTY.bits().cast_signed();
+    let far = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&name);
+    (near, far.unwrap_or_else(|error| panic!("open {name}: {error}")))
+}
+
+/// Takes out colours, and the carriage returns a terminal adds.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        plain.push_str(before);
+        rest = after.split_once('m').map_or("", |(_, after)| after);
+    }
+    (plain + rest).replace('\r', "")
+}
+
+fn workspace(script: &str) -> Workspace {
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.script(script);
+    workspace
+}
+
+#[test]
+fn s15_a_yes_applies_the_edit_that_was_shown_and_never_before_it_could_be_read() {
+    let workspace = workspace(&(EDIT.to_owned() + TOLD));
+    let mut terminal = Terminal::run(&workspace, 80, &["run", "change it"]);
+    // The last moment at which the question was surely not on the screen.
+    let mut before = Instant::now();
+    wait_until("the question", || {
+        let now = Instant::now();
+        let shown = terminal.screen().contains("y = allow once");
+        before = if shown { before } else { now };
+        shown
+    });
+    terminal.asks("? Edit a.txt");
+    assert!(terminal.screen().contains("-one\n+two\n"), "{}", terminal.screen());
+    terminal.answers("y", "+1 -1 lines");
+    assert!(before.elapsed() >= READING_TIME, "it counted {:?} after it appeared", before.elapsed());
+    let (ran, screen) = terminal.ends();
+    ran.expect(0);
+    assert_eq!(workspace.read("a.txt"), "two\n");
+    assert!(screen.contains("I was told: Edited a.txt"), "{screen}");
+}
+
+#[test]
+fn what_was_typed_before_the_question_answers_nothing() {
+    let slow = "[[turn]]\ntext = \"Let me think about it for a little while.\"\npace_ms = 60\n[[turn.call]]\ntool = \"edit_file\"\narguments = { path = \"a.txt\", old_text = \"one\", new_text = \"two\" }\n";
+    let workspace = workspace(&(slow.to_owned() + TOLD));
+    let mut terminal = Terminal::run(&workspace, 80, &["run", "change it"]);
+    wait_until("the first words", || terminal.screen().contains("Let me"));
+    terminal.types("y");
+    terminal.asks("? Edit a.txt");
+    terminal.answers("n", "rejected");
+    let (ran, screen) = terminal.ends();
+    ran.expect(0);
+    assert_eq!(workspace.read("a.txt"), "one\n", "{screen}");
+}
+
+#[test]
+fn s16_a_text_rejects_and_is_the_reason_the_model_reads() {
+    let workspace = workspace(&(EDIT.to_owned() + TOLD));
+    let mut terminal = Terminal::run(&workspace, 80, &["run", "change it"]);
+    terminal.asks("? Edit a.txt");
+    terminal.answers("use tabs, please", "rejected");
+    let (ran, screen) = terminal.ends();
+    ran.expect(0);
+    assert_eq!(workspace.read("a.txt"), "one\n");
+    let told = screen.lines().find(|line| line.starts_with("I was told: ")).unwrap_or_default();
+    assert!(told.contains("use tabs, please"), "{screen}");
+}
+
+#[test]
+fn always_holds_for_this_line_and_no_other() {
+    let other = COMMAND.replace("echo ran >> ran", "echo other >> ran");
+    let workspace = workspace(&(COMMAND.repeat(2) + &other + TOLD));
+    let mut terminal = Terminal::run(&workspace, 80, &["run", "run it"]);
+    terminal.asks("? Run echo ran >> ran");
+    terminal.answers("always", "from now on");
+    // The same line again is not asked; the other one is.
+    terminal.asks("? Run echo other >> ran");
+    terminal.answers("n", "rejected");
+    let (ran, screen) = terminal.ends();
+    ran.expect(0);
+    assert_eq!(workspace.read("ran"), "ran\nran\n", "{screen}");
+    assert_eq!(screen.matches("? Run echo ran >> ran").count(), 1, "{screen}");
+}
+
+#[test]
+fn s15_a_question_takes_a_number_or_a_text() {
+    let question = "[[turn]]\n[[turn.call]]\ntool = \"ask_user\"\narguments = { question = \"Tabs or spaces?\", options = [\"Tabs\", \"Spaces\"] }\n";
+    for (typed, told) in [("2", "Spaces"), ("neither of them", "neither of them")] {
+        let workspace = workspace(&(question.to_owned() + TOLD));
+        let mut terminal = Terminal::run(&workspace, 80, &["run", "ask me"]);
+        terminal.asks("? Tabs or spaces?");
+        assert!(terminal.screen().contains("1. Tabs"), "{}", terminal.screen());
+        terminal.answers(typed, "I was told: ");
+        let (ran, screen) = terminal.ends();
+        ran.expect(0);
+        let line = screen.lines().find(|line| line.starts_with("I was told: ")).unwrap_or_default();
+        assert!(line.contains(told), "{screen}");
+    }
+}
+
+#[test]
+fn a_person_who_leaves_is_nobody_and_nothing_is_allowed() {
+    let workspace = workspace(&(EDIT.to_owned() + TOLD));
+    let mut terminal = Terminal::run(&workspace, 80, &["run", "change it"]);
+    terminal.asks("? Edit a.txt");
+    // Ctrl-D at the beginning of a line is the end of the input.
+    terminal.keyboard.write_all(b"\x04").unwrap_or_else(|error| panic!("{error}"));
+    let (ran, screen) = terminal.ends();
+    ran.expect(3);
+    assert_eq!(workspace.read("a.txt"), "one\n");
+    assert!(screen.contains("no user is present"), "{screen}");
+}
+
+#[test]
+fn s120_quiet_asks_too_and_says_nothing_else() {
+    let workspace = workspace(&(EDIT.to_owned() + TOLD));
+    let mut terminal = Terminal::run(&workspace, 80, &["run", "--quiet", "change it"]);
+    terminal.asks("? Edit a.txt");
+    terminal.answers("y", "I was told: ");
+    let (ran, screen) = terminal.ends();
+    ran.expect(0);
+    assert_eq!(workspace.read("a.txt"), "two\n");
+    for noise in ["tokens in", "play/script", "• Edit", "Stopped"] {
+        assert!(!screen.contains(noise), "{noise:?} in\n{screen}");
+    }
+}
+
+#[test]
+fn forty_columns_of_a_terminal_hold_every_line_that_can_be_wrapped() {
+    let long = "several words of a sentence that goes on ".repeat(4);
+    let script = format!(
+        "[[turn]]\ntext = \"{long}\"\n{}{TOLD}",
+        EDIT.trim_start().trim_start_matches("[[turn]]\ntext = \"I change it.\"\n")
+    );
+    let workspace = workspace(&script);
+    let mut terminal = Terminal::run(&workspace, 40, &["run", "change it"]);
+    terminal.asks("? Edit a.txt");
+    terminal.answers("y", "+1 -1 lines");
+    let (ran, screen) = terminal.ends();
+    ran.expect(0);
+    let wide: Vec<&str> = screen.lines().filter(|line| line.chars().count() > 40).collect();
+    assert!(wide.is_empty(), "{wide:?} in\n{screen}");
+}

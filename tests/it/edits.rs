@@ -1,0 +1,401 @@
+//! Edits from the model's call to the text: what is shown, what is applied,
+//! what the model is told, and that no byte beside it moves.
+//!
+//! Never looks into the server: the buffers, the files and the model's next
+//! request say what happened.
+
+mod lies;
+mod names;
+mod settling;
+mod typing;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use adjutant_protocol::ask::{AskKind, AskSubject};
+use adjutant_protocol::update::HunkState;
+use adjutant_testkit::editor::{Answer, Capabilities, Encoding, Place};
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::Reply;
+use serde_json::{Value, json};
+
+use super::stage::{Stage, edit, numbered, states, write};
+
+const THREE: &str = "
+    //- /a.txt
+    one
+    two
+    three
+";
+
+#[test]
+fn n05_an_approved_edit_of_a_closed_file_goes_through_the_editor_and_is_saved() {
+    let stage = Stage::new(THREE).answering("allow");
+    assert_eq!(stage.edit("a.txt", "two", "2"), "Edited a.txt: +1 -1 lines.");
+    assert_eq!(stage.workspace.read("a.txt"), "one\n2\nthree\n");
+    let applies = stage.rig.applies();
+    assert_eq!(applies.len(), 1);
+    let document = &applies[0].params["edit"]["documentChanges"][0]["textDocument"];
+    assert_eq!(*document, json!({"uri": stage.workspace.uri("a.txt"), "version": null}));
+    assert_eq!(stage.rig.saves_asked().len(), 1);
+    assert!(!stage.rig.buffer("a.txt").unwrap().dirty);
+    assert_eq!(states(&stage.change_set()), [HunkState::Applied]);
+    stage.rig.shutdown();
+}
+
+#[test]
+fn n05_an_edit_of_an_open_file_stays_in_its_buffer_beside_the_users_text() {
+    let stage = Stage::new(THREE).answering("allow");
+    stage.rig.open("a.txt");
+    stage.rig.type_at("a.txt", Place::End, "mine\n");
+    let version = stage.rig.buffer("a.txt").unwrap().version;
+    let told = stage.edit("a.txt", "two", "2");
+    assert_eq!(told, "Edited a.txt: +1 -1 lines. The file is open in the editor and not saved yet.");
+    assert_eq!(stage.rig.text_of("a.txt"), "one\n2\nthree\nmine\n");
+    assert_eq!(stage.workspace.read("a.txt"), "one\ntwo\nthree\n");
+    assert!(stage.rig.saves_asked().is_empty());
+    let applied = &stage.rig.applies()[0].params["edit"]["documentChanges"][0]["textDocument"];
+    assert_eq!(applied["version"], version);
+    stage.rig.undo("a.txt");
+    assert_eq!(stage.rig.text_of("a.txt"), "one\ntwo\nthree\nmine\n", "an edit is one step to undo");
+}
+
+#[test]
+fn n05_a_new_file_is_made_by_the_editor() {
+    let stage = Stage::new(THREE).answering("allow");
+    let told = stage.play([write("src/deep/new.txt", "1\n2\n")]);
+    assert_eq!(told, ["Created src/deep/new.txt: +2 -0 lines."]);
+    assert_eq!(stage.workspace.read("src/deep/new.txt"), "1\n2\n");
+    let changes = &stage.rig.applies()[0].params["edit"]["documentChanges"];
+    assert_eq!(changes[0]["kind"], "create");
+    let Some(AskSubject::Edit { diff, new_file, .. }) = &stage.asks()[0].subject else {
+        panic!("an ask for an edit has its diff");
+    };
+    assert!(new_file);
+    assert_eq!(diff, "--- /dev/null\n+++ b/src/deep/new.txt\n@@ -0,0 +1,2 @@\n+1\n+2\n");
+
+    assert_eq!(stage.play([write("empty.txt", "")]), ["Created empty.txt: +0 -0 lines."]);
+    assert_eq!(stage.workspace.read("empty.txt"), "");
+    // A new file is what the model wrote, whatever a text file usually looks like.
+    stage.play([write("dos.bat", "\u{feff}a\r\nb\r\n")]);
+    assert_eq!(stage.workspace.read("dos.bat"), "\u{feff}a\r\nb\r\n");
+}
+
+#[test]
+fn n05_a_file_that_came_meanwhile_is_not_overwritten() {
+    let stage = Stage::new(THREE);
+    let run = stage.send([write("new.txt", "agent\n")]);
+    let ask = stage.rig.await_ask();
+    stage.workspace.write("new.txt", "somebody else\n");
+    stage.rig.answer(&ask.ask_id, "allow");
+    let told = stage.finish(&run);
+    assert!(told[0].starts_with("The edit of new.txt was not applied: "), "{told:?}");
+    assert_eq!(stage.workspace.read("new.txt"), "somebody else\n");
+    assert_eq!(stage.rig.text_of("new.txt"), "somebody else\n");
+}
+
+#[test]
+fn n05_bytes_outside_the_hunk_stay_as_they_are() {
+    let cases: [(&str, &str, &str, &str); 9] = [
+        ("a\r\nb\r\nc\r\n", "b", "x\ny", "a\r\nx\r\ny\r\nc\r\n"),
+        ("a\r\nb\nc\r\nd\n", "b", "x", "a\r\nx\nc\r\nd\n"),
+        ("a\nb\r\nc\nd\r\n", "b", "x", "a\nx\r\nc\nd\r\n"),
+        ("a\nb", "b", "c", "a\nc"),
+        ("a\nb", "b", "b\nc\n", "a\nb\nc\n"),
+        ("a\r\nb", "b", "c", "a\r\nc"),
+        ("\u{feff}a\nb\n", "a", "x", "\u{feff}x\nb\n"),
+        ("\u{feff}a\r\nb", "a", "x", "\u{feff}x\r\nb"),
+        ("a\rb\rc\r", "b", "x", "a\rx\rc\r"),
+    ];
+    let stage = Stage::new("//- /keep.txt\n").answering("allow");
+    for open in [false, true] {
+        for (index, (before, old, new, after)) in cases.iter().enumerate() {
+            let name = format!("{index}-{open}.txt");
+            stage.workspace.write(&name, before);
+            if open {
+                stage.rig.open(&name);
+            }
+            let told = stage.edit(&name, old, new);
+            assert!(told.starts_with("Edited "), "{before:?}: {told}");
+            assert_eq!(stage.rig.text_of(&name), *after, "{before:?}");
+            assert_eq!(stage.workspace.read(&name), if open { *before } else { *after });
+        }
+    }
+}
+
+#[test]
+fn n05_a_rewritten_file_keeps_its_line_ends_and_mark() {
+    let cases: [(&str, &str, &str); 6] = [
+        ("a\r\nb\r\n", "a\nc\n", "a\r\nc\r\n"),
+        ("\u{feff}a\nb\n", "a\nc\n", "\u{feff}a\nc\n"),
+        ("\u{feff}a\r\nb\r\n", "\u{feff}a\r\nc\r\n", "\u{feff}a\r\nc\r\n"),
+        ("a\r\nb\nc\r\nd\n", "a\nb\nc\nx\nd\n", "a\r\nb\nc\r\nx\nd\n"),
+        ("a\nb", "a\nb\nc", "a\nb\nc"),
+        ("a\rb\r", "a\nc\n", "a\rc\r"),
+    ];
+    let stage = Stage::new("//- /keep.txt\n").answering("allow");
+    for (index, (before, content, after)) in cases.iter().enumerate() {
+        let name = format!("{index}.txt");
+        stage.workspace.write(&name, before);
+        let told = stage.play([write(&name, content)]);
+        assert!(told[0].starts_with("Edited "), "{before:?}: {told:?}");
+        assert_eq!(stage.workspace.read(&name), *after, "{before:?} by {content:?}");
+    }
+}
+
+#[test]
+fn n07_positions_hold_in_every_encoding() {
+    let text = "let s = \"😀 e\u{301} 👩‍👩‍👧 ß\"; // a𝄞b\nzwei 𝕏\n😀😀 drei\nvier\nfünf\nsechs 😀 ende";
+    for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32] {
+        let workspace = Workspace::new("//- /keep.txt\n");
+        workspace.write("ü 😀.txt", text);
+        let stage = Stage::with(workspace, |options| {
+            options.capabilities(Capabilities::full().with_encodings(&[encoding]))
+        })
+        .answering("allow");
+        let name = "ü 😀.txt";
+        stage.rig.open(name);
+        stage.rig.type_at(name, Place::after("a𝄞"), "😀e\u{301}");
+        stage.rig.type_at(name, Place::after("sechs 😀 "), "𝄞𝄞");
+        stage.rig.replace(name, "👩‍👩‍👧", "👨‍👩‍👧‍👦");
+        let told = stage.play([
+            edit(name, "sechs 😀 𝄞𝄞ende", "sieben 🦀\nacht 𝄞"),
+            edit(name, "let s", "let 𝒔"),
+            Reply::call("read_file", json!({"path": name})),
+        ]);
+        let wanted = text
+            .replace("let s", "let 𝒔")
+            .replace("a𝄞", "a𝄞😀e\u{301}")
+            .replace("👩‍👩‍👧", "👨‍👩‍👧‍👦")
+            .replace("sechs 😀 ende", "sieben 🦀\nacht 𝄞");
+        assert_eq!(stage.rig.text_of(name), wanted, "{}: {told:?}", encoding.name());
+        assert_eq!(told[2], numbered(&wanted), "{}", encoding.name());
+    }
+}
+
+#[test]
+fn s55_a_quotation_is_found_by_a_ladder_that_never_guesses() {
+    let text = "fn one() {\n    body();  \n}\n\nfn two() {\n    body();\n}\n\nsay(“hi”);\n";
+    let stage = Stage::new("//- /keep.txt\n").answering("allow");
+    stage.workspace.write("a.rs", text);
+    let stage_reads = |told: &str| assert!(stage.asks().is_empty(), "nothing was asked: {told}");
+
+    let told = stage.edit("a.rs", "body();", "other();");
+    assert!(told.contains("occurs 2 times, on lines 2 and 6"), "{told}");
+    assert!(told.contains("replace_all"), "{told}");
+    stage_reads(&told);
+    let told = stage.edit("a.rs", "fn three() {\n    body();\n", "x");
+    assert!(told.contains("is not in the file. The place most like it, on line"), "{told}");
+    assert!(told.contains("body();") && told.contains("Nothing was changed"), "{told}");
+    stage_reads(&told);
+    let told = stage.edit("a.rs", "nothing of the kind at all", "x");
+    assert!(told.contains("is not in the file"), "{told}");
+    let told = stage.edit("b.rs", "a", "b");
+    assert!(told.contains("\"b.rs\" does not exist"), "{told}");
+    stage_reads(&told);
+    assert_eq!(stage.workspace.read("a.rs"), text);
+    assert!(stage.rig.applies().is_empty());
+
+    // Trailing space, indentation, typography.
+    let told = stage.edit("a.rs", "fn one() {\n    body();\n}\n", "fn one() {\n    first();\n}\n");
+    assert!(told.starts_with("Edited "), "{told}");
+    let told = stage.edit("a.rs", "fn two() {\nbody();\n}\n", "fn two() {\nsecond();\n}\n");
+    assert!(!told.starts_with("Edited "), "one line of three is indented otherwise: {told}");
+    let told = stage.edit("a.rs", "say(\"hi\");", "say(\"ho\");");
+    assert!(told.starts_with("Edited "), "{told}");
+    assert_eq!(
+        stage.workspace.read("a.rs"),
+        "fn one() {\n    first();\n}\n\nfn two() {\n    body();\n}\n\nsay(\"ho\");\n"
+    );
+    let told = stage.edit("a.rs", "say(\"hi\");", "say(\"ho\");");
+    assert!(told.contains("this edit seems to have been made before"), "{told}");
+    let told = stage.play([Reply::call(
+        "edit_file",
+        json!({"path": "a.rs", "old_text": "fn ", "new_text": "pub fn ", "replace_all": true}),
+    )]);
+    assert!(told[0].starts_with("Edited a.rs: +2 -2 lines"), "{told:?}");
+}
+
+#[test]
+fn s53_a_rejected_edit_leaves_everything_alone_and_its_reason_reaches_the_model() {
+    let stage = Stage::new(THREE);
+    stage.rig.open("a.txt");
+    let before = stage.rig.buffer("a.txt").unwrap();
+    stage.rig.answer_next(Answer::OptionWithText("reject".to_owned(), "use roman numbers".to_owned()));
+    stage.rig.answer_next(Answer::option("reject"));
+    let told = stage.play([edit("a.txt", "two", "2"), edit("a.txt", "two", "II")]);
+    assert_eq!(told, ["The user rejected this and says: use roman numbers", "The user rejected this."]);
+    let after = stage.rig.buffer("a.txt").unwrap();
+    assert_eq!((after.version, &after.text, after.dirty), (before.version, &before.text, false));
+    assert_eq!(stage.workspace.read("a.txt"), "one\ntwo\nthree\n");
+    assert!(stage.rig.applies().is_empty());
+    assert_eq!(states(&stage.change_set()), [HunkState::Rejected]);
+}
+
+#[test]
+fn s54_an_ask_shows_the_whole_change() {
+    let lines: Vec<String> = (0..400).map(|line| format!("line {line:03} {}\n", "x".repeat(80))).collect();
+    let stage = Stage::new("//- /keep.txt\n").answering("reject");
+    stage.workspace.write("long.txt", &lines.concat());
+    let new: Vec<String> = (0..400).map(|line| format!("neue {line:03} \u{202e}\n")).collect();
+    let content: String = lines[..3].iter().chain(&new[3..390]).chain(&lines[390..]).cloned().collect();
+    stage.play([write("long.txt", &content)]);
+    let ask = stage.asks().remove(0);
+    assert_eq!((ask.kind, ask.title.as_str()), (AskKind::Tool, "Edit long.txt"));
+    let Some(AskSubject::Edit { diff, path, uri, new_file }) = ask.subject else { panic!("{:?}", ask.subject) };
+    assert_eq!((path.as_str(), new_file), ("long.txt", false));
+    assert_eq!(uri, stage.workspace.uri("long.txt"));
+    for (old, new) in lines[3..390].iter().zip(&new[3..390]) {
+        assert!(diff.contains(&format!("-{old}")) && diff.contains(&format!("+{new}")), "{old} and {new}");
+    }
+    let header = "--- a/long.txt\n+++ b/long.txt\n@@ -1,393 +1,393 @@\n";
+    assert!(diff.starts_with(header), "{}", &diff[..80]);
+    let ids: Vec<&str> = ask.options.iter().map(|option| option.option_id.as_str()).collect();
+    assert_eq!(ids, ["allow", "allow_always", "reject"]);
+}
+
+#[test]
+fn s52_always_means_the_edits_of_this_session() {
+    let stage = Stage::new(THREE);
+    stage.workspace.write("b.txt", "b\n");
+    stage.rig.answer_next(Answer::option("allow_always"));
+    let told = stage.play([edit("a.txt", "two", "2"), edit("b.txt", "b", "c"), write("c.txt", "new\n")]);
+    assert!(told.iter().all(|told| told.starts_with("Edited ") || told.starts_with("Created ")), "{told:?}");
+    assert_eq!(stage.asks().len(), 1);
+    assert!(stage.rig.update_kinds().contains(&"_rule"));
+    let other = Stage { session: stage.rig.new_session(), ..stage };
+    let run = other.send([edit("a.txt", "2", "two")]);
+    let ask = other.rig.await_ask();
+    assert_eq!(ask.session_id, other.session, "another session asks anew");
+    other.rig.answer(&ask.ask_id, "reject");
+    other.finish(&run);
+    assert_eq!(other.workspace.read("a.txt"), "one\n2\nthree\n");
+}
+
+#[test]
+fn n05_a_file_that_a_client_without_edits_has_closed_is_replaced_whole() {
+    let stage = bare(true).answering("allow");
+    let path = stage.workspace.path().join("a.txt");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
+    assert_eq!(stage.edit("a.txt", "two", "2"), "Edited a.txt: +1 -1 lines.");
+    assert_eq!(stage.workspace.read("a.txt"), "one\n2\nthree\n");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o750);
+    assert_eq!(stage.play([write("new.txt", "1\n")]), ["Created new.txt: +1 -0 lines."]);
+    let mut names: Vec<_> =
+        fs::read_dir(stage.workspace.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["a.txt", "new.txt"], "nothing is left beside them");
+
+    // What was approved is looked for in the file as it is then.
+    let stage = bare(true);
+    let run = stage.send([edit("a.txt", "two", "2")]);
+    let ask = stage.rig.await_ask();
+    stage.workspace.write("a.txt", "ONE\ntwo\nthree\n");
+    stage.rig.answer(&ask.ask_id, "allow");
+    let told = stage.finish(&run);
+    assert!(told[0].contains("was not applied: the lines around it changed"), "{told:?}");
+    assert_eq!(stage.workspace.read("a.txt"), "ONE\ntwo\nthree\n");
+    fs::hard_link(stage.workspace.path().join("a.txt"), stage.workspace.path().join("twin.txt")).unwrap();
+    let run = stage.send([edit("a.txt", "two", "2")]);
+    let ask = stage.rig.await_ask();
+    stage.rig.answer(&ask.ask_id, "allow");
+    let told = stage.finish(&run);
+    assert!(told[0].contains("several names (hard links)"), "{told:?}");
+    assert_eq!(stage.workspace.read("twin.txt"), "ONE\ntwo\nthree\n");
+}
+
+#[test]
+fn n05_a_file_that_may_be_open_is_never_written_behind_the_editor() {
+    let stage = bare(false).answering("allow");
+    let told = stage.edit("a.txt", "two", "2");
+    assert_eq!(told, "The edit of a.txt was not applied: the editor does not take edits.");
+    assert_eq!(stage.workspace.read("a.txt"), "one\ntwo\nthree\n");
+    let stage = bare(true).answering("allow");
+    stage.rig.open("a.txt");
+    let told = stage.edit("a.txt", "two", "2");
+    assert_eq!(told, "The edit of a.txt was not applied: the editor does not take edits.");
+    assert_eq!(stage.workspace.read("a.txt"), "one\ntwo\nthree\n");
+    assert_eq!(stage.rig.text_of("a.txt"), "one\ntwo\nthree\n");
+}
+
+/// A client that takes no edits, and says whether it announces every open document.
+fn bare(complete: bool) -> Stage {
+    Stage::with(Workspace::new(THREE), |options| {
+        let mut can = Capabilities { apply_edit: false, create_files: false, ..Capabilities::full() };
+        if let Some(agent) = &mut can.agent {
+            agent.documents.complete = complete;
+        }
+        options.capabilities(can)
+    })
+}
+
+#[test]
+fn n07_a_document_whose_text_is_not_known_is_neither_read_nor_edited() {
+    let stage = Stage::new(THREE).answering("allow");
+    stage.rig.open("a.txt");
+    let uri = stage.workspace.uri("a.txt");
+    // Half an update: the version goes back, so what was between is not known.
+    let change = json!({"range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}, "text": "x"});
+    stage.rig.notify(
+        "textDocument/didChange",
+        json!({"textDocument": {"uri": uri, "version": 0}, "contentChanges": [change]}),
+    );
+    let why = "version 0 came after version 1";
+    let told = stage.play([
+        Reply::call("read_file", json!({"path": "a.txt"})),
+        edit("a.txt", "two", "2"),
+        write("a.txt", "all new\n"),
+        Reply::call("search_text", json!({"pattern": "three"})),
+    ]);
+    assert!(told.iter().all(|told| told.contains(why)), "{told:#?}");
+    assert!(told[3].contains("[not searched: a.txt"), "{told:#?}");
+    assert!(stage.rig.applies().is_empty() && stage.asks().is_empty());
+    assert_eq!(stage.rig.text_of("a.txt"), "one\ntwo\nthree\n");
+
+    stage.rig.edit(|buffers| buffers.tell_again("a.txt"));
+    assert!(stage.edit("a.txt", "two", "2").starts_with("Edited "));
+    assert_eq!(stage.rig.text_of("a.txt"), "one\n2\nthree\n");
+}
+
+#[test]
+fn n05_an_edit_too_large_to_review_is_refused_before_anybody_is_asked() {
+    let stage = Stage::new(THREE).answering("allow");
+    let told = stage.play([write("big.txt", &"0123456789\n".repeat(200_000))]);
+    assert!(told[0].contains("split it"), "{told:?}");
+    assert!(!stage.workspace.exists("big.txt") && stage.asks().is_empty());
+    stage.workspace.write("dir/x", "");
+    let mut bytes = b"caf\xe9\n".to_vec();
+    fs::write(stage.workspace.path().join("latin.txt"), &bytes).unwrap();
+    let told = stage.play([
+        edit("dir", "x", "y"),
+        edit("latin.txt", "caf", "tea"),
+        write("latin.txt", "tea\n"),
+        edit("a.txt", "two", "two "),
+        write("a.txt", "one\ntwo \nthree\n"),
+    ]);
+    assert!(told[0].contains("is a directory"), "{told:?}");
+    assert!(told[1].contains("not UTF-8") && told[2].contains("not UTF-8"), "{told:?}");
+    assert!(told[3].starts_with("Edited "), "{told:?}");
+    assert!(told[4].contains("has this content already"), "{told:?}");
+    bytes.clear();
+    fs::File::open(stage.workspace.path().join("latin.txt"))
+        .and_then(|mut file| std::io::Read::read_to_end(&mut file, &mut bytes))
+        .unwrap();
+    assert_eq!(bytes, b"caf\xe9\n");
+}
+
+#[test]
+fn s54_a_diff_is_of_what_is_applied_when_several_calls_come_at_once() {
+    let stage = Stage::new(THREE).answering("allow");
+    stage.rig.open("a.txt");
+    let arguments = |old: &str, new: &str| json!({"path": "a.txt", "old_text": old, "new_text": new});
+    let reply = Reply::call("edit_file", arguments("one", "1"))
+        .and_call("edit_file", arguments("two", "2"))
+        .and_call("edit_file", arguments("1", "I"));
+    let told = stage.play([reply]);
+    assert_eq!(told.len(), 3);
+    assert!(told.iter().all(|told| told.starts_with("Edited ")), "{told:?}");
+    assert_eq!(stage.rig.text_of("a.txt"), "I\n2\nthree\n");
+    let diffs: Vec<Value> = stage.asks().iter().map(|ask| json!(ask.subject)["diff"].clone()).collect();
+    assert!(diffs[2].as_str().unwrap().contains("-1\n+I\n 2\n"), "{diffs:?}");
+}

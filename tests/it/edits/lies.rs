@@ -1,0 +1,217 @@
+//! Editors that say one thing and do another (N05): the text decides, and the
+//! model is told what the text says.
+
+use adjutant_protocol::update::HunkState;
+use adjutant_testkit::editor::{ApplyBehaviour, Place, RpcError, SaveBehaviour};
+use adjutant_testkit::fixture::Workspace;
+
+use super::super::stage::{Stage, edit, states, write};
+
+/// Nine lines, so that a change of the first and of the last are two hunks.
+const NINE: &str = "
+    //- /a.txt
+    1
+    2
+    3
+    4
+    5
+    6
+    7
+    8
+    9
+";
+/// The same as a text.
+const TEXT: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+
+fn stage(behaviour: ApplyBehaviour) -> Stage {
+    let stage = Stage::with(Workspace::new(NINE), |options| options.apply(behaviour)).answering("allow");
+    stage.rig.open("a.txt");
+    stage
+}
+
+#[test]
+fn n05_applied_without_the_text_is_not_believed() {
+    let stage = stage(ApplyBehaviour::SayAppliedDoNothing);
+    let told = stage.edit("a.txt", "5", "five");
+    assert_eq!(
+        told,
+        "The edit of a.txt was not applied: the editor said it was applied, but the text does not show it. \
+         It may still appear; read the file before you go on."
+    );
+    assert_eq!(stage.rig.applies().len(), 1, "it is not sent again: it might come twice");
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT);
+    assert_eq!(stage.workspace.read("a.txt"), TEXT);
+    stage.await_hunks(HunkState::NotApplied);
+    // A later call finds the file as it is, and the model was told that.
+    stage.rig.set_apply(ApplyBehaviour::Faithful);
+    let told = stage.edit("a.txt", "5", "five");
+    assert!(told.starts_with("Edited "), "{told}");
+    assert!(stage.conversation().iter().any(|(_, text)| text.contains("is not in the file")));
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('5', "five"));
+}
+
+#[test]
+fn n05_a_stale_edit_that_was_skipped_and_called_applied_is_placed_anew() {
+    let stage = stage(ApplyBehaviour::SkipStaleButSayApplied);
+    let mut typed = false;
+    stage.rig.before_apply(move |buffers| {
+        if !std::mem::replace(&mut typed, true) {
+            buffers.type_at("a.txt", Place::Start, "mine\n");
+        }
+    });
+    assert!(stage.edit("a.txt", "5", "five").starts_with("Edited "));
+    assert_eq!(stage.rig.applies().len(), 2);
+    assert_eq!(stage.rig.text_of("a.txt"), format!("mine\n{}", TEXT.replace('5', "five")));
+}
+
+#[test]
+fn n05_applied_and_called_failed_is_applied_once() {
+    let stage = stage(ApplyBehaviour::ApplyButSayFailed);
+    assert!(stage.edit("a.txt", "5", "5\nfive").starts_with("Edited "));
+    assert_eq!(stage.rig.applies().len(), 1);
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace("5\n", "5\nfive\n"));
+    assert_eq!(states(&stage.change_set()), [HunkState::Applied]);
+}
+
+#[test]
+fn n05_a_refusal_is_told_with_its_reason_and_nothing_is_written() {
+    let stage = stage(ApplyBehaviour::RefuseAlways("the buffer is read-only".to_owned()));
+    stage.workspace.write("closed.txt", "x\n");
+    let told = stage.play([edit("a.txt", "5", "five"), edit("closed.txt", "x", "y"), write("new.txt", "z\n")]);
+    assert_eq!(told[0], "The edit of a.txt was not applied: the buffer is read-only.");
+    assert_eq!(told[1], "The edit of closed.txt was not applied: the buffer is read-only.");
+    assert_eq!(told[2], "The edit of new.txt was not applied: the buffer is read-only.");
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT);
+    assert_eq!(stage.workspace.read("closed.txt"), "x\n");
+    assert!(!stage.workspace.exists("new.txt"));
+    assert_eq!(states(&stage.change_set()), [HunkState::NotApplied]);
+    assert!(stage.notes().is_empty(), "the call itself said so: {:?}", stage.notes());
+}
+
+#[test]
+fn n05_an_error_in_place_of_an_answer_is_told() {
+    let error = RpcError { code: -32603, message: "out of cheese".to_owned(), data: None };
+    let stage = stage(ApplyBehaviour::Fail(error));
+    let told = stage.edit("a.txt", "5", "five");
+    assert!(told.starts_with("The edit of a.txt was not applied: "), "{told}");
+    assert!(told.contains("out of cheese"), "{told}");
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT);
+}
+
+#[test]
+fn n05_an_answer_that_comes_late_is_waited_for() {
+    let stage = stage(ApplyBehaviour::ApplyLate);
+    let run = stage.send([edit("a.txt", "5", "five")]);
+    stage.rig.await_apply(1);
+    stage.rig.release_applies();
+    assert!(stage.finish(&run)[0].starts_with("Edited "));
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('5', "five"));
+}
+
+#[test]
+fn n05_an_answer_before_the_change_is_told_is_no_reason_to_send_again() {
+    let stage = stage(ApplyBehaviour::ReplyFirst);
+    assert!(stage.edit("a.txt", "5", "five").starts_with("Edited "));
+    assert_eq!(stage.rig.applies().len(), 1);
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('5', "five"));
+}
+
+#[test]
+fn n05_silence_ends_and_the_text_decides() {
+    let limits = "[limits]\neditor_seconds = 1";
+    let silent = |behaviour| {
+        let stage = Stage::configured(Workspace::new(NINE), limits, |options| options.apply(behaviour));
+        let stage = stage.answering("allow");
+        stage.rig.open("a.txt");
+        stage
+    };
+    let stage = silent(ApplyBehaviour::NeverAnswer);
+    let told = stage.edit("a.txt", "5", "five");
+    assert!(told.contains("did not answer within 1 s"), "{told}");
+    assert!(told.contains("It may still appear"), "{told}");
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT);
+    assert_eq!(stage.rig.withdrawn().len(), 1, "the editor is told that nobody waits any more");
+
+    let stage = silent(ApplyBehaviour::ApplyNeverAnswer);
+    assert!(stage.edit("a.txt", "5", "five").starts_with("Edited "));
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('5', "five"));
+    assert_eq!(stage.rig.applies().len(), 1);
+}
+
+#[test]
+fn n05_a_change_nobody_tells_of_is_found_when_the_text_comes() {
+    let stage = stage(ApplyBehaviour::ApplyUntold);
+    let told = stage.edit("a.txt", "5", "five");
+    assert!(told.contains("the text does not show it. It may still appear"), "{told}");
+    assert_eq!(stage.rig.applies().len(), 1, "it is not sent again, or it would be there twice");
+    stage.rig.edit(|buffers| buffers.tell_again("a.txt"));
+    stage.await_hunks(HunkState::Applied);
+    stage.rig.set_apply(ApplyBehaviour::Faithful);
+    let told = stage.edit("a.txt", "six", "sechs");
+    assert!(told.contains("is not in the file"), "{told}");
+    assert!(stage.conversation().iter().any(|(_, text)| text.ends_with("is in the file.")));
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('5', "five"));
+}
+
+#[test]
+fn n05_what_the_user_unticked_stays_out_and_the_model_knows() {
+    let stage = stage(ApplyBehaviour::ApplyFirstOnly);
+    let content = TEXT.replace("1\n", "one\n").replace("9\n", "nine\n");
+    let told = stage.play([write("a.txt", &content)]);
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace("1\n", "one\n"));
+    assert_eq!(stage.rig.applies().len(), 1, "what was left out on purpose is not sent again");
+    assert_eq!(states(&stage.change_set()), [HunkState::Applied, HunkState::NotApplied]);
+    assert!(told[0].contains("applied only in part"), "{told:?}");
+    assert!(told[0].contains("left out what was at line 9 before"), "{told:?}");
+}
+
+#[test]
+fn n05_an_editor_that_applies_twice_is_not_helped() {
+    let stage = stage(ApplyBehaviour::ApplyTwice);
+    let told = stage.edit("a.txt", "5", "5\nfive");
+    // The editor made it twice; we sent it once, and the model learns that it does not look as meant.
+    assert_eq!(stage.rig.applies().len(), 1);
+    assert!(told.contains("read the file"), "{told}");
+    let text = stage.rig.text_of("a.txt");
+    assert!(text.starts_with("1\n2\n3\n4\n5\nfive\n") && text.ends_with("6\n7\n8\n9\n"), "{text:?}");
+    // A replacement twice is the replacement.
+    stage.rig.set_apply(ApplyBehaviour::ApplyTwice);
+    assert!(stage.edit("a.txt", "8", "eight").starts_with("Edited "));
+}
+
+#[test]
+fn n05_an_editor_that_ignores_versions_corrupts_nothing_of_ours() {
+    let stage = stage(ApplyBehaviour::IgnoreVersions);
+    let mut typed = false;
+    stage.rig.before_apply(move |buffers| {
+        if !std::mem::replace(&mut typed, true) {
+            buffers.type_at("a.txt", Place::Start, "mine\n");
+        }
+    });
+    // The edit is made a line too high, over a line that nobody approved.
+    let told = stage.edit("a.txt", "5", "five");
+    assert!(told.contains("was not applied"), "{told}");
+    let text = stage.rig.text_of("a.txt");
+    assert_eq!(text, "mine\n1\n2\n3\nfive\n5\n6\n7\n8\n9\n", "the editor's own doing, and nothing more");
+    assert_eq!(stage.rig.applies().len(), 1);
+    // Typing far below moves nothing.
+    stage.rig.before_apply(|buffers| buffers.type_at("a.txt", Place::End, "mine\n"));
+    assert!(stage.edit("a.txt", "2", "two").starts_with("Edited "));
+    assert_eq!(stage.rig.text_of("a.txt"), "mine\n1\ntwo\n3\nfive\n5\n6\n7\n8\n9\nmine\n");
+}
+
+#[test]
+fn n05_saved_is_believed_when_the_file_shows_it() {
+    let stage = Stage::new(NINE).answering("allow");
+    stage.rig.set_save(SaveBehaviour::SaySavedDoNothing);
+    let told = stage.edit("a.txt", "5", "five");
+    let why = "The editor has the change in a buffer, but did not save it: the editor said it was saved, but the \
+               file does not show it.";
+    assert_eq!(told, format!("Edited a.txt: +1 -1 lines. {why}"));
+    assert_eq!(stage.workspace.read("a.txt"), TEXT);
+    stage.workspace.write("b.txt", "b\n");
+    stage.rig.set_save(SaveBehaviour::Refuse("the disk is full".to_owned()));
+    let told = stage.edit("b.txt", "b", "c");
+    assert!(told.ends_with("but did not save it: the editor refused the request: the disk is full."), "{told}");
+    assert_eq!((stage.rig.text_of("b.txt"), stage.workspace.read("b.txt")), ("c\n".to_owned(), "b\n".to_owned()));
+}

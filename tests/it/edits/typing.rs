@@ -1,0 +1,371 @@
+//! The user types while the agent edits (N04): no character is lost, and what
+//! was approved is placed anew or refused, never bent.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use adjutant_protocol::update::{AskChange, HunkState, RunView, Update};
+use adjutant_testkit::editor::{Answer, ApplyBehaviour, Buffers, Editor, Place, Rule};
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::Reply;
+use serde_json::json;
+
+use super::super::stage::{Stage, conversation_of, edit, numbered, states};
+
+const TEXT: &str = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n";
+
+fn stage() -> Stage {
+    let stage = Stage::new("//- /keep.txt\n");
+    stage.workspace.write("a.txt", TEXT);
+    stage.rig.open("a.txt");
+    stage
+}
+
+/// Proposes an edit, lets the user do something while the ask is open, and allows it.
+fn meanwhile(stage: &Stage, old: &str, new: &str, user: impl FnOnce(&mut Buffers)) -> String {
+    let run = stage.send([edit("a.txt", old, new)]);
+    let ask = stage.rig.await_ask();
+    stage.rig.edit(user);
+    stage.rig.answer(&ask.ask_id, "allow");
+    stage.finish(&run).remove(0)
+}
+
+#[test]
+fn n04_typing_elsewhere_while_the_ask_is_open_is_kept() {
+    let stage = stage();
+    let told = meanwhile(&stage, "h", "H\nHH", |buffers| {
+        buffers.type_at("a.txt", Place::Start, "mine 😀\n");
+        buffers.type_at("a.txt", Place::End, "also mine");
+        buffers.replace("a.txt", "b\nc\n", "");
+    });
+    assert!(told.starts_with("Edited "), "{told}");
+    assert_eq!(stage.rig.text_of("a.txt"), "mine 😀\na\nd\ne\nf\ng\nH\nHH\ni\nj\nalso mine");
+    assert_eq!(stage.rig.applies().len(), 1);
+}
+
+#[test]
+fn s54_an_approval_binds_the_lines_around_the_change() {
+    let stage = stage();
+    let told = meanwhile(&stage, "e", "E", |buffers| buffers.replace("a.txt", "d", "d //"));
+    assert!(told.contains("was not applied: the lines around it changed since it was shown"), "{told}");
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('d', "d //"));
+    assert_eq!(states(&stage.change_set()), [HunkState::NotApplied]);
+    let told = meanwhile(&stage, "e", "E", |buffers| buffers.replace("a.txt", "\ne\n", "\ne!\n"));
+    assert!(told.contains("was not applied: apply hunk \"h1\":"), "{told}");
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('d', "d //").replace('e', "e!"));
+    assert!(stage.rig.applies().is_empty(), "nothing was sent to the editor");
+}
+
+#[test]
+fn n04_what_the_user_did_by_hand_is_not_done_again() {
+    let stage = stage();
+    let told = meanwhile(&stage, "e\n", "e\nnew\n", |buffers| buffers.replace("a.txt", "e\n", "e\nnew\n"));
+    assert!(told.starts_with("Edited "), "{told}");
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace("e\n", "e\nnew\n"));
+    assert!(stage.rig.applies().is_empty());
+    // The double cannot know that the user's own typing is what was asked for.
+    stage.rig.forgive(Rule::BehindTheEditor);
+}
+
+#[test]
+fn n04_a_file_opened_while_the_ask_is_open_is_the_users_to_save() {
+    let stage = Stage::new("//- /keep.txt\n");
+    stage.workspace.write("a.txt", TEXT);
+    let told = meanwhile(&stage, "h", "H", |buffers| {
+        buffers.open("a.txt").unwrap();
+        buffers.type_at("a.txt", Place::Start, "half a thought");
+    });
+    assert_eq!(told, "Edited a.txt: +1 -1 lines. The file is open in the editor and not saved yet.");
+    assert_eq!(stage.rig.text_of("a.txt"), format!("half a thought{}", TEXT.replace('h', "H")));
+    assert_eq!(stage.workspace.read("a.txt"), TEXT, "the user's text is not saved unasked");
+    assert!(stage.rig.saves_asked().is_empty());
+}
+
+#[test]
+fn n04_a_file_closed_while_the_ask_is_open_is_edited_as_closed() {
+    let stage = stage();
+    let told = meanwhile(&stage, "h", "H", |buffers| buffers.close("a.txt"));
+    assert!(told.starts_with("Edited "), "{told}");
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('h', "H"));
+    assert_eq!(stage.workspace.read("a.txt"), TEXT.replace('h', "H"), "it was closed, so it is saved");
+}
+
+#[test]
+fn n04_an_edit_overtaken_by_typing_is_placed_anew_twice_at_most() {
+    for (times, sent) in [(1, 2), (2, 3), (3, 3)] {
+        let stage = stage().answering("allow");
+        let mut left = times;
+        stage.rig.before_apply(move |buffers| {
+            if left > 0 {
+                left -= 1;
+                buffers.type_at("a.txt", Place::Start, "😀\n");
+            }
+        });
+        let told = stage.edit("a.txt", "h", "H");
+        let mine = "😀\n".repeat(times);
+        assert_eq!(stage.rig.applies().len(), sent, "typed {times} times");
+        if times < 3 {
+            assert!(told.starts_with("Edited "), "{told}");
+            assert_eq!(stage.rig.text_of("a.txt"), mine + &TEXT.replace('h', "H"));
+        } else {
+            assert!(told.contains("was not applied: the text kept changing"), "{told}");
+            assert!(told.contains("try again") || told.contains("read the file"), "says what to do: {told}");
+            assert_eq!(stage.rig.text_of("a.txt"), mine + TEXT);
+        }
+    }
+}
+
+#[test]
+fn n04_lines_changed_on_the_way_to_the_editor_are_not_run_over() {
+    for behaviour in [ApplyBehaviour::Faithful, ApplyBehaviour::SkipStaleButSayApplied] {
+        let stage = stage().answering("allow");
+        stage.rig.set_apply(behaviour);
+        stage.rig.before_apply(|buffers| {
+            if buffers.text("a.txt").as_deref() == Some(TEXT) {
+                buffers.replace("a.txt", "g\n", "g, and I am not done\n");
+            }
+        });
+        let told = stage.edit("a.txt", "h", "H");
+        assert!(told.contains("the lines around it changed since it was shown"), "{told}");
+        assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('g', "g, and I am not done"));
+    }
+}
+
+#[test]
+fn n04_two_sessions_edit_one_document_without_losing_each_other() {
+    let stage = Stage::new("//- /keep.txt\n").answering("allow");
+    let lines: String = (0..60).map(|line| format!("line {line:02}\n")).collect();
+    stage.workspace.write("a.txt", &lines);
+    stage.rig.open("a.txt");
+    let second = stage.rig.new_session();
+    let edits = |from: usize| {
+        let mut reply = Reply::text("Working.");
+        for line in (from..60).step_by(12) {
+            let (old, new) = (format!("line {line:02}"), format!("LINE {line:02}"));
+            reply = reply.and_call("edit_file", json!({"path": "a.txt", "old_text": old, "new_text": new}));
+        }
+        reply
+    };
+    // Both first requests come before either second one, so each session gets its own turn.
+    stage.model.push(edits(0).hold_after(0));
+    stage.model.push(edits(6).hold_after(0));
+    let runs = [&stage.session, &second].map(|session| {
+        let run = stage.rig.prompt(session, "go on").run_id;
+        (session.clone(), run)
+    });
+    stage.model.wait_for_holding(2);
+    stage.model.push(Reply::text("Done."));
+    stage.model.push(Reply::text("Done."));
+    stage.model.release();
+    stage.model.release();
+    for (session, run) in &runs {
+        stage.rig.await_run_end(session, run);
+    }
+    let requests = stage.model.requests();
+    let edited: usize = requests[2..]
+        .iter()
+        .flat_map(|request| conversation_of(request))
+        .filter(|(_, told)| told.starts_with("Edited "))
+        .count();
+    let text = stage.rig.text_of("a.txt");
+    assert_eq!(text.lines().filter(|line| line.starts_with("LINE")).count(), edited);
+    assert_eq!(text.to_lowercase(), lines, "no line is lost or doubled");
+    assert!(edited >= 5, "at least one session gets through: {edited}");
+}
+
+/// A generator of its own, so that a failing seed can be played again.
+#[derive(Clone)]
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % sides
+    }
+}
+
+/// A user who types, somewhere, and remembers every word.
+struct Typist {
+    dice: Dice,
+    words: BTreeSet<String>,
+    count: usize,
+}
+
+impl Typist {
+    fn types(&mut self, buffers: &mut Buffers, most: usize) {
+        for _ in 0..self.dice.roll(most + 1) {
+            let text = buffers.text("a.txt").unwrap();
+            if self.dice.roll(6) == 0
+                && let Some(word) = self.words.pop_first()
+            {
+                buffers.replace("a.txt", &word, "");
+                continue;
+            }
+            self.count += 1;
+            let rest = ["", "\n", "😀", "e\u{301}", "\u{1d11e}\n"][self.dice.roll(5)];
+            let word = format!("«{}{rest}»", self.count);
+            let mut at = self.dice.roll(text.len() + 1);
+            // Not into a word of his own, or it would not be found again.
+            while !text.is_char_boundary(at) || splits_a_word(&text, at) {
+                at -= 1;
+            }
+            buffers.type_at("a.txt", at, &word);
+            self.words.insert(word);
+        }
+    }
+}
+
+fn splits_a_word(text: &str, at: usize) -> bool {
+    let before = &text[..at];
+    before.rfind('«').is_some_and(|open| !before[open..].contains('»'))
+}
+
+/// A text without what the typist typed.
+fn without_words(text: &str) -> String {
+    let mut parts = text.split('«');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.split_once('»').map_or("", |(_, rest)| rest))
+}
+
+/// Waits for the ask of a run, or for its end where nothing is asked.
+fn asked(stage: &Stage) -> Option<adjutant_protocol::AskId> {
+    let found = stage.rig.await_update(|params| {
+        matches!(
+            &params.update,
+            Update::Ask(AskChange::Opened { .. }) | Update::Run(RunView::Ended { .. })
+        )
+    });
+    match found.update {
+        Update::Ask(AskChange::Opened { ask }) => Some(ask.ask_id),
+        _ => None,
+    }
+}
+
+/// Plays so many edits against one document, with typing wherever it can fall.
+fn interleave(seed: u64, rounds: usize) {
+    let lines: String = (0..30).map(|line| format!("line {line:02}\n")).collect();
+    let workspace = Workspace::new("//- /keep.txt\n");
+    workspace.write("a.txt", &lines);
+    let stage = Stage::with(workspace, |options| options);
+    stage.rig.open("a.txt");
+    let mut dice = Dice(seed);
+    let typist = Arc::new(Mutex::new(Typist {
+        dice: Dice(seed ^ 0x5eed),
+        words: BTreeSet::new(),
+        count: 0,
+    }));
+    let on_the_way = typist.clone();
+    let types_on_the_way = Arc::new(AtomicBool::new(false));
+    let armed = types_on_the_way.clone();
+    stage.rig.before_apply(move |buffers| {
+        if armed.load(Ordering::SeqCst) {
+            on_the_way.lock().unwrap().types(buffers, 1);
+        }
+    });
+    let mut landed = BTreeSet::new();
+    for round in 0..rounds {
+        let place = format!("seed {seed}, round {round}");
+        stage.rig.set_apply(match dice.roll(20) {
+            // Each such lie costs the time a true reply would have to be believed.
+            0 => ApplyBehaviour::SkipStaleButSayApplied,
+            1..5 => ApplyBehaviour::Faithful,
+            5..9 => ApplyBehaviour::ReplyFirst,
+            9..12 => ApplyBehaviour::ApplyButSayFailed,
+            _ => ApplyBehaviour::StaleRefuse,
+        });
+        types_on_the_way.store(dice.roll(2) == 0, Ordering::SeqCst);
+        let word = format!("agent {seed} {round};");
+        let anchor = format!("line {:02}", dice.roll(30));
+        let new = match dice.roll(3) {
+            0 => format!("{anchor}\n{word}"),
+            1 => format!("{word}\n{anchor}"),
+            _ => format!("{anchor} {word}"),
+        };
+        stage.rig.edit(|buffers| typist.lock().unwrap().types(buffers, 3));
+        let read = Reply::call("read_file", json!({"path": "a.txt"}));
+        let run = stage.send([edit("a.txt", &anchor, &new), read]);
+        if let Some(ask) = asked(&stage) {
+            stage.rig.edit(|buffers| typist.lock().unwrap().types(buffers, 2));
+            stage.rig.answer_with(&ask, Answer::option("allow"));
+            assert_eq!(asked(&stage), None, "{place}: one edit is one ask");
+        }
+        let told = stage.finish(&run);
+        let text = stage.rig.text_of("a.txt");
+        assert_eq!(told[1], numbered(&text), "{place}: the mirror is the buffer");
+        if told[0].starts_with("Edited ") {
+            landed.insert(word);
+        } else {
+            assert!(told[0].contains("not applied") || told[0].contains("not changed"), "{place}: {told:?}");
+        }
+        let agents = without_words(&text);
+        for word in &landed {
+            assert_eq!(agents.matches(word.as_str()).count(), 1, "{place}: {word:?} in {text:?}");
+        }
+        assert_eq!(agents.matches("agent").count(), landed.len(), "{place}: {told:?}\n{text}");
+        for word in &typist.lock().unwrap().words {
+            assert_eq!(text.matches(word.as_str()).count(), 1, "{place}: {word:?} in {text:?}");
+        }
+        assert!(told[0].len() < 4_000, "{place}");
+    }
+    assert!(landed.len() * 5 > rounds, "seed {seed}: only {} of {rounds} edits landed", landed.len());
+    assert_eq!(stage.workspace.read("a.txt"), lines, "an open document is the user's to save");
+}
+
+#[test]
+fn n04_no_character_is_lost_in_three_hundred_interleavings_first_half() {
+    (0..5).for_each(|seed| interleave(seed, 30));
+}
+
+#[test]
+fn n04_no_character_is_lost_in_three_hundred_interleavings_second_half() {
+    (5..10).for_each(|seed| interleave(seed, 30));
+}
+
+#[test]
+fn n04_a_storm_of_typing_costs_no_character() {
+    let stage = Stage::new("//- /keep.txt\n").answering("allow");
+    let lines: String = (0..200).map(|line| format!("line {line:03}\n")).collect();
+    stage.workspace.write("a.txt", &lines);
+    stage.rig.open("a.txt");
+    let over = AtomicBool::new(false);
+    let editor: &Editor = &stage.rig;
+    let (told, typed) = std::thread::scope(|scope| {
+        let storm = scope.spawn(|| {
+            let mut dice = Dice(7);
+            let mut typed = 0;
+            while !over.load(Ordering::SeqCst) && typed < 3_000 {
+                editor.edit(|buffers| {
+                    let text = buffers.text("a.txt").unwrap();
+                    // Whole lines, so that it is the versions that collide and not the words.
+                    let line = dice.roll(text.lines().count());
+                    let at = text.split_inclusive('\n').take(line).map(str::len).sum::<usize>();
+                    buffers.type_at("a.txt", at, &format!("«{typed}»\n"));
+                });
+                typed += 1;
+                std::thread::yield_now();
+            }
+            typed
+        });
+        let turns = (0..15).map(|turn| {
+            let old = format!("line {:03}", turn * 13);
+            edit("a.txt", &old, &format!("{old} agent"))
+        });
+        let told = stage.play(turns);
+        over.store(true, Ordering::SeqCst);
+        (told, storm.join().unwrap())
+    });
+    let text = stage.rig.text_of("a.txt");
+    for word in 0..typed {
+        assert_eq!(text.matches(&format!("«{word}»\n")).count(), 1, "«{word}»");
+    }
+    let edited = told.iter().filter(|told| told.starts_with("Edited ")).count();
+    assert_eq!(text.matches("agent").count(), edited, "{told:#?}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("line")).count(), 200);
+    let refused = told.iter().filter(|told| told.contains("was not applied: ")).count();
+    assert_eq!(edited + refused, 15, "every refusal has a reason: {told:#?}");
+    // And the mirror is where the buffer is.
+    let told = stage.call("search_text", json!({"pattern": "agent", "path": "a.txt"}));
+    let shown = if told.starts_with("no match") { 0 } else { told.lines().count() };
+    assert_eq!(shown, edited, "{told}");
+}
