@@ -208,7 +208,8 @@ impl Documents {
         // The last of two documents of one file counts, so the best comes last.
         open.sort_by(|one, other| other.rank().cmp(&one.rank()));
         let buffers = Buffers::new(open.into_iter().filter_map(|Open { document, resolved, .. }| {
-            let path = resolved.clone().or_else(|| path_of(document.uri()))?;
+            let named = path_of(document.uri())?;
+            let path = resolved.clone().unwrap_or(named);
             let buffer = match document.snapshot() {
                 Ok(snapshot) => {
                     Ok(Buffer { text: snapshot.string().into(), version: document.version() })
