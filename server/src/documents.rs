@@ -15,6 +15,8 @@ use adjutant_core::document::{ContentChange, Document, Snapshot};
 use adjutant_core::position::Encoding;
 use tokio::sync::watch;
 
+use crate::uri;
+
 pub use buffers::{Buffer, Buffers};
 
 /// Documents one client may have open; a client that opens more is not an editor.
@@ -189,13 +191,13 @@ impl Documents {
             let way = path.strip_prefix(resolved).ok()?;
             Some(if way.as_os_str().is_empty() { named.clone() } else { named.join(way) })
         });
-        uri_of(below.as_deref().unwrap_or(path))
+        uri::of_path(below.as_deref().unwrap_or(path))
     }
 
     /// Looks at every text the document of this name has from now on: a user who types on at once
     /// may hide in the next version what was there in one.
     pub fn expect(&self, uri: &str, text: &str) -> Expectation {
-        let expected = Expected { path: path_of(uri), text: text.to_owned(), seen: AtomicBool::new(false) };
+        let expected = Expected { path: uri::to_path(uri).ok(), text: text.to_owned(), seen: AtomicBool::new(false) };
         let expected = Arc::new(expected);
         self.lock().expected.push(Arc::downgrade(&expected));
         Expectation(expected)
@@ -223,7 +225,7 @@ impl Documents {
         let fresh = |(uri, open): (&String, &Open)| open.resolved.is_none().then(|| uri.clone());
         let new: Vec<String> = self.lock().open.iter().filter_map(fresh).collect();
         for uri in new {
-            let path = path_of(&uri).map(|path| resolved(&path)).unwrap_or_default();
+            let path = uri::to_path(&uri).ok().map(|path| resolved(&path)).unwrap_or_default();
             if let Some(open) = self.lock().open.get_mut(&uri) {
                 open.resolved = Some(path);
             }
@@ -241,7 +243,7 @@ impl Documents {
         // The last of two documents of one file counts, so the best comes last.
         open.sort_by(|one, other| other.rank().cmp(&one.rank()));
         let buffers = Buffers::new(open.into_iter().filter_map(|Open { document, resolved, .. }| {
-            let named = path_of(document.uri())?;
+            let named = uri::to_path(document.uri()).ok()?;
             let path = resolved.clone().unwrap_or(named);
             let buffer = match document.snapshot() {
                 Ok(snapshot) => {
@@ -264,7 +266,7 @@ impl Mirror {
         let same = |expected: &Expected| {
             text.len_bytes() == expected.text.len()
                 && *text == expected.text.as_str()
-                && path_of(document.uri()) == expected.path
+                && uri::to_path(document.uri()).ok() == expected.path
         };
         let waiting = self.expected.iter().filter_map(Weak::upgrade);
         waiting.filter(|expected| same(expected)).for_each(|expected| expected.seen.store(true, Ordering::SeqCst));
@@ -280,14 +282,14 @@ impl Open {
     fn is_at(&self, path: &Path) -> bool {
         match &self.resolved {
             Some(resolved) => resolved == path,
-            None => path_of(self.document.uri()).as_deref() == Some(path),
+            None => uri::to_path(self.document.uri()).ok().as_deref() == Some(path),
         }
     }
 
     /// Which of two documents of one file counts: the one under its own name, then any, but always the same.
     fn rank(&self) -> (bool, &str) {
         let uri = self.document.uri();
-        (path_of(uri) != self.resolved, uri)
+        (uri::to_path(uri).ok() != self.resolved, uri)
     }
 }
 
@@ -299,41 +301,4 @@ fn resolved(path: &Path) -> PathBuf {
         }
     }
     path.to_owned()
-}
-
-/// Returns the path of a `file:` URI, decoded once; `None` for any other scheme or host.
-pub fn path_of(uri: &str) -> Option<PathBuf> {
-    let rest = uri.strip_prefix("file://")?;
-    let path = match rest.find('/') {
-        Some(0) => rest,
-        Some(at) if rest[..at].eq_ignore_ascii_case("localhost") => &rest[at..],
-        _ => return None,
-    };
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(if byte == b'%' {
-            let digits = [rest.next()?, rest.next()?];
-            u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
-        } else {
-            byte
-        });
-    }
-    use std::os::unix::ffi::OsStringExt;
-    Some(std::ffi::OsString::from_vec(bytes).into())
-}
-
-/// Returns the `file:` URI of an absolute path, escaped as editors do.
-pub fn uri_of(path: &Path) -> String {
-    use std::os::unix::ffi::OsStrExt;
-    let mut uri = String::from("file://");
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
-                uri.push(char::from(*byte));
-            }
-            other => uri.push_str(&format!("%{other:02X}")),
-        }
-    }
-    uri
 }

@@ -18,8 +18,10 @@ use crate::settings::Sources;
 use super::conversation::{Answers, Conversation, Left, View};
 use super::page::{Ink, Page};
 use super::present::Person;
-use super::run::{prompt, told};
-use super::{Exit, uri};
+use super::conversation::told;
+use super::run::prompt;
+use super::Exit;
+use crate::uri;
 
 const GREET: &str = include_str!("demo/greet.sh");
 const TEST: &str = include_str!("demo/test.sh");

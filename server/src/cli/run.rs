@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use adjutant_core::config::Flag;
 use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::{AskKind, AskRespondParams, AskRespondResult, AskView};
-use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{
     ContentBlock, Delivery, NewSessionParams, NewSessionResult, Overrides, PromptParams, PromptResult,
@@ -20,11 +19,11 @@ use anyhow::Context;
 
 use crate::settings::Sources;
 
-use super::client::Failure;
-use super::conversation::{Answers, Conversation, Left, View};
+use super::conversation::{Answers, Conversation, Left, View, told};
 use super::page::note;
 use super::present::Person;
-use super::{Exit, Output, RunLine, sessions, uri};
+use super::{Exit, Output, RunLine, sessions};
+use crate::uri;
 
 /// The largest task that is read from standard input.
 const MOST_PROMPT: u64 = 16 << 20;
@@ -219,24 +218,5 @@ pub fn exit_of(talk: &Conversation, end: &RunEnd) -> Exit {
             note("`adjutant run --continue` goes on from here");
             Exit::Failed
         }
-    }
-}
-
-/// Says why a conversation was left, and returns what the shell is told.
-pub fn told(left: Left) -> anyhow::Result<Exit> {
-    match left {
-        Left::Interrupted => Ok(Exit::Interrupted),
-        Left::Terminated => Ok(Exit::Terminated),
-        Left::Failed(Failure::Refused { code, message, .. }) => {
-            note(&message);
-            if code != ErrorName::ProviderUnavailable.code() {
-                return Ok(Exit::Failed);
-            }
-            if !message.contains("adjutant demo") {
-                note("`adjutant demo` shows a run without a model");
-            }
-            Ok(Exit::Usage)
-        }
-        left => Err(left.into()),
     }
 }

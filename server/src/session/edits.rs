@@ -17,10 +17,11 @@ use adjutant_core::tool::Arguments;
 pub use apply::apply;
 
 use super::Place;
-use crate::documents::{Text, uri_of};
+use crate::documents::Text;
 use crate::faults::point;
 use crate::tools::paths::{Grounded, Kind, OpenRefusal, ground, hash_of, open_read};
 use crate::tools::protected::{ReadClass, WriteClass, read_class, write_class};
+use crate::uri;
 
 /// How long the text may take to follow the editor's reply (protocol section 9.2).
 const SETTLE: Duration = Duration::from_millis(1_500);
@@ -107,7 +108,7 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         change_set: "".into(),
         path: at.display.clone(),
         uri: place.world.documents.name_of(&at.absolute),
-        target: uri_of(&at.absolute),
+        target: uri::of_path(&at.absolute),
         open: now.open.is_some(),
         existed: now.exists,
         always_ask,
@@ -217,7 +218,7 @@ pub async fn settle(place: &Place, change: &Change) -> Report {
 }
 
 fn look(place: &Place, change: &Change, at: &Grounded) -> Found {
-    if uri_of(&at.absolute) != change.target {
+    if uri::of_path(&at.absolute) != change.target {
         return Found::Unclear;
     }
     let closed = matches!(place.world.documents.text(&at.absolute), Text::Closed);

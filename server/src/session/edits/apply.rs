@@ -14,7 +14,8 @@ use adjutant_core::tool::one_line;
 use tokio::sync::watch;
 
 use super::{Now, Place, SETTLE, found, now, on_disk};
-use crate::documents::{Expectation, Text, uri_of};
+use crate::documents::{Expectation, Text};
+use crate::uri;
 use crate::editor::{Applied, DocumentEdit, NoAnswer};
 use crate::faults::point;
 use crate::tools::paths::{Grounded, ground, replace_file};
@@ -158,7 +159,7 @@ fn failed_result(output: String, summary: &str, started: Instant) -> CallResult 
 async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
     let failed = |why: String| Tried::Failed { why, in_doubt: false };
     let at = match ground(&place.roots, &change.path) {
-        Ok(at) if at.inside && uri_of(&at.absolute) == change.target => at,
+        Ok(at) if at.inside && uri::of_path(&at.absolute) == change.target => at,
         Ok(_) => return failed("the path leads elsewhere than when it was shown".to_owned()),
         Err(why) => return failed(why.to_string()),
     };
