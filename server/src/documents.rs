@@ -8,7 +8,8 @@ mod buffers;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use adjutant_core::document::{ContentChange, Document, Snapshot};
 use adjutant_core::position::Encoding;
@@ -36,6 +37,7 @@ struct Mirror {
     open: HashMap<String, Open>,
     /// The workspace folders as the editor names them, and where their links lead.
     folders: Vec<(PathBuf, PathBuf)>,
+    expected: Vec<Weak<Expected>>,
     /// Built on demand, dropped by the next notification.
     buffers: Option<Buffers>,
 }
@@ -47,6 +49,24 @@ struct Open {
     resolved: Option<PathBuf>,
     /// It was opened by an edit of ours, not by the user.
     ours: bool,
+}
+
+/// A text that one document is waited to have.
+struct Expected {
+    /// Where the document is, by the editor's name.
+    path: Option<PathBuf>,
+    text: String,
+    seen: AtomicBool,
+}
+
+/// Waits for one text of one document; the wait ends when it is dropped.
+pub struct Expectation(Arc<Expected>);
+
+impl Expectation {
+    /// Whether the document had exactly that text at some time since.
+    pub fn seen(&self) -> bool {
+        self.0.seen.load(Ordering::SeqCst)
+    }
 }
 
 /// Where the text of a file is now.
@@ -65,6 +85,7 @@ impl Default for Documents {
             encoding: Encoding::Utf16,
             open: HashMap::new(),
             folders: Vec::new(),
+            expected: Vec::new(),
             buffers: None,
         };
         Self { shared: Arc::new(Shared { state: Mutex::new(mirror), changed: watch::Sender::new(0) }) }
@@ -105,6 +126,7 @@ impl Documents {
         self.write(|mirror| {
             if mirror.open.len() < MAX_OPEN || mirror.open.contains_key(uri) {
                 let document = Document::open(uri, version, text);
+                mirror.meet(&document);
                 mirror.open.insert(uri.to_owned(), Open { document, resolved: None, ours: false });
             } else {
                 tracing::warn!(uri, "too many open documents; this one is not mirrored");
@@ -122,6 +144,8 @@ impl Documents {
             if let Err(reason) = document.apply_changes(version, changes, encoding) {
                 tracing::warn!(uri, %reason, "document is unsynced");
             }
+            let document = document.clone();
+            mirror.meet(&document);
         });
     }
 
@@ -168,6 +192,15 @@ impl Documents {
         uri_of(below.as_deref().unwrap_or(path))
     }
 
+    /// Looks at every text the document of this name has from now on: a user who types on at once
+    /// may hide in the next version what was there in one.
+    pub fn expect(&self, uri: &str, text: &str) -> Expectation {
+        let expected = Expected { path: path_of(uri), text: text.to_owned(), seen: AtomicBool::new(false) };
+        let expected = Arc::new(expected);
+        self.lock().expected.push(Arc::downgrade(&expected));
+        Expectation(expected)
+    }
+
     /// Notes that an edit of ours made the editor open a file.
     pub fn opened_by_us(&self, path: &Path) {
         self.resolve();
@@ -208,7 +241,8 @@ impl Documents {
         // The last of two documents of one file counts, so the best comes last.
         open.sort_by(|one, other| other.rank().cmp(&one.rank()));
         let buffers = Buffers::new(open.into_iter().filter_map(|Open { document, resolved, .. }| {
-            let path = resolved.clone().or_else(|| path_of(document.uri()))?;
+            let named = path_of(document.uri())?;
+            let path = resolved.clone().unwrap_or(named);
             let buffer = match document.snapshot() {
                 Ok(snapshot) => {
                     Ok(Buffer { text: snapshot.string().into(), version: document.version() })
@@ -223,6 +257,19 @@ impl Documents {
 }
 
 impl Mirror {
+    /// Compares the new text of a document with those that are waited for.
+    fn meet(&mut self, document: &Document) {
+        self.expected.retain(|expected| expected.strong_count() > 0);
+        let Ok(text) = document.text() else { return };
+        let same = |expected: &Expected| {
+            text.len_bytes() == expected.text.len()
+                && *text == expected.text.as_str()
+                && path_of(document.uri()) == expected.path
+        };
+        let waiting = self.expected.iter().filter_map(Weak::upgrade);
+        waiting.filter(|expected| same(expected)).for_each(|expected| expected.seen.store(true, Ordering::SeqCst));
+    }
+
     /// The document of a file: links make several names of one, and an editor knows it by the one it opened.
     fn find(&self, path: &Path) -> Option<&Open> {
         self.open.values().filter(|open| open.is_at(path)).min_by(|one, other| one.rank().cmp(&other.rank()))

@@ -28,7 +28,7 @@ pub struct Models {
 
 struct Inner {
     clients: http::Clients,
-    tools: openai_chat::FrozenTools,
+    frozen: openai_chat::Frozen,
     keys: KeySource,
     /// Scripts that are part of the binary, by the name after `embedded:`.
     embedded: BTreeMap<&'static str, &'static str>,
@@ -61,7 +61,7 @@ impl Models {
         Models {
             inner: Arc::new(Inner {
                 clients: http::Clients::default(),
-                tools: Default::default(),
+                frozen: Default::default(),
                 keys,
                 embedded,
             }),
@@ -88,7 +88,7 @@ impl Models {
             }
             Wire::OpenaiChat => {
                 let post = http::Post::to(provider, limits, &request.model, &*inner.keys)?;
-                openai_chat::call(&inner.clients, &inner.tools, post, request, on_delta).await
+                openai_chat::call(&inner.clients, &inner.frozen, post, request, on_delta).await
             }
         }
     }

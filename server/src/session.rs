@@ -45,7 +45,7 @@ use crate::tools::process::end_left_over;
 
 use blobs::Blobs;
 use catalog::Catalog;
-use log::Log;
+use log::{AppendError, Log};
 use mailbox::{Mailbox, Message};
 use publish::Publisher;
 use steps::Running;
@@ -83,6 +83,14 @@ pub struct Place {
     /// The session's folder.
     pub dir: PathBuf,
     pub mailbox: Mailbox,
+}
+
+/// Why an input became no facts.
+#[derive(Debug)]
+enum Unrecorded {
+    Refused(Refusal),
+    /// A fact is larger than one record of the log may be.
+    TooLarge { limit: usize },
 }
 
 /// A session's task and what it owns.
@@ -175,11 +183,7 @@ impl SessionTask {
             Message::WaitOver { run, number } => self.wait_over(&run, number),
             Message::Resume { from, reply } => self.resume(from, reply),
             Message::Asks { reply } => self.asks(reply),
-            Message::Report { step, report } => {
-                if let Err(refusal) = self.input(Input::Step { step, report }) {
-                    tracing::debug!(?refusal, "a report came too late");
-                }
-            }
+            Message::Report { step, report } => self.report(step, report),
             Message::Woke { at } => {
                 let _ = self.input(Input::Woke { at });
             }
@@ -191,8 +195,28 @@ impl SessionTask {
         None
     }
 
-    /// Puts one input through `accept`, writes what follows, folds it and queues what is told.
+    /// Takes what a step tells. A reply that is too large for the log is a call that failed: the
+    /// session goes on without it.
+    fn report(&mut self, step: Step, report: Report) {
+        let replied = matches!(report, Report::Replied(_));
+        match self.take_in(Input::Step { step: step.clone(), report }) {
+            Ok(_) => {}
+            Err(Unrecorded::TooLarge { limit }) if replied => {
+                let _ = self.input(Input::Step { step, report: steps::too_large(limit) });
+            }
+            Err(why) => tracing::debug!(?why, "a report came too late or cannot be written"),
+        }
+    }
+
     fn input(&mut self, input: Input) -> Result<Vec<Event>, Refusal> {
+        self.take_in(input).map_err(|why| match why {
+            Unrecorded::Refused(refusal) => refusal,
+            Unrecorded::TooLarge { .. } => Refusal::Nothing,
+        })
+    }
+
+    /// Puts one input through `accept`, writes what follows, folds it and queues what is told.
+    fn take_in(&mut self, input: Input) -> Result<Vec<Event>, Unrecorded> {
         let stamp = stamp();
         let wake = matches!(input, Input::Woke { .. });
         let events = match accept(&self.session, &stamp, input) {
@@ -201,7 +225,7 @@ impl SessionTask {
                 if !wake {
                     tracing::debug!(session = %self.place.id, ?refusal, "refused");
                 }
-                return Err(refusal);
+                return Err(Unrecorded::Refused(refusal));
             }
         };
         if !events.is_empty() {
@@ -210,15 +234,17 @@ impl SessionTask {
         Ok(events)
     }
 
-    fn record(&mut self, stamp: &Stamp, events: &[Event]) -> Result<(), Refusal> {
+    fn record(&mut self, stamp: &Stamp, events: &[Event]) -> Result<(), Unrecorded> {
         if self.stopped.is_some() {
-            return Err(Refusal::Nothing);
+            return Err(Unrecorded::Refused(Refusal::Nothing));
         }
         let seqs = match self.log.append(stamp.now, events, false) {
             Ok(seqs) => seqs,
+            // Nothing was written, and the log is as sound as before.
+            Err(AppendError::TooLarge { limit, .. }) => return Err(Unrecorded::TooLarge { limit }),
             Err(error) => {
                 self.read_only(error.to_string());
-                return Err(Refusal::Nothing);
+                return Err(Unrecorded::Refused(Refusal::Nothing));
             }
         };
         point("facts-written");

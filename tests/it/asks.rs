@@ -104,7 +104,7 @@ fn s04_a_failed_request_is_retried_after_a_restart_too() {
     rig.end();
     let rig = Rig::start(&workspace);
     let now = rig.resume(&session, None);
-    assert_eq!(now.asks, [asked.clone()]);
+    assert_eq!(now.asks, std::slice::from_ref(&asked));
     rig.answer(&asked.ask_id, "retry");
     let run = next_run(&rig, asked.run_id.as_ref().expect("an ask names its run"));
     assert_eq!(rig.await_run_end(&session, &run).summary.as_deref(), Some("There I am."));
@@ -427,7 +427,7 @@ fn s54_an_approval_after_a_restart_runs_exactly_what_was_asked_and_once() {
     let rig = Rig::start(&workspace);
     let now = rig.resume(&session, None);
     assert_eq!((now.state.state, now.state.run_id), (State::RequiresAction, Some(run.clone())));
-    assert_eq!(now.asks, [asked.clone()], "the same ask under the same id");
+    assert_eq!(now.asks, std::slice::from_ref(&asked), "the same ask under the same id");
     let told = rig.respond(&asked.ask_id, "allow");
     assert_eq!(told.status, RespondStatus::Accepted);
     let again = rig.respond(&asked.ask_id, "allow");

@@ -220,7 +220,7 @@ fn s54_an_ask_of_a_killed_server_is_answered_at_the_next_and_runs_once() {
     let (_server, editor) = spawn(&workspace);
     let now = editor.resume(&session, None);
     assert_eq!(now.state.state, State::RequiresAction);
-    assert_eq!(now.asks, [asked.clone()]);
+    assert_eq!(now.asks, std::slice::from_ref(&asked));
     editor.respond(&asked.ask_id, "allow");
     editor.await_run_end(&session, &run);
     assert_eq!(workspace.read("ledger"), "ran\n");

@@ -464,3 +464,26 @@ fn s91_s42_cancel_at_every_update_of_a_run_ends_it_once_and_nothing_happens_late
         assert!(!ran || finished.iter().filter(completed).count() >= 2 || workspace.read(&ledger) == "ran\n");
     }
 }
+
+#[test]
+fn s111_a_reply_no_record_can_hold_ends_its_run_and_not_the_session() {
+    let nine_mebibytes = "words ".repeat((9 << 20) / 6);
+    let model = ModelServer::start([
+        Reply::call("write_file", json!({"path": "b.txt", "content": nine_mebibytes})),
+        Reply::text("Here I am."),
+    ]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Write very much.").run_id;
+    let end = rig.await_run_end(&session, &run);
+    assert_eq!((end.outcome, end.stop_reason), (Outcome::Failed, StopReason::Failed));
+    let why = end.summary.unwrap_or_default();
+    assert!(why.contains("larger than the 8 MiB that one reply may have"), "{why}");
+    assert_eq!(model.requests().len(), 1, "the same request would bring the same flood again");
+    assert!(!workspace.exists("b.txt"));
+    let run = rig.prompt(&session, "Are you there?").run_id;
+    assert_eq!(rig.await_run_end(&session, &run).outcome, Outcome::Stopped);
+    rig.await_state(State::Idle);
+    rig.end();
+}

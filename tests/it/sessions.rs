@@ -264,8 +264,8 @@ fn l13_who_comes_late_is_told_the_state() {
     let now = rig.resume(&session, None);
     assert_eq!(now.state.state, State::RequiresAction);
     assert_eq!(now.state.required_action, RequiredAction::Answer);
-    assert_eq!(now.state.asks, [ask.ask_id.clone()]);
-    assert_eq!(now.asks, [ask.clone()], "the snapshot has the whole ask");
+    assert_eq!(now.state.asks, std::slice::from_ref(&ask.ask_id));
+    assert_eq!(now.asks, std::slice::from_ref(&ask), "the snapshot has the whole ask");
     assert_eq!(now.title, "Look at a.txt and say hello.");
     rig.answer(&ask.ask_id, "reject");
     rig.await_state(State::Idle);

@@ -6,6 +6,7 @@
 mod features;
 mod layers;
 mod map;
+mod performance;
 pub mod source;
 
 use source::{Source, files, rust, words};

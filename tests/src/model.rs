@@ -28,7 +28,10 @@ pub struct Request {
     pub path: String,
     /// Names in lower case, in the order they came.
     pub headers: Vec<(String, String)>,
+    /// Empty where the server was told to [`ModelServer::forget_bodies`].
     pub body: Vec<u8>,
+    /// Bytes of the body.
+    pub size: usize,
     /// Which accepted connection it came by, from zero.
     pub connection: usize,
     /// When its first byte was there.
@@ -59,10 +62,15 @@ struct State {
     requests: Vec<Request>,
     sockets: Vec<TcpStream>,
     threads: Vec<JoinHandle<()>>,
-    /// Answers sent to their last byte, and when.
+    /// When the first byte of each answer was handed over.
+    begun: Vec<Instant>,
+    /// Answers sent to their last byte, and when that byte was handed over.
     answered: Vec<Instant>,
-    /// Connections that are closed, by their numbers.
-    closed: Vec<usize>,
+    /// When each event of a paced answer was handed over.
+    paced: Vec<Instant>,
+    /// Connections that are closed, by their numbers, and when that was seen.
+    closed: Vec<(usize, Instant)>,
+    forget_bodies: bool,
     /// Holding answers that may go on.
     released: usize,
     /// Answers that hold now.
@@ -95,6 +103,20 @@ impl Shared {
                 return value;
             }
             state = self.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+    }
+
+    /// Waits until `moment`; `false` if the server ended first.
+    fn wait_until(&self, moment: Instant) -> bool {
+        let mut state = self.lock();
+        loop {
+            let left = moment.saturating_duration_since(Instant::now());
+            if state.stopping || left.is_zero() {
+                return !state.stopping;
+            }
+            let (next, _) =
+                self.changed.wait_timeout(state, left).unwrap_or_else(|poisoned| poisoned.into_inner());
+            state = next;
         }
     }
 
@@ -160,9 +182,34 @@ impl ModelServer {
         self.shared.lock().requests.clone()
     }
 
-    /// Returns when each complete answer was handed to the socket to its last byte.
+    /// Keeps of later requests only how long they were, so that a long run costs no memory here.
+    pub fn forget_bodies(&self) {
+        self.shared.change(|state| state.forget_bodies = true);
+    }
+
+    /// Returns when the first byte of each answer was handed to the socket.
+    pub fn begun(&self) -> Vec<Instant> {
+        self.shared.lock().begun.clone()
+    }
+
+    /// Returns when the last byte of each complete answer was handed to the socket.
     pub fn answered(&self) -> Vec<Instant> {
         self.shared.lock().answered.clone()
+    }
+
+    /// Waits until `count` answers are complete and returns when each was.
+    pub fn wait_for_answered(&self, count: usize) -> Vec<Instant> {
+        self.wait_until("answers", |state| (state.answered.len() >= count).then(|| state.answered.clone()))
+    }
+
+    /// Returns when each event of the [`Reply::paced`] answers was handed to the socket.
+    pub fn paced(&self) -> Vec<Instant> {
+        self.shared.lock().paced.clone()
+    }
+
+    /// Returns when each closed connection was seen to be closed.
+    pub fn closed_at(&self) -> Vec<Instant> {
+        self.shared.lock().closed.iter().map(|(_, at)| *at).collect()
     }
 
     /// Returns how many connections were accepted so far.

@@ -275,10 +275,10 @@ impl Page {
         let word = std::mem::take(&mut self.word);
         let gap = std::mem::take(&mut self.gap);
         let full = self.column + cells(&gap) + cells(&word) > self.look.width;
-        if full && self.column > 0 && !self.fenced {
-            self.newline();
-        } else {
+        if !full || self.fenced {
             self.put(&gap);
+        } else if self.column > 0 {
+            self.newline();
         }
         self.put(&word);
     }

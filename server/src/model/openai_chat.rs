@@ -10,7 +10,7 @@ use adjutant_core::prompt::{Delta, ModelRequest, Reply};
 use adjutant_core::retry::{CallFailure, FailureClass};
 
 use self::assembly::{Assembly, State};
-pub(super) use self::body::FrozenTools;
+pub(super) use self::body::Frozen;
 use super::failure::failure;
 use super::http::{Clients, Eaten, Post};
 use super::sse::{Decoder, MAX_EVENT_BYTES, SseError};
@@ -18,12 +18,12 @@ use super::sse::{Decoder, MAX_EVENT_BYTES, SseError};
 /// Makes one call and returns the complete reply.
 pub(super) async fn call(
     clients: &Clients,
-    tools: &FrozenTools,
+    frozen: &Frozen,
     post: Post<'_>,
     request: &ModelRequest,
     on_delta: impl FnMut(Delta) + Send,
 ) -> Result<Reply, CallFailure> {
-    let body = body::write(request, tools, &post)?;
+    let body = body::write(request, frozen, &post)?;
     let assembly = Assembly::new(request, post.asked, post.redactor.clone());
     let mut answer = post.send(clients, "chat/completions", body).await?;
     let whole = answer.is_whole().then(Vec::new);

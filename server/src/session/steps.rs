@@ -232,6 +232,19 @@ async fn deliver(place: &Place, ask: &AskView) -> Option<Done> {
     })))
 }
 
+/// What is recorded in place of a reply that no record can hold.
+pub fn too_large(limit: usize) -> Report {
+    Report::CallFailed(CallFailure {
+        // The same request would only bring the same flood again.
+        class: FailureClass::Total,
+        message: format!(
+            "the model's reply is larger than the {} MiB that one reply may have; ask for the work in smaller steps",
+            limit >> 20
+        ),
+        retry_after_ms: None,
+    })
+}
+
 /// What is recorded of a step that broke: the run goes on, the model is told.
 pub fn broken(step: &Step) -> Option<Report> {
     let result = || CallResult {

@@ -29,7 +29,8 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
                 let shared = Arc::clone(shared);
                 move || {
                     let _ = read_requests(reading, number, &shared, &sender);
-                    shared.change(|state| state.closed.push(number));
+                    let at = Instant::now();
+                    shared.change(|state| state.closed.push((number, at)));
                 }
             }),
             std::thread::spawn({
@@ -65,13 +66,23 @@ fn read_requests(
             path: path.to_owned(),
             headers: read_headers(&mut input)?,
             body: Vec::new(),
+            size: 0,
             connection,
             arrived,
         };
         let length = request.header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
         request.body = vec![0; length];
+        request.size = length;
         input.read_exact(&mut request.body)?;
-        shared.change(|state| state.requests.push(request.clone()));
+        shared.change(|state| {
+            let body = std::mem::take(&mut request.body);
+            let mut kept = request.clone();
+            if !state.forget_bodies {
+                kept.body.clone_from(&body);
+            }
+            request.body = body;
+            state.requests.push(kept);
+        });
         if sender.send(request).is_err() {
             return Ok(());
         }
@@ -92,7 +103,7 @@ fn read_headers(input: &mut impl BufRead) -> io::Result<Vec<(String, String)>> {
 
 fn write_answers(
     socket: &TcpStream,
-    number: usize,
+    connection: usize,
     shared: &Shared,
     requests: &Receiver<Request>,
 ) -> io::Result<()> {
@@ -100,31 +111,69 @@ fn write_answers(
     while let Ok(request) = requests.recv() {
         let reply = shared.next_reply(&request);
         match reply.silence() {
-            Some(Act::Hold) => return hold(shared, number),
+            Some(Act::Hold) => return hold(shared, connection),
             Some(_) => return Ok(()),
             None => {}
         }
-        output.write_all(&head(&reply))?;
-        for act in reply.acts() {
-            match act {
-                Act::Send(bytes) if bytes.is_empty() => {}
-                Act::Send(bytes) if reply.is_stream() => {
-                    let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
-                    chunk.extend_from_slice(&bytes);
-                    chunk.extend_from_slice(b"\r\n");
-                    output.write_all(&chunk)?;
+        if reply.is_at_once() {
+            let mut bytes = head(&reply);
+            for piece in reply.acts() {
+                if let Act::Send(piece) = piece {
+                    push_piece(&mut bytes, &reply, &piece);
                 }
-                Act::Send(bytes) => output.write_all(&bytes)?,
-                Act::Hold => hold(shared, number)?,
+            }
+            if reply.is_stream() {
+                bytes.extend_from_slice(b"0\r\n\r\n");
+            }
+            let at = Instant::now();
+            output.write_all(&bytes)?;
+            shared.change(|state| {
+                state.begun.push(at);
+                state.answered.push(at);
+            });
+            continue;
+        }
+        let acts = reply.acts();
+        let began = Instant::now();
+        let mut at = began;
+        shared.change(|state| state.begun.push(began));
+        output.write_all(&head(&reply))?;
+        for (number, act) in (0_u32..).zip(acts) {
+            if let Some(pause) = reply.pace() {
+                if !shared.wait_until(began + pause * (number + 1)) {
+                    return Ok(());
+                }
+                shared.change(|state| state.paced.push(Instant::now()));
+            }
+            at = Instant::now();
+            match act {
+                Act::Send(bytes) => {
+                    let mut piece = Vec::new();
+                    push_piece(&mut piece, &reply, &bytes);
+                    output.write_all(&piece)?;
+                }
+                Act::Hold => hold(shared, connection)?,
                 Act::Cut => return Ok(()),
             }
         }
         if reply.is_stream() {
+            at = Instant::now();
             output.write_all(b"0\r\n\r\n")?;
         }
-        shared.change(|state| state.answered.push(Instant::now()));
+        shared.change(|state| state.answered.push(at));
     }
     Ok(())
+}
+
+/// Adds one piece of a body as it goes over the wire: a chunk of its own in a stream.
+fn push_piece(bytes: &mut Vec<u8>, reply: &Reply, piece: &[u8]) {
+    if !reply.is_stream() {
+        bytes.extend_from_slice(piece);
+    } else if !piece.is_empty() {
+        bytes.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
+        bytes.extend_from_slice(piece);
+        bytes.extend_from_slice(b"\r\n");
+    }
 }
 
 fn head(reply: &Reply) -> Vec<u8> {
@@ -162,7 +211,7 @@ fn hold(shared: &Shared, number: usize) -> io::Result<()> {
             state.released -= 1;
             return Some(true);
         }
-        (state.stopping || state.closed.contains(&number)).then_some(false)
+        (state.stopping || state.closed.iter().any(|(closed, _)| *closed == number)).then_some(false)
     });
     shared.change(|state| state.holding -= 1);
     if released { Ok(()) } else { Err(io::ErrorKind::ConnectionAborted.into()) }

@@ -3,6 +3,8 @@
 //!
 //! Only describes bytes; never touches a socket.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 /// What happens at one point of an answer.
@@ -36,6 +38,8 @@ pub struct Reply {
     fault: Option<(usize, Fault)>,
     piece: Option<usize>,
     silent: Option<Fault>,
+    at_once: bool,
+    pace: Option<Duration>,
 }
 
 impl Reply {
@@ -52,6 +56,8 @@ impl Reply {
             fault: None,
             piece: None,
             silent: None,
+            at_once: false,
+            pace: None,
         }
     }
 
@@ -185,6 +191,18 @@ impl Reply {
         self
     }
 
+    /// Sends headers and body with one write; for an answer without faults.
+    pub fn at_once(mut self) -> Reply {
+        self.at_once = true;
+        self
+    }
+
+    /// Sends one event each time so much time has passed; for a stream without faults.
+    pub fn paced(mut self, pause: Duration) -> Reply {
+        self.pace = Some(pause);
+        self
+    }
+
     /// Returns the bytes of the body as they will be sent if nothing goes wrong.
     pub fn body_bytes(&self) -> Vec<u8> {
         self.pieces().concat()
@@ -192,6 +210,14 @@ impl Reply {
 
     pub(super) fn is_stream(&self) -> bool {
         self.raw_body.is_none()
+    }
+
+    pub(super) fn is_at_once(&self) -> bool {
+        self.at_once
+    }
+
+    pub(super) fn pace(&self) -> Option<Duration> {
+        self.pace
     }
 
     /// What to do before the headers, if the answer never gets that far.

@@ -17,7 +17,7 @@ fn a_server_has_no_environment_but_its_workspaces() {
     server.take_pipes().0.read_to_string(&mut told).unwrap();
     assert!(server.wait().success());
     assert_eq!(told.lines().next(), workspace.path().to_str());
-    let known = ["PATH=", "PWD=", "OLDPWD=", "SHLVL=", "_=", "ADJUTANT_", "HOME=", "XDG_"];
+    let known = ["PATH=", "PWD=", "OLDPWD=", "SHLVL=", "_=", "ADJUTANT_", "TESTKIT_MARK=", "HOME=", "XDG_"];
     for line in told.lines().skip(1) {
         assert!(known.iter().any(|name| line.starts_with(name)), "{line}");
     }

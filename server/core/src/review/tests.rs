@@ -420,8 +420,9 @@ fn many_hunks_and_many_equal_lines_take_bounded_time() {
         .enumerate()
         .map(|(n, line)| if n % 30 == 7 { "w\n" } else { line })
         .collect();
+    // How many hunks depends on the time the diff has, that they fit does not.
     let all = hunks(&before, &after);
-    assert_eq!(all.len(), 1_000);
+    assert!(!all.is_empty() && all.len() <= 1_000, "{} hunks", all.len());
     assert_eq!(apply_hunks(&before, &all).unwrap(), after);
     let blank = "\n".repeat(100_000);
     let hunk = one(&blank, &"\n".repeat(100_500));

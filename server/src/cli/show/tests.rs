@@ -158,12 +158,9 @@ fn read_out(final_text: &str, pieces: &[Print]) -> String {
             Print::Nothing => {}
             Print::More(more) => text.push_str(more),
             Print::Again { text: again, .. } => {
-                // The mark stands where the texts part: the reader finds the place by what both share.
-                let place = (0..=text.len())
-                    .rev()
-                    .filter(|at| text.is_char_boundary(*at))
-                    .find(|at| final_text.starts_with(&format!("{}{again}", &text[..*at])));
-                text.truncate(place.unwrap_or(0));
+                // The mark stands where the word begins at which the texts part: a reader takes
+                // back what was printed from there on.
+                text.truncate(point(&text, final_text));
                 text.push_str(again);
             }
         }

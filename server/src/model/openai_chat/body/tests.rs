@@ -1,20 +1,20 @@
 //! The bytes of a request: roles, repairs, and that they stay the same.
 
 use adjutant_core::config::Provider;
-use adjutant_core::prompt::{Reply, RequestedCall};
+use adjutant_core::prompt::{ModelMessage, Reply, RequestedCall};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::model::tests::{LIMITS, provider, request};
 
-fn written(request: &ModelRequest, tools: &FrozenTools, provider: &Provider) -> String {
+fn written(request: &ModelRequest, frozen: &Frozen, provider: &Provider) -> String {
     let keys = |_: &str| Some("key".to_owned());
     let post = Post::to(provider, &LIMITS, &request.model, &keys).unwrap();
-    String::from_utf8(write(request, tools, &post).unwrap()).unwrap()
+    String::from_utf8(write(request, frozen, &post).unwrap()).unwrap()
 }
 
 fn json_of(request: &ModelRequest, provider: &Provider) -> Value {
-    serde_json::from_str(&written(request, &FrozenTools::default(), provider)).unwrap()
+    serde_json::from_str(&written(request, &Frozen::default(), provider)).unwrap()
 }
 
 fn assistant(text: &str, arguments: &str) -> ModelMessage {
@@ -61,14 +61,14 @@ fn s20_a_call_the_model_got_wrong_is_sent_back_as_valid_json() {
 
 #[test]
 fn s20_the_beginning_is_the_same_bytes_every_turn() {
-    let (tools, provider) = (FrozenTools::default(), provider("http://localhost:1"));
+    let (frozen, provider) = (Frozen::default(), provider("http://localhost:1"));
     let mut request = request("hello");
-    let first = written(&request, &tools, &provider);
+    let first = written(&request, &frozen, &provider);
     request.messages.push(assistant("so", "{}"));
-    let second = written(&request, &tools, &provider);
+    let second = written(&request, &frozen, &provider);
     let shared = first.strip_suffix("]}").unwrap();
     assert!(second.starts_with(shared));
-    assert_eq!(tools.kept.lock().unwrap().len(), 1);
+    assert_eq!(frozen.tools.kept.lock().unwrap().len(), 1);
 }
 
 #[test]
@@ -97,4 +97,31 @@ fn s20_the_output_limit_goes_by_the_name_the_provider_knows() {
     assert_eq!(json_of(&request, &provider)["max_completion_tokens"], 9);
     provider.base_url = Some("http://localhost:1".to_owned());
     assert_eq!(json_of(&request, &provider)["max_tokens"], 9);
+}
+
+#[test]
+fn s20_a_conversation_kept_from_before_is_written_as_if_it_were_new() {
+    let (frozen, provider) = (Frozen::default(), provider("http://localhost:1"));
+    let same = |request: &ModelRequest| {
+        assert_eq!(written(request, &frozen, &provider), written(request, &Frozen::default(), &provider));
+    };
+    let mut one = request("hello");
+    let mut other = request("hello");
+    for number in 0..10 {
+        one.messages.push(assistant(&format!("one {number}"), "{}"));
+        same(&one);
+        other.messages.push(assistant(&format!("other {number}"), "{}"));
+        same(&other);
+    }
+    // A conversation that was cut, one that goes on from there, and another system prompt.
+    let mut cut = one.clone();
+    cut.messages.truncate(3);
+    same(&cut);
+    cut.messages.push(ModelMessage::Tool { call_id: "c1".into(), output: "text".into() });
+    same(&cut);
+    one.system = "Be long.".into();
+    same(&one);
+    one.system = "".into();
+    same(&one);
+    assert!(frozen.conversations.kept_count() <= 4);
 }

@@ -1,0 +1,103 @@
+//! The figures of `docs/performance.md`: a real server process, an editor over
+//! stdio, a model on loopback.
+//!
+//! `cargo bench --bench figures -- [--runs N] [--only SCENE] [--server PATH]`.
+//! Never talks to another machine, and every wait in it ends.
+
+mod client;
+mod figures;
+mod process;
+mod samples;
+mod table;
+mod workspace;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use figures::Ground;
+use samples::Samples;
+use workspace::Workspace;
+
+/// What the command line asks for.
+struct Wanted {
+    runs: usize,
+    only: Option<String>,
+    server: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let wanted = match read(&arguments) {
+        Ok(wanted) => wanted,
+        Err(why) => {
+            eprintln!("figures: {why}");
+            return ExitCode::from(2);
+        }
+    };
+    let program = wanted.server.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_adjutant")));
+    let Ok(size) = std::fs::metadata(&program).map(|program| program.len()) else {
+        eprintln!("figures: there is no program {program:?}");
+        return ExitCode::from(2);
+    };
+    // On the disk the build is on: what is in memory only syncs for nothing.
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let directory = tempfile::TempDir::new_in(home).expect("the target directory can be written");
+    let workspace = Workspace::make(directory.path());
+    let ground = Ground { program: &program, directory: directory.path(), workspace: &workspace };
+    let mut samples = Samples::default();
+    for run in 1..=wanted.runs {
+        for (name, scene) in SCENES {
+            if wanted.only.as_deref().is_none_or(|only| only == *name) {
+                eprintln!("run {run} of {}: {name}", wanted.runs);
+                scene(&ground, &mut samples);
+            }
+        }
+    }
+    let table = table::write(&samples, size as f64 / 1e6);
+    let written = std::io::stdout().write_all(table.as_bytes());
+    if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+type Scene = fn(&Ground, &mut Samples);
+
+const SCENES: &[(&str, Scene)] = &[
+    ("starts", figures::starts),
+    ("prompts", figures::prompts),
+    ("task", figures::task),
+    ("long", figures::long),
+    ("tokens", figures::tokens),
+    ("burst", figures::burst),
+    ("approvals", figures::approvals),
+    ("cancels", figures::cancels),
+    ("arguments-2", |ground, samples| figures::arguments(ground, samples, 2)),
+    ("arguments-4", |ground, samples| figures::arguments(ground, samples, 4)),
+    ("arguments-8", |ground, samples| figures::arguments(ground, samples, 8)),
+];
+
+fn read(arguments: &[String]) -> Result<Wanted, String> {
+    let mut wanted = Wanted { runs: 5, only: None, server: None };
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("\"{argument}\" needs a value"));
+        match argument.as_str() {
+            // Cargo adds this one.
+            "--bench" => {}
+            "--runs" => {
+                let runs = value()?.parse().ok().filter(|runs| (1..=100).contains(runs));
+                wanted.runs = runs.ok_or("--runs takes a number from 1 to 100")?;
+            }
+            "--only" => {
+                let name = value()?;
+                if !SCENES.iter().any(|(known, _)| known == name) {
+                    let names: Vec<&str> = SCENES.iter().map(|(name, _)| *name).collect();
+                    return Err(format!("there is no scene \"{name}\"; there are {}", names.join(", ")));
+                }
+                wanted.only = Some(name.clone());
+            }
+            "--server" => wanted.server = Some(PathBuf::from(value()?)),
+            other => return Err(format!("unknown argument \"{other}\"")),
+        }
+    }
+    Ok(wanted)
+}

@@ -1,0 +1,151 @@
+//! The table that is printed: the peers, the bar and ours, in Markdown.
+//!
+//! The figures of the peers are what was measured once; nothing here measures.
+
+use super::samples::{Samples, shown};
+
+/// Title, the peers from codex to the floor, our bar, and how ours is shown.
+type Row = (&'static str, [&'static str; 8], &'static str, fn(&Samples) -> String);
+
+const HEAD: [&str; 8] = ["codex", "pi", "opencode", "copilot", "gemini", "qwen", "codex-acp", "floor"];
+
+const ROWS: &[Row] = &[
+    (
+        "start → `initialize` reply, ms",
+        ["119", "269", "1299", "464", "1393", "1504", "64", "–"],
+        "15",
+        |s| shown(s.median("start")),
+    ),
+    ("new session, ms", ["26", "26", "815", "18", "109", "77", "33", "–"], "3", |s| shown(s.median("new"))),
+    (
+        "warm prompt → model request, ms",
+        ["34.7", "3.6", "77", "7.5", "2.8", "2.8", "65", "–"],
+        "1.5",
+        |s| shown(s.median("prompt")),
+    ),
+    (
+        "last byte of the reply → idle at the client, ms",
+        ["13.6", "3.2", "131", "9.5", "5.3", "320", "5.5", "–"],
+        "1.5",
+        |s| shown(s.median("idle")),
+    ),
+    (
+        "read-tool turn overhead p50 / p99, ms",
+        ["61 / 107", "5.7 / 17", "168 / 277", "14.5 / 20", "10.5 / 70", "19 / 483", "89 / 138", "0.55 / 1.0"],
+        "1.5 / 5, session durable",
+        |s| both(s.median("read"), s.over_all("read", 99)),
+    ),
+    ("the same at turn 5", NONE, "", |s| both(s.median("turn 5"), s.over_all("turn 5", 99))),
+    ("the same at turn 200", NONE, "", |s| {
+        let body = shown(s.median("long body kB"));
+        format!("{}, request of {body} kB", both(s.median("turn 200"), s.over_all("turn 200", 99)))
+    }),
+    (
+        "51-tool task: wall / CPU s",
+        [
+            "3.3 / 2.1",
+            "0.38 / 0.41",
+            "9.4 / 11.2",
+            "0.81 / 0.96",
+            "0.71 / 0.81",
+            "2.3 / 3.4",
+            "4.7 / 3.7",
+            "– / 0.03",
+        ],
+        "0.2 / 0.1",
+        |s| {
+            let body = shown(s.median("body kB"));
+            format!("{}, last request {body} kB", both(s.median("task"), s.median("task cpu")))
+        },
+    ),
+    (
+        "token latency at 100/s p50 / p99, ms",
+        [
+            "0.39 / 1.6",
+            "0.39 / 1.5",
+            "2.0 / 27",
+            "0.35 / 0.64",
+            "0.5 / 1.6",
+            "0.37 / 5.8",
+            "0.27 / 0.96",
+            "–",
+        ],
+        "0.3 / 1 for the first chunk; later ones merged at ≤ 33 ms",
+        |s| {
+            let first = both(s.median("first token"), s.over_all("first token", 99));
+            format!("{first}; later ones {}", both(s.median("later token"), s.over_all("later token", 99)))
+        },
+    ),
+    (
+        "burst 10k: last token at client ms / CPU s",
+        [
+            "375 / 0.62",
+            "455 / 0.61",
+            "1707 / 3.0",
+            "session dies",
+            "5748 / 6.3",
+            "1052 / 1.8",
+            "284 / 0.36",
+            "–",
+        ],
+        "60 / 0.08",
+        |s| both(s.median("burst"), s.median("burst cpu")),
+    ),
+    (
+        "burst 10k: messages to the client",
+        ["10 011", "10 012", "10 002", "–", "10 001", "10 002", "10 002", "–"],
+        "≤ 200, no token lost",
+        |s| shown(s.median("burst messages")),
+    ),
+    (
+        "approval: reply → question / answer → next request, ms",
+        ["7 / 47", "–", "54 / 167", "6 / 7", "52 / 8", "–", "–", "–"],
+        "2 / 3",
+        |s| both(s.median("question"), s.median("approved")),
+    ),
+    (
+        "cancel → client told / model connection closed, ms",
+        ["11 / 0.9", "10 / 8", "103 / 11", "10 / 3.8", "9 / 2.7", "5 / 2", "6 / 20", "–"],
+        "2 / 1",
+        |s| both(s.median("told"), s.median("closed")),
+    ),
+    (
+        "resident memory idle / peak, MB",
+        ["127 / 176", "110 / 232", "398 / 2376", "329 / 382", "417 / 525", "495 / 554", "115 / 188", "–"],
+        "15 / 40",
+        |s| both(s.median("rss"), s.median("peak")),
+    ),
+    (
+        "8 MiB of tool arguments: s / MB",
+        ["0.9 / 372", "> 150", "12.4 / 1916", "loops, 4 GB", "stops, exit 0", "1.0 / 677", "–", "–"],
+        "0.3 / 100, linear in size",
+        |s| {
+            let part = |time, peak| both(s.median(time), s.median(peak));
+            let halves = [part("arguments", "arguments MB"), part("arguments 4", "arguments 4 MB")];
+            let whole = part("arguments 8", "arguments 8 MB");
+            format!("{whole} (2 MiB: {}, 4 MiB: {})", halves[0], halves[1])
+        },
+    ),
+    ("connections for 52 requests", ["52", "1", "1", "1", "2", "1", "–", "–"], "1", |s| {
+        shown(s.median("connections"))
+    }),
+];
+
+const NONE: [&str; 8] = ["–"; 8];
+
+fn both(one: Option<f64>, other: Option<f64>) -> String {
+    format!("{} / {}", shown(one), shown(other))
+}
+
+/// Writes the table; `megabytes` is the size of the program.
+pub fn write(samples: &Samples, megabytes: f64) -> String {
+    let mut table = format!("| | {} | ours, at most | **ours** |\n", HEAD.join(" | "));
+    table.push_str(&"|---".repeat(HEAD.len() + 3));
+    table.push_str("|\n");
+    for (title, peers, bar, ours) in ROWS {
+        table.push_str(&format!("| {title} | {} | {bar} | **{}** |\n", peers.join(" | "), ours(samples)));
+    }
+    let installed = ["404", "159 + node", "354", "189", "100 + node", "152 + node", "223", "–"].join(" | ");
+    table.push_str(&format!("| installed, MB | {installed} | 20 | **{}** |\n", shown(Some(megabytes))));
+    table
+}
