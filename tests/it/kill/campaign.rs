@@ -62,7 +62,7 @@ fn s05_s95_s96_l15_a_run_killed_anywhere_is_finished_once() {
     });
     let plan = plan.into_inner().unwrap_or_else(PoisonError::into_inner);
     let kills: usize = plan.kills.values().sum();
-    println!("{kills} kills in {:?}: {:?}", begun.elapsed(), plan.kills);
+    eprintln!("{kills} kills in {:?}: {:?}", begun.elapsed(), plan.kills);
     assert_eq!(plan.through.len(), POINTS.len(), "a worker failed");
     for point in POINTS {
         assert!(plan.kills.contains_key(point), "nothing was ever killed at {point}");
