@@ -487,3 +487,42 @@ fn s111_a_reply_no_record_can_hold_ends_its_run_and_not_the_session() {
     rig.await_state(State::Idle);
     rig.end();
 }
+
+#[test]
+fn s80_a_reply_that_breaks_once_is_told_whole_and_no_word_of_it_twice() {
+    let whole = "This reply is long enough to break somewhere in the middle of it.";
+    let breaks = [
+        ("dropped", Reply::text(whole).cut_after(700)),
+        ("no final event", Reply::text("This reply is").unfinished()),
+        ("a malformed event", Reply::text(whole).insert_event(5, "{\"choices\": [{")),
+        ("an error in the stream", Reply::text(whole).insert_event(5, r#"{"error":{"message":"overloaded"}}"#)),
+    ];
+    for (what, broken) in breaks {
+        let model = ModelServer::start([broken, Reply::text(whole)]);
+        let workspace = workspace_with(&model);
+        let rig = Rig::start(&workspace);
+        let session = rig.new_session();
+        let end = rig.run_to_end(&session, "Speak.");
+        assert_eq!(end.outcome, Outcome::Stopped, "{what}: {end:?}");
+        rig.await_state(State::Idle);
+        // What a client shows: pieces are added, an item replaces, and a new attempt begins anew.
+        let (mut shown, mut item, mut broke_off) = (String::new(), None, 0);
+        for update in rig.updates() {
+            match update.update {
+                Update::AgentMessageChunk { message_id, text } => {
+                    assert_eq!(*item.get_or_insert_with(|| message_id.clone()), message_id, "{what}");
+                    shown.push_str(&text);
+                    assert!(whole.starts_with(&shown), "{what}: {shown:?}");
+                }
+                Update::AgentMessage { message_id, text, interrupted } => {
+                    assert_eq!(*item.get_or_insert_with(|| message_id.clone()), message_id, "{what}");
+                    broke_off += usize::from(interrupted);
+                    shown = if interrupted { String::new() } else { text };
+                }
+                _ => {}
+            }
+        }
+        assert_eq!((shown.as_str(), broke_off), (whole, 1), "{what}");
+        rig.end();
+    }
+}
