@@ -197,7 +197,8 @@ impl Documents {
     /// Looks at every text the document of this name has from now on: a user who types on at once
     /// may hide in the next version what was there in one.
     pub fn expect(&self, uri: &str, text: &str) -> Expectation {
-        let expected = Expected { path: uri::to_path(uri).ok(), text: text.to_owned(), seen: AtomicBool::new(false) };
+        let expected =
+            Expected { path: uri::to_path(uri).ok(), text: text.to_owned(), seen: AtomicBool::new(false) };
         let expected = Arc::new(expected);
         self.lock().expected.push(Arc::downgrade(&expected));
         Expectation(expected)
@@ -246,9 +247,7 @@ impl Documents {
             let named = uri::to_path(document.uri()).ok()?;
             let path = resolved.clone().unwrap_or(named);
             let buffer = match document.snapshot() {
-                Ok(snapshot) => {
-                    Ok(Buffer { text: snapshot.string().into(), version: document.version() })
-                }
+                Ok(snapshot) => Ok(Buffer { text: snapshot.string().into(), version: document.version() }),
                 Err(reason) => Err(reason.to_string()),
             };
             Some((path, buffer))
@@ -269,7 +268,9 @@ impl Mirror {
                 && uri::to_path(document.uri()).ok() == expected.path
         };
         let waiting = self.expected.iter().filter_map(Weak::upgrade);
-        waiting.filter(|expected| same(expected)).for_each(|expected| expected.seen.store(true, Ordering::SeqCst));
+        waiting
+            .filter(|expected| same(expected))
+            .for_each(|expected| expected.seen.store(true, Ordering::SeqCst));
     }
 
     /// The document of a file: links make several names of one, and an editor knows it by the one it opened.

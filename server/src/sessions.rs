@@ -81,8 +81,8 @@ impl Sessions {
     }
 
     fn reopen(&self, id: &SessionId, opened: Opened) -> Result<Mailbox, Refused> {
-        let facts = facts_of(&opened.records)
-            .map_err(|why| Refused::new(ErrorName::VersionUnsupported, why))?;
+        let facts =
+            facts_of(&opened.records).map_err(|why| Refused::new(ErrorName::VersionUnsupported, why))?;
         let mut session = Session::new(id.clone(), Vec::new());
         let mut teller = Teller::new(&session);
         let mut seq = 0;

@@ -45,7 +45,7 @@ pub fn ms(time: Duration) -> f64 {
 pub fn shown(value: Option<f64>) -> String {
     match value {
         None => "–".to_owned(),
-        Some(value) if value == 0.0 => "0".to_owned(),
+        Some(0.0) => "0".to_owned(),
         Some(value) if value.abs() < 1.0 => format!("{value:.2}"),
         Some(value) if value.abs() < 100.0 => format!("{value:.1}"),
         Some(value) => format!("{value:.0}"),

@@ -15,12 +15,12 @@ use anyhow::Context;
 
 use crate::settings::Sources;
 
+use super::Exit;
+use super::conversation::told;
 use super::conversation::{Answers, Conversation, Left, View};
 use super::page::{Ink, Page};
 use super::present::Person;
-use super::conversation::told;
 use super::run::prompt;
-use super::Exit;
 use crate::uri;
 
 const GREET: &str = include_str!("demo/greet.sh");

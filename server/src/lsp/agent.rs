@@ -133,7 +133,8 @@ async fn answered<T>(
 }
 
 fn folder(uri: &str) -> Result<PathBuf> {
-    uri::to_path(uri).ok()
+    uri::to_path(uri)
+        .ok()
         .filter(|path| path.is_dir())
         .ok_or_else(|| Error::invalid_params(format!("\"{uri}\" is not a folder; give a file: URI")))
 }

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use adjutant_core::position::Encoding;
-use adjutant_protocol::capability::{ClientAgentCapabilities, ServerAgentCapabilities, ServerLimits, VERSION};
+use adjutant_protocol::capability::{
+    ClientAgentCapabilities, ServerAgentCapabilities, ServerLimits, VERSION,
+};
 use adjutant_protocol::methods::{Direction, METHODS};
 use adjutant_protocol::session::Mode;
 use adjutant_protocol::update::Update;
@@ -148,7 +150,9 @@ fn answer(encoding: Encoding) -> InitializeResult {
             text_document_sync: Some(TextDocumentSyncCapability::Options(TextDocumentSyncOptions {
                 open_close: Some(true),
                 change: Some(TextDocumentSyncKind::INCREMENTAL),
-                save: Some(TextDocumentSyncSaveOptions::SaveOptions(SaveOptions { include_text: Some(false) })),
+                save: Some(TextDocumentSyncSaveOptions::SaveOptions(SaveOptions {
+                    include_text: Some(false),
+                })),
                 ..TextDocumentSyncOptions::default()
             })),
             experimental: Some(experimental),

@@ -97,7 +97,8 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         // Nobody has allowed this text to be read, and the reasons quote it (P5).
         .map_err(|why| Payload::refused(if secret && now.exists { untold(&at) } else { why }))?;
     let hunks = hunks(&now.text, &after);
-    let size: usize = hunks.iter().flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted)).map(String::len).sum();
+    let size: usize =
+        hunks.iter().flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted)).map(String::len).sum();
     if size > MAX_CHANGE {
         return Err(Payload::refused(format!(
             "the change of \"{}\" is {size} bytes; at most {MAX_CHANGE} fit one review, so split it",
@@ -146,12 +147,9 @@ fn after(arguments: &Arguments, now: &Now, at: &Grounded) -> Result<String, Stri
 /// The text of a file as it is now: the buffer before the disk.
 fn now(place: &Place, at: &Grounded) -> Result<Now, String> {
     match place.world.documents.text(&at.absolute) {
-        Text::Open(snapshot) => Ok(Now {
-            open: snapshot.version,
-            text: snapshot.string(),
-            exists: true,
-            disk: None,
-        }),
+        Text::Open(snapshot) => {
+            Ok(Now { open: snapshot.version, text: snapshot.string(), exists: true, disk: None })
+        }
         Text::Unsynced(why) => Err(format!(
             "\"{}\" is open in the editor, but its text is not known ({why}); it is neither read nor edited \
              until the editor sends it whole",

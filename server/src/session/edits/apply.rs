@@ -15,10 +15,10 @@ use tokio::sync::watch;
 
 use super::{Now, Place, SETTLE, found, now, on_disk};
 use crate::documents::{Expectation, Text};
-use crate::uri;
 use crate::editor::{Applied, DocumentEdit, NoAnswer};
 use crate::faults::point;
 use crate::tools::paths::{Grounded, ground, replace_file};
+use crate::uri;
 
 /// Times an edit is placed anew and sent again after the first.
 const MORE_TRIES: u32 = 2;
