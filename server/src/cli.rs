@@ -16,7 +16,6 @@ mod run;
 mod service;
 mod sessions;
 mod show;
-mod uri;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -8,11 +8,14 @@ mod buffers;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use adjutant_core::document::{ContentChange, Document, Snapshot};
 use adjutant_core::position::Encoding;
 use tokio::sync::watch;
+
+use crate::uri;
 
 pub use buffers::{Buffer, Buffers};
 
@@ -36,6 +39,7 @@ struct Mirror {
     open: HashMap<String, Open>,
     /// The workspace folders as the editor names them, and where their links lead.
     folders: Vec<(PathBuf, PathBuf)>,
+    expected: Vec<Weak<Expected>>,
     /// Built on demand, dropped by the next notification.
     buffers: Option<Buffers>,
 }
@@ -47,6 +51,24 @@ struct Open {
     resolved: Option<PathBuf>,
     /// It was opened by an edit of ours, not by the user.
     ours: bool,
+}
+
+/// A text that one document is waited to have.
+struct Expected {
+    /// Where the document is, by the editor's name.
+    path: Option<PathBuf>,
+    text: String,
+    seen: AtomicBool,
+}
+
+/// Waits for one text of one document; the wait ends when it is dropped.
+pub struct Expectation(Arc<Expected>);
+
+impl Expectation {
+    /// Whether the document had exactly that text at some time since.
+    pub fn seen(&self) -> bool {
+        self.0.seen.load(Ordering::SeqCst)
+    }
 }
 
 /// Where the text of a file is now.
@@ -65,6 +87,7 @@ impl Default for Documents {
             encoding: Encoding::Utf16,
             open: HashMap::new(),
             folders: Vec::new(),
+            expected: Vec::new(),
             buffers: None,
         };
         Self { shared: Arc::new(Shared { state: Mutex::new(mirror), changed: watch::Sender::new(0) }) }
@@ -105,6 +128,7 @@ impl Documents {
         self.write(|mirror| {
             if mirror.open.len() < MAX_OPEN || mirror.open.contains_key(uri) {
                 let document = Document::open(uri, version, text);
+                mirror.meet(&document);
                 mirror.open.insert(uri.to_owned(), Open { document, resolved: None, ours: false });
             } else {
                 tracing::warn!(uri, "too many open documents; this one is not mirrored");
@@ -122,6 +146,8 @@ impl Documents {
             if let Err(reason) = document.apply_changes(version, changes, encoding) {
                 tracing::warn!(uri, %reason, "document is unsynced");
             }
+            let document = document.clone();
+            mirror.meet(&document);
         });
     }
 
@@ -165,7 +191,17 @@ impl Documents {
             let way = path.strip_prefix(resolved).ok()?;
             Some(if way.as_os_str().is_empty() { named.clone() } else { named.join(way) })
         });
-        uri_of(below.as_deref().unwrap_or(path))
+        uri::of_path(below.as_deref().unwrap_or(path))
+    }
+
+    /// Looks at every text the document of this name has from now on: a user who types on at once
+    /// may hide in the next version what was there in one.
+    pub fn expect(&self, uri: &str, text: &str) -> Expectation {
+        let expected =
+            Expected { path: uri::to_path(uri).ok(), text: text.to_owned(), seen: AtomicBool::new(false) };
+        let expected = Arc::new(expected);
+        self.lock().expected.push(Arc::downgrade(&expected));
+        Expectation(expected)
     }
 
     /// Notes that an edit of ours made the editor open a file.
@@ -190,7 +226,7 @@ impl Documents {
         let fresh = |(uri, open): (&String, &Open)| open.resolved.is_none().then(|| uri.clone());
         let new: Vec<String> = self.lock().open.iter().filter_map(fresh).collect();
         for uri in new {
-            let path = path_of(&uri).map(|path| resolved(&path)).unwrap_or_default();
+            let path = uri::to_path(&uri).ok().map(|path| resolved(&path)).unwrap_or_default();
             if let Some(open) = self.lock().open.get_mut(&uri) {
                 open.resolved = Some(path);
             }
@@ -208,11 +244,10 @@ impl Documents {
         // The last of two documents of one file counts, so the best comes last.
         open.sort_by(|one, other| other.rank().cmp(&one.rank()));
         let buffers = Buffers::new(open.into_iter().filter_map(|Open { document, resolved, .. }| {
-            let path = resolved.clone().or_else(|| path_of(document.uri()))?;
+            let named = uri::to_path(document.uri()).ok()?;
+            let path = resolved.clone().unwrap_or(named);
             let buffer = match document.snapshot() {
-                Ok(snapshot) => {
-                    Ok(Buffer { text: snapshot.string().into(), version: document.version() })
-                }
+                Ok(snapshot) => Ok(Buffer { text: snapshot.string().into(), version: document.version() }),
                 Err(reason) => Err(reason.to_string()),
             };
             Some((path, buffer))
@@ -223,6 +258,21 @@ impl Documents {
 }
 
 impl Mirror {
+    /// Compares the new text of a document with those that are waited for.
+    fn meet(&mut self, document: &Document) {
+        self.expected.retain(|expected| expected.strong_count() > 0);
+        let Ok(text) = document.text() else { return };
+        let same = |expected: &Expected| {
+            text.len_bytes() == expected.text.len()
+                && *text == expected.text.as_str()
+                && uri::to_path(document.uri()).ok() == expected.path
+        };
+        let waiting = self.expected.iter().filter_map(Weak::upgrade);
+        waiting
+            .filter(|expected| same(expected))
+            .for_each(|expected| expected.seen.store(true, Ordering::SeqCst));
+    }
+
     /// The document of a file: links make several names of one, and an editor knows it by the one it opened.
     fn find(&self, path: &Path) -> Option<&Open> {
         self.open.values().filter(|open| open.is_at(path)).min_by(|one, other| one.rank().cmp(&other.rank()))
@@ -233,14 +283,14 @@ impl Open {
     fn is_at(&self, path: &Path) -> bool {
         match &self.resolved {
             Some(resolved) => resolved == path,
-            None => path_of(self.document.uri()).as_deref() == Some(path),
+            None => uri::to_path(self.document.uri()).ok().as_deref() == Some(path),
         }
     }
 
     /// Which of two documents of one file counts: the one under its own name, then any, but always the same.
     fn rank(&self) -> (bool, &str) {
         let uri = self.document.uri();
-        (path_of(uri) != self.resolved, uri)
+        (uri::to_path(uri).ok() != self.resolved, uri)
     }
 }
 
@@ -252,41 +302,4 @@ fn resolved(path: &Path) -> PathBuf {
         }
     }
     path.to_owned()
-}
-
-/// Returns the path of a `file:` URI, decoded once; `None` for any other scheme or host.
-pub fn path_of(uri: &str) -> Option<PathBuf> {
-    let rest = uri.strip_prefix("file://")?;
-    let path = match rest.find('/') {
-        Some(0) => rest,
-        Some(at) if rest[..at].eq_ignore_ascii_case("localhost") => &rest[at..],
-        _ => return None,
-    };
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(if byte == b'%' {
-            let digits = [rest.next()?, rest.next()?];
-            u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
-        } else {
-            byte
-        });
-    }
-    use std::os::unix::ffi::OsStringExt;
-    Some(std::ffi::OsString::from_vec(bytes).into())
-}
-
-/// Returns the `file:` URI of an absolute path, escaped as editors do.
-pub fn uri_of(path: &Path) -> String {
-    use std::os::unix::ffi::OsStrExt;
-    let mut uri = String::from("file://");
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
-                uri.push(char::from(*byte));
-            }
-            other => uri.push_str(&format!("%{other:02X}")),
-        }
-    }
-    uri
 }

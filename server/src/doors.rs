@@ -168,12 +168,18 @@ impl Doors {
             serde_json::from_str(&reply).map_err(|error| NoAnswer::Refused(error.to_string()))?;
         match result.documents.into_iter().find(|document| document.uri == uri) {
             Some(document) if document.saved => Ok(()),
-            Some(document) => Err(NoAnswer::Refused(document.message.unwrap_or_else(|| "not saved".to_owned()))),
+            Some(document) => {
+                Err(NoAnswer::Refused(document.message.unwrap_or_else(|| "not saved".to_owned())))
+            }
             None => Err(NoAnswer::Refused("the client did not name the document".to_owned())),
         }
     }
 
-    async fn request<P: serde::Serialize>(&self, method: &'static str, params: &P) -> Result<String, NoAnswer> {
+    async fn request<P: serde::Serialize>(
+        &self,
+        method: &'static str,
+        params: &P,
+    ) -> Result<String, NoAnswer> {
         let request = async {
             // What the client was told of the change comes before the change.
             match self.outlet.request(method, json!(params)).await {

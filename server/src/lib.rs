@@ -12,3 +12,4 @@ pub mod sessions;
 pub mod settings;
 pub mod tools;
 pub mod transport;
+pub mod uri;

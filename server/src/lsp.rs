@@ -14,8 +14,9 @@ use adjutant_protocol::errors::{ErrorDetail, ErrorName};
 use adjutant_protocol::methods;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
-    DidChangeConfigurationParams, DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
-    DidSaveTextDocumentParams, InitializeParams, InitializeResult, InitializedParams, MessageType, ShowMessageParams,
+    DidChangeConfigurationParams, DidChangeTextDocumentParams, DidCloseTextDocumentParams,
+    DidOpenTextDocumentParams, DidSaveTextDocumentParams, InitializeParams, InitializeResult,
+    InitializedParams, MessageType, ShowMessageParams,
 };
 use tower_lsp::{LanguageServer, LspService};
 

@@ -90,7 +90,9 @@ pub struct Place {
 enum Unrecorded {
     Refused(Refusal),
     /// A fact is larger than one record of the log may be.
-    TooLarge { limit: usize },
+    TooLarge {
+        limit: usize,
+    },
 }
 
 /// A session's task and what it owns.
@@ -165,7 +167,10 @@ impl SessionTask {
     fn open_commands(&self) -> Vec<String> {
         let turn = self.session.open_run().and_then(|run| run.turn.as_ref());
         let calls = turn.into_iter().flat_map(|turn| turn.calls.iter());
-        calls.filter(|call| call.is_command() && !call.is_finished()).map(|call| call.id.to_string()).collect()
+        calls
+            .filter(|call| call.is_command() && !call.is_finished())
+            .map(|call| call.id.to_string())
+            .collect()
     }
 
     /// Everything that can wake a session, on one screen.

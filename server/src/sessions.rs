@@ -15,13 +15,13 @@ use adjutant_protocol::state::State;
 use adjutant_protocol::{AskId, SessionId};
 use tokio::sync::oneshot;
 
-use crate::documents::uri_of;
 use crate::session::blobs::Blobs;
 use crate::session::catalog::{CatalogError, Condition, Listed};
 use crate::session::log::{Log, OpenError, Opened};
 use crate::session::mailbox::{Mailbox, Message, Refused};
 use crate::session::{Place, SessionTask, World, facts_of, now_ms, summary_of};
 use crate::tools::paths::Roots;
+use crate::uri;
 
 /// Sessions one process has in memory at once.
 const MAX_OPEN: usize = 1_000;
@@ -81,8 +81,8 @@ impl Sessions {
     }
 
     fn reopen(&self, id: &SessionId, opened: Opened) -> Result<Mailbox, Refused> {
-        let facts = facts_of(&opened.records)
-            .map_err(|why| Refused::new(ErrorName::VersionUnsupported, why))?;
+        let facts =
+            facts_of(&opened.records).map_err(|why| Refused::new(ErrorName::VersionUnsupported, why))?;
         let mut session = Session::new(id.clone(), Vec::new());
         let mut teller = Teller::new(&session);
         let mut seq = 0;
@@ -222,7 +222,7 @@ fn entry(world: &World, listed: Listed) -> Option<SessionEntry> {
     Some(SessionEntry {
         session_id: SessionId(id),
         title: summary.title,
-        cwd: summary.roots.first().map(|root| uri_of(Path::new(root))).unwrap_or_default(),
+        cwd: summary.roots.first().map(|root| uri::of_path(Path::new(root))).unwrap_or_default(),
         // A run that nobody runs waits to be resumed.
         state: if left { State::Resumable } else { state },
         updated_at: summary.updated_at,

@@ -47,45 +47,23 @@ pub struct Output {
 impl Output {
     /// Returns the output of a call that was done.
     pub fn done(text: impl Into<String>, summary: &str) -> Self {
-        Self {
-            text: text.into(),
-            whole: None,
-            summary: one_line(summary, MAX_TITLE),
-            failed: false,
-        }
+        Self { text: text.into(), whole: None, summary: one_line(summary, MAX_TITLE), failed: false }
     }
 
     /// Returns the output of a call that could not be done: a sentence for the model.
     pub fn failed(text: impl Into<String>) -> Self {
         let text = text.into();
-        Self {
-            summary: one_line(&text, MAX_TITLE),
-            text,
-            whole: None,
-            failed: true,
-        }
+        Self { summary: one_line(&text, MAX_TITLE), text, whole: None, failed: true }
     }
 }
 
 /// A read that was allowed, its path grounded.
 #[derive(Clone, Debug)]
 pub enum Reading {
-    ListFiles {
-        at: Grounded,
-    },
-    ReadFile {
-        at: Grounded,
-        offset: Option<usize>,
-        limit: Option<usize>,
-    },
-    FindFiles {
-        pattern: String,
-    },
-    SearchText {
-        pattern: String,
-        within: Option<Grounded>,
-        glob: Option<String>,
-    },
+    ListFiles { at: Grounded },
+    ReadFile { at: Grounded, offset: Option<usize>, limit: Option<usize> },
+    FindFiles { pattern: String },
+    SearchText { pattern: String, within: Option<Grounded>, glob: Option<String> },
 }
 
 /// Runs a read on a blocking thread; dropping the future stops it soon.
@@ -95,23 +73,12 @@ pub async fn read(reading: Reading, roots: Roots, buffers: Buffers) -> Output {
     let work = tokio::task::spawn_blocking(move || match &reading {
         Reading::ListFiles { at } => list_files::list_files(at, &roots),
         Reading::ReadFile { at, offset, limit } => {
-            let lines = read_file::Wanted {
-                offset: *offset,
-                limit: *limit,
-            };
+            let lines = read_file::Wanted { offset: *offset, limit: *limit };
             read_file::read_file(at, &buffers, lines, &stop)
         }
         Reading::FindFiles { pattern } => find_files::find_files(&roots, pattern, &stop),
-        Reading::SearchText {
-            pattern,
-            within,
-            glob,
-        } => {
-            let search = search_text::Search {
-                pattern,
-                within: within.as_ref(),
-                glob: glob.as_deref(),
-            };
+        Reading::SearchText { pattern, within, glob } => {
+            let search = search_text::Search { pattern, within: within.as_ref(), glob: glob.as_deref() };
             search_text::search_text(&search, &roots, &buffers, &stop)
         }
     });
@@ -138,10 +105,7 @@ pub struct Stop {
 impl Stop {
     /// Returns a stop that comes after the given time, or when cancelled.
     pub fn after(time: Duration) -> Self {
-        Self {
-            cancelled: Arc::default(),
-            deadline: Instant::now() + time,
-        }
+        Self { cancelled: Arc::default(), deadline: Instant::now() + time }
     }
 
     /// Asks the work to end.
@@ -163,10 +127,7 @@ struct Stoppable<R> {
 
 impl<R> Stoppable<R> {
     fn new(source: R, stop: &Stop) -> Self {
-        Self {
-            source,
-            stop: stop.clone(),
-        }
+        Self { source, stop: stop.clone() }
     }
 }
 

@@ -89,11 +89,7 @@ pub async fn serve<B: LanguageServer>(
     };
     let (deliver, inbound) = intake::channel();
     let ended = match reader::spawn(reader, seen::incoming, deliver) {
-        Ok(()) => {
-            dispatcher::Dispatcher::new(service, out.clone())
-                .run(inbound)
-                .await
-        }
+        Ok(()) => dispatcher::Dispatcher::new(service, out.clone()).run(inbound).await,
         Err(error) => Ended::NotStarted(error),
     };
     out.close();
@@ -133,14 +129,8 @@ pub struct End {
 pub fn pipe() -> io::Result<(End, End)> {
     let (near_reader, far_writer) = io::pipe()?;
     let (far_reader, near_writer) = io::pipe()?;
-    let near = End {
-        reader: near_reader,
-        writer: near_writer,
-    };
-    let far = End {
-        reader: far_reader,
-        writer: far_writer,
-    };
+    let near = End { reader: near_reader, writer: near_writer };
+    let far = End { reader: far_reader, writer: far_writer };
     Ok((near, far))
 }
 

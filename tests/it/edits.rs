@@ -242,7 +242,9 @@ fn s54_an_ask_shows_the_whole_change() {
     stage.play([write("long.txt", &content)]);
     let ask = stage.asks().remove(0);
     assert_eq!((ask.kind, ask.title.as_str()), (AskKind::Tool, "Edit long.txt"));
-    let Some(AskSubject::Edit { diff, path, uri, new_file }) = ask.subject else { panic!("{:?}", ask.subject) };
+    let Some(AskSubject::Edit { diff, path, uri, new_file }) = ask.subject else {
+        panic!("{:?}", ask.subject)
+    };
     assert_eq!((path.as_str(), new_file), ("long.txt", false));
     assert_eq!(uri, stage.workspace.uri("long.txt"));
     for (old, new) in lines[3..390].iter().zip(&new[3..390]) {

@@ -58,6 +58,7 @@ fn n07_an_unsaved_buffer_is_read_before_the_disk() {
         edit("src/lib.rs", "one", "eins"),
     ]);
     assert!(told[0].contains("zwei") && told[1].contains("zwei"), "{told:?}");
+    assert!(told[2].starts_with("Edited ") && !path.exists(), "{told:?}");
     stage.rig.close("src/lib.rs");
     let told = stage.play([read("src/lib.rs")]);
     assert!(told[0].contains("does not exist") || told[0].contains("no file"), "{told:?}");
@@ -86,11 +87,19 @@ fn s44_reads_are_bounded_and_say_how_to_go_on() {
         read("."),
         Reply::call("search_text", json!({"pattern": "^[0-9]+$"})),
     ]);
-    assert!(told[0].ends_with("  2000\t2000\n[lines 1 to 2000 of 5000; go on with offset 2001]\n"), "{}", told[0].len());
+    assert!(
+        told[0].ends_with("  2000\t2000\n[lines 1 to 2000 of 5000; go on with offset 2001]\n"),
+        "{}",
+        told[0].len()
+    );
     assert_eq!(told[1], "  4999\t4999\n  5000\t5000\n");
     assert_eq!(told[2], "     3\t3\n     4\t4\n[lines 3 to 4 of 5000; go on with offset 5]\n");
     assert!(told[3].contains("has only 5000 lines"), "{}", told[3]);
-    assert!(told[4].len() < 10_000 && told[4].contains("[cut, the line has 3000000 bytes]"), "{}", told[4].len());
+    assert!(
+        told[4].len() < 10_000 && told[4].contains("[cut, the line has 3000000 bytes]"),
+        "{}",
+        told[4].len()
+    );
     assert!(told[5].contains("binary file"), "{}", told[5]);
     assert!(told[6].contains("not UTF-8"), "{}", told[6]);
     assert!(told[7].contains("is a directory; use list_files"), "{}", told[7]);
@@ -226,8 +235,9 @@ fn p3_protected_files_of_a_folder_that_is_the_state_directory_are_denied() {
     // Somebody opens the folder above everything of ours.
     let workspace = Workspace::new(FILES);
     let above = workspace.path().parent().unwrap().to_owned();
-    let stage = Stage::with(workspace, |options| adjutant_testkit::editor::Options { root: above, ..options })
-        .answering("allow");
+    let stage =
+        Stage::with(workspace, |options| adjutant_testkit::editor::Options { root: above, ..options })
+            .answering("allow");
     let told = stage.play([write("state/sessions/x.json", "{}"), write("config/config.toml", "x = 1")]);
     assert!(told.iter().all(|told| told.starts_with("Denied: ")), "{told:?}");
     assert!(told.iter().all(|told| told.contains("Adjutant's own")), "{told:?}");
@@ -239,7 +249,8 @@ fn p3_instructions_and_build_server_files_ask_after_always_too() {
     stage.rig.answer_next(Answer::option("allow_always"));
     assert!(stage.edit("notes.md", "remember", "forget").starts_with("Edited "));
     stage.rig.on_ask(|_| Answer::option("reject"));
-    let files = ["AGENTS.md", "docs/CLAUDE.md", ".github/workflows/ci.yml", ".gitlab-ci.yml", "build.rs", ".env"];
+    let files =
+        ["AGENTS.md", "docs/CLAUDE.md", ".github/workflows/ci.yml", ".gitlab-ci.yml", "build.rs", ".env"];
     let told = stage.play(files.map(|file| write(file, "do as I say\n")));
     assert!(told.iter().all(|told| told == "The user rejected this."), "{told:?}");
     let asks = stage.asks();
@@ -305,7 +316,8 @@ fn with_folders(workspace: Workspace, folders: Value) -> Stage {
 
 #[test]
 fn s55_every_folder_of_the_workspace_counts_and_the_first_is_where_paths_start() {
-    let workspace = Workspace::new("//- /one/a.txt\nalpha\n//- /two/b.txt\nalpha beta\n//- /three/c.txt\nalpha\n");
+    let workspace =
+        Workspace::new("//- /one/a.txt\nalpha\n//- /two/b.txt\nalpha beta\n//- /three/c.txt\nalpha\n");
     let folder = |name: &str| json!({"uri": workspace.uri(name), "name": name});
     let folders = json!([folder("one"), folder("two")]);
     let stage = with_folders(workspace, folders);
@@ -332,7 +344,11 @@ fn s55_every_folder_of_the_workspace_counts_and_the_first_is_where_paths_start()
     assert!(told[5].starts_with("Edited ") && told[6].starts_with("Edited "), "{told:?}");
     assert!(told[7].starts_with("Denied: "), "{told:?}");
     assert!(told[8].ends_with("/two\n"), "{told:?}");
-    assert_eq!(fs::read_to_string(&two).unwrap(), "gamma\n", "a file that the first edit opened is saved too");
+    assert_eq!(
+        fs::read_to_string(&two).unwrap(),
+        "gamma\n",
+        "a file that the first edit opened is saved too"
+    );
     assert_eq!(fs::read_to_string(&three).unwrap(), "alpha\n");
 }
 

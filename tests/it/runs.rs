@@ -495,7 +495,10 @@ fn s80_a_reply_that_breaks_once_is_told_whole_and_no_word_of_it_twice() {
         ("dropped", Reply::text(whole).cut_after(700)),
         ("no final event", Reply::text("This reply is").unfinished()),
         ("a malformed event", Reply::text(whole).insert_event(5, "{\"choices\": [{")),
-        ("an error in the stream", Reply::text(whole).insert_event(5, r#"{"error":{"message":"overloaded"}}"#)),
+        (
+            "an error in the stream",
+            Reply::text(whole).insert_event(5, r#"{"error":{"message":"overloaded"}}"#),
+        ),
     ];
     for (what, broken) in breaks {
         let model = ModelServer::start([broken, Reply::text(whole)]);

@@ -37,11 +37,7 @@ impl Stage {
     }
 
     /// The same with tables added to the settings.
-    pub fn configured(
-        workspace: Workspace,
-        config: &str,
-        adapt: impl FnOnce(Options) -> Options,
-    ) -> Stage {
+    pub fn configured(workspace: Workspace, config: &str, adapt: impl FnOnce(Options) -> Options) -> Stage {
         let model = ModelServer::start([]);
         workspace.openai(&model.base_url()).add_config(config);
         let rig = Rig::start_with(&workspace, adapt(Options::new(&workspace)));

@@ -30,7 +30,10 @@ const SLEEPERS: [(&str, &str); 2] = [
         "server/src/tools/process/tests.rs",
         "the commands under test sleep; and the end of a stranger's process gives no event, so its table is polled",
     ),
-    ("server/src/transport/tests/rig.rs", "handlers that take a varying time are what the order test is about"),
+    (
+        "server/src/transport/tests/rig.rs",
+        "handlers that take a varying time are what the order test is about",
+    ),
 ];
 
 #[test]

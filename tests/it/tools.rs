@@ -110,7 +110,9 @@ fn s44_a_command_gives_its_code_and_its_output() {
 #[test]
 fn s44_ten_megabytes_are_bounded_for_the_model_and_whole_on_disk() {
     let stage = Stage::new(FILES).answering("allow");
-    let told = stage.play([run("i=0; while [ $i -lt 10 ]; do head -c 1048576 /dev/zero | tr '\\0' x; i=$((i+1)); done; echo end")]);
+    let told = stage.play([run(
+        "i=0; while [ $i -lt 10 ]; do head -c 1048576 /dev/zero | tr '\\0' x; i=$((i+1)); done; echo end",
+    )]);
     assert!(told[0].len() < 64 * 1024, "{} bytes", told[0].len());
     assert!(told[0].ends_with("end\n"), "the end is there");
     let (_, rest) = told[0].split_once("whole output in ").expect("it says where the whole is");
@@ -172,6 +174,9 @@ fn n06_a_command_that_sees_older_text_says_so() {
     let stage = Stage::new(FILES).answering("allow");
     stage.rig.open("a.txt");
     stage.rig.open("sub/b.txt");
+    // A buffer without a file is nobody's older text.
+    let scratch = json!({"uri": "untitled:Untitled-1", "languageId": "plaintext", "version": 1, "text": "x"});
+    stage.rig.notify("textDocument/didOpen", json!({"textDocument": scratch}));
     let told = stage.play([run("cat a.txt")]);
     assert!(!told[0].contains("unsaved"), "{told:?}");
     stage.rig.type_at("a.txt", Place::End, "three\n");
@@ -193,9 +198,8 @@ fn s56_a_command_has_no_key_no_input_and_no_terminal() {
     let workspace = Workspace::new(FILES);
     let variable = "CARGO_MANIFEST_DIR";
     assert!(std::env::var_os(variable).is_some(), "cargo sets {variable}");
-    let config = format!(
-        "[providers.other]\nbase_url = \"http://127.0.0.1:9/v1\"\napi_key_env = \"{variable}\"\n"
-    );
+    let config =
+        format!("[providers.other]\nbase_url = \"http://127.0.0.1:9/v1\"\napi_key_env = \"{variable}\"\n");
     let stage = Stage::configured(workspace, &config, |options| options).answering("allow");
     let told = stage.play([run("env"), run("cat; echo $?; tty; read x; echo $?")]);
     for line in told[0].lines() {

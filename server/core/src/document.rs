@@ -32,11 +32,7 @@ pub enum Unsynced {
     #[error("follow the changes of the document: version {got} came after version {have}")]
     Version { have: i32, got: i32 },
     #[error("apply change {index} of version {version}: {error}")]
-    Change {
-        version: i32,
-        index: usize,
-        error: PositionError,
-    },
+    Change { version: i32, index: usize, error: PositionError },
     #[error("keep the document: it has {bytes} bytes, more than the limit of {MAX_DOCUMENT_BYTES}")]
     TooLarge { bytes: usize },
 }
@@ -52,11 +48,7 @@ pub struct Document {
 impl Document {
     /// Returns the document of a `didOpen`; opening again is a new document.
     pub fn open(uri: &str, version: i32, text: &str) -> Self {
-        Document {
-            uri: uri.into(),
-            version,
-            text: within_limit(text),
-        }
+        Document { uri: uri.into(), version, text: within_limit(text) }
     }
 
     /// Returns the client's own name of the document.
@@ -77,11 +69,7 @@ impl Document {
     /// Returns an immutable copy, or why there is none; cheap.
     pub fn snapshot(&self) -> Result<Snapshot, Unsynced> {
         let text = self.text()?.clone();
-        Ok(Snapshot {
-            uri: self.uri.clone(),
-            version: Some(self.version),
-            text,
-        })
+        Ok(Snapshot { uri: self.uri.clone(), version: Some(self.version), text })
     }
 
     /// Follows one `didChange`: the changes in order, each on the result of the one before.
@@ -98,10 +86,7 @@ impl Document {
         encoding: Encoding,
     ) -> Result<(), Unsynced> {
         if version <= self.version && self.text.is_ok() {
-            self.text = Err(Unsynced::Version {
-                have: self.version,
-                got: version,
-            });
+            self.text = Err(Unsynced::Version { have: self.version, got: version });
         }
         self.version = version;
         for (index, change) in changes.iter().enumerate() {
@@ -109,8 +94,7 @@ impl Document {
                 (None, text) => *text = within_limit(&change.text),
                 (Some(_), Err(_)) => {}
                 (Some(range), Ok(rope)) => {
-                    if let Err(reason) = edit(rope, range, &change.text, encoding, (version, index))
-                    {
+                    if let Err(reason) = edit(rope, range, &change.text, encoding, (version, index)) {
                         self.text = Err(reason);
                     }
                 }
@@ -132,11 +116,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// Returns the snapshot of a file that no editor has open.
     pub fn of_file(uri: &str, text: &str) -> Self {
-        Snapshot {
-            uri: uri.into(),
-            version: None,
-            text: Rope::from_str(text),
-        }
+        Snapshot { uri: uri.into(), version: None, text: Rope::from_str(text) }
     }
 
     /// Tells whether the editor has the document open.
@@ -166,30 +146,18 @@ fn edit(
     at: (i32, usize),
 ) -> Result<(), Unsynced> {
     let (version, index) = at;
-    let bytes = offsets_of(rope, range, encoding).map_err(|error| Unsynced::Change {
-        version,
-        index,
-        error,
-    })?;
+    let bytes =
+        offsets_of(rope, range, encoding).map_err(|error| Unsynced::Change { version, index, error })?;
     let after = rope.len_bytes() - bytes.len() + text.len();
     if after > MAX_DOCUMENT_BYTES {
         return Err(Unsynced::TooLarge { bytes: after });
     }
     // Offsets of positions are always boundaries within the text, so ropey
     // cannot refuse; should it, the reason is the offset it refused.
-    let refused = |offset| Unsynced::Change {
-        version,
-        index,
-        error: PositionError::InsideCodePoint { offset },
-    };
-    let start = rope
-        .try_byte_to_char(bytes.start)
-        .map_err(|_| refused(bytes.start))?;
-    let end = rope
-        .try_byte_to_char(bytes.end)
-        .map_err(|_| refused(bytes.end))?;
-    rope.try_remove(start..end)
-        .map_err(|_| refused(bytes.start))?;
-    rope.try_insert(start, text)
-        .map_err(|_| refused(bytes.start))
+    let refused =
+        |offset| Unsynced::Change { version, index, error: PositionError::InsideCodePoint { offset } };
+    let start = rope.try_byte_to_char(bytes.start).map_err(|_| refused(bytes.start))?;
+    let end = rope.try_byte_to_char(bytes.end).map_err(|_| refused(bytes.end))?;
+    rope.try_remove(start..end).map_err(|_| refused(bytes.start))?;
+    rope.try_insert(start, text).map_err(|_| refused(bytes.start))
 }

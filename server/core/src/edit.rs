@@ -79,11 +79,7 @@ impl LineEnds {
 
     /// Tells whether the text has more than one style.
     pub fn is_mixed(self) -> bool {
-        [self.lf, self.crlf, self.cr]
-            .iter()
-            .filter(|count| **count > 0)
-            .count()
-            > 1
+        [self.lf, self.crlf, self.cr].iter().filter(|count| **count > 0).count() > 1
     }
 }
 
@@ -126,8 +122,7 @@ pub fn line_end(line: &str) -> &str {
 
 /// Returns the text after a byte order mark, and whether there was one.
 pub fn split_bom(text: &str) -> (bool, &str) {
-    text.strip_prefix(BOM)
-        .map_or((false, text), |rest| (true, rest))
+    text.strip_prefix(BOM).map_or((false, text), |rest| (true, rest))
 }
 
 /// Returns a text of a model, which writes `\n`, with the line ends of a file.
@@ -138,11 +133,7 @@ pub fn with_line_ends(text: &str, style: LineEnd) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let plain = text.replace("\r\n", "\n");
-    Cow::Owned(if style == LineEnd::Lf {
-        plain
-    } else {
-        plain.replace('\n', style.as_str())
-    })
+    Cow::Owned(if style == LineEnd::Lf { plain } else { plain.replace('\n', style.as_str()) })
 }
 
 /// Returns the text a model wrote to replace a whole file, in the form of that file.
@@ -207,15 +198,10 @@ pub fn text_edits(before: &str, after: &str, encoding: Encoding) -> Vec<TextEdit
         }
         _ => Position::new(index, 0),
     };
-    let changes = line_diff(&old, &new)
-        .into_iter()
-        .filter(|op| !matches!(op, DiffOp::Equal { .. }));
+    let changes = line_diff(&old, &new).into_iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
     changes
         .map(|op| TextEdit {
-            range: Range {
-                start: position(op.old_range().start),
-                end: position(op.old_range().end),
-            },
+            range: Range { start: position(op.old_range().start), end: position(op.old_range().end) },
             new_text: new[op.new_range()].concat(),
         })
         .collect()
@@ -224,16 +210,12 @@ pub fn text_edits(before: &str, after: &str, encoding: Encoding) -> Vec<TextEdit
 /// Returns the text after edits, all of which name places in the text before.
 ///
 /// Edits may come in any order; inserts at one place keep theirs.
-pub fn apply_edits(
-    text: &str,
-    edits: &[TextEdit],
-    encoding: Encoding,
-) -> Result<String, EditError> {
+pub fn apply_edits(text: &str, edits: &[TextEdit], encoding: Encoding) -> Result<String, EditError> {
     let rope = Rope::from_str(text);
     let mut places = Vec::with_capacity(edits.len());
     for (index, edit) in edits.iter().enumerate() {
-        let bytes = offsets_of(&rope, edit.range, encoding)
-            .map_err(|error| EditError::Position { index, error })?;
+        let bytes =
+            offsets_of(&rope, edit.range, encoding).map_err(|error| EditError::Position { index, error })?;
         places.push((bytes.start, bytes.end, index));
     }
     places.sort_by_key(|(start, end, _)| (*start, *end));
@@ -242,10 +224,7 @@ pub fn apply_edits(
     let mut previous = 0;
     for (start, end, index) in places {
         if start < done {
-            return Err(EditError::Overlap {
-                first: previous,
-                second: index,
-            });
+            return Err(EditError::Overlap { first: previous, second: index });
         }
         result.push_str(&text[done..start]);
         result.push_str(&edits[index].new_text);

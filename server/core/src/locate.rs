@@ -73,11 +73,7 @@ pub struct Located<'t> {
 ///
 /// A byte order mark belongs to the file and never to the quotation. Line ends
 /// of any style are equal, for a model only ever writes `\n`.
-pub fn locate<'t>(
-    text: &'t str,
-    old: &'t str,
-    replace_all: bool,
-) -> Result<Located<'t>, NotLocated> {
+pub fn locate<'t>(text: &'t str, old: &'t str, replace_all: bool) -> Result<Located<'t>, NotLocated> {
     let (_, old) = split_bom(old);
     if old.is_empty() {
         return Err(NotLocated::Empty);
@@ -85,31 +81,16 @@ pub fn locate<'t>(
     let (_, body) = split_bom(text);
     let skipped = text.len() - body.len();
     let Some((rung, matches)) = ladder::climb(body, old, replace_all) else {
-        return Err(NotLocated::Missing {
-            nearest: nearest::nearest(body, old),
-        });
+        return Err(NotLocated::Missing { nearest: nearest::nearest(body, old) });
     };
     let places = numbered(body, skipped, matches);
     if places.len() > 1 && !replace_all {
-        let mut lines: Vec<usize> = places
-            .iter()
-            .take(MAX_CANDIDATES)
-            .map(|place| place.line)
-            .collect();
+        let mut lines: Vec<usize> = places.iter().take(MAX_CANDIDATES).map(|place| place.line).collect();
         lines.dedup();
         let more = places.len() > MAX_CANDIDATES;
-        return Err(NotLocated::Ambiguous {
-            times: places.len().min(MAX_CANDIDATES),
-            lines,
-            more,
-        });
+        return Err(NotLocated::Ambiguous { times: places.len().min(MAX_CANDIDATES), lines, more });
     }
-    Ok(Located {
-        rung,
-        places,
-        text,
-        old,
-    })
+    Ok(Located { rung, places, text, old })
 }
 
 /// Replaces what a model quoted and returns the whole new text.
@@ -121,14 +102,9 @@ pub fn replace(text: &str, old: &str, new: &str, replace_all: bool) -> Result<St
     if !split_bom(old).1.is_empty() && plain(old) == plain(new) {
         return Err(EditFailure::NoChange);
     }
-    let located =
-        locate(text, old, replace_all).map_err(|reason| already_there(text, new, reason))?;
+    let located = locate(text, old, replace_all).map_err(|reason| already_there(text, new, reason))?;
     let result = located.apply(new)?;
-    if result == text {
-        Err(EditFailure::NoChange)
-    } else {
-        Ok(result)
-    }
+    if result == text { Err(EditFailure::NoChange) } else { Ok(result) }
 }
 
 impl Located<'_> {
@@ -148,11 +124,7 @@ impl Located<'_> {
             }
         }
         result.push_str(&self.text[done..]);
-        if result.len() > MAX_DOCUMENT_BYTES {
-            Err(EditFailure::TooLarge)
-        } else {
-            Ok(result)
-        }
+        if result.len() > MAX_DOCUMENT_BYTES { Err(EditFailure::TooLarge) } else { Ok(result) }
     }
 
     /// Returns what is to stand at one place instead.
@@ -235,11 +207,7 @@ fn push_shifted(result: &mut String, line: &str, shift: Option<&Shift>, style: L
         }
         // A line that is indented by less than the shift loses what it has.
         Some(Shift::Shallower(by)) => {
-            let common = line
-                .chars()
-                .zip(by.chars())
-                .take_while(|(a, b)| a == b)
-                .map(|(a, _)| a.len_utf8());
+            let common = line.chars().zip(by.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8());
             &line[common.sum()..]
         }
     };
@@ -276,9 +244,9 @@ fn already_there(text: &str, new: &str, reason: NotLocated) -> EditFailure {
     let telling = new.chars().filter(|c| !c.is_whitespace()).count() >= TELLING;
     match reason {
         NotLocated::Missing { .. } if telling => match locate(text, new, false) {
-            Ok(found) if found.rung == Rung::Exact => EditFailure::AlreadyThere {
-                line: found.places[0].line,
-            },
+            Ok(found) if found.rung == Rung::Exact => {
+                EditFailure::AlreadyThere { line: found.places[0].line }
+            }
             _ => reason.into(),
         },
         _ => reason.into(),

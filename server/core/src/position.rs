@@ -35,9 +35,7 @@ impl Encoding {
 
     /// Returns the encoding of an LSP name; `None` for a name we do not speak.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32]
-            .into_iter()
-            .find(|e| e.name() == name)
+        [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32].into_iter().find(|e| e.name() == name)
     }
 
     /// Returns the length of a text in units of this encoding.
@@ -51,9 +49,7 @@ impl Encoding {
 }
 
 /// A place between two characters, both numbers from zero.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Position {
     pub line: u32,
@@ -64,10 +60,7 @@ pub struct Position {
 impl Position {
     /// Returns the position; numbers past `u32` become its largest.
     pub fn new(line: usize, character: usize) -> Self {
-        Position {
-            line: saturate(line),
-            character: saturate(character),
-        }
+        Position { line: saturate(line), character: saturate(character) }
     }
 }
 
@@ -86,10 +79,7 @@ pub enum PositionError {
         "find line {} character {} in {}: it is inside a character",
         position.line, position.character, encoding.name()
     )]
-    InsideCharacter {
-        position: Position,
-        encoding: Encoding,
-    },
+    InsideCharacter { position: Position, encoding: Encoding },
     #[error(
         "use a range from {}:{} to {}:{}: it is reversed",
         range.start.line, range.start.character, range.end.line, range.end.character
@@ -107,11 +97,7 @@ pub enum PositionError {
 /// line end; a line past the last one means the end of the text. A position
 /// inside a character is an error and not clamped: a client that sends one
 /// has another text than we have.
-pub fn offset_of(
-    text: &Rope,
-    position: Position,
-    encoding: Encoding,
-) -> Result<usize, PositionError> {
+pub fn offset_of(text: &Rope, position: Position, encoding: Encoding) -> Result<usize, PositionError> {
     let line = position.line as usize;
     let (Some(slice), Ok(start)) = (text.get_line(line), text.try_line_to_byte(line)) else {
         return Ok(text.len_bytes());
@@ -154,15 +140,8 @@ pub fn offsets_of(
 ///
 /// LSP has no position between `\r` and `\n`; that offset becomes the end of
 /// the line before them.
-pub fn position_of(
-    text: &Rope,
-    offset: usize,
-    encoding: Encoding,
-) -> Result<Position, PositionError> {
-    let past_end = PositionError::PastEnd {
-        offset,
-        length: text.len_bytes(),
-    };
+pub fn position_of(text: &Rope, offset: usize, encoding: Encoding) -> Result<Position, PositionError> {
+    let past_end = PositionError::PastEnd { offset, length: text.len_bytes() };
     if offset > text.len_bytes() {
         return Err(past_end);
     }
@@ -172,9 +151,7 @@ pub fn position_of(
     let line = text.try_byte_to_line(offset).map_err(|_| past_end)?;
     let start = text.try_line_to_byte(line).map_err(|_| past_end)?;
     let content = without_line_end(text.get_line(line).ok_or(past_end)?);
-    let before = content
-        .get_byte_slice(..content.len_bytes().min(offset - start))
-        .ok_or(past_end)?;
+    let before = content.get_byte_slice(..content.len_bytes().min(offset - start)).ok_or(past_end)?;
     Ok(Position::new(line, length_of(before, encoding)))
 }
 
@@ -200,9 +177,7 @@ fn without_line_end(line: RopeSlice<'_>) -> RopeSlice<'_> {
 
 fn is_boundary(slice: RopeSlice<'_>, offset: usize) -> bool {
     // Bytes 10xxxxxx continue a character; the end of the text is a boundary.
-    slice
-        .get_byte(offset)
-        .is_none_or(|byte| byte & 0b1100_0000 != 0b1000_0000)
+    slice.get_byte(offset).is_none_or(|byte| byte & 0b1100_0000 != 0b1000_0000)
 }
 
 fn saturate(number: usize) -> u32 {

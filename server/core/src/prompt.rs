@@ -2,7 +2,9 @@
 //!
 //! Never knows a provider's wire format; `server/src/model/` translates.
 
-pub use crate::message::{Delta, ModelMessage, ModelRequest, Reply, RequestedCall, StopCause, ToolSpec, Usage};
+pub use crate::message::{
+    Delta, ModelMessage, ModelRequest, Reply, RequestedCall, StopCause, ToolSpec, Usage,
+};
 use crate::session::Session;
 use crate::tool::{self, Mode};
 

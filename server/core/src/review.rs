@@ -60,12 +60,8 @@ pub fn hunks(before: &str, after: &str) -> Vec<Hunk> {
     let mut widening = Widening::new(&old, &new);
     let mut hunks = Vec::with_capacity(changes.len());
     for (index, change) in changes.iter().enumerate() {
-        let from = index
-            .checked_sub(1)
-            .map_or(0, |previous| changes[previous].old.end);
-        let to = changes
-            .get(index + 1)
-            .map_or(old.len(), |next| next.old.start);
+        let from = index.checked_sub(1).map_or(0, |previous| changes[previous].old.end);
+        let to = changes.get(index + 1).map_or(old.len(), |next| next.old.start);
         let (above, below) = widening.context(change, from..to);
         let owned = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
         hunks.push(Hunk {
@@ -88,19 +84,13 @@ struct Change {
 
 fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
     let mut changes: Vec<Change> = Vec::new();
-    for op in line_diff(old, new)
-        .iter()
-        .filter(|op| !matches!(op, DiffOp::Equal { .. }))
-    {
+    for op in line_diff(old, new).iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
         match changes.last_mut() {
             Some(last) if op.old_range().start - last.old.end < CONTEXT_LINES => {
                 last.old.end = op.old_range().end;
                 last.new.end = op.new_range().end;
             }
-            _ => changes.push(Change {
-                old: op.old_range(),
-                new: op.new_range(),
-            }),
+            _ => changes.push(Change { old: op.old_range(), new: op.new_range() }),
         }
     }
     changes
@@ -127,13 +117,7 @@ impl Widening {
             counts
         };
         let (old_counts, new_counts) = (count(&old), count(&new));
-        Widening {
-            old,
-            new,
-            old_counts,
-            new_counts,
-            spent: 0,
-        }
+        Widening { old, new, old_counts, new_counts, spent: 0 }
     }
 
     /// Returns the lines of context above and below, within the unchanged lines of `free`.

@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 
 pub use adjutant_protocol::session::Mode;
 pub use named::{allowed_in, effect_of, title_of};
+pub(crate) use schema::names;
 pub use schema::{specs, specs_for};
 pub use shown::{hidden, one_line, shown};
-pub(crate) use schema::names;
-pub use strict::{nearest, parse, parse_for};
 pub(crate) use strict::nearest_with_distance;
+pub use strict::{nearest, parse, parse_for};
 
 /// The most bytes of a path.
 pub const MAX_PATH: usize = 4096;
@@ -127,9 +127,7 @@ pub fn title(arguments: &Arguments) -> String {
         Arguments::Fail { reason } => ("Give up", reason),
     };
     let line = match arguments {
-        Arguments::SearchText {
-            path: Some(path), ..
-        } => format!("{verb} {what} in {path}"),
+        Arguments::SearchText { path: Some(path), .. } => format!("{verb} {what} in {path}"),
         Arguments::TaskComplete { .. } | Arguments::Fail { .. } => format!("{verb}: {what}"),
         _ => format!("{verb} {what}"),
     };

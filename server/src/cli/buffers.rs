@@ -17,7 +17,7 @@ use adjutant_protocol::document::{DocumentSaveParams, DocumentSaveResult, SavedD
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::uri;
+use crate::uri;
 use disk::Found;
 
 /// Params of `workspace/applyEdit`.

@@ -20,7 +20,8 @@ use crate::settings::Sources;
 use crate::transport::client::{Incoming, connect};
 use crate::transport::{Out, ReplyError};
 
-use super::{service, uri};
+use super::service;
+use crate::uri;
 
 /// How long a request may go unanswered; none of them waits for a model.
 const REPLY_LIMIT: Duration = Duration::from_secs(60);

@@ -12,6 +12,7 @@ mod view;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{CancelParams, RunEnd};
 use adjutant_protocol::{RunId, SessionId};
@@ -20,6 +21,7 @@ use serde::de::DeserializeOwned;
 
 use crate::settings::Sources;
 
+use super::Exit;
 use super::asks::Desk;
 use super::buffers::Buffers;
 use super::client::{Client, Failure};
@@ -53,6 +55,25 @@ pub enum Left {
     Terminated,
     #[error(transparent)]
     Failed(#[from] Failure),
+}
+
+/// Says why a conversation was left, and returns what the shell is told.
+pub fn told(left: Left) -> anyhow::Result<Exit> {
+    match left {
+        Left::Interrupted => Ok(Exit::Interrupted),
+        Left::Terminated => Ok(Exit::Terminated),
+        Left::Failed(Failure::Refused { code, message, .. }) => {
+            note(&message);
+            if code != ErrorName::ProviderUnavailable.code() {
+                return Ok(Exit::Failed);
+            }
+            if !message.contains("adjutant demo") {
+                note("`adjutant demo` shows a run without a model");
+            }
+            Ok(Exit::Usage)
+        }
+        left => Err(left.into()),
+    }
 }
 
 /// A session, the page it is shown on, and who answers.

@@ -15,11 +15,13 @@ use anyhow::Context;
 
 use crate::settings::Sources;
 
+use super::Exit;
+use super::conversation::told;
 use super::conversation::{Answers, Conversation, Left, View};
 use super::page::{Ink, Page};
 use super::present::Person;
-use super::run::{prompt, told};
-use super::{Exit, uri};
+use super::run::prompt;
+use crate::uri;
 
 const GREET: &str = include_str!("demo/greet.sh");
 const TEST: &str = include_str!("demo/test.sh");

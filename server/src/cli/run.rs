@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use adjutant_core::config::Flag;
 use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::{AskKind, AskRespondParams, AskRespondResult, AskView};
-use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{
     ContentBlock, Delivery, NewSessionParams, NewSessionResult, Overrides, PromptParams, PromptResult,
@@ -20,11 +19,11 @@ use anyhow::Context;
 
 use crate::settings::Sources;
 
-use super::client::Failure;
-use super::conversation::{Answers, Conversation, Left, View};
+use super::conversation::{Answers, Conversation, Left, View, told};
 use super::page::note;
 use super::present::Person;
-use super::{Exit, Output, RunLine, sessions, uri};
+use super::{Exit, Output, RunLine, sessions};
+use crate::uri;
 
 /// The largest task that is read from standard input.
 const MOST_PROMPT: u64 = 16 << 20;
@@ -121,7 +120,7 @@ async fn carry_out(talk: &mut Conversation, task: &Task) -> Result<Option<RunEnd
         Which::Newest | Which::Named(_) => match find(talk, task).await? {
             Some(session) => {
                 talk.attach(&session);
-                if !resume(talk, &session, task.prompt.is_none()).await? {
+                if !resume(talk, &session, task).await? {
                     return Ok(None);
                 }
                 session
@@ -170,12 +169,17 @@ async fn find(talk: &mut Conversation, task: &Task) -> Result<Option<SessionId>,
 
 /// Attaches to a session; without a prompt, sets its interrupted or failed run
 /// going again. `false` when there is nothing that could go on.
-async fn resume(talk: &mut Conversation, session: &SessionId, go_on: bool) -> Result<bool, Left> {
+async fn resume(talk: &mut Conversation, session: &SessionId, task: &Task) -> Result<bool, Left> {
     let params = ResumeParams { session_id: session.clone(), replay_from: None };
     let found: ResumeResult = talk.request(methods::SESSION_RESUME, &params).await?;
     found.notices.iter().for_each(|notice| note(notice));
     talk.follow(found.state.run_id.clone());
-    if !go_on {
+    let open = !matches!(found.state.state, State::None | State::Idle);
+    if open && task.overrides.unattended {
+        // The rules of a run are frozen when it starts, so that a replay decides alike.
+        note("this run keeps the rules it began with; -y counts for runs that begin now");
+    }
+    if task.prompt.is_some() {
         return Ok(true);
     }
     if let Some((ask, option)) = found.asks.iter().find_map(way_on) {
@@ -188,7 +192,6 @@ async fn resume(talk: &mut Conversation, session: &SessionId, go_on: bool) -> Re
         let _: AskRespondResult = talk.request(methods::ASK_RESPOND, &params).await?;
         return Ok(true);
     }
-    let open = matches!(found.state.state, State::Running | State::RequiresAction);
     if !open {
         note("nothing of this session is left to resume; give a prompt");
     }
@@ -219,24 +222,5 @@ pub fn exit_of(talk: &Conversation, end: &RunEnd) -> Exit {
             note("`adjutant run --continue` goes on from here");
             Exit::Failed
         }
-    }
-}
-
-/// Says why a conversation was left, and returns what the shell is told.
-pub fn told(left: Left) -> anyhow::Result<Exit> {
-    match left {
-        Left::Interrupted => Ok(Exit::Interrupted),
-        Left::Terminated => Ok(Exit::Terminated),
-        Left::Failed(Failure::Refused { code, message, .. }) => {
-            note(&message);
-            if code != ErrorName::ProviderUnavailable.code() {
-                return Ok(Exit::Failed);
-            }
-            if !message.contains("adjutant demo") {
-                note("`adjutant demo` shows a run without a model");
-            }
-            Ok(Exit::Usage)
-        }
-        left => Err(left.into()),
     }
 }

@@ -27,11 +27,9 @@ pub fn start_in_process(sources: Sources) -> anyhow::Result<End> {
 /// Comes when somebody asks this process to end: children must not outlive it.
 async fn terminated() {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut term), Ok(mut hang_up), Ok(mut interrupt)) = (
-        signal(SignalKind::terminate()),
-        signal(SignalKind::hangup()),
-        signal(SignalKind::interrupt()),
-    ) else {
+    let (Ok(mut term), Ok(mut hang_up), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::hangup()), signal(SignalKind::interrupt()))
+    else {
         return std::future::pending().await;
     };
     tokio::select! {

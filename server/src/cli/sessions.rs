@@ -16,9 +16,9 @@ use clap::Subcommand;
 use crate::settings::Sources;
 
 use super::Exit;
+use super::conversation::told;
 use super::conversation::{Answers, Conversation, Left, View};
 use super::page::note;
-use super::run::told;
 
 /// How long the next update of a replay is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -23,25 +23,20 @@ impl Buffers {
     /// Collects the open documents by resolved path; an unsynced one comes with the
     /// reason why its text is not known.
     pub fn new(documents: impl IntoIterator<Item = (PathBuf, Result<Buffer, String>)>) -> Self {
-        Self {
-            open: Arc::new(documents.into_iter().collect()),
-        }
+        Self { open: Arc::new(documents.into_iter().collect()) }
     }
 
     /// Returns the document at a resolved path, if one is open there.
     pub fn get(&self, absolute: &Path) -> Option<Result<&Buffer, &str>> {
-        self.open
-            .get(absolute)
-            .map(|text| text.as_ref().map_err(String::as_str))
+        self.open.get(absolute).map(|text| text.as_ref().map_err(String::as_str))
     }
 
     /// Returns the open documents whose text is not what is on disk: a command
     /// does not see it (N06).
     pub fn unsaved(&self) -> Vec<PathBuf> {
         let saved = |path: &Path, text: &str| {
-            let same_size = path
-                .metadata()
-                .is_ok_and(|found| found.is_file() && found.len() == text.len() as u64);
+            let same_size =
+                path.metadata().is_ok_and(|found| found.is_file() && found.len() == text.len() as u64);
             same_size && std::fs::read(path).is_ok_and(|bytes| bytes == text.as_bytes())
         };
         self.open
@@ -56,8 +51,6 @@ impl Buffers {
         &'a self,
         start: &'a Path,
     ) -> impl Iterator<Item = (&'a PathBuf, &'a Result<Buffer, String>)> {
-        self.open
-            .iter()
-            .filter(move |(path, _)| path.starts_with(start))
+        self.open.iter().filter(move |(path, _)| path.starts_with(start))
     }
 }

@@ -45,9 +45,16 @@ enum Waiting {
     /// Somebody waits for everything before it to be handed to the writer.
     Marker(oneshot::Sender<()>),
     /// A request of ours that belongs here; nobody sends it once its asker has gone.
-    Request { method: &'static str, params: Value, pending: oneshot::Sender<PendingReply> },
+    Request {
+        method: &'static str,
+        params: Value,
+        pending: oneshot::Sender<PendingReply>,
+    },
     /// An answer belongs here: what is queued behind waits until it has been given.
-    Turnstile { reached: oneshot::Sender<()>, go_on: oneshot::Receiver<()> },
+    Turnstile {
+        reached: oneshot::Sender<()>,
+        go_on: oneshot::Receiver<()>,
+    },
 }
 
 /// The place of an answer among the updates.

@@ -17,8 +17,9 @@ use tower_lsp::jsonrpc::{Error, Result};
 
 use super::ready::MAX_PROMPT_BYTES;
 use super::{Shared, error};
-use crate::documents::{path_of, uri_of};
+
 use crate::session::mailbox::{Mailbox, Message, Refused, Resumed};
+use crate::uri;
 
 /// The longest wait one request may ask for: an hour.
 const MAX_WAIT_MS: u64 = 3_600_000;
@@ -37,7 +38,7 @@ impl Shared {
     pub(super) async fn session_list(&self, params: Option<SessionListParams>) -> Result<SessionListResult> {
         let cwd = params.and_then(|params| params.cwd);
         let cwd = cwd.map(|uri| folder(&uri)).transpose()?;
-        let root = cwd.map(|path| uri_of(&path.canonicalize().unwrap_or(path)));
+        let root = cwd.map(|path| uri::of_path(&path.canonicalize().unwrap_or(path)));
         self.ready()?.sessions.list(root).await.map_err(error)
     }
 
@@ -132,7 +133,8 @@ async fn answered<T>(
 }
 
 fn folder(uri: &str) -> Result<PathBuf> {
-    path_of(uri)
+    uri::to_path(uri)
+        .ok()
         .filter(|path| path.is_dir())
         .ok_or_else(|| Error::invalid_params(format!("\"{uri}\" is not a folder; give a file: URI")))
 }

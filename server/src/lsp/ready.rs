@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use adjutant_core::position::Encoding;
-use adjutant_protocol::capability::{ClientAgentCapabilities, ServerAgentCapabilities, ServerLimits, VERSION};
+use adjutant_protocol::capability::{
+    ClientAgentCapabilities, ServerAgentCapabilities, ServerLimits, VERSION,
+};
 use adjutant_protocol::methods::{Direction, METHODS};
 use adjutant_protocol::session::Mode;
 use adjutant_protocol::update::Update;
@@ -20,7 +22,7 @@ use tower_lsp::ls_types::{
 };
 
 use super::{Ready, Server};
-use crate::documents::{Documents, path_of};
+use crate::documents::Documents;
 use crate::doors::Doors;
 use crate::editor::{Abilities, Editor};
 use crate::session::World;
@@ -30,6 +32,7 @@ use crate::session::mailbox::MAX_QUEUE;
 use crate::session::storage::Disk;
 use crate::sessions::Sessions;
 use crate::settings::{Sources, load};
+use crate::uri;
 
 /// The longest prompt.
 pub const MAX_PROMPT_BYTES: usize = 1024 * 1024;
@@ -86,7 +89,7 @@ fn folders(params: &InitializeParams) -> Vec<PathBuf> {
         #[allow(deprecated)]
         None => params.root_uri.iter().map(|uri| uri.as_str()).collect(),
     };
-    uris.into_iter().filter_map(path_of).collect()
+    uris.into_iter().filter_map(|uri| uri::to_path(uri).ok()).collect()
 }
 
 fn agent_capabilities(client: &ClientCapabilities) -> Result<Option<ClientAgentCapabilities>> {
@@ -147,7 +150,9 @@ fn answer(encoding: Encoding) -> InitializeResult {
             text_document_sync: Some(TextDocumentSyncCapability::Options(TextDocumentSyncOptions {
                 open_close: Some(true),
                 change: Some(TextDocumentSyncKind::INCREMENTAL),
-                save: Some(TextDocumentSyncSaveOptions::SaveOptions(SaveOptions { include_text: Some(false) })),
+                save: Some(TextDocumentSyncSaveOptions::SaveOptions(SaveOptions {
+                    include_text: Some(false),
+                })),
                 ..TextDocumentSyncOptions::default()
             })),
             experimental: Some(experimental),

@@ -96,21 +96,14 @@ impl Blobs {
             return Err(BlobError::TooLarge { len });
         }
         let hash = hash_of(bytes);
-        self.store(&hash, bytes).map_err(|source| BlobError::Io {
-            dir: self.dir.clone(),
-            source,
-        })?;
+        self.store(&hash, bytes).map_err(|source| BlobError::Io { dir: self.dir.clone(), source })?;
         Ok(BlobRef { hash, len })
     }
 
     /// Returns the content of a blob, proved by its hash.
     pub fn get(&self, hash: &str) -> Result<Vec<u8>, BlobError> {
         let hash = hash.to_owned();
-        if hash.len() != 64
-            || !hash
-                .bytes()
-                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-        {
+        if hash.len() != 64 || !hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
             return Err(BlobError::BadName { hash });
         }
         match read_whole(&*self.storage, &self.dir.join(&hash), MAX_BLOB) {
@@ -119,10 +112,7 @@ impl Blobs {
             Err(error) => match error.kind() {
                 io::ErrorKind::NotFound => Err(BlobError::Missing { hash }),
                 io::ErrorKind::FileTooLarge => Err(BlobError::Damaged { hash }),
-                _ => Err(BlobError::Io {
-                    dir: self.dir.clone(),
-                    source: error,
-                }),
+                _ => Err(BlobError::Io { dir: self.dir.clone(), source: error }),
             },
         }
     }
@@ -134,9 +124,7 @@ impl Blobs {
         // A blob that was damaged since is replaced by what it should be.
         if !held.is_ok_and(|held| held == bytes) {
             let number = UNIQUE.fetch_add(1, Ordering::Relaxed);
-            let temporary = self
-                .dir
-                .join(format!(".new-{}-{number}", std::process::id()));
+            let temporary = self.dir.join(format!(".new-{}-{number}", std::process::id()));
             let written = self.write(&temporary, bytes);
             let placed = written.and_then(|()| self.storage.rename(&temporary, &path));
             if placed.is_err() {
@@ -146,8 +134,7 @@ impl Blobs {
         }
         // Also for a blob that was there: the one who put it may still be about
         // to sync its name.
-        self.anchor()
-            .inspect_err(|_| self.lost.store(true, Ordering::Release))
+        self.anchor().inspect_err(|_| self.lost.store(true, Ordering::Release))
     }
 
     /// Makes the names of the blobs durable, and at first those that lead to them.
@@ -155,15 +142,8 @@ impl Blobs {
         if self.lost.load(Ordering::Acquire) {
             return Err(io::Error::other("an earlier sync of their names failed"));
         }
-        let above = if self.anchored.load(Ordering::Acquire) {
-            1
-        } else {
-            5
-        };
-        self.dir
-            .ancestors()
-            .take(above)
-            .try_for_each(|dir| self.storage.sync_dir(dir))?;
+        let above = if self.anchored.load(Ordering::Acquire) { 1 } else { 5 };
+        self.dir.ancestors().take(above).try_for_each(|dir| self.storage.sync_dir(dir))?;
         self.anchored.store(true, Ordering::Release);
         Ok(())
     }
@@ -181,9 +161,7 @@ impl Blobs {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries?,
         };
-        let mut left = entries
-            .iter()
-            .filter(|entry| entry.name.starts_with(".new-"));
+        let mut left = entries.iter().filter(|entry| entry.name.starts_with(".new-"));
         left.try_for_each(|entry| self.storage.remove(&self.dir.join(&entry.name)))
     }
 }

@@ -89,11 +89,7 @@ pub struct Catalog {
 impl Catalog {
     /// Returns the catalog of the sessions in `state_root`; nothing is created yet.
     pub fn new(storage: Arc<dyn Storage>, syncer: Syncer, state_root: &std::path::Path) -> Self {
-        Self {
-            storage,
-            syncer,
-            dir: state_root.join(SESSIONS),
-        }
+        Self { storage, syncer, dir: state_root.join(SESSIONS) }
     }
 
     /// Returns where the log of a session stands, or would.
@@ -115,13 +111,9 @@ impl Catalog {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(|error| self.failed(error))?,
         };
-        let ids = entries
-            .into_iter()
-            .filter(|entry| entry.kind == Kind::Dir && is_id(&entry.name));
-        let mut list: Vec<Listed> = ids
-            .take(MAX_LISTED)
-            .filter_map(|entry| self.listed(entry.name))
-            .collect();
+        let ids = entries.into_iter().filter(|entry| entry.kind == Kind::Dir && is_id(&entry.name));
+        let mut list: Vec<Listed> =
+            ids.take(MAX_LISTED).filter_map(|entry| self.listed(entry.name)).collect();
         let changed = |listed: &Listed| listed.summary.as_ref().map_or(0, |known| known.updated_at);
         list.sort_by(|a, b| changed(b).cmp(&changed(a)).then_with(|| a.id.cmp(&b.id)));
         Ok(list)
@@ -137,10 +129,7 @@ impl Catalog {
                 Condition::Damaged("the log is not a regular file".to_owned())
             }
             Ok(found) => match &summary {
-                Some(Summary {
-                    damage: Some(damage),
-                    ..
-                }) => Condition::Damaged(damage.clone()),
+                Some(Summary { damage: Some(damage), .. }) => Condition::Damaged(damage.clone()),
                 Some(known) if known.log.len == found.len => Condition::Current,
                 _ => summary::check_head(&*self.storage, &dir, &id),
             },
@@ -154,11 +143,7 @@ impl Catalog {
             }
             Err(error) => Condition::Damaged(format!("the log cannot be read: {error}")),
         };
-        Some(Listed {
-            id,
-            summary,
-            condition,
-        })
+        Some(Listed { id, summary, condition })
     }
 
     /// Returns the summary of one session if it fits the last record of the log.
@@ -212,10 +197,7 @@ impl Catalog {
             Ok(lock) => lock,
             Err(LockError::Io(error)) => return Err(failed(error)),
             Err(source) => {
-                return Err(CatalogError::InUse {
-                    id: id.to_owned(),
-                    source,
-                });
+                return Err(CatalogError::InUse { id: id.to_owned(), source });
             }
         };
         let grave = self.dir.join(format!("{DELETED}{id}"));
@@ -232,26 +214,18 @@ impl Catalog {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries?,
         };
-        let mut graves = entries
-            .iter()
-            .filter(|entry| entry.name.starts_with(DELETED));
+        let mut graves = entries.iter().filter(|entry| entry.name.starts_with(DELETED));
         graves.try_for_each(|entry| remove_tree(&*self.storage, &self.dir.join(&entry.name)))
     }
 
     fn failed(&self, source: io::Error) -> CatalogError {
-        CatalogError::Io {
-            dir: self.dir.clone(),
-            source,
-        }
+        CatalogError::Io { dir: self.dir.clone(), source }
     }
 }
 
 /// Returns whether a text can be the id of a session, and so a name in a path.
 pub fn is_id(id: &str) -> bool {
-    (1..=64).contains(&id.len())
-        && id
-            .bytes()
-            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+    (1..=64).contains(&id.len()) && id.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
 }
 
 #[cfg(test)]

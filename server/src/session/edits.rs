@@ -17,10 +17,11 @@ use adjutant_core::tool::Arguments;
 pub use apply::apply;
 
 use super::Place;
-use crate::documents::{Text, uri_of};
+use crate::documents::Text;
 use crate::faults::point;
 use crate::tools::paths::{Grounded, Kind, OpenRefusal, ground, hash_of, open_read};
 use crate::tools::protected::{ReadClass, WriteClass, read_class, write_class};
+use crate::uri;
 
 /// How long the text may take to follow the editor's reply (protocol section 9.2).
 const SETTLE: Duration = Duration::from_millis(1_500);
@@ -96,7 +97,8 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         // Nobody has allowed this text to be read, and the reasons quote it (P5).
         .map_err(|why| Payload::refused(if secret && now.exists { untold(&at) } else { why }))?;
     let hunks = hunks(&now.text, &after);
-    let size: usize = hunks.iter().flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted)).map(String::len).sum();
+    let size: usize =
+        hunks.iter().flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted)).map(String::len).sum();
     if size > MAX_CHANGE {
         return Err(Payload::refused(format!(
             "the change of \"{}\" is {size} bytes; at most {MAX_CHANGE} fit one review, so split it",
@@ -107,7 +109,7 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         change_set: "".into(),
         path: at.display.clone(),
         uri: place.world.documents.name_of(&at.absolute),
-        target: uri_of(&at.absolute),
+        target: uri::of_path(&at.absolute),
         open: now.open.is_some(),
         existed: now.exists,
         always_ask,
@@ -145,12 +147,9 @@ fn after(arguments: &Arguments, now: &Now, at: &Grounded) -> Result<String, Stri
 /// The text of a file as it is now: the buffer before the disk.
 fn now(place: &Place, at: &Grounded) -> Result<Now, String> {
     match place.world.documents.text(&at.absolute) {
-        Text::Open(snapshot) => Ok(Now {
-            open: snapshot.version,
-            text: snapshot.string(),
-            exists: true,
-            disk: None,
-        }),
+        Text::Open(snapshot) => {
+            Ok(Now { open: snapshot.version, text: snapshot.string(), exists: true, disk: None })
+        }
         Text::Unsynced(why) => Err(format!(
             "\"{}\" is open in the editor, but its text is not known ({why}); it is neither read nor edited \
              until the editor sends it whole",
@@ -217,7 +216,7 @@ pub async fn settle(place: &Place, change: &Change) -> Report {
 }
 
 fn look(place: &Place, change: &Change, at: &Grounded) -> Found {
-    if uri_of(&at.absolute) != change.target {
+    if uri::of_path(&at.absolute) != change.target {
         return Found::Unclear;
     }
     let closed = matches!(place.world.documents.text(&at.absolute), Text::Closed);

@@ -77,9 +77,7 @@ impl Syncer {
         for number in 0..WORKERS {
             let pool = Arc::clone(&pool);
             let name = format!("log-sync-{number}");
-            std::thread::Builder::new()
-                .name(name)
-                .spawn(move || pool.work())?;
+            std::thread::Builder::new().name(name).spawn(move || pool.work())?;
         }
         Ok(syncer)
     }
@@ -90,9 +88,7 @@ impl Syncer {
         let pool = &self.0.0;
         pool.close();
         let idle = |queue: &mut Queue| !queue.ready.is_empty() || queue.working > 0;
-        let waited = pool
-            .changed
-            .wait_timeout_while(lock(&pool.queue), limit, idle);
+        let waited = pool.changed.wait_timeout_while(lock(&pool.queue), limit, idle);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 }
@@ -129,10 +125,7 @@ impl Pool {
             } else if queue.closed {
                 return;
             } else {
-                queue = self
-                    .changed
-                    .wait(queue)
-                    .unwrap_or_else(PoisonError::into_inner);
+                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
             }
         }
     }
@@ -174,11 +167,7 @@ impl Frontier {
     /// Returns the frontier of a log that is not on disk yet.
     pub fn new(storage: Arc<dyn Storage>, syncer: &Syncer) -> Arc<Self> {
         let pool = Arc::clone(&syncer.0.0);
-        Arc::new(Self {
-            storage,
-            pool,
-            progress: Mutex::default(),
-        })
+        Arc::new(Self { storage, pool, progress: Mutex::default() })
     }
 
     /// Says which file is synced from now on; nothing in it counts as durable.
@@ -282,10 +271,7 @@ impl Frontier {
             Ok(()) => {
                 progress.dirs.clear();
                 progress.synced = covers;
-                let still = progress
-                    .waiting
-                    .iter()
-                    .take_while(|(len, _)| *len <= covers.len);
+                let still = progress.waiting.iter().take_while(|(len, _)| *len <= covers.len);
                 let done = still.count();
                 progress.waiting.drain(..done).collect::<Vec<_>>()
             }

@@ -124,9 +124,7 @@ pub enum AppendError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Stop {
     /// Another writer has opened it since.
-    #[error(
-        "another writer has taken it over (epoch {theirs}, ours is {ours}); reopen the session"
-    )]
+    #[error("another writer has taken it over (epoch {theirs}, ours is {ours}); reopen the session")]
     Fenced {
         /// Our epoch.
         ours: u64,
@@ -187,14 +185,7 @@ impl Log {
     pub fn create(place: Place, now_ms: u64) -> Self {
         let frontier = Frontier::new(Arc::clone(&place.storage), &place.syncer);
         let state = State::Unborn;
-        Self {
-            place,
-            created_at: now_ms,
-            state,
-            frontier,
-            epoch: 1,
-            last: LogMark::default(),
-        }
+        Self { place, created_at: now_ms, state, frontier, epoch: 1, last: LogMark::default() }
     }
 
     /// Appends events with one write and returns their sequence numbers. With
@@ -219,10 +210,7 @@ impl Log {
         }
         self.last.last_seq = batch.seqs.end - 1;
         self.last.sum = batch.sum;
-        self.frontier.wrote(Mark {
-            len: self.last.len,
-            seq: self.last.last_seq,
-        });
+        self.frontier.wrote(Mark { len: self.last.len, seq: self.last.last_seq });
         if sync {
             self.frontier.start();
         }
@@ -276,11 +264,7 @@ impl Log {
 
     fn encode<E: Serialize>(&self, at_ms: u64, events: &[E]) -> Result<Batch, AppendError> {
         let first = self.last.last_seq + 1;
-        let mut batch = Batch {
-            bytes: Vec::new(),
-            seqs: first..first,
-            sum: 0,
-        };
+        let mut batch = Batch { bytes: Vec::new(), seqs: first..first, sum: 0 };
         for (index, event) in events.iter().enumerate() {
             let start = batch.bytes.len();
             if batch.seqs.end >= line::MAX_SEQ {
@@ -290,18 +274,12 @@ impl Log {
             let stamp = (batch.seqs.end, at_ms, index + 1 < events.len());
             line::put_record(&mut batch.bytes, &self.place.session, stamp, event).map_err(
                 |unfit| match unfit {
-                    Unfit::TooLong => AppendError::TooLarge {
-                        index,
-                        limit: line::MAX_LINE,
-                    },
+                    Unfit::TooLong => AppendError::TooLarge { index, limit: line::MAX_LINE },
                     Unfit::NotAnEvent(why) => AppendError::NotAnEvent { index, why },
                 },
             )?;
             if batch.bytes.len() > MAX_BATCH {
-                return Err(AppendError::TooLarge {
-                    index,
-                    limit: MAX_BATCH,
-                });
+                return Err(AppendError::TooLarge { index, limit: MAX_BATCH });
             }
             batch.sum = line::sum_of(batch.bytes.get(start..).unwrap_or_default());
             batch.seqs.end += 1;
@@ -312,9 +290,7 @@ impl Log {
     /// Creates directory, lock and file, and writes head and first batch at once.
     fn give_birth(&mut self, batch: &Batch) -> Result<(), AppendError> {
         let storage = Arc::clone(&self.place.storage);
-        storage
-            .create_dir(&self.place.dir)
-            .map_err(|error| self.failed(error))?;
+        storage.create_dir(&self.place.dir).map_err(|error| self.failed(error))?;
         let lock = match storage.lock(&self.place.dir.join(LOCK)) {
             Ok(lock) => lock,
             Err(LockError::Io(error)) => {
@@ -330,16 +306,8 @@ impl Log {
         let (file, stat) = first_write(&self.place, &bytes).map_err(|error| self.failed(error))?;
         self.last.len = stat.len;
         let file_too = Arc::clone(&file);
-        self.state = State::Open(Writer {
-            file,
-            id: stat.id,
-            leftover: 0,
-            _lock: lock,
-        });
-        let mark = Mark {
-            len: stat.len,
-            seq: 0,
-        };
+        self.state = State::Open(Writer { file, id: stat.id, leftover: 0, _lock: lock });
+        let mark = Mark { len: stat.len, seq: 0 };
         self.frontier.watch(file_too, self.place.dirs(), mark);
         Ok(())
     }
@@ -385,19 +353,13 @@ impl Log {
         let reason = match self.place.storage.stat(&self.place.events()) {
             Ok(found) if found.id != writer.id => Stop::Replaced,
             Ok(found) if (good..=good + writer.leftover).contains(&found.len) => return Ok(()),
-            Ok(found) => Stop::Changed {
-                found: found.len,
-                expected: good,
-            },
+            Ok(found) => Stop::Changed { found: found.len, expected: good },
             Err(error) if error.kind() == io::ErrorKind::NotFound => Stop::Replaced,
             Err(error) => return Err(self.failed(error)),
         };
         let theirs = opening::newest_epoch(&self.place);
         let reason = match theirs {
-            Some(theirs) if theirs > self.epoch => Stop::Fenced {
-                ours: self.epoch,
-                theirs,
-            },
+            Some(theirs) if theirs > self.epoch => Stop::Fenced { ours: self.epoch, theirs },
             _ => reason,
         };
         Err(self.halt(reason))
@@ -424,10 +386,7 @@ impl Log {
                 writer.id = id;
                 writer.leftover = 0;
                 self.last.len = sound.len;
-                let mark = Mark {
-                    len: sound.len,
-                    seq: self.last.last_seq,
-                };
+                let mark = Mark { len: sound.len, seq: self.last.last_seq };
                 self.frontier.watch(sound.file, self.place.dirs(), mark);
                 Ok(())
             }
@@ -442,18 +401,13 @@ impl Log {
     }
 
     fn stopped(&self, reason: Stop) -> AppendError {
-        AppendError::Stopped {
-            path: self.place.events(),
-            reason,
-        }
+        AppendError::Stopped { path: self.place.events(), reason }
     }
 
     fn failed(&self, source: io::Error) -> AppendError {
         let path = self.place.events();
         match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                AppendError::NoSpace { path }
-            }
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => AppendError::NoSpace { path },
             _ => AppendError::Io { path, source },
         }
     }
@@ -469,10 +423,7 @@ fn first_write(place: &Place, bytes: &[u8]) -> io::Result<(Arc<dyn StoredFile>, 
         Ok((file, stat))
     });
     // A log that was there before is somebody's, and stays.
-    if written
-        .as_ref()
-        .is_err_and(|error| error.kind() != io::ErrorKind::AlreadyExists)
-    {
+    if written.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::AlreadyExists) {
         _ = place.storage.remove(&path);
         _ = place.storage.remove(&place.dir.join(LOCK));
         _ = place.storage.remove_dir(&place.dir);

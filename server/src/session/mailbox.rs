@@ -41,22 +41,56 @@ pub struct Resumed {
 pub type Reply<T> = oneshot::Sender<Result<T, Refused>>;
 
 pub enum Message {
-    Prompt { params: PromptParams, reply: Reply<PromptResult> },
-    Answer { ask: AskId, choice: Choice, surface: &'static str, reply: Option<Reply<AskRespondResult>> },
-    Cancel { run: Option<RunId> },
-    Wait { run: RunId, timeout_ms: u64, reply: Reply<WaitResult> },
-    Resume { from: Option<ReplayFrom>, reply: Reply<Resumed> },
-    Asks { reply: Reply<Vec<AskView>> },
+    Prompt {
+        params: PromptParams,
+        reply: Reply<PromptResult>,
+    },
+    Answer {
+        ask: AskId,
+        choice: Choice,
+        surface: &'static str,
+        reply: Option<Reply<AskRespondResult>>,
+    },
+    Cancel {
+        run: Option<RunId>,
+    },
+    Wait {
+        run: RunId,
+        timeout_ms: u64,
+        reply: Reply<WaitResult>,
+    },
+    Resume {
+        from: Option<ReplayFrom>,
+        reply: Reply<Resumed>,
+    },
+    Asks {
+        reply: Reply<Vec<AskView>>,
+    },
     /// A step tells how it goes.
-    Report { step: Step, report: Report },
+    Report {
+        step: Step,
+        report: Report,
+    },
     /// Text of a step waits in its stream.
-    Streamed { step: Step },
+    Streamed {
+        step: Step,
+    },
     /// A time that was waited for has come.
-    Woke { at: u64 },
-    StepEnded { step: Step, panicked: bool },
+    Woke {
+        at: u64,
+    },
+    StepEnded {
+        step: Step,
+        panicked: bool,
+    },
     Synced(Result<u64, String>),
-    WaitOver { run: RunId, number: u64 },
-    Stop { done: oneshot::Sender<()> },
+    WaitOver {
+        run: RunId,
+        number: u64,
+    },
+    Stop {
+        done: oneshot::Sender<()>,
+    },
 }
 
 /// The sending side of a session's mailbox; clones share it.

@@ -33,7 +33,9 @@ pub async fn prepare(place: &Place, call: &Call, mode: Mode) -> Report {
         Arguments::SearchText { path: Some(path), .. } => reading(place, &path),
         Arguments::SearchText { path: None, pattern, .. } | Arguments::FindFiles { pattern } => {
             match place.roots.is_empty() {
-                true => Payload::refused("no workspace folder is open, so there is nothing to search".to_owned()),
+                true => {
+                    Payload::refused("no workspace folder is open, so there is nothing to search".to_owned())
+                }
                 false => Payload::Read { path: pattern, ask: None },
             }
         }
@@ -108,7 +110,9 @@ async fn run_allowed(place: &Place, stream: &Stream, call: &Call) -> Result<Outp
         Arguments::RunCommand { command, cwd, timeout_seconds } => {
             let launch = launch(place, call, (command, cwd.as_deref(), timeout_seconds))?;
             if call.payload.as_ref() != Some(&command_payload(&launch)) {
-                return Err("the shell or the directory changed since this was allowed; call again".to_owned());
+                return Err(
+                    "the shell or the directory changed since this was allowed; call again".to_owned()
+                );
             }
             return Ok(command_run(place, stream, &launch).await);
         }

@@ -12,10 +12,10 @@ use adjutant_core::session::Session;
 use adjutant_core::state::{self, Teller};
 use adjutant_core::step::Step;
 use adjutant_protocol::ask::AskResolvedParams;
-use adjutant_protocol::{AskId, RunId, SessionId};
 use adjutant_protocol::session::ResumeResult;
 use adjutant_protocol::state::StateView;
 use adjutant_protocol::update::{SessionUpdateParams, Update};
+use adjutant_protocol::{AskId, RunId, SessionId};
 
 use super::Place;
 use super::catalog::Summary;
@@ -140,7 +140,9 @@ impl Publisher {
         let mut updates = Vec::new();
         match step {
             Step::CallModel { .. } => {
-                let Some(message_id) = run.turn.as_ref().and_then(|turn| turn.message.clone()) else { return };
+                let Some(message_id) = run.turn.as_ref().and_then(|turn| turn.message.clone()) else {
+                    return;
+                };
                 if !taken.reasoning.is_empty() {
                     updates.push(Update::AgentThoughtChunk {
                         message_id: message_id.clone(),

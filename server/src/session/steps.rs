@@ -136,20 +136,16 @@ impl Work {
     fn of(step: &Step, session: &Session, request: Option<ModelRequest>) -> Option<Self> {
         let run = session.open_run();
         Some(match step {
-            Step::CallModel { attempt, .. } => Work::Model {
-                model: run?.model.clone(),
-                request: Box::new(request?),
-                attempt: *attempt,
-            },
+            Step::CallModel { attempt, .. } => {
+                Work::Model { model: run?.model.clone(), request: Box::new(request?), attempt: *attempt }
+            }
             Step::Prepare { call, .. } => {
                 Work::Prepare { call: Box::new(session.call(call)?.clone()), mode: run?.policy.mode }
             }
             Step::RunTool { call } => {
                 let call = session.call(call)?.clone();
                 match session.change_of(&call) {
-                    Some(change) => {
-                        Work::Edit { change: Box::new(change.clone()), call: Box::new(call) }
-                    }
+                    Some(change) => Work::Edit { change: Box::new(change.clone()), call: Box::new(call) },
                     None => Work::Tool { call: Box::new(call) },
                 }
             }
@@ -199,11 +195,8 @@ async fn call_model(
         }
     };
     let limits = settings.limits.model;
-    let result = place
-        .world
-        .models
-        .call(&provider, &limits, request, attempt, |delta| stream.reply(delta))
-        .await;
+    let result =
+        place.world.models.call(&provider, &limits, request, attempt, |delta| stream.reply(delta)).await;
     point("reply-complete");
     match result {
         Ok(reply) => Report::Replied(reply),

@@ -51,23 +51,14 @@ pub fn find_files(roots: &Roots, pattern: &str, stop: &Stop) -> Output {
         }
     }
     if found.is_empty() {
-        let why = if cut.is_some() {
-            "; the time was over before all were seen, use a narrower place"
-        } else {
-            ""
-        };
-        let text = format!(
-            "no file matches \"{pattern}\" among {}{why}",
-            counted(seen, "file")
-        );
+        let why =
+            if cut.is_some() { "; the time was over before all were seen, use a narrower place" } else { "" };
+        let text = format!("no file matches \"{pattern}\" among {}{why}", counted(seen, "file"));
         return Output::done(text, &format!("no file matches {pattern}"));
     }
     let summary = format!("{} for {pattern}", counted(found.len(), "file"));
     if let Some(why) = cut {
-        found.push(format!(
-            "[stopped at {}: {why}; use a narrower glob]",
-            counted(found.len(), "file")
-        ));
+        found.push(format!("[stopped at {}: {why}; use a narrower glob]", counted(found.len(), "file")));
     }
     Output::done(found.join("\n"), &summary)
 }
@@ -83,9 +74,7 @@ fn matcher(root: &Path, pattern: &str) -> Result<Option<GlobMatcher>, String> {
         pattern.trim_start_matches("./").to_owned()
     };
     if way.split('/').any(|piece| piece == "..") {
-        return Err(format!(
-            "the glob \"{pattern}\" holds `..`; globs match below the workspace folder"
-        ));
+        return Err(format!("the glob \"{pattern}\" holds `..`; globs match below the workspace folder"));
     }
     let glob = glob(&way).map_err(|error| bad_glob(pattern, &error))?;
     Ok(Some(glob.compile_matcher()))
@@ -93,11 +82,7 @@ fn matcher(root: &Path, pattern: &str) -> Result<Option<GlobMatcher>, String> {
 
 /// Builds a glob as the tools understand it: without a slash it matches in every directory.
 pub(super) fn glob(pattern: &str) -> Result<Glob, globset::Error> {
-    let anywhere = if pattern.contains('/') {
-        pattern.to_owned()
-    } else {
-        format!("**/{pattern}")
-    };
+    let anywhere = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
     GlobBuilder::new(&anywhere).literal_separator(true).build()
 }
 

@@ -32,17 +32,11 @@ pub fn list_files(at: &Grounded, roots: &Roots) -> Output {
     let (mut lines, listed) = names(at);
     // The names were read by path; that path must still be the directory that was allowed.
     if at.absolute.canonicalize().ok().as_ref() != Some(&at.absolute) {
-        return Output::failed(format!(
-            "\"{}\" was changed while it was listed; try again",
-            at.display
-        ));
+        return Output::failed(format!("\"{}\" was changed while it was listed; try again", at.display));
     }
     let notes = notes(at, roots, total, listed);
     lines.extend(notes);
-    Output::done(
-        lines.join("\n"),
-        &format!("{} in {}", counted(listed, "name"), at.display),
-    )
+    Output::done(lines.join("\n"), &format!("{} in {}", counted(listed, "name"), at.display))
 }
 
 /// Returns the names with their marks, and how many there are.
@@ -77,27 +71,16 @@ fn notes(at: &Grounded, roots: &Roots, total: usize, listed: usize) -> Vec<Strin
     }
     if listed > MAX_ENTRIES {
         let more = listed - MAX_ENTRIES;
-        notes.push(format!(
-            "[{more} more not listed; use find_files with a narrower glob]"
-        ));
+        notes.push(format!("[{more} more not listed; use find_files with a narrower glob]"));
     }
     let hidden = total.saturating_sub(listed);
     if hidden > 0 {
-        notes.push(format!(
-            "[{hidden} hidden by ignore files or as version control's own]"
-        ));
+        notes.push(format!("[{hidden} hidden by ignore files or as version control's own]"));
     }
     if at.root == Some(0) && at.display == "." {
-        let others: Vec<String> = roots
-            .paths()
-            .skip(1)
-            .map(|p| p.display().to_string())
-            .collect();
+        let others: Vec<String> = roots.paths().skip(1).map(|p| p.display().to_string()).collect();
         if !others.is_empty() {
-            notes.push(format!(
-                "[further workspace folders: {}]",
-                others.join(", ")
-            ));
+            notes.push(format!("[further workspace folders: {}]", others.join(", ")));
         }
     }
     notes
@@ -114,16 +97,12 @@ pub(super) fn missing(at: &Grounded, what: &str) -> Output {
             break;
         }
     }
-    let wanted = wanted
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
+    let wanted = wanted.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     // Names outside the workspace are not told to a call that was not allowed to list them.
     let names: Vec<String> = match std::fs::read_dir(above) {
-        Ok(entries) if at.inside => entries
-            .take(2000)
-            .flatten()
-            .map(|entry| on_one_line(&entry.file_name()))
-            .collect(),
+        Ok(entries) if at.inside => {
+            entries.take(2000).flatten().map(|entry| on_one_line(&entry.file_name())).collect()
+        }
         _ => Vec::new(),
     };
     let near: Vec<String> = nearest(&wanted, names.iter().map(String::as_str))
@@ -134,17 +113,12 @@ pub(super) fn missing(at: &Grounded, what: &str) -> Output {
     let is_parent = at.absolute.parent() == Some(above);
     let mut text = format!("there is no {what} \"{}\"", at.display);
     if !is_parent {
-        text.push_str(&format!(
-            "; the directory \"{wanted}\" on the way does not exist"
-        ));
+        text.push_str(&format!("; the directory \"{wanted}\" on the way does not exist"));
     }
     if near.is_empty() {
         text.push_str("; use find_files to look for it");
     } else {
-        text.push_str(&format!(
-            "; the nearest names there are {}",
-            near.join(", ")
-        ));
+        text.push_str(&format!("; the nearest names there are {}", near.join(", ")));
     }
     Output::failed(text)
 }

@@ -67,10 +67,7 @@ impl Grounded {
 
     /// Returns how many names below its folder it lies.
     pub(super) fn depth(&self) -> usize {
-        self.relative
-            .components()
-            .filter(|c| *c != Component::CurDir)
-            .count()
+        self.relative.components().filter(|c| *c != Component::CurDir).count()
     }
 }
 
@@ -92,15 +89,11 @@ pub enum PathRefusal {
     Nul,
     #[error("the path is longer than the system takes; give a shorter one")]
     TooLong,
-    #[error(
-        "no workspace folder is open, so the relative path \"{0}\" means nothing; give an absolute path"
-    )]
+    #[error("no workspace folder is open, so the relative path \"{0}\" means nothing; give an absolute path")]
     NoRoots(String),
     #[error("\"{0}\" is not a file URI that can be read: {1}; give a plain path")]
     Uri(String, &'static str),
-    #[error(
-        "\"{0}\" does not exist, and `~` and variables are not expanded in paths; give the path itself"
-    )]
+    #[error("\"{0}\" does not exist, and `~` and variables are not expanded in paths; give the path itself")]
     Unexpanded(String),
     #[error("\"{0}\" goes through a link of the process file system; give the path it stands for")]
     Magic(String),
@@ -120,28 +113,17 @@ impl Roots {
         for folder in folders {
             let opened = folder.canonicalize().and_then(|path| {
                 let directory = rustix::fs::open(&path, DIRECTORY, Mode::empty())?;
-                Ok(Root {
-                    path,
-                    directory: Arc::new(directory),
-                })
+                Ok(Root { path, directory: Arc::new(directory) })
             });
             match opened {
                 Ok(root) if roots.iter().any(|r| r.path == root.path) => {}
                 Ok(root) => roots.push(root),
                 Err(error) => {
-                    problems.push(format!(
-                        "open the workspace folder \"{}\": {error}",
-                        folder.display()
-                    ));
+                    problems.push(format!("open the workspace folder \"{}\": {error}", folder.display()));
                 }
             }
         }
-        (
-            Self {
-                folders: roots.into(),
-            },
-            problems,
-        )
+        (Self { folders: roots.into() }, problems)
     }
 
     /// Returns the resolved folders in order.
@@ -181,10 +163,7 @@ pub fn ground(roots: &Roots, raw: &str) -> Result<Grounded, PathRefusal> {
     let start = if path.is_absolute() {
         path.clone()
     } else {
-        let base = roots
-            .folders
-            .first()
-            .ok_or_else(|| PathRefusal::NoRoots(raw.to_owned()))?;
+        let base = roots.folders.first().ok_or_else(|| PathRefusal::NoRoots(raw.to_owned()))?;
         refuse_unexpanded(&base.path, &path)?;
         base.path.join(&path)
     };
@@ -217,10 +196,7 @@ fn refuse_unexpanded(base: &Path, path: &Path) -> Result<(), PathRefusal> {
 fn place(roots: &Roots, absolute: PathBuf, kind: Option<Kind>) -> Result<Grounded, PathRefusal> {
     // Both sides are free of links, and `strip_prefix` compares whole components.
     let found = roots.folders.iter().enumerate().find_map(|(index, root)| {
-        absolute
-            .strip_prefix(&root.path)
-            .ok()
-            .map(|way| (index, root, way.to_owned()))
+        absolute.strip_prefix(&root.path).ok().map(|way| (index, root, way.to_owned()))
     });
     let (root, anchor, way) = match found {
         Some((index, root, way)) => (Some(index), root.directory.clone(), way),
@@ -231,26 +207,10 @@ fn place(roots: &Roots, absolute: PathBuf, kind: Option<Kind>) -> Result<Grounde
             (None, Arc::new(top), way)
         }
     };
-    let relative = if way.as_os_str().is_empty() {
-        PathBuf::from(".")
-    } else {
-        way
-    };
-    let plain = if root == Some(0) {
-        &relative
-    } else {
-        &absolute
-    };
+    let relative = if way.as_os_str().is_empty() { PathBuf::from(".") } else { way };
+    let plain = if root == Some(0) { &relative } else { &absolute };
     let display = shown(&plain.to_string_lossy()).into_owned();
-    Ok(Grounded {
-        display,
-        inside: root.is_some(),
-        kind,
-        root,
-        anchor,
-        relative,
-        absolute,
-    })
+    Ok(Grounded { display, inside: root.is_some(), kind, root, anchor, relative, absolute })
 }
 
 /// Walks an absolute path component by component, following links as the kernel
@@ -293,9 +253,7 @@ fn resolve(start: &Path) -> Result<(PathBuf, Option<Kind>), PathRefusal> {
                 if target.is_absolute() {
                     at = PathBuf::from("/");
                 }
-                pieces(&target)
-                    .rev()
-                    .for_each(|piece| ahead.push_front(piece));
+                pieces(&target).rev().for_each(|piece| ahead.push_front(piece));
             }
             Ok(found) => {
                 kind = Some(kind_of(&found));

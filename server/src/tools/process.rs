@@ -129,12 +129,7 @@ pub async fn launch(
     taken.rest().await;
     let status = running.reap().await;
     let time = started.elapsed();
-    let Taken {
-        gathered,
-        pieces,
-        unwritten,
-        ..
-    } = taken;
+    let Taken { gathered, pieces, unwritten, .. } = taken;
     drop(pieces);
     let written = timeout(GRACE, writer).await;
     let unwritten = unwritten.or(match written {
@@ -143,14 +138,7 @@ pub async fn launch(
     });
     let end = why.unwrap_or_else(|| end_of(status));
     let (excerpt, left_out) = gathered.finish();
-    Ok(Ended {
-        end,
-        time,
-        excerpt,
-        left_out,
-        left_running,
-        unwritten,
-    })
+    Ok(Ended { end, time, excerpt, left_out, left_running, unwritten })
 }
 
 fn end_of(status: Option<ExitStatus>) -> End {
@@ -172,15 +160,12 @@ struct Running {
 
 impl Running {
     fn spawn(launch: &Launch) -> Result<(Self, pipe::Receiver), String> {
-        let failed =
-            |what: &str, error: std::io::Error| format!("start the command: {what}: {error}");
+        let failed = |what: &str, error: std::io::Error| format!("start the command: {what}: {error}");
         launch.shell.verify()?;
         let directory = launch.directory.hold()?;
         let (reader, writer) = std::io::pipe().map_err(|error| failed("make a pipe", error))?;
         let output = tree::pipe_name(&reader);
-        let second = writer
-            .try_clone()
-            .map_err(|error| failed("make a pipe", error))?;
+        let second = writer.try_clone().map_err(|error| failed("make a pipe", error))?;
         let marker = tree::marker(&launch.call)?;
         let mut command = Command::new(&launch.shell.path);
         command
@@ -197,18 +182,12 @@ impl Running {
             .kill_on_drop(true);
         let reader = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))
             .map_err(|error| failed("read a pipe", error))?;
-        let children =
-            signal(SignalKind::child()).map_err(|error| failed("hear of its end", error))?;
-        let child = command
-            .spawn()
-            .map_err(|error| failed("run the shell", error))?;
+        let children = signal(SignalKind::child()).map_err(|error| failed("hear of its end", error))?;
+        let child = command.spawn().map_err(|error| failed("run the shell", error))?;
         let Some(tree) = child.id().and_then(|id| Tree::new(id, marker, output)) else {
             return Err("start the command: it has no process id".into());
         };
-        let exit = Exit {
-            shell: tree.root(),
-            children,
-        };
+        let exit = Exit { shell: tree.root(), children };
         Ok((Self { tree, child, exit }, reader))
     }
 
@@ -357,12 +336,7 @@ fn whole_file(path: &Path) -> Result<File, String> {
 }
 
 /// Writes pieces to the file on a thread that may wait for the disk.
-fn write_whole(
-    mut file: File,
-) -> (
-    mpsc::Sender<Vec<u8>>,
-    tokio::task::JoinHandle<Result<(), String>>,
-) {
+fn write_whole(mut file: File) -> (mpsc::Sender<Vec<u8>>, tokio::task::JoinHandle<Result<(), String>>) {
     let (pieces, mut queue) = mpsc::channel::<Vec<u8>>(64);
     let writer = tokio::task::spawn_blocking(move || {
         while let Some(piece) = queue.blocking_recv() {

@@ -47,40 +47,25 @@ pub fn protected(at: &Grounded, own: &[PathBuf]) -> Option<&'static str> {
 /// Returns how far a write of a grounded file may go without the user.
 pub fn write_class(at: &Grounded, own: &[PathBuf]) -> WriteClass {
     let names = folded(&at.absolute);
-    if own
-        .iter()
-        .any(|directory| names.starts_with(&folded(&resolved(directory))))
-    {
+    if own.iter().any(|directory| names.starts_with(&folded(&resolved(directory)))) {
         return WriteClass::Denied(OWN);
     }
     let Some(last) = names.last() else {
         return WriteClass::Denied("is the whole file system");
     };
     let listed = |table: &[(&[&str], &'static str)], name: &String| {
-        table
-            .iter()
-            .find(|(set, _)| set.contains(&name.as_str()))
-            .map(|(_, reason)| *reason)
+        table.iter().find(|(set, _)| set.contains(&name.as_str())).map(|(_, reason)| *reason)
     };
     let ends = |table: &[(&[&str], &'static str)]| {
-        table
-            .iter()
-            .find(|(end, _)| ends_with(&names, end))
-            .map(|(_, reason)| *reason)
+        table.iter().find(|(end, _)| ends_with(&names, end)).map(|(_, reason)| *reason)
     };
     // Agents keep whole checkouts in their directories; a folder the user opened
     // there counts from its own name on.
-    let above = if at.inside {
-        names.len().saturating_sub(at.depth() + 1)
-    } else {
-        0
-    };
+    let above = if at.inside { names.len().saturating_sub(at.depth() + 1) } else { 0 };
     let directory = names.iter().enumerate().find_map(|(index, name)| {
         listed(DENIED_DIRECTORIES, name).filter(|reason| *reason != AGENT || index >= above)
     });
-    let denied = directory
-        .or_else(|| listed(DENIED_FILES, last))
-        .or_else(|| ends(DENIED_ENDS));
+    let denied = directory.or_else(|| listed(DENIED_FILES, last)).or_else(|| ends(DENIED_ENDS));
     if let Some(reason) = denied {
         return WriteClass::Denied(reason);
     }
@@ -111,10 +96,7 @@ pub fn read_class(at: &Grounded) -> ReadClass {
 pub(super) fn secret(path: &Path) -> Option<&'static str> {
     let names = folded(path);
     let last = names.last()?.as_str();
-    if names
-        .iter()
-        .any(|name| SECRET_DIRECTORIES.contains(&name.as_str()))
-    {
+    if names.iter().any(|name| SECRET_DIRECTORIES.contains(&name.as_str())) {
         return Some(KEYS);
     }
     let sample = [".example", ".sample", ".template", ".dist", ".defaults"];
@@ -134,9 +116,7 @@ pub(super) fn secret(path: &Path) -> Option<&'static str> {
         return Some("shows the memory or environment of a process");
     }
     let kept = [[".config", "gcloud", "*"], [".config", "gh", "*"]];
-    kept.iter()
-        .any(|end| ends_with(&names, end))
-        .then_some(KEYS)
+    kept.iter().any(|end| ends_with(&names, end)).then_some(KEYS)
 }
 
 /// Whether the names end as the pattern says; `*` at its end stands for one name or more.
@@ -146,14 +126,7 @@ fn ends_with(names: &[String], end: &[&str]) -> bool {
             .windows(before.len())
             .take(names.len().saturating_sub(before.len()))
             .any(|window| window.iter().eq(before)),
-        _ => {
-            names.len() >= end.len()
-                && names
-                    .iter()
-                    .rev()
-                    .zip(end.iter().rev())
-                    .all(|(n, e)| n == e)
-        }
+        _ => names.len() >= end.len() && names.iter().rev().zip(end.iter().rev()).all(|(n, e)| n == e),
     }
 }
 
@@ -171,11 +144,7 @@ fn resolved(directory: &Path) -> PathBuf {
 /// without invisible characters, NTFS streams, trailing dots and blanks; a
 /// backslash separates names too.
 fn folded(path: &Path) -> Vec<String> {
-    path.to_string_lossy()
-        .split(['/', '\\'])
-        .map(fold)
-        .filter(|name| !name.is_empty())
-        .collect()
+    path.to_string_lossy().split(['/', '\\']).map(fold).filter(|name| !name.is_empty()).collect()
 }
 
 fn fold(name: &str) -> String {

@@ -4,10 +4,10 @@
 
 use std::io::{self, BufRead, BufReader};
 
-use crate::documents::Buffers;
 use super::list_files::missing;
 use super::paths::{Grounded, Kind, OpenRefusal, open_read};
 use super::{Output, Stop, Stoppable, counted};
+use crate::documents::Buffers;
 
 /// The most lines given at once.
 const MAX_LINES: usize = 2000;
@@ -90,39 +90,28 @@ fn told(at: &Grounded, result: Result<Excerpt, Unreadable>, first: usize) -> Out
                 counted(total, "line")
             ));
         }
-        Some(total) if total > last => text.push_str(&format!(
-            "[lines {first} to {last} of {total}; go on with offset {}]\n",
-            last + 1
-        )),
+        Some(total) if total > last => {
+            text.push_str(&format!("[lines {first} to {last} of {total}; go on with offset {}]\n", last + 1))
+        }
         Some(_) => {}
-        None => text.push_str(&format!(
-            "[lines {first} to {last} of more; go on with offset {}]\n",
-            last + 1
-        )),
+        None => {
+            text.push_str(&format!("[lines {first} to {last} of more; go on with offset {}]\n", last + 1))
+        }
     }
-    Output::done(
-        text,
-        &format!("{} of {name}", counted(excerpt.lines, "line")),
-    )
+    Output::done(text, &format!("{} of {name}", counted(excerpt.lines, "line")))
 }
 
 fn excerpt(mut source: impl BufRead, first: usize, limit: usize) -> Result<Excerpt, Unreadable> {
     let head = source.fill_buf().map_err(Unreadable::Io)?;
     let head = head.get(..HEAD.min(head.len())).unwrap_or_default();
     if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
-        return Err(Unreadable::NotText(
-            "it is UTF-16, and only UTF-8 is read".into(),
-        ));
+        return Err(Unreadable::NotText("it is UTF-16, and only UTF-8 is read".into()));
     }
     if head.contains(&0) {
         return Err(Unreadable::NotText("it is a binary file".into()));
     }
     let mut lines = Lines { source, read: 0 };
-    let mut out = Excerpt {
-        text: String::new(),
-        lines: 0,
-        total: None,
-    };
+    let mut out = Excerpt { text: String::new(), lines: 0, total: None };
     let mut number = 0;
     loop {
         let wanted = number + 1 >= first && out.lines < limit && out.text.len() < MAX_BYTES;
@@ -140,10 +129,7 @@ fn excerpt(mut source: impl BufRead, first: usize, limit: usize) -> Result<Excer
         let numbered = format!("{number:>6}\t{}\n", line_text(&line, number)?);
         if out.text.len() + numbered.len() > MAX_BYTES {
             // The bound is met by giving fewer lines, so from here on none is wanted.
-            return Ok(Excerpt {
-                total: lines.count_rest(number)?,
-                ..out
-            });
+            return Ok(Excerpt { total: lines.count_rest(number)?, ..out });
         }
         out.text.push_str(&numbered);
         out.lines += 1;
@@ -157,34 +143,21 @@ fn line_text(line: &Line, number: usize) -> Result<String, Unreadable> {
         Ok(text) => text,
         // The last character of a cut line may be halved.
         Err(error) if error.error_len().is_none() && line.length > line.kept.len() => {
-            std::str::from_utf8(line.kept.get(..error.valid_up_to()).unwrap_or_default())
-                .unwrap_or_default()
+            std::str::from_utf8(line.kept.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default()
         }
         Err(error) => {
-            let byte = line
-                .kept
-                .get(error.valid_up_to())
-                .copied()
-                .unwrap_or_default();
+            let byte = line.kept.get(error.valid_up_to()).copied().unwrap_or_default();
             return Err(Unreadable::NotText(format!(
                 "line {number} holds the byte 0x{byte:02x}, which is not UTF-8 (an older encoding such as Latin-1, or binary)"
             )));
         }
     };
-    let kept = if number == 1 {
-        kept.trim_start_matches('\u{feff}')
-    } else {
-        kept
-    };
+    let kept = if number == 1 { kept.trim_start_matches('\u{feff}') } else { kept };
     match kept.char_indices().nth(MAX_LINE_CHARS) {
         None if line.length == line.kept.len() => Ok(kept.to_owned()),
         cut => {
             let end = cut.map_or(kept.len(), |(end, _)| end);
-            Ok(format!(
-                "{}… [cut, the line has {} bytes]",
-                kept.get(..end).unwrap_or_default(),
-                line.length
-            ))
+            Ok(format!("{}… [cut, the line has {} bytes]", kept.get(..end).unwrap_or_default(), line.length))
         }
     }
 }
@@ -203,10 +176,7 @@ struct Lines<R> {
 
 impl<R: BufRead> Lines<R> {
     fn next(&mut self, keep: usize) -> io::Result<Option<Line>> {
-        let mut line = Line {
-            kept: Vec::new(),
-            length: 0,
-        };
+        let mut line = Line { kept: Vec::new(), length: 0 };
         let mut any = false;
         loop {
             let piece = self.source.fill_buf()?;
@@ -217,8 +187,7 @@ impl<R: BufRead> Lines<R> {
             let end = piece.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
             let body = piece.get(..end.unwrap_or(piece.len())).unwrap_or_default();
             let room = keep.saturating_sub(line.kept.len()).min(body.len());
-            line.kept
-                .extend_from_slice(body.get(..room).unwrap_or_default());
+            line.kept.extend_from_slice(body.get(..room).unwrap_or_default());
             line.length += body.len();
             let Some(end) = end else {
                 let used = piece.len();

@@ -15,9 +15,7 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Returns the time limit of a command.
 pub fn time_limit(asked_seconds: Option<u64>) -> Duration {
-    asked_seconds.map_or(DEFAULT_TIMEOUT, |s| {
-        Duration::from_secs(s.clamp(1, MAX_TIMEOUT_SECONDS))
-    })
+    asked_seconds.map_or(DEFAULT_TIMEOUT, |s| Duration::from_secs(s.clamp(1, MAX_TIMEOUT_SECONDS)))
 }
 
 /// Runs an allowed command; `unsaved` names the files whose text in the editor it
@@ -58,22 +56,15 @@ fn told(allowed: &Launch, unsaved: &[String], ended: &Ended) -> Output {
     if let Some(why) = &ended.unwritten {
         text.push_str(&format!("\n[the output could not be kept whole: {why}]"));
     }
-    let gap = format!(
-        "[... {} bytes left out; whole output in {} ...]\n",
-        ended.left_out,
-        allowed.whole.display()
-    );
+    let gap =
+        format!("[... {} bytes left out; whole output in {} ...]\n", ended.left_out, allowed.whole.display());
     text.push('\n');
     match ended.excerpt.is_empty() {
         true => text.push_str("[no output]"),
         false => text.push_str(&ended.excerpt.replace(GAP, &gap)),
     }
     let whole = (ended.left_out > 0).then(|| allowed.whole.clone());
-    Output {
-        whole,
-        failed,
-        ..Output::done(text, &line)
-    }
+    Output { whole, failed, ..Output::done(text, &line) }
 }
 
 /// Says how the command ended, and whether that is a failure of the tool.
@@ -82,22 +73,12 @@ fn ending(allowed: &Launch, ended: &Ended) -> (String, bool) {
     let limit = allowed.time_limit.as_secs_f64();
     match ended.end {
         End::Exited(code) => (format!("exit code {code} after {time}"), false),
-        End::Signalled(signal) => (
-            format!("ended by {} after {time}", signal_name(signal)),
-            true,
-        ),
-        End::TimedOut => (
-            format!("stopped after {time}: its time limit of {limit} s was over"),
-            true,
-        ),
+        End::Signalled(signal) => (format!("ended by {} after {time}", signal_name(signal)), true),
+        End::TimedOut => (format!("stopped after {time}: its time limit of {limit} s was over"), true),
         End::Stopped => (format!("stopped by the user after {time}"), true),
-        End::TooMuch => (
-            format!(
-                "killed after {time}: it wrote more than {} bytes",
-                allowed.output_limit
-            ),
-            true,
-        ),
+        End::TooMuch => {
+            (format!("killed after {time}: it wrote more than {} bytes", allowed.output_limit), true)
+        }
         End::Unknown => (format!("ended after {time}, how is not known"), true),
     }
 }

@@ -16,8 +16,8 @@ use super::find_files::{bad_glob, glob};
 use super::list_files::missing;
 use super::paths::{Grounded, Kind, Roots, open_directory, open_read, read_beneath};
 use super::walk::{on_one_line, walk};
-use crate::documents::{Buffer, Buffers};
 use super::{Output, Stop, Stoppable, counted, protected};
+use crate::documents::{Buffer, Buffers};
 
 /// The most matching lines given.
 const MAX_MATCHES: usize = 200;
@@ -48,19 +48,10 @@ pub fn search_text(search: &Search<'_>, roots: &Roots, buffers: &Buffers, stop: 
         Ok(filter) => filter,
         Err(text) => return Output::failed(text),
     };
-    let mut hunt = Hunt {
-        matcher,
-        filter,
-        roots,
-        buffers,
-        stop,
-        found: Found::default(),
-    };
+    let mut hunt = Hunt { matcher, filter, roots, buffers, stop, found: Found::default() };
     match search.within {
         None if roots.is_empty() => {
-            return Output::failed(
-                "no workspace folder is open, so there is nothing to search; give a path",
-            );
+            return Output::failed("no workspace folder is open, so there is nothing to search; give a path");
         }
         None => {
             for index in 0..roots.paths().count() {
@@ -122,12 +113,8 @@ impl Filter {
             Some(rest) => (rest, true),
             None => (pattern, false),
         };
-        let glob =
-            glob(plain.trim_start_matches("./")).map_err(|error| bad_glob(pattern, &error))?;
-        Ok(Self {
-            glob: glob.compile_matcher(),
-            excludes,
-        })
+        let glob = glob(plain.trim_start_matches("./")).map_err(|error| bad_glob(pattern, &error))?;
+        Ok(Self { glob: glob.compile_matcher(), excludes })
     }
 }
 
@@ -161,33 +148,21 @@ impl Found {
             false => format!("{matches} in {}", counted(places.len(), "file")),
         };
         if self.lines.is_empty() {
-            text.push(format!(
-                "no match for \"{pattern}\" in {}",
-                counted(self.files, "file")
-            ));
+            text.push(format!("no match for \"{pattern}\" in {}", counted(self.files, "file")));
         }
         if self.full {
-            text.push(format!(
-                "[stopped at {matches}; narrow the pattern, the path or the glob]"
-            ));
+            text.push(format!("[stopped at {matches}; narrow the pattern, the path or the glob]"));
         }
         if self.late || stop.reached() {
             text.push(
-                "[the time was over before all files were searched; narrow the path or the glob]"
-                    .into(),
+                "[the time was over before all files were searched; narrow the path or the glob]".into(),
             );
         }
         if self.secrets > 0 {
-            text.push(format!(
-                "[not searched: {} that may hold secrets]",
-                counted(self.secrets, "file")
-            ));
+            text.push(format!("[not searched: {} that may hold secrets]", counted(self.secrets, "file")));
         }
         if self.unreadable > 0 {
-            text.push(format!(
-                "[not searched: {} that could not be read]",
-                counted(self.unreadable, "file")
-            ));
+            text.push(format!("[not searched: {} that could not be read]", counted(self.unreadable, "file")));
         }
         for name in self.unsynced.iter().take(20) {
             text.push(format!("[not searched: {name}]"));
@@ -215,9 +190,7 @@ impl Hunt<'_> {
             if self.over() {
                 return;
             }
-            if entry.file_type().is_some_and(|kind| kind.is_file())
-                && self.wanted(start, entry.path())
-            {
+            if entry.file_type().is_some_and(|kind| kind.is_file()) && self.wanted(start, entry.path()) {
                 self.file(&held, start, entry.path());
             }
         }
@@ -279,9 +252,9 @@ impl Hunt<'_> {
             Ok(buffer) => self.text(path, buffer.text.as_bytes()),
             Err(reason) => {
                 let name = on_one_line(self.named(path).as_os_str());
-                self.found.unsynced.push(format!(
-                    "{name} is open in the editor and its text is not known: {reason}"
-                ));
+                self.found
+                    .unsynced
+                    .push(format!("{name} is open in the editor and its text is not known: {reason}"));
             }
         }
     }
@@ -296,12 +269,7 @@ impl Hunt<'_> {
         self.found.files += 1;
         let name = self.named(path);
         let source = Stoppable::new(source, self.stop);
-        let mut lines = Lines {
-            matcher: &self.matcher,
-            name: &name,
-            found: &mut self.found,
-            fresh: 0,
-        };
+        let mut lines = Lines { matcher: &self.matcher, name: &name, found: &mut self.found, fresh: 0 };
         let searched = searcher().search_reader(&self.matcher, source, &mut lines);
         if searched.is_err() && !self.stop.reached() {
             self.found.unreadable += 1;
@@ -338,9 +306,7 @@ impl Sink for Lines<'_> {
         }
         self.found.bytes += length;
         self.fresh += 1;
-        self.found
-            .lines
-            .push((self.name.to_owned(), line.line_number().unwrap_or(0), text));
+        self.found.lines.push((self.name.to_owned(), line.line_number().unwrap_or(0), text));
         Ok(true)
     }
 
@@ -364,21 +330,11 @@ impl Lines<'_> {
             }
             _ => 0,
         };
-        let near = line
-            .get(start..line.len().min(start + MAX_LINE_CHARS * 4))
-            .unwrap_or_default();
+        let near = line.get(start..line.len().min(start + MAX_LINE_CHARS * 4)).unwrap_or_default();
         let decoded = String::from_utf8_lossy(near);
-        let text = if start > 0 {
-            decoded.trim_start_matches('\u{fffd}')
-        } else {
-            &decoded
-        };
+        let text = if start > 0 { decoded.trim_start_matches('\u{fffd}') } else { &decoded };
         let shown: String = text.chars().take(MAX_LINE_CHARS).collect();
         let more = start + shown.len() < line.len();
-        format!(
-            "{}{shown}{}",
-            if start > 0 { "…" } else { "" },
-            if more { "…" } else { "" }
-        )
+        format!("{}{shown}{}", if start > 0 { "…" } else { "" }, if more { "…" } else { "" })
     }
 }

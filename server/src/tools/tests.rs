@@ -1,8 +1,8 @@
 //! Tests of the reading tools, on real files.
 
-use crate::documents::Buffer;
 use super::read_file::Wanted;
 use super::*;
+use crate::documents::Buffer;
 
 struct Place {
     directory: tempfile::TempDir,
@@ -19,11 +19,7 @@ fn place(files: &[(&str, &str)]) -> Place {
     }
     std::fs::create_dir_all(directory.path().join("ws")).expect("ws");
     let (roots, _) = Roots::open(&[directory.path().join("ws")]);
-    Place {
-        directory,
-        roots,
-        buffers: Buffers::default(),
-    }
+    Place { directory, roots, buffers: Buffers::default() }
 }
 
 impl Place {
@@ -37,12 +33,7 @@ impl Place {
 
     fn open(&mut self, documents: &[(&str, Result<&str, &str>)]) {
         self.buffers = Buffers::new(documents.iter().map(|(name, text)| {
-            let text = text
-                .map(|text| Buffer {
-                    text: text.into(),
-                    version: 7,
-                })
-                .map_err(str::to_owned);
+            let text = text.map(|text| Buffer { text: text.into(), version: 7 }).map_err(str::to_owned);
             let path = self.path(name);
             (path.canonicalize().unwrap_or(path), text)
         }));
@@ -53,12 +44,7 @@ impl Place {
     }
 
     fn read_lines(&self, raw: &str, offset: Option<usize>, limit: Option<usize>) -> Output {
-        read_file::read_file(
-            &self.at(raw),
-            &self.buffers,
-            Wanted { offset, limit },
-            &soon(),
-        )
+        read_file::read_file(&self.at(raw), &self.buffers, Wanted { offset, limit }, &soon())
     }
 
     fn list(&self, raw: &str) -> Output {
@@ -71,11 +57,7 @@ impl Place {
 
     fn search(&self, pattern: &str, within: Option<&str>, glob: Option<&str>) -> Output {
         let within = within.map(|raw| self.at(raw));
-        let search = search_text::Search {
-            pattern,
-            within: within.as_ref(),
-            glob,
-        };
+        let search = search_text::Search { pattern, within: within.as_ref(), glob };
         search_text::search_text(&search, &self.roots, &self.buffers, &soon())
     }
 }
@@ -86,29 +68,15 @@ fn soon() -> Stop {
 
 #[test]
 fn a_file_is_read_with_numbers_and_says_how_to_go_on() {
-    let place = place(&[
-        ("a.txt", "\u{feff}one\r\ntwo\n\nfour"),
-        ("empty", ""),
-        ("mac", "a\rb\r"),
-    ]);
-    assert_eq!(
-        place.read("a.txt").text,
-        "     1\tone\n     2\ttwo\n     3\t\n     4\tfour\n"
-    );
+    let place = place(&[("a.txt", "\u{feff}one\r\ntwo\n\nfour"), ("empty", ""), ("mac", "a\rb\r")]);
+    assert_eq!(place.read("a.txt").text, "     1\tone\n     2\ttwo\n     3\t\n     4\tfour\n");
     assert_eq!(place.read("a.txt").summary, "4 lines of a.txt");
     let part = place.read_lines("a.txt", Some(2), Some(1));
-    assert_eq!(
-        part.text,
-        "     2\ttwo\n[lines 2 to 2 of 4; go on with offset 3]\n"
-    );
+    assert_eq!(part.text, "     2\ttwo\n[lines 2 to 2 of 4; go on with offset 3]\n");
     assert_eq!(place.read("mac").text, "     1\ta\n     2\tb\n");
     assert_eq!(place.read("empty").text, "[the file is empty]\n");
     let beyond = place.read_lines("a.txt", Some(9), None);
-    assert!(
-        beyond.failed && beyond.text.contains("has only 4 lines"),
-        "{}",
-        beyond.text
-    );
+    assert!(beyond.failed && beyond.text.contains("has only 4 lines"), "{}", beyond.text);
 }
 
 #[test]
@@ -120,15 +88,9 @@ fn s44_a_large_file_is_given_in_bounded_parts() {
     let text = place.read("many").text;
     assert!(text.ends_with("  2000\tline\n[lines 1 to 2000 of 5000; go on with offset 2001]\n"));
     let text = place.read("wide").text;
-    assert!(
-        text.contains("ä… [cut, the line has 2000000 bytes]\n     2\tend\n") && text.len() < 5000
-    );
+    assert!(text.contains("ä… [cut, the line has 2000000 bytes]\n     2\tend\n") && text.len() < 5000);
     let text = place.read("heavy").text;
-    assert!(
-        text.len() < MAX_TEXT && text.contains("of 1000; go on with offset 1"),
-        "{}",
-        text.len()
-    );
+    assert!(text.len() < MAX_TEXT && text.contains("of 1000; go on with offset 1"), "{}", text.len());
 }
 
 const MAX_TEXT: usize = 257 * 1024;
@@ -148,21 +110,13 @@ fn s26_what_is_not_text_is_refused_with_what_to_do() {
         ("scr/main.rs", "directory \"scr\" on the way does not exist"),
     ] {
         let output = place.read(raw);
-        assert!(
-            output.failed && output.text.contains(wanted),
-            "{raw}: {}",
-            output.text
-        );
+        assert!(output.failed && output.text.contains(wanted), "{raw}: {}", output.text);
     }
 }
 
 #[test]
 fn n07_the_editors_text_counts_before_the_disk() {
-    let mut place = place(&[
-        ("a.rs", "disk needle\n"),
-        ("b.rs", "disk\n"),
-        ("d.rs", "same\n"),
-    ]);
+    let mut place = place(&[("a.rs", "disk needle\n"), ("b.rs", "disk\n"), ("d.rs", "same\n")]);
     std::os::unix::fs::symlink("a.rs", place.path("link.rs")).expect("link");
     place.open(&[
         ("link.rs", Ok("buffer\n\u{1d11e} needle")),
@@ -170,17 +124,10 @@ fn n07_the_editors_text_counts_before_the_disk() {
         ("new.rs", Ok("needle only here\n")),
         ("d.rs", Ok("same\n")),
     ]);
-    assert_eq!(
-        place.read("a.rs").text,
-        "     1\tbuffer\n     2\t\u{1d11e} needle\n"
-    );
+    assert_eq!(place.read("a.rs").text, "     1\tbuffer\n     2\t\u{1d11e} needle\n");
     assert_eq!(place.read("new.rs").text, "     1\tneedle only here\n");
     let unsynced = place.read("b.rs");
-    assert!(
-        unsynced.failed && unsynced.text.contains("version 4 came after"),
-        "{}",
-        unsynced.text
-    );
+    assert!(unsynced.failed && unsynced.text.contains("version 4 came after"), "{}", unsynced.text);
     let found = place.search("needle|disk", None, None);
     assert_eq!(
         found.text,
@@ -189,10 +136,7 @@ fn n07_the_editors_text_counts_before_the_disk() {
     assert_eq!(found.summary, "2 matches in 2 files");
     // N06: a command would not see these.
     let ws = place.path("").canonicalize().expect("ws");
-    assert_eq!(
-        place.buffers.unsaved(),
-        [ws.join("a.rs"), ws.join("b.rs"), ws.join("new.rs")]
-    );
+    assert_eq!(place.buffers.unsaved(), [ws.join("a.rs"), ws.join("b.rs"), ws.join("new.rs")]);
 }
 
 #[test]
@@ -214,18 +158,9 @@ fn a_directory_is_listed_one_level_deep() {
         ".env\n.gitignore\nCargo.toml\nln -> src\nsrc/\nwe\\nird\n[3 hidden by ignore files or as version control's own]"
     );
     assert_eq!(place.list("src").text, "deep/");
-    assert_eq!(
-        place.list("target").text,
-        "x",
-        "what is named itself is listed"
-    );
+    assert_eq!(place.list("target").text, "x", "what is named itself is listed");
     assert!(place.list("Cargo.toml").text.contains("use read_file"));
-    assert!(
-        place
-            .list("srcc")
-            .text
-            .contains("nearest names there are \"src\"")
-    );
+    assert!(place.list("srcc").text.contains("nearest names there are \"src\""));
     std::fs::create_dir(place.path("none")).expect("dir");
     assert_eq!(place.list("none").text, "[the directory is empty]");
 }
@@ -237,19 +172,11 @@ fn s44_listing_and_walking_are_bounded() {
         std::fs::write(place.path(&format!("f{n:04}")), "x\n").expect("file");
     }
     let text = place.list(".").text;
-    assert!(
-        text.ends_with("f0999\n[200 more not listed; use find_files with a narrower glob]"),
-        "{text}"
-    );
+    assert!(text.ends_with("f0999\n[200 more not listed; use find_files with a narrower glob]"), "{text}");
     let text = place.find("f*");
-    assert!(
-        text.ends_with("f0499\n[stopped at 500 files: there are more; use a narrower glob]"),
-        "{text}"
-    );
+    assert!(text.ends_with("f0499\n[stopped at 500 files: there are more; use a narrower glob]"), "{text}");
     let text = place.search("x", None, None).text;
-    assert!(text.ends_with(
-        "f0199:1:x\n[stopped at 200 matches; narrow the pattern, the path or the glob]"
-    ));
+    assert!(text.ends_with("f0199:1:x\n[stopped at 200 matches; narrow the pattern, the path or the glob]"));
     // A tree deeper than any walk goes.
     let mut deep = place.path("");
     for _ in 0..500 {
@@ -275,15 +202,10 @@ fn files_are_found_by_name_in_every_folder() {
     assert_eq!(place.find("./src/*.rs"), "src/main.rs");
     assert_eq!(place.find("src/**/a.{rs,ts}"), "src/tool/a.rs");
     assert_eq!(place.find("*.yml"), ".github/x.yml");
-    let absolute = format!(
-        "{}/src/*",
-        place.path("").canonicalize().expect("ws").display()
-    );
+    let absolute = format!("{}/src/*", place.path("").canonicalize().expect("ws").display());
     assert_eq!(place.find(&absolute), "src/main.rs");
     assert!(
-        place
-            .find("*.py")
-            .starts_with("no file matches \"*.py\" among 5 files"),
+        place.find("*.py").starts_with("no file matches \"*.py\" among 5 files"),
         "{}",
         place.find("*.py")
     );
@@ -314,48 +236,21 @@ fn text_is_searched_by_regular_expression() {
         text,
         "src/a.rs:1:fn one() {}\nsrc/b.py:1:def one():\n[not searched: 1 file that may hold secrets]"
     );
-    assert_eq!(
-        place.search("one", Some("src"), Some("*.py")).text,
-        "src/b.py:1:def one():"
-    );
-    assert_eq!(
-        place.search("one", Some("src"), Some("!*.py")).text,
-        "src/a.rs:1:fn one() {}"
-    );
-    assert_eq!(
-        place.search("one", Some("src/b.py"), None).text,
-        "src/b.py:1:def one():"
-    );
-    assert_eq!(
-        place.search("two", None, Some("src/**")).text,
-        "src/a.rs:2:fn two() {}"
-    );
+    assert_eq!(place.search("one", Some("src"), Some("*.py")).text, "src/b.py:1:def one():");
+    assert_eq!(place.search("one", Some("src"), Some("!*.py")).text, "src/a.rs:1:fn one() {}");
+    assert_eq!(place.search("one", Some("src/b.py"), None).text, "src/b.py:1:def one():");
+    assert_eq!(place.search("two", None, Some("src/**")).text, "src/a.rs:2:fn two() {}");
     // A file that is named itself was asked for.
-    assert_eq!(
-        place.search("one", Some(".env"), None).text,
-        ".env:1:one=secret"
-    );
+    assert_eq!(place.search("one", Some(".env"), None).text, ".env:1:one=secret");
     let text = place.search("needle", None, None).text;
-    assert!(
-        text.starts_with("long:1:…xx") && text.contains(" needle yy") && text.len() < 600,
-        "{text}"
-    );
+    assert!(text.starts_with("long:1:…xx") && text.contains(" needle yy") && text.len() < 600, "{text}");
     let none = place.search("absent", Some("src"), None);
-    assert_eq!(
-        (none.text.as_str(), none.failed),
-        ("no match for \"absent\" in 2 files", false)
-    );
-    for (pattern, wanted) in [
-        ("fn (", r"search for `fn \(`"),
-        ("a\nb", "one line"),
-        ("x{9999999}", "not a regular expression"),
-    ] {
+    assert_eq!((none.text.as_str(), none.failed), ("no match for \"absent\" in 2 files", false));
+    for (pattern, wanted) in
+        [("fn (", r"search for `fn \(`"), ("a\nb", "one line"), ("x{9999999}", "not a regular expression")]
+    {
         let output = place.search(pattern, None, None);
-        assert!(
-            output.failed && output.text.contains(wanted),
-            "{}",
-            output.text
-        );
+        assert!(output.failed && output.text.contains(wanted), "{}", output.text);
     }
 }
 
@@ -374,11 +269,7 @@ fn a_cancelled_search_ends_and_says_that_it_is_not_whole() {
     let place = place(&[("a", "needle\n")]);
     let stop = soon();
     stop.cancel();
-    let search = search_text::Search {
-        pattern: "needle",
-        within: None,
-        glob: None,
-    };
+    let search = search_text::Search { pattern: "needle", within: None, glob: None };
     let output = search_text::search_text(&search, &place.roots, &place.buffers, &stop);
     assert!(output.text.contains("time was over"), "{}", output.text);
 }
@@ -386,18 +277,10 @@ fn a_cancelled_search_ends_and_says_that_it_is_not_whole() {
 #[tokio::test]
 async fn reads_run_off_the_async_threads() {
     let place = place(&[("a", "needle\n")]);
-    let reading = Reading::SearchText {
-        pattern: "needle".into(),
-        within: None,
-        glob: None,
-    };
+    let reading = Reading::SearchText { pattern: "needle".into(), within: None, glob: None };
     let output = read(reading, place.roots.clone(), place.buffers.clone()).await;
     assert_eq!(output, Output::done("a:1:needle", "1 match in 1 file"));
-    let output = read(
-        Reading::ListFiles { at: place.at(".") },
-        place.roots.clone(),
-        Buffers::default(),
-    )
-    .await;
+    let output =
+        read(Reading::ListFiles { at: place.at(".") }, place.roots.clone(), Buffers::default()).await;
     assert_eq!(output.text, "a");
 }

@@ -19,9 +19,7 @@ const MAX_DEPTH: usize = 128;
 pub(super) fn walk(start: &Path, depth: Option<usize>) -> Walk {
     // Outside a repository only the ignore files below the start count: one
     // somewhere above, say in a home directory, was not written for this folder.
-    let repository = start
-        .ancestors()
-        .any(|above| above.join(".git").symlink_metadata().is_ok());
+    let repository = start.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok());
     WalkBuilder::new(start)
         .hidden(false)
         .follow_links(false)
@@ -29,15 +27,11 @@ pub(super) fn walk(start: &Path, depth: Option<usize>) -> Walk {
         .require_git(repository)
         .max_depth(Some(depth.unwrap_or(MAX_DEPTH)))
         .sort_by_file_name(OsStr::cmp)
-        .filter_entry(|entry| {
-            entry.depth() == 0 || !VCS.iter().any(|name| entry.file_name() == *name)
-        })
+        .filter_entry(|entry| entry.depth() == 0 || !VCS.iter().any(|name| entry.file_name() == *name))
         .build()
 }
 
 /// Returns a name or path on one line, odd characters escaped.
 pub(super) fn on_one_line(name: &OsStr) -> String {
-    shown(&name.to_string_lossy())
-        .replace('\n', "\\n")
-        .replace('\t', "\\t")
+    shown(&name.to_string_lossy()).replace('\n', "\\n").replace('\t', "\\t")
 }

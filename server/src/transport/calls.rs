@@ -16,8 +16,7 @@ use tower_lsp::jsonrpc::Response;
 use super::intake::Weight;
 
 /// What the router returns from a call.
-pub(super) type RouterFuture =
-    Pin<Box<dyn Future<Output = Result<Option<Response>, ExitedError>> + Send>>;
+pub(super) type RouterFuture = Pin<Box<dyn Future<Output = Result<Option<Response>, ExitedError>> + Send>>;
 
 /// What a call is, apart from its future.
 #[derive(Debug)]
@@ -50,12 +49,7 @@ impl Call {
     pub(super) fn new(ticket: Ticket, future: RouterFuture) -> (Self, AbortHandle) {
         let (abort, registration) = AbortHandle::new_pair();
         let future = Abortable::new(future, registration);
-        (
-            Call {
-                parts: Some((ticket, future)),
-            },
-            abort,
-        )
+        (Call { parts: Some((ticket, future)) }, abort)
     }
 
     /// Returns the method, while the call is in flight.

@@ -137,11 +137,7 @@ impl<B: LanguageServer> Dispatcher<B> {
             self.initializing = Some(request);
         }
         let future = self.route(Some(request), &call.method, params);
-        let ticket = Ticket {
-            request: Some(request),
-            method: call.method.into(),
-            _weight: call.weight,
-        };
+        let ticket = Ticket { request: Some(request), method: call.method.into(), _weight: call.weight };
         let future = match future {
             Ok(future) => future,
             Err(text) => return self.answer_panic(&id, &ticket.method, &text),
@@ -165,22 +161,13 @@ impl<B: LanguageServer> Dispatcher<B> {
         method: &str,
         params: Result<Option<Value>, String>,
     ) -> Result<Option<Value>, Refusal> {
-        let refuse = |code, message: &str| Refusal {
-            id: Some(id.clone()),
-            code,
-            message: message.to_owned(),
-        };
+        let refuse =
+            |code, message: &str| Refusal { id: Some(id.clone()), code, message: message.to_owned() };
         if self.by_client_id.contains_key(id.key()) {
-            return Err(refuse(
-                code::INVALID_REQUEST,
-                "a request with this id is in flight",
-            ));
+            return Err(refuse(code::INVALID_REQUEST, "a request with this id is in flight"));
         }
         if self.open.len() >= REQUEST_LIMIT {
-            return Err(refuse(
-                code::REQUEST_FAILED,
-                "too many requests in flight, try again later",
-            ));
+            return Err(refuse(code::REQUEST_FAILED, "too many requests in flight, try again later"));
         }
         match method {
             // The router would take these for the real thing.
@@ -194,11 +181,7 @@ impl<B: LanguageServer> Dispatcher<B> {
         }
         params.map_err(|why| {
             let message = format!("the params cannot be read: {why}");
-            Refusal {
-                id: Some(id.clone()),
-                code: code::INVALID_PARAMS,
-                message,
-            }
+            Refusal { id: Some(id.clone()), code: code::INVALID_PARAMS, message }
         })
     }
 
@@ -216,11 +199,7 @@ impl<B: LanguageServer> Dispatcher<B> {
             }
         };
         let future = self.route(None, &call.method, params);
-        let ticket = Ticket {
-            request: None,
-            method: call.method.into(),
-            _weight: call.weight,
-        };
+        let ticket = Ticket { request: None, method: call.method.into(), _weight: call.weight };
         match future {
             Ok(future) => {
                 let (mut served, _abort) = Call::new(ticket, future);
@@ -320,8 +299,7 @@ impl<B: LanguageServer> Dispatcher<B> {
     }
 
     fn refuse(&self, refusal: &Refusal) {
-        self.out
-            .refuse(refusal.id.as_ref(), refusal.code, &refusal.message);
+        self.out.refuse(refusal.id.as_ref(), refusal.code, &refusal.message);
     }
 
     /// Takes the next id under which the router shall know a request. They

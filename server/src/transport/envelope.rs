@@ -66,19 +66,15 @@ impl RequestId {
         }
         let key = match token.as_bytes().first() {
             Some(b'"') => {
-                let text: String =
-                    serde_json::from_str(token).map_err(|_| "the id is not valid text")?;
+                let text: String = serde_json::from_str(token).map_err(|_| "the id is not valid text")?;
                 IdKey::Text(text.into())
             }
-            Some(b'-' | b'0'..=b'9') if !token.contains(['.', 'e', 'E']) => token
-                .parse()
-                .map_or_else(|_| IdKey::Digits(token.into()), IdKey::Number),
+            Some(b'-' | b'0'..=b'9') if !token.contains(['.', 'e', 'E']) => {
+                token.parse().map_or_else(|_| IdKey::Digits(token.into()), IdKey::Number)
+            }
             _ => return Err("the id is neither a string nor an integer"),
         };
-        Ok(RequestId {
-            token: token.into(),
-            key,
-        })
+        Ok(RequestId { token: token.into(), key })
     }
 
     /// Returns the token as the peer wrote it.
@@ -148,11 +144,7 @@ impl Refusal {
     /// Returns the refusal of something whose id is unknown.
     pub fn anonymous(code: i64, message: impl Into<String>) -> Self {
         let message = message.into();
-        Refusal {
-            id: None,
-            code,
-            message,
-        }
+        Refusal { id: None, code, message }
     }
 }
 
@@ -242,11 +234,7 @@ impl<'a> Members<'a> {
             Some(Ok(id)) if !self.id_twice && !answers => Some(id.clone()),
             _ => None,
         };
-        let refuse = |message: String| Refusal {
-            id: known.clone(),
-            code: code::INVALID_REQUEST,
-            message,
-        };
+        let refuse = |message: String| Refusal { id: known.clone(), code: code::INVALID_REQUEST, message };
         if let Some(key) = self.twice {
             return Err(refuse(format!("{key:?} is given twice")));
         }
@@ -417,10 +405,7 @@ fn append<T: Serialize + ?Sized>(body: &mut Vec<u8>, value: &T) -> Result<(), St
 fn close(mut body: Vec<u8>) -> Result<Vec<u8>, String> {
     body.push(b'}');
     if body.len() > BODY_LIMIT {
-        return Err(format!(
-            "{} bytes are over the limit of {BODY_LIMIT}",
-            body.len()
-        ));
+        return Err(format!("{} bytes are over the limit of {BODY_LIMIT}", body.len()));
     }
     Ok(body)
 }

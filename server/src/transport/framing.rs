@@ -79,13 +79,7 @@ impl Default for Decoder {
 impl Decoder {
     /// Returns a decoder that expects the start of a header.
     pub fn new() -> Self {
-        Decoder {
-            place: Place::Header,
-            line: Vec::new(),
-            header_bytes: 0,
-            length: None,
-            astray: 0,
-        }
+        Decoder { place: Place::Header, line: Vec::new(), header_bytes: 0, length: None, astray: 0 }
     }
 
     /// Consumes bytes from the front of `input` until a frame is complete, an
@@ -164,11 +158,7 @@ impl Decoder {
         if line.last() == Some(&b'\r') {
             line.pop();
         }
-        let result = if line.is_empty() {
-            self.end_header()
-        } else {
-            self.field(&line)
-        };
+        let result = if line.is_empty() { self.end_header() } else { self.field(&line) };
         line.clear();
         self.line = line;
         result.err().map(Err)
@@ -200,11 +190,7 @@ impl Decoder {
         self.header_bytes = 0;
         let Some(length) = self.length.take() else {
             self.astray += 1;
-            return Err(if self.astray >= ASTRAY_LIMIT {
-                FrameError::Astray
-            } else {
-                FrameError::NoLength
-            });
+            return Err(if self.astray >= ASTRAY_LIMIT { FrameError::Astray } else { FrameError::NoLength });
         };
         if length > SKIP_LIMIT {
             return Err(FrameError::Absurd(length));

@@ -210,19 +210,16 @@ impl Gauge {
     /// Hands a response of the peer to whoever waits for it.
     pub(super) fn resolve(&self, id: Option<&RequestId>, reply: Result<Box<RawValue>, ErrorBody>) {
         let sender = match id.map(RequestId::key) {
-            Some(IdKey::Number(id)) => i32::try_from(*id)
-                .ok()
-                .and_then(|id| self.pending().as_mut()?.remove(&id)),
+            Some(IdKey::Number(id)) => {
+                i32::try_from(*id).ok().and_then(|id| self.pending().as_mut()?.remove(&id))
+            }
             _ => None,
         };
         let Some(sender) = sender else {
             tracing::debug!("passed over a response that answers no open request");
             return;
         };
-        let reply = reply.map_err(|error| ReplyError::Refused {
-            code: error.code,
-            message: error.message,
-        });
+        let reply = reply.map_err(|error| ReplyError::Refused { code: error.code, message: error.message });
         // The one who asked may have gone in this moment; that is no loss.
         let _ = sender.send(reply);
     }

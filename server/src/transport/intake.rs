@@ -22,15 +22,9 @@ const BYTE_ROOM: usize = 128 * 1024 * 1024;
 /// One arrival, made ready for the router.
 #[derive(Debug)]
 pub(super) enum Inbound {
-    Request {
-        id: RequestId,
-        call: RawCall,
-    },
+    Request { id: RequestId, call: RawCall },
     Notification(RawCall),
-    Response {
-        id: Option<RequestId>,
-        reply: Result<Box<RawValue>, ErrorBody>,
-    },
+    Response { id: Option<RequestId>, reply: Result<Box<RawValue>, ErrorBody> },
     Cancel(IdKey),
     Refused(Refusal),
     Ended(InputEnd),
@@ -63,25 +57,15 @@ impl Scale {
     fn take(self: &Arc<Self>, bytes: usize) -> Weight {
         let load = self.load.lock().unwrap_or_else(PoisonError::into_inner);
         let full = |load: &mut usize| *load > 0 && load.saturating_add(bytes) > BYTE_ROOM;
-        let mut load = self
-            .lighter
-            .wait_while(load, full)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut load = self.lighter.wait_while(load, full).unwrap_or_else(PoisonError::into_inner);
         *load += bytes;
-        Weight {
-            scale: Arc::clone(self),
-            bytes,
-        }
+        Weight { scale: Arc::clone(self), bytes }
     }
 }
 
 impl Drop for Weight {
     fn drop(&mut self) {
-        let mut load = self
-            .scale
-            .load
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut load = self.scale.load.lock().unwrap_or_else(PoisonError::into_inner);
         *load = load.saturating_sub(self.bytes);
         drop(load);
         self.scale.lighter.notify_all();
@@ -90,10 +74,8 @@ impl Drop for Weight {
 
 /// Returns what the reader thread calls with each arrival, and the end at
 /// which the dispatcher takes them.
-pub(super) fn channel() -> (
-    impl FnMut(Arrival) -> ControlFlow<()> + Send + 'static,
-    mpsc::Receiver<Inbound>,
-) {
+pub(super) fn channel() -> (impl FnMut(Arrival) -> ControlFlow<()> + Send + 'static, mpsc::Receiver<Inbound>)
+{
     let (tx, rx) = mpsc::channel(MESSAGE_ROOM);
     let scale = Arc::new(Scale::default());
     let deliver = move |arrival| {
@@ -116,17 +98,10 @@ pub(super) fn channel() -> (
 fn ready(message: Envelope, bytes: usize, scale: &Arc<Scale>) -> Option<Inbound> {
     let call = |method, params: Option<Box<RawValue>>| {
         let params = params.map(|raw| envelope::tree(&raw)).transpose();
-        RawCall {
-            method,
-            params: params.map_err(|error| error.to_string()),
-            weight: scale.take(bytes),
-        }
+        RawCall { method, params: params.map_err(|error| error.to_string()), weight: scale.take(bytes) }
     };
     Some(match message {
-        Envelope::Request { id, method, params } => Inbound::Request {
-            id,
-            call: call(method, params),
-        },
+        Envelope::Request { id, method, params } => Inbound::Request { id, call: call(method, params) },
         Envelope::Notification { method, params } if method == "$/cancelRequest" => {
             let id = envelope::cancelled_id(params.as_deref())?;
             Inbound::Cancel(id.key().clone())

@@ -79,12 +79,7 @@ impl Out {
             Ok(id) => (id, self.send(envelope::call_body(Some(id), method, params))),
             Err(error) => (0, Sending::done(Err(error))),
         };
-        PendingReply {
-            out: self.clone(),
-            id,
-            sending: Some(sending),
-            reply,
-        }
+        PendingReply { out: self.clone(), id, sending: Some(sending), reply }
     }
 
     /// Answers a request of the peer with a result.
@@ -131,21 +126,13 @@ impl Out {
     /// Waits until the connection is over.
     pub async fn closed(&self) {
         // The sender lives in `self`, so this ends by the value alone.
-        let _ = self
-            .gauge
-            .closed
-            .subscribe()
-            .wait_for(|closed| *closed)
-            .await;
+        let _ = self.gauge.closed.subscribe().wait_for(|closed| *closed).await;
     }
 
     /// Ends the connection: what is queued is still written, nothing follows.
     pub fn close(&self) {
         self.gauge.close();
-        self.push(Frame {
-            body: Vec::new(),
-            toll: Toll::Close,
-        });
+        self.push(Frame { body: Vec::new(), toll: Toll::Close });
     }
 
     /// Hands a response of the peer to whoever waits for it.
@@ -167,25 +154,18 @@ impl Out {
     pub(super) fn answer(&self, id: Option<&RequestId>, body: Result<Vec<u8>, String>) {
         let body = body.or_else(|why| {
             tracing::error!(why, "could not write an answer");
-            let error =
-                json!({ "code": code::INTERNAL_ERROR, "message": "the answer cannot be sent" });
+            let error = json!({ "code": code::INTERNAL_ERROR, "message": "the answer cannot be sent" });
             envelope::error_body(id, &error)
         });
         let Ok(body) = body else { return };
         self.gauge.count_answer(body.len());
-        self.push(Frame {
-            body,
-            toll: Toll::Answer,
-        });
+        self.push(Frame { body, toll: Toll::Answer });
         self.gauge.answer_queued();
     }
 
     pub(super) fn downgrade(&self) -> WeakOut {
         let gauge = Arc::clone(&self.gauge);
-        WeakOut {
-            tx: self.tx.downgrade(),
-            gauge,
-        }
+        WeakOut { tx: self.tx.downgrade(), gauge }
     }
 
     fn push(&self, frame: Frame) {
@@ -209,33 +189,20 @@ impl Out {
         {
             frame.forget();
             bytes.forget();
-            self.push(Frame {
-                body,
-                toll: Toll::Produced(permits),
-            });
+            self.push(Frame { body, toll: Toll::Produced(permits) });
             return Sending::done(Ok(()));
         }
         let out = self.clone();
         let waiting = Box::pin(async move {
             let closed = |_| SendError::Closed;
             let frame = out.gauge.frames.acquire().await.map_err(closed)?;
-            let bytes = out
-                .gauge
-                .bytes
-                .acquire_many(permits)
-                .await
-                .map_err(closed)?;
+            let bytes = out.gauge.bytes.acquire_many(permits).await.map_err(closed)?;
             frame.forget();
             bytes.forget();
-            out.push(Frame {
-                body,
-                toll: Toll::Produced(permits),
-            });
+            out.push(Frame { body, toll: Toll::Produced(permits) });
             Ok(())
         });
-        Sending {
-            state: SendState::Waiting(waiting),
-        }
+        Sending { state: SendState::Waiting(waiting) }
     }
 }
 
@@ -252,9 +219,7 @@ enum SendState {
 
 impl Sending {
     fn done(result: Result<(), SendError>) -> Self {
-        Sending {
-            state: SendState::Done(result),
-        }
+        Sending { state: SendState::Done(result) }
     }
 }
 
@@ -327,10 +292,7 @@ impl Drop for PendingReply {
         if let Ok(body) = envelope::call_body(None, "$/cancelRequest", &params) {
             // Behind its request in the same queue, and never waiting: there
             // is at most one for each open request.
-            self.out.push(Frame {
-                body,
-                toll: Toll::Free,
-            });
+            self.out.push(Frame { body, toll: Toll::Free });
         }
     }
 }

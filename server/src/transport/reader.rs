@@ -79,10 +79,7 @@ fn run(
                 }
                 Err(error) => {
                     let text = format!("failed to {error}");
-                    deliver(Arrival::Refused(Refusal::anonymous(
-                        code::PARSE_ERROR,
-                        text,
-                    )))?;
+                    deliver(Arrival::Refused(Refusal::anonymous(code::PARSE_ERROR, text)))?;
                     if error.ends_connection() {
                         return ControlFlow::Continue(InputEnd::Broken(error));
                     }

@@ -237,7 +237,7 @@ fn s90_two_interrupts_end_a_run_whose_model_is_silent() {
     // Two that come together may be heard as one: that one cancels.
     assert!(matches!(ran.code(), Some(130 | 1)), "{ran}");
     assert!(!ran.stderr.contains("panicked"), "{ran}");
-    println!("gone {:?} after it was started", ran.took);
+    eprintln!("gone {:?} after it was started", ran.took);
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn the_demo_is_over_soon_and_works_without_a_home() {
     let folder = ran.stdout.lines().find_map(|line| line.strip_prefix("Folder: ")?.split(' ').next());
     let folder = folder.unwrap_or_else(|| panic!("no folder in {ran}"));
     assert!(!std::path::Path::new(folder).exists(), "{folder} is left");
-    println!("the demo took {:?}", ran.took);
+    eprintln!("the demo took {:?}", ran.took);
     assert!(ran.took.as_secs() < 15, "the demo took {:?}", ran.took);
 }
 

@@ -46,7 +46,7 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         if thread::panicking() {
-            println!("--- the screen ---\n{}", self.text());
+            eprintln!("--- the screen ---\n{}", self.text());
         }
     }
 }

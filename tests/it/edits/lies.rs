@@ -77,7 +77,8 @@ fn n05_applied_and_called_failed_is_applied_once() {
 fn n05_a_refusal_is_told_with_its_reason_and_nothing_is_written() {
     let stage = stage(ApplyBehaviour::RefuseAlways("the buffer is read-only".to_owned()));
     stage.workspace.write("closed.txt", "x\n");
-    let told = stage.play([edit("a.txt", "5", "five"), edit("closed.txt", "x", "y"), write("new.txt", "z\n")]);
+    let told =
+        stage.play([edit("a.txt", "5", "five"), edit("closed.txt", "x", "y"), write("new.txt", "z\n")]);
     assert_eq!(told[0], "The edit of a.txt was not applied: the buffer is read-only.");
     assert_eq!(told[1], "The edit of closed.txt was not applied: the buffer is read-only.");
     assert_eq!(told[2], "The edit of new.txt was not applied: the buffer is read-only.");
@@ -212,6 +213,12 @@ fn n05_saved_is_believed_when_the_file_shows_it() {
     stage.workspace.write("b.txt", "b\n");
     stage.rig.set_save(SaveBehaviour::Refuse("the disk is full".to_owned()));
     let told = stage.edit("b.txt", "b", "c");
-    assert!(told.ends_with("but did not save it: the editor refused the request: the disk is full."), "{told}");
-    assert_eq!((stage.rig.text_of("b.txt"), stage.workspace.read("b.txt")), ("c\n".to_owned(), "b\n".to_owned()));
+    assert!(
+        told.ends_with("but did not save it: the editor refused the request: the disk is full."),
+        "{told}"
+    );
+    assert_eq!(
+        (stage.rig.text_of("b.txt"), stage.workspace.read("b.txt")),
+        ("c\n".to_owned(), "b\n".to_owned())
+    );
 }

@@ -46,7 +46,8 @@ fn n05_a_workspace_that_is_a_link_keeps_its_name() {
     let workspace = Workspace::new(FILES);
     let link = workspace.path().parent().unwrap().join("link");
     symlink(workspace.path(), &link).unwrap();
-    let stage = Stage::with(workspace, |options| Options { root: link.clone(), ..options }).answering("allow");
+    let stage =
+        Stage::with(workspace, |options| Options { root: link.clone(), ..options }).answering("allow");
     stage.rig.open("real/a.txt");
     stage.rig.type_at("real/a.txt", Place::End, "mine\n");
     let real = stage.workspace.path().join("real/a.txt");
@@ -63,7 +64,9 @@ fn n05_a_workspace_that_is_a_link_keeps_its_name() {
     }
     assert_eq!(stage.workspace.read("real/new.txt"), "n\n");
     // What is asked names the same document.
-    assert!(stage.asks().iter().all(|ask| !json!(ask.subject)["uri"].as_str().unwrap().contains("/workspace/")));
+    assert!(
+        stage.asks().iter().all(|ask| !json!(ask.subject)["uri"].as_str().unwrap().contains("/workspace/"))
+    );
 }
 
 #[test]

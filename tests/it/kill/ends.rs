@@ -70,7 +70,7 @@ fn hang_up(mut server: Server, editor: &Editor, when: &str) -> Server {
     let since = Instant::now();
     editor.hang_up();
     server.wait();
-    println!("gone {:?} after its input ended {when}", since.elapsed());
+    eprintln!("gone {:?} after its input ended {when}", since.elapsed());
     server
 }
 
@@ -160,7 +160,7 @@ fn l15_a_server_that_is_told_to_end_takes_its_command_along() {
         let since = Instant::now();
         send(server.pid(), signal);
         server.wait();
-        println!("gone {:?} after {signal:?}", since.elapsed());
+        eprintln!("gone {:?} after {signal:?}", since.elapsed());
         assert_eq!(server.marked(), [], "the command outlives its server");
         let facts = facts(&workspace, &session.0);
         assert_eq!(command_ends(&facts), [CallEnd::Interrupted]);
@@ -309,7 +309,7 @@ fn allowed_at_the_next_one(workspace: &Workspace, (session, ask): (SessionId, As
     let (_server, editor) = serve_alike(workspace);
     let now = editor.resume(&session, Some(ReplayFrom::Start));
     assert_eq!(now.state.state, State::RequiresAction);
-    assert_eq!(now.asks.iter().map(|open| open.ask_id.clone()).collect::<Vec<_>>(), [ask.clone()]);
+    assert_eq!(now.asks.iter().map(|open| &open.ask_id).collect::<Vec<_>>(), [&ask]);
     let Some(run) = now.state.run_id else { panic!("the run is gone") };
     match by_request {
         true => {

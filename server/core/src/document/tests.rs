@@ -7,33 +7,20 @@ use crate::position::tests::{ENCODINGS, odd_text};
 use crate::position::{Position, position_of};
 
 fn change(range: Option<[usize; 4]>, text: &str) -> ContentChange {
-    let range = range.map(|[a, b, c, d]| Range {
-        start: Position::new(a, b),
-        end: Position::new(c, d),
-    });
-    ContentChange {
-        range,
-        text: text.into(),
-    }
+    let range = range.map(|[a, b, c, d]| Range { start: Position::new(a, b), end: Position::new(c, d) });
+    ContentChange { range, text: text.into() }
 }
 
 fn text_of(document: &Document) -> String {
-    document
-        .text()
-        .map_or_else(|reason| format!("!{reason}"), ToString::to_string)
+    document.text().map_or_else(|reason| format!("!{reason}"), ToString::to_string)
 }
 
 #[test]
 fn changes_apply_in_order() {
     let mut document = Document::open("untitled:a", 1, "one\r\ntwo\r\n");
-    let changes = [
-        change(Some([0, 3, 1, 0]), " "),
-        change(Some([0, 4, 0, 7]), "2"),
-        change(Some([9, 9, 9, 9]), "end"),
-    ];
-    document
-        .apply_changes(4, &changes, Encoding::Utf16)
-        .unwrap();
+    let changes =
+        [change(Some([0, 3, 1, 0]), " "), change(Some([0, 4, 0, 7]), "2"), change(Some([9, 9, 9, 9]), "end")];
+    document.apply_changes(4, &changes, Encoding::Utf16).unwrap();
     assert_eq!(text_of(&document), "one 2\r\nend");
     assert_eq!((document.version(), document.uri()), (4, "untitled:a"));
 }
@@ -68,60 +55,32 @@ fn a_bad_change_leaves_no_text_until_a_full_one_comes() {
     ];
     for (text, version, change_, reason) in bad {
         let mut document = Document::open("file:///a", 1, text);
-        let said = document
-            .apply_changes(version, &[change_], Encoding::Utf16)
-            .unwrap_err();
+        let said = document.apply_changes(version, &[change_], Encoding::Utf16).unwrap_err();
         assert_eq!(text_of(&document), reason);
         assert_eq!(document.snapshot().unwrap_err(), said);
         // Later good changes cannot know what they change.
-        document
-            .apply_changes(7, &[change(Some([0, 0, 0, 0]), "z")], Encoding::Utf16)
-            .unwrap_err();
+        document.apply_changes(7, &[change(Some([0, 0, 0, 0]), "z")], Encoding::Utf16).unwrap_err();
         assert_eq!(document.text().unwrap_err(), said, "the first reason stays");
-        document
-            .apply_changes(8, &[change(None, "whole")], Encoding::Utf16)
-            .unwrap();
-        assert_eq!(
-            document
-                .snapshot()
-                .map(|s| (s.version, s.string()))
-                .unwrap(),
-            (Some(8), "whole".into())
-        );
+        document.apply_changes(8, &[change(None, "whole")], Encoding::Utf16).unwrap();
+        assert_eq!(document.snapshot().map(|s| (s.version, s.string())).unwrap(), (Some(8), "whole".into()));
     }
 }
 
 #[test]
 fn a_full_text_in_the_same_notification_heals_and_is_edited_further() {
     let mut document = Document::open("file:///a", 5, "ab");
-    let changes = [
-        change(Some([0, 2, 0, 1]), "y"),
-        change(None, "new"),
-        change(Some([0, 0, 0, 1]), "N"),
-    ];
+    let changes = [change(Some([0, 2, 0, 1]), "y"), change(None, "new"), change(Some([0, 0, 0, 1]), "N")];
     document.apply_changes(3, &changes, Encoding::Utf8).unwrap();
-    assert_eq!(
-        (text_of(&document).as_str(), document.version()),
-        ("New", 3)
-    );
+    assert_eq!((text_of(&document).as_str(), document.version()), ("New", 3));
 }
 
 #[test]
 fn a_document_past_the_limit_is_known_but_has_no_text() {
     let large = "x".repeat(MAX_DOCUMENT_BYTES);
     let mut document = Document::open("file:///a", 1, &large);
-    document
-        .apply_changes(2, &[change(Some([0, 0, 0, 0]), "y")], Encoding::Utf8)
-        .unwrap_err();
-    assert_eq!(
-        document.text().unwrap_err(),
-        Unsynced::TooLarge {
-            bytes: MAX_DOCUMENT_BYTES + 1
-        }
-    );
-    document
-        .apply_changes(3, &[change(None, "small")], Encoding::Utf8)
-        .unwrap();
+    document.apply_changes(2, &[change(Some([0, 0, 0, 0]), "y")], Encoding::Utf8).unwrap_err();
+    assert_eq!(document.text().unwrap_err(), Unsynced::TooLarge { bytes: MAX_DOCUMENT_BYTES + 1 });
+    document.apply_changes(3, &[change(None, "small")], Encoding::Utf8).unwrap();
     assert_eq!(text_of(&document), "small");
 }
 
@@ -129,9 +88,7 @@ fn a_document_past_the_limit_is_known_but_has_no_text() {
 fn a_snapshot_does_not_follow_later_changes() {
     let mut document = Document::open("file:///a", 1, "a");
     let before = document.snapshot().unwrap();
-    document
-        .apply_changes(2, &[change(None, "b")], Encoding::Utf8)
-        .unwrap();
+    document.apply_changes(2, &[change(None, "b")], Encoding::Utf8).unwrap();
     assert_eq!((before.string().as_str(), before.is_open()), ("a", true));
     assert!(!Snapshot::of_file("file:///a", "disk").is_open());
 }
@@ -140,19 +97,14 @@ fn a_snapshot_does_not_follow_later_changes() {
 fn the_wire_form_is_the_one_of_lsp() {
     let wire = r#"[{"range":{"start":{"line":0,"character":1},"end":{"line":0,"character":2}},"rangeLength":1,"text":"x"},{"text":"y"}]"#;
     let changes: Vec<ContentChange> = serde_json::from_str(wire).unwrap();
-    assert_eq!(
-        changes,
-        [change(Some([0, 1, 0, 2]), "x"), change(None, "y")]
-    );
+    assert_eq!(changes, [change(Some([0, 1, 0, 2]), "x"), change(None, "y")]);
 }
 
 /// An edit by byte offsets, rounded to boundaries an LSP client could name.
 fn bounds(text: &str, a: usize, b: usize) -> (usize, usize) {
     let fit = |mut at: usize| {
         at %= text.len() + 1;
-        while !text.is_char_boundary(at)
-            || (text[..at].ends_with('\r') && text[at..].starts_with('\n'))
-        {
+        while !text.is_char_boundary(at) || (text[..at].ends_with('\r') && text[at..].starts_with('\n')) {
             at -= 1;
         }
         at

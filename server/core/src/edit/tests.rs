@@ -8,22 +8,11 @@ use crate::position::tests::{ENCODINGS, odd_text};
 
 /// Two texts of few kinds of lines, so that they share some.
 pub(crate) fn similar_texts(longest: usize) -> impl Strategy<Value = (String, String)> {
-    let line = prop_oneof![
-        Just("a"),
-        Just("b"),
-        Just("}"),
-        Just(""),
-        Just("  c😀"),
-        Just("d")
-    ];
+    let line = prop_oneof![Just("a"), Just("b"), Just("}"), Just(""), Just("  c😀"), Just("d")];
     let end = prop_oneof![6 => Just("\n"), 1 => Just("\r\n"), 1 => Just("\r"), 1 => Just("")];
     let text = || {
-        proptest::collection::vec((line.clone(), end.clone()), 0..longest).prop_map(|lines| {
-            lines
-                .into_iter()
-                .flat_map(|(line, end)| [line, end])
-                .collect::<String>()
-        })
+        proptest::collection::vec((line.clone(), end.clone()), 0..longest)
+            .prop_map(|lines| lines.into_iter().flat_map(|(line, end)| [line, end]).collect::<String>())
     };
     (text(), text())
 }
@@ -33,20 +22,10 @@ fn check(before: &str, after: &str, expected: Expect) {
     let place = |p: Position| format!("{}:{}", p.line, p.character);
     let shown: Vec<String> = edits
         .iter()
-        .map(|e| {
-            format!(
-                "{}-{} {:?}",
-                place(e.range.start),
-                place(e.range.end),
-                e.new_text
-            )
-        })
+        .map(|e| format!("{}-{} {:?}", place(e.range.start), place(e.range.end), e.new_text))
         .collect();
     expected.assert_eq(&shown.join("\n"));
-    assert_eq!(
-        apply_edits(before, &edits, Encoding::Utf16).as_deref(),
-        Ok(after)
-    );
+    assert_eq!(apply_edits(before, &edits, Encoding::Utf16).as_deref(), Ok(after));
 }
 
 #[test]
@@ -68,18 +47,8 @@ fn edits_name_only_the_lines_that_change() {
 #[test]
 fn line_ends_are_counted_and_the_most_frequent_wins() {
     let mixed = LineEnds::of("a\r\nb\nc\r\nd\re");
-    assert_eq!(
-        mixed,
-        LineEnds {
-            lf: 1,
-            crlf: 2,
-            cr: 1
-        }
-    );
-    assert_eq!(
-        (mixed.dominant(), mixed.is_mixed()),
-        (Some(LineEnd::CrLf), true)
-    );
+    assert_eq!(mixed, LineEnds { lf: 1, crlf: 2, cr: 1 });
+    assert_eq!((mixed.dominant(), mixed.is_mixed()), (Some(LineEnd::CrLf), true));
     assert_eq!(LineEnds::of("one line").dominant(), None);
     assert_eq!(LineEnds::of("a\r\nb\n").dominant(), Some(LineEnd::Lf));
     assert!(!LineEnds::of("a\n\nb\n").is_mixed());
@@ -97,42 +66,24 @@ fn a_models_text_takes_the_line_ends_of_the_file() {
 #[test]
 fn edits_that_make_no_sense_are_refused() {
     let edit = |a, b, c, d, text: &str| TextEdit {
-        range: Range {
-            start: Position::new(a, b),
-            end: Position::new(c, d),
-        },
+        range: Range { start: Position::new(a, b), end: Position::new(c, d) },
         new_text: text.into(),
     };
     let apply = |edits: &[TextEdit]| apply_edits("abc\ndef\n", edits, Encoding::Utf8);
     assert_eq!(
-        apply(&[
-            edit(1, 0, 1, 1, "D"),
-            edit(0, 1, 0, 1, "x"),
-            edit(0, 1, 0, 1, "y")
-        ])
-        .unwrap(),
+        apply(&[edit(1, 0, 1, 1, "D"), edit(0, 1, 0, 1, "x"), edit(0, 1, 0, 1, "y")]).unwrap(),
         "axybc\nDef\n"
     );
     assert_eq!(
         apply(&[edit(0, 0, 0, 2, ""), edit(0, 1, 0, 3, "")]),
-        Err(EditError::Overlap {
-            first: 0,
-            second: 1
-        })
+        Err(EditError::Overlap { first: 0, second: 1 })
     );
-    assert!(matches!(
-        apply(&[edit(1, 0, 0, 0, "")]),
-        Err(EditError::Position { index: 0, .. })
-    ));
+    assert!(matches!(apply(&[edit(1, 0, 0, 0, "")]), Err(EditError::Position { index: 0, .. })));
 }
 
 #[test]
 fn unlike_texts_of_many_lines_are_compared_in_bounded_time() {
-    let text = |odd: usize| {
-        (0..20_000)
-            .map(|n| format!("{}\n", n * odd % 997))
-            .collect::<String>()
-    };
+    let text = |odd: usize| (0..20_000).map(|n| format!("{}\n", n * odd % 997)).collect::<String>();
     let (before, after) = (text(7), text(11));
     let started = Instant::now();
     let edits = text_edits(&before, &after, Encoding::Utf8);

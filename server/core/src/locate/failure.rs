@@ -99,9 +99,7 @@ impl fmt::Display for NotLocated {
 fn listed(lines: &[usize]) -> (&'static str, String) {
     let numbers: Vec<String> = lines.iter().map(ToString::to_string).collect();
     match numbers.split_last() {
-        Some((last, rest)) if !rest.is_empty() => {
-            ("lines", format!("{} and {last}", rest.join(", ")))
-        }
+        Some((last, rest)) if !rest.is_empty() => ("lines", format!("{} and {last}", rest.join(", "))),
         _ => ("line", numbers.concat()),
     }
 }

@@ -27,28 +27,19 @@ pub(super) fn climb(body: &str, old: &str, all: bool) -> Option<(Rung, Vec<Match
     let view = |fold| View::new(body, fold).complete(body.len());
 
     let exact = View::new(old, Fold::LineEnds).text;
-    if let Some(result) = found(
-        Rung::Exact,
-        substrings(&View::new(body, Fold::LineEnds), &exact, all),
-    ) {
+    if let Some(result) = found(Rung::Exact, substrings(&View::new(body, Fold::LineEnds), &exact, all)) {
         return Some(result);
     }
     // Nothing but white space is not worth a lenient comparison.
     if old.trim().is_empty() {
         return None;
     }
-    let (trimmed, text) = (
-        View::new(old, Fold::TrailingSpace).text,
-        view(Fold::TrailingSpace),
-    );
+    let (trimmed, text) = (View::new(old, Fold::TrailingSpace).text, view(Fold::TrailingSpace));
     found(Rung::TrailingSpace, substrings(&text, &trimmed, all))
         .or_else(|| found(Rung::Indentation, shifted(&text, &trimmed, all)))
         .or_else(|| {
             // A quotation of characters without width alone is blank now.
-            let (plain, text) = (
-                View::new(old, Fold::Typography).text,
-                view(Fold::Typography),
-            );
+            let (plain, text) = (View::new(old, Fold::Typography).text, view(Fold::Typography));
             if plain.trim().is_empty() {
                 return None;
             }
@@ -70,11 +61,7 @@ fn substrings(view: &View, wanted: &str, all: bool) -> Vec<Match> {
         let end = at + wanted.len();
         let origin = view.origin(at..end);
         let next_char = at + view.text[at..].chars().next().map_or(1, char::len_utf8);
-        from = if all && origin.is_some() {
-            end
-        } else {
-            next_char
-        };
+        from = if all && origin.is_some() { end } else { next_char };
         match origin {
             Some(range) => matches.push(Match {
                 range,
@@ -100,10 +87,7 @@ fn shifted(view: &View, wanted: &str, all: bool) -> Vec<Match> {
     let text_lines = split(&view.text);
     let wanted_lines = split(wanted);
     let mut matches = Vec::new();
-    let Some(key) = wanted_lines
-        .iter()
-        .position(|line| !line.content.is_empty())
-    else {
+    let Some(key) = wanted_lines.iter().position(|line| !line.content.is_empty()) else {
         return matches;
     };
     let (mut window, mut compared) = (0, 0);
@@ -119,11 +103,8 @@ fn shifted(view: &View, wanted: &str, all: bool) -> Vec<Match> {
         let Some(shift) = shift_of(candidate[key].indent, wanted_lines[key].indent) else {
             continue;
         };
-        let fitting = candidate
-            .iter()
-            .zip(&wanted_lines)
-            .take_while(|(have, want)| fits(have, want, &shift))
-            .count();
+        let fitting =
+            candidate.iter().zip(&wanted_lines).take_while(|(have, want)| fits(have, want, &shift)).count();
         compared += fitting + 1;
         if fitting < wanted_lines.len() {
             continue;
@@ -133,11 +114,7 @@ fn shifted(view: &View, wanted: &str, all: bool) -> Vec<Match> {
         let end = candidate[fitting - 1].bounds.end + usize::from(with_line_end);
         if let Some(range) = view.origin(start..end) {
             let lacks_line_end = view.completed && with_line_end && end == view.text.len();
-            matches.push(Match {
-                range,
-                shift: Some(shift),
-                lacks_line_end,
-            });
+            matches.push(Match { range, shift: Some(shift), lacks_line_end });
             if all {
                 window += wanted_lines.len() - 1;
             }
@@ -159,11 +136,7 @@ fn split(text: &str) -> Vec<Line<'_>> {
         .map(|bounds| {
             let line = &text[bounds.clone()];
             let content = line.trim();
-            Line {
-                indent: &line[..line.len() - line.trim_start().len()],
-                content,
-                bounds,
-            }
+            Line { indent: &line[..line.len() - line.trim_start().len()], content, bounds }
         })
         .collect()
 }

@@ -30,29 +30,15 @@ pub(super) fn nearest(text: &str, old: &str) -> Option<Nearest> {
     let wanted: Vec<&str> = lines(old).take(MAX_LINES).map(str::trim).collect();
     let present: Vec<&str> = lines(text).map(str::trim).collect();
     let start = by_equal_lines(&present, &wanted).or_else(|| by_similar_line(&present, &wanted))?;
-    let shown = lines(text)
-        .skip(start)
-        .take(wanted.len().clamp(1, MAX_EXCERPT_LINES));
-    let cut = |line: &str| {
-        line.trim_end()
-            .chars()
-            .take(MAX_EXCERPT_CHARS)
-            .collect::<String>()
-    };
-    Some(Nearest {
-        line: start + 1,
-        excerpt: shown.map(cut).collect::<Vec<_>>().join("\n"),
-    })
+    let shown = lines(text).skip(start).take(wanted.len().clamp(1, MAX_EXCERPT_LINES));
+    let cut = |line: &str| line.trim_end().chars().take(MAX_EXCERPT_CHARS).collect::<String>();
+    Some(Nearest { line: start + 1, excerpt: shown.map(cut).collect::<Vec<_>>().join("\n") })
 }
 
 /// Lets each line that is also in the quotation vote for where it would begin.
 fn by_equal_lines(present: &[&str], wanted: &[&str]) -> Option<usize> {
     let mut seats: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (index, line) in wanted
-        .iter()
-        .enumerate()
-        .filter(|(_, line)| weight(line) > 0)
-    {
+    for (index, line) in wanted.iter().enumerate().filter(|(_, line)| weight(line) > 0) {
         let known = seats.entry(line).or_default();
         if known.len() < MAX_SEATS {
             known.push(index);
@@ -65,30 +51,19 @@ fn by_equal_lines(present: &[&str], wanted: &[&str]) -> Option<usize> {
         }
     }
     // Equal votes go to the first place.
-    let (start, best) = votes
-        .into_iter()
-        .enumerate()
-        .rev()
-        .max_by_key(|(_, votes)| *votes)?;
+    let (start, best) = votes.into_iter().enumerate().rev().max_by_key(|(_, votes)| *votes)?;
     (best > 0).then_some(start)
 }
 
 /// How much a line tells: braces and blank lines are everywhere and tell nothing.
 fn weight(line: &str) -> usize {
-    let letters = line
-        .chars()
-        .filter(|c| c.is_alphanumeric())
-        .take(40)
-        .count();
+    let letters = line.chars().filter(|c| c.is_alphanumeric()).take(40).count();
     if letters < 3 { 0 } else { letters }
 }
 
 /// Looks for the line most like the longest of the quotation, by its triples of bytes.
 fn by_similar_line(present: &[&str], wanted: &[&str]) -> Option<usize> {
-    let (seat, longest) = wanted
-        .iter()
-        .enumerate()
-        .max_by_key(|(_, line)| line.len())?;
+    let (seat, longest) = wanted.iter().enumerate().max_by_key(|(_, line)| line.len())?;
     let mut known = vec![false; 1 << 16];
     for triple in triples(longest) {
         known[triple] = true;

@@ -30,12 +30,7 @@ fn rung(text: &str, old: &str) -> Rung {
 
 #[test]
 fn an_exact_quotation_is_replaced_within_lines_and_across_them() {
-    check(
-        "let a = 1;\nlet b = 2;\n",
-        "b = 2",
-        "b = 3",
-        expect![[r#""let a = 1;\nlet b = 3;\n""#]],
-    );
+    check("let a = 1;\nlet b = 2;\n", "b = 2", "b = 3", expect![[r#""let a = 1;\nlet b = 3;\n""#]]);
     check("a\nb\nc\n", "b\n", "", expect![[r#""a\nc\n""#]]);
     check("a\nb\nc", "b\nc", "B\nC\nD", expect![[r#""a\nB\nC\nD""#]]);
     assert_eq!(rung("  a\n", "a"), Rung::Exact);
@@ -43,31 +38,11 @@ fn an_exact_quotation_is_replaced_within_lines_and_across_them() {
 
 #[test]
 fn a7_line_ends_and_the_byte_order_mark_stay() {
-    check(
-        "\u{feff}a\r\nb\r\nc\r\n",
-        "a\nb\n",
-        "a\nx\ny\n",
-        expect![[r#""\u{feff}a\r\nx\r\ny\r\nc\r\n""#]],
-    );
-    check(
-        "\u{feff}a\n",
-        "\u{feff}a",
-        "\u{feff}b",
-        expect![[r#""\u{feff}b\n""#]],
-    );
+    check("\u{feff}a\r\nb\r\nc\r\n", "a\nb\n", "a\nx\ny\n", expect![[r#""\u{feff}a\r\nx\r\ny\r\nc\r\n""#]]);
+    check("\u{feff}a\n", "\u{feff}a", "\u{feff}b", expect![[r#""\u{feff}b\n""#]]);
     // Mixed: kept lines keep theirs, new ones take the style around them.
-    check(
-        "a\r\nb\nc\r\nd\n",
-        "a\nb\nc\n",
-        "a\nb\nnew\nc\n",
-        expect![[r#""a\r\nb\nnew\r\nc\r\nd\n""#]],
-    );
-    check(
-        "a\nb\r\nc\r\n",
-        "a",
-        "x\ny",
-        expect![[r#""x\r\ny\nb\r\nc\r\n""#]],
-    );
+    check("a\r\nb\nc\r\nd\n", "a\nb\nc\n", "a\nb\nnew\nc\n", expect![[r#""a\r\nb\nnew\r\nc\r\nd\n""#]]);
+    check("a\nb\r\nc\r\n", "a", "x\ny", expect![[r#""x\r\ny\nb\r\nc\r\n""#]]);
     check("a\rb\rc", "a\nb\n", "x\nb\n", expect![[r#""x\rb\rc""#]]);
     assert_eq!(rung("a\r\nb", "a\nb"), Rung::Exact);
     // Replacing every line end of the file is not a change that was meant.
@@ -92,12 +67,7 @@ fn trailing_white_space_is_forgiven_and_kept_where_nothing_changes() {
         expect![[r#""fn a() {  \n    one();\t\n\n    three();\n}\n""#]],
     );
     // The indentation of a line that is quoted only so far is no trailing space.
-    check(
-        "a\n    c\n",
-        "a  \n    ",
-        "b\n    ",
-        expect![[r#""b\n    c\n""#]],
-    );
+    check("a\n    c\n", "a  \n    ", "b\n    ", expect![[r#""b\n    c\n""#]]);
 }
 
 #[test]
@@ -120,17 +90,9 @@ fn a_uniform_shift_of_indentation_is_found_and_taken_over() {
             r#""mod m {\n    fn a() {\n        one();\n\n        if x {\n            two();\n        }\n    }\n}\n""#
         ]],
     );
-    check(
-        "a:\n\tb\n",
-        "\t\ta:\n\t\t\tb\n",
-        "\t\ta:\n\t\t\tc\n\td\n",
-        expect![[r#""a:\n\tc\nd\n""#]],
-    );
+    check("a:\n\tb\n", "\t\ta:\n\t\t\tb\n", "\t\ta:\n\t\t\tc\n\td\n", expect![[r#""a:\n\tc\nd\n""#]]);
     let uneven = replace(text, "fn a() {\n  one();\n\n      two();\n}\n", "x", false);
-    assert!(matches!(
-        uneven,
-        Err(EditFailure::NotLocated(NotLocated::Missing { .. }))
-    ));
+    assert!(matches!(uneven, Err(EditFailure::NotLocated(NotLocated::Missing { .. }))));
 }
 
 #[test]
@@ -144,27 +106,14 @@ fn typography_is_folded_last_and_only_where_lines_change() {
         expect![[r#""say(“hello”)\nstop\nx – y\u{a0}z\n""#]],
     );
     // And together with a shift of the indentation.
-    check(
-        "  ‘a’\n    b\n",
-        "'a'\n  b\n",
-        "'a'\n  c\n",
-        expect![[r#""  ‘a’\n    c\n""#]],
-    );
+    check("  ‘a’\n    b\n", "'a'\n  b\n", "'a'\n  c\n", expect![[r#""  ‘a’\n    c\n""#]]);
     // Half of one character is no place.
-    assert!(matches!(
-        locate("wait…", "wait..", false),
-        Err(NotLocated::Missing { .. })
-    ));
+    assert!(matches!(locate("wait…", "wait..", false), Err(NotLocated::Missing { .. })));
 }
 
 #[test]
 fn an_exact_place_wins_over_lenient_ones() {
-    check(
-        "a \nb\na\nb\n",
-        "a\nb\n",
-        "x\n",
-        expect![[r#""a \nb\nx\n""#]],
-    );
+    check("a \nb\na\nb\n", "a\nb\n", "x\n", expect![[r#""a \nb\nx\n""#]]);
     check("“q”\n\"q\"\n", "\"q\"", "r", expect![[r#""“q”\nr\n""#]]);
 }
 
@@ -208,21 +157,14 @@ fn several_places_are_named_and_none_is_changed() {
 fn every_place_is_replaced_when_asked_for() {
     check_all("x\ny\nx\n", "x", "w", expect![[r#""w\ny\nw\n""#]]);
     check_all("aaa", "aa", "b", expect![[r#""ba""#]]);
-    check_all(
-        " a \n b\n\t a \n\t b\n",
-        "a\nb\n",
-        "c\n",
-        expect![[r#"" c\n\t c\n""#]],
-    );
-    assert_eq!(
-        replace(&"x".repeat(100_000), "x", &"y".repeat(10_000), true),
-        Err(EditFailure::TooLarge)
-    );
+    check_all(" a \n b\n\t a \n\t b\n", "a\nb\n", "c\n", expect![[r#"" c\n\t c\n""#]]);
+    assert_eq!(replace(&"x".repeat(100_000), "x", &"y".repeat(10_000), true), Err(EditFailure::TooLarge));
 }
 
 #[test]
 fn a_missing_quotation_comes_with_the_place_most_like_it() {
-    let text = "use a;\n\nfn parse(input: &str) -> Tree {\n    let tokens = lex(input);\n    build(tokens)\n}\n";
+    let text =
+        "use a;\n\nfn parse(input: &str) -> Tree {\n    let tokens = lex(input);\n    build(tokens)\n}\n";
     check(
         text,
         "fn parse(input: &str) -> Node {\n    let tokens = lex(input);\n    build(tokens)\n}\n",
@@ -284,52 +226,29 @@ fn an_empty_or_equal_quotation_is_an_error_of_its_own() {
             "this edit changes nothing: new_text is the same as what it would replace. Read the file again if you expected something else there."
         ],
     );
-    assert_eq!(
-        replace("“a”", "\"a\"", "“a”", false),
-        Err(EditFailure::NoChange)
-    );
-    assert!(matches!(
-        locate("", "a", false),
-        Err(NotLocated::Missing { nearest: None })
-    ));
+    assert_eq!(replace("“a”", "\"a\"", "“a”", false), Err(EditFailure::NoChange));
+    assert!(matches!(locate("", "a", false), Err(NotLocated::Missing { nearest: None })));
 }
 
 #[test]
 fn large_and_hostile_texts_take_bounded_time() {
-    let code: String = (0..30_000)
-        .map(|n| format!("    let value_{n} = compute({n}, other);\r\n"))
-        .collect();
-    let absent: String = (0..300)
-        .map(|n| format!("  let value_{} = compute({n}, another);\n", n * 7))
-        .collect();
+    let code: String = (0..30_000).map(|n| format!("    let value_{n} = compute({n}, other);\r\n")).collect();
+    let absent: String =
+        (0..300).map(|n| format!("  let value_{} = compute({n}, another);\n", n * 7)).collect();
     let braces = "}\n".repeat(200_000);
     let many_braces = format!("{}x\n", " }\n".repeat(5_000));
     let dots = "…".repeat(200_000);
-    for (text, old) in [
-        (&code, &absent),
-        (&braces, &many_braces),
-        (&dots, &".".repeat(999)),
-    ] {
+    for (text, old) in [(&code, &absent), (&braces, &many_braces), (&dots, &".".repeat(999))] {
         let started = Instant::now();
-        assert!(matches!(
-            replace(text, old, "y", false),
-            Err(EditFailure::NotLocated(_))
-        ));
-        assert!(
-            started.elapsed() < Duration::from_secs(10),
-            "took {:?}",
-            started.elapsed()
-        );
+        assert!(matches!(replace(text, old, "y", false), Err(EditFailure::NotLocated(_))));
+        assert!(started.elapsed() < Duration::from_secs(10), "took {:?}", started.elapsed());
     }
 }
 
 /// What every rung has to leave: the visible characters, in plain form.
 fn essence(text: &str) -> String {
     let plain = View::new(text, Fold::Typography).text;
-    plain
-        .chars()
-        .filter(|c| !c.is_whitespace() && *c != '\u{feff}')
-        .collect()
+    plain.chars().filter(|c| !c.is_whitespace() && *c != '\u{feff}').collect()
 }
 
 /// Distinct lines, so that each quotation of them has one place.

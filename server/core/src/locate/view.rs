@@ -34,11 +34,7 @@ struct Span {
 impl View {
     /// Returns the view of a text or of a quotation.
     pub(super) fn new(text: &str, fold: Fold) -> Self {
-        let mut view = View {
-            text: String::with_capacity(text.len()),
-            completed: false,
-            spans: Vec::new(),
-        };
+        let mut view = View { text: String::with_capacity(text.len()), completed: false, spans: Vec::new() };
         let mut at = 0;
         for line in lines(text) {
             let end = line_end(line);
@@ -46,11 +42,7 @@ impl View {
             // White space after the last line end may be the indentation of a
             // line that goes on, so it stays.
             let goes_on = end.is_empty() && content.trim().is_empty();
-            let kept = if fold >= Fold::TrailingSpace && !goes_on {
-                content.trim_end()
-            } else {
-                content
-            };
+            let kept = if fold >= Fold::TrailingSpace && !goes_on { content.trim_end() } else { content };
             if fold == Fold::Typography {
                 view.push_plain(kept, at);
             } else {
@@ -119,12 +111,7 @@ impl View {
     }
 
     fn stand_in(&mut self, piece: &str, origin: Range<usize>) {
-        self.spans.push(Span {
-            at: self.text.len(),
-            length: piece.len(),
-            origin,
-            copied: false,
-        });
+        self.spans.push(Span { at: self.text.len(), length: piece.len(), origin, copied: false });
         self.text.push_str(piece);
     }
 

@@ -88,7 +88,11 @@ pub fn report(bench: &Bench, step: &Step, dice: &mut Dice<'_>) -> Report {
             let ends = [CallEnd::Completed, CallEnd::Completed, CallEnd::Failed];
             match dice.roll(4) {
                 0 => Report::Applied(done(CallEnd::Completed)),
-                1 => Report::NotApplied { result: done(CallEnd::Failed), in_doubt: dice.roll(2) == 0, landed: vec![] },
+                1 => Report::NotApplied {
+                    result: done(CallEnd::Failed),
+                    in_doubt: dice.roll(2) == 0,
+                    landed: vec![],
+                },
                 _ => Report::Finished(done(ends[dice.roll(3)])),
             }
         }

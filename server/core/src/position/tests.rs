@@ -44,23 +44,12 @@ fn places(text: &str, encoding: Encoding) -> Vec<(Position, usize)> {
 #[test]
 fn n07_positions_of_astral_text_differ_by_encoding() {
     let text = Rope::from_str("a😀b\r\ne\u{301}x");
-    for (encoding, column_of_b, column_of_x) in [
-        (Encoding::Utf8, 5, 3),
-        (Encoding::Utf16, 3, 2),
-        (Encoding::Utf32, 2, 2),
-    ] {
-        assert_eq!(
-            offset_of(&text, Position::new(0, column_of_b), encoding),
-            Ok(5)
-        );
-        assert_eq!(
-            offset_of(&text, Position::new(1, column_of_x), encoding),
-            Ok(11)
-        );
-        assert_eq!(
-            position_of(&text, 5, encoding),
-            Ok(Position::new(0, column_of_b))
-        );
+    for (encoding, column_of_b, column_of_x) in
+        [(Encoding::Utf8, 5, 3), (Encoding::Utf16, 3, 2), (Encoding::Utf32, 2, 2)]
+    {
+        assert_eq!(offset_of(&text, Position::new(0, column_of_b), encoding), Ok(5));
+        assert_eq!(offset_of(&text, Position::new(1, column_of_x), encoding), Ok(11));
+        assert_eq!(position_of(&text, 5, encoding), Ok(Position::new(0, column_of_b)));
     }
 }
 
@@ -71,35 +60,16 @@ fn past_the_end_clamps_and_inside_a_character_does_not() {
     assert_eq!(at(0, 99, Encoding::Utf16), Ok(5), "before the line end");
     assert_eq!(at(1, 99, Encoding::Utf16), Ok(11));
     assert_eq!(at(2, 0, Encoding::Utf16), Ok(11));
-    assert_eq!(
-        at(u32::MAX as usize, u32::MAX as usize, Encoding::Utf8),
-        Ok(11)
-    );
-    assert!(matches!(
-        at(0, 1, Encoding::Utf16),
-        Err(PositionError::InsideCharacter { .. })
-    ));
-    assert!(matches!(
-        at(0, 2, Encoding::Utf8),
-        Err(PositionError::InsideCharacter { .. })
-    ));
+    assert_eq!(at(u32::MAX as usize, u32::MAX as usize, Encoding::Utf8), Ok(11));
+    assert!(matches!(at(0, 1, Encoding::Utf16), Err(PositionError::InsideCharacter { .. })));
+    assert!(matches!(at(0, 2, Encoding::Utf8), Err(PositionError::InsideCharacter { .. })));
     assert_eq!(at(0, 1, Encoding::Utf32), Ok(4));
     assert_eq!(
         position_of(&text, 12, Encoding::Utf8),
-        Err(PositionError::PastEnd {
-            offset: 12,
-            length: 11
-        })
+        Err(PositionError::PastEnd { offset: 12, length: 11 })
     );
-    assert_eq!(
-        position_of(&text, 2, Encoding::Utf8),
-        Err(PositionError::InsideCodePoint { offset: 2 })
-    );
-    assert_eq!(
-        position_of(&text, 6, Encoding::Utf16),
-        Ok(Position::new(0, 3)),
-        "between CR and LF"
-    );
+    assert_eq!(position_of(&text, 2, Encoding::Utf8), Err(PositionError::InsideCodePoint { offset: 2 }));
+    assert_eq!(position_of(&text, 6, Encoding::Utf16), Ok(Position::new(0, 3)), "between CR and LF");
 }
 
 #[test]
@@ -109,15 +79,10 @@ fn names_and_errors_are_what_lsp_and_people_read() {
         assert_eq!(serde_json::to_value(encoding).unwrap(), encoding.name());
     }
     assert_eq!(Encoding::from_name("utf-7"), None);
-    let range: Range = serde_json::from_str(
-        r#"{"start":{"line":1,"character":2},"end":{"line":0,"character":0}}"#,
-    )
-    .unwrap();
+    let range: Range =
+        serde_json::from_str(r#"{"start":{"line":1,"character":2},"end":{"line":0,"character":0}}"#).unwrap();
     let error = offsets_of(&Rope::from_str("a"), range, Encoding::Utf8).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "use a range from 1:2 to 0:0: it is reversed"
-    );
+    assert_eq!(error.to_string(), "use a range from 1:2 to 0:0: it is reversed");
 }
 
 proptest! {

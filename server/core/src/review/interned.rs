@@ -22,10 +22,7 @@ impl<'t> Interner<'t> {
 
     /// Returns the numbers of lines, of which some may not be known.
     pub(super) fn known(&self, lines: &[String]) -> Vec<u32> {
-        lines
-            .iter()
-            .map(|line| self.ids.get(line.as_str()).copied().unwrap_or(UNKNOWN))
-            .collect()
+        lines.iter().map(|line| self.ids.get(line.as_str()).copied().unwrap_or(UNKNOWN)).collect()
     }
 
     /// Returns how many different lines there are.

@@ -80,10 +80,7 @@ pub fn present(text: &str, hunk: &Hunk) -> Presence {
 /// Tells the same of several hunks, reading the text once.
 pub fn present_all(text: &str, hunks: &[Hunk]) -> Vec<Presence> {
     let lines = TextLines::new(text);
-    hunks
-        .iter()
-        .map(|hunk| Survey::new(&lines, hunk).presence)
-        .collect()
+    hunks.iter().map(|hunk| Survey::new(&lines, hunk).presence).collect()
 }
 
 /// Tells where a hunk belongs in a text.
@@ -101,12 +98,7 @@ pub fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<String, ConflictReport>
     let lines = TextLines::new(text);
     let mut conflicts = Vec::new();
     let mut places: Vec<(usize, &Hunk)> = Vec::new();
-    let mut conflict = |hunk: &Hunk, why: String| {
-        conflicts.push(HunkConflict {
-            id: hunk.id.clone(),
-            why,
-        })
-    };
+    let mut conflict = |hunk: &Hunk, why: String| conflicts.push(HunkConflict { id: hunk.id.clone(), why });
     for hunk in hunks {
         match lines.placement(hunk) {
             Placement::At { line, .. } => places.push((line, hunk)),
@@ -119,14 +111,10 @@ pub fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<String, ConflictReport>
     let mut done = 0;
     let mut last: Option<(usize, &Hunk)> = None;
     for (line, hunk) in places {
-        let same_place =
-            last.is_some_and(|(other, before)| other == line && before.removed.is_empty());
+        let same_place = last.is_some_and(|(other, before)| other == line && before.removed.is_empty());
         if line < done || same_place {
             let other = last.map_or("", |(_, before)| &before.id);
-            conflict(
-                hunk,
-                format!("its lines are also those of hunk \"{other}\""),
-            );
+            conflict(hunk, format!("its lines are also those of hunk \"{other}\""));
             continue;
         }
         result.extend(lines.all[done..line].iter().copied());
@@ -134,11 +122,7 @@ pub fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<String, ConflictReport>
         (done, last) = (line + hunk.removed.len(), Some((line, hunk)));
     }
     result.extend(lines.all[done..].iter().copied());
-    if conflicts.is_empty() {
-        Ok(result)
-    } else {
-        Err(ConflictReport { conflicts })
-    }
+    if conflicts.is_empty() { Ok(result) } else { Err(ConflictReport { conflicts }) }
 }
 
 /// The lines of a text, ready to be searched.
@@ -158,37 +142,24 @@ impl<'t> TextLines<'t> {
 
     fn placement(&self, hunk: &Hunk) -> Placement {
         let survey = Survey::new(self, hunk);
-        let exactly =
-            |found: &Found, grade| found.grade >= grade && found.places.contains(&hunk.line);
+        let exactly = |found: &Found, grade| found.grade >= grade && found.places.contains(&hunk.line);
         let chosen = match (&survey.before, survey.presence) {
             (Some(found), _) if exactly(found, Grade::Whole) => Ok((hunk.line, found.grade)),
             (_, Presence::Landed) => {
                 let places = survey.after.map(|found| found.places).unwrap_or_default();
-                let nearest = places
-                    .into_iter()
-                    .min_by_key(|line| line.abs_diff(hunk.line));
-                return Placement::AlreadyThere {
-                    line: nearest.unwrap_or(hunk.line),
-                };
+                let nearest = places.into_iter().min_by_key(|line| line.abs_diff(hunk.line));
+                return Placement::AlreadyThere { line: nearest.unwrap_or(hunk.line) };
             }
             (Some(found), Presence::NotLanded) => match found.places[..] {
                 [line] => Ok((line, found.grade)),
                 _ if exactly(found, Grade::Near) => Ok((hunk.line, found.grade)),
-                _ => Err(format!(
-                    "its lines are in several places, {}",
-                    numbered(&found.places)
-                )),
+                _ => Err(format!("its lines are in several places, {}", numbered(&found.places))),
             },
             (Some(_), _) => Err("the text does not tell whether it was applied already".to_owned()),
-            (None, _) => {
-                Err("the lines it changes, or those around them, are not there any more".to_owned())
-            }
+            (None, _) => Err("the lines it changes, or those around them, are not there any more".to_owned()),
         };
         match chosen.and_then(|(line, grade)| self.joins(line, hunk).map(|()| (line, grade))) {
-            Ok((line, grade)) => Placement::At {
-                line,
-                unchanged: grade >= Grade::Near,
-            },
+            Ok((line, grade)) => Placement::At { line, unchanged: grade >= Grade::Near },
             Err(why) => Placement::Conflict { why },
         }
     }
@@ -196,10 +167,7 @@ impl<'t> TextLines<'t> {
     /// Refuses a place where two lines would run into one for want of a line end.
     fn joins(&self, line: usize, hunk: &Hunk) -> Result<(), String> {
         let open = |line: Option<&str>| line.is_some_and(|line| line_end(line).is_empty());
-        let above = line
-            .checked_sub(1)
-            .and_then(|above| self.all.get(above))
-            .copied();
+        let above = line.checked_sub(1).and_then(|above| self.all.get(above)).copied();
         let at_end = line + hunk.removed.len() == self.all.len();
         if !hunk.inserted.is_empty() && open(above) {
             return Err("the line above it has lost its line end".to_owned());
@@ -213,16 +181,8 @@ impl<'t> TextLines<'t> {
 
 fn numbered(places: &[usize]) -> String {
     const SHOWN: usize = 5;
-    let shown: Vec<String> = places
-        .iter()
-        .take(SHOWN)
-        .map(|line| (line + 1).to_string())
-        .collect();
-    let more = if places.len() > SHOWN {
-        " and more"
-    } else {
-        ""
-    };
+    let shown: Vec<String> = places.iter().take(SHOWN).map(|line| (line + 1).to_string()).collect();
+    let more = if places.len() > SHOWN { " and more" } else { "" };
     format!("lines {}{more}", shown.join(", "))
 }
 
@@ -256,32 +216,21 @@ impl Survey {
         // others show a state only if those that only the other has are gone.
         let bare = above.len() < CONTEXT_LINES && below.len() < CONTEXT_LINES;
         let find = |block, other| {
-            let state = State {
-                above,
-                block,
-                below,
-                other,
-            };
+            let state = State { above, block, below, other };
             let found = seek(&text.ids, &state)?;
             (found.grade == Grade::Whole || !bare || !state.leaves_other()).then_some(found)
         };
         let (before, after) = (find(removed, inserted), find(inserted, removed));
         // Half a context alone shows less than half a context with lines.
         let rank = |found: &Option<Found>, own: &[u32]| {
-            found
-                .as_ref()
-                .map(|found| (found.grade, found.grade > Grade::Half || !own.is_empty()))
+            found.as_ref().map(|found| (found.grade, found.grade > Grade::Half || !own.is_empty()))
         };
         let presence = match rank(&before, removed).cmp(&rank(&after, inserted)) {
             Ordering::Less => Presence::Landed,
             Ordering::Equal => Presence::Unclear,
             Ordering::Greater => Presence::NotLanded,
         };
-        Survey {
-            before,
-            after,
-            presence,
-        }
+        Survey { before, after, presence }
     }
 }
 
@@ -298,46 +247,29 @@ impl State<'_> {
     /// Whether the text still has lines that are only in the other state.
     fn leaves_other(&self) -> bool {
         let own: HashSet<u32> = self.block.iter().copied().collect();
-        self.other
-            .iter()
-            .any(|line| *line != UNKNOWN && !own.contains(line))
+        self.other.iter().any(|line| *line != UNKNOWN && !own.contains(line))
     }
 }
 
 /// Finds the lines of one state with their context.
 fn seek(text: &[u32], state: &State<'_>) -> Option<Found> {
-    let State {
-        above,
-        block,
-        below,
-        ..
-    } = *state;
+    let State { above, block, below, .. } = *state;
     if above.is_empty() && block.is_empty() && below.is_empty() {
         // The state is the empty text.
-        return text.is_empty().then(|| Found {
-            grade: Grade::Whole,
-            places: vec![0],
-        });
+        return text.is_empty().then(|| Found { grade: Grade::Whole, places: vec![0] });
     }
     let at_start = |place: usize| place == above.len();
     let at_end = |place: usize| place + block.len() + below.len() == text.len();
     let near = standing(text, above, block, below);
     let in_bounds = |place: &usize| {
-        (above.len() >= CONTEXT_LINES || at_start(*place))
-            && (below.len() >= CONTEXT_LINES || at_end(*place))
+        (above.len() >= CONTEXT_LINES || at_start(*place)) && (below.len() >= CONTEXT_LINES || at_end(*place))
     };
     let whole: Vec<usize> = near.iter().copied().filter(in_bounds).collect();
     if !whole.is_empty() {
-        return Some(Found {
-            grade: Grade::Whole,
-            places: whole,
-        });
+        return Some(Found { grade: Grade::Whole, places: whole });
     }
     if !near.is_empty() {
-        return Some(Found {
-            grade: Grade::Near,
-            places: near,
-        });
+        return Some(Found { grade: Grade::Near, places: near });
     }
     if encloses_other_lines(text, state) {
         return None;
@@ -345,10 +277,7 @@ fn seek(text: &[u32], state: &State<'_>) -> Option<Found> {
     let mut half = halves(text, state);
     half.sort_unstable();
     half.dedup();
-    (!half.is_empty()).then_some(Found {
-        grade: Grade::Half,
-        places: half,
-    })
+    (!half.is_empty()).then_some(Found { grade: Grade::Half, places: half })
 }
 
 /// Finds one state with all its context, anywhere.
@@ -357,12 +286,9 @@ fn seek(text: &[u32], state: &State<'_>) -> Option<Found> {
 /// a state without lines: what stands there now may be the other state.
 pub(super) fn standing(text: &[u32], above: &[u32], block: &[u32], below: &[u32]) -> Vec<usize> {
     let open = |place: &usize| {
-        block.is_empty()
-            && (above.is_empty() && *place > 0 || below.is_empty() && *place < text.len())
+        block.is_empty() && (above.is_empty() && *place > 0 || below.is_empty() && *place < text.len())
     };
-    let hits = find_all(text, &[above, block, below].concat())
-        .into_iter()
-        .map(|at| at + above.len());
+    let hits = find_all(text, &[above, block, below].concat()).into_iter().map(|at| at + above.len());
     hits.filter(|place| !open(place)).collect()
 }
 
@@ -374,10 +300,7 @@ fn encloses_other_lines(text: &[u32], state: &State<'_>) -> bool {
     let farthest = 2 * (state.block.len() + state.other.len() + CONTEXT_LINES);
     let ends: Vec<usize> = match state.above {
         [] => vec![0],
-        above => find_all(text, above)
-            .into_iter()
-            .map(|at| at + above.len())
-            .collect(),
+        above => find_all(text, above).into_iter().map(|at| at + above.len()).collect(),
     };
     let starts = match state.below {
         [] => vec![text.len()],
@@ -385,9 +308,7 @@ fn encloses_other_lines(text: &[u32], state: &State<'_>) -> bool {
     };
     ends.into_iter().any(|end| {
         let next = starts.partition_point(|start| *start < end);
-        starts
-            .get(next)
-            .is_some_and(|start| start - end <= farthest)
+        starts.get(next).is_some_and(|start| start - end <= farthest)
     })
 }
 
@@ -400,19 +321,11 @@ fn encloses_other_lines(text: &[u32], state: &State<'_>) -> bool {
 /// than fit the lines of the other state. The end of a function that was
 /// added looks much like the end of the function before it.
 fn halves(text: &[u32], state: &State<'_>) -> Vec<usize> {
-    let State {
-        above,
-        block,
-        below,
-        other,
-    } = *state;
+    let State { above, block, below, other } = *state;
     let from_above = match above {
         [] if text.starts_with(block) => vec![0],
         [] => vec![],
-        _ => find_all(text, &[above, block].concat())
-            .into_iter()
-            .map(|at| at + above.len())
-            .collect(),
+        _ => find_all(text, &[above, block].concat()).into_iter().map(|at| at + above.len()).collect(),
     };
     let from_below = match below {
         [] if text.ends_with(block) => vec![text.len() - block.len()],
@@ -421,8 +334,7 @@ fn halves(text: &[u32], state: &State<'_>) -> Vec<usize> {
     };
     let end = |place: usize| place + block.len();
     let at_start = |place: &usize| above.len() >= CONTEXT_LINES || *place == above.len();
-    let at_end =
-        |place: &usize| below.len() >= CONTEXT_LINES || end(*place) + below.len() == text.len();
+    let at_end = |place: &usize| below.len() >= CONTEXT_LINES || end(*place) + below.len() == text.len();
     let up = from_above.into_iter().filter(at_start);
     let down = from_below.into_iter().filter(at_end);
     if !block.is_empty() {
@@ -434,27 +346,16 @@ fn halves(text: &[u32], state: &State<'_>) -> Vec<usize> {
     let (if_above, if_below) = ([above, other].concat(), [other, below].concat());
     let up = up.filter(|place| {
         let here = || text[*place..].iter().take(below.len());
-        shows(
-            agreement(here(), below.iter()),
-            agreement(here(), if_below.iter()),
-            below.len(),
-        )
+        shows(agreement(here(), below.iter()), agreement(here(), if_below.iter()), below.len())
     });
     let down = down.filter(|place| {
         let here = || text[..*place].iter().rev().take(above.len());
-        shows(
-            agreement(here(), above.iter().rev()),
-            agreement(here(), if_above.iter().rev()),
-            above.len(),
-        )
+        shows(agreement(here(), above.iter().rev()), agreement(here(), if_above.iter().rev()), above.len())
     });
     up.chain(down).collect()
 }
 
-fn agreement<'l>(
-    have: impl Iterator<Item = &'l u32>,
-    want: impl Iterator<Item = &'l u32>,
-) -> usize {
+fn agreement<'l>(have: impl Iterator<Item = &'l u32>, want: impl Iterator<Item = &'l u32>) -> usize {
     have.zip(want).filter(|(have, want)| have == want).count()
 }
 

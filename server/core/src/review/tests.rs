@@ -22,10 +22,7 @@ fn one(before: &str, after: &str) -> Hunk {
 fn check(before: &str, after: &str, expected: Expect) {
     let show = |hunk: Hunk| {
         let side = |sign, lines: Vec<String>| {
-            lines
-                .into_iter()
-                .map(move |line| format!("{sign}{line:?}"))
-                .collect::<Vec<_>>()
+            lines.into_iter().map(move |line| format!("{sign}{line:?}")).collect::<Vec<_>>()
         };
         let rows = [
             side(' ', hunk.context_before),
@@ -33,28 +30,15 @@ fn check(before: &str, after: &str, expected: Expect) {
             side('+', hunk.inserted),
             side(' ', hunk.context_after),
         ];
-        format!(
-            "{} at {}\n{}\n",
-            hunk.id,
-            hunk.line,
-            rows.concat().join("\n")
-        )
+        format!("{} at {}\n{}\n", hunk.id, hunk.line, rows.concat().join("\n"))
     };
-    expected.assert_eq(
-        &hunks(before, after)
-            .into_iter()
-            .map(show)
-            .collect::<String>(),
-    );
+    expected.assert_eq(&hunks(before, after).into_iter().map(show).collect::<String>());
 }
 
 #[test]
 fn hunks_have_three_lines_of_context_and_their_own_line_ends() {
     let before = numbered(12);
-    let after = before
-        .replace("line 2\n", "two\r\n")
-        .replace("line 8\n", "")
-        .replace("line 12\n", "line 12");
+    let after = before.replace("line 2\n", "two\r\n").replace("line 8\n", "").replace("line 12\n", "line 12");
     check(
         &before,
         &after,
@@ -111,10 +95,7 @@ fn context_grows_where_the_surroundings_repeat() {
     let hunk = one(&before, &after);
     assert!(hunk.context_before.len() > CONTEXT_LINES, "{hunk:?}");
     for typed in ["", "typed\n"] {
-        assert_eq!(
-            present(&format!("{typed}{before}"), &hunk),
-            Presence::NotLanded
-        );
+        assert_eq!(present(&format!("{typed}{before}"), &hunk), Presence::NotLanded);
         assert_eq!(present(&format!("{typed}{after}"), &hunk), Presence::Landed);
     }
 }
@@ -142,24 +123,12 @@ fn n05_a_landed_edit_is_told_from_the_text_whatever_is_typed_elsewhere() {
         ];
         for typed in typings {
             let answer = |text: &str, clear| {
-                if same_place(&hunk, text, &typed(text)) {
-                    Presence::Unclear
-                } else {
-                    clear
-                }
+                if same_place(&hunk, text, &typed(text)) { Presence::Unclear } else { clear }
             };
             // What is typed where a line was added or taken away may be either.
             let inserts = !hunk.inserted.is_empty();
-            let before = if inserts {
-                answer(&text, Presence::NotLanded)
-            } else {
-                Presence::NotLanded
-            };
-            let landed = if inserts {
-                Presence::Landed
-            } else {
-                answer(&after, Presence::Landed)
-            };
+            let before = if inserts { answer(&text, Presence::NotLanded) } else { Presence::NotLanded };
+            let landed = if inserts { Presence::Landed } else { answer(&after, Presence::Landed) };
             assert_eq!(present(&typed(&text), &hunk), before, "{what}");
             assert_eq!(present(&typed(&after), &hunk), landed, "{what}");
         }
@@ -169,12 +138,8 @@ fn n05_a_landed_edit_is_told_from_the_text_whatever_is_typed_elsewhere() {
 /// Whether something was typed at the very edge where the hunk adds or takes lines.
 fn same_place(hunk: &Hunk, text: &str, typed: &str) -> bool {
     (hunk.removed.is_empty() || hunk.inserted.is_empty())
-        && (hunk.context_before.is_empty()
-            && typed.starts_with("typed")
-            && !text.starts_with("typed")
-            || hunk.context_after.is_empty()
-                && typed.ends_with("typed\n")
-                && !text.ends_with("typed\n"))
+        && (hunk.context_before.is_empty() && typed.starts_with("typed") && !text.starts_with("typed")
+            || hunk.context_after.is_empty() && typed.ends_with("typed\n") && !text.ends_with("typed\n"))
 }
 
 #[test]
@@ -188,20 +153,9 @@ fn n05_a_keystroke_in_the_context_of_one_side_changes_no_answer() {
         let hunk = one(&text, &after);
         for near in ["line 7\n", "line 8\n", "line 11\n", "line 12\n"] {
             let typed = |text: &str| text.replace(near, "typed\n");
-            assert_eq!(
-                present(&typed(&text), &hunk),
-                Presence::NotLanded,
-                "{near} {hunk:?}"
-            );
-            assert_eq!(
-                present(&typed(&after), &hunk),
-                Presence::Landed,
-                "{near} {hunk:?}"
-            );
-            assert_eq!(
-                apply_hunks(&typed(&text), std::slice::from_ref(&hunk)).unwrap(),
-                typed(&after)
-            );
+            assert_eq!(present(&typed(&text), &hunk), Presence::NotLanded, "{near} {hunk:?}");
+            assert_eq!(present(&typed(&after), &hunk), Presence::Landed, "{near} {hunk:?}");
+            assert_eq!(apply_hunks(&typed(&text), std::slice::from_ref(&hunk)).unwrap(), typed(&after));
         }
     }
 }
@@ -212,14 +166,8 @@ fn n05_typing_in_an_added_function_does_not_hide_that_it_landed() {
     let before = function("a") + &function("c");
     let after = function("a") + &function("b") + &function("c");
     let hunk = one(&before, &after);
-    assert_eq!(
-        present(&after.replace("fn b()", "fn bee()"), &hunk),
-        Presence::Unclear
-    );
-    assert_eq!(
-        present(&before.replace("fn c()", "fn see()"), &hunk),
-        Presence::NotLanded
-    );
+    assert_eq!(present(&after.replace("fn b()", "fn bee()"), &hunk), Presence::Unclear);
+    assert_eq!(present(&before.replace("fn c()", "fn see()"), &hunk), Presence::NotLanded);
 }
 
 #[test]
@@ -227,15 +175,9 @@ fn n05_an_edit_of_the_hunk_itself_is_unclear() {
     let text = numbered(20);
     let after = text.replace("line 9\n", "line 9\nnew\n}\n");
     let hunk = one(&text, &after);
-    assert_eq!(
-        present(&after.replace("new\n", "newer\n"), &hunk),
-        Presence::Unclear
-    );
+    assert_eq!(present(&after.replace("new\n", "newer\n"), &hunk), Presence::Unclear);
     let replaced = one(&text, &text.replace("line 9\n", "nine\n"));
-    assert_eq!(
-        present(&text.replace("line 9\n", "neun\n"), &replaced),
-        Presence::Unclear
-    );
+    assert_eq!(present(&text.replace("line 9\n", "neun\n"), &replaced), Presence::Unclear);
     assert_eq!(
         placement(&text.replace("line 9\n", "neun\n"), &replaced),
         Placement::Conflict {
@@ -252,10 +194,7 @@ fn n05_the_empty_new_file_and_the_emptied_one() {
     assert_eq!(present("typed\na\nb\n", &hunk), Presence::Landed);
     assert_eq!(present("a\nb\ntyped", &hunk), Presence::Landed);
     assert_eq!(present("other\n", &hunk), Presence::Unclear);
-    assert!(matches!(
-        placement("other\n", &hunk),
-        Placement::Conflict { .. }
-    ));
+    assert!(matches!(placement("other\n", &hunk), Placement::Conflict { .. }));
     let emptied = one("a\nb\n", "");
     assert_eq!(present("a\nb\n", &emptied), Presence::NotLanded);
     assert_eq!(present("", &emptied), Presence::Landed);
@@ -265,37 +204,15 @@ fn n05_the_empty_new_file_and_the_emptied_one() {
 fn n14_a_hunk_moves_with_its_lines_and_says_whether_they_are_unchanged() {
     let text = numbered(20);
     let hunk = one(&text, &text.replace("line 9\n", "nine\n"));
-    assert_eq!(
-        placement(&text, &hunk),
-        Placement::At {
-            line: 8,
-            unchanged: true
-        }
-    );
-    assert_eq!(
-        placement(&format!("a\nb\n{text}"), &hunk),
-        Placement::At {
-            line: 10,
-            unchanged: true
-        }
-    );
+    assert_eq!(placement(&text, &hunk), Placement::At { line: 8, unchanged: true });
+    assert_eq!(placement(&format!("a\nb\n{text}"), &hunk), Placement::At { line: 10, unchanged: true });
     assert_eq!(
         placement(&text.replace("line 7\n", "seven\n"), &hunk),
-        Placement::At {
-            line: 8,
-            unchanged: false
-        }
+        Placement::At { line: 8, unchanged: false }
     );
     let landed = format!("a\n{}", text.replace("line 9\n", "nine\n"));
-    assert_eq!(
-        placement(&landed, &hunk),
-        Placement::AlreadyThere { line: 9 }
-    );
-    assert_eq!(
-        apply_hunks(&landed, &[hunk]).unwrap(),
-        landed,
-        "is not applied twice"
-    );
+    assert_eq!(placement(&landed, &hunk), Placement::AlreadyThere { line: 9 });
+    assert_eq!(apply_hunks(&landed, &[hunk]).unwrap(), landed, "is not applied twice");
 }
 
 #[test]
@@ -305,13 +222,7 @@ fn n14_of_several_places_only_the_original_one_counts() {
     let mut after: Vec<&str> = lines(&text).collect();
     after[9 * 4 + 4] = "D\n";
     let hunk = one(&text, &after.concat());
-    assert_eq!(
-        placement(&text, &hunk),
-        Placement::At {
-            line: 40,
-            unchanged: true
-        }
-    );
+    assert_eq!(placement(&text, &hunk), Placement::At { line: 40, unchanged: true });
     assert_eq!(
         placement(&format!("typed\n{text}"), &hunk),
         Placement::Conflict {
@@ -323,27 +234,20 @@ fn n14_of_several_places_only_the_original_one_counts() {
 #[test]
 fn n14_lines_never_run_into_one() {
     let at_end = one("a\n", "a\nb\n");
-    assert!(matches!(
-        placement("a", &at_end),
-        Placement::Conflict { .. }
-    ));
+    assert!(matches!(placement("a", &at_end), Placement::Conflict { .. }));
     let open = one("a\nb\nc\nd\n", "a\nb\nc\ne");
     let grown = "a\nb\nc\nd\ntyped\n";
     assert_eq!(
         placement(grown, &open),
-        Placement::Conflict {
-            why: "it ends the file without a line end, and the file goes on now".into(),
-        }
+        Placement::Conflict { why: "it ends the file without a line end, and the file goes on now".into() }
     );
 }
 
 #[test]
 fn conflicts_are_all_named_and_nothing_is_applied() {
     let text = numbered(30);
-    let after = text
-        .replace("line 5\n", "five\n")
-        .replace("line 15\n", "")
-        .replace("line 25\n", "twenty-five\n");
+    let after =
+        text.replace("line 5\n", "five\n").replace("line 15\n", "").replace("line 25\n", "twenty-five\n");
     let all = hunks(&text, &after);
     let typed = text.replace("line 5\n", "x\n").replace("line 25\n", "y\n");
     let report = apply_hunks(&typed, &all).unwrap_err();
@@ -351,17 +255,8 @@ fn conflicts_are_all_named_and_nothing_is_applied() {
         report.to_string(),
         "apply hunk \"h1\": the lines it changes, or those around them, are not there any more; hunk \"h3\": the lines it changes, or those around them, are not there any more"
     );
-    assert_eq!(
-        apply_hunks(&typed, &all[1..2]).unwrap(),
-        typed.replace("line 15\n", "")
-    );
-    let twice = [
-        all[0].clone(),
-        Hunk {
-            id: "h9".into(),
-            ..all[0].clone()
-        },
-    ];
+    assert_eq!(apply_hunks(&typed, &all[1..2]).unwrap(), typed.replace("line 15\n", ""));
+    let twice = [all[0].clone(), Hunk { id: "h9".into(), ..all[0].clone() }];
     assert_eq!(
         apply_hunks(&text, &twice).unwrap_err().to_string(),
         "apply hunk \"h9\": its lines are also those of hunk \"h1\""
@@ -416,10 +311,8 @@ fn patches_read_as_git_writes_them() {
 fn many_hunks_and_many_equal_lines_take_bounded_time() {
     let started = Instant::now();
     let before = "x\ny\nz\n\n}\n".repeat(6_000);
-    let after: String = lines(&before)
-        .enumerate()
-        .map(|(n, line)| if n % 30 == 7 { "w\n" } else { line })
-        .collect();
+    let after: String =
+        lines(&before).enumerate().map(|(n, line)| if n % 30 == 7 { "w\n" } else { line }).collect();
     // How many hunks depends on the time the diff has, that they fit does not.
     let all = hunks(&before, &after);
     assert!(!all.is_empty() && all.len() <= 1_000, "{} hunks", all.len());
@@ -427,21 +320,14 @@ fn many_hunks_and_many_equal_lines_take_bounded_time() {
     let blank = "\n".repeat(100_000);
     let hunk = one(&blank, &"\n".repeat(100_500));
     assert_eq!(apply_hunks(&blank, &[hunk]).unwrap().len(), 100_500);
-    assert!(
-        started.elapsed() < Duration::from_secs(10),
-        "took {:?}",
-        started.elapsed()
-    );
+    assert!(started.elapsed() < Duration::from_secs(10), "took {:?}", started.elapsed());
 }
 
 /// Applies a patch the way a reader would: by its line numbers and signs.
 fn apply_patch(text: &str, patch: &str) -> String {
     let old: Vec<&str> = text.split_inclusive('\n').collect();
     let (mut result, mut at, mut sign) = (String::new(), 0, "");
-    for row in patch
-        .split_inclusive('\n')
-        .skip_while(|row| !row.starts_with("@@"))
-    {
+    for row in patch.split_inclusive('\n').skip_while(|row| !row.starts_with("@@")) {
         match row.split_at(1) {
             ("@", _) => {
                 let span = row.split(['-', ' ']).nth(2).unwrap();
@@ -468,11 +354,7 @@ fn distinct_texts() -> impl Strategy<Value = (String, String)> {
     kinds.prop_map(|kinds| {
         let (mut before, mut after) = (String::new(), String::new());
         for (n, kind) in kinds.into_iter().enumerate() {
-            let kept = if kind == 1 {
-                None
-            } else {
-                Some(format!("line {n}\r\n"))
-            };
+            let kept = if kind == 1 { None } else { Some(format!("line {n}\r\n")) };
             let made = match kind {
                 0 => Some(format!("other {n}\n")),
                 2 => None,
@@ -494,16 +376,8 @@ fn functions() -> impl Strategy<Value = (String, String)> {
     proptest::collection::vec(0..6_usize, 1..10).prop_map(move |kinds| {
         let (mut before, mut after) = (String::new(), String::new());
         for (n, kind) in kinds.into_iter().enumerate() {
-            before += &if kind == 0 {
-                String::new()
-            } else {
-                function(n, false)
-            };
-            after += &if kind == 1 {
-                String::new()
-            } else {
-                function(n, kind == 2)
-            };
+            before += &if kind == 0 { String::new() } else { function(n, false) };
+            after += &if kind == 1 { String::new() } else { function(n, kind == 2) };
         }
         (before, after)
     })

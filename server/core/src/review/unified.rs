@@ -30,14 +30,8 @@ pub fn unified_diff(path: &str, before: Option<&str>, after: Option<&str>) -> St
     if !groups.is_empty() {
         // A tab ends a name that has spaces, or patch tools would cut it.
         let tab = if path.contains(' ') { "\t" } else { "" };
-        let name = |text: Option<&str>, name| {
-            text.map_or("/dev/null".to_owned(), |_| format!("{name}{tab}"))
-        };
-        patch.push_str(&format!(
-            "--- {}\n+++ {}\n",
-            name(before, old_name),
-            name(after, new_name)
-        ));
+        let name = |text: Option<&str>, name| text.map_or("/dev/null".to_owned(), |_| format!("{name}{tab}"));
+        patch.push_str(&format!("--- {}\n+++ {}\n", name(before, old_name), name(after, new_name)));
     }
     for group in &groups {
         push_group(&mut patch, group, &old, &new);

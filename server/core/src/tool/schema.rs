@@ -13,12 +13,7 @@ use crate::message::ToolSpec;
 /// One parameter: name, JSON type, description, whether it must be given.
 type Parameter = (&'static str, &'static str, &'static str, bool);
 
-const PATH: Parameter = (
-    "path",
-    "string",
-    "Path relative to the workspace folder, or absolute.",
-    true,
-);
+const PATH: Parameter = ("path", "string", "Path relative to the workspace folder, or absolute.", true);
 
 /// Name, whether it changes anything, description, parameters; in frozen order.
 const TABLE: &[(&str, bool, &str, &[Parameter])] = &[
@@ -39,30 +34,15 @@ const TABLE: &[(&str, bool, &str, &[Parameter])] = &[
         "Read a text file with line numbers, as it is in the editor, unsaved changes included; at most 2000 lines a call.",
         &[
             PATH,
-            (
-                "offset",
-                "integer",
-                "First line to read, counted from 1.",
-                false,
-            ),
-            (
-                "limit",
-                "integer",
-                "Number of lines to read, at most 2000.",
-                false,
-            ),
+            ("offset", "integer", "First line to read, counted from 1.", false),
+            ("limit", "integer", "Number of lines to read, at most 2000.", false),
         ],
     ),
     (
         "find_files",
         false,
         "Find files by name with a glob such as `**/*.rs` or `test_*.py`; a pattern without a slash matches in every directory.",
-        &[(
-            "pattern",
-            "string",
-            "Glob; `*` stops at a slash, `**` does not, `{a,b}` and `[ab]` work.",
-            true,
-        )],
+        &[("pattern", "string", "Glob; `*` stops at a slash, `**` does not, `{a,b}` and `[ab]` work.", true)],
     ),
     (
         "search_text",
@@ -75,12 +55,7 @@ const TABLE: &[(&str, bool, &str, &[Parameter])] = &[
                 "Regular expression in Rust syntax; escape literal ( ) [ ] { } . * + ? | ^ $ with a backslash.",
                 true,
             ),
-            (
-                "path",
-                "string",
-                "File or directory to search; the whole workspace without it.",
-                false,
-            ),
+            ("path", "string", "File or directory to search; the whole workspace without it.", false),
             (
                 "glob",
                 "string",
@@ -101,28 +76,15 @@ const TABLE: &[(&str, bool, &str, &[Parameter])] = &[
                 "Text to replace, copied exactly, without line numbers; enough lines to be unique.",
                 true,
             ),
-            (
-                "new_text",
-                "string",
-                "Text to put in its place; empty to delete.",
-                true,
-            ),
-            (
-                "replace_all",
-                "boolean",
-                "Replace every occurrence; false without it.",
-                false,
-            ),
+            ("new_text", "string", "Text to put in its place; empty to delete.", true),
+            ("replace_all", "boolean", "Replace every occurrence; false without it.", false),
         ],
     ),
     (
         "write_file",
         true,
         "Create a file, or replace the whole text of one; prefer edit_file for changes to an existing file.",
-        &[
-            PATH,
-            ("content", "string", "The complete text of the file.", true),
-        ],
+        &[PATH, ("content", "string", "The complete text of the file.", true)],
     ),
     (
         "run_command",
@@ -130,18 +92,8 @@ const TABLE: &[(&str, bool, &str, &[Parameter])] = &[
         "Run a shell command to its end, without input or a terminal; background processes are stopped when it ends.",
         &[
             ("command", "string", "The command line, run by bash.", true),
-            (
-                "cwd",
-                "string",
-                "Directory to run it in; the workspace folder without it.",
-                false,
-            ),
-            (
-                "timeout_seconds",
-                "integer",
-                "Time limit, 1 to 3600; 120 without it.",
-                false,
-            ),
+            ("cwd", "string", "Directory to run it in; the workspace folder without it.", false),
+            ("timeout_seconds", "integer", "Time limit, 1 to 3600; 120 without it.", false),
         ],
     ),
     (
@@ -149,12 +101,7 @@ const TABLE: &[(&str, bool, &str, &[Parameter])] = &[
         false,
         "Ask the user one question that you cannot settle with the other tools, and wait for the answer.",
         &[
-            (
-                "question",
-                "string",
-                "The question, complete in itself.",
-                true,
-            ),
+            ("question", "string", "The question, complete in itself.", true),
             (
                 "options",
                 "strings",
@@ -167,23 +114,13 @@ const TABLE: &[(&str, bool, &str, &[Parameter])] = &[
         "task_complete",
         false,
         "End the task when it is done and checked.",
-        &[(
-            "summary",
-            "string",
-            "What was done, in a few sentences for the user.",
-            true,
-        )],
+        &[("summary", "string", "What was done, in a few sentences for the user.", true)],
     ),
     (
         "fail",
         false,
         "End the task when it cannot be done.",
-        &[(
-            "reason",
-            "string",
-            "What is in the way and what the user could do, in a few sentences.",
-            true,
-        )],
+        &[("reason", "string", "What is in the way and what the user could do, in a few sentences.", true)],
     ),
 ];
 
@@ -204,10 +141,7 @@ pub fn specs_for(mode: Mode) -> Arc<[ToolSpec]> {
 
 /// Returns the names of a mode's tools, in frozen order.
 pub(crate) fn names(mode: Mode) -> impl Iterator<Item = &'static str> {
-    TABLE
-        .iter()
-        .filter(move |(_, changes, ..)| mode == Mode::Code || !changes)
-        .map(|(name, ..)| *name)
+    TABLE.iter().filter(move |(_, changes, ..)| mode == Mode::Code || !changes).map(|(name, ..)| *name)
 }
 
 /// Returns the parameters of a tool as (name, required), in the order of the schema.
@@ -235,7 +169,9 @@ fn object(parameters: &[Parameter]) -> Value {
         .iter()
         .map(|(name, kind, description, _)| {
             let value = match *kind {
-                "strings" => json!({"type": "array", "items": {"type": "string"}, "description": description}),
+                "strings" => {
+                    json!({"type": "array", "items": {"type": "string"}, "description": description})
+                }
                 kind => json!({"type": kind, "description": description}),
             };
             ((*name).to_owned(), value)

@@ -40,10 +40,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
 pub fn one_line(text: &str, limit: usize) -> String {
     // A title is short: what lies beyond a few times its length cannot be seen.
     let start: String = text.chars().take(limit.saturating_mul(8)).collect();
-    let line = shown(&start)
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ");
+    let line = shown(&start).split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= limit {
         return line;
     }

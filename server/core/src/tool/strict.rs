@@ -9,8 +9,8 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
 use super::{
-    Arguments, MAX_ARGUMENTS, MAX_COMMAND, MAX_EDIT_ARGUMENTS, MAX_PATH, MAX_PATTERN,
-    MAX_TIMEOUT_SECONDS, Mode, hidden, one_line, schema, shown,
+    Arguments, MAX_ARGUMENTS, MAX_COMMAND, MAX_EDIT_ARGUMENTS, MAX_PATH, MAX_PATTERN, MAX_TIMEOUT_SECONDS,
+    Mode, hidden, one_line, schema, shown,
 };
 
 /// The most lines of nothing between two lines of a command: more would push the
@@ -48,10 +48,7 @@ pub fn parse_for(mode: Mode, name: &str, arguments: &str) -> Result<Arguments, S
             form(tool)
         )
     })?;
-    let mut fields = Fields {
-        tool,
-        fields: object.0,
-    };
+    let mut fields = Fields { tool, fields: object.0 };
     fields.only_known()?;
     let parsed = typed(tool, &mut fields)?;
     Ok(parsed)
@@ -59,37 +56,20 @@ pub fn parse_for(mode: Mode, name: &str, arguments: &str) -> Result<Arguments, S
 
 fn typed(tool: &str, fields: &mut Fields) -> Result<Arguments, String> {
     Ok(match tool {
-        "list_files" => Arguments::ListFiles {
-            path: fields.path("path")?,
-        },
+        "list_files" => Arguments::ListFiles { path: fields.path("path")? },
         "read_file" => Arguments::ReadFile {
             path: fields.path("path")?,
-            offset: fields
-                .integer("offset", 1, u32::MAX as u64)?
-                .map(|n| n as usize),
-            limit: fields
-                .integer("limit", 1, u32::MAX as u64)?
-                .map(|n| n as usize),
+            offset: fields.integer("offset", 1, u32::MAX as u64)?.map(|n| n as usize),
+            limit: fields.integer("limit", 1, u32::MAX as u64)?.map(|n| n as usize),
         },
-        "find_files" => Arguments::FindFiles {
-            pattern: fields.bounded("pattern", MAX_PATTERN)?,
-        },
+        "find_files" => Arguments::FindFiles { pattern: fields.bounded("pattern", MAX_PATTERN)? },
         "search_text" => Arguments::SearchText {
             pattern: fields.bounded("pattern", MAX_PATTERN)?,
-            path: fields
-                .has("path")
-                .then(|| fields.path("path"))
-                .transpose()?,
-            glob: fields
-                .has("glob")
-                .then(|| fields.bounded("glob", MAX_PATTERN))
-                .transpose()?,
+            path: fields.has("path").then(|| fields.path("path")).transpose()?,
+            glob: fields.has("glob").then(|| fields.bounded("glob", MAX_PATTERN)).transpose()?,
         },
         "edit_file" => edit(fields)?,
-        "write_file" => Arguments::WriteFile {
-            path: fields.path("path")?,
-            content: fields.text("content")?,
-        },
+        "write_file" => Arguments::WriteFile { path: fields.path("path")?, content: fields.text("content")? },
         "run_command" => Arguments::RunCommand {
             command: command(fields.bounded("command", MAX_COMMAND)?)?,
             cwd: fields.has("cwd").then(|| fields.path("cwd")).transpose()?,
@@ -99,12 +79,8 @@ fn typed(tool: &str, fields: &mut Fields) -> Result<Arguments, String> {
             question: fields.bounded("question", MAX_PROSE)?,
             options: fields.options()?,
         },
-        "task_complete" => Arguments::TaskComplete {
-            summary: fields.bounded("summary", MAX_PROSE)?,
-        },
-        _ => Arguments::Fail {
-            reason: fields.bounded("reason", MAX_PROSE)?,
-        },
+        "task_complete" => Arguments::TaskComplete { summary: fields.bounded("summary", MAX_PROSE)? },
+        _ => Arguments::Fail { reason: fields.bounded("reason", MAX_PROSE)? },
     })
 }
 
@@ -114,7 +90,10 @@ fn edit(fields: &mut Fields) -> Result<Arguments, String> {
     let new_text = fields.text("new_text")?;
     let replace_all = fields.boolean("replace_all")?.unwrap_or(false);
     if old_text.is_empty() {
-        return Err("`old_text` of edit_file is empty; give the text to replace, or use write_file for a new file".into());
+        return Err(
+            "`old_text` of edit_file is empty; give the text to replace, or use write_file for a new file"
+                .into(),
+        );
     }
     if old_text == new_text {
         return Err("`old_text` and `new_text` of edit_file are equal, so nothing would change; give the changed text".into());
@@ -122,12 +101,7 @@ fn edit(fields: &mut Fields) -> Result<Arguments, String> {
     if old_text.replace('\r', "") == new_text.replace('\r', "") {
         return Err("`old_text` and `new_text` of edit_file differ only in line ends; a file keeps its line ends, so leave them as they are".into());
     }
-    Ok(Arguments::EditFile {
-        path,
-        old_text,
-        new_text,
-        replace_all,
-    })
+    Ok(Arguments::EditFile { path, old_text, new_text, replace_all })
 }
 
 /// Refuses what cannot be shown to the user as it will run (A2).
@@ -135,10 +109,7 @@ fn command(command: String) -> Result<String, String> {
     if command.trim().is_empty() {
         return Err("`command` of run_command is empty; give a command line".into());
     }
-    if let Some(c) = command
-        .chars()
-        .find(|c| hidden(*c) && *c != '\n' && *c != '\t')
-    {
+    if let Some(c) = command.chars().find(|c| hidden(*c) && *c != '\n' && *c != '\t') {
         return Err(format!(
             "`command` of run_command holds the character {}, which cannot be shown to the user faithfully; write the command without control, bidirectional or invisible characters (printf can produce them)",
             shown(&c.to_string())
@@ -146,15 +117,8 @@ fn command(command: String) -> Result<String, String> {
     }
     let mut blank_lines = 0;
     for line in command.trim().split('\n') {
-        blank_lines = if line.trim().is_empty() {
-            blank_lines + 1
-        } else {
-            0
-        };
-        let longest = line
-            .split(|c: char| !c.is_whitespace())
-            .map(|run| run.chars().count())
-            .max();
+        blank_lines = if line.trim().is_empty() { blank_lines + 1 } else { 0 };
+        let longest = line.split(|c: char| !c.is_whitespace()).map(|run| run.chars().count()).max();
         if blank_lines > MAX_BLANK_LINES || longest.unwrap_or(0) > MAX_BLANKS {
             return Err("`command` of run_command holds a long stretch of white space that would push the rest out of the user's view; write it without".into());
         }
@@ -228,18 +192,12 @@ impl Fields {
         for (key, _) in &self.fields {
             if !schema::parameters(tool).any(|(name, _)| name == key) {
                 let key = one_line(key, 60);
-                return Err(format!(
-                    "{tool} has no argument `{key}`; it takes {}",
-                    form(tool)
-                ));
+                return Err(format!("{tool} has no argument `{key}`; it takes {}", form(tool)));
             }
         }
         for (name, required) in schema::parameters(tool) {
             if required && !self.fields.iter().any(|(key, _)| key == name) {
-                return Err(format!(
-                    "{tool} needs the argument `{name}`; it takes {}",
-                    form(tool)
-                ));
+                return Err(format!("{tool} needs the argument `{name}`; it takes {}", form(tool)));
             }
         }
         Ok(())
@@ -247,9 +205,7 @@ impl Fields {
 
     /// Whether an optional field is there; models also write an absent one as null.
     fn has(&self, key: &str) -> bool {
-        self.fields
-            .iter()
-            .any(|(name, value)| name == key && !value.is_null())
+        self.fields.iter().any(|(name, value)| name == key && !value.is_null())
     }
 
     fn take(&mut self, key: &str) -> Value {
@@ -265,10 +221,7 @@ impl Fields {
             Value::String(text) => format!("the string \"{}\"", one_line(text, 40)),
             other => one_line(&other.to_string(), 40),
         };
-        format!(
-            "`{key}` of {} must be {wanted}, and {found} was found",
-            self.tool
-        )
+        format!("`{key}` of {} must be {wanted}, and {found} was found", self.tool)
     }
 
     fn text(&mut self, key: &str) -> Result<String, String> {
@@ -312,11 +265,7 @@ impl Fields {
         }
         match value.as_u64() {
             Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
-            _ => Err(self.wrong(
-                key,
-                &format!("a whole number from {least} to {most}"),
-                &value,
-            )),
+            _ => Err(self.wrong(key, &format!("a whole number from {least} to {most}"), &value)),
         }
     }
 
@@ -364,9 +313,7 @@ impl<'de> Deserialize<'de> for Object {
                 while let Some(key) = map.next_key::<String>()? {
                     if fields.iter().any(|(name, _)| *name == key) {
                         let key = one_line(&key, 60);
-                        return Err(serde::de::Error::custom(format!(
-                            "the key `{key}` comes twice"
-                        )));
+                        return Err(serde::de::Error::custom(format!("the key `{key}` comes twice")));
                     }
                     // No tool has more than four arguments; a flood of keys stops here.
                     if fields.len() == 16 {

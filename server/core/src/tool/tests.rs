@@ -17,76 +17,32 @@ fn refused(name: &str, arguments: &str) -> String {
 fn every_tool_takes_its_arguments() {
     let taken = [
         ("list_files", r#"{"path":"."}"#, Effect::Read, "List ."),
-        (
-            "read_file",
-            r#"{"path":"src/main.rs","offset":10,"limit":5}"#,
-            Effect::Read,
-            "Read src/main.rs",
-        ),
-        (
-            "read_file",
-            r#"{"path":"a","offset":null}"#,
-            Effect::Read,
-            "Read a",
-        ),
-        (
-            "find_files",
-            r#"{"pattern":"*.rs"}"#,
-            Effect::Read,
-            "Find *.rs",
-        ),
+        ("read_file", r#"{"path":"src/main.rs","offset":10,"limit":5}"#, Effect::Read, "Read src/main.rs"),
+        ("read_file", r#"{"path":"a","offset":null}"#, Effect::Read, "Read a"),
+        ("find_files", r#"{"pattern":"*.rs"}"#, Effect::Read, "Find *.rs"),
         (
             "search_text",
             r#"{"pattern":"fn x","path":"src","glob":"*.rs"}"#,
             Effect::Read,
             "Search fn x in src",
         ),
-        (
-            "edit_file",
-            r#"{"path":"a","old_text":"x","new_text":""}"#,
-            Effect::OwnEdit,
-            "Edit a",
-        ),
-        (
-            "write_file",
-            r#"{"path":"a","content":""}"#,
-            Effect::OwnEdit,
-            "Write a",
-        ),
+        ("edit_file", r#"{"path":"a","old_text":"x","new_text":""}"#, Effect::OwnEdit, "Edit a"),
+        ("write_file", r#"{"path":"a","content":""}"#, Effect::OwnEdit, "Write a"),
         (
             "run_command",
             r#"{"command":"cargo test","timeout_seconds":3600}"#,
             Effect::Opaque,
             "Run cargo test",
         ),
-        (
-            "ask_user",
-            r#"{"question":"Which?","options":["a","b"]}"#,
-            Effect::Question,
-            "Ask Which?",
-        ),
-        (
-            "task_complete",
-            r#"{"summary":"All done."}"#,
-            Effect::End,
-            "Done: All done.",
-        ),
-        (
-            "fail",
-            r#"{"reason":"No disk."}"#,
-            Effect::End,
-            "Give up: No disk.",
-        ),
+        ("ask_user", r#"{"question":"Which?","options":["a","b"]}"#, Effect::Question, "Ask Which?"),
+        ("task_complete", r#"{"summary":"All done."}"#, Effect::End, "Done: All done."),
+        ("fail", r#"{"reason":"No disk."}"#, Effect::End, "Give up: No disk."),
     ];
     for (name, arguments, class, line) in taken {
         let parsed = parse(name, arguments).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!((effect(&parsed), title(&parsed).as_str()), (class, line));
     }
-    assert!(
-        specs()
-            .iter()
-            .all(|spec| taken.iter().any(|(name, ..)| *name == spec.name))
-    );
+    assert!(specs().iter().all(|spec| taken.iter().any(|(name, ..)| *name == spec.name)));
 }
 
 /// The tool-call cases of the bad-input corpus that concern arguments.
@@ -103,101 +59,41 @@ fn bad_calls_are_refused_with_what_to_do() {
         ("read_file", "[\"src/main.rs\"]", "a JSON object"),
         ("read_file", "{\"path\":\"a\"}\n```", "nothing around it"),
         ("read_file", "{'path':'a'}", "not one JSON object"),
-        (
-            "read_file",
-            "{\"path\":\"a\",\"path\":\"/etc/passwd\"}",
-            "comes twice",
-        ),
-        (
-            "read_file",
-            "{\"path\":\"a\",\"__proto__\":{\"x\":1}}",
-            "no argument `__proto__`",
-        ),
+        ("read_file", "{\"path\":\"a\",\"path\":\"/etc/passwd\"}", "comes twice"),
+        ("read_file", "{\"path\":\"a\",\"__proto__\":{\"x\":1}}", "no argument `__proto__`"),
         ("read_file", "{\"path\":1e999}", "not one JSON object"),
         ("read_file", "{\"path\":12}", "must be a string"),
         ("read_file", "{}", "needs the argument `path`"),
-        (
-            "read_file",
-            "{\"limit\":18446744073709551616,\"path\":\"a\"}",
-            "a whole number",
-        ),
+        ("read_file", "{\"limit\":18446744073709551616,\"path\":\"a\"}", "a whole number"),
         ("read_file", "{\"limit\":0,\"path\":\"a\"}", "from 1 to"),
         ("read_file", "{\"limit\":-1,\"path\":\"a\"}", "from 1 to"),
-        (
-            "read_file",
-            "{\"limit\":\"5\",\"path\":\"a\"}",
-            "a whole number",
-        ),
-        (
-            "read_file",
-            "{\"limit\":1.5,\"path\":\"a\"}",
-            "a whole number",
-        ),
+        ("read_file", "{\"limit\":\"5\",\"path\":\"a\"}", "a whole number"),
+        ("read_file", "{\"limit\":1.5,\"path\":\"a\"}", "a whole number"),
         ("read_file", "{\"path\":\"\\ud800\"}", "not one JSON object"),
-        (
-            "read_file",
-            "\u{feff}{\"path\":\"a\"}",
-            "not one JSON object",
-        ),
+        ("read_file", "\u{feff}{\"path\":\"a\"}", "not one JSON object"),
         ("read_file", "NaN", "not one JSON object"),
         ("read_file", &deep, "not one JSON object"),
         ("read_file", &escapes, "at most 4096"),
         ("read_file", "{\"path\":\"\"}", "empty"),
         ("read_file", "{\"path\":\"a\\u0000b\"}", "control character"),
-        (
-            "read_file",
-            "{\"path\":\"new\\nline.txt\"}",
-            "control character",
-        ),
+        ("read_file", "{\"path\":\"new\\nline.txt\"}", "control character"),
         ("no_such_tool", "{}", "the tools are"),
         ("read_fil", "{}", "the tools are read_file, find_files"),
-        (
-            "read_file\u{200b}",
-            "{\"path\":\"a\"}",
-            "read_file\\u{200b}",
-        ),
+        ("read_file\u{200b}", "{\"path\":\"a\"}", "read_file\\u{200b}"),
         (&long_name, "{}", "there is no tool"),
-        (
-            "run_command",
-            "{\"command\":[\"ls\",[\"-la\"]]}",
-            "must be a string",
-        ),
-        (
-            "run_command",
-            "{\"command\":\"ls\",\"sandbox\":\"off\"}",
-            "no argument `sandbox`",
-        ),
-        (
-            "run_command",
-            "{\"command\":\"ls\",\"timeout_seconds\":3601}",
-            "1 to 3600",
-        ),
+        ("run_command", "{\"command\":[\"ls\",[\"-la\"]]}", "must be a string"),
+        ("run_command", "{\"command\":\"ls\",\"sandbox\":\"off\"}", "no argument `sandbox`"),
+        ("run_command", "{\"command\":\"ls\",\"timeout_seconds\":3601}", "1 to 3600"),
         ("run_command", "{\"command\":\" \\n \"}", "empty"),
-        (
-            "edit_file",
-            "{\"path\":\"a.rs\",\"old_text\":\"\\r\\n\",\"new_text\":\"\\n\"}",
-            "line ends",
-        ),
-        (
-            "edit_file",
-            "{\"path\":\"a.rs\",\"old_text\":\"\",\"new_text\":\"y\"}",
-            "write_file",
-        ),
-        (
-            "edit_file",
-            "{\"path\":\"a.rs\",\"old_text\":\"y\",\"new_text\":\"y\"}",
-            "equal",
-        ),
+        ("edit_file", "{\"path\":\"a.rs\",\"old_text\":\"\\r\\n\",\"new_text\":\"\\n\"}", "line ends"),
+        ("edit_file", "{\"path\":\"a.rs\",\"old_text\":\"\",\"new_text\":\"y\"}", "write_file"),
+        ("edit_file", "{\"path\":\"a.rs\",\"old_text\":\"y\",\"new_text\":\"y\"}", "equal"),
         (
             "edit_file",
             "{\"path\":\"a\",\"old_text\":\"x\",\"new_text\":\"y\",\"replace_all\":\"yes\"}",
             "true or false",
         ),
-        (
-            "ask_user",
-            "{\"question\":\"?\",\"options\":[{}]}",
-            "an array of up to 10",
-        ),
+        ("ask_user", "{\"question\":\"?\",\"options\":[{}]}", "an array of up to 10"),
     ];
     for (name, arguments, wanted) in cases {
         let text = refused(name, arguments);
@@ -208,23 +104,12 @@ fn bad_calls_are_refused_with_what_to_do() {
 #[test]
 fn sizes_are_bounded_and_file_text_may_be_larger() {
     let big = "x".repeat(MAX_ARGUMENTS);
-    assert!(
-        parse(
-            "write_file",
-            &format!("{{\"path\":\"a\",\"content\":\"{big}\"}}")
-        )
-        .is_ok()
-    );
-    assert!(
-        refused("task_complete", &format!("{{\"summary\":\"{big}\"}}")).contains("at most 1048576")
-    );
+    assert!(parse("write_file", &format!("{{\"path\":\"a\",\"content\":\"{big}\"}}")).is_ok());
+    assert!(refused("task_complete", &format!("{{\"summary\":\"{big}\"}}")).contains("at most 1048576"));
     let huge = "x".repeat(MAX_EDIT_ARGUMENTS);
     assert!(
-        refused(
-            "write_file",
-            &format!("{{\"path\":\"a\",\"content\":\"{huge}\"}}")
-        )
-        .contains("at most 8388608")
+        refused("write_file", &format!("{{\"path\":\"a\",\"content\":\"{huge}\"}}"))
+            .contains("at most 8388608")
     );
     let flood: Vec<String> = (0..100).map(|n| format!("\"k{n}\":1")).collect();
     assert!(refused("read_file", &format!("{{{}}}", flood.join(","))).contains("16 keys"));
@@ -254,20 +139,12 @@ fn a2_commands_that_cannot_be_shown_are_refused() {
         let arguments = serde_json::json!({ "command": bad }).to_string();
         refused("run_command", &arguments);
     }
-    for good in [
-        "  \n\t  ls\n\n",
-        "git commit -m 'Grüße, 世界 ✨'",
-        "cat <<E\na\n\nb\nE",
-    ] {
+    for good in ["  \n\t  ls\n\n", "git commit -m 'Grüße, 世界 ✨'", "cat <<E\na\n\nb\nE"] {
         let arguments = serde_json::json!({ "command": good }).to_string();
         let parsed = parse("run_command", &arguments);
         assert_eq!(
             parsed,
-            Ok(Arguments::RunCommand {
-                command: good.into(),
-                cwd: None,
-                timeout_seconds: None
-            })
+            Ok(Arguments::RunCommand { command: good.into(), cwd: None, timeout_seconds: None })
         );
     }
 }
@@ -277,38 +154,19 @@ fn ask_mode_offers_and_takes_only_reads_and_questions() {
     let names: Vec<&str> = specs_for(Mode::Ask).iter().map(|spec| spec.name).collect();
     assert_eq!(
         names,
-        [
-            "list_files",
-            "read_file",
-            "find_files",
-            "search_text",
-            "ask_user",
-            "task_complete",
-            "fail"
-        ]
+        ["list_files", "read_file", "find_files", "search_text", "ask_user", "task_complete", "fail"]
     );
     let text = parse_for(Mode::Ask, "run_command", r#"{"command":"ls"}"#).expect_err("refused");
-    assert!(
-        text.contains("not offered in this mode") && !text.contains(", run_command"),
-        "{text}"
-    );
+    assert!(text.contains("not offered in this mode") && !text.contains(", run_command"), "{text}");
 }
 
 #[test]
 fn schemas_are_closed_and_frozen() {
     for spec in specs().iter() {
-        assert_eq!(
-            spec.parameters["additionalProperties"], false,
-            "{}",
-            spec.name
-        );
+        assert_eq!(spec.parameters["additionalProperties"], false, "{}", spec.name);
         assert_eq!(spec.parameters["type"], "object");
         assert!(spec.description.len() < 160 && spec.description.ends_with('.'));
-        for property in spec.parameters["properties"]
-            .as_object()
-            .expect("properties")
-            .values()
-        {
+        for property in spec.parameters["properties"].as_object().expect("properties").values() {
             assert!(property["description"].is_string() && property["type"].is_string());
         }
     }
@@ -320,16 +178,9 @@ fn schemas_are_closed_and_frozen() {
 #[test]
 fn titles_are_one_short_honest_line() {
     let command = format!("echo a\necho \u{202e}b {}", "x".repeat(100_000));
-    let line = title(&Arguments::RunCommand {
-        command,
-        cwd: None,
-        timeout_seconds: None,
-    });
+    let line = title(&Arguments::RunCommand { command, cwd: None, timeout_seconds: None });
     assert_eq!(line.chars().count(), MAX_TITLE);
-    assert!(
-        line.starts_with("Run echo a echo \\u{202e}b xx") && line.ends_with('…'),
-        "{line}"
-    );
+    assert!(line.starts_with("Run echo a echo \\u{202e}b xx") && line.ends_with('…'), "{line}");
 }
 
 proptest::proptest! {

@@ -18,9 +18,7 @@ fn what_is_put_is_given_back_and_kept_once() {
         assert_eq!(name.len, bytes.len() as u64);
         assert_eq!(blobs.put(bytes).unwrap(), name);
         assert_eq!(blobs.get(&name.hash).unwrap(), bytes);
-        let mode = fs::metadata(dir.path().join(BLOBS).join(&name.hash))
-            .unwrap()
-            .permissions();
+        let mode = fs::metadata(dir.path().join(BLOBS).join(&name.hash)).unwrap().permissions();
         assert_eq!(mode.mode() & 0o777, 0o600);
     }
     let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
@@ -36,43 +34,17 @@ fn damaged_missing_and_nonsense_names_are_told_apart() {
     let path = dir.path().join(BLOBS).join(&name.hash);
     for damaged in [&b"cOntent"[..], b"", b"content and more"] {
         fs::write(&path, damaged).unwrap();
-        assert!(matches!(
-            blobs.get(&name.hash),
-            Err(BlobError::Damaged { .. })
-        ));
-        assert_eq!(
-            blobs.put(b"content").unwrap(),
-            name,
-            "putting it again repairs it"
-        );
+        assert!(matches!(blobs.get(&name.hash), Err(BlobError::Damaged { .. })));
+        assert_eq!(blobs.put(b"content").unwrap(), name, "putting it again repairs it");
         assert_eq!(blobs.get(&name.hash).unwrap(), b"content");
     }
-    fs::File::create(&path)
-        .unwrap()
-        .set_len(MAX_BLOB + 1)
-        .unwrap();
-    assert!(matches!(
-        blobs.get(&name.hash),
-        Err(BlobError::Damaged { .. })
-    ));
+    fs::File::create(&path).unwrap().set_len(MAX_BLOB + 1).unwrap();
+    assert!(matches!(blobs.get(&name.hash), Err(BlobError::Damaged { .. })));
     fs::remove_file(&path).unwrap();
-    assert!(matches!(
-        blobs.get(&name.hash),
-        Err(BlobError::Missing { .. })
-    ));
+    assert!(matches!(blobs.get(&name.hash), Err(BlobError::Missing { .. })));
     let upper = name.hash.to_uppercase();
-    for bad in [
-        "",
-        "..",
-        "../lock",
-        "abc",
-        &upper,
-        &format!("../{}", &name.hash[3..]),
-    ] {
-        assert!(
-            matches!(blobs.get(bad), Err(BlobError::BadName { .. })),
-            "{bad}"
-        );
+    for bad in ["", "..", "../lock", "abc", &upper, &format!("../{}", &name.hash[3..])] {
+        assert!(matches!(blobs.get(bad), Err(BlobError::BadName { .. })), "{bad}");
     }
 }
 
@@ -94,11 +66,7 @@ fn f2_a_blob_that_was_named_survives_power_loss() {
         named.push((disk.crash_points(), name, bytes));
     }
     for point in 0..=disk.crash_points() {
-        for loss in [
-            Loss::Unsynced,
-            Loss::Torn(point as u64),
-            Loss::Shuffled(point as u64),
-        ] {
+        for loss in [Loss::Unsynced, Loss::Torn(point as u64), Loss::Shuffled(point as u64)] {
             let after = disk.after_power_loss(point, loss);
             let blobs = Blobs::new(Arc::new(after), Path::new(DIR));
             for (at, name, bytes) in &named {
@@ -119,19 +87,14 @@ fn f10_a_failing_disk_names_no_blob_and_leaves_no_rest() {
             let disk = FaultyDisk::new();
             disk.fail(op, nth, Fault::Full);
             let blobs = Blobs::new(Arc::new(disk.clone()), Path::new(DIR));
-            let named: Vec<_> = (0..4_u8)
-                .filter_map(|number| blobs.put(&[number; 900]).ok())
-                .collect();
+            let named: Vec<_> = (0..4_u8).filter_map(|number| blobs.put(&[number; 900]).ok()).collect();
             let after = disk.after_power_loss(disk.crash_points(), Loss::Unsynced);
             let again = Blobs::new(Arc::new(after), Path::new(DIR));
             for name in &named {
                 assert_eq!(again.get(&name.hash).unwrap().len(), 900, "{op:?} {nth}");
             }
             let names = disk.list(&Path::new(DIR).join(BLOBS)).unwrap_or_default();
-            assert!(
-                names.iter().all(|entry| !entry.name.starts_with('.')),
-                "{op:?} {nth}"
-            );
+            assert!(names.iter().all(|entry| !entry.name.starts_with('.')), "{op:?} {nth}");
         }
     }
 }

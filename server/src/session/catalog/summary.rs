@@ -65,13 +65,11 @@ pub fn write(storage: &dyn Storage, dir: &Path, summary: &Summary) -> io::Result
 
 /// Judges a log without a fitting summary by its head alone.
 pub fn check_head(storage: &dyn Storage, dir: &Path, session: &str) -> Condition {
-    let head = storage
-        .open(&dir.join(EVENTS), Open::Read)
-        .and_then(|file| {
-            let mut head = vec![0; file.stat()?.len.min(HEAD) as usize];
-            read_exact_at(&*file, &mut head, 0)?;
-            Ok(head)
-        });
+    let head = storage.open(&dir.join(EVENTS), Open::Read).and_then(|file| {
+        let mut head = vec![0; file.stat()?.len.min(HEAD) as usize];
+        read_exact_at(&*file, &mut head, 0)?;
+        Ok(head)
+    });
     let head = match head {
         Ok(head) => head,
         Err(error) => return Condition::Damaged(format!("the log cannot be read: {error}")),

@@ -22,30 +22,19 @@ fn event(text: &str) -> serde_json::Value {
 fn session(catalog: &Catalog, id: &str, events: usize, updated_at: u64) -> Log {
     let mut log = Log::create(catalog.place(id).unwrap(), 1);
     log.append(1, &vec![event("a"); events], false).unwrap();
-    let summary = Summary {
-        log: log.mark(),
-        updated_at,
-        ..titled(id)
-    };
+    let summary = Summary { log: log.mark(), updated_at, ..titled(id) };
     catalog.write_summary(id, &summary).unwrap();
     log
 }
 
 fn titled(title: &str) -> Summary {
     let roots = vec!["/project".to_owned()];
-    Summary {
-        title: title.to_owned(),
-        roots,
-        state: "idle".to_owned(),
-        ..Summary::default()
-    }
+    Summary { title: title.to_owned(), roots, state: "idle".to_owned(), ..Summary::default() }
 }
 
 fn shown(catalog: &Catalog) -> Vec<(String, Condition)> {
     let list = catalog.list().unwrap();
-    list.into_iter()
-        .map(|listed| (listed.id, listed.condition))
-        .collect()
+    list.into_iter().map(|listed| (listed.id, listed.condition)).collect()
 }
 
 #[test]
@@ -62,10 +51,7 @@ fn a_list_shows_what_changed_last_first() {
     symlink("a", dir.path().join("sessions/link")).unwrap();
     let current = |id: &str| (id.to_owned(), Condition::Current);
     assert_eq!(shown(&catalog), [current("c"), current("a"), current("b")]);
-    assert_eq!(
-        catalog.list().unwrap()[0].summary.as_ref().unwrap().title,
-        "c"
-    );
+    assert_eq!(catalog.list().unwrap()[0].summary.as_ref().unwrap().title, "c");
 }
 
 #[test]
@@ -77,24 +63,14 @@ fn a_summary_that_does_not_fit_is_stale_until_it_is_rebuilt() {
     log.append(2, &[event("more")], false).unwrap();
     assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Stale)]);
     assert_eq!(catalog.summary("a").unwrap(), None);
-    let fold = |read: &ReadBack| Summary {
-        turns: read.records.len() as u64,
-        ..titled("a")
-    };
+    let fold = |read: &ReadBack| Summary { turns: read.records.len() as u64, ..titled("a") };
     let rebuilt = catalog.rebuild("a", fold).unwrap();
-    assert_eq!(
-        (rebuilt.turns, rebuilt.log, rebuilt.damage.as_ref()),
-        (3, log.mark(), None)
-    );
+    assert_eq!((rebuilt.turns, rebuilt.log, rebuilt.damage.as_ref()), (3, log.mark(), None));
     assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Current)]);
     assert_eq!(catalog.summary("a").unwrap(), Some(rebuilt));
     for text in ["", "{", "[]", "null", "{\"title\":1}"] {
         fs::write(dir.path().join("sessions/a/summary.json"), text).unwrap();
-        assert_eq!(
-            shown(&catalog),
-            [("a".to_owned(), Condition::Stale)],
-            "{text}"
-        );
+        assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Stale)], "{text}");
     }
     fs::remove_file(dir.path().join("sessions/a/summary.json")).unwrap();
     assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Stale)]);
@@ -154,10 +130,7 @@ fn f5_a_list_costs_a_bounded_time_a_session() {
     let dir = tempfile::tempdir().unwrap();
     let catalog = catalog(dir.path());
     let log = session(&catalog, "s-0", 1, 0);
-    let (events, known) = (
-        log.place().dir.join(EVENTS),
-        log.place().dir.join("summary.json"),
-    );
+    let (events, known) = (log.place().dir.join(EVENTS), log.place().dir.join("summary.json"));
     let (events, known) = (fs::read(events).unwrap(), fs::read(known).unwrap());
     for number in 1..1_000 {
         let dir = dir.path().join("sessions").join(format!("s-{number}"));
@@ -193,20 +166,12 @@ fn delete_removes_all_of_a_session_and_nothing_else() {
     drop(log);
     catalog.delete("a").unwrap();
     assert_eq!(fs::read(outside.join("file")).unwrap(), b"kept");
-    let left: Vec<_> = fs::read_dir(dir.path().join("sessions"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
+    let left: Vec<_> =
+        fs::read_dir(dir.path().join("sessions")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["b"]);
-    assert!(matches!(
-        catalog.delete("a"),
-        Err(CatalogError::Missing { .. })
-    ));
+    assert!(matches!(catalog.delete("a"), Err(CatalogError::Missing { .. })));
     let place = catalog.place("a").unwrap();
-    assert!(matches!(
-        Log::open(place, 1),
-        Err(OpenError::Missing { .. })
-    ));
+    assert!(matches!(Log::open(place, 1), Err(OpenError::Missing { .. })));
 }
 
 #[test]
@@ -231,28 +196,9 @@ fn an_id_is_never_a_path() {
     let dir = tempfile::tempdir().unwrap();
     let catalog = catalog(dir.path());
     let long = "a".repeat(65);
-    for bad in [
-        "",
-        ".",
-        "..",
-        "../x",
-        "a/b",
-        "A",
-        "a b",
-        "ä",
-        "a\0",
-        "a.b",
-        ".deleted-a",
-        &long,
-    ] {
-        assert!(
-            matches!(catalog.place(bad), Err(CatalogError::BadId { .. })),
-            "{bad}"
-        );
-        assert!(
-            matches!(catalog.delete(bad), Err(CatalogError::BadId { .. })),
-            "{bad}"
-        );
+    for bad in ["", ".", "..", "../x", "a/b", "A", "a b", "ä", "a\0", "a.b", ".deleted-a", &long] {
+        assert!(matches!(catalog.place(bad), Err(CatalogError::BadId { .. })), "{bad}");
+        assert!(matches!(catalog.delete(bad), Err(CatalogError::BadId { .. })), "{bad}");
         let rebuilt = catalog.rebuild(bad, |_| Summary::default());
         assert!(matches!(rebuilt, Err(CatalogError::BadId { .. })), "{bad}");
     }

@@ -14,10 +14,11 @@ use adjutant_core::tool::one_line;
 use tokio::sync::watch;
 
 use super::{Now, Place, SETTLE, found, now, on_disk};
-use crate::documents::{Text, uri_of};
+use crate::documents::{Expectation, Text};
 use crate::editor::{Applied, DocumentEdit, NoAnswer};
 use crate::faults::point;
 use crate::tools::paths::{Grounded, ground, replace_file};
+use crate::uri;
 
 /// Times an edit is placed anew and sent again after the first.
 const MORE_TRIES: u32 = 2;
@@ -66,7 +67,12 @@ pub async fn apply(place: &Place, call: &Call, change: &Change) -> Report {
             Tried::Failed { why, in_doubt } => return not_applied(change, &why, in_doubt, started),
         }
     }
-    not_applied(change, &format!("the text kept changing ({stale}); read the file and try again"), false, started)
+    not_applied(
+        change,
+        &format!("the text kept changing ({stale}); read the file and try again"),
+        false,
+        started,
+    )
 }
 
 /// Whether the change is saved once it is there: when the user does not have the file open, or has it open
@@ -99,7 +105,9 @@ fn landed(change: &Change, (kept, exact): (Kept, bool), started: Instant) -> Rep
         }
     }
     if !exact {
-        output.push_str(" The file was changed otherwise at the same time; read the file before the next edit.");
+        output.push_str(
+            " The file was changed otherwise at the same time; read the file before the next edit.",
+        );
     }
     Report::Applied(CallResult {
         end: CallEnd::Completed,
@@ -151,7 +159,7 @@ fn failed_result(output: String, summary: &str, started: Instant) -> CallResult 
 async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
     let failed = |why: String| Tried::Failed { why, in_doubt: false };
     let at = match ground(&place.roots, &change.path) {
-        Ok(at) if at.inside && uri_of(&at.absolute) == change.target => at,
+        Ok(at) if at.inside && uri::of_path(&at.absolute) == change.target => at,
         Ok(_) => return failed("the path leads elsewhere than when it was shown".to_owned()),
         Err(why) => return failed(why.to_string()),
     };
@@ -180,9 +188,11 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
             _ => failed("the editor does not take edits".to_owned()),
         };
     }
+    let uri = place.world.documents.name_of(&at.absolute);
+    let expectation = place.world.documents.expect(&uri, &wanted);
     let edit = DocumentEdit {
         label: format!("Adjutant: {}", call.title),
-        uri: place.world.documents.name_of(&at.absolute),
+        uri,
         version: now.open,
         create,
         edits: text_edits(&now.text, &wanted, place.world.documents.encoding()),
@@ -191,7 +201,7 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
     point("edit-sent");
     let reply = place.world.editor.apply(edit).await;
     point("edit-answered");
-    let sight = Sight { place, change, at: &at, wanted: &wanted };
+    let sight = Sight { place, change, at: &at, wanted: &wanted, expectation };
     let Some(exact) = sight.shows(watch, &reply).await else {
         return sight.disbelieved(&now, reply);
     };
@@ -205,9 +215,10 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
 /// An approval binds the hunk with its context (decision 15): one that is found only with less of
 /// it was not approved.
 fn moved_context(text: &str, change: &Change) -> Option<String> {
-    let moved = change.hunks.iter().any(|hunk| {
-        matches!(placement(text, hunk), Placement::At { unchanged: false, .. })
-    });
+    let moved = change
+        .hunks
+        .iter()
+        .any(|hunk| matches!(placement(text, hunk), Placement::At { unchanged: false, .. }));
     moved.then(|| "the lines around it changed since it was shown; read the file again".to_owned())
 }
 
@@ -217,10 +228,11 @@ struct Sight<'a> {
     change: &'a Change,
     at: &'a Grounded,
     wanted: &'a str,
+    expectation: Expectation,
 }
 
 impl Sight<'_> {
-    /// Waits, bounded, until the text shows every hunk; says whether it is the text that was wanted.
+    /// Waits, bounded, until the text shows or has shown every hunk; says whether it is the text that was wanted.
     async fn shows(
         &self,
         mut watch: watch::Receiver<u64>,
@@ -237,7 +249,7 @@ impl Sight<'_> {
                 && now.exists
             {
                 let exact = now.text == self.wanted;
-                if exact || found(&now.text, self.change) == Found::Landed {
+                if exact || self.expectation.seen() || found(&now.text, self.change) == Found::Landed {
                     return Some(exact);
                 }
             }

@@ -39,11 +39,7 @@ impl StoredFile for SlowFile {
     }
 
     fn stat(&self) -> io::Result<Stat> {
-        Ok(Stat {
-            id: (1, 1),
-            len: 0,
-            kind: Kind::File,
-        })
+        Ok(Stat { id: (1, 1), len: 0, kind: Kind::File })
     }
 }
 
@@ -58,23 +54,11 @@ struct Slow {
 fn slow(syncer: &Syncer) -> Slow {
     let (started_tx, started) = channel();
     let (permit, permits) = channel();
-    let file = Arc::new(SlowFile {
-        started: started_tx,
-        permits: Mutex::new(permits),
-        syncs: AtomicUsize::new(0),
-    });
+    let file =
+        Arc::new(SlowFile { started: started_tx, permits: Mutex::new(permits), syncs: AtomicUsize::new(0) });
     let frontier = Frontier::new(Arc::new(FaultyDisk::new()), syncer);
-    frontier.watch(
-        Arc::clone(&file) as Arc<dyn StoredFile>,
-        Vec::new(),
-        Mark::default(),
-    );
-    Slow {
-        frontier,
-        file,
-        started,
-        permit,
-    }
+    frontier.watch(Arc::clone(&file) as Arc<dyn StoredFile>, Vec::new(), Mark::default());
+    Slow { frontier, file, started, permit }
 }
 
 impl Slow {
@@ -84,26 +68,20 @@ impl Slow {
 
     fn ask(&self) -> Receiver<Result<u64, SyncError>> {
         let (tell, told) = channel();
-        self.frontier
-            .notify(Box::new(move |outcome| _ = tell.send(outcome)));
+        self.frontier.notify(Box::new(move |outcome| _ = tell.send(outcome)));
         told
     }
 }
 
 fn answer(told: &Receiver<Result<u64, SyncError>>) -> Result<u64, SyncError> {
-    told.recv_timeout(LIMIT)
-        .expect("an answer within ten seconds")
+    told.recv_timeout(LIMIT).expect("an answer within ten seconds")
 }
 
 #[test]
 fn f6_one_sync_covers_all_that_was_written_before_it() {
     let syncer = Syncer::start().unwrap();
     let slow = slow(&syncer);
-    assert_eq!(
-        answer(&slow.ask()),
-        Ok(0),
-        "nothing is written, nothing to wait for"
-    );
+    assert_eq!(answer(&slow.ask()), Ok(0), "nothing is written, nothing to wait for");
     slow.wrote(1);
     let first = slow.ask();
     let worker = slow.started.recv_timeout(LIMIT).unwrap();
@@ -177,8 +155,7 @@ fn f24_a_panic_of_one_caller_stops_nobody_else() {
     let syncer = Syncer::start().unwrap();
     let slow = slow(&syncer);
     slow.wrote(1);
-    slow.frontier
-        .notify(Box::new(|_| panic!("a caller of this test")));
+    slow.frontier.notify(Box::new(|_| panic!("a caller of this test")));
     let told = slow.ask();
     slow.permit.send(Ok(())).unwrap();
     assert_eq!(answer(&told), Ok(1));
@@ -194,10 +171,7 @@ fn closing_finishes_the_queue_and_refuses_the_rest() {
     slow.wrote(1);
     let told = slow.ask();
     slow.started.recv_timeout(LIMIT).unwrap();
-    assert!(
-        !syncer.finish(Duration::ZERO),
-        "one sync is still under way"
-    );
+    assert!(!syncer.finish(Duration::ZERO), "one sync is still under way");
     slow.permit.send(Ok(())).unwrap();
     assert!(syncer.finish(LIMIT));
     assert_eq!(answer(&told), Ok(1));
@@ -216,12 +190,7 @@ fn f6_ten_thousand_events_over_two_hundred_files_are_all_told_in_order() {
             let dir = Path::new("/sessions").join(&session);
             let storage = Arc::new(disk.clone());
             let syncer = syncer.clone();
-            let place = crate::session::log::Place {
-                storage,
-                syncer,
-                dir,
-                session,
-            };
+            let place = crate::session::log::Place { storage, syncer, dir, session };
             crate::session::log::Log::create(place, 0)
         })
         .collect();

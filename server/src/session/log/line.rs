@@ -74,8 +74,7 @@ pub fn put_header(line: &mut Vec<u8>, session: &str, created_at: u64) {
     let start = line.len();
     let id = serde_json::Value::from(session);
     line.extend_from_slice(
-        format!("{{\"adjutant_log\":{FORMAT},\"session\":{id},\"created_at\":{created_at}")
-            .as_bytes(),
+        format!("{{\"adjutant_log\":{FORMAT},\"session\":{id},\"created_at\":{created_at}").as_bytes(),
     );
     seal(session, line, start);
 }
@@ -117,13 +116,8 @@ pub fn put_record<E: Serialize>(
 }
 
 fn write_event<E: Serialize>(line: &mut Vec<u8>, end: usize, event: &E) -> Result<(), Unfit> {
-    serde_json::to_writer(Bounded { line, end }, event).map_err(|error| {
-        if error.is_io() {
-            Unfit::TooLong
-        } else {
-            Unfit::NotAnEvent(error.to_string())
-        }
-    })
+    serde_json::to_writer(Bounded { line, end }, event)
+        .map_err(|error| if error.is_io() { Unfit::TooLong } else { Unfit::NotAnEvent(error.to_string()) })
 }
 
 fn check_event(event: &[u8]) -> Result<(), Unfit> {
@@ -138,9 +132,9 @@ fn check_event(event: &[u8]) -> Result<(), Unfit> {
     }
     match serde_json::from_slice::<Typed<'_>>(event) {
         // A raw JSON value may bring line ends of its own.
-        Ok(_) if event.contains(&b'\n') => Err(Unfit::NotAnEvent(
-            "it holds a line end outside a string".to_owned(),
-        )),
+        Ok(_) if event.contains(&b'\n') => {
+            Err(Unfit::NotAnEvent("it holds a line end outside a string".to_owned()))
+        }
         Ok(_) => Ok(()),
         Err(error) => Err(Unfit::NotAnEvent(error.to_string())),
     }
@@ -172,10 +166,7 @@ fn split(line: &[u8]) -> Option<(&[u8], u32)> {
     let (body, tail) = line.split_at_checked(line.len().checked_sub(TAIL)?)?;
     let digits = tail.strip_prefix(SUM)?.strip_suffix(b"\"}")?;
     // One spelling only: `from_str_radix` alone would take capitals and signs.
-    if !digits
-        .iter()
-        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    {
+    if !digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
         return None;
     }
     let digits = std::str::from_utf8(digits).ok()?;
@@ -184,9 +175,7 @@ fn split(line: &[u8]) -> Option<(&[u8], u32)> {
 
 /// Returns the checksum written in a line that ends in a line end.
 pub fn sum_of(line: &[u8]) -> u32 {
-    line.strip_suffix(b"\n")
-        .and_then(split)
-        .map_or(0, |(_, sum)| sum)
+    line.strip_suffix(b"\n").and_then(split).map_or(0, |(_, sum)| sum)
 }
 
 /// Returns whether a line that was not torn begins or ends as one of ours,
@@ -210,10 +199,7 @@ pub fn parse<'a>(session: &str, line: &'a [u8]) -> Option<Line<'a>> {
         return rest.is_empty().then_some(Line::Epoch(epoch));
     }
     let head: HeadLine = serde_json::from_slice(line).ok()?;
-    let header = Header {
-        format: head.adjutant_log,
-        created_at: head.created_at.unwrap_or(0),
-    };
+    let header = Header { format: head.adjutant_log, created_at: head.created_at.unwrap_or(0) };
     (head.session == session).then_some(Line::Header(header))
 }
 
@@ -230,13 +216,7 @@ fn record(body: &[u8], sum: u32) -> Option<Record<'_>> {
         None => (false, rest),
     };
     let event = rest.strip_prefix(b",\"event\":")?;
-    Some(Record {
-        seq,
-        at_ms,
-        event,
-        sum,
-        more,
-    })
+    Some(Record { seq, at_ms, event, sum, more })
 }
 
 #[derive(Deserialize)]
@@ -262,10 +242,7 @@ pub fn claim(line: &[u8]) -> Claim {
         return Claim::default();
     };
     let whole = split(line).is_some_and(|(body, sum)| checksum(&head.session, body) == sum);
-    Claim {
-        session: whole.then_some(head.session),
-        format: Some(head.adjutant_log),
-    }
+    Claim { session: whole.then_some(head.session), format: Some(head.adjutant_log) }
 }
 
 /// Returns whether bytes are the torn beginning of a head: a part of it, or
@@ -278,10 +255,7 @@ pub fn is_torn_header(bytes: &[u8]) -> bool {
 
 /// Splits off a number in its only spelling.
 fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let len = bytes
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
+    let len = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (digits, rest) = bytes.split_at_checked(len)?;
     if digits.len() > 1 && digits.first() == Some(&b'0') {
         return None;

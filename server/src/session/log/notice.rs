@@ -118,45 +118,31 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Notice::Empty => write!(f, "the log is empty; the session starts anew"),
-            Notice::TornTail { at, len } => write!(
-                f,
-                "the last write was cut short; {len} bytes at offset {at} were never acknowledged"
-            ),
+            Notice::TornTail { at, len } => {
+                write!(f, "the last write was cut short; {len} bytes at offset {at} were never acknowledged")
+            }
             Notice::DamagedTail { at, len } => {
                 write!(f, "the last record is damaged ({len} bytes at offset {at})")
             }
             Notice::Damaged { at, len } => {
-                write!(
-                    f,
-                    "{len} bytes at offset {at} are damaged; what follows was kept"
-                )
+                write!(f, "{len} bytes at offset {at} are damaged; what follows was kept")
             }
             Notice::Header { names: Some(id) } => {
                 write!(f, "the head of the log names another session, \"{id}\"")
             }
             Notice::Header { names: None } => write!(f, "the head of the log is damaged"),
             Notice::Kept { path } => {
-                write!(
-                    f,
-                    "a copy of what was found is kept in \"{}\"",
-                    path.display()
-                )
+                write!(f, "a copy of what was found is kept in \"{}\"", path.display())
             }
             Notice::Gap { after, next } => {
-                write!(
-                    f,
-                    "records are missing between number {after} and number {next}"
-                )
+                write!(f, "records are missing between number {after} and number {next}")
             }
             Notice::Conflict { seq } => {
                 write!(f, "two records have number {seq}; the first one counts")
             }
             Notice::OutOfOrder { seq } => write!(f, "record {seq} stood out of order"),
             Notice::ImpossibleSeq { seq } => {
-                write!(
-                    f,
-                    "a record has the impossible number {seq} and was passed over"
-                )
+                write!(f, "a record has the impossible number {seq} and was passed over")
             }
             Notice::Copies { records } => {
                 write!(f, "{records} copies of records were passed over")
@@ -167,10 +153,9 @@ impl fmt::Display for Notice {
             Notice::Unreadable { seq } => {
                 write!(f, "record {seq} holds no event and was passed over")
             }
-            Notice::NewerFormat { found } => write!(
-                f,
-                "a newer version wrote this log (format {found}); update to continue it"
-            ),
+            Notice::NewerFormat { found } => {
+                write!(f, "a newer version wrote this log (format {found}); update to continue it")
+            }
             Notice::Migrated { from } => {
                 write!(f, "the log was carried over from format {from}")
             }
@@ -199,9 +184,7 @@ impl Notices {
     /// Returns the list, its last entry saying how many were left out.
     pub fn into_vec(mut self) -> Vec<Notice> {
         if self.left_out > 0 {
-            self.list.push(Notice::More {
-                count: self.left_out,
-            });
+            self.list.push(Notice::More { count: self.left_out });
         }
         self.list
     }

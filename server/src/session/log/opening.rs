@@ -127,47 +127,20 @@ impl Log {
             Err(LockError::Io(error)) => return Err(failed(error)),
             Err(source) => return Err(OpenError::Locked { session, source }),
         };
-        let file = place
-            .storage
-            .open(&place.events(), Open::Append)
-            .map_err(failed)?;
+        let file = place.storage.open(&place.events(), Open::Append).map_err(failed)?;
         let mut scan = scan::scan(&file, &place.session).map_err(failed)?;
         check_identity(&place.session, &place.events(), &scan)?;
         scan::each_record(&file, &mut scan, sink).map_err(failed)?;
         let sound = repair::repair(&place, file, &mut scan, now_ms).map_err(failed)?;
         let epoch = scan.epoch + 1;
         let (len, id) = write_epoch(&place, &sound, epoch, now_ms).map_err(failed)?;
-        let last = LogMark {
-            len,
-            last_seq: scan.last_seq(),
-            sum: scan.last_sum(),
-        };
+        let last = LogMark { len, last_seq: scan.last_seq(), sum: scan.last_sum() };
         let frontier = Frontier::new(Arc::clone(&place.storage), &place.syncer);
-        let mark = Mark {
-            len,
-            seq: last.last_seq,
-        };
+        let mark = Mark { len, seq: last.last_seq };
         frontier.watch(Arc::clone(&sound.file), place.dirs(), mark);
-        let state = State::Open(Writer {
-            file: sound.file,
-            id,
-            leftover: 0,
-            _lock: lock,
-        });
-        let log = Log {
-            place,
-            created_at: sound.created_at,
-            state,
-            frontier,
-            epoch,
-            last,
-        };
-        Ok(Opened {
-            log,
-            records: Vec::new(),
-            notices: scan.notices.into_vec(),
-            epoch,
-        })
+        let state = State::Open(Writer { file: sound.file, id, leftover: 0, _lock: lock });
+        let log = Log { place, created_at: sound.created_at, state, frontier, epoch, last };
+        Ok(Opened { log, records: Vec::new(), notices: scan.notices.into_vec(), epoch })
     }
 
     /// Reads a log without its lock, also while another process writes it: a
@@ -198,18 +171,9 @@ impl Log {
             checked => checked?,
         }
         scan::each_record(&file, &mut scan, sink).map_err(failed)?;
-        let mark = LogMark {
-            len: scan.len,
-            last_seq: scan.last_seq(),
-            sum: scan.last_sum(),
-        };
+        let mark = LogMark { len: scan.len, last_seq: scan.last_seq(), sum: scan.last_sum() };
         let created_at = scan.header.map(|header| header.created_at);
-        Ok(ReadBack {
-            records: Vec::new(),
-            notices: scan.notices.into_vec(),
-            created_at,
-            mark,
-        })
+        Ok(ReadBack { records: Vec::new(), notices: scan.notices.into_vec(), created_at, mark })
     }
 }
 
@@ -235,35 +199,21 @@ fn check_identity(session: &str, path: &Path, scan: &Scan) -> Result<(), OpenErr
         None => FORMAT,
     };
     if format > FORMAT {
-        return Err(OpenError::NewerFormat {
-            session,
-            found: format,
-        });
+        return Err(OpenError::NewerFormat { session, found: format });
     }
     if !scan.is_blank() || scan.len == 0 {
         return Ok(());
     }
     match &scan.claim.session {
-        Some(found) if *found != session => Err(OpenError::OtherSession {
-            session,
-            found: found.clone(),
-        }),
+        Some(found) if *found != session => Err(OpenError::OtherSession { session, found: found.clone() }),
         _ if scan.torn_header => Ok(()),
-        _ => Err(OpenError::NotALog {
-            session,
-            path: path.to_owned(),
-        }),
+        _ => Err(OpenError::NotALog { session, path: path.to_owned() }),
     }
 }
 
 /// Makes this writer known to any other; returns the length and identity of
 /// the file afterwards.
-fn write_epoch(
-    place: &Place,
-    sound: &Sound,
-    epoch: u64,
-    now_ms: u64,
-) -> io::Result<(u64, (u64, u64))> {
+fn write_epoch(place: &Place, sound: &Sound, epoch: u64, now_ms: u64) -> io::Result<(u64, (u64, u64))> {
     let mut bytes = Vec::new();
     line::put_epoch(&mut bytes, &place.session, epoch, now_ms);
     if let Err(error) = append_all(&*sound.file, &bytes) {
@@ -280,20 +230,12 @@ pub(super) fn newest_epoch(place: &Place) -> Option<u64> {
 }
 
 /// Writes a log whose sync failed anew, if all that was written is still there.
-pub(super) fn save_anew(
-    place: &Place,
-    last: LogMark,
-    created_at: u64,
-) -> io::Result<(Sound, (u64, u64))> {
+pub(super) fn save_anew(place: &Place, last: LogMark, created_at: u64) -> io::Result<(Sound, (u64, u64))> {
     let file = place.storage.open(&place.events(), Open::Read)?;
     let scan = scan::scan(&file, &place.session)?;
-    let whole =
-        scan.bad.is_empty() && (scan.last_seq(), scan.last_sum()) == (last.last_seq, last.sum);
+    let whole = scan.bad.is_empty() && (scan.last_seq(), scan.last_sum()) == (last.last_seq, last.sum);
     if !whole || scan.tail.is_some_and(|tail| tail.at < last.len) {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "what was written is no longer there",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "what was written is no longer there"));
     }
     let sound = repair::rewrite(place, &file, &scan, created_at)?;
     let id = sound.file.stat()?.id;

@@ -34,22 +34,13 @@ pub fn repair(
     scan: &mut Scan,
     created_at: u64,
 ) -> io::Result<Sound> {
-    let header = scan.header.unwrap_or(Header {
-        format: FORMAT,
-        created_at,
-    });
+    let header = scan.header.unwrap_or(Header { format: FORMAT, created_at });
     let headless = scan.header.is_none() && !scan.is_blank();
     if headless || !scan.bad.is_empty() || header.format != FORMAT {
-        let kind = if header.format == FORMAT {
-            "damaged"
-        } else {
-            "older"
-        };
+        let kind = if header.format == FORMAT { "damaged" } else { "older" };
         keep(place, &file, (0, scan.len), kind, scan)?;
         if header.format != FORMAT {
-            scan.notices.push(Notice::Migrated {
-                from: header.format,
-            });
+            scan.notices.push(Notice::Migrated { from: header.format });
         }
         return rewrite(place, &file, scan, header.created_at);
     }
@@ -68,11 +59,7 @@ pub fn repair(
     if len != scan.len {
         file.sync()?;
     }
-    Ok(Sound {
-        file,
-        len,
-        created_at: header.created_at,
-    })
+    Ok(Sound { file, len, created_at: header.created_at })
 }
 
 /// Copies a part of a file beside the log, durably.
@@ -126,12 +113,7 @@ fn copy_range(from: &dyn StoredFile, to: &dyn StoredFile, at: u64, end: u64) -> 
 }
 
 /// Writes all whole records into a new file, which then takes the log's name.
-pub fn rewrite(
-    place: &Place,
-    file: &Arc<dyn StoredFile>,
-    scan: &Scan,
-    created_at: u64,
-) -> io::Result<Sound> {
+pub fn rewrite(place: &Place, file: &Arc<dyn StoredFile>, scan: &Scan, created_at: u64) -> io::Result<Sound> {
     let path = place.dir.join(format!("{EVENTS}.new"));
     let fresh = fresh_file(&*place.storage, &path)?;
     let mut lines = Lines::new(file, scan);
@@ -155,11 +137,7 @@ pub fn rewrite(
     fresh.sync()?;
     place.storage.rename(&path, &place.events())?;
     place.storage.sync_dir(&place.dir)?;
-    Ok(Sound {
-        file: fresh,
-        len,
-        created_at,
-    })
+    Ok(Sound { file: fresh, len, created_at })
 }
 
 /// Creates a file, in the place of one that an earlier try left behind.

@@ -94,22 +94,12 @@ impl Scan {
 pub fn scan(file: &Arc<dyn StoredFile>, session: &str) -> io::Result<Scan> {
     let len = file.stat()?.len;
     let mut reader = BufReader::with_capacity(64 << 10, Reader::new(Arc::clone(file), 0, len));
-    let mut walk = Walk {
-        session,
-        scan: Scan {
-            len,
-            ..Scan::default()
-        },
-        crlf: 0,
-    };
+    let mut walk = Walk { session, scan: Scan { len, ..Scan::default() }, crlf: 0 };
     let mut line = Vec::new();
     let mut at = 0;
     loop {
         line.clear();
-        let mut read = reader
-            .by_ref()
-            .take(MAX_LINE as u64)
-            .read_until(b'\n', &mut line)?;
+        let mut read = reader.by_ref().take(MAX_LINE as u64).read_until(b'\n', &mut line)?;
         if read == 0 {
             break;
         }
@@ -177,18 +167,10 @@ impl Walk<'_> {
             }
             Some(Line::Record(record)) if (1..MAX_SEQ).contains(&record.seq) => {
                 let len = body.len() as u32;
-                self.scan.spots.push(Spot {
-                    seq: record.seq,
-                    at,
-                    len,
-                    sum: record.sum,
-                    more: record.more,
-                });
+                self.scan.spots.push(Spot { seq: record.seq, at, len, sum: record.sum, more: record.more });
             }
             Some(Line::Epoch(number) | Line::Record(line::Record { seq: number, .. })) => {
-                self.scan
-                    .notices
-                    .push(Notice::ImpossibleSeq { seq: number });
+                self.scan.notices.push(Notice::ImpossibleSeq { seq: number });
                 return false;
             }
             None => return false,
@@ -198,10 +180,7 @@ impl Walk<'_> {
     }
 
     fn bad(&mut self, range: Range<u64>, was_whole: bool) {
-        let tail = self.scan.tail.get_or_insert(Tail {
-            at: range.start,
-            was_whole,
-        });
+        let tail = self.scan.tail.get_or_insert(Tail { at: range.start, was_whole });
         tail.was_whole |= was_whole;
     }
 
@@ -232,15 +211,10 @@ impl Walk<'_> {
         if scan.len == 0 {
             scan.notices.push(Notice::Empty);
         } else if scan.header.is_none() {
-            scan.notices.push(Notice::Header {
-                names: scan.claim.session.clone(),
-            });
+            scan.notices.push(Notice::Header { names: scan.claim.session.clone() });
         }
         for range in &scan.bad {
-            scan.notices.push(Notice::Damaged {
-                at: range.start,
-                len: range.end - range.start,
-            });
+            scan.notices.push(Notice::Damaged { at: range.start, len: range.end - range.start });
         }
         if let Some(tail) = scan.tail {
             let len = scan.len - tail.at;
@@ -284,10 +258,7 @@ fn order(spots: &mut Vec<Spot>, notices: &mut Notices) {
     let mut last = 0;
     for spot in spots.iter() {
         if spot.seq != last + 1 {
-            notices.push(Notice::Gap {
-                after: last,
-                next: spot.seq,
-            });
+            notices.push(Notice::Gap { after: last, next: spot.seq });
         }
         last = spot.seq;
     }
@@ -296,8 +267,7 @@ fn order(spots: &mut Vec<Spot>, notices: &mut Notices) {
 /// Returns where the last record line seems to begin.
 fn last_start(body: &[u8]) -> Option<usize> {
     const START: &[u8] = b"{\"seq\":";
-    body.windows(START.len())
-        .rposition(|window| window == START)
+    body.windows(START.len()).rposition(|window| window == START)
 }
 
 /// Reads the bytes of record lines, a window of the file at a time.
@@ -311,12 +281,7 @@ pub struct Lines {
 impl Lines {
     /// Returns a reader of the lines a scan of this file has found.
     pub fn new(file: &Arc<dyn StoredFile>, scan: &Scan) -> Self {
-        Self {
-            file: Arc::clone(file),
-            end: scan.len,
-            at: 0,
-            window: Vec::new(),
-        }
+        Self { file: Arc::clone(file), end: scan.len, at: 0, window: Vec::new() }
     }
 
     /// Returns the bytes of one line, without its end.
@@ -335,9 +300,7 @@ impl Lines {
                 0
             }
         };
-        self.window
-            .get(from..from + len)
-            .ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+        self.window.get(from..from + len).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 }
 
@@ -358,12 +321,9 @@ pub fn each_record(
         };
         let event = std::str::from_utf8(record.event).map(str::to_owned).ok();
         match event.and_then(|text| RawValue::from_string(text).ok()) {
-            Some(event) => sink(RecordRaw {
-                seq: record.seq,
-                at_ms: record.at_ms,
-                last: !record.more,
-                event,
-            }),
+            Some(event) => {
+                sink(RecordRaw { seq: record.seq, at_ms: record.at_ms, last: !record.more, event })
+            }
             None => scan.notices.push(Notice::Unreadable { seq: record.seq }),
         }
     }

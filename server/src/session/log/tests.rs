@@ -29,9 +29,7 @@ enum Event {
 }
 
 fn prompted(text: &str) -> Event {
-    Event::Prompted {
-        text: text.to_owned(),
-    }
+    Event::Prompted { text: text.to_owned() }
 }
 
 /// The pool all tests of this module share.
@@ -42,22 +40,12 @@ fn syncer() -> Syncer {
 
 fn place(disk: &FaultyDisk) -> Place {
     let storage = Arc::new(disk.clone());
-    Place {
-        storage,
-        syncer: syncer(),
-        dir: DIR.into(),
-        session: ID.to_owned(),
-    }
+    Place { storage, syncer: syncer(), dir: DIR.into(), session: ID.to_owned() }
 }
 
 fn real_place(dir: &Path) -> Place {
     let storage = Arc::new(crate::session::storage::Disk);
-    Place {
-        storage,
-        syncer: syncer(),
-        dir: dir.join("sessions").join(ID),
-        session: ID.to_owned(),
-    }
+    Place { storage, syncer: syncer(), dir: dir.join("sessions").join(ID), session: ID.to_owned() }
 }
 
 fn events_path() -> std::path::PathBuf {
@@ -68,8 +56,7 @@ fn events_path() -> std::path::PathBuf {
 fn synced(log: &Log) -> Result<u64, SyncError> {
     let (tell, told) = mpsc::channel();
     log.request_sync(move |outcome| _ = tell.send(outcome));
-    told.recv_timeout(LIMIT)
-        .expect("an answer within ten seconds")
+    told.recv_timeout(LIMIT).expect("an answer within ten seconds")
 }
 
 /// Returns the bytes of a log with so many records.
@@ -79,10 +66,7 @@ fn valid_log(records: u64) -> Vec<u8> {
     for number in 1..=records {
         let event = match number % 5 {
             0 => Event::TurnStarted { turn: number / 5 },
-            _ => prompted(&format!(
-                "line {number} \"quoted\" \\ ünïcode\n{}",
-                "x".repeat(240)
-            )),
+            _ => prompted(&format!("line {number} \"quoted\" \\ ünïcode\n{}", "x".repeat(240))),
         };
         log.append(1_000 + number, &[event], false).unwrap();
     }
@@ -90,10 +74,7 @@ fn valid_log(records: u64) -> Vec<u8> {
 }
 
 fn lines(bytes: &[u8]) -> Vec<Vec<u8>> {
-    bytes
-        .split_inclusive(|byte| *byte == b'\n')
-        .map(<[u8]>::to_vec)
-        .collect()
+    bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
 }
 
 /// Returns a disk that holds a log of these bytes.
@@ -115,10 +96,7 @@ fn seqs(records: &[RecordRaw]) -> Vec<u64> {
 /// reader finds it after all the others.
 fn goes_on(disk: &FaultyDisk, mut opened: Opened) {
     let before = seqs(&opened.records);
-    let new = opened
-        .log
-        .append(9_001, &[prompted("go on")], true)
-        .unwrap();
+    let new = opened.log.append(9_001, &[prompted("go on")], true).unwrap();
     drop(opened);
     let read = Log::read(disk, Path::new(DIR), ID).unwrap();
     let mut after = before;

@@ -4,9 +4,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{
-    DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt,
-};
+use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -53,18 +51,11 @@ fn kind_of(kind: fs::FileType) -> Kind {
 }
 
 fn stat_of(found: &fs::Metadata) -> Stat {
-    Stat {
-        id: (found.dev(), found.ino()),
-        len: found.len(),
-        kind: kind_of(found.file_type()),
-    }
+    Stat { id: (found.dev(), found.ino()), len: found.len(), kind: kind_of(found.file_type()) }
 }
 
 fn refused(path: &Path, why: &str) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::PermissionDenied,
-        format!("open \"{}\": {why}", path.display()),
-    )
+    io::Error::new(io::ErrorKind::PermissionDenied, format!("open \"{}\": {why}", path.display()))
 }
 
 /// Opens a file and proves that it is a regular file of this user.
@@ -84,11 +75,7 @@ fn open_ours(path: &Path, options: &OpenOptions) -> io::Result<File> {
     let found = file.metadata()?;
     let kind = found.file_type();
     if !kind.is_file() {
-        let what = if kind.is_fifo() {
-            "a pipe"
-        } else {
-            "not a regular file"
-        };
+        let what = if kind.is_fifo() { "a pipe" } else { "not a regular file" };
         return Err(refused(path, &format!("it is {what}")));
     }
     if found.uid() != rustix::process::geteuid().as_raw() {
@@ -184,9 +171,7 @@ impl Storage for Disk {
                 Err(TryLockError::WouldBlock) => {
                     let mut text = String::new();
                     _ = (&mut file).take(32).read_to_string(&mut text);
-                    return Err(LockError::Held {
-                        pid: text.trim().parse().ok(),
-                    });
+                    return Err(LockError::Held { pid: text.trim().parse().ok() });
                 }
                 Err(TryLockError::Error(error)) => return Err(error.into()),
             }

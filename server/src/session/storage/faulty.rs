@@ -98,19 +98,11 @@ impl Default for FaultyDisk {
 impl FaultyDisk {
     /// Returns an empty disk.
     pub fn new() -> Self {
-        Self::holding(
-            BTreeMap::from([(ROOT, Node::Dir(BTreeMap::new()))]),
-            ROOT + 1,
-        )
+        Self::holding(BTreeMap::from([(ROOT, Node::Dir(BTreeMap::new()))]), ROOT + 1)
     }
 
     fn holding(tree: Tree, next: u64) -> Self {
-        Self(Arc::new(Mutex::new(Sim {
-            live: tree.clone(),
-            start: tree,
-            next,
-            ..Sim::default()
-        })))
+        Self(Arc::new(Mutex::new(Sim { live: tree.clone(), start: tree, next, ..Sim::default() })))
     }
 
     fn sim(&self) -> MutexGuard<'_, Sim> {
@@ -130,12 +122,7 @@ impl FaultyDisk {
     fn plan(&self, op: Op, nth: usize, fault: Fault, lasting: bool) {
         let mut sim = self.sim();
         let at = sim.counts.get(&(op as u8)).copied().unwrap_or(0) + nth;
-        sim.planned.push(Planned {
-            op,
-            at,
-            lasting,
-            fault,
-        });
+        sim.planned.push(Planned { op, at, lasting, fault });
     }
 
     /// Forgets all planned faults.
@@ -220,11 +207,7 @@ impl Change {
 fn apply(tree: &mut Tree, change: &Change) {
     match (change, tree.get_mut(&change.node())) {
         (Change::Born(ino, dir), _) => {
-            let node = if *dir {
-                Node::Dir(BTreeMap::new())
-            } else {
-                Node::File(Vec::new())
-            };
+            let node = if *dir { Node::Dir(BTreeMap::new()) } else { Node::File(Vec::new()) };
             tree.insert(*ino, node);
         }
         (Change::Names(_, changes), Some(Node::Dir(names))) => {
@@ -283,12 +266,10 @@ impl Sim {
     }
 
     fn find(&self, path: &Path) -> io::Result<u64> {
-        names_of(path)
-            .iter()
-            .try_fold(ROOT, |dir, name| match self.live.get(&dir) {
-                Some(Node::Dir(names)) => names.get(name).copied().ok_or_else(not_found),
-                _ => Err(io::ErrorKind::NotADirectory.into()),
-            })
+        names_of(path).iter().try_fold(ROOT, |dir, name| match self.live.get(&dir) {
+            Some(Node::Dir(names)) => names.get(name).copied().ok_or_else(not_found),
+            _ => Err(io::ErrorKind::NotADirectory.into()),
+        })
     }
 
     fn parent(&self, path: &Path) -> io::Result<(u64, String)> {
@@ -305,8 +286,7 @@ impl Sim {
         let count = self.counts.entry(op as u8).or_insert(0);
         *count += 1;
         let now = *count;
-        let due =
-            |plan: &&Planned| plan.op == op && (plan.at == now || plan.lasting && now >= plan.at);
+        let due = |plan: &&Planned| plan.op == op && (plan.at == now || plan.lasting && now >= plan.at);
         self.planned.iter().find(due).map(|plan| plan.fault)
     }
 
@@ -329,11 +309,7 @@ impl Sim {
             Node::File(bytes) => (bytes.len() as u64, Kind::File),
             Node::Dir(_) => (0, Kind::Dir),
         };
-        Ok(Stat {
-            id: (1, ino),
-            len,
-            kind,
-        })
+        Ok(Stat { id: (1, ino), len, kind })
     }
 }
 
@@ -354,9 +330,7 @@ impl Storage for FaultyDisk {
         for name in names_of(path) {
             so_far.push(name);
             match sim.find(&so_far).map(|ino| sim.stat(ino)) {
-                Ok(Ok(Stat {
-                    kind: Kind::Dir, ..
-                })) => {}
+                Ok(Ok(Stat { kind: Kind::Dir, .. })) => {}
                 Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
                 Err(_) => _ = sim.create(&so_far, true)?,
             }
@@ -374,10 +348,7 @@ impl Storage for FaultyDisk {
         if sim.stat(ino)?.kind != Kind::File {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        Ok(Arc::new(OpenFile {
-            disk: self.clone(),
-            ino,
-        }))
+        Ok(Arc::new(OpenFile { disk: self.clone(), ino }))
     }
 
     fn stat(&self, path: &Path) -> io::Result<Stat> {
@@ -390,12 +361,8 @@ impl Storage for FaultyDisk {
         let Some(Node::Dir(names)) = sim.live.get(&sim.find(dir)?) else {
             return Err(io::ErrorKind::NotADirectory.into());
         };
-        let entry = |(name, ino): (&String, &u64)| {
-            Ok(Entry {
-                name: name.clone(),
-                kind: sim.stat(*ino)?.kind,
-            })
-        };
+        let entry =
+            |(name, ino): (&String, &u64)| Ok(Entry { name: name.clone(), kind: sim.stat(*ino)?.kind });
         names.iter().map(entry).collect()
     }
 
@@ -442,10 +409,7 @@ impl Storage for FaultyDisk {
         if !sim.locks.insert(ino) {
             return Err(LockError::Held { pid: None });
         }
-        Ok(Box::new(HeldLock {
-            disk: self.clone(),
-            ino,
-        }))
+        Ok(Box::new(HeldLock { disk: self.clone(), ino }))
     }
 }
 
@@ -489,10 +453,7 @@ impl StoredFile for OpenFile {
         let Some(Node::File(bytes)) = sim.live.get(&self.ino) else {
             return Err(not_found());
         };
-        let rest = usize::try_from(offset)
-            .ok()
-            .and_then(|at| bytes.get(at..))
-            .unwrap_or_default();
+        let rest = usize::try_from(offset).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
         let read = rest.len().min(buf.len());
         buf[..read].copy_from_slice(&rest[..read]);
         Ok(read)

@@ -14,10 +14,7 @@ fn check(storage: &dyn Storage, root: &Path) {
     let path = dir.join("file");
     let missing = storage.open(&path, Open::Append).err().unwrap();
     assert_eq!(missing.kind(), io::ErrorKind::NotFound);
-    assert_eq!(
-        storage.stat(&path).unwrap_err().kind(),
-        io::ErrorKind::NotFound
-    );
+    assert_eq!(storage.stat(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
 
     let file = storage.open(&path, Open::New).unwrap();
     let exists = storage.open(&path, Open::New).err().unwrap();
@@ -38,32 +35,15 @@ fn check(storage: &dyn Storage, root: &Path) {
     storage.sync_dir(&dir).unwrap();
 
     let lock = storage.lock(&dir.join("lock")).unwrap();
-    assert!(matches!(
-        storage.lock(&dir.join("lock")),
-        Err(LockError::Held { .. })
-    ));
+    assert!(matches!(storage.lock(&dir.join("lock")), Err(LockError::Held { .. })));
     drop(lock);
     drop(storage.lock(&dir.join("lock")).unwrap());
 
     storage.rename(&path, &dir.join("moved")).unwrap();
-    let names: Vec<_> = storage
-        .list(&dir)
-        .unwrap()
-        .into_iter()
-        .map(|entry| entry.name)
-        .collect();
+    let names: Vec<_> = storage.list(&dir).unwrap().into_iter().map(|entry| entry.name).collect();
     assert_eq!(names, ["lock", "moved"]);
-    assert_eq!(
-        storage.list(root).unwrap(),
-        [Entry {
-            name: "a".into(),
-            kind: Kind::Dir
-        }]
-    );
-    assert!(
-        storage.open(&dir, Open::Read).is_err(),
-        "a directory is no file"
-    );
+    assert_eq!(storage.list(root).unwrap(), [Entry { name: "a".into(), kind: Kind::Dir }]);
+    assert!(storage.open(&dir, Open::Read).is_err(), "a directory is no file");
     assert!(storage.remove_dir(&dir).is_err(), "it is not empty");
     remove_tree(storage, &root.join("a")).unwrap();
     remove_tree(storage, &root.join("a")).unwrap();
@@ -85,10 +65,7 @@ fn the_twin_fails_the_operation_it_was_told_to() {
     disk.fail(Op::Write, 3, Fault::Short(2));
     disk.fail(Op::Write, 4, Fault::Partial(1));
     append_all(&*file, b"one").unwrap();
-    assert_eq!(
-        file.append(b"two").unwrap_err().kind(),
-        io::ErrorKind::StorageFull
-    );
+    assert_eq!(file.append(b"two").unwrap_err().kind(), io::ErrorKind::StorageFull);
     assert_eq!(file.append(b"abc").unwrap(), 2);
     assert!(file.append(b"xyz").is_err());
     assert_eq!(disk.content(Path::new("/file")).unwrap(), b"oneabx");

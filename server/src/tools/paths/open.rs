@@ -70,11 +70,7 @@ pub(in crate::tools) fn read_beneath(
 
 /// Opens a grounded directory so that its entries can be read.
 pub fn open_directory(at: &Grounded) -> Result<OwnedFd, OpenRefusal> {
-    Ok(open_beneath(
-        at.anchor.as_fd(),
-        &at.relative,
-        OFlags::RDONLY | OFlags::DIRECTORY,
-    )?)
+    Ok(open_beneath(at.anchor.as_fd(), &at.relative, OFlags::RDONLY | OFlags::DIRECTORY)?)
 }
 
 /// Opens below a held directory; a link anywhere on the way is an error.
@@ -88,13 +84,7 @@ pub(super) fn open_beneath(
     let strict = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
     // The kernel answers EAGAIN when a rename elsewhere raced with the walk.
     for _ in 0..16 {
-        match rustix::fs::openat2(
-            directory,
-            relative,
-            flags | OFlags::CLOEXEC,
-            Mode::empty(),
-            strict,
-        ) {
+        match rustix::fs::openat2(directory, relative, flags | OFlags::CLOEXEC, Mode::empty(), strict) {
             Err(Errno::AGAIN) => {}
             // Old kernels and some containers do not have the call.
             Err(Errno::NOSYS | Errno::PERM) => return walk(directory, relative, flags),
@@ -115,16 +105,9 @@ pub(super) fn open_beneath(
 }
 
 /// The same by hand: one `openat` per name.
-pub(super) fn walk(
-    directory: BorrowedFd<'_>,
-    relative: &Path,
-    flags: OFlags,
-) -> Result<OwnedFd, Errno> {
+pub(super) fn walk(directory: BorrowedFd<'_>, relative: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let mut names = relative
-        .components()
-        .filter(|c| *c != Component::CurDir)
-        .peekable();
+    let mut names = relative.components().filter(|c| *c != Component::CurDir).peekable();
     let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     if names.peek().is_none() {
         return rustix::fs::openat(directory, ".", flags, Mode::empty());
@@ -135,8 +118,7 @@ pub(super) fn walk(
             return Err(Errno::XDEV);
         };
         let last = names.peek().is_none();
-        let opened =
-            rustix::fs::openat(&held, name, if last { flags } else { step }, Mode::empty())?;
+        let opened = rustix::fs::openat(&held, name, if last { flags } else { step }, Mode::empty())?;
         if last {
             // With `PATH` a link itself would be opened instead of refused.
             let found = rustix::fs::fstat(&opened)?;
@@ -152,9 +134,7 @@ pub(super) fn walk(
 /// Returns whether a directory belongs to the process file system.
 #[cfg(target_os = "linux")]
 pub(super) fn is_process_file_system(directory: &Path) -> bool {
-    rustix::fs::statfs(directory)
-        .map(|found| found.f_type == rustix::fs::PROC_SUPER_MAGIC)
-        .unwrap_or(true)
+    rustix::fs::statfs(directory).map(|found| found.f_type == rustix::fs::PROC_SUPER_MAGIC).unwrap_or(true)
 }
 
 /// Returns whether a directory belongs to the process file system.

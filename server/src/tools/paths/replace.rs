@@ -43,11 +43,7 @@ pub fn hash_of(bytes: &[u8]) -> [u8; 32] {
 
 /// Puts `bytes` in the place of a file whose content has the hash `expected`, or
 /// creates the file (and the directories to it) where `expected` is none.
-pub fn replace_file(
-    at: &Grounded,
-    expected: Option<[u8; 32]>,
-    bytes: &[u8],
-) -> Result<(), ReplaceRefusal> {
+pub fn replace_file(at: &Grounded, expected: Option<[u8; 32]>, bytes: &[u8]) -> Result<(), ReplaceRefusal> {
     let name = || at.display.clone();
     if !at.inside {
         return Err(ReplaceRefusal::Outside(name()));
@@ -67,8 +63,8 @@ pub fn replace_file(
         (Ok(_), None) => return Err(ReplaceRefusal::Exists(name())),
         (Ok(found), Some(hash)) => Some(same_content(at, &parent, found, hash)?),
     };
-    let beside = Beside::write(&parent, before.as_ref(), bytes)
-        .map_err(|error| ReplaceRefusal::Io(name(), error))?;
+    let beside =
+        Beside::write(&parent, before.as_ref(), bytes).map_err(|error| ReplaceRefusal::Io(name(), error))?;
     match &before {
         Some(seen) => {
             let now = rustix::fs::statat(&parent, file, AtFlags::SYMLINK_NOFOLLOW);
@@ -123,28 +119,14 @@ fn same_content(
 }
 
 fn unchanged(before: &Stat, now: &Stat) -> bool {
-    let key = |s: &Stat| {
-        (
-            s.st_dev,
-            s.st_ino,
-            s.st_size,
-            s.st_mode,
-            s.st_nlink,
-            s.st_mtime,
-            s.st_mtime_nsec,
-        )
-    };
+    let key = |s: &Stat| (s.st_dev, s.st_ino, s.st_size, s.st_mode, s.st_nlink, s.st_mtime, s.st_mtime_nsec);
     key(before) == key(now)
 }
 
 /// Opens the directory a file goes to, making missing ones where a file is created.
 fn parent_directory(at: &Grounded, way: &Path, make: bool) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-    let whole = if way.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        way
-    };
+    let whole = if way.as_os_str().is_empty() { Path::new(".") } else { way };
     match open_beneath(at.anchor.as_fd(), whole, flags) {
         Err(Errno::NOENT) if make => {}
         other => return other,
@@ -186,13 +168,9 @@ impl<'a> Beside<'a> {
         let name = format!(".adjutant-{:016x}.tmp", u64::from_le_bytes(random));
         // The umask shapes the mode of a new file; an existing one keeps its own.
         let mode = Mode::from_raw_mode(if before.is_some() { 0o600 } else { 0o666 });
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(parent, &name, flags, mode)?;
-        let beside = Self {
-            parent: Some(parent),
-            name,
-        };
+        let beside = Self { parent: Some(parent), name };
         let mut file = File::from(opened);
         file.write_all(bytes)?;
         if let Some(before) = before {

@@ -28,14 +28,7 @@ const SECRET_WORDS: &[&str] = &[
     "PAT",
 ];
 /// Parts of a name that mark it even in the middle of a word.
-const SECRET_PARTS: &[&str] = &[
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "APIKEY",
-    "PASSPHRASE",
-    "CREDENTIAL",
-];
+const SECRET_PARTS: &[&str] = &["TOKEN", "SECRET", "PASSWORD", "APIKEY", "PASSPHRASE", "CREDENTIAL"];
 /// Names that look like secrets and are places.
 const PLACES: &[&str] = &["SSH_AUTH_SOCK", "XAUTHORITY"];
 /// Variables that decide what other programs run or load.
@@ -90,21 +83,13 @@ pub fn child_environment(
     if !kept.iter().any(|(name, _)| name == "PATH") {
         kept.push(("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()));
     }
-    kept.extend(
-        FIXED
-            .iter()
-            .map(|(name, value)| (name.into(), value.into())),
-    );
+    kept.extend(FIXED.iter().map(|(name, value)| (name.into(), value.into())));
     kept
 }
 
 /// Nothing pages, paints or waits for an answer.
-const FIXED: &[(&str, &str)] = &[
-    ("PAGER", "cat"),
-    ("GIT_PAGER", "cat"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("TERM", "dumb"),
-];
+const FIXED: &[(&str, &str)] =
+    &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "dumb")];
 
 fn passes(name: &OsStr, own_keys: &[String]) -> bool {
     let name = name.to_string_lossy();
@@ -112,15 +97,13 @@ fn passes(name: &OsStr, own_keys: &[String]) -> bool {
         return false;
     }
     let upper = name.to_uppercase();
-    let steering = STEERING.contains(&upper.as_str())
-        || STEERING_STARTS.iter().any(|start| upper.starts_with(start));
+    let steering =
+        STEERING.contains(&upper.as_str()) || STEERING_STARTS.iter().any(|start| upper.starts_with(start));
     !steering && (PLACES.contains(&upper.as_str()) || !is_secret(&upper))
 }
 
 fn is_secret(upper: &str) -> bool {
-    upper
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .any(|word| SECRET_WORDS.contains(&word))
+    upper.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| SECRET_WORDS.contains(&word))
         || SECRET_PARTS.iter().any(|part| upper.contains(part))
 }
 
@@ -129,17 +112,12 @@ fn holds_login(value: &OsStr) -> bool {
     let value = value.to_string_lossy();
     value.split("://").skip(1).any(|rest| {
         let authority = rest.split(['/', '?', '#', ' ']).next().unwrap_or_default();
-        authority
-            .rsplit_once('@')
-            .is_some_and(|(login, _)| login.contains(':'))
+        authority.rsplit_once('@').is_some_and(|(login, _)| login.contains(':'))
     })
 }
 
 /// A relative entry would run whatever the present directory holds.
 fn absolute_only(path: &OsStr) -> OsString {
-    let entries = path
-        .as_bytes()
-        .split(|byte| *byte == b':')
-        .filter(|entry| entry.starts_with(b"/"));
+    let entries = path.as_bytes().split(|byte| *byte == b':').filter(|entry| entry.starts_with(b"/"));
     OsString::from_vec(entries.collect::<Vec<_>>().join(&b':'))
 }

@@ -29,11 +29,7 @@ impl Gathered {
         self.total += text.len() as u64;
         let room = floor(&text, PART.saturating_sub(self.head.len()).min(text.len()));
         // Once something went to the tail, nothing may go to the head any more.
-        let (first, rest) = if self.tail.is_empty() {
-            text.split_at(room)
-        } else {
-            ("", text.as_str())
-        };
+        let (first, rest) = if self.tail.is_empty() { text.split_at(room) } else { ("", text.as_str()) };
         self.head.push_str(first);
         self.tail.push_str(rest);
         if self.tail.len() > 2 * PART {
@@ -55,9 +51,7 @@ impl Gathered {
             None => self.head.len(),
         };
         let from = ceil(&self.tail, self.tail.len().saturating_sub(PART));
-        let window = self
-            .tail
-            .get(from..ceil(&self.tail, (from + NEAR).min(self.tail.len())));
+        let window = self.tail.get(from..ceil(&self.tail, (from + NEAR).min(self.tail.len())));
         let from = match window.and_then(|window| window.find('\n')) {
             Some(at) => from + at + 1,
             None => from,
@@ -65,11 +59,7 @@ impl Gathered {
         let head = self.head.get(..end).unwrap_or_default();
         let tail = self.tail.get(from..).unwrap_or_default();
         let left_out = self.total - (head.len() + tail.len()) as u64;
-        let gap = if head.ends_with('\n') {
-            GAP.to_owned()
-        } else {
-            format!("\n{GAP}")
-        };
+        let gap = if head.ends_with('\n') { GAP.to_owned() } else { format!("\n{GAP}") };
         (format!("{head}{gap}{tail}"), left_out)
     }
 }
@@ -126,10 +116,7 @@ impl Cleaner {
                 Ok(text) => (text, None),
                 Err(error) => {
                     let valid = rest.get(..error.valid_up_to()).unwrap_or_default();
-                    (
-                        std::str::from_utf8(valid).unwrap_or_default(),
-                        Some(error.error_len()),
-                    )
+                    (std::str::from_utf8(valid).unwrap_or_default(), Some(error.error_len()))
                 }
             };
             valid.chars().for_each(|c| self.character(c, &mut out));

@@ -37,10 +37,7 @@ pub fn pin_shell() -> io::Result<PinnedShell> {
 fn pin(path: &Path, bash: bool) -> io::Result<PinnedShell> {
     let found = path.symlink_metadata()?;
     if !found.is_file() {
-        return Err(io::Error::other(format!(
-            "\"{}\" is not a program",
-            path.display()
-        )));
+        return Err(io::Error::other(format!("\"{}\" is not a program", path.display())));
     }
     Ok(PinnedShell {
         path: path.to_owned(),
@@ -61,10 +58,7 @@ impl PinnedShell {
                 "run the shell \"{}\": it was changed since the command was approved",
                 self.path.display()
             )),
-            Err(error) => Err(format!(
-                "run the shell \"{}\": {error}",
-                self.path.display()
-            )),
+            Err(error) => Err(format!("run the shell \"{}\": {error}", self.path.display())),
         }
     }
 
@@ -95,11 +89,7 @@ pub fn pin_directory(at: &Grounded) -> Result<PinnedDirectory, String> {
     }
     let found = at.absolute.symlink_metadata();
     let found = found.map_err(|error| format!("run in \"{}\": {error}", at.display))?;
-    Ok(PinnedDirectory {
-        path: at.absolute.clone(),
-        device: found.dev(),
-        inode: found.ino(),
-    })
+    Ok(PinnedDirectory { path: at.absolute.clone(), device: found.dev(), inode: found.ino() })
 }
 
 impl PinnedDirectory {
@@ -116,9 +106,7 @@ impl PinnedDirectory {
         let held = held.map_err(|error| failed(std::io::Error::from(error).to_string()))?;
         let found = rustix::fs::fstat(&held).map_err(|error| failed(error.to_string()))?;
         if (found.st_dev, found.st_ino) != (self.device, self.inode) {
-            return Err(failed(
-                "it was exchanged since the command was approved".into(),
-            ));
+            return Err(failed("it was exchanged since the command was approved".into()));
         }
         Ok(held)
     }

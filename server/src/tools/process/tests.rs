@@ -14,9 +14,7 @@ struct Place {
 }
 
 fn place() -> Place {
-    Place {
-        directory: tempfile::tempdir().expect("temp dir"),
-    }
+    Place { directory: tempfile::tempdir().expect("temp dir") }
 }
 
 impl Place {
@@ -61,9 +59,7 @@ async fn run(launch: &Launch) -> Output {
 
 fn lives(pid: i32) -> bool {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => !stat
-            .rsplit_once(") ")
-            .is_some_and(|(_, rest)| rest.starts_with(['Z', 'X'])),
+        Ok(stat) => !stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X'])),
         Err(_) => false,
     }
 }
@@ -75,34 +71,16 @@ async fn all_gone(numbers: &[i32]) {
         }
         sleep(Duration::from_millis(10)).await;
     }
-    panic!(
-        "still alive: {:?}",
-        numbers
-            .iter()
-            .filter(|pid| lives(**pid))
-            .collect::<Vec<_>>()
-    );
+    panic!("still alive: {:?}", numbers.iter().filter(|pid| lives(**pid)).collect::<Vec<_>>());
 }
 
 #[tokio::test]
 async fn a_command_gives_its_code_and_both_outputs_in_order() {
     let place = place();
-    let output = place
-        .run("echo one; echo two >&2; echo three; exit 3")
-        .await;
-    assert!(
-        output.text.starts_with("exit code 3 after 0."),
-        "{}",
-        output.text
-    );
-    assert!(
-        output.text.ends_with(" s\none\ntwo\nthree\n"),
-        "{}",
-        output.text
-    );
-    assert!(
-        output.summary.starts_with("exit code 3 after") && !output.failed && output.whole.is_none()
-    );
+    let output = place.run("echo one; echo two >&2; echo three; exit 3").await;
+    assert!(output.text.starts_with("exit code 3 after 0."), "{}", output.text);
+    assert!(output.text.ends_with(" s\none\ntwo\nthree\n"), "{}", output.text);
+    assert!(output.summary.starts_with("exit code 3 after") && !output.failed && output.whole.is_none());
     let kept = std::fs::read_to_string(place.directory.path().join("whole.out")).expect("kept");
     assert_eq!(kept, "one\ntwo\nthree\n");
 }
@@ -114,18 +92,9 @@ async fn a_command_has_no_input_no_option_and_its_directory() {
     let output = run(&launch).await;
     let expected = format!("{}\nnot a tty\ncat dumb\n", launch.directory.path.display());
     assert!(output.text.ends_with(&expected), "{}", output.text);
-    let odd = Launch {
-        whole: place.directory.path().join("2"),
-        ..place.launch("-l")
-    };
-    assert!(
-        run(&odd).await.text.contains("exit code 127"),
-        "a command is never an option"
-    );
-    let none = Launch {
-        whole: place.directory.path().join("3"),
-        ..place.launch("true")
-    };
+    let odd = Launch { whole: place.directory.path().join("2"), ..place.launch("-l") };
+    assert!(run(&odd).await.text.contains("exit code 127"), "a command is never an option");
+    let none = Launch { whole: place.directory.path().join("3"), ..place.launch("true") };
     assert!(run(&none).await.text.ends_with("\n[no output]"));
 }
 
@@ -133,15 +102,8 @@ async fn a_command_has_no_input_no_option_and_its_directory() {
 async fn what_ended_a_command_is_named() {
     let place = place();
     let output = place.run("kill -9 $$").await;
-    assert!(
-        output.failed && output.text.starts_with("ended by signal 9 (SIGKILL)"),
-        "{}",
-        output.text
-    );
-    let launch = Launch {
-        whole: place.directory.path().join("whole.out"),
-        ..place.launch("true")
-    };
+    assert!(output.failed && output.text.starts_with("ended by signal 9 (SIGKILL)"), "{}", output.text);
+    let launch = Launch { whole: place.directory.path().join("whole.out"), ..place.launch("true") };
     let again = run(&launch).await;
     assert!(
         again.failed && again.text.contains("keep the output"),
@@ -163,15 +125,10 @@ async fn s44_long_output_is_cut_for_the_model_and_kept_on_disk() {
     let output = run_command(&launch, &[], &mut live, std::future::pending()).await;
     let whole = std::fs::metadata(&launch.whole).expect("whole");
     assert_eq!(whole.len(), 14_888_896 + 4);
-    assert_eq!(
-        std::os::unix::fs::PermissionsExt::mode(&whole.permissions()) & 0o777,
-        0o600
-    );
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&whole.permissions()) & 0o777, 0o600);
     assert_eq!(output.whole.as_deref(), Some(launch.whole.as_path()));
     assert!(output.text.len() < 26 * 1024, "{}", output.text.len());
-    assert!(
-        output.text.contains(" s\n1\n2\n3\n") && output.text.ends_with("\n1999999\n2000000\nend\n")
-    );
+    assert!(output.text.contains(" s\n1\n2\n3\n") && output.text.ends_with("\n1999999\n2000000\nend\n"));
     let left: u64 = output
         .text
         .split("[... ")
@@ -186,11 +143,7 @@ async fn s44_long_output_is_cut_for_the_model_and_kept_on_disk() {
         - 1
         - output.text.find('\n').expect("line")
         - 1;
-    assert_eq!(
-        left + shown as u64,
-        whole.len(),
-        "every byte is shown or counted"
-    );
+    assert_eq!(left + shown as u64, whole.len(), "every byte is shown or counted");
     let (total, largest) = *seen.lock().expect("lock");
     assert_eq!(total as u64, whole.len());
     assert!(largest <= 48 * 1024);
@@ -199,16 +152,9 @@ async fn s44_long_output_is_cut_for_the_model_and_kept_on_disk() {
 #[tokio::test]
 async fn s44_a_line_without_end_and_a_flood_are_bounded() {
     let place = place();
-    let launch = Launch {
-        output_limit: 5_000_000,
-        ..place.launch("tr '\\0' x < /dev/zero")
-    };
+    let launch = Launch { output_limit: 5_000_000, ..place.launch("tr '\\0' x < /dev/zero") };
     let output = run(&launch).await;
-    assert!(
-        output.failed && output.text.contains("wrote more than 5000000 bytes"),
-        "{}",
-        output.text
-    );
+    assert!(output.failed && output.text.contains("wrote more than 5000000 bytes"), "{}", output.text);
     assert!(output.text.len() < 26 * 1024);
     assert!(std::fs::metadata(&launch.whole).expect("whole").len() < 6_000_000);
 }
@@ -223,11 +169,7 @@ async fn a_time_limit_ends_the_whole_tree() {
     let started = std::time::Instant::now();
     let output = run(&launch).await;
     assert!(started.elapsed() < Duration::from_secs(10));
-    assert!(
-        output.failed && output.text.starts_with("stopped after"),
-        "{}",
-        output.text
-    );
+    assert!(output.failed && output.text.starts_with("stopped after"), "{}", output.text);
     assert!(output.text.contains("time limit of 0.3 s") && output.text.contains("started"));
     all_gone(&place.numbers(3).await).await;
     assert_eq!(time_limit(None), Duration::from_secs(120));
@@ -237,8 +179,8 @@ async fn a_time_limit_ends_the_whole_tree() {
 #[tokio::test]
 async fn a_command_that_is_stopped_may_clean_up() {
     let place = place();
-    let launch = place
-        .launch("trap 'echo cleaned; exit 0' TERM; echo $$ >> pids; while :; do sleep 0.01; done");
+    let launch =
+        place.launch("trap 'echo cleaned; exit 0' TERM; echo $$ >> pids; while :; do sleep 0.01; done");
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let mut live = |_: &str| {};
     let running = run_command(&launch, &[], &mut live, async { drop(stopped.await) });
@@ -262,15 +204,9 @@ async fn background_processes_do_not_outlive_their_command() {
     let output = place
         .run("sleep 1000 & echo $! >> pids; setsid sleep 1000 & echo $! >> pids; (setsid sh -c 'sleep 1000 & echo $! >> pids' &); sleep 1000 >/dev/null 2>&1 & echo $! >> pids; setsid env -i sleep 1000 & echo $! >> pids; until [ $(wc -l < pids) = 5 ]; do sleep 0.01; done; echo done")
         .await;
+    assert!(output.text.starts_with("exit code 0 after"), "{}", output.text);
     assert!(
-        output.text.starts_with("exit code 0 after"),
-        "{}",
-        output.text
-    );
-    assert!(
-        output
-            .text
-            .contains("[5 processes still running in the background were stopped"),
+        output.text.contains("[5 processes still running in the background were stopped"),
         "{}",
         output.text
     );
@@ -283,14 +219,8 @@ async fn a_held_pipe_does_not_hold_the_tool() {
     let place = place();
     let started = std::time::Instant::now();
     let output = place.run("sleep 1000 & echo $! >> pids").await;
-    assert!(
-        started.elapsed() < Duration::from_secs(10),
-        "{:?}",
-        started.elapsed()
-    );
-    assert!(
-        output.text.starts_with("exit code 0") && output.text.contains("1 process still running")
-    );
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    assert!(output.text.starts_with("exit code 0") && output.text.contains("1 process still running"));
     all_gone(&place.numbers(1).await).await;
 }
 
@@ -319,10 +249,7 @@ async fn dropping_the_future_kills_the_tree() {
 #[test]
 fn dropping_needs_no_runtime() {
     let place = place();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .expect("runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("runtime");
     let launch = place.launch("sleep 1000 & echo $! >> pids; echo $$ >> pids; wait");
     let mut live = |_: &str| {};
     let mut running = Box::pin(run_command(&launch, &[], &mut live, std::future::pending()));
@@ -339,20 +266,11 @@ fn dropping_needs_no_runtime() {
 #[tokio::test]
 async fn two_commands_do_not_touch_each_other() {
     let place = place();
-    let first = Launch {
-        whole: place.directory.path().join("1"),
-        ..place.launch("sleep 0.5; echo first")
-    };
-    let second = Launch {
-        whole: place.directory.path().join("2"),
-        ..place.launch("sleep 1000 & kill -9 $$")
-    };
+    let first = Launch { whole: place.directory.path().join("1"), ..place.launch("sleep 0.5; echo first") };
+    let second =
+        Launch { whole: place.directory.path().join("2"), ..place.launch("sleep 1000 & kill -9 $$") };
     let (first, second) = tokio::join!(run(&first), run(&second));
-    assert!(
-        first.text.starts_with("exit code 0") && first.text.ends_with("first\n"),
-        "{}",
-        first.text
-    );
+    assert!(first.text.starts_with("exit code 0") && first.text.ends_with("first\n"), "{}", first.text);
     assert!(second.text.contains("SIGKILL"), "{}", second.text);
 }
 
@@ -362,16 +280,9 @@ async fn a3_a_changed_shell_or_directory_is_not_used() {
     let launch = place.launch("echo never");
     let mut shell = launch.shell.clone();
     shell.size += 1;
-    let output = run(&Launch {
-        shell,
-        ..launch.clone()
-    })
-    .await;
+    let output = run(&Launch { shell, ..launch.clone() }).await;
     assert!(
-        output.failed
-            && output
-                .text
-                .contains("changed since the command was approved"),
+        output.failed && output.text.contains("changed since the command was approved"),
         "{}",
         output.text
     );
@@ -383,29 +294,12 @@ async fn a3_a_changed_shell_or_directory_is_not_used() {
     std::fs::rename(&sub, place.directory.path().join("was")).expect("rename");
     std::fs::create_dir(&sub).expect("dir");
     let whole = place.directory.path().join("whole-2");
-    let output = run(&Launch {
-        directory: directory.clone(),
-        whole: whole.clone(),
-        ..launch.clone()
-    })
-    .await;
-    assert!(
-        output.failed && output.text.contains("exchanged since"),
-        "{}",
-        output.text
-    );
+    let output = run(&Launch { directory: directory.clone(), whole: whole.clone(), ..launch.clone() }).await;
+    assert!(output.failed && output.text.contains("exchanged since"), "{}", output.text);
     std::fs::remove_dir(&sub).expect("remove");
     std::os::unix::fs::symlink("was", &sub).expect("link");
     let whole = whole.with_extension("b");
-    assert!(
-        run(&Launch {
-            directory,
-            whole,
-            ..launch
-        })
-        .await
-        .failed
-    );
+    assert!(run(&Launch { directory, whole, ..launch }).await.failed);
     assert!(pin_directory(&ground(&roots, "whole.out").expect("grounded")).is_err());
 }
 
@@ -416,9 +310,7 @@ async fn n06_files_the_command_did_not_see_are_named() {
     let unsaved = ["src/a.rs".to_owned()];
     let output = run_command(&launch, &unsaved, &mut |_| {}, std::future::pending()).await;
     assert!(
-        output.text.contains(
-            "[unsaved in the editor, so the command saw an older text on disk: src/a.rs]"
-        )
+        output.text.contains("[unsaved in the editor, so the command saw an older text on disk: src/a.rs]")
     );
 }
 
@@ -451,14 +343,10 @@ async fn e1_secrets_and_steering_variables_do_not_reach_a_command() {
         ("EDITOR", "vi"),
         ("HTTP_PROXY", "http://proxy:8080"),
     ];
-    let ours = ours
-        .iter()
-        .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let ours = ours.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
     let kept = child_environment(ours, &["OUR_MODEL".into()]);
-    let mut lines: Vec<String> = kept
-        .iter()
-        .map(|(n, v)| format!("{}={}", n.display(), v.display()))
-        .collect();
+    let mut lines: Vec<String> =
+        kept.iter().map(|(n, v)| format!("{}={}", n.display(), v.display())).collect();
     lines.sort();
     assert_eq!(
         lines,
@@ -479,17 +367,10 @@ async fn e1_secrets_and_steering_variables_do_not_reach_a_command() {
     );
     // And what a command sees is that, the mark, and what the shell adds itself.
     let place = place();
-    let launch = Launch {
-        environment: kept,
-        ..place.launch("env | cut -d= -f1 | sort")
-    };
+    let launch = Launch { environment: kept, ..place.launch("env | cut -d= -f1 | sort") };
     let output = run(&launch).await;
-    let names: Vec<&str> = output
-        .text
-        .lines()
-        .skip(1)
-        .filter(|n| !["PWD", "SHLVL", "_", "OLDPWD"].contains(n))
-        .collect();
+    let names: Vec<&str> =
+        output.text.lines().skip(1).filter(|n| !["PWD", "SHLVL", "_", "OLDPWD"].contains(n)).collect();
     assert_eq!(names.len(), 13, "{names:?}");
     assert!(names.contains(&"ADJUTANT_CALL"));
 }

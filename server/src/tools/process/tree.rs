@@ -16,11 +16,7 @@ pub(super) fn marker(call: &str) -> Result<String, String> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|error| format!("draw a random number: {error}"))?;
     // A NUL would end the variable early.
-    Ok(format!(
-        "{}.{:016x}",
-        call.replace('\0', ""),
-        u64::from_le_bytes(random)
-    ))
+    Ok(format!("{}.{:016x}", call.replace('\0', ""), u64::from_le_bytes(random)))
 }
 
 /// Returns the system's name of a pipe, as seen at the other end of it.
@@ -78,13 +74,7 @@ impl Tree {
         let root = Pid::from_raw(i32::try_from(id).ok()?)?;
         let start = Seen::of(root).map_or(0, |seen| seen.start);
         let mark = format!("{MARKER}={marker}").into_bytes();
-        Some(Self {
-            root,
-            start,
-            mark,
-            output,
-            over: false,
-        })
+        Some(Self { root, start, mark, output, over: false })
     }
 
     pub(super) fn root(&self) -> Pid {
@@ -98,9 +88,7 @@ impl Tree {
 
     /// Returns the living processes of the command.
     pub(super) fn members(&self) -> Vec<Member> {
-        let seen: Vec<Seen> = Seen::all()
-            .filter(|seen| seen.start >= self.start)
-            .collect();
+        let seen: Vec<Seen> = Seen::all().filter(|seen| seen.start >= self.start).collect();
         let mut ours: BTreeSet<i32> = BTreeSet::from([raw(self.root)]);
         for process in &seen {
             if process.group == raw(self.root) || self.carries_mark(process.pid) {
@@ -109,10 +97,7 @@ impl Tree {
         }
         loop {
             let before = ours.len();
-            let children = seen
-                .iter()
-                .filter(|s| ours.contains(&s.parent))
-                .map(|s| raw(s.pid));
+            let children = seen.iter().filter(|s| ours.contains(&s.parent)).map(|s| raw(s.pid));
             let children: Vec<i32> = children.collect();
             ours.extend(children);
             if ours.len() == before {
@@ -121,10 +106,7 @@ impl Tree {
         }
         seen.iter()
             .filter(|seen| seen.alive && ours.contains(&raw(seen.pid)))
-            .map(|seen| Member {
-                pid: seen.pid,
-                start: seen.start,
-            })
+            .map(|seen| Member { pid: seen.pid, start: seen.start })
             .collect()
     }
 
@@ -142,9 +124,7 @@ impl Tree {
     pub(super) fn kill_pass(&self) -> usize {
         self.signal_group(Signal::KILL);
         let members = self.members();
-        members
-            .iter()
-            .for_each(|member| member.signal(Signal::KILL));
+        members.iter().for_each(|member| member.signal(Signal::KILL));
         members.len()
     }
 
@@ -231,14 +211,7 @@ impl Seen {
             .into_iter()
             .flatten()
             .flatten()
-            .filter_map(|entry| {
-                entry
-                    .file_name()
-                    .to_str()?
-                    .parse()
-                    .ok()
-                    .and_then(Pid::from_raw)
-            })
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw))
             .filter_map(Self::of)
     }
 
@@ -252,13 +225,7 @@ impl Seen {
         let parent = fields.next()?.parse().ok()?;
         let group = fields.next()?.parse().ok()?;
         let start = fields.nth(16)?.parse().ok()?;
-        Some(Self {
-            pid,
-            parent,
-            group,
-            start,
-            alive: !matches!(state, "Z" | "X" | "x"),
-        })
+        Some(Self { pid, parent, group, start, alive: !matches!(state, "Z" | "X" | "x") })
     }
 }
 

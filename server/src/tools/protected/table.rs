@@ -17,19 +17,7 @@ pub(super) const ENVIRONMENT: &str = "sets the environment of programs and often
 /// Directories in which nothing is written, whatever is in them.
 pub(super) const DENIED_DIRECTORIES: &[(&[&str], &str)] = &[
     (&[".adjutant"], OWN),
-    (
-        &[
-            ".git",
-            "git~1",
-            ".hg",
-            ".svn",
-            ".jj",
-            ".bzr",
-            ".husky",
-            ".githooks",
-        ],
-        VCS,
-    ),
+    (&[".git", "git~1", ".hg", ".svn", ".jj", ".bzr", ".husky", ".githooks"], VCS),
     (&[".idea", ".vs", ".fleet", ".zed", ".emacs.d"], EDITOR),
     (
         &[
@@ -56,28 +44,8 @@ pub(super) const DENIED_DIRECTORIES: &[(&[&str], &str)] = &[
         ],
         AGENT,
     ),
-    (
-        &[
-            ".ssh",
-            ".gnupg",
-            ".aws",
-            ".azure",
-            ".kube",
-            ".docker",
-            ".password-store",
-        ],
-        KEYS,
-    ),
-    (
-        &[
-            "cron.d",
-            "cron.daily",
-            "cron.hourly",
-            "cron.weekly",
-            "cron.monthly",
-        ],
-        CRON,
-    ),
+    (&[".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store"], KEYS),
+    (&["cron.d", "cron.daily", "cron.hourly", "cron.weekly", "cron.monthly"], CRON),
 ];
 
 /// Files, by name, that are never written.
@@ -130,16 +98,7 @@ pub(super) const DENIED_FILES: &[(&[&str], &str)] = &[
         ],
         SHELL,
     ),
-    (
-        &[
-            ".netrc",
-            "_netrc",
-            ".pgpass",
-            ".git-credentials",
-            ".htpasswd",
-        ],
-        KEYS,
-    ),
+    (&[".netrc", "_netrc", ".pgpass", ".git-credentials", ".htpasswd"], KEYS),
     (&["crontab", "anacrontab"], CRON),
 ];
 
@@ -295,15 +254,5 @@ pub(super) const SECRET_FILES: &[&str] = &[
 ];
 
 /// Endings of names of files that are secrets.
-pub(super) const SECRET_ENDINGS: &[&str] = &[
-    ".pem",
-    ".key",
-    ".p12",
-    ".pfx",
-    ".jks",
-    ".keystore",
-    ".kdbx",
-    ".ppk",
-    ".asc.key",
-    ".tfstate",
-];
+pub(super) const SECRET_ENDINGS: &[&str] =
+    &[".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".asc.key", ".tfstate"];

@@ -15,10 +15,7 @@ fn workspace() -> (tempfile::TempDir, Roots) {
 #[test]
 fn p3_protected_files_are_denied_or_asked_in_any_spelling() {
     let (directory, roots) = workspace();
-    let own = [
-        directory.path().join("config"),
-        directory.path().join("state"),
-    ];
+    let own = [directory.path().join("config"), directory.path().join("state")];
     let home = directory.path().join("home/.bashrc");
     let state = directory.path().join("state/sessions/1.log");
     let denied = [
@@ -56,11 +53,7 @@ fn p3_protected_files_are_denied_or_asked_in_any_spelling() {
     ];
     for path in denied {
         let at = ground(&roots, path).expect(path);
-        assert!(
-            protected(&at, &own).is_some(),
-            "{path} is {:?}",
-            write_class(&at, &own)
-        );
+        assert!(protected(&at, &own).is_some(), "{path} is {:?}", write_class(&at, &own));
     }
     let asked = [
         ".gitmodules",
@@ -85,20 +78,11 @@ fn p3_protected_files_are_denied_or_asked_in_any_spelling() {
     }
     for path in ["Cargo.toml", "web/package.json"] {
         let at = ground(&roots, path).expect(path);
-        assert!(
-            matches!(write_class(&at, &own), WriteClass::Marked(_)),
-            "{path}"
-        );
+        assert!(matches!(write_class(&at, &own), WriteClass::Marked(_)), "{path}");
     }
-    for path in [
-        "src/main.rs",
-        "crlf.txt",
-        ".gitignore",
-        "git/config",
-        "settings.json",
-        "docs/cron.md",
-        "profile",
-    ] {
+    for path in
+        ["src/main.rs", "crlf.txt", ".gitignore", "git/config", "settings.json", "docs/cron.md", "profile"]
+    {
         let at = ground(&roots, path).expect(path);
         assert_eq!(write_class(&at, &own), WriteClass::Plain, "{path}");
     }
@@ -115,18 +99,8 @@ fn p3_a_link_to_a_protected_file_is_that_file() {
     // Our own directory is known behind a link as well.
     std::fs::create_dir(directory.path().join("real")).expect("real");
     std::os::unix::fs::symlink("real", directory.path().join("config")).expect("link");
-    let at = ground(
-        &roots,
-        directory
-            .path()
-            .join("real/rules.toml")
-            .to_str()
-            .expect("utf-8"),
-    );
-    assert_eq!(
-        protected(&at.expect("grounded"), &[directory.path().join("config")]),
-        Some(OWN)
-    );
+    let at = ground(&roots, directory.path().join("real/rules.toml").to_str().expect("utf-8"));
+    assert_eq!(protected(&at.expect("grounded"), &[directory.path().join("config")]), Some(OWN));
 }
 
 #[test]
@@ -162,15 +136,7 @@ fn p5_secret_stores_need_an_ask_even_to_read() {
         let at = ground(&roots, path).expect(path);
         assert!(matches!(read_class(&at), ReadClass::Secret(_)), "{path}");
     }
-    for path in [
-        "src/main.rs",
-        ".env.example",
-        "src/env.rs",
-        "keys.md",
-        "monkey",
-        ".gitignore",
-        "README",
-    ] {
+    for path in ["src/main.rs", ".env.example", "src/env.rs", "keys.md", "monkey", ".gitignore", "README"] {
         let at = ground(&roots, path).expect(path);
         assert_eq!(read_class(&at), ReadClass::Plain, "{path}");
     }

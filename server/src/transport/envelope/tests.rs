@@ -12,10 +12,7 @@ fn refusal(body: &[u8]) -> (i64, Option<String>) {
 #[test]
 fn bad_envelopes_are_refused_with_the_code_and_the_id_that_could_be_read() {
     let deep = "{\"a\":".repeat(100_000);
-    let long_id = format!(
-        r#"{{"jsonrpc":"2.0","id":"{}","method":"m"}}"#,
-        "x".repeat(2000)
-    );
+    let long_id = format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"m"}}"#, "x".repeat(2000));
     let cases: &[(&str, i64, Option<&str>)] = &[
         ("", -32700, None),
         ("{", -32700, None),
@@ -29,11 +26,7 @@ fn bad_envelopes_are_refused_with_the_code_and_the_id_that_could_be_read() {
         ("null", -32600, None),
         ("\"text\"", -32600, None),
         ("{}", -32600, None),
-        (
-            r#"{"jsonrpc":"1.0","id":1,"method":"m"}"#,
-            -32600,
-            Some("1"),
-        ),
+        (r#"{"jsonrpc":"1.0","id":1,"method":"m"}"#, -32600, Some("1")),
         (r#"{"jsonrpc":2.0,"id":1,"method":"m"}"#, -32600, Some("1")),
         (r#"{"id":"a","method":"m"}"#, -32600, Some("\"a\"")),
         (r#"{"jsonrpc":"2.0","id":1}"#, -32600, Some("1")),
@@ -46,63 +39,24 @@ fn bad_envelopes_are_refused_with_the_code_and_the_id_that_could_be_read() {
         (r#"{"jsonrpc":"2.0","id":[1],"method":"m"}"#, -32600, None),
         (r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#, -32600, None),
         (&long_id, -32600, None),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}"#,
-            -32600,
-            None,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"\u0069d":2,"method":"m"}"#,
-            -32600,
-            None,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"m","method":"n"}"#,
-            -32600,
-            Some("1"),
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"m","x":1,"x":1}"#,
-            -32600,
-            Some("1"),
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"m","result":1}"#,
-            -32600,
-            Some("1"),
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":5}"#,
-            -32600,
-            Some("1"),
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"result":1,"error":{"code":1,"message":""}}"#,
-            -32600,
-            None,
-        ),
+        (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}"#, -32600, None),
+        (r#"{"jsonrpc":"2.0","id":1,"\u0069d":2,"method":"m"}"#, -32600, None),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"m","method":"n"}"#, -32600, Some("1")),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"m","x":1,"x":1}"#, -32600, Some("1")),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"m","result":1}"#, -32600, Some("1")),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"m","params":5}"#, -32600, Some("1")),
+        (r#"{"jsonrpc":"2.0","id":1,"result":1,"error":{"code":1,"message":""}}"#, -32600, None),
         (r#"{"jsonrpc":"2.0","id":1,"error":"no"}"#, -32600, None),
         (r#"{"jsonrpc":"2.0","result":1}"#, -32600, None),
         (r#"{"jsonrpc":"2.0","id":1.5,"result":1}"#, -32600, None),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"result":1,"params":{}}"#,
-            -32600,
-            None,
-        ),
+        (r#"{"jsonrpc":"2.0","id":1,"result":1,"params":{}}"#, -32600, None),
     ];
     for (body, code, id) in cases {
         let shown = &body[..body.len().min(80)];
-        assert_eq!(
-            refusal(body.as_bytes()),
-            (*code, id.map(str::to_owned)),
-            "{shown}"
-        );
+        assert_eq!(refusal(body.as_bytes()), (*code, id.map(str::to_owned)), "{shown}");
     }
     assert_eq!(refusal(b"\xff\xfe\x00\x01"), (-32700, None));
-    assert_eq!(
-        refusal(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}"),
-        (-32700, None)
-    );
+    assert_eq!(refusal(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}"), (-32700, None));
 }
 
 #[test]
@@ -136,10 +90,7 @@ fn ids_written_differently_mean_the_same() {
     assert_eq!(key(r#""a""#), key(r#""\u0061""#));
     assert_eq!(key("0"), key("-0"));
     assert_ne!(key("1"), key(r#""1""#));
-    assert_eq!(
-        key("123456789012345678901"),
-        IdKey::Digits("123456789012345678901".into())
-    );
+    assert_eq!(key("123456789012345678901"), IdKey::Digits("123456789012345678901".into()));
 }
 
 #[test]
@@ -147,10 +98,7 @@ fn half_a_surrogate_pair_does_not_lose_the_message() {
     let raw = |text: &str| serde_json::from_str::<Box<RawValue>>(text).expect("valid");
     let mended = |text: &str| tree(&raw(text)).expect("readable");
     assert_eq!(mended(r#"["a\ud83dz"]"#), serde_json::json!(["a\u{fffd}z"]));
-    assert_eq!(
-        mended(r#"["\ude00\ud83d"]"#),
-        serde_json::json!(["\u{fffd}\u{fffd}"])
-    );
+    assert_eq!(mended(r#"["\ude00\ud83d"]"#), serde_json::json!(["\u{fffd}\u{fffd}"]));
     assert_eq!(
         mended(r#"["\ud83d\ud83d\ude00 \\ud83d \u00e9"]"#),
         serde_json::json!(["\u{fffd}\u{1f600} \\ud83d é"])
@@ -162,10 +110,7 @@ fn half_a_surrogate_pair_does_not_lose_the_message() {
 
 #[test]
 fn bodies_without_params_have_no_params_key() {
-    assert_eq!(
-        call_body(None, "a/b", &()).as_deref(),
-        Ok(&br#"{"jsonrpc":"2.0","method":"a/b"}"#[..])
-    );
+    assert_eq!(call_body(None, "a/b", &()).as_deref(), Ok(&br#"{"jsonrpc":"2.0","method":"a/b"}"#[..]));
     assert_eq!(
         call_body(Some(3), "m", &[1, 2]).as_deref(),
         Ok(&br#"{"jsonrpc":"2.0","id":3,"method":"m","params":[1,2]}"#[..])

@@ -20,8 +20,7 @@ fn ok(body: &str) -> Result<Vec<u8>, FrameError> {
 fn frames_split_at_every_byte_give_the_same_bodies() {
     let stream = [
         encode(b"{\"a\":1}"),
-        b"content-LENGTH:  3 \r\nContent-Type: application/vscode-jsonrpc; charset=utf-8\r\n\r\nabc"
-            .to_vec(),
+        b"content-LENGTH:  3 \r\nContent-Type: application/vscode-jsonrpc; charset=utf-8\r\n\r\nabc".to_vec(),
         encode(b""),
         b"Content-Length: 4\n\nbare".to_vec(),
         encode("é😀".as_bytes()),
@@ -58,56 +57,24 @@ fn headers_that_cannot_be_followed_end_the_connection() {
     for (bytes, error) in [
         (long.as_str(), FrameError::HeaderTooLong),
         (many.as_str(), FrameError::HeaderTooLong),
-        (
-            "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
-            FrameError::DuplicateLength,
-        ),
-        (
-            "Content-Length: 2\r\ncontent-length: 3\r\n\r\n{}",
-            FrameError::DuplicateLength,
-        ),
-        (
-            "Content-Length: -2\r\n\r\n{}",
-            FrameError::BadLength("-2".into()),
-        ),
-        (
-            "Content-Length: +2\r\n\r\n{}",
-            FrameError::BadLength("+2".into()),
-        ),
-        (
-            "Content-Length: 0x2\r\n\r\n{}",
-            FrameError::BadLength("0x2".into()),
-        ),
-        (
-            "Content-Length: 2, 2\r\n\r\n{}",
-            FrameError::BadLength("2, 2".into()),
-        ),
-        (
-            "Content-Length:\r\n\r\n{}",
-            FrameError::BadLength(String::new()),
-        ),
+        ("Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", FrameError::DuplicateLength),
+        ("Content-Length: 2\r\ncontent-length: 3\r\n\r\n{}", FrameError::DuplicateLength),
+        ("Content-Length: -2\r\n\r\n{}", FrameError::BadLength("-2".into())),
+        ("Content-Length: +2\r\n\r\n{}", FrameError::BadLength("+2".into())),
+        ("Content-Length: 0x2\r\n\r\n{}", FrameError::BadLength("0x2".into())),
+        ("Content-Length: 2, 2\r\n\r\n{}", FrameError::BadLength("2, 2".into())),
+        ("Content-Length:\r\n\r\n{}", FrameError::BadLength(String::new())),
         (
             "Content-Length: 99999999999999999999\r\n\r\n",
             FrameError::BadLength("99999999999999999999".into()),
         ),
-        (
-            "Content-Length: 18446744073709551615\r\n\r\n{}",
-            FrameError::Absurd(u64::MAX),
-        ),
-        (
-            "Content-Length: 4294967295\r\n\r\n{}",
-            FrameError::Absurd(4_294_967_295),
-        ),
+        ("Content-Length: 18446744073709551615\r\n\r\n{}", FrameError::Absurd(u64::MAX)),
+        ("Content-Length: 4294967295\r\n\r\n{}", FrameError::Absurd(4_294_967_295)),
     ] {
         assert!(error.ends_connection(), "{error}");
         let stream = [bytes.as_bytes(), &encode(b"{}")].concat();
         let (events, _) = run(&stream);
-        assert_eq!(
-            events,
-            vec![Err(error)],
-            "{}",
-            &bytes[..bytes.len().min(60)]
-        );
+        assert_eq!(events, vec![Err(error)], "{}", &bytes[..bytes.len().min(60)]);
     }
 }
 
@@ -115,11 +82,7 @@ fn headers_that_cannot_be_followed_end_the_connection() {
 fn a_header_without_a_length_is_reported_and_passed_over() {
     for junk in ["\r\n", "hello world\r\n\r\n", "Content-Type: x\r\n\r\n"] {
         let stream = [junk.as_bytes(), &encode(b"{}")].concat();
-        assert_eq!(
-            run(&stream).0,
-            vec![Err(FrameError::NoLength), ok("{}")],
-            "{junk:?}"
-        );
+        assert_eq!(run(&stream).0, vec![Err(FrameError::NoLength), ok("{}")], "{junk:?}");
     }
     let stream = [&b"stray print\r\n"[..], &encode(b"{}")].concat();
     assert_eq!(run(&stream).0, vec![ok("{}")]);

@@ -31,12 +31,7 @@ fn exit_ends_though_the_client_holds_the_stream_open() {
     rig.request(3, "test/echo", json!([]));
     assert_eq!(rig.hear()["error"]["code"], -32600);
     rig.notify("exit", json!(null));
-    assert!(matches!(
-        rig.ended(),
-        Ended::Exit {
-            after_shutdown: true
-        }
-    ));
+    assert!(matches!(rig.ended(), Ended::Exit { after_shutdown: true }));
     assert_eq!(rig.alive(), 0);
     rig.assert_silence_and_end();
     assert!(rig.out.is_closed());
@@ -48,12 +43,7 @@ fn exit_without_shutdown_is_told_apart() {
     rig.request(1, "shutdown", json!(null));
     assert_eq!(rig.hear()["error"]["code"], -32002);
     rig.notify("exit", json!(null));
-    assert!(matches!(
-        rig.ended(),
-        Ended::Exit {
-            after_shutdown: false
-        }
-    ));
+    assert!(matches!(rig.ended(), Ended::Exit { after_shutdown: false }));
 }
 
 #[test]
@@ -78,10 +68,7 @@ fn a_stream_that_cannot_be_followed_ends_with_the_reason() {
         let mut rig = Rig::new();
         rig.bytes(bytes.as_bytes());
         let told = rig.hear();
-        assert_eq!(
-            (&told["id"], &told["error"]["code"]),
-            (&json!(null), &json!(-32700))
-        );
+        assert_eq!((&told["id"], &told["error"]["code"]), (&json!(null), &json!(-32700)));
         assert!(matches!(rig.ended(), Ended::InputBroken(_)));
         rig.assert_silence_and_end();
     }
@@ -103,14 +90,8 @@ fn at_the_end_open_questions_are_withdrawn_and_waiters_told() {
     assert_eq!(reply.unwrap_err(), ReplyError::ConnectionClosed);
     let late = rig.wait(rig.out.request("client/late", &json!({})));
     assert_eq!(late.unwrap_err(), ReplyError::ConnectionClosed);
-    assert_eq!(
-        rig.wait(rig.out.notify("late", &json!({}))),
-        Err(SendError::Closed)
-    );
-    assert_eq!(
-        rig.out.try_notify("late", &json!({})),
-        Err(SendError::Closed)
-    );
+    assert_eq!(rig.wait(rig.out.notify("late", &json!({}))), Err(SendError::Closed));
+    assert_eq!(rig.out.try_notify("late", &json!({})), Err(SendError::Closed));
 }
 
 #[test]

@@ -14,10 +14,7 @@ fn a_dropped_request_is_withdrawn_behind_itself() {
     let id = reply.id();
     drop(reply);
     let asked = rig.hear();
-    assert_eq!(
-        (&asked["method"], &asked["id"]),
-        (&json!("client/ask"), &json!(id))
-    );
+    assert_eq!((&asked["method"], &asked["id"]), (&json!("client/ask"), &json!(id)));
     let withdrawn = rig.hear();
     assert_eq!(withdrawn["method"], "$/cancelRequest");
     assert_eq!(withdrawn["params"], json!({"id": id}));
@@ -39,10 +36,7 @@ fn a_reply_is_taken_once_and_only_from_a_sound_envelope() {
     rig.assert_quiet();
     rig.say(&json!({"jsonrpc":"2.0","id":id,"error":{"code":-32601,"message":"unknown"}}));
     rig.say(&json!({"jsonrpc":"2.0","id":id,"result":"second"}));
-    let error = ReplyError::Refused {
-        code: -32601,
-        message: "unknown".into(),
-    };
+    let error = ReplyError::Refused { code: -32601, message: "unknown".into() };
     assert_eq!(rig.wait(reply).unwrap_err(), error);
     rig.assert_quiet();
 }
@@ -53,20 +47,12 @@ fn a_client_that_does_not_read_fills_no_memory_and_is_still_heard() {
     rig.request("init", "initialize", json!({"capabilities": {}}));
     let text = "x".repeat(1000);
     let mut sent = 0;
-    while rig
-        .out
-        .try_notify("delta", &json!({"n": sent, "text": text}))
-        .is_ok()
-    {
+    while rig.out.try_notify("delta", &json!({"n": sent, "text": text})).is_ok() {
         sent += 1;
         assert!(sent < 100_000, "the queue has no bound");
     }
     rig.until("a full queue", |rig| {
-        while rig
-            .out
-            .try_notify("delta", &json!({"n": sent, "text": text}))
-            .is_ok()
-        {
+        while rig.out.try_notify("delta", &json!({"n": sent, "text": text})).is_ok() {
             sent += 1;
         }
         rig.out.queued() == FRAME_ROOM
@@ -101,11 +87,7 @@ fn a_client_that_does_not_read_fills_no_memory_and_is_still_heard() {
     }
     assert_eq!(next, sent);
     assert!(others.iter().any(|message| message["id"] == "init"));
-    assert!(
-        others
-            .iter()
-            .any(|message| message["error"]["code"] == -32800)
-    );
+    assert!(others.iter().any(|message| message["error"]["code"] == -32800));
     assert!(others.iter().any(|message| message["method"] == "last"));
     assert_eq!(rig.wait(waiting).unwrap(), Ok(()));
     rig.assert_quiet();
@@ -188,10 +170,7 @@ fn the_headless_client_speaks_over_the_same_code() {
         let (service, seen) = service(out.clone());
         let served = tokio::spawn(serve(service, parts, near.reader, near.writer));
         let (peer, mut incoming) = connect(far.reader, far.writer).unwrap();
-        let init = peer
-            .request("initialize", &json!({"capabilities": {}}))
-            .await
-            .unwrap();
+        let init = peer.request("initialize", &json!({"capabilities": {}})).await.unwrap();
         assert!(init.get().starts_with('{'));
         let no_such = peer.request("no/such", &json!({})).await.unwrap_err();
         assert!(matches!(no_such, ReplyError::Refused { code: -32601, .. }));
@@ -199,18 +178,12 @@ fn the_headless_client_speaks_over_the_same_code() {
         let Some(Incoming::Request { id, method, params }) = incoming.recv().await else {
             panic!("no question");
         };
-        assert_eq!(
-            (method.as_str(), params.unwrap().get()),
-            ("client/ask", r#"{"q":1}"#)
-        );
+        assert_eq!((method.as_str(), params.unwrap().get()), ("client/ask", r#"{"q":1}"#));
         peer.respond(&id, &json!("yes"));
         assert_eq!(asked.await.unwrap().get(), r#""yes""#);
         // A withdrawn request is cancelled at the other end, and its question with it.
         let asked = peer.request("test/ask", &json!({"q": 2}));
-        assert!(matches!(
-            incoming.recv().await,
-            Some(Incoming::Request { .. })
-        ));
+        assert!(matches!(incoming.recv().await, Some(Incoming::Request { .. })));
         drop(asked);
         let Some(Incoming::Notification { method, .. }) = incoming.recv().await else {
             panic!("no cancellation");
@@ -221,16 +194,11 @@ fn the_headless_client_speaks_over_the_same_code() {
             panic!("no question");
         };
         peer.refuse(Some(&id), code::METHOD_NOT_FOUND, "not here");
-        assert!(matches!(
-            reply.await,
-            Err(ReplyError::Refused { code: -32601, .. })
-        ));
+        assert!(matches!(reply.await, Err(ReplyError::Refused { code: -32601, .. })));
         assert_eq!(*seen.alive.lock().unwrap(), 0);
         drop(peer);
         assert!(matches!(served.await.unwrap(), Ended::InputClosed));
         assert!(incoming.recv().await.is_none());
     };
-    runtime
-        .block_on(async { tokio::time::timeout(DEADLINE, dialogue).await })
-        .expect("in time");
+    runtime.block_on(async { tokio::time::timeout(DEADLINE, dialogue).await }).expect("in time");
 }

@@ -111,25 +111,17 @@ impl Backend {
 pub fn service(out: Out) -> ((LspService<Backend>, ClientSocket), Seen) {
     let (notes, received) = mpsc::unbounded_channel();
     let alive = Arc::new(Mutex::new(0));
-    let seen = Seen {
-        notes: received,
-        alive: alive.clone(),
-    };
-    let service = LspService::build(|_| Backend {
-        out,
-        notes,
-        desk: tokio::sync::Mutex::default(),
-        alive,
-    })
-    .custom_method("test/note", Backend::note)
-    .custom_method("test/echo", Backend::echo)
-    .custom_method("test/ask", Backend::ask)
-    .custom_method("test/hang", Backend::hang)
-    .custom_method("test/panicNow", Backend::panic_now)
-    .custom_method("test/panicLater", Backend::panic_later)
-    .custom_method("test/panicNote", Backend::panic_note)
-    .custom_method("test/panicDropped", Backend::panic_dropped)
-    .finish();
+    let seen = Seen { notes: received, alive: alive.clone() };
+    let service = LspService::build(|_| Backend { out, notes, desk: tokio::sync::Mutex::default(), alive })
+        .custom_method("test/note", Backend::note)
+        .custom_method("test/echo", Backend::echo)
+        .custom_method("test/ask", Backend::ask)
+        .custom_method("test/hang", Backend::hang)
+        .custom_method("test/panicNow", Backend::panic_now)
+        .custom_method("test/panicLater", Backend::panic_later)
+        .custom_method("test/panicNote", Backend::panic_note)
+        .custom_method("test/panicDropped", Backend::panic_dropped)
+        .finish();
     (service, seen)
 }
 
@@ -153,11 +145,8 @@ impl Rig {
     /// A connection on which nothing was said, and whose client reads nothing
     /// until `reader` is given to `listen`.
     pub fn deaf() -> (Rig, PipeReader) {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let (near, far) = pipe().unwrap();
         let (out, parts) = channel();
         let (service, seen) = service(out.clone());
@@ -167,17 +156,7 @@ impl Rig {
         });
         let (_, incoming) = std_channel();
         let writer = Some(far.writer);
-        (
-            Rig {
-                out,
-                seen,
-                writer,
-                incoming,
-                ended,
-                runtime,
-            },
-            far.reader,
-        )
+        (Rig { out, seen, writer, incoming, ended, runtime }, far.reader)
     }
 
     pub fn listen(&mut self, mut reader: PipeReader) {
@@ -240,9 +219,7 @@ impl Rig {
     /// The next message of the server.
     #[track_caller]
     pub fn hear(&mut self) -> Value {
-        self.incoming
-            .recv_timeout(DEADLINE)
-            .expect("a message in time")
+        self.incoming.recv_timeout(DEADLINE).expect("a message in time")
     }
 
     /// The next so many messages: answers by id, and the rest.
@@ -262,10 +239,7 @@ impl Rig {
     #[track_caller]
     pub fn assert_quiet(&mut self) {
         self.request("quiet?", "test/echo", json!([1]));
-        assert_eq!(
-            self.hear(),
-            json!({"jsonrpc":"2.0","id":"quiet?","result":[1]})
-        );
+        assert_eq!(self.hear(), json!({"jsonrpc":"2.0","id":"quiet?","result":[1]}));
     }
 
     pub fn take_writer(&mut self) -> PipeWriter {

@@ -64,9 +64,7 @@ fn each_of_many_requests_can_be_cancelled_and_closes_its_question() {
     for _ in 0..128 {
         let message = rig.hear();
         if message["method"] == "$/cancelRequest" {
-            let at = questions
-                .iter()
-                .position(|id| *id == message["params"]["id"]);
+            let at = questions.iter().position(|id| *id == message["params"]["id"]);
             questions.swap_remove(at.expect("an open question, once"));
         } else {
             assert_eq!(message["error"]["code"], -32800);
@@ -90,10 +88,7 @@ fn a_cancelled_handler_is_gone_before_its_answer() {
     rig.until("the handler", |rig| rig.alive() == 1);
     rig.cancel("a");
     let answer = rig.hear();
-    assert_eq!(
-        (&answer["id"], &answer["error"]["code"]),
-        (&json!("a"), &json!(-32800))
-    );
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("a"), &json!(-32800)));
     assert_eq!(rig.alive(), 0);
 }
 
@@ -107,15 +102,9 @@ fn an_id_can_be_used_again_after_its_answer_but_not_before() {
     rig.say(&json!({"jsonrpc":"2.0","id":question["id"],"result":"first"}));
     assert_eq!(rig.hear(), json!({"jsonrpc":"2.0","id":7,"result":"first"}));
     rig.request(7, "test/echo", json!(["second"]));
-    assert_eq!(
-        rig.hear(),
-        json!({"jsonrpc":"2.0","id":7,"result":["second"]})
-    );
+    assert_eq!(rig.hear(), json!({"jsonrpc":"2.0","id":7,"result":["second"]}));
     rig.request("7", "test/echo", json!(["text"]));
-    assert_eq!(
-        rig.hear(),
-        json!({"jsonrpc":"2.0","id":"7","result":["text"]})
-    );
+    assert_eq!(rig.hear(), json!({"jsonrpc":"2.0","id":"7","result":["text"]}));
     rig.assert_quiet();
 }
 
@@ -140,16 +129,8 @@ fn id_tokens_are_echoed_byte_for_byte() {
     let (out, parts) = super::super::channel();
     let (service, _seen) = super::rig::service(out);
     let served = std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        runtime.block_on(super::super::serve(
-            service,
-            parts,
-            near.reader,
-            near.writer,
-        ))
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(super::super::serve(service, parts, near.reader, near.writer))
     });
     let mut input = Vec::new();
     for token in tokens {
@@ -163,10 +144,7 @@ fn id_tokens_are_echoed_byte_for_byte() {
         let start = format!(r#"{{"jsonrpc":"2.0","id":{token},"error":"#);
         assert_eq!(output.matches(&start).count(), 1, "{token} in {output}");
     }
-    assert!(matches!(
-        served.join().unwrap(),
-        super::super::Ended::InputClosed
-    ));
+    assert!(matches!(served.join().unwrap(), super::super::Ended::InputClosed));
 }
 
 #[test]
@@ -181,10 +159,7 @@ fn a_panic_ends_one_call_only() {
     rig.request(3, "test/panicDropped", json!(null));
     rig.cancel(3);
     let answer = rig.hear();
-    assert_eq!(
-        (&answer["id"], &answer["error"]["code"]),
-        (&json!(3), &json!(-32603))
-    );
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(3), &json!(-32603)));
     rig.request(2, "test/panicLater", json!(null));
     assert_eq!(rig.hear()["error"]["code"], -32603);
     assert_eq!(rig.alive(), 0);
@@ -194,16 +169,12 @@ fn a_panic_ends_one_call_only() {
 #[test]
 fn a_message_in_pieces_is_one_message() {
     let mut rig = Rig::new();
-    let frame = super::super::framing::encode(
-        br#"{"jsonrpc":"2.0","id":1,"method":"test/echo","params":["split"]}"#,
-    );
+    let frame =
+        super::super::framing::encode(br#"{"jsonrpc":"2.0","id":1,"method":"test/echo","params":["split"]}"#);
     for byte in &frame {
         rig.bytes(std::slice::from_ref(byte));
     }
-    assert_eq!(
-        rig.hear(),
-        json!({"jsonrpc":"2.0","id":1,"result":["split"]})
-    );
+    assert_eq!(rig.hear(), json!({"jsonrpc":"2.0","id":1,"result":["split"]}));
 }
 
 #[test]
@@ -215,50 +186,18 @@ fn bad_messages_are_answered_and_the_next_is_served() {
         ("{", json!(null), -32700),
         ("[1,2]", json!(null), -32600),
         (r#"{"jsonrpc":"2.0","id":1}"#, json!(1), -32600),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"exit"}"#,
-            json!(1),
-            -32600,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"test/note"}"#,
-            json!(1),
-            -32600,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#,
-            json!(1),
-            -32600,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"$/cancelRequest","params":{"id":2}}"#,
-            json!(1),
-            -32600,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"no/such"}"#,
-            json!(1),
-            -32601,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"$/whatever"}"#,
-            json!(1),
-            -32601,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"textDocument/hover","params":[3]}"#,
-            json!(1),
-            -32602,
-        ),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"exit"}"#, json!(1), -32600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"test/note"}"#, json!(1), -32600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, json!(1), -32600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"$/cancelRequest","params":{"id":2}}"#, json!(1), -32600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"no/such"}"#, json!(1), -32601),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"$/whatever"}"#, json!(1), -32601),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"textDocument/hover","params":[3]}"#, json!(1), -32602),
         (&deep, json!(1), -32602),
     ] {
         rig.body(body);
         let answer = rig.hear();
-        assert_eq!(
-            (&answer["id"], &answer["error"]["code"]),
-            (&id, &json!(code)),
-            "{body:.80}"
-        );
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &json!(code)), "{body:.80}");
     }
     rig.bytes(b"hello world\r\n\r\n");
     assert_eq!(rig.hear()["error"]["code"], -32700);
@@ -295,10 +234,7 @@ fn one_request_too_many_is_refused_and_the_rest_goes_on() {
     }
     rig.request("over", "test/hang", json!(null));
     let refused = rig.hear();
-    assert_eq!(
-        (&refused["id"], &refused["error"]["code"]),
-        (&json!("over"), &json!(-32803))
-    );
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("over"), &json!(-32803)));
     rig.cancel(0);
     assert_eq!(rig.hear()["error"]["code"], -32800);
     assert_eq!(rig.alive(), limit - 1);

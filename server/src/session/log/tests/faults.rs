@@ -22,10 +22,7 @@ fn check(disk: &FaultyDisk, acknowledged: u64, attempted: &[String], when: &str)
     };
     let found = texts(&opened.records);
     for (seq, text) in &found {
-        assert!(
-            attempted.contains(text),
-            "{when}: record {seq} was never appended"
-        );
+        assert!(attempted.contains(text), "{when}: record {seq} was never appended");
     }
     for seq in 1..=acknowledged {
         let there = found.iter().any(|(number, _)| *number == seq);
@@ -51,10 +48,7 @@ fn trace(disk: &FaultyDisk, operations: usize) -> (Vec<(usize, u64)>, Vec<String
                 log = open(disk).unwrap().log;
             }
             step => {
-                let texts = [
-                    format!("{number} a {}", "x".repeat(step * 90)),
-                    format!("{number} b"),
-                ];
+                let texts = [format!("{number} a {}", "x".repeat(step * 90)), format!("{number} b")];
                 let events = texts.each_ref().map(|text| prompted(text));
                 log.append(number as u64, &events, step == 4).unwrap();
                 attempted.extend(texts);
@@ -72,25 +66,12 @@ fn f2_power_lost_anywhere_keeps_what_was_acknowledged() {
     assert!(acknowledged.len() >= 50 && disk.crash_points() > 200);
     let mut nothing_left = 0;
     for point in 0..=disk.crash_points() {
-        let told = acknowledged
-            .iter()
-            .rfind(|(at, _)| *at <= point)
-            .map_or(0, |(_, seq)| *seq);
+        let told = acknowledged.iter().rfind(|(at, _)| *at <= point).map_or(0, |(_, seq)| *seq);
         let seed = point as u64;
-        for loss in [
-            Loss::Nothing,
-            Loss::Unsynced,
-            Loss::Torn(seed),
-            Loss::Shuffled(seed),
-        ] {
+        for loss in [Loss::Nothing, Loss::Unsynced, Loss::Torn(seed), Loss::Shuffled(seed)] {
             let after = disk.after_power_loss(point, loss);
             nothing_left += usize::from(after.content(&events_path()).is_err());
-            check(
-                &after,
-                told,
-                &attempted,
-                &format!("power lost at {point}, {loss:?}"),
-            );
+            check(&after, told, &attempted, &format!("power lost at {point}, {loss:?}"));
         }
     }
     assert!(nothing_left > 4, "the simulation never lost anything");
@@ -107,25 +88,14 @@ fn f2_power_lost_during_a_repair_keeps_the_original() {
         assert_eq!(records.len(), 5);
         for point in 0..=disk.crash_points() {
             let seed = point as u64;
-            for loss in [
-                Loss::Unsynced,
-                Loss::Nothing,
-                Loss::Torn(seed),
-                Loss::Shuffled(seed),
-            ] {
+            for loss in [Loss::Unsynced, Loss::Nothing, Loss::Torn(seed), Loss::Shuffled(seed)] {
                 let after = disk.after_power_loss(point, loss);
                 let opened = open(&after).unwrap();
-                assert_eq!(
-                    seqs(&opened.records),
-                    records,
-                    "power lost at {point}, {loss:?}"
-                );
+                assert_eq!(seqs(&opened.records), records, "power lost at {point}, {loss:?}");
                 drop(opened);
                 let kept = (1..=2).any(|number| {
                     let name = format!("events.jsonl.damaged-{number}");
-                    after
-                        .content(&Path::new(DIR).join(name))
-                        .is_ok_and(|kept| kept == whole)
+                    after.content(&Path::new(DIR).join(name)).is_ok_and(|kept| kept == whole)
                 });
                 assert!(kept, "the original is gone at {point}, {loss:?}");
             }
@@ -145,11 +115,7 @@ struct Outcome {
 fn sixty_batches(disk: &FaultyDisk) -> Outcome {
     let mut log = Log::create(place(disk), 1);
     let attempted = vec!["go on".to_owned()];
-    let mut outcome = Outcome {
-        acknowledged: 0,
-        attempted,
-        failures: 0,
-    };
+    let mut outcome = Outcome { acknowledged: 0, attempted, failures: 0 };
     for number in 0..60 {
         let text = format!("batch {number} {}", "x".repeat(number * 13));
         let appended = log.append(number as u64, &[prompted(&text)], true);
@@ -203,12 +169,7 @@ fn f10_a_failing_write_or_sync_loses_nothing_acknowledged() {
             disk.heal();
             let after = disk.after_power_loss(disk.crash_points(), Loss::Unsynced);
             let (acknowledged, attempted) = (outcome.acknowledged, outcome.attempted);
-            check(
-                &after,
-                acknowledged,
-                &attempted,
-                &format!("{when}, then power lost"),
-            );
+            check(&after, acknowledged, &attempted, &format!("{when}, then power lost"));
             check(&disk, acknowledged, &attempted, &when);
         }
     }
@@ -220,33 +181,16 @@ fn f10_a_disk_that_stays_full_is_told_and_leaves_a_log_that_opens() {
         let disk = FaultyDisk::new();
         disk.fail_from(Op::Write, nth, Fault::Full);
         let outcome = sixty_batches(&disk);
-        assert_eq!(
-            (outcome.acknowledged, outcome.failures),
-            (nth as u64 - 1, 61 - nth)
-        );
+        assert_eq!((outcome.acknowledged, outcome.failures), (nth as u64 - 1, 61 - nth));
         if nth > 1 {
-            let error = open(&disk)
-                .err()
-                .expect("no epoch can be written")
-                .to_string();
+            let error = open(&disk).err().expect("no epoch can be written").to_string();
             assert!(error.contains("space"), "{error}");
-            assert_eq!(
-                Log::read(&disk, Path::new(DIR), ID).unwrap().records.len(),
-                nth - 1
-            );
+            assert_eq!(Log::read(&disk, Path::new(DIR), ID).unwrap().records.len(), nth - 1);
         } else {
-            assert!(
-                disk.content(&events_path()).is_err(),
-                "a half-born session is left"
-            );
+            assert!(disk.content(&events_path()).is_err(), "a half-born session is left");
         }
         disk.heal();
-        check(
-            &disk,
-            outcome.acknowledged,
-            &outcome.attempted,
-            "after space was made",
-        );
+        check(&disk, outcome.acknowledged, &outcome.attempted, "after space was made");
     }
 }
 
@@ -258,10 +202,7 @@ fn l4_a_failed_append_is_cut_back_before_the_next_one() {
     let good = disk.content(&events_path()).unwrap();
     disk.fail(Op::Write, 1, Fault::Partial(20));
     disk.fail(Op::Cut, 1, Fault::Broken);
-    assert!(matches!(
-        log.append(2, &[prompted("b")], false),
-        Err(AppendError::Io { .. })
-    ));
+    assert!(matches!(log.append(2, &[prompted("b")], false), Err(AppendError::Io { .. })));
     assert_eq!(disk.content(&events_path()).unwrap().len(), good.len() + 20);
     // Cutting fails again: nothing may be written behind the rest.
     disk.fail(Op::Cut, 1, Fault::Broken);
@@ -270,10 +211,7 @@ fn l4_a_failed_append_is_cut_back_before_the_next_one() {
     assert!(disk.content(&events_path()).unwrap().starts_with(&good));
     drop(log);
     let opened = open(&disk).unwrap();
-    assert_eq!(
-        (seqs(&opened.records), opened.notices),
-        (vec![1, 2], vec![])
-    );
+    assert_eq!((seqs(&opened.records), opened.notices), (vec![1, 2], vec![]));
 }
 
 #[test]
@@ -304,22 +242,13 @@ fn l4_what_cannot_be_saved_makes_the_log_read_only() {
     log.append(1, &[prompted("a")], false).unwrap();
     disk.fail_from(Op::Sync, 1, Fault::Broken);
     assert!(synced(&log).is_err());
-    assert!(matches!(
-        log.recover(),
-        Err(AppendError::Stopped {
-            reason: Stop::Unsaved(_),
-            ..
-        })
-    ));
+    assert!(matches!(log.recover(), Err(AppendError::Stopped { reason: Stop::Unsaved(_), .. })));
     disk.heal();
     for _ in 0..2 {
         assert!(log.append(2, &[prompted("b")], false).is_err());
         assert!(log.recover().is_err());
     }
-    assert_eq!(
-        Log::read(&disk, Path::new(DIR), ID).unwrap().records.len(),
-        1
-    );
+    assert_eq!(Log::read(&disk, Path::new(DIR), ID).unwrap().records.len(), 1);
 }
 
 #[test]

@@ -44,10 +44,9 @@ fn f1_killed_at_any_time_nothing_acknowledged_is_lost() {
             .spawn()
             .unwrap();
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
-        let told = output.map_while(Result::ok).filter_map(|line| {
-            line.strip_prefix("durable ")
-                .and_then(|seq| seq.parse::<u64>().ok())
-        });
+        let told = output
+            .map_while(Result::ok)
+            .filter_map(|line| line.strip_prefix("durable ").and_then(|seq| seq.parse::<u64>().ok()));
         for (number, seq) in told.enumerate() {
             durable = durable.max(seq);
             if number == kill * 7 % 12 {
@@ -59,15 +58,8 @@ fn f1_killed_at_any_time_nothing_acknowledged_is_lost() {
         let read = Log::read(&*here.storage, &here.dir, ID).unwrap();
         let last = read.records.len() as u64;
         assert_eq!(seqs(&read.records), (1..=last).collect::<Vec<_>>());
-        assert!(
-            last >= durable,
-            "kill {kill}: {durable} were durable, {last} are there"
-        );
-        let damage: Vec<_> = read
-            .notices
-            .iter()
-            .filter(|notice| notice.is_damage())
-            .collect();
+        assert!(last >= durable, "kill {kill}: {durable} were durable, {last} are there");
+        let damage: Vec<_> = read.notices.iter().filter(|notice| notice.is_damage()).collect();
         assert!(damage.is_empty(), "kill {kill}: {damage:?}");
     }
     assert!(durable > 25);

@@ -21,11 +21,7 @@ fn l5_two_writers_are_one_too_many() {
     for real in [false, true] {
         let dir = tempfile::tempdir().unwrap();
         let disk = FaultyDisk::new();
-        let here = if real {
-            real_place(dir.path())
-        } else {
-            place(&disk)
-        };
+        let here = if real { real_place(dir.path()) } else { place(&disk) };
         let log = born(&here);
         let refused = Log::open(here.clone(), 2).err().expect("the lock is held");
         assert!(matches!(refused, OpenError::Locked { .. }), "{refused}");
@@ -59,9 +55,7 @@ fn l5_a_writer_that_sees_a_newer_epoch_stops() {
     let mut new = Log::open(here.clone(), 2).unwrap();
     for _ in 0..2 {
         let error = old.append(3, &[prompted("stale")], false).unwrap_err();
-        let AppendError::Stopped { reason, .. } = &error else {
-            panic!("{error}")
-        };
+        let AppendError::Stopped { reason, .. } = &error else { panic!("{error}") };
         assert_eq!(*reason, Stop::Fenced { ours: 1, theirs: 2 });
     }
     new.log.append(4, &[prompted("b")], false).unwrap();
@@ -79,12 +73,7 @@ fn l5_a_replaced_removed_or_cut_file_stops_the_writer() {
         }),
         ("removed", |path| fs::remove_file(path).unwrap()),
         ("log-055 cut", |path| {
-            fs::File::options()
-                .write(true)
-                .open(path)
-                .unwrap()
-                .set_len(100)
-                .unwrap();
+            fs::File::options().write(true).open(path).unwrap().set_len(100).unwrap();
         }),
         ("grown", |path| {
             let mut file = fs::File::options().append(true).open(path).unwrap();
@@ -98,16 +87,9 @@ fn l5_a_replaced_removed_or_cut_file_stops_the_writer() {
         change(&here.events());
         let before = fs::read(here.events()).ok();
         let error = log.append(2, &[prompted("b")], false).unwrap_err();
-        assert!(
-            matches!(error, AppendError::Stopped { .. }),
-            "{name}: {error}"
-        );
+        assert!(matches!(error, AppendError::Stopped { .. }), "{name}: {error}");
         assert!(log.stop().is_some(), "{name}");
-        assert_eq!(
-            fs::read(here.events()).ok(),
-            before,
-            "{name}: written all the same"
-        );
+        assert_eq!(fs::read(here.events()).ok(), before, "{name}: written all the same");
     }
 }
 
@@ -117,19 +99,8 @@ fn l2_nothing_of_a_batch_is_written_when_one_event_is_too_large() {
     let mut log = born(&place(&disk));
     let before = disk.content(&events_path()).unwrap();
     let huge = prompted(&"x".repeat(line::MAX_LINE));
-    let error = log
-        .append(2, &[prompted("small"), huge], false)
-        .unwrap_err();
-    assert!(
-        matches!(
-            error,
-            AppendError::TooLarge {
-                index: 1,
-                limit: line::MAX_LINE
-            }
-        ),
-        "{error}"
-    );
+    let error = log.append(2, &[prompted("small"), huge], false).unwrap_err();
+    assert!(matches!(error, AppendError::TooLarge { index: 1, limit: line::MAX_LINE }), "{error}");
     assert_eq!(disk.content(&events_path()).unwrap(), before);
     assert_eq!(log.append(3, &[prompted("b")], false).unwrap(), 2..3);
 
@@ -152,16 +123,9 @@ fn l2_what_is_no_event_is_refused() {
     let split = ["{\"a\":1,\n\"type\":\"x\"}", "{\"type\":\"x\",\n\"a\":1}"];
     for text in bad.into_iter().chain(split) {
         let error = log.append(1, &[raw(text)], false).unwrap_err();
-        assert!(
-            matches!(error, AppendError::NotAnEvent { index: 0, .. }),
-            "{text}: {error}"
-        );
+        assert!(matches!(error, AppendError::NotAnEvent { index: 0, .. }), "{text}: {error}");
     }
-    assert_eq!(
-        log.append(1, &[raw("{\"a\":1,\"type\":\"x\"}")], false)
-            .unwrap(),
-        1..2
-    );
+    assert_eq!(log.append(1, &[raw("{\"a\":1,\"type\":\"x\"}")], false).unwrap(), 1..2);
 }
 
 #[test]
@@ -169,11 +133,7 @@ fn f6_a_batch_is_one_write() {
     let disk = FaultyDisk::new();
     let mut log = Log::create(place(&disk), 1);
     assert_eq!(log.append(1, &[] as &[Event], true).unwrap(), 1..1);
-    assert_eq!(
-        disk.crash_points(),
-        0,
-        "a session without a record leaves no trace"
-    );
+    assert_eq!(disk.crash_points(), 0, "a session without a record leaves no trace");
     for number in 1..=5 {
         let batch = vec![prompted("x"); 20];
         log.append(1, &batch, false).unwrap();
@@ -194,27 +154,16 @@ fn f13_a_huge_line_costs_no_memory() {
     let before = peak_kib();
     let read = Log::read(&*here.storage, &here.dir, ID).unwrap();
     // Other tests run beside this one, so the limit is a generous one.
-    assert!(
-        peak_kib() - before < 128 << 10,
-        "{} KiB",
-        peak_kib() - before
-    );
+    assert!(peak_kib() - before < 128 << 10, "{} KiB", peak_kib() - before);
     assert_eq!(seqs(&read.records), [1]);
-    assert_eq!(
-        read.notices,
-        [Notice::TornTail {
-            at: len,
-            len: 1 << 28
-        }]
-    );
+    assert_eq!(read.notices, [Notice::TornTail { at: len, len: 1 << 28 }]);
 }
 
 /// The most memory this process has ever used; 0 where the system does not say.
 fn peak_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok())
-        .unwrap_or(0)
+    line.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
 #[test]
@@ -240,10 +189,7 @@ fn links_and_pipes_are_neither_followed_nor_waited_for() {
     let elsewhere = dir.path().join("elsewhere");
     fs::rename(here.events(), &elsewhere).unwrap();
     symlink(&elsewhere, here.events()).unwrap();
-    let refused = Log::open(here.clone(), 2)
-        .err()
-        .expect("a link")
-        .to_string();
+    let refused = Log::open(here.clone(), 2).err().expect("a link").to_string();
     assert!(refused.contains("symbolic link"), "{refused}");
     assert!(Log::read(&*here.storage, &here.dir, ID).is_err());
 
@@ -251,13 +197,8 @@ fn links_and_pipes_are_neither_followed_nor_waited_for() {
     fs::remove_file(here.events()).unwrap();
     mknodat(CWD, here.events(), FileType::Fifo, 0o600.into(), 0).unwrap();
     for refused in [
-        Log::read(&*here.storage, &here.dir, ID)
-            .expect_err("a pipe")
-            .to_string(),
-        Log::open(here.clone(), 2)
-            .err()
-            .expect("a pipe")
-            .to_string(),
+        Log::read(&*here.storage, &here.dir, ID).expect_err("a pipe").to_string(),
+        Log::open(here.clone(), 2).err().expect("a pipe").to_string(),
     ] {
         assert!(refused.contains("a pipe"), "{refused}");
     }
@@ -274,22 +215,9 @@ fn a_session_that_exists_is_not_created_again() {
     let here = real_place(dir.path());
     drop(born(&here));
     let before = fs::read(here.events()).unwrap();
-    assert!(
-        Log::create(here.clone(), 2)
-            .append(1, &[prompted("b")], false)
-            .is_err()
-    );
+    assert!(Log::create(here.clone(), 2).append(1, &[prompted("b")], false).is_err());
     assert_eq!(fs::read(here.events()).unwrap(), before);
-    let missing = Place {
-        dir: dir.path().join("sessions/none"),
-        ..here
-    };
-    assert!(matches!(
-        Log::open(missing.clone(), 1),
-        Err(OpenError::Missing { .. })
-    ));
-    assert!(
-        missing.storage.stat(&missing.dir).is_err(),
-        "a missing session leaves no trace"
-    );
+    let missing = Place { dir: dir.path().join("sessions/none"), ..here };
+    assert!(matches!(Log::open(missing.clone(), 1), Err(OpenError::Missing { .. })));
+    assert!(missing.storage.stat(&missing.dir).is_err(), "a missing session leaves no trace");
 }

@@ -8,11 +8,7 @@ use crate::session::storage::Storage;
 use crate::session::storage::faulty::{Fault, Op};
 
 fn notices(opened: &Opened) -> String {
-    opened
-        .notices
-        .iter()
-        .map(|notice| format!("{notice:?}\n"))
-        .collect()
+    opened.notices.iter().map(|notice| format!("{notice:?}\n")).collect()
 }
 
 fn read_bytes(bytes: &[u8]) -> Result<ReadBack, OpenError> {
@@ -28,26 +24,17 @@ fn sealed(body: &str) -> Vec<u8> {
 }
 
 fn record(seq: u64, at: u64) -> Vec<u8> {
-    sealed(&format!(
-        r#"{{"seq":{seq},"at":{at},"event":{{"type":"prompted","text":"x"}}"#
-    ))
+    sealed(&format!(r#"{{"seq":{seq},"at":{at},"event":{{"type":"prompted","text":"x"}}"#))
 }
 
 fn header(format: u64) -> Vec<u8> {
-    sealed(&format!(
-        r#"{{"adjutant_log":{format},"session":"s-1","created_at":1000"#
-    ))
+    sealed(&format!(r#"{{"adjutant_log":{format},"session":"s-1","created_at":1000"#))
 }
 
 #[test]
 fn l2_lines_are_plain_json_and_turns_can_be_counted() {
     let text = String::from_utf8(valid_log(50)).unwrap();
-    assert_eq!(
-        text.lines()
-            .filter(|line| line.contains("\"turn_started\""))
-            .count(),
-        10
-    );
+    assert_eq!(text.lines().filter(|line| line.contains("\"turn_started\"")).count(), 10);
     for line in text.lines() {
         serde_json::from_str::<serde_json::Value>(line).unwrap();
     }
@@ -55,11 +42,7 @@ fn l2_lines_are_plain_json_and_turns_can_be_counted() {
         {"adjutant_log":1,"session":"s-1","created_at":1000,"sum":"f12d2fd9"}
         {"epoch":1,"at":1000,"sum":"a59c2b1d"}
         {"seq":5,"at":1005,"event":{"type":"turn_started","turn":1},"sum":"4ff37960"}"#]]
-    .assert_eq(
-        &[0, 1, 6]
-            .map(|line| text.lines().nth(line).unwrap())
-            .join("\n"),
-    );
+    .assert_eq(&[0, 1, 6].map(|line| text.lines().nth(line).unwrap()).join("\n"));
 }
 
 #[test]
@@ -67,21 +50,12 @@ fn l2_what_was_appended_is_read_back() {
     let dir = tempfile::tempdir().unwrap();
     let mut log = Log::create(real_place(dir.path()), 5);
     let long = "ä\u{1}\"\n".repeat(100_000);
-    assert_eq!(
-        log.append(7, &[prompted("a"), prompted(&long)], true)
-            .unwrap(),
-        1..3
-    );
+    assert_eq!(log.append(7, &[prompted("a"), prompted(&long)], true).unwrap(), 1..3);
     assert_eq!(log.append(6, &[prompted("c")], true).unwrap(), 3..4);
     assert_eq!(synced(&log), Ok(3));
     let mark = log.mark();
     drop(log);
-    let read = Log::read(
-        &crate::session::storage::Disk,
-        &real_place(dir.path()).dir,
-        ID,
-    )
-    .unwrap();
+    let read = Log::read(&crate::session::storage::Disk, &real_place(dir.path()).dir, ID).unwrap();
     assert_eq!(read.mark, mark);
     let opened = Log::open(real_place(dir.path()), 9).unwrap();
     assert_eq!((seqs(&opened.records), opened.epoch), (vec![1, 2, 3], 2));
@@ -94,12 +68,7 @@ fn l2_what_was_appended_is_read_back() {
 
 /// Returns where each line ends.
 fn ends(bytes: &[u8]) -> Vec<usize> {
-    bytes
-        .iter()
-        .enumerate()
-        .filter(|(_, byte)| **byte == b'\n')
-        .map(|(at, _)| at + 1)
-        .collect()
+    bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect()
 }
 
 #[test]
@@ -110,23 +79,12 @@ fn f3_every_prefix_of_a_log_opens_and_goes_on() {
         let disk = holding(&bytes[..cut]);
         let opened = open(&disk).unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
         let whole = ends.iter().filter(|end| **end <= cut).count();
-        assert_eq!(
-            opened.records.len(),
-            whole.saturating_sub(2),
-            "cut at {cut}"
-        );
+        assert_eq!(opened.records.len(), whole.saturating_sub(2), "cut at {cut}");
         let clean = ends.contains(&cut);
-        assert_eq!(
-            opened.notices.is_empty(),
-            clean,
-            "cut at {cut}: {}",
-            notices(&opened)
-        );
+        assert_eq!(opened.notices.is_empty(), clean, "cut at {cut}: {}", notices(&opened));
         if !clean && cut > 0 {
             let from = ends.iter().rfind(|end| **end < cut).copied().unwrap_or(0);
-            let kept = disk
-                .content(&Path::new(DIR).join("events.jsonl.torn-1"))
-                .unwrap();
+            let kept = disk.content(&Path::new(DIR).join("events.jsonl.torn-1")).unwrap();
             assert_eq!(kept, bytes[from..cut], "cut at {cut}");
         }
         if cut % 7 == 0 {
@@ -143,21 +101,14 @@ fn check_flip(original: &Said, bytes: &[u8], at: usize) {
     let Ok(read) = read_bytes(bytes) else { return };
     let same = read.created_at == Some(1_000)
         && read.records.len() == original.len()
-        && read
-            .records
-            .iter()
-            .zip(original)
-            .all(|(found, (seq, at_ms, event))| {
-                found.seq == *seq && found.at_ms == *at_ms && found.event.get() == event
-            });
+        && read.records.iter().zip(original).all(|(found, (seq, at_ms, event))| {
+            found.seq == *seq && found.at_ms == *at_ms && found.event.get() == event
+        });
     let told = read.notices.iter().any(Notice::is_damage);
     // The end of the last line is the one byte whose loss looks like a torn write.
     let torn = at + 1 == bytes.len() && !read.notices.is_empty();
     assert!(same || told || torn, "byte {at} changed unseen");
-    assert!(
-        read.records.len() + 2 >= original.len(),
-        "byte {at} hides more than it hit"
-    );
+    assert!(read.records.len() + 2 >= original.len(), "byte {at} hides more than it hit");
 }
 
 #[test]
@@ -197,13 +148,8 @@ fn l3_a_damaged_log_keeps_its_original_and_goes_on() {
         let opened = open(&disk).unwrap();
         let lost = usize::from(number >= 2);
         assert_eq!(opened.records.len(), 50 - lost, "line {number}");
-        assert!(
-            opened.notices.iter().any(Notice::is_damage),
-            "line {number}"
-        );
-        let kept = disk
-            .content(&Path::new(DIR).join("events.jsonl.damaged-1"))
-            .unwrap();
+        assert!(opened.notices.iter().any(Notice::is_damage), "line {number}");
+        let kept = disk.content(&Path::new(DIR).join("events.jsonl.damaged-1")).unwrap();
         assert!(kept == damaged, "line {number}: the original has changed");
         goes_on(&disk, opened);
         let again = open(&disk).unwrap();
@@ -224,38 +170,20 @@ struct Case {
 }
 
 fn case(id: &'static str, bytes: Vec<u8>, told: &'static str, kept: &'static str) -> Case {
-    Case {
-        id,
-        bytes,
-        expect: Ok((1..=50).collect()),
-        told,
-        kept,
-    }
+    Case { id, bytes, expect: Ok((1..=50).collect()), told, kept }
 }
 
 fn refused(id: &'static str, bytes: Vec<u8>, error: &'static str) -> Case {
-    Case {
-        id,
-        bytes,
-        expect: Err(error),
-        told: "",
-        kept: "",
-    }
+    Case { id, bytes, expect: Err(error), told: "", kept: "" }
 }
 
 impl Case {
     fn without(self, seq: u64) -> Self {
-        Self {
-            expect: Ok((1..=50).filter(|other| *other != seq).collect()),
-            ..self
-        }
+        Self { expect: Ok((1..=50).filter(|other| *other != seq).collect()), ..self }
     }
 
     fn only(self, last: u64) -> Self {
-        Self {
-            expect: Ok((1..=last).collect()),
-            ..self
-        }
+        Self { expect: Ok((1..=last).collect()), ..self }
     }
 }
 
@@ -276,13 +204,7 @@ fn torn_cases() -> Vec<Case> {
     let end = |more: &[u8]| [&bytes[..], more].concat();
     let torn = "events.jsonl.torn-1";
     vec![
-        case(
-            "log-001",
-            bytes[..bytes.len() - 1].to_vec(),
-            "TornTail",
-            torn,
-        )
-        .only(49),
+        case("log-001", bytes[..bytes.len() - 1].to_vec(), "TornTail", torn).only(49),
         case("log-003", with(|all| all[51].truncate(1)), "TornTail", torn).only(49),
         case("log-005", end(&[0; 12]), "TornTail", torn),
         case("log-007", end(b"garbage garbage\n"), "TornTail", torn),
@@ -304,86 +226,33 @@ fn damage_cases() -> Vec<Case> {
         case("log-016", huge, "Damaged", kept).without(10),
         case("log-018", head(|line| line[3] ^= 1), "Header", kept),
         case("log-018 format", head(|line| line[16] ^= 2), "Header", kept),
-        case(
-            "log-018 joined",
-            head(|line| line.truncate(9)),
-            "Header",
-            kept,
-        ),
+        case("log-018 joined", head(|line| line.truncate(9)), "Header", kept),
         case("log-018 gone", head(Vec::clear), "Header", kept),
-        case(
-            "log-020",
-            with(|all| all[11] = b"{not json\n".to_vec()),
-            "Damaged",
-            kept,
-        )
-        .without(10),
-        case(
-            "log-022",
-            with(|all| drop(all[11].splice(0..0, [0; 3]))),
-            "Damaged",
-            kept,
-        ),
-        case(
-            "log-024",
-            with(|all| all.iter_mut().for_each(crlf)),
-            "LineEnds",
-            "",
-        ),
+        case("log-020", with(|all| all[11] = b"{not json\n".to_vec()), "Damaged", kept).without(10),
+        case("log-022", with(|all| drop(all[11].splice(0..0, [0; 3]))), "Damaged", kept),
+        case("log-024", with(|all| all.iter_mut().for_each(crlf)), "LineEnds", ""),
         refused("log-026", reversed, "not a log"),
         refused("log-026 text", b"dear diary\n".to_vec(), "not a log"),
-        case(
-            "log-035",
-            with_20(sealed(r#"{"seq":20,"parent":20"#)),
-            "Damaged",
-            kept,
-        )
-        .without(20),
-        case(
-            "log-043",
-            with_20(sealed(r#"{"seq":20,"event":{}"#)),
-            "Damaged",
-            kept,
-        )
-        .without(20),
-        case(
-            "log-043 text",
-            with_20(sealed(r#"{"seq":20,"at":1,"event":{]"#)),
-            "Unreadable",
-            "",
-        )
-        .without(20),
+        case("log-035", with_20(sealed(r#"{"seq":20,"parent":20"#)), "Damaged", kept).without(20),
+        case("log-043", with_20(sealed(r#"{"seq":20,"event":{}"#)), "Damaged", kept).without(20),
+        case("log-043 text", with_20(sealed(r#"{"seq":20,"at":1,"event":{]"#)), "Unreadable", "").without(20),
     ]
 }
 
 fn order_cases() -> Vec<Case> {
     let block = |all: &mut Vec<Vec<u8>>| drop(all.splice(22..22, all[11..=21].to_vec()));
-    let renamed = String::from_utf8(valid_log(50))
-        .unwrap()
-        .replacen(ID, "s-2", 1)
-        .into_bytes();
+    let renamed = String::from_utf8(valid_log(50)).unwrap().replacen(ID, "s-2", 1).into_bytes();
     let foreign = {
         let disk = FaultyDisk::new();
         let dir = PathBuf::from("/state/sessions/s-2");
-        let there = Place {
-            dir: dir.clone(),
-            session: "s-2".to_owned(),
-            ..place(&disk)
-        };
-        Log::create(there, 1)
-            .append(1, &[prompted("a")], false)
-            .unwrap();
+        let there = Place { dir: dir.clone(), session: "s-2".to_owned(), ..place(&disk) };
+        Log::create(there, 1).append(1, &[prompted("a")], false).unwrap();
         disk.content(&dir.join(EVENTS)).unwrap()
     };
     let twice = [valid_log(50), valid_log(50)].concat();
     let far = 253_402_300_799_000;
     vec![
-        case(
-            "log-027",
-            with(|all| all.insert(22, all[21].clone())),
-            "Copies",
-            "",
-        ),
+        case("log-027", with(|all| all.insert(22, all[21].clone())), "Copies", ""),
         case("log-029", with(|all| all.swap(21, 22)), "OutOfOrder", ""),
         case("log-031", with(block), "Copies", ""),
         case("log-031 whole file", twice, "Copies", ""),
@@ -394,28 +263,15 @@ fn order_cases() -> Vec<Case> {
         case("log-037 overflow", with_20(record(20, u64::MAX)), "", ""),
         case("log-039", renamed, "Header", "events.jsonl.damaged-1"),
         refused("log-039 whole", foreign, "belongs to session \"s-2\""),
-        case(
-            "log-041",
-            with(|all| all[0] = header(0)),
-            "Migrated",
-            "events.jsonl.older-1",
-        ),
-        refused(
-            "log-041 newer",
-            with(|all| all[0] = header(2)),
-            "has format 2",
-        ),
+        case("log-041", with(|all| all[0] = header(0)), "Migrated", "events.jsonl.older-1"),
+        refused("log-041 newer", with(|all| all[0] = header(2)), "has format 2"),
         case("log-065", with(|all| all.truncate(30)), "", "").only(28),
     ]
 }
 
 #[test]
 fn l3_bad_logs_open_as_they_should() {
-    for case in torn_cases()
-        .into_iter()
-        .chain(damage_cases())
-        .chain(order_cases())
-    {
+    for case in torn_cases().into_iter().chain(damage_cases()).chain(order_cases()) {
         let id = case.id;
         let disk = holding(&case.bytes);
         match (open(&disk), case.expect) {
@@ -448,16 +304,10 @@ fn f31_a_newer_format_is_read_and_not_continued() {
     let read = read_bytes(&bytes).unwrap();
     assert_eq!(read.records.len(), 50);
     assert_eq!(read.notices, [Notice::NewerFormat { found: 2 }]);
-    assert!(matches!(
-        open(&holding(&bytes)),
-        Err(OpenError::NewerFormat { found: 2, .. })
-    ));
+    assert!(matches!(open(&holding(&bytes)), Err(OpenError::NewerFormat { found: 2, .. })));
     // A newer version may seal its lines in another way.
     let strange = b"{\"adjutant_log\":3,\"session\":\"s-1\"}\n{\"new\":1}\n";
-    assert!(matches!(
-        open(&holding(strange)),
-        Err(OpenError::NewerFormat { found: 3, .. })
-    ));
+    assert!(matches!(open(&holding(strange)), Err(OpenError::NewerFormat { found: 3, .. })));
 }
 
 #[test]
@@ -467,10 +317,7 @@ fn l3_a_second_torn_tail_does_not_replace_the_first_copy() {
     let now = disk.content(&events_path()).unwrap();
     disk.plant(&events_path(), &[now, b"two".to_vec()].concat());
     drop(open(&disk).unwrap());
-    for (name, text) in [
-        ("events.jsonl.torn-1", b"one"),
-        ("events.jsonl.torn-2", b"two"),
-    ] {
+    for (name, text) in [("events.jsonl.torn-1", b"one"), ("events.jsonl.torn-2", b"two")] {
         assert_eq!(disk.content(&Path::new(DIR).join(name)).unwrap(), text);
     }
 }
@@ -491,15 +338,7 @@ fn f10_a_disk_that_fails_while_a_log_is_opened_loses_nothing() {
     let torn = [valid_log(9), b"torn".to_vec()].concat();
     let damaged = with(|all| all[11][40] ^= 1);
     for (bytes, records) in [(valid_log(9), 9), (torn, 9), (damaged, 49), (Vec::new(), 0)] {
-        for op in [
-            Op::Read,
-            Op::Write,
-            Op::Sync,
-            Op::SyncDir,
-            Op::Cut,
-            Op::Create,
-            Op::Rename,
-        ] {
+        for op in [Op::Read, Op::Write, Op::Sync, Op::SyncDir, Op::Cut, Op::Create, Op::Rename] {
             for nth in 1..=8 {
                 let disk = holding(&bytes);
                 disk.fail(op, nth, Fault::Broken);
@@ -510,11 +349,7 @@ fn f10_a_disk_that_fails_while_a_log_is_opened_loses_nothing() {
                 goes_on(&disk, opened);
                 let aside = disk.list(Path::new(DIR)).unwrap();
                 let kept = |kind: &str| aside.iter().any(|entry| entry.name.contains(kind));
-                assert_eq!(
-                    kept("torn"),
-                    bytes.ends_with(b"torn"),
-                    "{op:?} {nth} {failed}"
-                );
+                assert_eq!(kept("torn"), bytes.ends_with(b"torn"), "{op:?} {nth} {failed}");
                 assert_eq!(kept("damaged"), records == 49, "{op:?} {nth} {failed}");
             }
         }

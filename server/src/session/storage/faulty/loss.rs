@@ -27,9 +27,7 @@ pub(super) fn lose(tree: &mut Tree, pending: &[Change], loss: Loss) {
         Loss::Torn(seed) => {
             let mut coin = Coin(seed);
             let kept = coin.below(pending.len() + 1);
-            pending[..kept]
-                .iter()
-                .for_each(|change| apply(tree, change));
+            pending[..kept].iter().for_each(|change| apply(tree, change));
             if let Some(Change::Write(ino, at, bytes)) = pending.get(kept) {
                 let sectors = coin.below((at + bytes.len()) / SECTOR + 1);
                 let end = (sectors * SECTOR).clamp(*at, at + bytes.len());
@@ -49,10 +47,7 @@ pub(super) fn lose(tree: &mut Tree, pending: &[Change], loss: Loss) {
                 while from < bytes.len() {
                     let to = ((at + from) / SECTOR * SECTOR + SECTOR - at).min(bytes.len());
                     if coin.below(2) == 0 {
-                        apply(
-                            tree,
-                            &Change::Write(*ino, at + from, bytes[from..to].into()),
-                        );
+                        apply(tree, &Change::Write(*ino, at + from, bytes[from..to].into()));
                     }
                     from = to;
                 }
