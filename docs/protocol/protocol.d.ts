@@ -162,7 +162,7 @@ export type SubState = "preparing" | "model" | "streaming" | "tools" | "retrying
 
 export type RequiredAction = "none" | "start" | "answer" | "resume_or_discard" | "new_task" | "retry_or_new_task" | "continue_or_new_task";
 
-export type StopReason = "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "_failed" | "_mistakes";
+export type StopReason = "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled" | "_failed" | "_mistakes" | "_gave_up";
 
 export type Outcome = "completed" | "stopped" | "failed" | "limit" | "cancelled";
 

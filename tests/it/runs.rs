@@ -189,7 +189,7 @@ fn s21_s22_every_end_has_its_own_outcome_and_reason() {
             Outcome::Completed,
             StopReason::EndTurn,
         ),
-        ("gives up", vec![Reply::call("fail", json!({"reason": "no"}))], Outcome::Failed, StopReason::Failed),
+        ("gives up", vec![Reply::call("fail", json!({"reason": "no"}))], Outcome::Failed, StopReason::GaveUp),
         ("is cut", vec![Reply::text("so long").finish("length")], Outcome::Stopped, StopReason::MaxTokens),
         ("refuses", vec![Reply::text("no").finish("content_filter")], Outcome::Failed, StopReason::Refusal),
         ("fails", vec![Reply::status(401)], Outcome::Failed, StopReason::Failed),

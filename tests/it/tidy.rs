@@ -4,6 +4,7 @@
 //! a paragraph somewhere.
 
 mod features;
+mod kinds;
 mod layers;
 mod map;
 mod performance;

@@ -43,7 +43,20 @@ fn required_action(session: &Session, state: State) -> RequiredAction {
             Some(AskKind::MistakeLimitReached | AskKind::AutoApprovalMaxReqReached) => {
                 RequiredAction::ContinueOrNewTask
             }
-            _ => RequiredAction::NewTask,
+            // Only idle asks are open while nothing runs; the others are named so that a new
+            // kind has to choose.
+            None
+            | Some(
+                AskKind::CompletionResult
+                | AskKind::ResumeCompletedTask
+                | AskKind::Tool
+                | AskKind::Command
+                | AskKind::Followup
+                | AskKind::BrowserActionLaunch
+                | AskKind::UseMcpServer
+                | AskKind::ResumeTask
+                | AskKind::CommandOutput,
+            ) => RequiredAction::NewTask,
         },
     }
 }

@@ -87,6 +87,9 @@ pub enum StopReason {
     Failed,
     #[serde(rename = "_mistakes")]
     Mistakes,
+    /// The model called `fail`.
+    #[serde(rename = "_gave_up")]
+    GaveUp,
 }
 
 /// How a run ended.

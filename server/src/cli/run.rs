@@ -204,7 +204,14 @@ fn way_on(ask: &AskView) -> Option<(&AskView, &str)> {
         AskKind::ResumeTask => "resume",
         AskKind::ApiReqFailed => "retry",
         AskKind::MistakeLimitReached | AskKind::AutoApprovalMaxReqReached => "continue",
-        _ => return None,
+        AskKind::Tool
+        | AskKind::Command
+        | AskKind::Followup
+        | AskKind::BrowserActionLaunch
+        | AskKind::UseMcpServer
+        | AskKind::CompletionResult
+        | AskKind::ResumeCompletedTask
+        | AskKind::CommandOutput => return None,
     };
     let option = ask.options.iter().find(|option| option.option_id == wanted)?;
     Some((ask, option.option_id.as_str()))

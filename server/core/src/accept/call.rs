@@ -3,7 +3,7 @@
 //! The verdict comes from `permission`; a raw call is never judged.
 
 use adjutant_protocol::ToolCallId;
-use adjutant_protocol::ask::{AskKind, Resolution};
+use adjutant_protocol::ask::{AskGroup, AskKind, Resolution};
 use adjutant_protocol::state::{Outcome, StopReason};
 
 use super::Refusal;
@@ -37,7 +37,7 @@ pub fn prepared(
             let told = result(CallEnd::Completed, "The run ends here.", "gave up");
             events.push(Event::ToolFinished { call: id.clone(), result: told });
             let ending =
-                Ending::new(Outcome::Failed, StopReason::Failed).summed_up(Some(reason.clone())).after(id);
+                Ending::new(Outcome::Failed, StopReason::GaveUp).summed_up(Some(reason.clone())).after(id);
             events.extend(end_run(session, stamp, ending));
         }
         _ => match verdict(session, &run.policy, &call.tool, Wanted::Payload(&payload)) {
@@ -170,10 +170,8 @@ fn supersede(session: &Session, call: &Call) -> Vec<Event> {
         .open_asks()
         .filter(|ask| ask.call.as_ref() == Some(&call.id))
         .map(|ask| {
-            let resolution = match ask.kind {
-                AskKind::CommandOutput => Resolution::Withdrawn,
-                _ => Resolution::Superseded,
-            };
+            let ended = ask.kind.group() == AskGroup::NonBlocking;
+            let resolution = if ended { Resolution::Withdrawn } else { Resolution::Superseded };
             Event::AskClosed { ask: ask.id.clone(), resolution }
         })
         .collect()

@@ -433,7 +433,7 @@ fn s21_s22_fail_ends_the_run_with_its_reason() {
     let fail = Report::Prepared(Payload::Fail { reason: "no compiler".to_owned() });
     check(&bench.report(is_prepare, fail), expect!["call_prepared tool_finished run_ended"]);
     let end = &bench.session.ended.back().unwrap().end;
-    assert_eq!((end.outcome, end.stop_reason), (Outcome::Failed, StopReason::Failed));
+    assert_eq!((end.outcome, end.stop_reason), (Outcome::Failed, StopReason::GaveUp));
 }
 
 #[test]
