@@ -276,7 +276,7 @@ impl SessionTask {
     fn read_only(&mut self, why: String) {
         tracing::error!(session = %self.place.id, %why, "the session is read-only");
         self.running.abort_all();
-        self.publisher.notice(format!("This session can no longer be written: {why}"));
+        self.publisher.stopped(&self.session, &why);
         self.replies.fail_all(&why);
         self.publisher.fail_all(&mailbox::Refused::new(ErrorName::SessionReadOnly, why.clone()));
         self.stopped = Some(why);

@@ -13,6 +13,7 @@ use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::methods;
 use adjutant_protocol::session::SessionListResult;
 use adjutant_protocol::state::{Outcome, State};
+use adjutant_protocol::update::Update;
 use adjutant_testkit::editor::{Answer, Editor, Options};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
@@ -277,4 +278,36 @@ fn s94_a_second_server_is_refused_what_the_first_one_writes_and_lists_it_all_the
     rig.prompt(&session, "And now?");
     rig.await_state(State::Idle);
     rig.end();
+}
+
+/// Takes the log away from under its writer, as a clean-up tool or a second copy would.
+fn take_log_away(workspace: &Workspace, session: &SessionId) {
+    let log = session_dir(workspace, session).join("events.jsonl");
+    fs::rename(&log, log.with_extension("taken")).unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn l4_a_session_that_can_no_longer_be_written_says_so_and_leaves_nobody_waiting() {
+    let model = ModelServer::start([Reply::text("some words").hold_after(1)]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "go on").run_id;
+    model.wait_for_holding(1);
+    let waiting = rig.request_nowait(
+        methods::SESSION_WAIT,
+        json!({ "sessionId": session, "runId": run, "timeoutMs": 60_000 }),
+    );
+    take_log_away(&workspace, &session);
+    model.release();
+    rig.await_update(|params| match &params.update {
+        Update::Notice { message } => message.contains("can no longer be written"),
+        _ => false,
+    });
+    rig.await_state(State::Resumable);
+    let (_, name) = refused(rig.await_response(&waiting));
+    assert_eq!(name, "SessionReadOnly");
+    let again = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "more" }] });
+    let (_, name) = refused(rig.request(methods::SESSION_PROMPT, again));
+    assert_eq!(name, "SessionReadOnly");
 }

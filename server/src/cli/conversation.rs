@@ -53,6 +53,8 @@ pub enum Left {
     Interrupted,
     #[error("go on: it was told to end")]
     Terminated,
+    #[error("go on: the server gave the run up; `adjutant run --continue` goes on from what was written")]
+    GivenUp,
     #[error(transparent)]
     Failed(#[from] Failure),
 }
@@ -91,6 +93,8 @@ pub struct Conversation {
     run: Option<RunId>,
     ended: Option<(RunId, RunEnd, Instant)>,
     idle: bool,
+    /// The server gave up the run that is followed.
+    given_up: bool,
     /// Number of the last update that was shown.
     seq: u64,
     denied: bool,
@@ -124,6 +128,7 @@ impl Conversation {
             run: None,
             ended: None,
             idle: false,
+            given_up: false,
             seq: 0,
             denied: false,
             cancelling: None,
@@ -181,6 +186,9 @@ impl Conversation {
         loop {
             if let Some(end) = self.end() {
                 return Ok(end);
+            }
+            if self.given_up {
+                return Err(Left::GivenUp);
             }
             self.ears.wake_at(self.next_wake());
             let heard = self.ears.next(&mut self.answers).await;

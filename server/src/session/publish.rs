@@ -13,7 +13,7 @@ use adjutant_core::state::{self, Teller};
 use adjutant_core::step::Step;
 use adjutant_protocol::ask::AskResolvedParams;
 use adjutant_protocol::session::ResumeResult;
-use adjutant_protocol::state::StateView;
+use adjutant_protocol::state::{RequiredAction, State, StateView};
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use adjutant_protocol::{AskId, RunId, SessionId};
 
@@ -165,10 +165,25 @@ impl Publisher {
         self.release();
     }
 
-    /// Tells something that is no item, at once.
-    pub fn notice(&mut self, message: String) {
-        let session = Session::new(self.place.id.clone(), Vec::new());
-        let params = self.params(&session, Update::Notice { message }, true);
+    /// Tells at once that the log takes no more facts: nothing runs any more, so nothing may be
+    /// shown as running, and an open run waits for whoever opens the session next.
+    pub fn stopped(&mut self, session: &Session, why: &str) {
+        let message = format!("This session can no longer be written: {why}");
+        let notice = self.params(session, Update::Notice { message }, true);
+        self.place.world.doors.update(notice);
+        if session.open_run().is_none() {
+            return;
+        }
+        self.seq += 1;
+        let view = StateView {
+            state: State::Resumable,
+            sub: None,
+            asks: Vec::new(),
+            ask_kind: None,
+            required_action: RequiredAction::ResumeOrDiscard,
+            ..state::view(session)
+        };
+        let params = self.params(session, Update::StateUpdate(view), false);
         self.place.world.doors.update(params);
     }
 
@@ -272,7 +287,7 @@ impl Summaries {
     pub fn changed(&mut self, session: &Session, mark: LogMark) {
         let view = state::view(session);
         let shown = self.shown.as_ref();
-        let rests = view.state != adjutant_protocol::state::State::Running;
+        let rests = view.state != State::Running;
         let turned = shown.is_none_or(|shown| shown.state != view.state || shown.asks != view.asks);
         if turned || rests || self.written.is_none_or(|written| written.elapsed() >= SUMMARY_EVERY) {
             self.due = Some(summary(session, mark));

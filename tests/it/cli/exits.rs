@@ -345,3 +345,21 @@ fn s110_a_run_of_the_command_line_is_waited_for_in_an_editor_and_the_other_way_r
     let export = run(&workspace, &["sessions", "export", &first.session_id.0]);
     assert_eq!(export.expect(0).stdout.matches("\"phase\":\"ended\",\"runId\"").count(), 2, "{export}");
 }
+
+#[test]
+fn l4_a_run_whose_log_is_taken_away_ends_and_says_how_to_go_on() {
+    let model = ModelServer::start([Reply::text("some words").hold_after(1)]);
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.openai(&model.base_url());
+    let running = Line::new(BINARY, &workspace, &["run", "go on"]).start();
+    model.wait_for_holding(1);
+    let sessions = workspace.state_dir().join("sessions");
+    let folders = fs::read_dir(sessions).unwrap_or_else(|error| panic!("{error}"));
+    for folder in folders.flatten() {
+        let log = folder.path().join("events.jsonl");
+        fs::rename(&log, log.with_extension("taken")).unwrap_or_else(|error| panic!("{error}"));
+    }
+    model.release();
+    let ran = running.wait();
+    assert!(ran.expect(1).stderr.contains("adjutant run --continue"), "{ran}");
+}

@@ -151,7 +151,11 @@ impl Conversation {
                 self.idle = false;
                 self.ended = Some((run_id.clone(), end.clone(), Instant::now()));
             }
-            Update::StateUpdate(state) => self.idle = state.state == State::Idle,
+            Update::StateUpdate(state) => {
+                self.idle = state.state == State::Idle;
+                // A run that was going on and waits to be resumed has been given up by its server.
+                self.given_up |= state.state == State::Resumable && self.run.is_some();
+            }
             _ => {}
         }
         self.view.update(&mut self.page, raw, params);
