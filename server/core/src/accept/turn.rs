@@ -2,7 +2,7 @@
 //!
 //! Whether to try again is asked of `retry`, never decided here.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use adjutant_protocol::ask::AskKind;
@@ -18,6 +18,9 @@ use crate::session::{Run, Session, Turn};
 
 /// Tool calls one reply may ask for; the rest are refused.
 const MAX_CALLS: usize = 64;
+/// Bytes of all arguments of one reply that are kept: twice what one review takes, and half of
+/// what one record of the log holds. The call that goes beyond is refused to the model.
+const MAX_ARGUMENT_BYTES: usize = 4 * 1024 * 1024;
 
 pub fn accept(
     session: &Session,
@@ -65,6 +68,7 @@ fn message_of(turn: &Turn, stamp: &Stamp) -> adjutant_protocol::MessageId {
 
 fn replied(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: Reply) -> Vec<Event> {
     name_calls(&mut reply, turn.number);
+    let left_out = leave_out_large(&mut reply);
     let reply = Arc::new(reply);
     let mut events = vec![Event::Replied {
         turn: turn.number,
@@ -81,8 +85,9 @@ fn replied(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: 
             tool: bounded(&requested.name, 64),
             title: crate::tool::title_of(&requested.name, &requested.arguments),
         });
-        if let Some(why) = unusable(&reply, index) {
-            events.push(Event::ToolFinished { call, result: refused(why) });
+        let too_large = left_out.get(&index).map(|bytes| too_large(*bytes));
+        if let Some(why) = too_large.or_else(|| unusable(&reply, index).map(str::to_owned)) {
+            events.push(Event::ToolFinished { call, result: refused(&why) });
         }
     }
     if reply.calls.is_empty() && run.pending.is_empty() {
@@ -103,6 +108,30 @@ fn unusable(reply: &Reply, index: usize) -> Option<&'static str> {
         return Some("your reply was cut at the output limit, so this call was not run; make a shorter call");
     }
     (index >= MAX_CALLS).then_some("a reply may have at most 64 tool calls; this one was not run")
+}
+
+fn too_large(bytes: usize) -> String {
+    format!(
+        "the arguments of this call were {bytes} bytes, so it was not run and they were not kept; all calls of \
+         one reply together may have {MAX_ARGUMENT_BYTES}. Split the work into smaller calls"
+    )
+}
+
+/// Leaves out the arguments of calls that go beyond the limit; returns their places and sizes.
+fn leave_out_large(reply: &mut Reply) -> BTreeMap<usize, usize> {
+    let mut room = MAX_ARGUMENT_BYTES;
+    let mut left_out = BTreeMap::new();
+    for (index, call) in reply.calls.iter_mut().enumerate() {
+        let bytes = call.arguments.len();
+        match room.checked_sub(bytes) {
+            Some(left) => room = left,
+            None => {
+                call.arguments = format!("{{\"left_out_bytes\":{bytes}}}");
+                left_out.insert(index, bytes);
+            }
+        }
+    }
+    left_out
 }
 
 fn refused(why: &str) -> CallResult {

@@ -465,6 +465,21 @@ fn g3_the_calls_of_a_cut_reply_do_not_run() {
 }
 
 #[test]
+fn s111_arguments_beyond_the_limit_are_refused_to_the_model_and_not_kept() {
+    let large = format!(r#"{{"path":"a","content":"{}"}}"#, "x".repeat(3 << 20));
+    let mut bench = Bench::new();
+    bench.prompt("go").unwrap();
+    let events = bench.reply("", &[("write_file", &large), ("write_file", &large), ("read_file", "{}")]);
+    check(&events, expect!["replied call_opened call_opened tool_finished call_opened"]);
+    assert!(last_output(&bench).contains("may have 4194304"), "{}", last_output(&bench));
+    let Some(ModelMessage::Assistant { reply }) = bench.session.transcript.iter().rev().nth(1) else {
+        panic!("the reply is kept")
+    };
+    let sizes: Vec<bool> = reply.calls.iter().map(|call| call.arguments.len() > 100).collect();
+    assert_eq!(sizes, [true, false, false]);
+}
+
+#[test]
 fn s28_a_prompt_during_a_run_steers_it_and_the_run_does_not_end_before_it_is_seen() {
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
