@@ -15,6 +15,24 @@ use crate::event::{CallEnd, Event, Fact, Rule};
 use crate::message::Usage;
 use crate::session::{Call, Session};
 
+/// Every edge between two states that a batch of facts can take; there are no others (S08).
+pub const EDGES: [(State, State); 9] = [
+    (State::None, State::Running),
+    (State::Running, State::RequiresAction),
+    (State::RequiresAction, State::Running),
+    (State::Running, State::Idle),
+    // Cancelled at the question, or its answer was the last mistake.
+    (State::RequiresAction, State::Idle),
+    // A prompt, or an answer that continues the run before.
+    (State::Idle, State::Running),
+    // The session was opened again with a run that nobody runs.
+    (State::Running, State::Resumable),
+    // Resumed.
+    (State::Resumable, State::Running),
+    // Discarded, or cancelled.
+    (State::Resumable, State::Idle),
+];
+
 /// The state as clients see it.
 pub fn view(session: &Session) -> StateView {
     let (state, sub) = session.shown();

@@ -18,7 +18,7 @@ use crate::event::{Event, Fact};
 use crate::input::{Answer, Choice, Input, Prompt, Stamp};
 use crate::message::ModelMessage;
 use crate::session::Session;
-use crate::state::{Teller, view};
+use crate::state::{EDGES, Teller, view};
 use crate::step::{Step, next_steps};
 
 fn drive(bytes: &[u8]) -> Bench {
@@ -435,6 +435,27 @@ fn s08_every_state_is_reached() {
         "Resumable None",
     ] {
         assert!(seen.contains(wanted), "{wanted} was never reached; seen: {seen:#?}");
+    }
+}
+
+#[test]
+fn s08_no_edge_is_taken_that_is_not_in_the_table_and_none_is_there_for_nothing() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut taken = BTreeSet::new();
+    for _ in 0..1_500 {
+        let bytes = numbers().new_tree(&mut runner).expect("a tree").current();
+        let mut before = State::None;
+        at_each_batch(&drive(&bytes), |session| {
+            let (now, _) = session.shown();
+            if now != before {
+                assert!(EDGES.contains(&(before, now)), "{before:?} -> {now:?} is not in the table");
+                taken.insert(format!("{before:?} {now:?}"));
+            }
+            before = now;
+        });
+    }
+    for (from, to) in EDGES {
+        assert!(taken.contains(&format!("{from:?} {to:?}")), "{from:?} -> {to:?} never happens");
     }
 }
 
