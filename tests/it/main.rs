@@ -8,6 +8,7 @@ mod kill;
 mod log_files;
 mod model_wire;
 mod protocol;
+mod reconfigured;
 mod rig;
 mod runs;
 mod sessions;
