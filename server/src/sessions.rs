@@ -161,8 +161,15 @@ impl Sessions {
     pub async fn delete(&self, id: &SessionId) -> Result<(), Refused> {
         if let Some(mailbox) = self.in_memory(id) {
             let resume = mailbox.request(|reply| Message::Resume { from: None, reply })?;
-            let state = resume.await.map_err(|_| gone())??.result.state.state;
-            if matches!(state, State::Running | State::RequiresAction) {
+            let open = match resume.await.map_err(|_| gone())? {
+                Ok(resumed) => {
+                    matches!(resumed.result.state.state, State::Running | State::RequiresAction)
+                }
+                // Nothing runs in a session that cannot be written any more.
+                Err(refused) if refused.name == ErrorName::SessionReadOnly => false,
+                Err(refused) => return Err(refused),
+            };
+            if open {
                 return Err(Refused::new(
                     ErrorName::SessionLocked,
                     "a run of this session is open; cancel it first",

@@ -307,6 +307,11 @@ fn l4_a_session_that_can_no_longer_be_written_says_so_and_leaves_nobody_waiting(
     rig.await_state(State::Resumable);
     let (_, name) = refused(rig.await_response(&waiting));
     assert_eq!(name, "SessionReadOnly");
+    // Those who come now are told at once as well.
+    let late = json!({ "sessionId": session, "runId": run, "timeoutMs": 60_000 });
+    assert_eq!(refused(rig.request(methods::SESSION_WAIT, late)).1, "SessionReadOnly");
+    let resume = json!({ "sessionId": session });
+    assert_eq!(refused(rig.request(methods::SESSION_RESUME, resume)).1, "SessionReadOnly");
     let again = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "more" }] });
     let (_, name) = refused(rig.request(methods::SESSION_PROMPT, again));
     assert_eq!(name, "SessionReadOnly");

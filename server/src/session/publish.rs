@@ -50,6 +50,8 @@ pub struct Publisher {
     /// Number of the last lasting update.
     seq: u64,
     sub: u64,
+    /// The numbers of the last update that was not held back any more.
+    released: (u64, u64),
     /// A client made, resumed or prompted this session: until then nothing is told.
     attached: bool,
 }
@@ -68,6 +70,7 @@ impl Publisher {
             durable: 0,
             seq,
             sub: 0,
+            released: (seq, 0),
             attached: !session.created,
         }
     }
@@ -168,6 +171,8 @@ impl Publisher {
     /// Tells at once that the log takes no more facts: nothing runs any more, so nothing may be
     /// shown as running, and an open run waits for whoever opens the session next.
     pub fn stopped(&mut self, session: &Session, why: &str) {
+        // What waits for the disk is never told, so numbering goes on from what was.
+        (self.seq, self.sub) = self.released;
         let message = format!("This session can no longer be written: {why}");
         let notice = self.params(session, Update::Notice { message }, true);
         self.place.world.doors.update(notice);
@@ -175,6 +180,7 @@ impl Publisher {
             return;
         }
         self.seq += 1;
+        self.sub = 0;
         let view = StateView {
             state: State::Resumable,
             sub: None,
@@ -209,6 +215,9 @@ impl Publisher {
     fn release(&mut self) {
         while self.waiting.front().is_some_and(|(needs, _)| *needs <= self.durable) {
             let Some((_, told)) = self.waiting.pop_front() else { return };
+            if let Told::Update(params) = &told {
+                self.released = (params.seq, params.sub.unwrap_or(0));
+            }
             match told {
                 Told::Resumed(following) => {
                     self.attached = true;

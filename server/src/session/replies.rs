@@ -177,6 +177,8 @@ impl SessionTask {
         self.place.mailbox.taken();
         if let Some(result) = self.ended(&run) {
             let _ = reply.send(Ok(result));
+        } else if self.stopped.is_some() {
+            let _ = reply.send(Err(self.refused(Refusal::Nothing)));
         } else if self.session.open_run().is_some_and(|open| open.id == run) {
             self.replies.numbered += 1;
             let number = self.replies.numbered;
@@ -237,6 +239,11 @@ impl SessionTask {
     /// Answers what is true now; the past follows as updates, read from the log.
     pub(super) fn resume(&mut self, from: Option<ReplayFrom>, reply: Reply<Resumed>) {
         self.place.mailbox.taken();
+        if self.stopped.is_some() {
+            // What waits for the disk would wait for ever.
+            let _ = reply.send(Err(self.refused(Refusal::Nothing)));
+            return;
+        }
         let result = ResumeResult {
             state: state::view(&self.session),
             seq: self.publisher.seq(),

@@ -353,6 +353,8 @@ fn l4_a_run_whose_log_is_taken_away_ends_and_says_how_to_go_on() {
     workspace.openai(&model.base_url());
     let running = Line::new(BINARY, &workspace, &["run", "go on"]).start();
     model.wait_for_holding(1);
+    // The prompt is accepted for good once its run is shown.
+    wait_until("the run to be shown", || running.stdout().contains('•'));
     let sessions = workspace.state_dir().join("sessions");
     let folders = fs::read_dir(sessions).unwrap_or_else(|error| panic!("{error}"));
     for folder in folders.flatten() {
