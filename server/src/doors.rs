@@ -3,6 +3,7 @@
 //! The only seat of "which door", by what the client can do. Holds no agent
 //! state: an answer goes back to whoever asked.
 
+mod face;
 mod outlet;
 
 use std::time::Duration;
@@ -18,6 +19,8 @@ use tokio::sync::mpsc;
 use crate::editor::{Applied, DocumentEdit, NoAnswer, Question};
 use crate::transport::{Out, ReplyError};
 
+use face::Face;
+pub use face::OpenRun;
 use outlet::Outlet;
 pub use outlet::Turnstile;
 
@@ -28,6 +31,7 @@ const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
 #[derive(Clone)]
 pub struct Doors {
     outlet: Outlet,
+    face: Face,
     client: ClientAgentCapabilities,
     /// Whether the client said anything under `experimental.agent`.
     rich: bool,
@@ -47,11 +51,23 @@ impl Doors {
     /// Opens the doors of a connection; `None` is a plain client.
     pub fn open(out: Out, client: Option<ClientAgentCapabilities>, patience: Duration) -> Self {
         let rich = client.is_some();
-        Self { outlet: Outlet::start(out), client: client.unwrap_or_default(), rich, patience }
+        Self {
+            outlet: Outlet::start(out),
+            face: Face::default(),
+            client: client.unwrap_or_default(),
+            rich,
+            patience,
+        }
+    }
+
+    /// What is open at this client, for code actions, commands and what a plain client is shown.
+    pub fn face(&self) -> &Face {
+        &self.face
     }
 
     /// Tells one update, in order; a plain client gets nothing of ours.
     pub fn update(&self, params: SessionUpdateParams) {
+        self.face.told(&params);
         let kind = params.update.kind();
         let chunk = kind.ends_with("_chunk");
         let wanted = self.rich

@@ -137,6 +137,7 @@ impl SessionTask {
             expected_run: params.expected_run_id,
             model: format!("{}/{model}", provider.name),
             policy,
+            origin: params.origin,
             key: params.key.map(|key| KeyUse { key, digest }),
         })
     }
