@@ -5,6 +5,7 @@
 
 mod face;
 mod outlet;
+mod stub;
 
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ use face::Face;
 pub use face::OpenRun;
 use outlet::Outlet;
 pub use outlet::Turnstile;
+pub use stub::{Choice, Offer};
 
 /// How long a client that is leaving may take to read the last updates.
 const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
@@ -63,6 +65,11 @@ impl Doors {
     /// What is open at this client, for code actions, commands and what a plain client is shown.
     pub fn face(&self) -> &Face {
         &self.face
+    }
+
+    /// Whether the client takes our own notifications.
+    pub fn is_rich(&self) -> bool {
+        self.rich
     }
 
     /// Tells one update, in order; a plain client gets nothing of ours.

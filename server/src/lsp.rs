@@ -3,9 +3,13 @@
 //! Holds no agent state and never waits for the editor, a file or a model in a
 //! handler; a handler posts and returns the future of the reply.
 
+mod actions;
 mod agent;
+mod commands;
 mod documents;
 mod ready;
+mod reopen;
+mod start;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -14,9 +18,9 @@ use adjutant_protocol::errors::{ErrorDetail, ErrorName};
 use adjutant_protocol::methods;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
-    DidChangeConfigurationParams, DidChangeTextDocumentParams, DidCloseTextDocumentParams,
-    DidOpenTextDocumentParams, DidSaveTextDocumentParams, InitializeParams, InitializeResult,
-    InitializedParams, MessageType, ShowMessageParams,
+    CodeActionParams, CodeActionResponse, DidChangeConfigurationParams, DidChangeTextDocumentParams,
+    DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams, ExecuteCommandParams,
+    InitializeParams, InitializeResult, InitializedParams, LSPAny, MessageType, ShowMessageParams,
 };
 use tower_lsp::{LanguageServer, LspService};
 
@@ -49,6 +53,10 @@ struct Ready {
     problems: Vec<String>,
     /// Everything settings come from but the editor.
     sources: Sources,
+    /// What was started by this connection.
+    starts: start::Starts,
+    /// The client takes code actions with kinds, not only commands.
+    action_literals: bool,
 }
 
 impl Ready {
@@ -107,6 +115,8 @@ async fn connection(
     .custom_method(methods::SESSION_PROMPT, Shared::session_prompt)
     .custom_method(methods::SESSION_WAIT, Shared::session_wait)
     .custom_method(methods::SESSION_CANCEL, Shared::session_cancel)
+    .custom_method(methods::START, Shared::start)
+    .custom_method("window/workDoneProgress/cancel", Shared::progress_cancelled)
     .custom_method(methods::ASK_LIST, Shared::ask_list)
     .custom_method(methods::ASK_RESPOND, Shared::ask_respond)
     .finish();
@@ -123,10 +133,14 @@ impl Server {
     /// Tells the user what is wrong with the settings; without room it is in the log alone.
     fn warn(&self, problems: &[String]) {
         for problem in problems {
-            let message = format!("Adjutant: {problem}");
-            let params = ShowMessageParams { typ: MessageType::WARNING, message };
-            let _ = self.out.try_notify("window/showMessage", &params);
+            self.say(MessageType::WARNING, problem);
         }
+    }
+
+    /// Says something to the user; without room it is in the log alone.
+    fn say(&self, typ: MessageType, text: &str) {
+        let params = ShowMessageParams { typ, message: format!("Adjutant: {text}") };
+        let _ = self.out.try_notify("window/showMessage", &params);
     }
 }
 
@@ -149,6 +163,20 @@ impl LanguageServer for Shared {
     async fn initialized(&self, _: InitializedParams) {
         let Ok(ready) = self.ready() else { return };
         self.server.warn(&ready.problems);
+        if !ready.sessions.world().doors.is_rich() {
+            // Off the way of what the client sends next: this reads the disk.
+            tokio::spawn(reopen::left_open(ready.sessions.clone(), ready.folders.clone()));
+        }
+    }
+
+    async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
+        let ready = self.ready()?;
+        ready.sessions.world().doors.user_acted();
+        Ok(Some(actions::offered(ready, &params)))
+    }
+
+    async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<LSPAny>> {
+        self.command(params).await
     }
 
     async fn shutdown(&self) -> Result<()> {

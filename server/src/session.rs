@@ -176,9 +176,9 @@ impl SessionTask {
     /// Everything that can wake a session, on one screen.
     fn handle(&mut self, message: Message) -> Option<oneshot::Sender<()>> {
         match message {
-            Message::Prompt { params, reply } => {
+            Message::Prompt { params, title, body, reply } => {
                 self.publisher.attach();
-                self.prompt(params, reply);
+                self.prompt(params, (title, body), reply);
             }
             Message::Answer { ask, choice, surface, reply } => self.answer(ask, choice, surface, reply),
             Message::Cancel { run } => {

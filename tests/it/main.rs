@@ -1,5 +1,6 @@
 //! One integration binary: one module per feature, and the rules of the house.
 
+mod actions;
 mod asks;
 mod cli;
 mod edits;
@@ -7,6 +8,7 @@ mod grounding;
 mod kill;
 mod log_files;
 mod model_wire;
+mod plain;
 mod protocol;
 mod reconfigured;
 mod rig;
@@ -14,5 +16,6 @@ mod runs;
 mod sessions;
 mod settings;
 mod stage;
+mod start;
 mod tidy;
 mod tools;

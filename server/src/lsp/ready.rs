@@ -11,14 +11,15 @@ use adjutant_core::position::Encoding;
 use adjutant_protocol::capability::{
     ClientAgentCapabilities, ServerAgentCapabilities, ServerLimits, VERSION,
 };
+use adjutant_protocol::commands::COMMANDS;
 use adjutant_protocol::methods::{Direction, METHODS};
 use adjutant_protocol::session::Mode;
 use adjutant_protocol::update::Update;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::ls_types::{
-    ClientCapabilities, InitializeParams, InitializeResult, PositionEncodingKind, ResourceOperationKind,
-    SaveOptions, ServerCapabilities, ServerInfo, TextDocumentSyncCapability, TextDocumentSyncKind,
-    TextDocumentSyncOptions, TextDocumentSyncSaveOptions,
+    ClientCapabilities, ExecuteCommandOptions, InitializeParams, InitializeResult, PositionEncodingKind,
+    ResourceOperationKind, SaveOptions, ServerCapabilities, ServerInfo, TextDocumentSyncCapability,
+    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions,
 };
 
 use super::{Ready, Server};
@@ -48,6 +49,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
 
     let agent = agent_capabilities(&params.capabilities)?;
     let encoding = encoding(&params.capabilities);
+    let action_literals = action_literals(&params.capabilities);
     let abilities = abilities(&params.capabilities, agent.as_ref());
     let documents = Documents::default();
     documents.set_encoding(encoding);
@@ -73,8 +75,10 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
         folders,
         problems: loaded.problems.iter().map(ToString::to_string).collect(),
         sources: Sources { editor: None, ..sources },
+        starts: super::start::Starts::default(),
+        action_literals,
     };
-    Ok((ready, answer(encoding)))
+    Ok((ready, answer(encoding, action_literals)))
 }
 
 fn internal(error: anyhow::Error) -> Error {
@@ -124,7 +128,15 @@ fn abilities(client: &ClientCapabilities, agent: Option<&ClientAgentCapabilities
     }
 }
 
-fn answer(encoding: Encoding) -> InitializeResult {
+/// Whether code actions may have kinds; a client that does not say so gets plain commands.
+fn action_literals(client: &ClientCapabilities) -> bool {
+    let document = client.text_document.as_ref();
+    document
+        .and_then(|document| document.code_action.as_ref())
+        .is_some_and(|actions| actions.code_action_literal_support.is_some())
+}
+
+fn answer(encoding: Encoding, action_literals: bool) -> InitializeResult {
     let ours = ServerAgentCapabilities {
         // Version 0 is the only one, so whatever the client knows, this is what is used.
         version: VERSION,
@@ -155,6 +167,11 @@ fn answer(encoding: Encoding) -> InitializeResult {
                 })),
                 ..TextDocumentSyncOptions::default()
             })),
+            code_action_provider: Some(super::actions::provider(action_literals)),
+            execute_command_provider: Some(ExecuteCommandOptions {
+                commands: COMMANDS.iter().map(|command| command.name.to_owned()).collect(),
+                ..ExecuteCommandOptions::default()
+            }),
             experimental: Some(experimental),
             ..ServerCapabilities::default()
         },
