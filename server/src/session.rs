@@ -8,6 +8,7 @@ pub mod blobs;
 pub mod catalog;
 mod edits;
 pub mod frontier;
+pub mod inbox;
 pub mod log;
 pub mod mailbox;
 mod prepare;
@@ -17,7 +18,7 @@ mod steps;
 pub mod storage;
 mod stream;
 
-pub use publish::summary_of;
+pub use publish::{summary_of, updates_of};
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -44,11 +45,14 @@ use crate::tools::paths::Roots;
 use crate::tools::process::end_left_over;
 
 use blobs::Blobs;
-use catalog::Catalog;
-use log::{AppendError, Log};
+use catalog::{Catalog, CatalogError};
+use log::{AppendError, Log, Notice};
 use mailbox::{Mailbox, Message};
 use publish::Publisher;
 use steps::Running;
+
+/// The door of `agent/ask/respond`.
+pub const SURFACE_OF_CLIENTS: &str = "ask/respond";
 
 /// What every session of a process shares.
 pub struct World {
@@ -60,6 +64,8 @@ pub struct World {
     pub catalog: Catalog,
     /// Folders of our own, protected from every tool.
     pub own: Vec<PathBuf>,
+    /// Tells sessions that somebody left an answer in their inbox.
+    pub inboxes: inbox::Watch,
     /// Which session an open ask belongs to.
     pub asks: Mutex<HashMap<AskId, SessionId>>,
 }
@@ -112,6 +118,7 @@ pub struct SessionTask {
     stopped: Option<String>,
     notices: Vec<String>,
     summary: publish::Summaries,
+    inbox: inbox::Inbox,
 }
 
 impl SessionTask {
@@ -127,6 +134,7 @@ impl SessionTask {
         Self {
             running: Running::new(place.clone()),
             summary: publish::Summaries::new(place.clone()),
+            inbox: inbox::Inbox::new(place.clone()),
             place,
             session,
             log,
@@ -152,9 +160,11 @@ impl SessionTask {
                 tracing::warn!(session = %self.place.id, ended, "ended what a killed server left running");
             }
             let _ = self.input(Input::Opened { epoch });
+            self.inbox.stirred();
         }
         loop {
             self.reconcile();
+            self.attend();
             let Some(message) = self.mail.recv().await else { break };
             if let Some(done) = self.handle(message) {
                 self.stop(done).await;
@@ -180,7 +190,15 @@ impl SessionTask {
                 self.publisher.attach();
                 self.prompt(params, reply);
             }
-            Message::Answer { ask, choice, surface, reply } => self.answer(ask, choice, surface, reply),
+            Message::Answer { ask, choice, surface, reply } => {
+                if surface == SURFACE_OF_CLIENTS {
+                    // Whoever answers by request hears what comes of it, also after a restart.
+                    self.publisher.attach();
+                }
+                self.answer(ask, choice, surface, reply);
+            }
+            Message::InboxStirred => self.inbox.stirred(),
+            Message::InboxLooked { events } => self.inbox.looked(events),
             Message::Cancel { run } => {
                 let _ = self.input(Input::Cancel { run });
             }
@@ -263,6 +281,9 @@ impl SessionTask {
             tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?self.session.shown(), "fact");
             self.publisher.told(&self.session, &fact, self.barrier);
             self.replies.of_event(event);
+            if matches!(event, Event::AskOpened { .. }) {
+                self.inbox.stirred();
+            }
         }
         self.summary.changed(&self.session, self.log.mark());
         self.answer_waits();
@@ -409,11 +430,14 @@ impl SessionTask {
     }
 }
 
-/// The facts of a session as its log has them, read without taking the lock.
-fn log_facts(catalog: &Catalog, id: &SessionId) -> Result<Vec<Fact>, String> {
-    let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
-    let read = Log::read(&*place.storage, &place.dir, &id.0).map_err(|error| error.to_string())?;
-    facts_of(&read.records)
+/// The facts of a session as its log has them, and what is to be told of the log. Read without
+/// taking the lock, also while another process writes. Blocks.
+pub fn log_facts(catalog: &Catalog, id: &SessionId) -> Result<(Vec<Fact>, Vec<Notice>), CatalogError> {
+    let place = catalog.place(&id.0)?;
+    let read = Log::read(&*place.storage, &place.dir, &id.0)?;
+    let facts =
+        facts_of(&read.records).map_err(|why| CatalogError::Unknown { id: id.to_string(), why })?;
+    Ok((facts, read.notices))
 }
 
 /// Reads records as facts; one that this version does not know ends in an error, never a guess.

@@ -4,6 +4,7 @@ mod asks;
 mod cli;
 mod edits;
 mod grounding;
+mod inbox;
 mod kill;
 mod log_files;
 mod model_wire;

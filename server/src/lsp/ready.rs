@@ -28,6 +28,7 @@ use crate::editor::{Abilities, Editor};
 use crate::session::World;
 use crate::session::catalog::Catalog;
 use crate::session::frontier::Syncer;
+use crate::session::inbox::Watch;
 use crate::session::mailbox::MAX_QUEUE;
 use crate::session::storage::Disk;
 use crate::sessions::Sessions;
@@ -66,6 +67,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
         settings: Mutex::new(Arc::new(loaded.settings)),
         catalog: Catalog::new(Arc::new(Disk), syncer, &state_dir),
         own: own.into_iter().flatten().collect(),
+        inboxes: Watch::default(),
         asks: Mutex::new(HashMap::new()),
     });
     let ready = Ready {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::frontier::Syncer;
 use super::log::{EVENTS, LOCK, Log, LogMark, OpenError, Place, ReadBack};
 use super::storage::{Held, Kind, LockError, Storage, remove_tree};
-pub use summary::Summary;
+pub use summary::{AskMark, Summary};
 
 /// The most sessions one list holds.
 pub const MAX_LISTED: usize = 100_000;
@@ -42,6 +42,14 @@ pub enum CatalogError {
         id: String,
         /// Who holds it.
         source: LockError,
+    },
+    /// Its log says what this version does not know.
+    #[error("read session \"{id}\": {why}")]
+    Unknown {
+        /// The id.
+        id: String,
+        /// What, and where.
+        why: String,
     },
     /// Its log could not be read.
     #[error(transparent)]
@@ -105,6 +113,11 @@ impl Catalog {
         })
     }
 
+    /// Makes a folder inside that of a session, for its owner alone. Blocks.
+    pub fn make_folder(&self, dir: &std::path::Path) -> io::Result<()> {
+        self.storage.create_dir(dir)
+    }
+
     /// Returns all sessions, the last changed first, damaged ones included. Blocks.
     pub fn list(&self) -> Result<Vec<Listed>, CatalogError> {
         let entries = match self.storage.list(&self.dir) {
@@ -130,7 +143,7 @@ impl Catalog {
             }
             Ok(found) => match &summary {
                 Some(Summary { damage: Some(damage), .. }) => Condition::Damaged(damage.clone()),
-                Some(known) if known.log.len == found.len => Condition::Current,
+                Some(known) if known.log.len == found.len && known.names_its_asks() => Condition::Current,
                 _ => summary::check_head(&*self.storage, &dir, &id),
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

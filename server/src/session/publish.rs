@@ -18,7 +18,7 @@ use adjutant_protocol::update::{SessionUpdateParams, Update};
 use adjutant_protocol::{AskId, RunId, SessionId};
 
 use super::Place;
-use super::catalog::Summary;
+use super::catalog::{AskMark, Summary};
 use super::log::{LogMark, ReadBack};
 use super::mailbox::{Refused, Reply, Resumed};
 use super::stream::Taken;
@@ -250,30 +250,32 @@ fn follow(place: &Place, following: Following) {
 /// first time. Runs on the session's own task, so that nothing newer overtakes it.
 fn replay(place: &Place, after: u64, last: u64) {
     let facts = match super::log_facts(&place.world.catalog, &place.id) {
-        Ok(facts) => facts,
-        Err(why) => {
-            tracing::error!(%why, "the log cannot be read for a replay");
+        Ok((facts, _)) => facts,
+        Err(error) => {
+            tracing::error!(%error, "the log cannot be read for a replay");
             return;
         }
     };
-    let mut session = Session::new(place.id.clone(), Vec::new());
+    updates_of(&place.id, &facts, |params| {
+        if params.seq > after && params.seq <= last {
+            place.world.doors.update(params);
+        }
+    });
+}
+
+/// Gives every lasting update of these facts, as it was told the first time.
+pub fn updates_of(id: &SessionId, facts: &[Fact], mut tell: impl FnMut(SessionUpdateParams)) {
+    let mut session = Session::new(id.clone(), Vec::new());
     let mut teller = Teller::new(&session);
     let mut seq = 0;
     let mut run_id = None;
-    for fact in &facts {
+    for fact in facts {
         session.apply(fact);
         run_id = session.open_run().map(|run| run.id.clone()).or(run_id);
         for update in teller.told(&session, fact) {
             seq += 1;
-            if seq > after && seq <= last {
-                place.world.doors.update(SessionUpdateParams {
-                    session_id: place.id.clone(),
-                    seq,
-                    sub: None,
-                    run_id: run_id.clone(),
-                    update,
-                });
-            }
+            let (session_id, run_id) = (id.clone(), run_id.clone());
+            tell(SessionUpdateParams { session_id, seq, sub: None, run_id, update });
         }
     }
 }
@@ -343,6 +345,8 @@ pub fn summary_of(id: &str, read: &ReadBack) -> Summary {
 /// What a list shows of a session.
 pub fn summary(session: &Session, mark: LogMark) -> Summary {
     let view = state::view(session);
+    let asks: Vec<AskMark> =
+        session.open_asks().map(|ask| AskMark { id: ask.id.clone(), kind: ask.kind }).collect();
     let name = serde_json::to_value(view.state).ok().and_then(|name| name.as_str().map(str::to_owned));
     Summary {
         title: session.title.clone(),
@@ -351,7 +355,8 @@ pub fn summary(session: &Session, mark: LogMark) -> Summary {
         created_at: session.created_at,
         updated_at: super::now_ms(),
         turns: u64::from(session.turns),
-        open_asks: view.asks.len() as u64,
+        open_asks: asks.len() as u64,
+        asks,
         log: mark,
         damage: None,
     }
