@@ -210,7 +210,9 @@ fn late(resolution: &Resolution) -> Exit {
         Resolution::Answered { text, surface } => format!("already answered: \"{text}\" by {surface}"),
         Resolution::Cancelled => "already closed: the run was cancelled or is over".to_owned(),
         Resolution::Superseded => {
-            "already closed: what it asked about has changed; `adjutant asks` shows what is asked now".to_owned()
+            "already closed: what it asked about has changed, or the environment it would run in; `adjutant asks` \
+             shows what is asked now"
+                .to_owned()
         }
         Resolution::Withdrawn => "already closed: what it asked about ended by itself".to_owned(),
     };
