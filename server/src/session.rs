@@ -435,8 +435,7 @@ impl SessionTask {
 pub fn log_facts(catalog: &Catalog, id: &SessionId) -> Result<(Vec<Fact>, Vec<Notice>), CatalogError> {
     let place = catalog.place(&id.0)?;
     let read = Log::read(&*place.storage, &place.dir, &id.0)?;
-    let facts =
-        facts_of(&read.records).map_err(|why| CatalogError::Unknown { id: id.to_string(), why })?;
+    let facts = facts_of(&read.records).map_err(|why| CatalogError::Unknown { id: id.to_string(), why })?;
     Ok((facts, read.notices))
 }
 

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 use crate::session::blobs::Blobs;
 use crate::session::catalog::CatalogError;
-use crate::session::log::{Log, OpenError, Opened};
+use crate::session::log::{self, Log, OpenError, Opened};
 use crate::session::mailbox::{Mailbox, Message, Refused};
 use crate::session::{Place, SessionTask, World, facts_of, now_ms};
 use crate::tools::paths::Roots;
@@ -74,7 +74,7 @@ impl Sessions {
             return Ok(mailbox.clone());
         }
         let place = self.world.catalog.place(&id.0).map_err(catalog_error)?;
-        let opened = tokio::task::spawn_blocking(move || Log::open(place, now_ms())).await;
+        let opened = tokio::task::spawn_blocking(move || open(place)).await;
         let opened = opened
             .map_err(|error| Refused::new(ErrorName::SessionReadOnly, error.to_string()))?
             .map_err(open_error)?;
@@ -196,12 +196,32 @@ impl Sessions {
             .map_err(catalog_error)
     }
 
+    /// Removes in the background what deletions that were cut short left behind.
+    pub fn sweep(&self) {
+        let world = self.world.clone();
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = world.catalog.sweep() {
+                tracing::warn!(%error, "what is left of deleted sessions stays");
+            }
+        });
+    }
+
     /// Stops every session: children die, what ran is closed, and it is durable. Bounded.
     pub async fn stop_all(&self) {
         let mailboxes: Vec<Mailbox> = self.lock().drain().map(|(_, mailbox)| mailbox).collect();
         let stops = mailboxes.iter().map(stop);
         let _ = tokio::time::timeout(STOP_LIMIT, futures_util::future::join_all(stops)).await;
     }
+}
+
+/// Opens a log for writing; what its last writer left half-written goes, now that nobody writes it.
+fn open(place: log::Place) -> Result<Opened, OpenError> {
+    let blobs = Blobs::new(place.storage.clone(), &place.dir);
+    let opened = Log::open(place, now_ms())?;
+    if let Err(error) = blobs.sweep() {
+        tracing::warn!(%error, "what an earlier process left half-written stays");
+    }
+    Ok(opened)
 }
 
 async fn stop(mailbox: &Mailbox) {

@@ -65,6 +65,8 @@ pub fn leave_bytes(folder: &Path, bytes: &[u8], mode: u32) -> Letter {
     let (unfinished, path) = (folder.join(format!(".new-{name}")), folder.join(name));
     let written = OpenOptions::new().write(true).create_new(true).mode(mode).open(&unfinished);
     let written = written.and_then(|mut file| file.write_all(bytes));
-    written.and_then(|()| fs::rename(&unfinished, &path)).unwrap_or_else(|why| panic!("leave {path:?}: {why}"));
+    written
+        .and_then(|()| fs::rename(&unfinished, &path))
+        .unwrap_or_else(|why| panic!("leave {path:?}: {why}"));
     Letter { path }
 }

@@ -5,9 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use adjutant_protocol::ask::{
-    AskRespondParams, AskRespondResult, AskView, Resolution, RespondStatus,
-};
+use adjutant_protocol::ask::{AskRespondParams, AskRespondResult, AskView, Resolution, RespondStatus};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{ResumeParams, ResumeResult};
@@ -113,7 +111,9 @@ fn meant(catalog: &Catalog, name: &str) -> anyhow::Result<Meant> {
         (1, Some(asked)) => return Ok(Meant::Open(Box::new(asked.ask))),
         (0, _) => {}
         (many, _) => {
-            return Ok(Meant::Nothing(format!("{many} open asks begin with \"{name}\"; type more of the id")));
+            return Ok(Meant::Nothing(format!(
+                "{many} open asks begin with \"{name}\"; type more of the id"
+            )));
         }
     }
     let mut closed = reading::closed_asks(catalog, means)?;
@@ -184,7 +184,9 @@ async fn by_inbox(
 fn judged(resolution: &Resolution, answer: &AskRespondParams) -> Exit {
     let ours = match resolution {
         Resolution::Selected { option_id, text, surface } => {
-            surface == inbox::SURFACE && Some(option_id) == answer.option_id.as_ref() && *text == answer.reason
+            surface == inbox::SURFACE
+                && Some(option_id) == answer.option_id.as_ref()
+                && *text == answer.reason
         }
         Resolution::Answered { text, surface } => {
             surface == inbox::SURFACE && Some(text) == answer.answer.as_ref()

@@ -16,6 +16,9 @@ pub use summary::{AskMark, Summary};
 /// The most sessions one list holds.
 pub const MAX_LISTED: usize = 100_000;
 
+/// The most remains of deleted sessions that one sweep removes.
+const MAX_SWEPT: usize = 64;
+
 const SESSIONS: &str = "sessions";
 /// What is being deleted; no session id begins with a dot.
 const DELETED: &str = ".deleted-";
@@ -221,13 +224,14 @@ impl Catalog {
         remove_tree(&*self.storage, &grave).map_err(failed)
     }
 
-    /// Removes what is left of sessions whose deletion was cut short. Blocks.
+    /// Removes what is left of sessions whose deletion was cut short, of a bounded number of them;
+    /// the next start takes more. Blocks.
     pub fn sweep(&self) -> io::Result<()> {
         let entries = match self.storage.list(&self.dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries?,
         };
-        let mut graves = entries.iter().filter(|entry| entry.name.starts_with(DELETED));
+        let mut graves = entries.iter().filter(|entry| entry.name.starts_with(DELETED)).take(MAX_SWEPT);
         graves.try_for_each(|entry| remove_tree(&*self.storage, &self.dir.join(&entry.name)))
     }
 

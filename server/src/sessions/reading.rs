@@ -93,10 +93,7 @@ pub fn open_asks(catalog: &Catalog, wanted: impl Fn(AskKind) -> bool) -> Result<
         // A log that cannot be read is told by the list of sessions.
         let Ok(session) = session(catalog, &SessionId(id)) else { continue };
         let open = session.open_asks().filter(|ask| wanted(ask.kind));
-        asked.extend(open.map(|open| Asked {
-            title: session.title.clone(),
-            ask: ask::view(&session, open),
-        }));
+        asked.extend(open.map(|open| Asked { title: session.title.clone(), ask: ask::view(&session, open) }));
     }
     asked.sort_by_key(|asked| asked.ask.opened_at);
     Ok(asked)

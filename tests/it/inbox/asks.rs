@@ -58,7 +58,8 @@ fn s16_an_edit_is_rejected_with_a_reason_from_the_terminal() {
     let edit = json!({"path": "a.txt", "old_text": "hello", "new_text": "good bye"});
     let held = Held::at_ask([Reply::call("edit_file", edit)], AskKind::Tool);
     let shown = run(&held.workspace, &["asks"]);
-    for part in ["-hello\n", "+good bye\n", "  allow = Allow once\n", "  reject = Reject\n", &held.ask.ask_id.0]
+    for part in
+        ["-hello\n", "+good bye\n", "  allow = Allow once\n", "  reject = Reject\n", &held.ask.ask_id.0]
     {
         assert!(shown.expect(0).stdout.contains(part), "{part:?} is missing in\n{shown}");
     }
@@ -186,7 +187,8 @@ fn an_answer_for_a_session_that_nobody_holds_opens_it_and_its_run_goes_on_here()
 
 #[test]
 fn where_nobody_is_at_the_terminal_the_next_ask_stays_open() {
-    let held = Held::at_ask([command("echo ran >> ledger"), command("echo more >> ledger")], AskKind::Command);
+    let held =
+        Held::at_ask([command("echo ran >> ledger"), command("echo more >> ledger")], AskKind::Command);
     held.editor.shutdown();
     let Held { editor, mut server, model, workspace, session, ask, .. } = held;
     server.wait();

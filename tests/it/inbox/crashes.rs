@@ -46,8 +46,9 @@ fn n02_a_terminal_killed_on_the_way_leaves_an_answer_or_none() {
         assert!(INBOX_POINTS.contains(&point));
         let held = Held::at_command();
         let ask = held.ask.ask_id.0.clone();
-        let killed =
-            line(&held.workspace, &["answer", &ask, "allow"]).env("ADJUTANT_FAULT", format!("{point}:1")).run();
+        let killed = line(&held.workspace, &["answer", &ask, "allow"])
+            .env("ADJUTANT_FAULT", format!("{point}:1"))
+            .run();
         assert!(killed.was_killed(), "{killed}");
         if !answered {
             assert_eq!(letters(&held.workspace, &held.session).len(), 1, "the unfinished file");
@@ -76,7 +77,8 @@ fn n02_a_holder_killed_with_an_answer_in_its_hands_has_one_effect() {
             AskKind::Command,
         );
         held.editor.expect_loss();
-        let letter = inbox::leave(&held.workspace, &held.session, &held.ask.ask_id, &Answer::option("reject"));
+        let letter =
+            inbox::leave(&held.workspace, &held.session, &held.ask.ask_id, &Answer::option("reject"));
         held.server.wait();
         assert!(!letter.is_gone(), "{point}: removed before it was judged");
         assert_eq!(count(&held.workspace, &held.session, "ask_closed"), closed, "{point}");
@@ -87,7 +89,11 @@ fn n02_a_holder_killed_with_an_answer_in_its_hands_has_one_effect() {
         wait_until("the answer to be removed", || letter.is_gone());
         let again = editor.respond(&ask.ask_id, "allow");
         assert_eq!(again.status, RespondStatus::AlreadyResolved, "{:?}", again.resolution);
-        assert_eq!((ledger(&workspace), count(&workspace, &session, "ask_closed")), (0, 1), "{point}: {now:?}");
+        assert_eq!(
+            (ledger(&workspace), count(&workspace, &session, "ask_closed")),
+            (0, 1),
+            "{point}: {now:?}"
+        );
         editor.shutdown();
         server.wait();
     }

@@ -91,7 +91,10 @@ fn n02_two_terminals_and_an_editor_race_and_all_are_told_who_won() {
                 assert_eq!(terminal.expect(0).stdout, "accepted\n");
             } else {
                 let told = terminal.expect(4).stdout.replace("\n  ", " ");
-                assert!(told.contains("already answered: ") && told.contains(&format!("by {surface}")), "{told}");
+                assert!(
+                    told.contains("already answered: ") && told.contains(&format!("by {surface}")),
+                    "{told}"
+                );
             }
         }
         held.editor.await_run_end(&held.session, &held.run);
