@@ -4,12 +4,13 @@
 //! state: an answer goes back to whoever asked.
 
 mod face;
+pub mod fallbacks;
 mod outlet;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_protocol::ask::{AskResolvedParams, AskView, PermissionOutcome, PermissionResponse};
-use adjutant_protocol::capability::ClientAgentCapabilities;
 use adjutant_protocol::document::{DocumentSaveParams, DocumentSaveResult};
 use adjutant_protocol::methods;
 use adjutant_protocol::update::SessionUpdateParams;
@@ -21,6 +22,7 @@ use crate::transport::{Out, ReplyError};
 
 use face::Face;
 pub use face::OpenRun;
+use fallbacks::Surfaces;
 use outlet::Outlet;
 pub use outlet::Turnstile;
 
@@ -32,9 +34,8 @@ const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
 pub struct Doors {
     outlet: Outlet,
     face: Face,
-    client: ClientAgentCapabilities,
-    /// Whether the client said anything under `experimental.agent`.
-    rich: bool,
+    /// What this client can do: every choice of a door goes by it.
+    surfaces: Arc<Surfaces>,
     /// How long the client may take to apply an edit or to save before it counts as silent.
     patience: Duration,
 }
@@ -48,16 +49,14 @@ pub enum Delivery {
 }
 
 impl Doors {
-    /// Opens the doors of a connection; `None` is a plain client.
-    pub fn open(out: Out, client: Option<ClientAgentCapabilities>, patience: Duration) -> Self {
-        let rich = client.is_some();
-        Self {
-            outlet: Outlet::start(out),
-            face: Face::default(),
-            client: client.unwrap_or_default(),
-            rich,
-            patience,
-        }
+    /// Opens the doors of a connection to a client that can do what `surfaces` says.
+    pub fn open(out: Out, surfaces: Surfaces, patience: Duration) -> Self {
+        Self { outlet: Outlet::start(out), face: Face::default(), surfaces: Arc::new(surfaces), patience }
+    }
+
+    /// What this client can do, and which surface stands for what at it.
+    pub fn surfaces(&self) -> &Surfaces {
+        &self.surfaces
     }
 
     /// What is open at this client, for code actions, commands and what a plain client is shown.
@@ -70,9 +69,9 @@ impl Doors {
         self.face.told(&params);
         let kind = params.update.kind();
         let chunk = kind.ends_with("_chunk");
-        let wanted = self.rich
-            && (self.client.updates.chunks || !chunk)
-            && !self.client.updates.opt_out.iter().any(|out| out == kind);
+        let wanted = self.surfaces.updates
+            && (self.surfaces.chunks || !chunk)
+            && !self.surfaces.opt_out.iter().any(|out| out == kind);
         if wanted {
             self.outlet.push(params);
         }
@@ -80,7 +79,7 @@ impl Doors {
 
     /// Says that an ask closed, behind the updates told before.
     pub fn resolved(&self, params: AskResolvedParams) {
-        if self.rich {
+        if self.surfaces.updates {
             self.outlet.resolved(params);
         }
     }
@@ -99,7 +98,7 @@ impl Doors {
     /// Puts an ask before the user and waits for the answer, for as long as it takes.
     /// Dropping the future withdraws it.
     pub async fn deliver(&self, ask: &AskView) -> Delivery {
-        if !self.client.asks.request {
+        if !self.surfaces.asks_by_request {
             return Delivery::Closed;
         }
         // Behind the update that opens the ask, and before the one that closes it (protocol
