@@ -4,6 +4,7 @@
 //! state: an answer goes back to whoever asked.
 
 mod outlet;
+pub mod past;
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use adjutant_protocol::ask::{AskResolvedParams, AskView, PermissionOutcome, Perm
 use adjutant_protocol::capability::ClientAgentCapabilities;
 use adjutant_protocol::document::{DocumentSaveParams, DocumentSaveResult};
 use adjutant_protocol::methods;
-use adjutant_protocol::update::SessionUpdateParams;
+use adjutant_protocol::update::{SessionUpdateParams, Update};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -20,6 +21,7 @@ use crate::transport::{Out, ReplyError};
 
 use outlet::Outlet;
 pub use outlet::Turnstile;
+use past::Recall;
 
 /// How long a client that is leaving may take to read the last updates.
 const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
@@ -44,28 +46,42 @@ pub enum Delivery {
 }
 
 impl Doors {
-    /// Opens the doors of a connection; `None` is a plain client.
-    pub fn open(out: Out, client: Option<ClientAgentCapabilities>, patience: Duration) -> Self {
+    /// Opens the doors of a connection; `None` is a plain client. What a client that does not read
+    /// has missed is asked back over the receiver.
+    pub fn open(
+        out: Out,
+        client: Option<ClientAgentCapabilities>,
+        patience: Duration,
+    ) -> (Self, mpsc::Receiver<Recall>) {
         let rich = client.is_some();
-        Self { outlet: Outlet::start(out), client: client.unwrap_or_default(), rich, patience }
+        let client = client.unwrap_or_default();
+        let updates = client.updates.clone();
+        let wanted = move |update: &Update| {
+            let kind = update.kind();
+            (updates.chunks || !kind.ends_with("_chunk")) && !updates.opt_out.iter().any(|out| out == kind)
+        };
+        let (outlet, recalls) = Outlet::start(out, wanted);
+        (Self { outlet, client, rich, patience }, recalls)
     }
 
     /// Tells one update, in order; a plain client gets nothing of ours.
     pub fn update(&self, params: SessionUpdateParams) {
-        let kind = params.update.kind();
-        let chunk = kind.ends_with("_chunk");
-        let wanted = self.rich
-            && (self.client.updates.chunks || !chunk)
-            && !self.client.updates.opt_out.iter().any(|out| out == kind);
-        if wanted {
+        if self.rich {
             self.outlet.push(params);
         }
     }
 
-    /// Says that an ask closed, behind the updates told before.
-    pub fn resolved(&self, params: AskResolvedParams) {
+    /// Tells an update that is in no log, so that it could not be told from there.
+    pub fn last_word(&self, params: &SessionUpdateParams) {
         if self.rich {
-            self.outlet.resolved(params);
+            self.outlet.last_word(params);
+        }
+    }
+
+    /// Says that an ask closed, behind the update `seq` of its session.
+    pub fn resolved(&self, params: &AskResolvedParams, seq: u64) {
+        if self.rich {
+            self.outlet.resolved(params, seq);
         }
     }
 
