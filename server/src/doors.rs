@@ -6,6 +6,7 @@
 mod face;
 pub mod fallbacks;
 mod outlet;
+pub mod past;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use adjutant_protocol::ask::{AskResolvedParams, AskView, PermissionOutcome, PermissionResponse};
 use adjutant_protocol::document::{DocumentSaveParams, DocumentSaveResult};
 use adjutant_protocol::methods;
-use adjutant_protocol::update::SessionUpdateParams;
+use adjutant_protocol::update::{SessionUpdateParams, Update};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -25,6 +26,7 @@ pub use face::OpenRun;
 use fallbacks::Surfaces;
 use outlet::Outlet;
 pub use outlet::Turnstile;
+use past::Recall;
 
 /// How long a client that is leaving may take to read the last updates.
 const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
@@ -49,9 +51,17 @@ pub enum Delivery {
 }
 
 impl Doors {
-    /// Opens the doors of a connection to a client that can do what `surfaces` says.
-    pub fn open(out: Out, surfaces: Surfaces, patience: Duration) -> Self {
-        Self { outlet: Outlet::start(out), face: Face::default(), surfaces: Arc::new(surfaces), patience }
+    /// Opens the doors of a connection to a client that can do what `surfaces` says. What a client
+    /// that does not read has missed is asked back over the receiver.
+    pub fn open(out: Out, surfaces: Surfaces, patience: Duration) -> (Self, mpsc::Receiver<Recall>) {
+        let surfaces = Arc::new(surfaces);
+        let chosen = surfaces.clone();
+        let wanted = move |update: &Update| {
+            let kind = update.kind();
+            (chosen.chunks || !kind.ends_with("_chunk")) && !chosen.opt_out.iter().any(|out| out == kind)
+        };
+        let (outlet, recalls) = Outlet::start(out, wanted);
+        (Self { outlet, face: Face::default(), surfaces, patience }, recalls)
     }
 
     /// What this client can do, and which surface stands for what at it.
@@ -67,20 +77,22 @@ impl Doors {
     /// Tells one update, in order; a plain client gets nothing of ours.
     pub fn update(&self, params: SessionUpdateParams) {
         self.face.told(&params);
-        let kind = params.update.kind();
-        let chunk = kind.ends_with("_chunk");
-        let wanted = self.surfaces.updates
-            && (self.surfaces.chunks || !chunk)
-            && !self.surfaces.opt_out.iter().any(|out| out == kind);
-        if wanted {
+        if self.surfaces.updates {
             self.outlet.push(params);
         }
     }
 
-    /// Says that an ask closed, behind the updates told before.
-    pub fn resolved(&self, params: AskResolvedParams) {
+    /// Tells an update that is in no log, so that it could not be told from there.
+    pub fn last_word(&self, params: &SessionUpdateParams) {
         if self.surfaces.updates {
-            self.outlet.resolved(params);
+            self.outlet.last_word(params);
+        }
+    }
+
+    /// Says that an ask closed, behind the update `seq` of its session.
+    pub fn resolved(&self, params: &AskResolvedParams, seq: u64) {
+        if self.surfaces.updates {
+            self.outlet.resolved(params, seq);
         }
     }
 

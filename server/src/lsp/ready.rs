@@ -26,6 +26,7 @@ use crate::session::World;
 use crate::session::catalog::Catalog;
 use crate::session::frontier::Syncer;
 use crate::session::mailbox::MAX_QUEUE;
+use crate::session::past;
 use crate::session::storage::Disk;
 use crate::sessions::Sessions;
 use crate::settings::{Sources, load};
@@ -51,9 +52,11 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
     documents.set_folders(&folders);
     let patience = Duration::from_millis(loaded.settings.limits.editor_ms);
     let (editor, questions) = Editor::new(surfaces.abilities);
-    let doors = Doors::open(server.out.clone(), surfaces, patience);
+    let (doors, recalls) = Doors::open(server.out.clone(), surfaces, patience);
     tokio::spawn(doors.clone().serve_editor(questions));
     let syncer = Syncer::start().map_err(|error| internal(error.into()))?;
+    let catalog = Catalog::new(Arc::new(Disk), syncer, &state_dir);
+    tokio::spawn(past::serve(catalog.clone(), recalls));
     let own = [sources.user_file(), Some(state_dir.clone())];
     let world = Arc::new(World {
         documents,
@@ -61,7 +64,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
         editor,
         models: server.options.models.clone(),
         settings: Mutex::new(Arc::new(loaded.settings)),
-        catalog: Catalog::new(Arc::new(Disk), syncer, &state_dir),
+        catalog,
         own: own.into_iter().flatten().collect(),
         asks: Mutex::new(HashMap::new()),
     });
