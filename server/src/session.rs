@@ -11,6 +11,7 @@ pub mod frontier;
 pub mod inbox;
 pub mod log;
 pub mod mailbox;
+pub mod past;
 mod prepare;
 mod publish;
 mod replies;
@@ -18,7 +19,7 @@ mod steps;
 pub mod storage;
 mod stream;
 
-pub use publish::{summary_of, updates_of};
+pub use publish::summary_of;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -45,8 +46,8 @@ use crate::tools::paths::Roots;
 use crate::tools::process::end_left_over;
 
 use blobs::Blobs;
-use catalog::{Catalog, CatalogError};
-use log::{AppendError, Log, Notice};
+use catalog::Catalog;
+use log::{AppendError, Log};
 use mailbox::{Mailbox, Message};
 use publish::Publisher;
 use steps::Running;
@@ -66,7 +67,8 @@ pub struct World {
     pub own: Vec<PathBuf>,
     /// Tells sessions that somebody left an answer in their inbox.
     pub inboxes: inbox::Watch,
-    /// Which session an open ask belongs to.
+    /// Which session an ask belongs to: of each session in memory, of which there are at most
+    /// `MAX_OPEN`, the open ones and as many closed ones as it remembers.
     pub asks: Mutex<HashMap<AskId, SessionId>>,
 }
 
@@ -105,10 +107,11 @@ enum Unrecorded {
 pub struct SessionTask {
     place: Arc<Place>,
     session: Session,
+    /// Dropped before the log: whoever opens that next indexes the asks anew.
+    publisher: Publisher,
     log: Log,
     mail: mpsc::UnboundedReceiver<Message>,
     running: Running,
-    publisher: Publisher,
     replies: replies::Replies,
     /// Number of the last fact that has to be durable before it is told.
     barrier: u64,
@@ -199,8 +202,9 @@ impl SessionTask {
             }
             Message::InboxStirred => self.inbox.stirred(),
             Message::InboxLooked { events } => self.inbox.looked(events),
-            Message::Cancel { run } => {
+            Message::Cancel { run, taken } => {
                 let _ = self.input(Input::Cancel { run });
+                drop(taken);
             }
             Message::Wait { run, timeout_ms, reply } => self.wait(run, timeout_ms, reply),
             Message::WaitOver { run, number } => self.wait_over(&run, number),
@@ -211,6 +215,7 @@ impl SessionTask {
                 let _ = self.input(Input::Woke { at });
             }
             Message::Streamed { step } => self.streamed(&step),
+            Message::Partial { step } => self.partial(step),
             Message::StepEnded { step, panicked } => self.step_ended(step, panicked),
             Message::Synced(result) => self.synced(result),
             Message::Stop { done } => return Some(done),
@@ -402,6 +407,13 @@ impl SessionTask {
         self.publisher.streamed(&self.session, step, taken, self.barrier);
     }
 
+    fn partial(&mut self, step: Step) {
+        let partial = self.running.stream(&step).and_then(stream::Stream::take_partial);
+        if let Some(report) = partial {
+            self.report(step, report);
+        }
+    }
+
     /// A step that ended without its report being taken must not leave the run hanging.
     fn step_ended(&mut self, step: Step, panicked: bool) {
         self.running.ended(&step);
@@ -430,23 +442,15 @@ impl SessionTask {
     }
 }
 
-/// The facts of a session as its log has them, and what is to be told of the log. Read without
-/// taking the lock, also while another process writes. Blocks.
-pub fn log_facts(catalog: &Catalog, id: &SessionId) -> Result<(Vec<Fact>, Vec<Notice>), CatalogError> {
-    let place = catalog.place(&id.0)?;
-    let read = Log::read(&*place.storage, &place.dir, &id.0)?;
-    let facts = facts_of(&read.records).map_err(|why| CatalogError::Unknown { id: id.to_string(), why })?;
-    Ok((facts, read.notices))
-}
-
 /// Reads records as facts; one that this version does not know ends in an error, never a guess.
 pub fn facts_of(records: &[log::RecordRaw]) -> Result<Vec<Fact>, String> {
-    let fact = |record: &log::RecordRaw| {
-        serde_json::from_str(record.event.get())
-            .map(|event| Fact { seq: record.seq, at: record.at_ms, last: record.last, event })
-            .map_err(|error| format!("read record {} of the log: {error}", record.seq))
-    };
-    records.iter().map(fact).collect()
+    records.iter().map(fact_of).collect()
+}
+
+fn fact_of(record: &log::RecordRaw) -> Result<Fact, String> {
+    serde_json::from_str(record.event.get())
+        .map(|event| Fact { seq: record.seq, at: record.at_ms, last: record.last, event })
+        .map_err(|error| format!("read record {} of the log: {error}", record.seq))
 }
 
 /// Time and randomness for one input; the only place a session gets them from.

@@ -3,6 +3,7 @@
 mod asks;
 mod cli;
 mod edits;
+mod flow;
 mod grounding;
 mod inbox;
 mod kill;

@@ -84,7 +84,8 @@ fn show(catalog: &Catalog, name: &str, mut view: View) -> anyhow::Result<Exit> {
         {
             view.update(&mut page, &raw, &params);
         }
-    })?;
+    })
+    .map_err(anyhow::Error::msg)?;
     view.aside(&mut page);
     notices.iter().for_each(|notice| note(notice));
     Ok(Exit::Fine)

@@ -46,14 +46,6 @@ pub enum CatalogError {
         /// Who holds it.
         source: LockError,
     },
-    /// Its log says what this version does not know.
-    #[error("read session \"{id}\": {why}")]
-    Unknown {
-        /// The id.
-        id: String,
-        /// What, and where.
-        why: String,
-    },
     /// Its log could not be read.
     #[error(transparent)]
     Open(#[from] OpenError),

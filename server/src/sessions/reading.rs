@@ -7,18 +7,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use adjutant_core::ask;
-use adjutant_core::session::Session;
 use adjutant_protocol::ask::{AskKind, AskView, Resolution};
 use adjutant_protocol::session::SessionEntry;
 use adjutant_protocol::state::State;
 use adjutant_protocol::update::SessionUpdateParams;
 use adjutant_protocol::{AskId, SessionId};
 
+use crate::doors::past::{Spot, Stretch, Told};
 use crate::session::catalog::{Catalog, CatalogError, Condition, Listed, Summary};
 use crate::session::frontier::Syncer;
 use crate::session::log::Notice;
 use crate::session::storage::Disk;
-use crate::session::{log_facts, summary_of, updates_of};
+use crate::session::{past, summary_of};
 use crate::uri;
 
 /// Sessions in which an ask that is no longer open is looked for, the last changed first.
@@ -91,7 +91,7 @@ pub fn open_asks(catalog: &Catalog, wanted: impl Fn(AskKind) -> bool) -> Result<
             continue;
         }
         // A log that cannot be read is told by the list of sessions.
-        let Ok(session) = session(catalog, &SessionId(id)) else { continue };
+        let Ok(session) = past::fold(catalog, &SessionId(id)) else { continue };
         let open = session.open_asks().filter(|ask| wanted(ask.kind));
         asked.extend(open.map(|open| Asked { title: session.title.clone(), ask: ask::view(&session, open) }));
     }
@@ -114,7 +114,7 @@ pub fn closed_asks(
 ) -> Result<Vec<(SessionId, AskId, Resolution)>, CatalogError> {
     let mut found = Vec::new();
     for listed in catalog.list()?.into_iter().take(MAX_SEARCHED) {
-        let Ok(session) = session(catalog, &SessionId(listed.id)) else { continue };
+        let Ok(session) = past::fold(catalog, &SessionId(listed.id)) else { continue };
         let closed = session.closed_asks.iter().filter(|(ask, _)| meant(ask));
         found.extend(closed.map(|(ask, how)| (session.id.clone(), ask.clone(), how.clone())));
     }
@@ -122,19 +122,8 @@ pub fn closed_asks(
 }
 
 /// Returns how an ask was closed, if it was. Blocks.
-pub fn resolution(
-    catalog: &Catalog,
-    id: &SessionId,
-    ask: &AskId,
-) -> Result<Option<Resolution>, CatalogError> {
-    Ok(session(catalog, id)?.resolution(ask).cloned())
-}
-
-fn session(catalog: &Catalog, id: &SessionId) -> Result<Session, CatalogError> {
-    let (facts, _) = log_facts(catalog, id)?;
-    let mut session = Session::new(id.clone(), Vec::new());
-    facts.iter().for_each(|fact| session.apply(fact));
-    Ok(session)
+pub fn resolution(catalog: &Catalog, id: &SessionId, ask: &AskId) -> Result<Option<Resolution>, String> {
+    Ok(past::fold(catalog, id)?.resolution(ask).cloned())
 }
 
 /// Tells the whole conversation of a session as updates, and returns what is to be told of its
@@ -142,10 +131,14 @@ fn session(catalog: &Catalog, id: &SessionId) -> Result<Session, CatalogError> {
 pub fn conversation(
     catalog: &Catalog,
     id: &SessionId,
-    tell: impl FnMut(SessionUpdateParams),
-) -> Result<Vec<String>, CatalogError> {
-    let (facts, mut notices) = log_facts(catalog, id)?;
-    updates_of(id, &facts, tell);
+    mut tell: impl FnMut(SessionUpdateParams),
+) -> Result<Vec<String>, String> {
+    let spot = |seq| Spot { seq, behind: false };
+    let all = Stretch { first: spot(0), last: spot(u64::MAX) };
+    let mut notices = past::tell(catalog, id, all, |told| match told {
+        Told::Update(params) => tell(*params),
+        Told::Resolved(_) => {}
+    })?;
     if catalog.is_written(&id.0) {
         // What its writer is just writing looks like a write that was cut short.
         notices.retain(|notice| !matches!(notice, Notice::TornTail { .. }));
