@@ -151,8 +151,7 @@ async fn by_inbox(
     loop {
         // Asked first: what is gone was judged, so that the log has it by now.
         let is_there = left.is_there();
-        let resolution =
-            reading::resolution(catalog, session, &answer.ask_id).map_err(anyhow::Error::msg)?;
+        let resolution = reading::resolution(catalog, session, &answer.ask_id).map_err(anyhow::Error::msg)?;
         match resolution {
             Some(resolution) if !is_there => return Ok(Some(judged(&resolution, answer))),
             None if !is_there => {
