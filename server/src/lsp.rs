@@ -7,15 +7,18 @@ mod actions;
 mod agent;
 mod commands;
 mod documents;
+mod parent;
 mod ready;
 mod reopen;
 mod start;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use adjutant_protocol::errors::{ErrorDetail, ErrorName};
 use adjutant_protocol::methods;
+use tokio::sync::watch;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
     CodeActionParams, CodeActionResponse, DidChangeConfigurationParams, DidChangeTextDocumentParams,
@@ -24,6 +27,7 @@ use tower_lsp::ls_types::{
 };
 use tower_lsp::{LanguageServer, LspService};
 
+use crate::doors::REACTION;
 use crate::model::Models;
 use crate::session::mailbox::Refused;
 use crate::sessions::Sessions;
@@ -36,6 +40,14 @@ pub struct Options {
     /// Everything settings come from, but for workspace and editor.
     pub sources: Sources,
     pub models: Models,
+    /// How long an approval in a popup has to have been on the screen before it counts.
+    pub reaction: Duration,
+}
+
+impl Options {
+    pub fn new(sources: Sources, models: Models) -> Self {
+        Self { sources, models, reaction: REACTION }
+    }
 }
 
 /// The language server of one connection.
@@ -43,6 +55,7 @@ pub struct Server {
     out: Out,
     options: Options,
     ready: OnceLock<Ready>,
+    parent: parent::Named,
 }
 
 /// What exists once the client has said what it can do.
@@ -55,8 +68,6 @@ struct Ready {
     sources: Sources,
     /// What was started by this connection.
     starts: start::Starts,
-    /// The client takes code actions with kinds, not only commands.
-    action_literals: bool,
 }
 
 impl Ready {
@@ -70,7 +81,8 @@ impl Ready {
     }
 }
 
-/// Serves one connection until it ends, or until somebody else ends it, then stops every session.
+/// Serves one connection until it ends, until the client's process is gone, or until somebody else
+/// ends it, then stops every session.
 pub async fn serve_until(
     options: Options,
     reader: impl std::io::Read + Send + 'static,
@@ -78,9 +90,11 @@ pub async fn serve_until(
     over: impl Future<Output = ()>,
 ) -> Ended {
     let slot: Arc<OnceLock<Sessions>> = Arc::default();
+    let (parent, named) = watch::channel(None);
     let ended = tokio::select! {
-        ended = connection(options, slot.clone(), reader, writer) => ended,
+        ended = connection((options, parent), slot.clone(), reader, writer) => ended,
         () = over => Ended::InputClosed,
+        () = parent::gone(named) => Ended::InputClosed,
     };
     if let Some(sessions) = slot.get() {
         sessions.stop_all().await;
@@ -98,14 +112,14 @@ pub async fn serve(
 }
 
 async fn connection(
-    options: Options,
+    (options, parent): (Options, parent::Named),
     shared: Arc<OnceLock<Sessions>>,
     reader: impl std::io::Read + Send + 'static,
     writer: impl std::io::Write + Send + 'static,
 ) -> Ended {
     let (out, parts) = transport::channel();
     let service = LspService::build(move |_| Shared {
-        server: Server { out, options, ready: OnceLock::new() },
+        server: Server { out, options, ready: OnceLock::new(), parent },
         sessions: shared,
     })
     .custom_method(methods::SESSION_NEW, Shared::session_new)
@@ -152,7 +166,9 @@ impl Shared {
 
 impl LanguageServer for Shared {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
+        let process = params.process_id;
         let (ready, result) = ready::prepare(&self.server, params)?;
+        self.server.parent.send_replace(process);
         let _ = self.sessions.set(ready.sessions.clone());
         if self.server.ready.set(ready).is_err() {
             return Err(Error::invalid_request());
@@ -163,16 +179,15 @@ impl LanguageServer for Shared {
     async fn initialized(&self, _: InitializedParams) {
         let Ok(ready) = self.ready() else { return };
         self.server.warn(&ready.problems);
-        if !ready.sessions.world().doors.is_rich() {
+        ready.sessions.sweep();
+        if !ready.sessions.world().doors.surfaces().updates {
             // Off the way of what the client sends next: this reads the disk.
             tokio::spawn(reopen::left_open(ready.sessions.clone(), ready.folders.clone()));
         }
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
-        let ready = self.ready()?;
-        ready.sessions.world().doors.user_acted();
-        Ok(Some(actions::offered(ready, &params)))
+        Ok(Some(actions::offered(self.ready()?, &params)))
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<LSPAny>> {

@@ -283,3 +283,15 @@ fn n01_what_was_left_open_is_resumed_by_command() {
     plain.finish(&next);
     plain.rig.end();
 }
+#[test]
+fn n01_after_a_restart_what_was_left_open_is_offered_again() {
+    let plain = Plain::new(FILE, [Reply::never(), Reply::text("Done after all.")]);
+    let started = plain.command("adjutant.start", json!(["the long work"])).expect("it is started");
+    plain.model.wait_for_requests(1);
+    let plain = plain.again();
+    let resume = plain.await_action("a.rs", "Agent: Resume: ");
+    plain.await_action("a.rs", "Agent: Cancel “the long work”");
+    plain.pick(&resume).expect("the answer is taken");
+    assert_eq!(json!(plain.finish(&started).outcome), "stopped");
+    plain.rig.end();
+}

@@ -59,6 +59,10 @@ struct Offered {
 pub(super) fn offered(ready: &Ready, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
     // A client that does not say why it asks is one whose user asked: those that ask unasked say so.
     let explicit = params.context.trigger_kind != Some(CodeActionTriggerKind::AUTOMATIC);
+    let doors = &ready.sessions.world().doors;
+    if explicit {
+        doors.user_acted();
+    }
     let mut offered = asked::offered(ready, params, explicit);
     offered.extend(verbs::offered(ready, params, explicit));
     if explicit {
@@ -69,7 +73,7 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams) -> Vec<CodeActio
     offered
         .into_iter()
         .filter(|action| wanted(action.kind))
-        .map(|action| told(action, ready.action_literals))
+        .map(|action| told(action, doors.surfaces().action_literals))
         .collect()
 }
 

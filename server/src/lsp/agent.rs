@@ -19,6 +19,7 @@ use tower_lsp::jsonrpc::{Error, Result};
 use super::ready::MAX_PROMPT_BYTES;
 use super::{Shared, error};
 
+use crate::session::SURFACE_OF_CLIENTS;
 use crate::session::mailbox::{Mailbox, Message, Refused, Resumed};
 use crate::uri;
 
@@ -90,7 +91,8 @@ impl Shared {
     pub(super) async fn session_cancel(&self, params: CancelParams) {
         let Ok(ready) = self.ready() else { return };
         if let Some(mailbox) = ready.sessions.in_memory(&params.session_id) {
-            mailbox.post(Message::Cancel { run: params.run_id });
+            // Ends either way; a session that is gone has nothing to cancel.
+            let _ = mailbox.cancel(params.run_id).await;
         }
     }
 
@@ -108,12 +110,9 @@ impl Shared {
     }
 
     pub(super) async fn ask_respond(&self, params: AskRespondParams) -> Result<AskRespondResult> {
-        let choice = match (params.option_id, params.answer) {
-            (Some(id), None) => Choice::Option { id, text: params.reason },
-            (None, Some(text)) => Choice::Text(text),
-            _ => return Err(Error::invalid_params("give either `optionId` or `answer`")),
-        };
-        self.post_answer(params.ask_id, choice, "ask/respond").await
+        let choice = Choice::of(params.option_id, params.answer, params.reason)
+            .ok_or_else(|| Error::invalid_params("give either `optionId` or `answer`"))?;
+        self.post_answer(params.ask_id, choice, SURFACE_OF_CLIENTS).await
     }
 
     /// Posts an answer that came by this surface.
@@ -123,8 +122,10 @@ impl Shared {
         choice: Choice,
         surface: &'static str,
     ) -> Result<AskRespondResult> {
-        let Some(mailbox) = self.ready()?.sessions.of_ask(&ask) else {
-            return Err(error(Refused::new(ErrorName::AskNotFound, "no ask has this id")));
+        let sessions = &self.ready()?.sessions;
+        let mailbox = match sessions.of_ask(&ask) {
+            Some(mailbox) => mailbox,
+            None => sessions.opened_for(&ask).await.map_err(error)?,
         };
         // Never refused for want of room: an answer is what others may be waiting for.
         let reply = mailbox.admit(|reply| Message::Answer { ask, choice, surface, reply: Some(reply) });

@@ -16,11 +16,12 @@ use adjutant_protocol::start::StartParams;
 use adjutant_protocol::{RunId, SessionId};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, Result};
-use tower_lsp::ls_types::{ExecuteCommandParams, MessageType, NumberOrString};
+use tower_lsp::ls_types::{ExecuteCommandParams, NumberOrString};
 
 use super::agent::digest_of;
 use super::{Ready, Shared, error, reopen};
-use crate::doors::OpenRun;
+use crate::doors::{Level, OpenRun};
+use crate::session::SURFACE_OF_COMMANDS;
 use crate::session::mailbox::{Message, Refused};
 use arguments::{Given, read};
 
@@ -41,9 +42,9 @@ impl Shared {
         ready.sessions.world().doors.user_acted();
         let result = self.dispatched(ready, params).await;
         if let Err(error) = &result
-            && !ready.sessions.world().doors.is_rich()
+            && !ready.sessions.world().doors.surfaces().updates
         {
-            self.server.say(MessageType::WARNING, &error.message);
+            say(ready, Level::Warning, &error.message);
         }
         result
     }
@@ -55,10 +56,10 @@ impl Shared {
             PROMPT => self.prompt_command(ready, given).await,
             CANCEL => self.cancel_command(ready, read(given, "runId")?),
             RESPOND => self.respond_command(ready, given).await,
-            SHOW => self.show_command(ready, read(given, "askId")?).await,
-            SHOW_TRANSCRIPT => self.transcript_command(ready, read(given, "sessionId")?).await,
+            SHOW => self.show_command(ready, read(given, "askId")?),
+            SHOW_TRANSCRIPT => self.transcript_command(ready, read(given, "sessionId")?),
             RESUME => self.resume_command(ready, read(given, "sessionId")?).await,
-            CAPABILITIES => Err(Error::invalid_params("this server does not say yet what it can do here")),
+            CAPABILITIES => Ok(Some(capabilities(ready))),
             other => {
                 let known: Vec<&str> = COMMANDS.iter().map(|command| command.name).collect();
                 Err(Error::invalid_params(format!(
@@ -128,7 +129,7 @@ impl Shared {
             let more = runs.len().saturating_sub(MAX_NAMED);
             titles.extend((more > 0).then(|| format!("and {more} more")));
             let text = format!("cancelled {} runs: {}", runs.len(), titles.join(", "));
-            self.server.say(MessageType::INFO, &text);
+            say(ready, Level::Info, &text);
         }
         let cancelled = runs
             .iter()
@@ -136,17 +137,20 @@ impl Shared {
         Ok(Some(json!({ "cancelled": cancelled.collect::<Vec<_>>() })))
     }
 
-    async fn show_command(&self, ready: &Ready, arguments: ShowArguments) -> Result<Option<Value>> {
+    fn show_command(&self, ready: &Ready, arguments: ShowArguments) -> Result<Option<Value>> {
         let ask = respond::the_ask(ready, arguments.ask_id)?;
-        ready.sessions.world().doors.show(&ask).await;
+        let doors = ready.sessions.world().doors.clone();
+        // The editor may answer nothing else before it has this answer.
+        tokio::spawn(async move { doors.show(&ask).await });
         Ok(None)
     }
 
-    async fn transcript_command(&self, ready: &Ready, arguments: SessionArguments) -> Result<Option<Value>> {
+    fn transcript_command(&self, ready: &Ready, arguments: SessionArguments) -> Result<Option<Value>> {
         let session = arguments.session_id.or_else(|| ready.starts.last()).ok_or_else(|| {
             Error::invalid_params("nothing was started here yet, so there is no transcript to show")
         })?;
-        ready.sessions.world().doors.show_transcript(&session).await;
+        let doors = ready.sessions.world().doors.clone();
+        tokio::spawn(async move { doors.show_transcript(&session).await });
         Ok(None)
     }
 
@@ -175,7 +179,7 @@ impl Shared {
         let request = mailbox.request(|reply| Message::Resume { from: None, reply });
         let resumed = super::agent::answered(request).await?.result;
         if let Some(ask) = resumed.asks.iter().find(|ask| respond::resumes(ask)) {
-            self.post_answer(ask.ask_id.clone(), respond::resume(), "command").await?;
+            self.post_answer(ask.ask_id.clone(), respond::resume(), SURFACE_OF_COMMANDS).await?;
         }
         Ok(resumed)
     }
@@ -188,15 +192,33 @@ impl Shared {
             // Ours are strings.
             NumberOrString::Number(_) => return,
         };
-        let runs = ready.sessions.world().doors.face().open_runs();
-        if let Some(run) = runs.iter().find(|run| run.run_id.0 == token) {
+        if let Some(run) = ready.sessions.world().doors.face().run_of_token(&token) {
             cancel(ready, &run.session_id, &run.run_id);
         }
     }
 }
 
+/// Says which surface stands for what at this client: to a plain one in a message.
+fn capabilities(ready: &Ready) -> Value {
+    let doors = &ready.sessions.world().doors;
+    if !doors.surfaces().updates {
+        say(
+            ready,
+            Level::Info,
+            &format!("what stands for what in this editor:\n{}", doors.surfaces().text()),
+        );
+    }
+    json!(doors.surfaces().table())
+}
+
+/// Says something to the user.
+fn say(ready: &Ready, level: Level, text: &str) {
+    ready.sessions.world().doors.say(level, &format!("Agent: {text}"));
+}
+
 fn cancel(ready: &Ready, session: &SessionId, run: &RunId) {
     if let Some(mailbox) = ready.sessions.in_memory(session) {
-        mailbox.post(Message::Cancel { run: Some(run.clone()) });
+        // Posted by the call; nobody waits until it is looked at.
+        drop(mailbox.cancel(Some(run.clone())));
     }
 }

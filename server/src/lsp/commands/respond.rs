@@ -14,12 +14,13 @@ use adjutant_protocol::commands::RespondArguments;
 use adjutant_protocol::errors::ErrorName;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, Result};
-use tower_lsp::ls_types::MessageType;
 
 use super::arguments::{Given, read};
+use super::say;
+use crate::doors::Level;
 use crate::lsp::{Ready, Shared, error};
 use crate::session::mailbox::Refused;
-use crate::session::now_ms;
+use crate::session::{SURFACE_OF_COMMANDS, now_ms};
 
 /// How long an ask has to be open before an approval that does not name it counts (decision 15).
 const REACTION_MS: u64 = 400;
@@ -45,9 +46,11 @@ impl Shared {
         if !named && ask.as_deref().is_some_and(|ask| approves(ask, &choice) && is_new(ask)) {
             return Err(Error::invalid_params("this was asked just now; look at it, and answer again"));
         }
-        let answered = self.post_answer(ask_id, choice, "command").await?;
-        if answered.status == RespondStatus::AlreadyResolved && !ready.sessions.world().doors.is_rich() {
-            self.server.say(MessageType::INFO, &already(&answered.resolution));
+        let answered = self.post_answer(ask_id, choice, SURFACE_OF_COMMANDS).await?;
+        if answered.status == RespondStatus::AlreadyResolved
+            && !ready.sessions.world().doors.surfaces().updates
+        {
+            say(ready, Level::Info, &already(&answered.resolution));
         }
         Ok(Some(json!(answered)))
     }
