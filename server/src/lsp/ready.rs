@@ -113,11 +113,11 @@ fn encoding(client: &ClientCapabilities) -> Encoding {
 
 fn abilities(client: &ClientCapabilities, agent: Option<&ClientAgentCapabilities>) -> Abilities {
     let workspace = client.workspace.as_ref();
-    let operations = workspace
-        .and_then(|workspace| workspace.workspace_edit.as_ref())
-        .and_then(|edit| edit.resource_operations.as_ref());
+    let edits = workspace.and_then(|workspace| workspace.workspace_edit.as_ref());
+    let operations = edits.and_then(|edit| edit.resource_operations.as_ref());
     Abilities {
         apply_edit: workspace.and_then(|workspace| workspace.apply_edit).unwrap_or(false),
+        document_changes: edits.and_then(|edit| edit.document_changes).unwrap_or(false),
         create_files: operations.is_some_and(|known| known.contains(&ResourceOperationKind::Create)),
         save: agent.is_some_and(|agent| agent.documents.save),
         complete: agent.is_some_and(|agent| agent.documents.complete),

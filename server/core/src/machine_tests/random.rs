@@ -93,7 +93,11 @@ pub fn report(bench: &Bench, step: &Step, dice: &mut Dice<'_>) -> Report {
         Step::Prepare { call, .. } => prepared(bench, call, dice),
         Step::RunTool { .. } => {
             let ends = [CallEnd::Completed, CallEnd::Completed, CallEnd::Failed];
-            match dice.roll(4) {
+            match dice.roll(5) {
+                4 => Report::Overtaken {
+                    change: Box::new(Change { always_ask: Some("it moved".to_owned()), ..change(true) }),
+                    result: done(CallEnd::Failed),
+                },
                 0 => Report::Applied(done(CallEnd::Completed)),
                 1 => Report::NotApplied {
                     result: done(CallEnd::Failed),
