@@ -228,7 +228,7 @@ fn open_ask(
     run: &Run,
     call: &Call,
     (payload, digest): (&Payload, String),
-    why: String,
+    mut why: String,
 ) -> Event {
     let (kind, title, always, suggestions) = match payload {
         Payload::Command { line, .. } => (
@@ -237,7 +237,12 @@ fn open_ask(
             "Allow exactly this line in this directory for this session",
             Vec::new(),
         ),
-        Payload::Question { question, options } => (AskKind::Followup, question.clone(), "", options.clone()),
+        Payload::Question { question, options } => {
+            if let (Some(wait), Some(first)) = (run.policy.followup_default_ms, options.first()) {
+                why = format!("{why}; without an answer within {} s, \"{first}\" is taken", wait / 1000);
+            }
+            (AskKind::Followup, question.clone(), "", options.clone())
+        }
         _ => (AskKind::Tool, call.title.clone(), "Allow reading this file in this session", Vec::new()),
     };
     Event::AskOpened {

@@ -52,7 +52,8 @@ fn prompt(dice: &mut Dice<'_>) -> Prompt {
         max_requests: 2,
     });
     let deny = if dice.roll(4) == 0 { vec!["run_command".to_owned()] } else { Vec::new() };
-    let policy = Policy { unattended, deny, ..Policy::default() };
+    let followup_default_ms = (dice.roll(3) == 0).then_some(5);
+    let policy = Policy { unattended, deny, followup_default_ms, ..Policy::default() };
     Prompt {
         text: "do it".to_owned(),
         expected_run: None,

@@ -7,14 +7,14 @@ use expect_test::{Expect, expect};
 use super::random::change;
 use super::{Bench, done, is_model, is_prepare, is_tool, names, option, reply};
 use crate::accept::Refusal;
-use crate::event::{CallEnd, Change, Event, Found, Payload, Policy, Unattended};
+use crate::event::{CallEnd, Event, Found, Payload, Policy, Unattended};
 use crate::input::{Answer, Choice, Input, Prompt, Report};
 use crate::message::{ModelMessage, Reply, StopCause};
 use crate::retry::{CallFailure, FailureClass, RetryPolicy};
 use crate::state::view;
 use crate::step::{Step, next_steps};
 
-fn check(events: &[Event], expect: Expect) {
+pub fn check(events: &[Event], expect: Expect) {
     expect.assert_eq(&names(events));
 }
 
@@ -22,7 +22,7 @@ fn failure(class: FailureClass) -> Report {
     Report::CallFailed(CallFailure { class, message: "it broke".to_owned(), retry_after_ms: None })
 }
 
-fn command() -> Report {
+pub fn command() -> Report {
     Report::Prepared(Payload::Command {
         line: "make test".to_owned(),
         cwd: "/ws".to_owned(),
@@ -41,7 +41,7 @@ fn asking_command() -> Bench {
 }
 
 /// A bench whose model has asked for one edit, which waits for its answer.
-fn asking_edit(open: bool) -> Bench {
+pub fn asking_edit(open: bool) -> Bench {
     let mut bench = Bench::new();
     bench.prompt("fix it").unwrap();
     bench.reply("", &[("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#)]);
@@ -49,7 +49,7 @@ fn asking_edit(open: bool) -> Bench {
     bench
 }
 
-fn last_output(bench: &Bench) -> String {
+pub fn last_output(bench: &Bench) -> String {
     match bench.session.transcript.last() {
         Some(ModelMessage::Tool { output, .. }) => output.to_string(),
         other => panic!("the last message is {other:?}"),
@@ -563,33 +563,4 @@ fn s07_streaming_is_entered_and_left_once_per_attempt() {
     assert_eq!(bench.session.open_run().unwrap().turn.as_ref().unwrap().message, first);
     bench.report(is_model, Report::Replied(reply("", &[("run_command", r#"{"command":"make test"}"#)])));
     assert_eq!(sub(&bench), Some(SubState::Preparing));
-}
-
-#[test]
-fn n04_an_edit_the_text_ran_away_from_is_shown_anew_three_times_at_most() {
-    let mut bench = asking_edit(true);
-    bench.input(Input::Answer(answer_of(&bench, "allow_always"))).unwrap();
-    let again = || Report::Overtaken {
-        change: Box::new(Change { always_ask: Some("it moved".to_owned()), ..change(true) }),
-        result: done(CallEnd::Failed),
-    };
-    for _ in 0..2 {
-        check(&bench.report(is_tool, again()), expect!["settled change_proposed ask_opened"]);
-        assert_eq!(view(&bench.session).state, State::RequiresAction, "no standing answer covers it");
-        assert!(!next_steps(&bench.session).iter().any(is_tool));
-        // The world is looked at again after a restart, and it has to be asked still.
-        bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).unwrap();
-        let mut other = change(true);
-        other.hunks[0].inserted = vec!["other\n".to_owned()];
-        let seen = bench.report(is_prepare, Report::PreparedChange(Box::new(other)));
-        assert!(seen.iter().any(|event| matches!(event, Event::AskOpened { .. })), "{}", names(&seen));
-        bench.input(Input::Answer(answer_of(&bench, "allow"))).unwrap();
-    }
-    check(&bench.report(is_tool, again()), expect!["settled tool_finished"]);
-    assert_eq!(last_output(&bench), "out");
-}
-
-fn answer_of(bench: &Bench, option: &str) -> Answer {
-    let ask = bench.session.open_asks().next().expect("an ask is open").id.clone();
-    Answer { ask, choice: self::option(option), surface: "test".to_owned() }
 }
