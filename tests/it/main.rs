@@ -20,4 +20,5 @@ mod settings;
 mod stage;
 mod start;
 mod tidy;
+mod timed;
 mod tools;
