@@ -19,7 +19,7 @@ use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
     DidChangeConfigurationParams, DidChangeTextDocumentParams, DidCloseTextDocumentParams,
     DidOpenTextDocumentParams, DidSaveTextDocumentParams, InitializeParams, InitializeResult,
-    InitializedParams, MessageType, ShowMessageParams,
+    InitializedParams, MessageType, NumberOrString, ShowMessageParams, WorkDoneProgressCancelParams,
 };
 use tower_lsp::{LanguageServer, LspService};
 
@@ -125,6 +125,7 @@ async fn connection(
     .custom_method(methods::SESSION_CANCEL, Shared::session_cancel)
     .custom_method(methods::ASK_LIST, Shared::ask_list)
     .custom_method(methods::ASK_RESPOND, Shared::ask_respond)
+    .custom_method("window/workDoneProgress/cancel", Shared::cancel_progress)
     .finish();
     transport::serve(service, parts, reader, writer).await
 }
@@ -149,6 +150,15 @@ impl Server {
 impl Shared {
     fn ready(&self) -> Result<&Ready> {
         self.server.ready.get().ok_or_else(|| Error::new(ErrorCode::ServerError(-32002)))
+    }
+
+    /// The user pressed the cross beside a progress: its run is cancelled.
+    async fn cancel_progress(&self, params: WorkDoneProgressCancelParams) {
+        let (Ok(ready), NumberOrString::String(token)) = (self.ready(), params.token) else { return };
+        let Some(run) = ready.sessions.world().doors.face().run_of_token(&token) else { return };
+        if let Some(mailbox) = ready.sessions.in_memory(&run.session_id) {
+            let _ = mailbox.cancel(Some(run.run_id)).await;
+        }
     }
 }
 

@@ -39,6 +39,7 @@ fn words(queue: &mut Queue) -> Vec<String> {
             }
             Waiting::Marker(_) => "marker".to_owned(),
             Waiting::Request { .. } => "request".to_owned(),
+            Waiting::Notification { method, .. } => method.to_owned(),
             Waiting::Turnstile { .. } => "turnstile".to_owned(),
         })
         .collect()
