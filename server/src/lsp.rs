@@ -5,13 +5,16 @@
 
 mod agent;
 mod documents;
+mod parent;
 mod ready;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use adjutant_protocol::errors::{ErrorDetail, ErrorName};
 use adjutant_protocol::methods;
+use tokio::sync::watch;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
     DidChangeConfigurationParams, DidChangeTextDocumentParams, DidCloseTextDocumentParams,
@@ -20,6 +23,7 @@ use tower_lsp::ls_types::{
 };
 use tower_lsp::{LanguageServer, LspService};
 
+use crate::doors::REACTION;
 use crate::model::Models;
 use crate::session::mailbox::Refused;
 use crate::sessions::Sessions;
@@ -32,6 +36,14 @@ pub struct Options {
     /// Everything settings come from, but for workspace and editor.
     pub sources: Sources,
     pub models: Models,
+    /// How long an approval in a popup has to have been on the screen before it counts.
+    pub reaction: Duration,
+}
+
+impl Options {
+    pub fn new(sources: Sources, models: Models) -> Self {
+        Self { sources, models, reaction: REACTION }
+    }
 }
 
 /// The language server of one connection.
@@ -39,6 +51,7 @@ pub struct Server {
     out: Out,
     options: Options,
     ready: OnceLock<Ready>,
+    parent: parent::Named,
 }
 
 /// What exists once the client has said what it can do.
@@ -62,7 +75,8 @@ impl Ready {
     }
 }
 
-/// Serves one connection until it ends, or until somebody else ends it, then stops every session.
+/// Serves one connection until it ends, until the client's process is gone, or until somebody else
+/// ends it, then stops every session.
 pub async fn serve_until(
     options: Options,
     reader: impl std::io::Read + Send + 'static,
@@ -70,9 +84,11 @@ pub async fn serve_until(
     over: impl Future<Output = ()>,
 ) -> Ended {
     let slot: Arc<OnceLock<Sessions>> = Arc::default();
+    let (parent, named) = watch::channel(None);
     let ended = tokio::select! {
-        ended = connection(options, slot.clone(), reader, writer) => ended,
+        ended = connection((options, parent), slot.clone(), reader, writer) => ended,
         () = over => Ended::InputClosed,
+        () = parent::gone(named) => Ended::InputClosed,
     };
     if let Some(sessions) = slot.get() {
         sessions.stop_all().await;
@@ -90,14 +106,14 @@ pub async fn serve(
 }
 
 async fn connection(
-    options: Options,
+    (options, parent): (Options, parent::Named),
     shared: Arc<OnceLock<Sessions>>,
     reader: impl std::io::Read + Send + 'static,
     writer: impl std::io::Write + Send + 'static,
 ) -> Ended {
     let (out, parts) = transport::channel();
     let service = LspService::build(move |_| Shared {
-        server: Server { out, options, ready: OnceLock::new() },
+        server: Server { out, options, ready: OnceLock::new(), parent },
         sessions: shared,
     })
     .custom_method(methods::SESSION_NEW, Shared::session_new)
@@ -138,7 +154,9 @@ impl Shared {
 
 impl LanguageServer for Shared {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
+        let process = params.process_id;
         let (ready, result) = ready::prepare(&self.server, params)?;
+        self.server.parent.send_replace(process);
         let _ = self.sessions.set(ready.sessions.clone());
         if self.server.ready.set(ready).is_err() {
             return Err(Error::invalid_request());
@@ -149,6 +167,7 @@ impl LanguageServer for Shared {
     async fn initialized(&self, _: InitializedParams) {
         let Ok(ready) = self.ready() else { return };
         self.server.warn(&ready.problems);
+        ready.sessions.sweep();
     }
 
     async fn shutdown(&self) -> Result<()> {

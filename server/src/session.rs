@@ -8,8 +8,11 @@ pub mod blobs;
 pub mod catalog;
 mod edits;
 pub mod frontier;
+pub mod inbox;
 pub mod log;
 pub mod mailbox;
+pub mod papers;
+pub mod past;
 mod prepare;
 mod publish;
 mod replies;
@@ -50,6 +53,9 @@ use mailbox::{Mailbox, Message};
 use publish::Publisher;
 use steps::Running;
 
+/// The door of `agent/ask/respond`.
+pub const SURFACE_OF_CLIENTS: &str = "ask/respond";
+
 /// What every session of a process shares.
 pub struct World {
     pub documents: Documents,
@@ -60,7 +66,10 @@ pub struct World {
     pub catalog: Catalog,
     /// Folders of our own, protected from every tool.
     pub own: Vec<PathBuf>,
-    /// Which session an open ask belongs to.
+    /// Tells sessions that somebody left an answer in their inbox.
+    pub inboxes: inbox::Watch,
+    /// Which session an ask belongs to: of each session in memory, of which there are at most
+    /// `MAX_OPEN`, the open ones and as many closed ones as it remembers.
     pub asks: Mutex<HashMap<AskId, SessionId>>,
 }
 
@@ -99,10 +108,11 @@ enum Unrecorded {
 pub struct SessionTask {
     place: Arc<Place>,
     session: Session,
+    /// Dropped before the log: whoever opens that next indexes the asks anew.
+    publisher: Publisher,
     log: Log,
     mail: mpsc::UnboundedReceiver<Message>,
     running: Running,
-    publisher: Publisher,
     replies: replies::Replies,
     /// Number of the last fact that has to be durable before it is told.
     barrier: u64,
@@ -112,6 +122,7 @@ pub struct SessionTask {
     stopped: Option<String>,
     notices: Vec<String>,
     summary: publish::Summaries,
+    inbox: inbox::Inbox,
 }
 
 impl SessionTask {
@@ -127,6 +138,7 @@ impl SessionTask {
         Self {
             running: Running::new(place.clone()),
             summary: publish::Summaries::new(place.clone()),
+            inbox: inbox::Inbox::new(place.clone()),
             place,
             session,
             log,
@@ -152,9 +164,11 @@ impl SessionTask {
                 tracing::warn!(session = %self.place.id, ended, "ended what a killed server left running");
             }
             let _ = self.input(Input::Opened { epoch });
+            self.inbox.stirred();
         }
         loop {
             self.reconcile();
+            self.attend();
             let Some(message) = self.mail.recv().await else { break };
             if let Some(done) = self.handle(message) {
                 self.stop(done).await;
@@ -177,22 +191,33 @@ impl SessionTask {
     fn handle(&mut self, message: Message) -> Option<oneshot::Sender<()>> {
         match message {
             Message::Prompt { params, reply } => {
-                self.publisher.attach();
+                self.publisher.attach(&self.session, self.barrier);
                 self.prompt(params, reply);
             }
-            Message::Answer { ask, choice, surface, reply } => self.answer(ask, choice, surface, reply),
-            Message::Cancel { run } => {
+            Message::Answer { ask, choice, surface, reply } => {
+                if surface == SURFACE_OF_CLIENTS {
+                    // Whoever answers by request hears what comes of it, also after a restart.
+                    self.publisher.attach(&self.session, self.barrier);
+                }
+                self.answer(ask, choice, surface, reply);
+            }
+            Message::InboxStirred => self.inbox.stirred(),
+            Message::InboxLooked { events } => self.inbox.looked(events),
+            Message::Cancel { run, taken } => {
                 let _ = self.input(Input::Cancel { run });
+                drop(taken);
             }
             Message::Wait { run, timeout_ms, reply } => self.wait(run, timeout_ms, reply),
             Message::WaitOver { run, number } => self.wait_over(&run, number),
             Message::Resume { from, reply } => self.resume(from, reply),
+            Message::Transcript { reply } => self.transcript(reply),
             Message::Asks { reply } => self.asks(reply),
             Message::Report { step, report } => self.report(step, report),
             Message::Woke { at } => {
                 let _ = self.input(Input::Woke { at });
             }
             Message::Streamed { step } => self.streamed(&step),
+            Message::Partial { step } => self.partial(step),
             Message::StepEnded { step, panicked } => self.step_ended(step, panicked),
             Message::Synced(result) => self.synced(result),
             Message::Stop { done } => return Some(done),
@@ -263,6 +288,9 @@ impl SessionTask {
             tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?self.session.shown(), "fact");
             self.publisher.told(&self.session, &fact, self.barrier);
             self.replies.of_event(event);
+            if matches!(event, Event::AskOpened { .. }) {
+                self.inbox.stirred();
+            }
         }
         self.summary.changed(&self.session, self.log.mark());
         self.answer_waits();
@@ -381,6 +409,13 @@ impl SessionTask {
         self.publisher.streamed(&self.session, step, taken, self.barrier);
     }
 
+    fn partial(&mut self, step: Step) {
+        let partial = self.running.stream(&step).and_then(stream::Stream::take_partial);
+        if let Some(report) = partial {
+            self.report(step, report);
+        }
+    }
+
     /// A step that ended without its report being taken must not leave the run hanging.
     fn step_ended(&mut self, step: Step, panicked: bool) {
         self.running.ended(&step);
@@ -397,6 +432,7 @@ impl SessionTask {
     async fn stop(mut self, done: oneshot::Sender<()>) {
         self.running.abort_all_and_wait().await;
         let _ = self.input(Input::Stopping);
+        self.place.world.doors.forget(&self.place.id, "stopped with the server");
         let (synced, wait) = oneshot::channel();
         self.log.request_sync(move |result| {
             let _ = synced.send(result.is_ok());
@@ -409,21 +445,15 @@ impl SessionTask {
     }
 }
 
-/// The facts of a session as its log has them, read without taking the lock.
-fn log_facts(catalog: &Catalog, id: &SessionId) -> Result<Vec<Fact>, String> {
-    let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
-    let read = Log::read(&*place.storage, &place.dir, &id.0).map_err(|error| error.to_string())?;
-    facts_of(&read.records)
-}
-
 /// Reads records as facts; one that this version does not know ends in an error, never a guess.
 pub fn facts_of(records: &[log::RecordRaw]) -> Result<Vec<Fact>, String> {
-    let fact = |record: &log::RecordRaw| {
-        serde_json::from_str(record.event.get())
-            .map(|event| Fact { seq: record.seq, at: record.at_ms, last: record.last, event })
-            .map_err(|error| format!("read record {} of the log: {error}", record.seq))
-    };
-    records.iter().map(fact).collect()
+    records.iter().map(fact_of).collect()
+}
+
+fn fact_of(record: &log::RecordRaw) -> Result<Fact, String> {
+    serde_json::from_str(record.event.get())
+        .map(|event| Fact { seq: record.seq, at: record.at_ms, last: record.last, event })
+        .map_err(|error| format!("read record {} of the log: {error}", record.seq))
 }
 
 /// Time and randomness for one input; the only place a session gets them from.

@@ -3,7 +3,9 @@
 mod asks;
 mod cli;
 mod edits;
+mod flow;
 mod grounding;
+mod inbox;
 mod kill;
 mod log_files;
 mod model_wire;

@@ -13,7 +13,7 @@ use adjutant_protocol::session::{PromptParams, PromptResult, ReplayFrom, ResumeR
 use adjutant_protocol::{AskId, RunId};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::doors::Turnstile;
+use crate::doors::{Turnstile, Written};
 
 /// Requests that wait for one session; more are refused with `Overloaded`.
 pub const MAX_QUEUE: usize = 256;
@@ -51,8 +51,16 @@ pub enum Message {
         surface: &'static str,
         reply: Option<Reply<AskRespondResult>>,
     },
+    /// Somebody may have left an answer in the inbox.
+    InboxStirred,
+    /// What was in the inbox is judged; `events` says whether the system tells of more.
+    InboxLooked {
+        events: bool,
+    },
     Cancel {
         run: Option<RunId>,
+        /// Dropped when it was looked at.
+        taken: oneshot::Sender<()>,
     },
     Wait {
         run: RunId,
@@ -62,6 +70,10 @@ pub enum Message {
     Resume {
         from: Option<ReplayFrom>,
         reply: Reply<Resumed>,
+    },
+    /// The transcript is to be written, and to grow from now on.
+    Transcript {
+        reply: Reply<Written>,
     },
     Asks {
         reply: Reply<Vec<AskView>>,
@@ -73,6 +85,10 @@ pub enum Message {
     },
     /// Text of a step waits in its stream.
     Streamed {
+        step: Step,
+    },
+    /// What a step has streamed is worth keeping; it waits in its stream.
+    Partial {
         step: Step,
     },
     /// A time that was waited for has come.
@@ -94,6 +110,11 @@ pub enum Message {
 }
 
 /// The sending side of a session's mailbox; clones share it.
+///
+/// The channel has no bound of its own; what is in it has. Requests: `MAX_QUEUE`. Answers and
+/// cancels: as many as the connection has calls in flight. Of each running step: its start, one
+/// word that text waits, one that a partial waits, its report and its end. One `Synced`, one
+/// `WaitOver` for each request that waits, one `Stop` for each who stops it.
 #[derive(Clone)]
 pub struct Mailbox {
     sender: mpsc::UnboundedSender<Message>,
@@ -135,6 +156,14 @@ impl Mailbox {
         let (reply, receiver) = oneshot::channel();
         self.post(message(reply));
         receiver
+    }
+
+    /// Posts a cancel, which is never refused; the receiver ends when it was looked at. Whoever
+    /// posts waits for that, so that a client cannot send more than its calls in flight.
+    pub fn cancel(&self, run: Option<RunId>) -> oneshot::Receiver<()> {
+        let (taken, looked_at) = oneshot::channel();
+        self.post(Message::Cancel { run, taken });
+        looked_at
     }
 
     /// Notes that the session has looked at one request.

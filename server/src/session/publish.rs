@@ -11,25 +11,56 @@ use adjutant_core::event::{Event, Fact};
 use adjutant_core::session::Session;
 use adjutant_core::state::{self, Teller};
 use adjutant_core::step::Step;
-use adjutant_protocol::ask::AskResolvedParams;
+use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::session::ResumeResult;
 use adjutant_protocol::state::{RequiredAction, State, StateView};
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use adjutant_protocol::{AskId, RunId, SessionId};
 
 use super::Place;
-use super::catalog::Summary;
+use super::catalog::{AskMark, Summary};
 use super::log::{LogMark, ReadBack};
 use super::mailbox::{Refused, Reply, Resumed};
+use super::papers::TranscriptFile;
+use super::past;
 use super::stream::Taken;
+use crate::doors::past::{Spot, Stretch, Told};
+use crate::doors::{OpenRun, Written};
 
 /// A summary is rewritten at most this often while a run is under way.
 const SUMMARY_EVERY: Duration = Duration::from_secs(2);
 
-enum Told {
+enum Queued {
     Update(Box<SessionUpdateParams>),
-    Resolved(AskResolvedParams),
+    /// An ask closed, as the update with this number says.
+    Resolved(AskResolvedParams, u64),
     Resumed(Box<Following>),
+    /// What is open as a client begins to follow.
+    Now(Box<Now>),
+}
+
+/// What is open in a session: what a client that begins to follow is shown, whatever it is told of
+/// the past.
+struct Now {
+    state: StateView,
+    run: Option<OpenRun>,
+    asks: Vec<AskView>,
+}
+
+impl Now {
+    fn of(session: &Session) -> Self {
+        let open = |run: &adjutant_core::run::Run| OpenRun {
+            session_id: session.id.clone(),
+            run_id: run.id.clone(),
+            title: run.title.clone(),
+            origin: session.origin_of(&run.id),
+        };
+        Self {
+            state: state::view(session),
+            run: session.open_run().map(open),
+            asks: session.open_asks().map(|ask| adjutant_core::ask::view(session, ask)).collect(),
+        }
+    }
 }
 
 /// A client that follows a session from now on.
@@ -45,7 +76,7 @@ pub struct Publisher {
     teller: Teller,
     /// The run the last updates were of.
     run: Option<RunId>,
-    waiting: VecDeque<(u64, Told)>,
+    waiting: VecDeque<(u64, Queued)>,
     durable: u64,
     /// Number of the last lasting update.
     seq: u64,
@@ -54,14 +85,22 @@ pub struct Publisher {
     released: (u64, u64),
     /// A client made, resumed or prompted this session: until then nothing is told.
     attached: bool,
+    /// Asks that closed since the index was last cleared of what the session has forgotten.
+    closed_asks: usize,
+    /// Grows with what is told, once somebody wanted to see it.
+    transcript: Option<TranscriptFile>,
+}
+
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        index(&self.place, |asks| asks.retain(|_, owner| *owner != self.place.id));
+    }
 }
 
 impl Publisher {
     pub fn new(place: Arc<Place>, session: &Session, seq: u64) -> Self {
-        let known = session.asks.keys().chain(session.closed_asks.iter().map(|(ask, _)| ask));
-        let known: Vec<_> = known.map(|ask| (ask.clone(), session.id.clone())).collect();
         // An answer finds its session by the ask alone, also when the ask is from before a restart.
-        index(&place, |asks| asks.extend(known));
+        index(&place, |asks| asks.extend(known_asks(session)));
         Self {
             teller: Teller::new(session),
             run: None,
@@ -72,12 +111,34 @@ impl Publisher {
             sub: 0,
             released: (seq, 0),
             attached: !session.created,
+            closed_asks: 0,
+            transcript: None,
         }
     }
 
     /// Somebody follows: what is told from now on reaches the client.
-    pub fn attach(&mut self) {
-        self.attached = true;
+    pub fn attach(&mut self, session: &Session, barrier: u64) {
+        if !std::mem::replace(&mut self.attached, true) {
+            self.waiting.push_back((barrier, Queued::Now(Box::new(Now::of(session)))));
+            self.release();
+        }
+    }
+
+    /// Writes the transcript as far as it was told; from now on it grows.
+    pub fn transcribe(&mut self) -> Result<Written, String> {
+        let (file, written) =
+            TranscriptFile::begin(&self.place.world.catalog, &self.place.id, self.released.0)?;
+        self.transcript = Some(file);
+        Ok(written)
+    }
+
+    fn write_down(&mut self, params: &SessionUpdateParams) {
+        let Some(file) = self.transcript.as_mut().filter(|_| params.sub.is_none()) else { return };
+        if let Err(error) = file.told(params.seq, &params.update) {
+            // It is written anew when somebody asks for it again.
+            tracing::warn!(%error, session = %self.place.id, "the transcript does not grow any more");
+            self.transcript = None;
+        }
     }
 
     pub fn attached(&self) -> bool {
@@ -85,15 +146,16 @@ impl Publisher {
     }
 
     /// Queues the answer to a client that follows from now on, behind what it tells of.
-    pub fn resumed(&mut self, following: Following, barrier: u64) {
-        self.waiting.push_back((barrier, Told::Resumed(Box::new(following))));
+    pub fn resumed(&mut self, session: &Session, following: Following, barrier: u64) {
+        self.waiting.push_back((barrier, Queued::Now(Box::new(Now::of(session)))));
+        self.waiting.push_back((barrier, Queued::Resumed(Box::new(following))));
         self.release();
     }
 
     /// Refuses those who wait to follow: nothing becomes durable any more.
     pub fn fail_all(&mut self, refused: &Refused) {
         for (_, told) in self.waiting.drain(..) {
-            if let Told::Resumed(following) = told {
+            if let Queued::Resumed(following) = told {
                 let _ = following.reply.send(Err(refused.clone()));
             }
         }
@@ -118,23 +180,36 @@ impl Publisher {
                 Some(run) => self.run = Some(run.clone()),
                 None => params.run_id.clone_from(&self.run),
             }
-            self.waiting.push_back((barrier, Told::Update(Box::new(params))));
+            self.waiting.push_back((barrier, Queued::Update(Box::new(params))));
         }
         match &fact.event {
             Event::AskOpened { ask } => index(&self.place, |asks| {
                 asks.insert(ask.id.clone(), session.id.clone());
             }),
             Event::AskClosed { ask, resolution } => {
+                self.forget_asks(session);
                 let resolved = AskResolvedParams {
                     session_id: session.id.clone(),
                     ask_id: ask.clone(),
                     resolution: resolution.clone(),
                 };
-                self.waiting.push_back((barrier, Told::Resolved(resolved)));
+                self.waiting.push_back((barrier, Queued::Resolved(resolved, self.seq)));
             }
             _ => {}
         }
         self.release();
+    }
+
+    /// Forgets the asks that the session itself has forgotten, now and then.
+    fn forget_asks(&mut self, session: &Session) {
+        self.closed_asks += 1;
+        if self.closed_asks > session.closed_asks.len() {
+            self.closed_asks = 0;
+            index(&self.place, |asks| {
+                asks.retain(|_, owner| *owner != session.id);
+                asks.extend(known_asks(session));
+            });
+        }
     }
 
     /// Queues what streamed out of a step.
@@ -163,7 +238,7 @@ impl Publisher {
         }
         for update in updates {
             let params = self.params(session, update, true);
-            self.waiting.push_back((barrier, Told::Update(Box::new(params))));
+            self.waiting.push_back((barrier, Queued::Update(Box::new(params))));
         }
         self.release();
     }
@@ -175,7 +250,8 @@ impl Publisher {
         (self.seq, self.sub) = self.released;
         let message = format!("This session can no longer be written: {why}");
         let notice = self.params(session, Update::Notice { message }, true);
-        self.place.world.doors.update(notice);
+        self.place.world.doors.last_word(&notice);
+        self.place.world.doors.forget(&session.id, "stopped: it can no longer be written");
         if session.open_run().is_none() {
             return;
         }
@@ -190,7 +266,7 @@ impl Publisher {
             ..state::view(session)
         };
         let params = self.params(session, Update::StateUpdate(view), false);
-        self.place.world.doors.update(params);
+        self.place.world.doors.last_word(&params);
     }
 
     fn params(&mut self, session: &Session, update: Update, ephemeral: bool) -> SessionUpdateParams {
@@ -215,20 +291,32 @@ impl Publisher {
     fn release(&mut self) {
         while self.waiting.front().is_some_and(|(needs, _)| *needs <= self.durable) {
             let Some((_, told)) = self.waiting.pop_front() else { return };
-            if let Told::Update(params) = &told {
+            if let Queued::Update(params) = &told {
                 self.released = (params.seq, params.sub.unwrap_or(0));
+                self.write_down(params);
             }
             match told {
-                Told::Resumed(following) => {
+                Queued::Now(now) => {
+                    self.place.world.doors.now(&self.place.id, &now.state, now.run, &now.asks);
+                }
+                Queued::Resumed(following) => {
                     self.attached = true;
                     follow(&self.place, *following);
                 }
-                Told::Update(params) if self.attached => self.place.world.doors.update(*params),
-                Told::Resolved(params) if self.attached => self.place.world.doors.resolved(params),
-                Told::Update(_) | Told::Resolved(_) => {}
+                Queued::Update(params) if self.attached => self.place.world.doors.update(*params),
+                Queued::Resolved(params, seq) if self.attached => {
+                    self.place.world.doors.resolved(&params, seq);
+                }
+                Queued::Update(_) | Queued::Resolved(..) => {}
             }
         }
     }
+}
+
+/// The asks a session can still say something about.
+fn known_asks(session: &Session) -> impl Iterator<Item = (AskId, SessionId)> {
+    let known = session.asks.keys().chain(session.closed_asks.iter().map(|(ask, _)| ask));
+    known.map(|ask| (ask.clone(), session.id.clone()))
 }
 
 fn index(place: &Place, change: impl FnOnce(&mut HashMap<AskId, SessionId>)) {
@@ -242,38 +330,18 @@ fn follow(place: &Place, following: Following) {
     let last = result.seq;
     let answer = Resumed { result, place: place.world.doors.turnstile() };
     if reply.send(Ok(answer)).is_ok() && after < last {
-        replay(place, after, last);
-    }
-}
-
-/// Tells the updates after `after` and up to `last` again, folded from the log as they were the
-/// first time. Runs on the session's own task, so that nothing newer overtakes it.
-fn replay(place: &Place, after: u64, last: u64) {
-    let facts = match super::log_facts(&place.world.catalog, &place.id) {
-        Ok(facts) => facts,
-        Err(why) => {
+        // On the session's own task, so that nothing newer overtakes it.
+        let stretch = Stretch {
+            first: Spot { seq: after + 1, behind: false },
+            last: Spot { seq: last, behind: false },
+        };
+        let told = past::tell(&place.world.catalog, &place.id, stretch, |told| match told {
+            Told::Update(params) => place.world.doors.retell(*params),
+            // A client that attaches has none open whose end it would have to hear of.
+            Told::Resolved(_) => {}
+        });
+        if let Err(why) = told {
             tracing::error!(%why, "the log cannot be read for a replay");
-            return;
-        }
-    };
-    let mut session = Session::new(place.id.clone(), Vec::new());
-    let mut teller = Teller::new(&session);
-    let mut seq = 0;
-    let mut run_id = None;
-    for fact in &facts {
-        session.apply(fact);
-        run_id = session.open_run().map(|run| run.id.clone()).or(run_id);
-        for update in teller.told(&session, fact) {
-            seq += 1;
-            if seq > after && seq <= last {
-                place.world.doors.update(SessionUpdateParams {
-                    session_id: place.id.clone(),
-                    seq,
-                    sub: None,
-                    run_id: run_id.clone(),
-                    update,
-                });
-            }
         }
     }
 }
@@ -343,6 +411,8 @@ pub fn summary_of(id: &str, read: &ReadBack) -> Summary {
 /// What a list shows of a session.
 pub fn summary(session: &Session, mark: LogMark) -> Summary {
     let view = state::view(session);
+    let asks: Vec<AskMark> =
+        session.open_asks().map(|ask| AskMark { id: ask.id.clone(), kind: ask.kind }).collect();
     let name = serde_json::to_value(view.state).ok().and_then(|name| name.as_str().map(str::to_owned));
     Summary {
         title: session.title.clone(),
@@ -351,7 +421,8 @@ pub fn summary(session: &Session, mark: LogMark) -> Summary {
         created_at: session.created_at,
         updated_at: super::now_ms(),
         turns: u64::from(session.turns),
-        open_asks: view.asks.len() as u64,
+        open_asks: asks.len() as u64,
+        asks,
         log: mark,
         damage: None,
     }

@@ -16,10 +16,12 @@ use adjutant_protocol::session::{
 };
 use adjutant_protocol::state::Outcome;
 use adjutant_protocol::{AskId, RunId};
+use tokio::sync::oneshot;
 
 use super::mailbox::{Message, Refused, Reply, Resumed};
 use super::publish::Following;
 use super::{SessionTask, now_ms};
+use crate::doors::Written;
 use crate::faults::point;
 
 type Action = Box<dyn FnOnce(Result<(), Refused>) + Send>;
@@ -38,6 +40,8 @@ struct Wait {
     number: u64,
     run: RunId,
     reply: Reply<WaitResult>,
+    /// Its timer ends with it.
+    _timer: oneshot::Sender<()>,
 }
 
 impl Replies {
@@ -181,13 +185,20 @@ impl SessionTask {
         } else if self.stopped.is_some() {
             let _ = reply.send(Err(self.refused(Refusal::Nothing)));
         } else if self.session.open_run().is_some_and(|open| open.id == run) {
+            // Those whose client waits no longer make room, so that there are never more than its
+            // calls in flight.
+            self.replies.waits.retain(|wait| !wait.reply.is_closed());
             self.replies.numbered += 1;
             let number = self.replies.numbered;
-            self.replies.waits.push(Wait { number, run: run.clone(), reply });
+            let (timer, given_up) = oneshot::channel();
+            self.replies.waits.push(Wait { number, run: run.clone(), reply, _timer: timer });
             let mailbox = self.place.mailbox.clone();
             tokio::spawn(async move {
-                tokio::time::sleep(std::time::Duration::from_millis(timeout_ms)).await;
-                mailbox.post(Message::WaitOver { run, number });
+                let over = tokio::time::sleep(std::time::Duration::from_millis(timeout_ms));
+                tokio::select! {
+                    () = over => mailbox.post(Message::WaitOver { run, number }),
+                    _ = given_up => {}
+                }
             });
         } else {
             let _ = reply.send(Err(Refused::new(ErrorName::RunMismatch, "this session has no such run")));
@@ -237,6 +248,12 @@ impl SessionTask {
         let _ = reply.send(Ok(asks));
     }
 
+    pub(super) fn transcript(&mut self, reply: Reply<Written>) {
+        self.place.mailbox.taken();
+        let written = self.publisher.transcribe();
+        let _ = reply.send(written.map_err(|why| Refused::new(ErrorName::SessionNotFound, why)));
+    }
+
     /// Answers what is true now; the past follows as updates, read from the log.
     pub(super) fn resume(&mut self, from: Option<ReplayFrom>, reply: Reply<Resumed>) {
         self.place.mailbox.taken();
@@ -261,8 +278,8 @@ impl SessionTask {
         };
         match &self.stopped {
             // Nothing waits for the disk any more, and nothing will be told.
-            Some(_) => self.publisher.resumed(Following { result, after, reply }, 0),
-            None => self.publisher.resumed(Following { result, after, reply }, self.barrier),
+            Some(_) => self.publisher.resumed(&self.session, Following { result, after, reply }, 0),
+            None => self.publisher.resumed(&self.session, Following { result, after, reply }, self.barrier),
         }
     }
 
