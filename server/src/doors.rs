@@ -136,7 +136,8 @@ impl Doors {
     #[cfg(test)]
     pub fn to_nobody() -> Self {
         let surfaces = Surfaces::of(&json!({})).unwrap_or_else(|why| panic!("{why}"));
-        Self::open(crate::transport::channel().0, surfaces, Duration::ZERO).0
+        let timing = Timing { patience: Duration::ZERO, reaction: Duration::ZERO };
+        Self::open(crate::transport::channel().0, surfaces, timing, Documents::default()).0
     }
 
     /// What this client can do, and which surface stands for what at it.
@@ -326,8 +327,9 @@ impl Doors {
             Question::ApplyEdit { edit, mut answer } => {
                 // Not asked any more: dropping the request withdraws it at the client.
                 tokio::select! {
-                    reply = self.apply(&edit) => { let _ = answer.send(reply); }
+                    biased;
                     () = answer.closed() => {}
+                    reply = self.apply(&edit) => { let _ = answer.send(reply); }
                 }
             }
             Question::Save { uri, reason, mut answer } => {
