@@ -2,8 +2,8 @@
 //!
 //! A debug build whose `ADJUTANT_FAULT` is `NAME:N` kills itself with SIGKILL
 //! the N-th time it passes the point. `NAME:N:break` panics there instead, and
-//! `NAME:N:hold` makes `fault-reached` in the state directory and stands still
-//! until the test has made `fault-released`. A release build has no such code.
+//! `NAME:N:hold` says so on stderr and stands still until the test has made
+//! `fault-released` in the state directory. A release build has no such code.
 
 /// Every named point, for the campaign that loops over them.
 pub const POINTS: [&str; 16] = [
@@ -60,22 +60,22 @@ pub fn point(name: &'static str) {
     match how.as_str() {
         _ if !here => {}
         "break" => panic!("broken at {name} by a test"),
-        "hold" => hold(),
+        "hold" => hold(name),
         _ => {
-            let _ =
-                rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         }
     }
 }
 
 /// Stands still until the test lets it go, at most as long as a test waits for anything.
 #[cfg(debug_assertions)]
-fn hold() {
+fn hold(name: &str) {
+    use std::io::Write;
     use std::path::PathBuf;
     use std::time::{Duration, Instant};
 
     let Some(directory) = std::env::var_os("ADJUTANT_STATE_DIR").map(PathBuf::from) else { return };
-    let _ = std::fs::write(directory.join("fault-reached"), "");
+    let _ = writeln!(std::io::stderr(), "held at {name}");
     let until = Instant::now() + Duration::from_secs(10);
     while Instant::now() < until && !directory.join("fault-released").exists() {
         std::thread::sleep(Duration::from_millis(1));
