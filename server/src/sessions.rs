@@ -269,6 +269,3 @@ fn open_error(error: OpenError) -> Refused {
     };
     Refused::new(name, error.to_string())
 }
-
-#[cfg(test)]
-mod tests;

@@ -2,6 +2,7 @@
 
 mod asks;
 mod cli;
+mod corpus_lsp;
 mod edits;
 mod flow;
 mod grounding;

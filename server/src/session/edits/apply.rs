@@ -180,7 +180,8 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
     }
     let abilities = place.world.editor.abilities;
     if !abilities.apply_edit || (create && !abilities.create_files) {
-        return match (now.open, abilities.complete || create) {
+        let known = abilities.complete && place.world.documents.are_complete();
+        return match (now.open, known || create) {
             (None, true) => match replace_file(&at, now.disk, wanted.as_bytes()) {
                 Ok(()) => Tried::Landed { exact: true },
                 Err(why) => failed(why.to_string()),
