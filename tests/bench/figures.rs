@@ -29,16 +29,16 @@ pub struct Ground<'a> {
 }
 
 /// A server with its model, its home and one session.
-struct Stage {
-    model: ModelServer,
-    client: Client,
-    session: String,
+pub struct Stage {
+    pub model: ModelServer,
+    pub client: Client,
+    pub session: String,
     _home: TempDir,
     started: Duration,
 }
 
 impl Ground<'_> {
-    fn stage(&self, model: ModelServer) -> Stage {
+    pub fn stage(&self, model: ModelServer) -> Stage {
         let home = TempDir::new_in(self.directory).expect("the directory can be written");
         let settings =
             format!("model = \"bench/scripted\"\n[providers.bench]\nbase_url = \"{}\"\n", model.base_url());
@@ -52,7 +52,7 @@ impl Ground<'_> {
 
 impl Stage {
     /// Runs a prompt to its end; returns when it was sent and when the client knew of the end.
-    fn run(&mut self) -> (Instant, Instant) {
+    pub fn run(&mut self) -> (Instant, Instant) {
         let sent = self.client.prompt(&self.session, "Do the next part of the work.");
         (sent, self.client.wait(Message::is_idle).at)
     }

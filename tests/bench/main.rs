@@ -8,6 +8,7 @@ mod client;
 mod figures;
 mod process;
 mod samples;
+mod streams;
 mod table;
 mod workspace;
 
@@ -70,6 +71,9 @@ const SCENES: &[(&str, Scene)] = &[
     ("burst", figures::burst),
     ("approvals", figures::approvals),
     ("cancels", figures::cancels),
+    ("updates", streams::updates),
+    ("deaf", streams::deaf),
+    ("questions", streams::questions),
     ("arguments-2", |ground, samples| figures::arguments(ground, samples, 2)),
     ("arguments-4", |ground, samples| figures::arguments(ground, samples, 4)),
     ("arguments-8", |ground, samples| figures::arguments(ground, samples, 8)),

@@ -12,6 +12,7 @@ mod model_wire;
 mod protocol;
 mod reconfigured;
 mod rig;
+mod rules;
 mod runs;
 mod sessions;
 mod settings;
