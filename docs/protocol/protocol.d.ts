@@ -40,6 +40,12 @@ export type ServerLimits = { maxPromptBytes: number,
  */
 maxQueue: number, };
 
+export type Position = { line: number, character: number, };
+
+export type Range = { start: Position, end: Position, };
+
+export type Origin = { uri: string, range?: Range, };
+
 export type NewSessionParams = {
 /**
  * A `file:` URI; the workspace folders count where it is absent.
@@ -68,7 +74,11 @@ export type PromptParams = { sessionId: SessionId, prompt: Array<ContentBlock>, 
 /**
  * Refuses with `RunMismatch` unless this is the open run.
  */
-expectedRunId?: RunId, overrides?: Overrides,
+expectedRunId?: RunId,
+/**
+ * Where in the workspace the user was; its asks are shown there.
+ */
+origin?: Origin, overrides?: Overrides,
 /**
  * Same key and body: the first result again.
  */
@@ -146,6 +156,62 @@ export type SessionParams = { sessionId: SessionId, };
 
 export type Done = Record<symbol, never>;
 
+export type StartParams = {
+/**
+ * Absent: a new session.
+ */
+sessionId?: SessionId, template?: Template,
+/**
+ * A `file:` URI in the workspace.
+ */
+uri?: string,
+/**
+ * In the encoding that was agreed.
+ */
+range?: Range, diagnostics?: Array<StartDiagnostic>,
+/**
+ * The name of what the range is in: a function, a type.
+ */
+symbol?: string,
+/**
+ * What is to be done, or what the user adds to the template.
+ */
+text?: string,
+/**
+ * Same key and body: the first result again.
+ */
+key?: string, };
+
+export type Template = "fix" | "explain" | "write_tests" | "comment";
+
+export type StartDiagnostic = { message: string, range?: Range,
+/**
+ * As in LSP: 1 is an error, 4 a hint.
+ */
+severity?: number, source?: string, code?: DiagnosticCode, };
+
+export type DiagnosticCode = number | string;
+
+export type StartResult = { sessionId: SessionId, runId: RunId,
+/**
+ * Milliseconds since the Unix epoch.
+ */
+acceptedAt: number, disposition: Disposition, };
+
+export type PromptArguments = { text: string, sessionId?: SessionId, };
+
+export type CancelArguments = { sessionId?: SessionId, runId?: RunId, };
+
+export type RespondArguments = { askId?: AskId, optionId?: string, text?: string, };
+
+export type ShowArguments = {
+/**
+ * Without it, the only open ask.
+ */
+askId?: AskId, };
+
+export type SessionArguments = { sessionId?: SessionId, };
+
 export type StateView = { state: State, sub?: SubState,
 /**
  * Milliseconds since the Unix epoch at which this state began.
@@ -184,7 +250,11 @@ title: string,
 /**
  * Why it is asked, and what is known about it.
  */
-description?: string, subject?: AskSubject, runId?: RunId, toolCallId?: ToolCallId, options: Array<AskOption>,
+description?: string, subject?: AskSubject, runId?: RunId, toolCallId?: ToolCallId,
+/**
+ * Where the run was started from; an ask is shown there.
+ */
+origin?: Origin, options: Array<AskOption>,
 /**
  * Whether a text of the user's own counts as an answer.
  */
@@ -272,7 +342,15 @@ export type RunView = { "phase": "started", runId: RunId, continues?: RunId,
 /**
  * `provider/model`.
  */
-model: string, } | { "phase": "ended", runId: RunId, end: RunEnd, };
+model: string,
+/**
+ * The first line of the prompt, at most 80 characters.
+ */
+title: string,
+/**
+ * Where it was started from.
+ */
+origin?: Origin, } | { "phase": "ended", runId: RunId, end: RunEnd, };
 
 export type AskChange = { "phase": "opened", ask: AskView, } | { "phase": "closed", askId: AskId, resolution: Resolution, };
 

@@ -8,8 +8,10 @@ pub mod blobs;
 pub mod catalog;
 mod edits;
 pub mod frontier;
+pub mod inbox;
 pub mod log;
 pub mod mailbox;
+pub mod papers;
 pub mod past;
 mod prepare;
 mod publish;
@@ -38,7 +40,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::documents::Documents;
 use crate::doors::Doors;
-use crate::editor::Editor;
+use crate::editor::{Abilities, Editor};
 use crate::faults::point;
 use crate::model::Models;
 use crate::tools::paths::Roots;
@@ -51,6 +53,11 @@ use mailbox::{Mailbox, Message};
 use publish::Publisher;
 use steps::Running;
 
+/// The door of `agent/ask/respond`.
+pub const SURFACE_OF_CLIENTS: &str = "ask/respond";
+/// The door of `adjutant.respond`, and of the code actions that carry it.
+pub const SURFACE_OF_COMMANDS: &str = "command";
+
 /// What every session of a process shares.
 pub struct World {
     pub documents: Documents,
@@ -61,6 +68,8 @@ pub struct World {
     pub catalog: Catalog,
     /// Folders of our own, protected from every tool.
     pub own: Vec<PathBuf>,
+    /// Tells sessions that somebody left an answer in their inbox.
+    pub inboxes: inbox::Watch,
     /// Which session an ask belongs to: of each session in memory, of which there are at most
     /// `MAX_OPEN`, the open ones and as many closed ones as it remembers.
     pub asks: Mutex<HashMap<AskId, SessionId>>,
@@ -69,6 +78,13 @@ pub struct World {
 impl World {
     pub fn set_settings(&self, settings: Settings) {
         *self.settings.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(settings);
+    }
+
+    /// What the client can do; what it has announced is not believed to be all where a message of
+    /// it was lost.
+    pub fn abilities(&self) -> Abilities {
+        let can = self.editor.abilities;
+        Abilities { complete: can.complete && self.documents.are_complete(), ..can }
     }
 
     pub fn settings(&self) -> Arc<Settings> {
@@ -115,6 +131,7 @@ pub struct SessionTask {
     stopped: Option<String>,
     notices: Vec<String>,
     summary: publish::Summaries,
+    inbox: inbox::Inbox,
 }
 
 impl SessionTask {
@@ -130,6 +147,7 @@ impl SessionTask {
         Self {
             running: Running::new(place.clone()),
             summary: publish::Summaries::new(place.clone()),
+            inbox: inbox::Inbox::new(place.clone()),
             place,
             session,
             log,
@@ -155,9 +173,11 @@ impl SessionTask {
                 tracing::warn!(session = %self.place.id, ended, "ended what a killed server left running");
             }
             let _ = self.input(Input::Opened { epoch });
+            self.inbox.stirred();
         }
         loop {
             self.reconcile();
+            self.attend();
             let Some(message) = self.mail.recv().await else { break };
             if let Some(done) = self.handle(message) {
                 self.stop(done).await;
@@ -179,11 +199,19 @@ impl SessionTask {
     /// Everything that can wake a session, on one screen.
     fn handle(&mut self, message: Message) -> Option<oneshot::Sender<()>> {
         match message {
-            Message::Prompt { params, reply } => {
-                self.publisher.attach();
-                self.prompt(params, reply);
+            Message::Prompt { params, title, body, reply } => {
+                self.publisher.attach(&self.session, self.barrier);
+                self.prompt(params, (title, body), reply);
             }
-            Message::Answer { ask, choice, surface, reply } => self.answer(ask, choice, surface, reply),
+            Message::Answer { ask, choice, surface, reply } => {
+                if [SURFACE_OF_CLIENTS, SURFACE_OF_COMMANDS].contains(&surface) {
+                    // Whoever answers by request hears what comes of it, also after a restart.
+                    self.publisher.attach(&self.session, self.barrier);
+                }
+                self.answer(ask, choice, surface, reply);
+            }
+            Message::InboxStirred => self.inbox.stirred(),
+            Message::InboxLooked { events } => self.inbox.looked(events),
             Message::Cancel { run, taken } => {
                 let _ = self.input(Input::Cancel { run });
                 drop(taken);
@@ -191,6 +219,7 @@ impl SessionTask {
             Message::Wait { run, timeout_ms, reply } => self.wait(run, timeout_ms, reply),
             Message::WaitOver { run, number } => self.wait_over(&run, number),
             Message::Resume { from, reply } => self.resume(from, reply),
+            Message::Transcript { reply } => self.transcript(reply),
             Message::Asks { reply } => self.asks(reply),
             Message::Report { step, report } => self.report(step, report),
             Message::Woke { at } => {
@@ -268,6 +297,9 @@ impl SessionTask {
             tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?self.session.shown(), "fact");
             self.publisher.told(&self.session, &fact, self.barrier);
             self.replies.of_event(event);
+            if matches!(event, Event::AskOpened { .. }) {
+                self.inbox.stirred();
+            }
         }
         self.summary.changed(&self.session, self.log.mark());
         self.answer_waits();
@@ -409,6 +441,7 @@ impl SessionTask {
     async fn stop(mut self, done: oneshot::Sender<()>) {
         self.running.abort_all_and_wait().await;
         let _ = self.input(Input::Stopping);
+        self.place.world.doors.forget(&self.place.id, "stopped with the server");
         let (synced, wait) = oneshot::channel();
         self.log.request_sync(move |result| {
             let _ = synced.send(result.is_ok());

@@ -38,6 +38,7 @@ pub struct Stage {
 }
 
 impl Ground<'_> {
+    /// Starts a server before this model.
     pub fn stage(&self, model: ModelServer) -> Stage {
         let home = TempDir::new_in(self.directory).expect("the directory can be written");
         let settings =

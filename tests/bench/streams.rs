@@ -6,9 +6,10 @@
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use adjutant::doors::Doors;
+use adjutant::documents::Documents;
+use adjutant::doors::fallbacks::Surfaces;
+use adjutant::doors::{Doors, Timing};
 use adjutant::transport::{self, framing};
-use adjutant_protocol::capability::ClientAgentCapabilities;
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use adjutant_testkit::model::{ModelServer, Reply};
 use serde_json::{Value, json};
@@ -48,11 +49,12 @@ pub fn updates(_: &Ground, samples: &mut Samples) {
     let service = LspService::build(|_| Nothing).finish();
     runtime.spawn(transport::serve(service, parts, near.reader, near.writer));
     let _inside = runtime.enter();
-    let client: ClientAgentCapabilities =
-        serde_json::from_value(json!({"version": 0, "updates": {"chunks": true}})).expect("capabilities");
+    let client = json!({"experimental": {"agent": {"version": 0, "updates": {"chunks": true}}}});
+    let surfaces = Surfaces::of(&client).expect("capabilities");
+    let timing = Timing { patience: Duration::from_secs(1), reaction: Duration::ZERO };
     // What had no room would be asked back from a log, and there is none: everything must fit or
     // be read meanwhile, which the count at the end shows.
-    let (doors, _recalls) = Doors::open(out, Some(client), Duration::from_secs(1));
+    let (doors, _wants) = Doors::open(out, surfaces, timing, Documents::default());
     let reader = std::thread::spawn(move || {
         let mut decoder = framing::Decoder::new();
         let mut chunk = vec![0; 64 * 1024];

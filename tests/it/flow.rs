@@ -121,6 +121,8 @@ fn play_lasting_updates() {
     // One word is one delta.
     let text = "A".repeat(840_000);
     let sessions = 21;
+    // A prompt and its answer each; room is at the writer and, as much again, behind it.
+    assert!(sessions * (960_000 + text.len()) > 2 * (16 << 20), "nothing would have to come from the log");
     let replies = (0..sessions).map(|_| Reply::text(&text).at_once());
     let command = Reply::call("run_command", json!({"command": "echo hello"}));
     let model = ModelServer::start(replies.chain([command, Reply::text("Done.")]));

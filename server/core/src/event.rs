@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use adjutant_protocol::ask::{AskKind, AskOption, Resolution};
+use adjutant_protocol::origin::Origin;
 use adjutant_protocol::session::Mode;
 use adjutant_protocol::state::{Outcome, StopReason};
 use adjutant_protocol::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
@@ -46,6 +47,12 @@ pub enum Event {
         continues: Option<RunId>,
         model: String,
         policy: Policy,
+        /// The first line of the prompt.
+        #[serde(default)]
+        title: String,
+        /// Where in the workspace it was started from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<Origin>,
     },
     Prompted {
         run: RunId,
@@ -223,6 +230,9 @@ pub struct Policy {
     pub mistakes: u32,
     /// How long a command runs before the user is offered to stop it, in milliseconds.
     pub command_output_ms: u64,
+    /// How long a question with suggestions waits before the first of them is taken, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub followup_default_ms: Option<u64>,
     pub retry: RetryPolicy,
 }
 
@@ -235,6 +245,7 @@ impl Default for Policy {
             max_requests: None,
             mistakes: 3,
             command_output_ms: 10_000,
+            followup_default_ms: None,
             retry: RetryPolicy::default(),
         }
     }

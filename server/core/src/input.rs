@@ -2,6 +2,7 @@
 //!
 //! Holds no decision; `accept` judges every input.
 
+use adjutant_protocol::origin::Origin;
 use adjutant_protocol::{AskId, RunId};
 
 use crate::event::{CallResult, Change, Found, KeyUse, Payload, Policy};
@@ -56,10 +57,14 @@ pub enum Input {
 #[derive(Clone, Debug)]
 pub struct Prompt {
     pub text: String,
+    /// What the run is called; without one, the first line of the text.
+    pub title: Option<String>,
     pub expected_run: Option<RunId>,
     /// `provider/model`.
     pub model: String,
     pub policy: Policy,
+    /// Where in the workspace the user was.
+    pub origin: Option<Origin>,
     pub key: Option<KeyUse>,
 }
 
@@ -76,6 +81,17 @@ pub struct Answer {
 pub enum Choice {
     Option { id: String, text: Option<String> },
     Text(String),
+}
+
+impl Choice {
+    /// Reads what a reply chooses: an option or a text, never both and never neither.
+    pub fn of(option: Option<String>, answer: Option<String>, reason: Option<String>) -> Option<Self> {
+        match (option, answer) {
+            (Some(id), None) => Some(Choice::Option { id, text: reason }),
+            (None, Some(text)) => Some(Choice::Text(text)),
+            _ => None,
+        }
+    }
 }
 
 /// What a step tells.
@@ -102,6 +118,12 @@ pub enum Report {
         result: CallResult,
         in_doubt: bool,
         landed: Vec<String>,
+    },
+    /// `RunTool` of an edit: the text moved on and none of it landed. This is the change as it would be
+    /// made now, and what the model is told where it has been shown often enough.
+    Overtaken {
+        change: Box<Change>,
+        result: CallResult,
     },
     Settled(Found),
 }

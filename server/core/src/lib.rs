@@ -19,9 +19,11 @@ pub mod retry;
 pub mod review;
 pub mod run;
 pub mod session;
+pub mod start;
 pub mod state;
 pub mod step;
 pub mod tool;
+pub mod transcript;
 
 #[cfg(test)]
 mod machine_tests;

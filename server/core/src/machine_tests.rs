@@ -3,6 +3,7 @@
 //!
 //! Never mocks a type of ours; time and seeds are plain arguments.
 
+mod later;
 mod oracle;
 mod properties;
 mod random;
@@ -58,9 +59,11 @@ impl Bench {
     pub fn prompt_with(&mut self, text: &str, policy: Policy) -> Result<Vec<Event>, Refusal> {
         self.input(Input::Prompt(Prompt {
             text: text.to_owned(),
+            title: None,
             expected_run: None,
             model: "scripted/demo".to_owned(),
             policy,
+            origin: None,
             key: None,
         }))
     }

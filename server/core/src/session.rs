@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use adjutant_protocol::ask::{AskGroup, AskKind, Resolution};
+use adjutant_protocol::origin::Origin;
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::{Outcome, State, SubState};
 use adjutant_protocol::update::HunkState;
-use adjutant_protocol::{AskId, ChangeSetId, SessionId, ToolCallId};
+use adjutant_protocol::{AskId, ChangeSetId, RunId, SessionId, ToolCallId};
 
 use crate::event::{Ask, CallEnd, Event, Fact, Found, Rule};
 use crate::message::{ModelMessage, Reply, Usage};
@@ -61,6 +62,13 @@ impl Session {
         shown(self)
     }
 
+    /// Where a run, open or ended, was started from.
+    pub fn origin_of(&self, run: &RunId) -> Option<Origin> {
+        let open = self.run.as_ref().filter(|open| open.id == *run).map(|open| &open.origin);
+        let ended = || self.ended.iter().rev().find(|ended| ended.run == *run).map(|ended| &ended.origin);
+        open.or_else(ended)?.clone()
+    }
+
     /// The run that has not ended, if any.
     pub fn open_run(&self) -> Option<&Run> {
         self.run.as_ref()
@@ -71,6 +79,11 @@ impl Session {
         let mut asks: Vec<&OpenAsk> = self.asks.values().collect();
         asks.sort_by_key(|open| open.seq);
         asks.into_iter().map(|open| &open.ask)
+    }
+
+    /// The question a call waits for.
+    pub fn open_ask_of(&self, call: &Call) -> Option<&OpenAsk> {
+        self.asks.values().find(|open| open.ask.call.as_ref() == Some(&call.id))
     }
 
     pub fn has_open_ask(&self, kind: AskKind) -> bool {
@@ -130,12 +143,14 @@ impl Session {
                 self.created_at = fact.at;
             }
             Event::SessionOpened { epoch } => self.epoch = *epoch,
-            Event::RunStarted { run, model, policy, .. } => {
+            Event::RunStarted { run, model, policy, title, origin, .. } => {
                 self.run = Some(Run {
                     id: run.clone(),
                     started_at: fact.at,
                     model: model.clone(),
                     policy: policy.clone(),
+                    title: title.clone(),
+                    origin: origin.clone(),
                     turn: None,
                     pending: Vec::new(),
                     turns: 0,
@@ -164,11 +179,15 @@ impl Session {
                         call.phase = CallPhase::Asking { epoch: observed }
                     });
                 }
-                self.asks.insert(ask.id.clone(), OpenAsk { ask: (**ask).clone(), seq: fact.seq, observed });
+                self.asks.insert(
+                    ask.id.clone(),
+                    OpenAsk { ask: (**ask).clone(), seq: fact.seq, observed, since: fact.at },
+                );
             }
             Event::AskReobserved { ask, epoch } => {
                 let call = self.asks.get_mut(ask).and_then(|open| {
                     open.observed = *epoch;
+                    open.since = fact.at;
                     open.ask.call.clone()
                 });
                 self.with_call(call.as_ref(), |call| call.phase = CallPhase::Asking { epoch: *epoch });
@@ -400,6 +419,8 @@ impl Session {
             started_at: run.started_at,
             model: run.model,
             policy: run.policy,
+            title: run.title,
+            origin: run.origin,
             end,
             cut,
         };

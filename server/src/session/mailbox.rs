@@ -13,7 +13,7 @@ use adjutant_protocol::session::{PromptParams, PromptResult, ReplayFrom, ResumeR
 use adjutant_protocol::{AskId, RunId};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::doors::Turnstile;
+use crate::doors::{Turnstile, Written};
 
 /// Requests that wait for one session; more are refused with `Overloaded`.
 pub const MAX_QUEUE: usize = 256;
@@ -43,6 +43,10 @@ pub type Reply<T> = oneshot::Sender<Result<T, Refused>>;
 pub enum Message {
     Prompt {
         params: PromptParams,
+        /// What the run is called, where the first line of the prompt is not it.
+        title: Option<String>,
+        /// The digest of the request's own body: what a repeated key is compared by.
+        body: String,
         reply: Reply<PromptResult>,
     },
     Answer {
@@ -50,6 +54,12 @@ pub enum Message {
         choice: Choice,
         surface: &'static str,
         reply: Option<Reply<AskRespondResult>>,
+    },
+    /// Somebody may have left an answer in the inbox.
+    InboxStirred,
+    /// What was in the inbox is judged; `events` says whether the system tells of more.
+    InboxLooked {
+        events: bool,
     },
     Cancel {
         run: Option<RunId>,
@@ -64,6 +74,10 @@ pub enum Message {
     Resume {
         from: Option<ReplayFrom>,
         reply: Reply<Resumed>,
+    },
+    /// The transcript is to be written, and to grow from now on.
+    Transcript {
+        reply: Reply<Written>,
     },
     Asks {
         reply: Reply<Vec<AskView>>,

@@ -323,10 +323,11 @@ proptest! {
                 Input::Answer(Answer { ask, choice: Choice::Text(text.clone()), surface: text.clone() }),
                 Input::Prompt(Prompt {
                     text: text.clone(),
+                    title: None,
                     expected_run: Some(text.as_str().into()),
                     model: text.clone(),
                     policy: Default::default(),
-                    key: None,
+                    origin: None, key: None,
                 }),
             ];
             for input in inputs {
@@ -475,9 +476,11 @@ fn s16_a_key_repeats_its_first_result_and_refuses_another_body() {
     let prompt = |digest: &str| {
         Input::Prompt(Prompt {
             text: "x".to_owned(),
+            title: None,
             expected_run: None,
             model: "p/m".to_owned(),
             policy: Default::default(),
+            origin: None,
             key: Some(crate::event::KeyUse { key: "k".to_owned(), digest: digest.to_owned() }),
         })
     };

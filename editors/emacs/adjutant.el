@@ -1,0 +1,29 @@
+;;; adjutant.el --- Adjutant through eglot, in Emacs 29 and newer  -*- lexical-binding: t -*-
+
+;; Load this file from init.el, then M-x eglot in a buffer, or let a hook do it.
+;; What is asked and done, the server decides.
+
+(require 'eglot)
+(add-to-list 'eglot-server-programs '((text-mode markdown-mode prog-mode) . ("adjutant" "lsp")))
+
+;; The server asks before it edits; asking here again, in a diff, would ask twice.
+(setq eglot-confirm-server-edits nil)
+
+(defun adjutant (text)
+  "Give Adjutant a task, with the present file and selection."
+  (interactive "sAdjutant: ")
+  (let ((server (eglot-current-server)))
+    (unless server (user-error "Run M-x eglot in a buffer of the project first"))
+    (eglot-execute server
+                   `(:command "adjutant.start"
+                     :arguments [(:text ,text
+                                  :uri ,(eglot-path-to-uri (buffer-file-name))
+                                  :range (:start ,(eglot--pos-to-lsp-position (if (use-region-p) (region-beginning) (point)))
+                                          :end ,(eglot--pos-to-lsp-position (if (use-region-p) (region-end) (point)))))]))))
+
+(defun adjutant-cancel ()
+  "Stop what Adjutant does."
+  (interactive)
+  (eglot-execute (eglot-current-server) '(:command "adjutant.cancel" :arguments [])))
+
+(provide 'adjutant)

@@ -1,0 +1,75 @@
+//! What a user does in any editor, and what is seen there.
+//!
+//! Never speaks to the server but through an editor.
+
+use crate::stage::{DEADLINE, Stage, wait_or};
+
+/// How long an ask must have been on the screen before an approval counts, and a little more.
+const READ: std::time::Duration = std::time::Duration::from_millis(450);
+
+/// One editor with one file open and the server attached.
+pub trait Editor {
+    fn stage(&self) -> &Stage;
+    /// Gives a task by the editor's command.
+    fn command(&self, text: &str);
+    /// Gives a task by a code action at the cursor.
+    fn action(&self, title: &str);
+    /// Returns what is or was shown of the work in progress.
+    fn progress(&self) -> String;
+    /// Returns the question that is shown, with its choices.
+    fn asked(&self) -> Option<String>;
+    /// Answers it by a choice, named by the beginning of its title.
+    fn choose(&self, title: &str);
+    /// Returns the text of the buffer.
+    fn buffer(&self) -> String;
+    fn go_to_line(&self, line: usize);
+    /// Puts a line above the first, as typing does.
+    fn type_at_top(&self, text: &str);
+    /// Answers and types before anything that follows from the answer can arrive.
+    fn choose_and_type_at_top(&self, title: &str, text: &str);
+    fn save(&self);
+    fn undo(&self);
+    /// Stops the work by the editor's command.
+    fn cancel(&self);
+    /// Attaches a new server in place of one that was killed.
+    fn restart(&self);
+
+    /// Waits until a question is shown that contains a text, and has been there long enough to be read.
+    #[track_caller]
+    fn wait_asked(&self, part: &str) -> String {
+        let found = wait_or(|| self.asked().filter(|asked| asked.contains(part)));
+        let found = found.unwrap_or_else(|| {
+            let (asked, messages) = (self.asked(), self.stage().seen().shown());
+            panic!(
+                "waited {DEADLINE:?} to be asked {part:?}; shown is {asked:?}; the messages were\n{messages}"
+            )
+        });
+        let since = std::time::Instant::now();
+        wait_or(|| (since.elapsed() >= READ).then_some(()));
+        found
+    }
+
+    /// Waits until the buffer is exactly this.
+    #[track_caller]
+    fn wait_buffer(&self, text: &str) {
+        let held = wait_or(|| (self.buffer() == text).then_some(()));
+        held.unwrap_or_else(|| {
+            let (buffer, messages) = (self.buffer(), self.stage().seen().shown());
+            panic!(
+                "waited {DEADLINE:?} for the buffer {text:?}; it is {buffer:?}; the messages were\n{messages}"
+            )
+        });
+    }
+
+    /// Waits until the progress of the work shows a text.
+    #[track_caller]
+    fn wait_progress(&self, part: &str) {
+        let held = wait_or(|| self.progress().contains(part).then_some(()));
+        held.unwrap_or_else(|| {
+            let (shown, messages) = (self.progress(), self.stage().seen().shown());
+            panic!(
+                "waited {DEADLINE:?} for progress {part:?}; seen was\n{shown}\nthe messages were\n{messages}"
+            )
+        });
+    }
+}

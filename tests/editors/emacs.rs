@@ -1,0 +1,161 @@
+//! Emacs in batch, driven through a socket of the test.
+//!
+//! Uses the set-up file as it is shipped; never another client than eglot.
+
+mod scenes;
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use crate::editor::Editor;
+use crate::stage::{DEADLINE, Stage, shipped, wait_or};
+
+/// An Emacs that a test started.
+pub struct Emacs<'a> {
+    pub stage: &'a Stage,
+    child: Child,
+    socket: PathBuf,
+}
+
+impl<'a> Emacs<'a> {
+    /// Opens a file of the workspace and waits until the server manages it.
+    pub fn open(stage: &'a Stage, file: &str) -> Emacs<'a> {
+        let socket = stage.beside("emacs.sock");
+        let said = std::fs::File::create(stage.beside("emacs.said")).expect("a file for what Emacs says");
+        let mut command = Command::new("emacs");
+        command.args(["--batch", "-Q", "-l"]).arg(shipped("tests/editors/emacs.el")).arg(file);
+        command.current_dir(stage.workspace.path()).env_clear().envs(stage.env());
+        command.env("ADJUTANT_EL", shipped("editors/emacs/adjutant.el")).env("ADJUTANT_TEST_SOCKET", &socket);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
+        let child = command.spawn().expect("Emacs is installed: run tests/editors/install.sh");
+        let editor = Emacs { stage, child, socket };
+        editor.wait_true("eglot to manage the file", "(and (eglot-managed-p) t)");
+        editor
+    }
+
+    /// Evaluates Lisp in the buffer of the file and returns its value as text.
+    #[track_caller]
+    pub fn lisp(&self, code: &str) -> String {
+        self.try_lisp(code).unwrap_or_else(|why| {
+            panic!("Emacs did not take {code}: {why}\n{}", self.said());
+        })
+    }
+
+    fn try_lisp(&self, code: &str) -> std::io::Result<String> {
+        let mut stream = UnixStream::connect(&self.socket)?;
+        stream.set_read_timeout(Some(DEADLINE))?;
+        stream.write_all(code.replace('\n', " ").as_bytes())?;
+        stream.write_all(b"\n")?;
+        let mut value = String::new();
+        stream.read_to_string(&mut value)?;
+        Ok(value)
+    }
+
+    fn said(&self) -> String {
+        std::fs::read_to_string(self.stage.beside("emacs.said")).unwrap_or_default()
+    }
+
+    /// Waits until some Lisp is `t`.
+    #[track_caller]
+    fn wait_true(&self, what: &str, code: &str) {
+        let held = wait_or(|| (self.try_lisp(code).ok()? == "t").then_some(()));
+        held.unwrap_or_else(|| {
+            let messages = self.stage.seen().shown();
+            panic!(
+                "waited {DEADLINE:?} for {what}; Emacs said\n{}\nthe messages were\n{messages}",
+                self.said()
+            )
+        });
+    }
+}
+
+/// Returns a text as Lisp reads it.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+}
+
+impl Editor for Emacs<'_> {
+    fn stage(&self) -> &Stage {
+        self.stage
+    }
+
+    fn command(&self, text: &str) {
+        self.lisp(&format!("(test-later (lambda () (adjutant {})))", quoted(text)));
+    }
+
+    fn action(&self, title: &str) {
+        self.lisp("(test-later (lambda () (call-interactively #'eglot-code-actions)))");
+        self.choose(title);
+    }
+
+    fn progress(&self) -> String {
+        self.lisp("(string-join (reverse test-progress) \"\\n\")")
+    }
+
+    fn asked(&self) -> Option<String> {
+        let asked = self.lisp("(string-join test-asked \"\\n\")");
+        (!asked.is_empty()).then_some(asked)
+    }
+
+    fn choose(&self, title: &str) {
+        let title = quoted(title);
+        self.wait_true(
+            &format!("a choice {title}, among {:?}", self.asked()),
+            &format!(
+                "(and (seq-some (lambda (it) (string-prefix-p {title} it)) (cdr test-asked)) \
+                 (setq test-answer {title}) t)"
+            ),
+        );
+        self.wait_true("the choice to be taken", "(null test-asked)");
+    }
+
+    fn buffer(&self) -> String {
+        self.lisp("(buffer-substring-no-properties (point-min) (point-max))")
+    }
+
+    fn go_to_line(&self, line: usize) {
+        self.lisp(&format!("(progn (goto-char (point-min)) (forward-line {}))", line - 1));
+    }
+
+    fn type_at_top(&self, text: &str) {
+        self.lisp(&format!("(test-type {})", quoted(text)));
+    }
+
+    fn choose_and_type_at_top(&self, title: &str, text: &str) {
+        self.lisp(&format!("(setq test-typed {})", quoted(text)));
+        self.choose(title);
+    }
+
+    fn save(&self) {
+        self.lisp("(save-buffer)");
+    }
+
+    fn undo(&self) {
+        // A command of its own, as the key is.
+        self.lisp("(progn (undo-boundary) (setq last-command nil) (undo) (undo-boundary))");
+    }
+
+    fn cancel(&self) {
+        self.lisp("(test-later #'adjutant-cancel)");
+    }
+
+    fn restart(&self) {
+        self.wait_true("eglot to notice that the server is gone", "(not (eglot-managed-p))");
+        self.lisp("(test-later (lambda () (call-interactively #'eglot)))");
+        self.wait_true("eglot to manage the file again", "(and (eglot-managed-p) t)");
+    }
+}
+
+impl Drop for Emacs<'_> {
+    fn drop(&mut self) {
+        // It may have ended by itself, which is just as well.
+        let _ = self.try_lisp("(progn (ignore-errors (eglot-shutdown (eglot-current-server))) (kill-emacs))");
+        let ended = wait_or(|| matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)).then_some(()));
+        if ended.is_none() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}

@@ -1,0 +1,189 @@
+#!/usr/bin/env bash
+# Installs the real editors that the tests of `tests/editors` drive: Neovim of
+# Debian stable's successor and of unstable, Helix, Emacs, and the terminal they
+# are watched in.
+#
+#   tests/editors/install.sh            all of them
+#   tests/editors/install.sh --check    only says what is missing
+#
+# They go into target/editors, or into $ADJUTANT_EDITORS; what is a package of
+# this Debian goes into the system, which needs root. What is there already is
+# left alone, so a second run takes less than a second. The mirror is the one of
+# the machine's own apt sources; no source is added to the system.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cache=${ADJUTANT_EDITORS:-$here/../../target/editors}
+
+check=no
+case "${1:-}" in
+  '') ;;
+  --check) check=yes ;;
+  *) echo "install.sh: unknown argument \"$1\"; there is only --check" >&2; exit 2 ;;
+esac
+
+fail() {
+  echo "install.sh: $*" >&2
+  exit 1
+}
+
+mkdir -p "$cache"
+cache=$(cd "$cache" && pwd)
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+# Raised when an install below changes what it leaves behind.
+recipe=1
+
+# Says whether a stamp of this recipe is there and the program still starts.
+is_there() {
+  local name=$1
+  shift
+  [ "$(cat "$cache/$name.stamp" 2>/dev/null)" = "$recipe" ] && "$@" --version >/dev/null 2>&1
+}
+
+stamp() {
+  echo "$recipe" >"$cache/$1.stamp"
+  echo "install.sh: $1: $2"
+}
+
+need_apt() {
+  [ "$check" = no ] || fail "$1 is missing; run tests/editors/install.sh"
+  command -v apt-get >/dev/null || fail "$1 is missing, and there is no apt-get to install it with"
+  [ "$(id -u)" -eq 0 ] || fail "$1 is missing; installing it needs root: run this script as root once"
+}
+
+# The address of Debian's main archive, as this machine knows it.
+mirror() {
+  local found
+  found=$(apt-get indextargets --format '$(ORIGIN)/$(LABEL) $(REPO_URI)' 'Created-By: Packages' |
+    awk '$1 == "Debian/Debian" { print $2; exit }')
+  if [ -z "$found" ]; then
+    # Without lists, apt does not know whose archive is whose.
+    apt-get -qq update >/dev/null || fail "apt-get update failed"
+    found=$(apt-get indextargets --format '$(ORIGIN)/$(LABEL) $(REPO_URI)' 'Created-By: Packages' |
+      awk '$1 == "Debian/Debian" { print $2; exit }')
+  fi
+  [ -n "$found" ] || fail "no archive of Debian stands in the apt sources of this machine"
+  echo "$found"
+}
+
+# private_apt FOLDER SUITE STATUS: an apt with lists, sources and a cache of its
+# own, so that neither the system's sources nor another apt at work matter.
+private_apt() {
+  local folder=$1 suite=$2 status=$3 uri
+  uri=$(mirror)
+  rm -rf "$folder"
+  mkdir -p "$folder"/{lists/partial,cache/archives/partial,sources,preferences}
+  : >"$folder/none"
+  printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' \
+    "$uri" "$suite" "$keyring" >"$folder/sources/editors.sources"
+  cat >"$folder/apt.conf" <<CONF
+Dir::Etc::sourcelist "/dev/null";
+Dir::Etc::sourceparts "$folder/sources";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "$folder/preferences";
+Dir::State::lists "$folder/lists";
+Dir::State::status "$status";
+Dir::Cache "$folder/cache";
+APT::Sandbox::User "root";
+APT::Install-Recommends "false";
+Acquire::Languages "none";
+Acquire::Retries "3";
+DPkg::Lock::Timeout "600";
+CONF
+}
+
+# with_apt FOLDER ARGUMENTS..: runs that apt quietly; what it said is shown if it fails.
+with_apt() {
+  local folder=$1
+  shift
+  APT_CONFIG=$folder/apt.conf DEBIAN_FRONTEND=noninteractive apt-get -qq "$@" \
+    >"$folder/said" 2>&1 </dev/null && return 0
+  tail -n 20 "$folder/said" >&2
+  fail "apt-get $* failed"
+}
+
+# Installs packages of this Debian, by the machine's own sources.
+from_here() {
+  local package
+  need_apt "$*"
+  for package in "$@"; do
+    apt-cache show "$package" >/dev/null 2>&1 && continue
+    apt-get -qq update >/dev/null || fail "apt-get update failed"
+    break
+  done
+  DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 install -y --no-install-recommends "$@" \
+    >"$cache/apt.said" 2>&1 </dev/null || { tail -n 20 "$cache/apt.said" >&2; fail "apt-get install $* failed"; }
+}
+
+# unpacked NAME SUITE PACKAGE BINARY: unpacks a package of a newer suite with all
+# it depends on, the C library included, into a folder of its own. Only the
+# editor's binary is pointed at those libraries (in its header, not by a
+# variable), so what it starts runs on the libraries of the system.
+unpacked() {
+  local name=$1 suite=$2 package=$3 binary=$4 target=$cache/$1 fresh=$cache/.$1 work=$cache/.$1-apt
+  local archive real loader arch
+  is_there "$name" "$target/usr/bin/$binary" && return 0
+  need_apt "$name"
+  rm -rf "$target" "$fresh"
+  # Against an empty status, apt resolves and verifies the whole closure.
+  private_apt "$work" "$suite" "$work/none"
+  with_apt "$work" update
+  with_apt "$work" install -y --download-only "$package"
+  mkdir -p "$fresh"
+  for archive in "$work"/cache/archives/*.deb; do
+    dpkg-deb -x "$archive" "$fresh" || fail "unpack $archive"
+  done
+  # Links inside the packages may be absolute; the name is looked up below the folder.
+  real=$fresh/usr/bin/$binary
+  while [ -L "$real" ]; do
+    case $(readlink "$real") in
+      /*) real=$fresh$(readlink "$real") ;;
+      *) real=$(dirname "$real")/$(readlink "$real") ;;
+    esac
+  done
+  [ -f "$real" ] || fail "the package $package of $suite holds no $binary"
+  mv "$fresh" "$target"
+  real=$target${real#"$fresh"}
+  [ "$real" = "$target/usr/bin/$binary" ] || ln -sf "$real" "$target/usr/bin/$binary"
+  arch=$(dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null || gcc -print-multiarch)
+  loader=$(find "$target" -name 'ld-linux-*.so.*' | head -n 1)
+  [ -n "$loader" ] || fail "the packages of $suite hold no loader"
+  patchelf --set-interpreter "$loader" --force-rpath \
+    --set-rpath "$target/usr/lib/$arch:$target/lib/$arch" "$real"
+  "$target/usr/bin/$binary" --version >/dev/null || fail "$name was unpacked and does not start"
+  rm -rf "$work"
+  stamp "$name" "$("$target/usr/bin/$binary" --version | head -n 1)"
+}
+
+# Emacs 30 brings eglot; a Debian that is older has it among its backports.
+emacs_30() {
+  local version=0 codename work=$cache/.emacs-apt
+  is_there emacs emacs && return 0
+  ! command -v emacs >/dev/null || version=$(emacs --version | awk 'NR == 1 { print int($3) }')
+  if [ "$version" -lt 30 ]; then
+    need_apt "Emacs 30"
+    codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+    if [ "$codename" = bookworm ]; then
+      private_apt "$work" "bookworm bookworm-updates bookworm-backports" /var/lib/dpkg/status
+      with_apt "$work" update
+      with_apt "$work" install -y -t bookworm-backports emacs-nox
+      rm -rf "$work"
+    else
+      from_here emacs-nox
+    fi
+  fi
+  version=$(emacs --version | awk 'NR == 1 { print int($3) }')
+  [ "$version" -ge 30 ] || fail "Emacs 30 or newer is needed, this one is $version"
+  stamp emacs "$(emacs --version | head -n 1)"
+}
+
+command -v tmux >/dev/null || from_here tmux
+command -v patchelf >/dev/null || from_here patchelf
+unpacked nvim-0.10 trixie neovim nvim
+unpacked nvim-0.12 sid neovim nvim
+unpacked helix-25.01 trixie hx hx
+emacs_30
+
+# VS Code is large and comes by a way of its own.
+if [ -f "$here/install_vscode.sh" ]; then
+  bash "$here/install_vscode.sh" "$@" || fail "VS Code could not be installed"
+fi

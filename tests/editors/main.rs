@@ -1,0 +1,14 @@
+//! Real editors drive the real server: Neovim, Helix and Emacs, without a plugin.
+//!
+//! Run by `tests/run`, which installs them first. Never skips an editor: one
+//! that is not there fails its tests.
+
+mod editor;
+mod emacs;
+mod helix;
+mod neovim;
+mod opening;
+mod readme;
+mod screen;
+mod seen;
+mod stage;

@@ -1,0 +1,175 @@
+//! Neovim without a screen, driven through its own remote door.
+//!
+//! Uses the set-up file as it is shipped; never another client.
+
+mod scenes;
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::editor::Editor;
+use crate::stage::{DEADLINE, Stage, installed, shipped, wait_for, wait_or};
+
+/// The versions that are driven, by the folder each is installed in.
+pub const VERSIONS: [&str; 2] = ["nvim-0.10", "nvim-0.12"];
+
+/// A Neovim that a test started.
+pub struct Neovim<'a> {
+    pub stage: &'a Stage,
+    child: Child,
+    program: PathBuf,
+    socket: PathBuf,
+}
+
+/// Returns the program of a version and where its own files are.
+pub fn program(version: &str) -> (PathBuf, PathBuf) {
+    (installed(&format!("{version}/usr/bin/nvim")), installed(&format!("{version}/usr/share/nvim/runtime")))
+}
+
+impl<'a> Neovim<'a> {
+    /// Opens a file of the workspace and waits until the server is attached.
+    pub fn open(stage: &'a Stage, version: &str, file: &str) -> Neovim<'a> {
+        let (program, runtime) = program(version);
+        let socket = stage.beside("nvim.sock");
+        // One that was killed leaves its socket behind.
+        let _ = std::fs::remove_file(&socket);
+        let mut command = Command::new(&program);
+        command
+            .args(["--headless", "--listen"])
+            .arg(&socket)
+            .arg("-u")
+            .arg(shipped("tests/editors/neovim.lua"));
+        command.arg(file).current_dir(stage.workspace.path()).env_clear().envs(stage.env());
+        command.env("VIMRUNTIME", &runtime).env("ADJUTANT_LUA", shipped("editors/nvim/adjutant.lua"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().unwrap_or_else(|error| panic!("start {program:?}: {error}"));
+        let editor = Neovim { stage, child, program, socket };
+        wait_for("Neovim to listen", || editor.socket.exists().then_some(()));
+        editor.wait_true("the server to be attached", ATTACHED);
+        editor
+    }
+
+    /// Runs Lua in it and returns what it returns.
+    pub fn lua(&self, code: &str) -> Value {
+        self.try_lua(code).unwrap_or_else(|why| panic!("Neovim could not run {code:?}: {why}"))
+    }
+
+    fn try_lua(&self, code: &str) -> Result<Value, String> {
+        let code = code.replace('\'', "''").replace('\n', " ");
+        let expression = format!(
+            "luaeval('(function() local value = assert(load(_A))() if value == nil then value = vim.NIL end \
+             return vim.json.encode(value) end)()', '{code}')"
+        );
+        let mut command = Command::new(&self.program);
+        command.arg("--server").arg(&self.socket).args(["--headless", "--remote-expr", &expression]);
+        command.env_clear().envs(self.stage.env()).stdin(Stdio::null());
+        let output = command.output().map_err(|error| error.to_string())?;
+        serde_json::from_slice(&output.stdout).map_err(|_| {
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+        })
+    }
+
+    /// Waits until some Lua returns true.
+    #[track_caller]
+    pub fn wait_true(&self, what: &str, code: &str) {
+        let held = wait_or(|| (self.try_lua(code) == Ok(Value::Bool(true))).then_some(()));
+        held.unwrap_or_else(|| {
+            panic!("waited {DEADLINE:?} for {what}; the messages were\n{}", self.stage.seen().shown())
+        });
+    }
+}
+
+const ATTACHED: &str = "local client = vim.lsp.get_clients({ name = 'adjutant', bufnr = 0 })[1]
+    return client ~= nil and client.initialized == true";
+
+impl Editor for Neovim<'_> {
+    fn stage(&self) -> &Stage {
+        self.stage
+    }
+
+    fn command(&self, text: &str) {
+        self.lua(&format!("vim.cmd.Adjutant({})", Value::from(text)));
+    }
+
+    fn action(&self, title: &str) {
+        // As `gra` does; what is on offer is shown by `vim.ui.select`.
+        self.lua("vim.lsp.buf.code_action()");
+        self.choose(title);
+    }
+
+    fn progress(&self) -> String {
+        let lines = self.lua("return vim.g.progress");
+        lines
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .fold(String::new(), |all, line| all + line + "\n")
+    }
+
+    fn asked(&self) -> Option<String> {
+        let asked = self.lua("return Asked()");
+        let titles = asked["titles"].as_array()?.iter().filter_map(Value::as_str).collect::<Vec<_>>();
+        Some(format!("{}\n{}", asked["prompt"].as_str().unwrap_or_default(), titles.join("\n")))
+    }
+
+    fn choose(&self, title: &str) {
+        let code = format!("return Choose({})", Value::from(title));
+        self.wait_true(&format!("a choice {title:?}, among {:?}", self.lua("return Asked()")), &code);
+    }
+
+    fn buffer(&self) -> String {
+        let lines =
+            self.lua("return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n') .. '\\n'");
+        lines.as_str().unwrap_or_default().to_owned()
+    }
+
+    fn go_to_line(&self, line: usize) {
+        self.lua(&format!("vim.api.nvim_win_set_cursor(0, {{ {line}, 0 }})"));
+    }
+
+    fn type_at_top(&self, text: &str) {
+        self.lua(&format!("vim.api.nvim_buf_set_lines(0, 0, 0, false, {{ {} }})", Value::from(text)));
+    }
+
+    fn choose_and_type_at_top(&self, title: &str, text: &str) {
+        self.lua(&format!(
+            "assert(Choose({})) vim.api.nvim_buf_set_lines(0, 0, 0, false, {{ {} }})",
+            Value::from(title),
+            Value::from(text)
+        ));
+    }
+
+    fn save(&self) {
+        self.lua("vim.cmd('silent write')");
+    }
+
+    fn undo(&self) {
+        self.lua("vim.cmd('silent undo')");
+    }
+
+    fn cancel(&self) {
+        self.lua("vim.cmd('AdjutantCancel')");
+    }
+
+    fn restart(&self) {
+        // What a user does: the file again, which attaches a new server.
+        self.wait_true("Neovim to notice that the server is gone", "return #vim.lsp.get_clients() == 0");
+        self.lua("vim.cmd('edit')");
+        self.wait_true("the server to be attached again", ATTACHED);
+    }
+}
+
+impl Drop for Neovim<'_> {
+    fn drop(&mut self) {
+        // It may have ended by itself, which is just as well.
+        let _ = self.try_lua("vim.schedule(function() vim.cmd('qall!') end) return true");
+        let ended = wait_or(|| matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)).then_some(()));
+        if ended.is_none() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}

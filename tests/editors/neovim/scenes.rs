@@ -1,0 +1,3 @@
+//! Scenes in this editor.
+//!
+//! Never looks into the server.

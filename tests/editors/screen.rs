@@ -1,0 +1,104 @@
+//! A terminal that a test looks at: tmux of a fixed size, on a socket of its own.
+//!
+//! Never touches another tmux; the one of a test ends with it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::stage::{DEADLINE, Stage, wait_or};
+
+const COLUMNS: &str = "110";
+const ROWS: &str = "30";
+
+/// A terminal with one program in it.
+pub struct Screen {
+    socket: PathBuf,
+}
+
+impl Screen {
+    /// Starts a program in the workspace; `line` is for the shell.
+    pub fn start(stage: &Stage, line: &str) -> Screen {
+        let screen = Screen { socket: stage.beside("tmux") };
+        let script = stage.beside("start.sh");
+        let mut text = String::from("#!/bin/sh\n");
+        for (name, value) in stage.env() {
+            text.push_str(&format!("export {name}='{value}'\n"));
+        }
+        text.push_str(&format!("cd '{}' && exec {line}\n", stage.workspace.path().display()));
+        fs::write(&script, text).expect("write what starts the editor");
+        let started = screen.tmux(&[
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-x",
+            COLUMNS,
+            "-y",
+            ROWS,
+            &format!("sh '{}'", script.display()),
+        ]);
+        assert!(started.status.success(), "tmux: {}", String::from_utf8_lossy(&started.stderr));
+        // Without it, Escape waits for a second key for half a second.
+        screen.tmux(&["set-option", "-s", "escape-time", "0"]);
+        screen
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(&self.socket).args(arguments).env_remove("TMUX").env("LANG", "C.UTF-8");
+        command.output().expect("tmux is installed: run tests/editors/install.sh")
+    }
+
+    /// Presses keys, each by its tmux name.
+    pub fn keys(&self, keys: &[&str]) {
+        for key in keys {
+            let sent = self.tmux(&["send-keys", key]);
+            assert!(sent.status.success(), "no key reached the editor; the screen was\n{}", self.text());
+        }
+    }
+
+    /// Types a text, letter by letter.
+    pub fn text_in(&self, text: &str) {
+        let sent = self.tmux(&["send-keys", "-l", text]);
+        assert!(sent.status.success(), "no text reached the editor; the screen was\n{}", self.text());
+    }
+
+    /// Returns what is on the screen.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p"]).stdout).into_owned()
+    }
+
+    /// Waits until a text is on the screen and returns all of it.
+    #[track_caller]
+    pub fn wait(&self, text: &str) -> String {
+        self.wait_until(&format!("{text:?}"), |screen| screen.contains(text))
+    }
+
+    /// Waits until a text is gone from the screen.
+    #[track_caller]
+    pub fn wait_gone(&self, text: &str) -> String {
+        self.wait_until(&format!("the end of {text:?}"), |screen| !screen.contains(text))
+    }
+
+    /// Waits until the screen is as wanted.
+    #[track_caller]
+    pub fn wait_until(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        let found = wait_or(|| Some(self.text()).filter(|screen| wanted(screen)));
+        found.unwrap_or_else(|| panic!("waited {DEADLINE:?} for {what} on the screen\n{}", self.text()))
+    }
+
+    /// Keeps what is on the screen as a file of the repository, if that is asked for.
+    pub fn keep(&self, path: &Path) {
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            let text: String = self.text().lines().map(|line| format!("{}\n", line.trim_end())).collect();
+            fs::write(path, text.trim_end().to_owned() + "\n").expect("keep the screen");
+        }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
