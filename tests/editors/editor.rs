@@ -61,6 +61,12 @@ pub trait Editor {
         });
     }
 
+    /// Waits until the progress says how the work ended.
+    #[track_caller]
+    fn wait_end(&self, how: &str) {
+        self.wait_progress(how);
+    }
+
     /// Waits until the progress of the work shows a text.
     #[track_caller]
     fn wait_progress(&self, part: &str) {

@@ -9,6 +9,7 @@ mod helix;
 mod neovim;
 mod opening;
 mod readme;
+mod scenes;
 mod screen;
 mod seen;
 mod stage;
