@@ -2,10 +2,7 @@
 //!
 //! Never speaks to the server but through an editor.
 
-use crate::stage::{DEADLINE, Stage, wait_or};
-
-/// How long an ask must have been on the screen before an approval counts, and a little more.
-const READ: std::time::Duration = std::time::Duration::from_millis(450);
+use crate::stage::{DEADLINE, READ, Stage, wait_or};
 
 /// One editor with one file open and the server attached.
 pub trait Editor {

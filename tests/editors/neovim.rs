@@ -3,6 +3,7 @@
 //! Uses the set-up file as it is shipped; never another client.
 
 mod scenes;
+mod terminal;
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};

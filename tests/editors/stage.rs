@@ -19,6 +19,9 @@ use crate::seen::Seen;
 /// How long anything that must happen may take; editors start slowly on a busy machine.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
+/// How long an ask must have been on the screen before an approval counts, and a little more.
+pub const READ: Duration = Duration::from_millis(450);
+
 /// The binary under test.
 const SERVER: &str = env!("CARGO_BIN_EXE_adjutant");
 
@@ -86,6 +89,12 @@ impl Stage {
     /// Returns what was said between the editors of this stage and their servers.
     pub fn seen(&self) -> Seen {
         Seen::new(self.workspace.state_dir().join("log"))
+    }
+
+    /// Waits until the newest of so many popups was on the screen long enough for an approval to count.
+    pub fn read(&self, popups: usize) {
+        let since = self.seen().wait("out", "window/showMessageRequest", popups);
+        wait_for("somebody to have read it", || (since.elapsed() >= READ).then_some(()));
     }
 
     /// Kills the server that runs now with SIGKILL and waits until it is gone.
