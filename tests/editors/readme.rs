@@ -9,7 +9,13 @@ use crate::stage::shipped;
 #[test]
 fn the_readme_shows_the_files_that_the_tests_use() {
     let page = fs::read_to_string(shipped("editors/README.md")).expect("the page of editors");
-    for file in ["nvim/adjutant.lua", "nvim/init.lua", "helix/languages.toml", "helix/config.toml", "emacs/adjutant.el"] {
+    for file in [
+        "nvim/adjutant.lua",
+        "nvim/init.lua",
+        "helix/languages.toml",
+        "helix/config.toml",
+        "emacs/adjutant.el",
+    ] {
         assert!(page.contains(file), "editors/README.md does not name {file}");
     }
     for file in ["nvim/init.lua", "helix/languages.toml", "helix/config.toml"] {

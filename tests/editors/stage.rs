@@ -36,6 +36,8 @@ impl Stage {
     pub fn new(fixture: &str, replies: impl IntoIterator<Item = Reply>) -> Stage {
         let stage = Stage { workspace: Workspace::new(fixture), model: ModelServer::start(replies) };
         stage.workspace.openai(&stage.model.base_url());
+        // What editors take for the root of a project; Helix names no folder without it.
+        fs::create_dir(stage.workspace.path().join(".git")).expect("make the mark of a project");
         // The debug log is the message log; `exec` keeps the process id that the editor knows.
         stage.server_is(&format!("exec '{SERVER}' --debug \"$@\""));
         stage

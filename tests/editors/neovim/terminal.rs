@@ -14,7 +14,8 @@ fn open(stage: &Stage, version: &str) -> Screen {
     let settings = stage.settings_dir().join("nvim");
     fs::create_dir_all(settings.join("lua")).expect("make the settings of Neovim");
     fs::copy(shipped("editors/nvim/init.lua"), settings.join("init.lua")).expect("take what is shipped");
-    fs::copy(shipped("editors/nvim/adjutant.lua"), settings.join("lua/adjutant.lua")).expect("take what is shipped");
+    fs::copy(shipped("editors/nvim/adjutant.lua"), settings.join("lua/adjutant.lua"))
+        .expect("take what is shipped");
     let (program, runtime) = program(version);
     let line = format!("env VIMRUNTIME='{}' '{}' {}", runtime.display(), program.display(), scenes::FILE);
     let screen = Screen::start(stage, &line);
