@@ -9,7 +9,7 @@ pub trait Editor {
     fn stage(&self) -> &Stage;
     /// Gives a task by the editor's command.
     fn command(&self, text: &str);
-    /// Gives a task by a code action at the cursor.
+    /// Gives a task by a code action at the cursor, named without who offers it.
     fn action(&self, title: &str);
     /// Returns what is or was shown of the work in progress.
     fn progress(&self) -> String;

@@ -67,6 +67,7 @@ impl<'a> Helix<'a> {
     /// Opens the menu of code actions with one of them chosen.
     #[track_caller]
     fn choose_in_menu(&self, title: &str) {
+        let title = format!("Agent: {title}");
         // What was offered may have changed while the menu was made; then it is opened again.
         let found = wait_or(|| {
             self.screen.keys(&["Escape", "Space", "a"]);
@@ -75,7 +76,7 @@ impl<'a> Helix<'a> {
             });
             for _ in 0..MENU {
                 let chosen = self.chosen()?;
-                if chosen.starts_with(title) {
+                if chosen.starts_with(&title) {
                     return Some(());
                 }
                 self.screen.keys(&["Down"]);

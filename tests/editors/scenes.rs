@@ -39,9 +39,9 @@ pub fn silence() -> Stage {
     stage([Reply::never(), Reply::never()])
 }
 
-/// A stage where the model is asked again after the server was killed at the ask.
-pub fn edit_twice() -> Stage {
-    stage([edit(), edit(), Reply::text("It is mended."), Reply::text("It is mended.")])
+/// A stage where the model may be asked again after the server was killed at the ask.
+pub fn edit_again() -> Stage {
+    stage([edit().hold_after(300), edit(), Reply::text("It is mended."), Reply::text("It is mended.")])
 }
 
 fn wait_done(editor: &impl Editor) {
@@ -140,4 +140,25 @@ pub fn keeps_what_was_typed_before_the_answer(editor: &impl Editor) {
     editor.choose(ALLOW);
     editor.wait_buffer(&format!("{TYPED}\n{AFTER}"));
     wait_done(editor);
+}
+
+/// A server that is killed at an ask is replaced, and the new one finds the session and ends it.
+pub fn survives_a_kill(editor: &impl Editor, action: Option<&str>) {
+    start(editor, action);
+    editor.wait_asked("Edit greet.py");
+    editor.stage().kill_server();
+    editor.restart();
+    let sessions = editor.stage().sessions();
+    assert_eq!(sessions.len(), 1, "one session was started: {sessions:?}");
+    editor.wait_asked("interrupted");
+    editor.choose("Resume");
+    editor.wait_asked("Edit greet.py");
+    editor.choose(ALLOW);
+    editor.wait_buffer(AFTER);
+    wait_done(editor);
+    assert_eq!(disk(editor), BEFORE, "nothing was saved");
+    assert_eq!(editor.stage().sessions(), sessions, "the session that was found is the one that went on");
+    let seen = editor.stage().seen();
+    assert_eq!(seen.servers().len(), 2, "{}", seen.shown());
+    assert_eq!(seen.count("out", "workspace/applyEdit"), 1, "one effect, not two\n{}", seen.shown());
 }

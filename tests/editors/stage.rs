@@ -93,6 +93,17 @@ impl Stage {
         Seen::new(self.workspace.state_dir().join("log"))
     }
 
+    /// Returns the names of the sessions on disk.
+    pub fn sessions(&self) -> Vec<String> {
+        let entries =
+            fs::read_dir(self.workspace.state_dir().join("sessions")).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.path().join("events.jsonl").is_file());
+        let mut names: Vec<String> =
+            folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
     /// Waits until the newest of so many popups was on the screen long enough for an approval to count.
     pub fn read(&self, popups: usize) {
         let since = self.seen().wait("out", "window/showMessageRequest", popups);

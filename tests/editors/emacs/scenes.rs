@@ -39,3 +39,8 @@ fn n05_what_is_typed_while_the_edit_is_on_its_way_stays() {
 fn n05_what_was_typed_before_the_answer_stays() {
     with(scenes::one_edit(), |editor| scenes::keeps_what_was_typed_before_the_answer(editor));
 }
+
+#[test]
+fn s95_a_killed_server_is_replaced_and_finds_its_session() {
+    with(scenes::edit_again(), |editor| scenes::survives_a_kill(editor, None));
+}

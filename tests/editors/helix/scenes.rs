@@ -41,3 +41,8 @@ fn s90_a_cancel_ends_the_run() {
 fn n05_what_is_typed_while_the_edit_is_on_its_way_stays() {
     with(scenes::one_edit(), |editor| scenes::keeps_what_is_typed(editor, ACTION));
 }
+
+#[test]
+fn s95_a_killed_server_is_replaced_and_finds_its_session() {
+    with(scenes::edit_again(), |editor| scenes::survives_a_kill(editor, ACTION));
+}
