@@ -14,7 +14,7 @@ pub const FILE: &str = "greet.py";
 
 const BEFORE: &str = "# Says hello, loudly.\ndef greet(name):\n    return \"Helo, \" + name\n";
 const AFTER: &str = "# Says hello, loudly.\ndef greet(name):\n    return \"Hello, \" + name\n";
-const TYPED: &str = "# Typed meanwhile: ä, 😀.";
+const TYPED: &str = "MOOD = 7 # ä, 😀";
 
 /// The title of the run that a task gets.
 const TASK: &str = "Mend the greeting";
