@@ -40,6 +40,12 @@ export type ServerLimits = { maxPromptBytes: number,
  */
 maxQueue: number, };
 
+export type Position = { line: number, character: number, };
+
+export type Range = { start: Position, end: Position, };
+
+export type Origin = { uri: string, range?: Range, };
+
 export type NewSessionParams = {
 /**
  * A `file:` URI; the workspace folders count where it is absent.
@@ -68,7 +74,11 @@ export type PromptParams = { sessionId: SessionId, prompt: Array<ContentBlock>, 
 /**
  * Refuses with `RunMismatch` unless this is the open run.
  */
-expectedRunId?: RunId, overrides?: Overrides,
+expectedRunId?: RunId,
+/**
+ * Where in the workspace the user was; its asks are shown there.
+ */
+origin?: Origin, overrides?: Overrides,
 /**
  * Same key and body: the first result again.
  */
@@ -184,7 +194,11 @@ title: string,
 /**
  * Why it is asked, and what is known about it.
  */
-description?: string, subject?: AskSubject, runId?: RunId, toolCallId?: ToolCallId, options: Array<AskOption>,
+description?: string, subject?: AskSubject, runId?: RunId, toolCallId?: ToolCallId,
+/**
+ * Where the run was started from; an ask is shown there.
+ */
+origin?: Origin, options: Array<AskOption>,
 /**
  * Whether a text of the user's own counts as an answer.
  */
@@ -272,7 +286,15 @@ export type RunView = { "phase": "started", runId: RunId, continues?: RunId,
 /**
  * `provider/model`.
  */
-model: string, } | { "phase": "ended", runId: RunId, end: RunEnd, };
+model: string,
+/**
+ * The first line of the prompt, at most 80 characters.
+ */
+title: string,
+/**
+ * Where it was started from.
+ */
+origin?: Origin, } | { "phase": "ended", runId: RunId, end: RunEnd, };
 
 export type AskChange = { "phase": "opened", ask: AskView, } | { "phase": "closed", askId: AskId, resolution: Resolution, };
 

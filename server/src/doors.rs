@@ -3,23 +3,30 @@
 //! The only seat of "which door", by what the client can do. Holds no agent
 //! state: an answer goes back to whoever asked.
 
+mod face;
+pub mod fallbacks;
 mod outlet;
+pub mod past;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_protocol::ask::{AskResolvedParams, AskView, PermissionOutcome, PermissionResponse};
-use adjutant_protocol::capability::ClientAgentCapabilities;
 use adjutant_protocol::document::{DocumentSaveParams, DocumentSaveResult};
 use adjutant_protocol::methods;
-use adjutant_protocol::update::SessionUpdateParams;
+use adjutant_protocol::update::{SessionUpdateParams, Update};
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use crate::editor::{Applied, DocumentEdit, NoAnswer, Question};
 use crate::transport::{Out, ReplyError};
 
+use face::Face;
+pub use face::OpenRun;
+use fallbacks::Surfaces;
 use outlet::Outlet;
 pub use outlet::Turnstile;
+use past::Recall;
 
 /// How long a client that is leaving may take to read the last updates.
 const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
@@ -28,9 +35,9 @@ const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
 #[derive(Clone)]
 pub struct Doors {
     outlet: Outlet,
-    client: ClientAgentCapabilities,
-    /// Whether the client said anything under `experimental.agent`.
-    rich: bool,
+    face: Face,
+    /// What this client can do: every choice of a door goes by it.
+    surfaces: Arc<Surfaces>,
     /// How long the client may take to apply an edit or to save before it counts as silent.
     patience: Duration,
 }
@@ -44,28 +51,55 @@ pub enum Delivery {
 }
 
 impl Doors {
-    /// Opens the doors of a connection; `None` is a plain client.
-    pub fn open(out: Out, client: Option<ClientAgentCapabilities>, patience: Duration) -> Self {
-        let rich = client.is_some();
-        Self { outlet: Outlet::start(out), client: client.unwrap_or_default(), rich, patience }
+    /// Opens the doors of a connection to a client that can do what `surfaces` says. What a client
+    /// that does not read has missed is asked back over the receiver.
+    pub fn open(out: Out, surfaces: Surfaces, patience: Duration) -> (Self, mpsc::Receiver<Recall>) {
+        let surfaces = Arc::new(surfaces);
+        let chosen = surfaces.clone();
+        let wanted = move |update: &Update| {
+            let kind = update.kind();
+            (chosen.chunks || !kind.ends_with("_chunk")) && !chosen.opt_out.iter().any(|out| out == kind)
+        };
+        let (outlet, recalls) = Outlet::start(out, wanted);
+        (Self { outlet, face: Face::default(), surfaces, patience }, recalls)
+    }
+
+    /// The doors of a connection that is over, for tests of those who have some.
+    #[cfg(test)]
+    pub fn to_nobody() -> Self {
+        let surfaces = Surfaces::of(&json!({})).unwrap_or_else(|why| panic!("{why}"));
+        Self::open(crate::transport::channel().0, surfaces, Duration::ZERO).0
+    }
+
+    /// What this client can do, and which surface stands for what at it.
+    pub fn surfaces(&self) -> &Surfaces {
+        &self.surfaces
+    }
+
+    /// What is open at this client, for code actions, commands and what a plain client is shown.
+    pub fn face(&self) -> &Face {
+        &self.face
     }
 
     /// Tells one update, in order; a plain client gets nothing of ours.
     pub fn update(&self, params: SessionUpdateParams) {
-        let kind = params.update.kind();
-        let chunk = kind.ends_with("_chunk");
-        let wanted = self.rich
-            && (self.client.updates.chunks || !chunk)
-            && !self.client.updates.opt_out.iter().any(|out| out == kind);
-        if wanted {
+        self.face.told(&params);
+        if self.surfaces.updates {
             self.outlet.push(params);
         }
     }
 
-    /// Says that an ask closed, behind the updates told before.
-    pub fn resolved(&self, params: AskResolvedParams) {
-        if self.rich {
-            self.outlet.resolved(params);
+    /// Tells an update that is in no log, so that it could not be told from there.
+    pub fn last_word(&self, params: &SessionUpdateParams) {
+        if self.surfaces.updates {
+            self.outlet.last_word(params);
+        }
+    }
+
+    /// Says that an ask closed, behind the update `seq` of its session.
+    pub fn resolved(&self, params: &AskResolvedParams, seq: u64) {
+        if self.surfaces.updates {
+            self.outlet.resolved(params, seq);
         }
     }
 
@@ -83,7 +117,7 @@ impl Doors {
     /// Puts an ask before the user and waits for the answer, for as long as it takes.
     /// Dropping the future withdraws it.
     pub async fn deliver(&self, ask: &AskView) -> Delivery {
-        if !self.client.asks.request {
+        if !self.surfaces.asks_by_request {
             return Delivery::Closed;
         }
         // Behind the update that opens the ask, and before the one that closes it (protocol

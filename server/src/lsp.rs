@@ -5,6 +5,7 @@
 
 mod agent;
 mod documents;
+mod parent;
 mod ready;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use adjutant_protocol::errors::{ErrorDetail, ErrorName};
 use adjutant_protocol::methods;
+use tokio::sync::watch;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
     DidChangeConfigurationParams, DidChangeTextDocumentParams, DidCloseTextDocumentParams,
@@ -39,6 +41,7 @@ pub struct Server {
     out: Out,
     options: Options,
     ready: OnceLock<Ready>,
+    parent: parent::Named,
 }
 
 /// What exists once the client has said what it can do.
@@ -62,7 +65,8 @@ impl Ready {
     }
 }
 
-/// Serves one connection until it ends, or until somebody else ends it, then stops every session.
+/// Serves one connection until it ends, until the client's process is gone, or until somebody else
+/// ends it, then stops every session.
 pub async fn serve_until(
     options: Options,
     reader: impl std::io::Read + Send + 'static,
@@ -70,9 +74,11 @@ pub async fn serve_until(
     over: impl Future<Output = ()>,
 ) -> Ended {
     let slot: Arc<OnceLock<Sessions>> = Arc::default();
+    let (parent, named) = watch::channel(None);
     let ended = tokio::select! {
-        ended = connection(options, slot.clone(), reader, writer) => ended,
+        ended = connection((options, parent), slot.clone(), reader, writer) => ended,
         () = over => Ended::InputClosed,
+        () = parent::gone(named) => Ended::InputClosed,
     };
     if let Some(sessions) = slot.get() {
         sessions.stop_all().await;
@@ -90,14 +96,14 @@ pub async fn serve(
 }
 
 async fn connection(
-    options: Options,
+    (options, parent): (Options, parent::Named),
     shared: Arc<OnceLock<Sessions>>,
     reader: impl std::io::Read + Send + 'static,
     writer: impl std::io::Write + Send + 'static,
 ) -> Ended {
     let (out, parts) = transport::channel();
     let service = LspService::build(move |_| Shared {
-        server: Server { out, options, ready: OnceLock::new() },
+        server: Server { out, options, ready: OnceLock::new(), parent },
         sessions: shared,
     })
     .custom_method(methods::SESSION_NEW, Shared::session_new)
@@ -138,7 +144,9 @@ impl Shared {
 
 impl LanguageServer for Shared {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
+        let process = params.process_id;
         let (ready, result) = ready::prepare(&self.server, params)?;
+        self.server.parent.send_replace(process);
         let _ = self.sessions.set(ready.sessions.clone());
         if self.server.ready.set(ready).is_err() {
             return Err(Error::invalid_request());

@@ -10,6 +10,7 @@ mod edits;
 pub mod frontier;
 pub mod log;
 pub mod mailbox;
+pub mod past;
 mod prepare;
 mod publish;
 mod replies;
@@ -60,7 +61,8 @@ pub struct World {
     pub catalog: Catalog,
     /// Folders of our own, protected from every tool.
     pub own: Vec<PathBuf>,
-    /// Which session an open ask belongs to.
+    /// Which session an ask belongs to: of each session in memory, of which there are at most
+    /// `MAX_OPEN`, the open ones and as many closed ones as it remembers.
     pub asks: Mutex<HashMap<AskId, SessionId>>,
 }
 
@@ -99,10 +101,11 @@ enum Unrecorded {
 pub struct SessionTask {
     place: Arc<Place>,
     session: Session,
+    /// Dropped before the log: whoever opens that next indexes the asks anew.
+    publisher: Publisher,
     log: Log,
     mail: mpsc::UnboundedReceiver<Message>,
     running: Running,
-    publisher: Publisher,
     replies: replies::Replies,
     /// Number of the last fact that has to be durable before it is told.
     barrier: u64,
@@ -181,8 +184,9 @@ impl SessionTask {
                 self.prompt(params, reply);
             }
             Message::Answer { ask, choice, surface, reply } => self.answer(ask, choice, surface, reply),
-            Message::Cancel { run } => {
+            Message::Cancel { run, taken } => {
                 let _ = self.input(Input::Cancel { run });
+                drop(taken);
             }
             Message::Wait { run, timeout_ms, reply } => self.wait(run, timeout_ms, reply),
             Message::WaitOver { run, number } => self.wait_over(&run, number),
@@ -193,6 +197,7 @@ impl SessionTask {
                 let _ = self.input(Input::Woke { at });
             }
             Message::Streamed { step } => self.streamed(&step),
+            Message::Partial { step } => self.partial(step),
             Message::StepEnded { step, panicked } => self.step_ended(step, panicked),
             Message::Synced(result) => self.synced(result),
             Message::Stop { done } => return Some(done),
@@ -381,6 +386,13 @@ impl SessionTask {
         self.publisher.streamed(&self.session, step, taken, self.barrier);
     }
 
+    fn partial(&mut self, step: Step) {
+        let partial = self.running.stream(&step).and_then(stream::Stream::take_partial);
+        if let Some(report) = partial {
+            self.report(step, report);
+        }
+    }
+
     /// A step that ended without its report being taken must not leave the run hanging.
     fn step_ended(&mut self, step: Step, panicked: bool) {
         self.running.ended(&step);
@@ -409,21 +421,15 @@ impl SessionTask {
     }
 }
 
-/// The facts of a session as its log has them, read without taking the lock.
-fn log_facts(catalog: &Catalog, id: &SessionId) -> Result<Vec<Fact>, String> {
-    let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
-    let read = Log::read(&*place.storage, &place.dir, &id.0).map_err(|error| error.to_string())?;
-    facts_of(&read.records)
-}
-
 /// Reads records as facts; one that this version does not know ends in an error, never a guess.
 pub fn facts_of(records: &[log::RecordRaw]) -> Result<Vec<Fact>, String> {
-    let fact = |record: &log::RecordRaw| {
-        serde_json::from_str(record.event.get())
-            .map(|event| Fact { seq: record.seq, at: record.at_ms, last: record.last, event })
-            .map_err(|error| format!("read record {} of the log: {error}", record.seq))
-    };
-    records.iter().map(fact).collect()
+    records.iter().map(fact_of).collect()
+}
+
+fn fact_of(record: &log::RecordRaw) -> Result<Fact, String> {
+    serde_json::from_str(record.event.get())
+        .map(|event| Fact { seq: record.seq, at: record.at_ms, last: record.last, event })
+        .map_err(|error| format!("read record {} of the log: {error}", record.seq))
 }
 
 /// Time and randomness for one input; the only place a session gets them from.

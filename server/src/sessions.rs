@@ -65,12 +65,12 @@ impl Sessions {
 
     /// Returns the mailbox of a session, opening it from disk if need be.
     pub async fn get(&self, id: &SessionId) -> Result<Mailbox, Refused> {
-        if let Some(mailbox) = self.lock().get(id).filter(|mailbox| !mailbox.is_closed()) {
-            return Ok(mailbox.clone());
+        if let Some(mailbox) = self.in_memory(id) {
+            return Ok(mailbox);
         }
         let _one = self.opening.lock().await;
-        if let Some(mailbox) = self.lock().get(id).filter(|mailbox| !mailbox.is_closed()) {
-            return Ok(mailbox.clone());
+        if let Some(mailbox) = self.in_memory(id) {
+            return Ok(mailbox);
         }
         let place = self.world.catalog.place(&id.0).map_err(catalog_error)?;
         let opened = tokio::task::spawn_blocking(move || Log::open(place, now_ms())).await;
@@ -129,17 +129,17 @@ impl Sessions {
     pub fn of_ask(&self, ask: &AskId) -> Option<Mailbox> {
         let asks = self.world.asks.lock().unwrap_or_else(PoisonError::into_inner);
         let session = asks.get(ask)?;
-        self.lock().get(session).cloned()
+        self.in_memory(session)
     }
 
     /// Returns the mailboxes of all sessions in memory.
     pub fn all(&self) -> Vec<Mailbox> {
-        self.lock().values().cloned().collect()
+        self.lock().values().filter(|mailbox| !mailbox.is_closed()).cloned().collect()
     }
 
-    /// Returns the mailbox of a session that is in memory.
+    /// Returns the mailbox of a session that is in memory; one whose task ended or broke is not.
     pub fn in_memory(&self, id: &SessionId) -> Option<Mailbox> {
-        self.lock().get(id).cloned()
+        self.lock().get(id).filter(|mailbox| !mailbox.is_closed()).cloned()
     }
 
     /// Lists the sessions on disk, newest first; those with a stale summary are read anew.
@@ -269,3 +269,6 @@ fn open_error(error: OpenError) -> Refused {
     };
     Refused::new(name, error.to_string())
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 mod asks;
 mod cli;
 mod edits;
+mod flow;
 mod grounding;
 mod kill;
 mod log_files;

@@ -220,7 +220,7 @@ fn updates() -> Vec<Value> {
         state_update,
         json!({ "sessionUpdate": "notice", "message": "m" }),
         json!({ "sessionUpdate": "_turn", "turn": 1, "phase": "ended", "attempt": 1, "usage": usage }),
-        json!({ "sessionUpdate": "_run", "phase": "started", "runId": "r", "model": "p/m" }),
+        json!({ "sessionUpdate": "_run", "phase": "started", "runId": "r", "model": "p/m", "title": "mend it" }),
         json!({ "sessionUpdate": "_complete", "summary": "s" }),
         json!({
             "sessionUpdate": "_ask", "phase": "closed", "askId": "a", "resolution": { "type": "cancelled" }

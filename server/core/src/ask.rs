@@ -99,6 +99,7 @@ pub fn view(session: &Session, ask: &Ask) -> AskView {
             .and_then(|call| subject(session, call)),
         run_id: Some(ask.run.clone()),
         tool_call_id: ask.call.clone(),
+        origin: session.origin_of(&ask.run),
         options: ask.options.clone(),
         free_text: ask.free_text,
         opened_at: ask.opened_at,

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use adjutant_protocol::ask::{AskKind, AskOption, Resolution};
+use adjutant_protocol::origin::Origin;
 use adjutant_protocol::session::Mode;
 use adjutant_protocol::state::{Outcome, StopReason};
 use adjutant_protocol::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
@@ -46,6 +47,12 @@ pub enum Event {
         continues: Option<RunId>,
         model: String,
         policy: Policy,
+        /// The first line of the prompt.
+        #[serde(default)]
+        title: String,
+        /// Where in the workspace it was started from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<Origin>,
     },
     Prompted {
         run: RunId,

@@ -2,6 +2,7 @@
 //!
 //! Holds no decision; `accept` judges every input.
 
+use adjutant_protocol::origin::Origin;
 use adjutant_protocol::{AskId, RunId};
 
 use crate::event::{CallResult, Change, Found, KeyUse, Payload, Policy};
@@ -60,6 +61,8 @@ pub struct Prompt {
     /// `provider/model`.
     pub model: String,
     pub policy: Policy,
+    /// Where in the workspace the user was.
+    pub origin: Option<Origin>,
     pub key: Option<KeyUse>,
 }
 

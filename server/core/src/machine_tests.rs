@@ -61,6 +61,7 @@ impl Bench {
             expected_run: None,
             model: "scripted/demo".to_owned(),
             policy,
+            origin: None,
             key: None,
         }))
     }

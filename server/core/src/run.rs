@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use adjutant_protocol::origin::Origin;
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::update::HunkState;
 use adjutant_protocol::{ChangeSetId, MessageId, RunId, ToolCallId};
@@ -19,6 +20,8 @@ pub struct Run {
     pub started_at: u64,
     pub model: String,
     pub policy: Policy,
+    pub title: String,
+    pub origin: Option<Origin>,
     pub turn: Option<Turn>,
     /// Prompts and notes no turn has taken up yet.
     pub pending: Vec<Arc<str>>,
@@ -105,6 +108,8 @@ pub struct EndedRun {
     pub started_at: u64,
     pub model: String,
     pub policy: Policy,
+    pub title: String,
+    pub origin: Option<Origin>,
     pub end: RunEnd,
     /// Text that had streamed when the run was cut short.
     pub cut: Option<(MessageId, String)>,

@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use adjutant_protocol::ask::{AskGroup, AskKind, Resolution};
+use adjutant_protocol::origin::Origin;
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::{Outcome, State, SubState};
 use adjutant_protocol::update::HunkState;
-use adjutant_protocol::{AskId, ChangeSetId, SessionId, ToolCallId};
+use adjutant_protocol::{AskId, ChangeSetId, RunId, SessionId, ToolCallId};
 
 use crate::event::{Ask, CallEnd, Event, Fact, Found, Rule};
 use crate::message::{ModelMessage, Reply, Usage};
@@ -59,6 +60,13 @@ impl Session {
     /// The state and sub-state the session is in.
     pub fn shown(&self) -> (State, Option<SubState>) {
         shown(self)
+    }
+
+    /// Where a run, open or ended, was started from.
+    pub fn origin_of(&self, run: &RunId) -> Option<Origin> {
+        let open = self.run.as_ref().filter(|open| open.id == *run).map(|open| &open.origin);
+        let ended = || self.ended.iter().rev().find(|ended| ended.run == *run).map(|ended| &ended.origin);
+        open.or_else(ended)?.clone()
     }
 
     /// The run that has not ended, if any.
@@ -130,12 +138,14 @@ impl Session {
                 self.created_at = fact.at;
             }
             Event::SessionOpened { epoch } => self.epoch = *epoch,
-            Event::RunStarted { run, model, policy, .. } => {
+            Event::RunStarted { run, model, policy, title, origin, .. } => {
                 self.run = Some(Run {
                     id: run.clone(),
                     started_at: fact.at,
                     model: model.clone(),
                     policy: policy.clone(),
+                    title: title.clone(),
+                    origin: origin.clone(),
                     turn: None,
                     pending: Vec::new(),
                     turns: 0,
@@ -400,6 +410,8 @@ impl Session {
             started_at: run.started_at,
             model: run.model,
             policy: run.policy,
+            title: run.title,
+            origin: run.origin,
             end,
             cut,
         };

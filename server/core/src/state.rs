@@ -110,10 +110,12 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
         Event::Prompted { message, text, .. } => {
             vec![Update::UserMessage { message_id: message.clone(), text: text.to_string() }]
         }
-        Event::RunStarted { run, continues, model, .. } => vec![Update::Run(RunView::Started {
+        Event::RunStarted { run, continues, model, title, origin, .. } => vec![Update::Run(RunView::Started {
             run_id: run.clone(),
             continues: continues.clone(),
             model: model.clone(),
+            title: title.clone(),
+            origin: origin.clone(),
         })],
         Event::RunEnded { run, .. } => run_ended(session, run),
         Event::Completed { summary, .. } => vec![Update::Complete { summary: summary.clone() }],

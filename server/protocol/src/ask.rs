@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+use crate::origin::Origin;
 use crate::{AskId, RunId, SessionId, ToolCallId};
 
 /// The twelve kinds of seed 000, under its names, on the wire and in the log.
@@ -137,6 +138,10 @@ pub struct AskView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub tool_call_id: Option<ToolCallId>,
+    /// Where the run was started from; an ask is shown there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub origin: Option<Origin>,
     pub options: Vec<AskOption>,
     /// Whether a text of the user's own counts as an answer.
     pub free_text: bool,

@@ -7,7 +7,7 @@ use ts_rs::TS;
 
 use crate::methods::{Direction, METHODS};
 use crate::update::Update;
-use crate::{ask, capability, document, errors, session, state, update};
+use crate::{ask, capability, document, errors, origin, session, state, update};
 
 macro_rules! wire_types {
     ($visit:ident) => {
@@ -18,6 +18,9 @@ macro_rules! wire_types {
             capability::ClientDocuments,
             capability::ServerAgentCapabilities,
             capability::ServerLimits,
+            origin::Position,
+            origin::Range,
+            origin::Origin,
             session::NewSessionParams,
             session::NewSessionResult,
             session::ContentBlock,

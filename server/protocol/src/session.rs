@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::ask::AskView;
+use crate::origin::Origin;
 use crate::state::{Outcome, State, StateView, StopReason};
 use crate::{RunId, SessionId};
 
@@ -78,6 +79,10 @@ pub struct PromptParams {
     #[serde(default)]
     #[ts(optional)]
     pub expected_run_id: Option<RunId>,
+    /// Where in the workspace the user was; its asks are shown there.
+    #[serde(default)]
+    #[ts(optional)]
+    pub origin: Option<Origin>,
     #[serde(default)]
     #[ts(optional, as = "Option<Overrides>")]
     pub overrides: Overrides,

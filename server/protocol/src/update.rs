@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::ask::{AskView, Resolution};
+use crate::origin::Origin;
 use crate::session::{RunEnd, UsageView};
 use crate::state::StateView;
 use crate::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
@@ -201,6 +202,13 @@ pub enum RunView {
         continues: Option<RunId>,
         /// `provider/model`.
         model: String,
+        /// The first line of the prompt, at most 80 characters.
+        #[serde(default)]
+        title: String,
+        /// Where it was started from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[ts(optional)]
+        origin: Option<Origin>,
     },
     Ended {
         run_id: RunId,

@@ -146,6 +146,7 @@ pub async fn prompt(
         prompt: vec![ContentBlock::Text { text: text.to_owned() }],
         delivery: Delivery::Auto,
         expected_run_id: None,
+        origin: None,
         overrides: overrides.clone(),
         key: None,
     };

@@ -1,26 +1,35 @@
 //! Updates on their way to one client: in order, text merged, memory bounded.
 //!
-//! Never drops a lasting update while the connection lives; chunks are merged,
-//! and withheld from a client that does not read, whom the finished item heals.
+//! Never loses a lasting update while the connection lives: what does not fit
+//! is sent from the log. Chunks are merged, and withheld from a client that
+//! does not read, whom the finished item heals.
 
-use std::collections::{HashMap, VecDeque};
+mod queue;
+
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::AskResolvedParams;
 use adjutant_protocol::methods;
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use serde_json::Value;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::transport::{Out, PendingReply};
+use super::past::{Recall, Stretch, Told};
+use crate::transport::{Out, PendingReply, SendError};
+use queue::{Queue, Waiting, piece};
 
 /// At most thirty pieces of one text a second.
 const MERGE: Duration = Duration::from_millis(33);
-/// Text of one item that is merged for a slow client; more is withheld.
-const MAX_MERGED: usize = 4 * 1024 * 1024;
 /// Items whose last sending is remembered; older ones start afresh.
 const MAX_REMEMBERED: usize = 256;
+/// What was asked back and waits to be sent; whoever reads the log waits for room.
+const RECALLED: usize = 16;
+
+/// Says whether a client takes an update.
+type Wanted = Box<dyn Fn(&Update) -> bool + Send + Sync>;
 
 #[derive(Clone)]
 pub struct Outlet {
@@ -31,30 +40,8 @@ struct Shared {
     queue: Mutex<Queue>,
     /// Something was queued.
     filled: Notify,
-}
-
-#[derive(Default)]
-struct Queue {
-    waiting: VecDeque<Waiting>,
-    closed: bool,
-}
-
-enum Waiting {
-    Update(Box<SessionUpdateParams>),
-    Resolved(Box<AskResolvedParams>),
-    /// Somebody waits for everything before it to be handed to the writer.
-    Marker(oneshot::Sender<()>),
-    /// A request of ours that belongs here; nobody sends it once its asker has gone.
-    Request {
-        method: &'static str,
-        params: Value,
-        pending: oneshot::Sender<PendingReply>,
-    },
-    /// An answer belongs here: what is queued behind waits until it has been given.
-    Turnstile {
-        reached: oneshot::Sender<()>,
-        go_on: oneshot::Receiver<()>,
-    },
+    recalls: mpsc::Sender<Recall>,
+    wanted: Wanted,
 }
 
 /// The place of an answer among the updates.
@@ -76,69 +63,66 @@ impl Turnstile {
 }
 
 impl Outlet {
-    /// Starts the pump of one connection; it ends with the connection.
-    pub fn start(out: Out) -> Self {
-        let shared = Arc::new(Shared { queue: Mutex::default(), filled: Notify::new() });
-        let outlet = Self { shared };
+    /// Starts the pump of one connection; it ends with the connection. What did not fit is asked
+    /// back over the receiver.
+    pub fn start(
+        out: Out,
+        wanted: impl Fn(&Update) -> bool + Send + Sync + 'static,
+    ) -> (Self, mpsc::Receiver<Recall>) {
+        let (recalls, asked) = mpsc::channel(1);
+        let (queue, filled) = Default::default();
+        let outlet = Self { shared: Arc::new(Shared { queue, filled, recalls, wanted: Box::new(wanted) }) };
         tokio::spawn(outlet.clone().pump(out));
-        outlet
+        (outlet, asked)
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues an update; text is merged into the piece before it.
-    pub fn push(&self, params: SessionUpdateParams) {
-        let mut queue = self.lock();
-        if queue.closed {
-            return;
-        }
-        if let Some(Waiting::Update(last)) = queue.waiting.back_mut()
-            && merge(last, &params)
-        {
-            return;
-        }
-        queue.waiting.push_back(Waiting::Update(Box::new(params)));
-        drop(queue);
-        self.shared.filled.notify_one();
-    }
-
-    pub fn resolved(&self, params: AskResolvedParams) {
-        let mut queue = self.lock();
-        if !queue.closed {
-            queue.waiting.push_back(Waiting::Resolved(Box::new(params)));
-            drop(queue);
+    fn queue(&self, put: impl FnOnce(&mut Queue) -> bool) -> bool {
+        let kept = put(&mut self.lock());
+        if kept {
             self.shared.filled.notify_one();
         }
+        kept
+    }
+
+    /// Queues an update the client takes; text is merged into the piece before it.
+    pub fn push(&self, params: SessionUpdateParams) {
+        if (self.shared.wanted)(&params.update) {
+            self.queue(|queue| queue.update(params));
+        }
+    }
+
+    /// Queues an update that is in no log.
+    pub fn last_word(&self, params: &SessionUpdateParams) {
+        if (self.shared.wanted)(&params.update) {
+            self.queue(|queue| queue.last_word(params));
+        }
+    }
+
+    /// Queues the word that an ask closed, behind the update `seq`.
+    pub fn resolved(&self, params: &AskResolvedParams, seq: u64) {
+        self.queue(|queue| queue.resolved(params, seq));
     }
 
     /// Waits until everything queued before has been handed to the writer.
     pub async fn flushed(&self) {
         let (marker, passed) = oneshot::channel();
-        {
-            let mut queue = self.lock();
-            if queue.closed {
-                return;
-            }
-            queue.waiting.push_back(Waiting::Marker(marker));
+        if self.queue(|queue| queue.barrier(Waiting::Marker(marker))) {
+            let _ = passed.await;
         }
-        self.shared.filled.notify_one();
-        let _ = passed.await;
     }
 
     /// Sends a request behind everything queued before, and returns the future of its reply;
     /// none when the connection is over. What is queued later is sent behind it.
     pub async fn request(&self, method: &'static str, params: Value) -> Option<PendingReply> {
         let (pending, sent) = oneshot::channel();
-        {
-            let mut queue = self.lock();
-            if queue.closed {
-                return None;
-            }
-            queue.waiting.push_back(Waiting::Request { method, params, pending });
+        let request = Waiting::Request { method, params, pending };
+        if !self.queue(|queue| queue.barrier(request)) {
+            return None;
         }
-        self.shared.filled.notify_one();
         sent.await.ok()
     }
 
@@ -146,21 +130,14 @@ impl Outlet {
     pub async fn finish(&self, limit: Duration) {
         // A client that does not read has to do without the rest.
         let _ = tokio::time::timeout(limit, self.flushed()).await;
-        let mut queue = self.lock();
-        queue.closed = true;
-        queue.waiting.clear();
+        self.lock().close();
     }
 
     /// Marks the place of an answer: nothing queued from now on is sent before it.
     pub fn turnstile(&self) -> Turnstile {
         let (reached, was_reached) = oneshot::channel();
         let (go_on, may_go_on) = oneshot::channel();
-        let mut queue = self.lock();
-        if !queue.closed {
-            queue.waiting.push_back(Waiting::Turnstile { reached, go_on: may_go_on });
-            drop(queue);
-            self.shared.filled.notify_one();
-        }
+        self.queue(|queue| queue.barrier(Waiting::Turnstile { reached, go_on: may_go_on }));
         Turnstile { reached: was_reached, go_on }
     }
 
@@ -172,8 +149,10 @@ impl Outlet {
                 () = out.closed() => break,
             };
             let result = match next {
+                Waiting::Piece(params) => out.notify(methods::SESSION_UPDATE, &*params).await,
                 Waiting::Update(params) => out.notify(methods::SESSION_UPDATE, &*params).await,
                 Waiting::Resolved(params) => out.notify(methods::ASK_RESOLVED, &*params).await,
+                Waiting::Gap(session, stretch) => self.recall(&out, session, stretch).await,
                 Waiting::Marker(marker) => {
                     let _ = marker.send(());
                     continue;
@@ -197,9 +176,32 @@ impl Outlet {
                 break;
             }
         }
-        let mut queue = self.lock();
-        queue.closed = true;
-        queue.waiting.clear();
+        self.lock().close();
+    }
+
+    /// Sends what was left out, as the log has it; everything behind waits, as it would have.
+    async fn recall(&self, out: &Out, session: SessionId, stretch: Stretch) -> Result<(), SendError> {
+        let (told, mut past) = mpsc::channel(RECALLED);
+        let recall = Recall { session, stretch, told };
+        if self.shared.recalls.send(recall).await.is_err() {
+            // The client sees the gap in the numbers and may resume the session.
+            tracing::error!("nobody reads the logs any more");
+            return Ok(());
+        }
+        loop {
+            let next = tokio::select! {
+                next = past.recv() => next,
+                () = out.closed() => return Err(SendError::Closed),
+            };
+            match next {
+                Some(Told::Update(params)) if (self.shared.wanted)(&params.update) => {
+                    out.notify(methods::SESSION_UPDATE, &*params).await?;
+                }
+                Some(Told::Update(_)) => {}
+                Some(Told::Resolved(params)) => out.notify(methods::ASK_RESOLVED, &*params).await?,
+                None => return Ok(()),
+            }
+        }
     }
 
     /// Takes the next update; a piece of text waits for its time unless something comes after it.
@@ -210,7 +212,7 @@ impl Outlet {
                 let mut queue = self.lock();
                 match pause(&queue, sent) {
                     Some(pause) if pause.is_zero() => {
-                        if let Some(next) = queue.waiting.pop_front() {
+                        if let Some(next) = queue.pop() {
                             remember(&next, sent);
                             return next;
                         }
@@ -231,9 +233,8 @@ impl Outlet {
 
 /// How long the first in the queue has to wait; `None` when nothing is queued.
 fn pause(queue: &Queue, sent: &HashMap<String, Instant>) -> Option<Duration> {
-    let first = queue.waiting.front()?;
-    let Waiting::Update(params) = first else { return Some(Duration::ZERO) };
-    if queue.waiting.len() > 1 {
+    let Waiting::Piece(params) = queue.first()? else { return Some(Duration::ZERO) };
+    if queue.len() > 1 {
         // End of the item, or another item: what comes behind must not wait.
         return Some(Duration::ZERO);
     }
@@ -242,7 +243,7 @@ fn pause(queue: &Queue, sent: &HashMap<String, Instant>) -> Option<Duration> {
 }
 
 fn remember(next: &Waiting, sent: &mut HashMap<String, Instant>) {
-    if let Waiting::Update(params) = next
+    if let Waiting::Piece(params) = next
         && let Some((item, _)) = piece(&params.update)
     {
         if sent.len() >= MAX_REMEMBERED {
@@ -250,43 +251,4 @@ fn remember(next: &Waiting, sent: &mut HashMap<String, Instant>) {
         }
         sent.insert(item.to_owned(), Instant::now());
     }
-}
-
-/// The item and text of a chunk.
-fn piece(update: &Update) -> Option<(&str, &str)> {
-    match update {
-        Update::AgentMessageChunk { message_id, text } | Update::AgentThoughtChunk { message_id, text } => {
-            Some((&message_id.0, text))
-        }
-        Update::ToolCallContentChunk { tool_call_id, text } => Some((&tool_call_id.0, text)),
-        _ => None,
-    }
-}
-
-fn piece_mut(update: &mut Update) -> Option<&mut String> {
-    match update {
-        Update::AgentMessageChunk { text, .. }
-        | Update::AgentThoughtChunk { text, .. }
-        | Update::ToolCallContentChunk { text, .. } => Some(text),
-        _ => None,
-    }
-}
-
-/// Adds a chunk to the one before it, if it is of the same item and kind.
-fn merge(last: &mut SessionUpdateParams, next: &SessionUpdateParams) -> bool {
-    let same = match (piece(&last.update), piece(&next.update)) {
-        (Some((one, _)), Some((other, _))) => {
-            one == other && last.update.kind() == next.update.kind() && last.session_id == next.session_id
-        }
-        _ => false,
-    };
-    if !same {
-        return false;
-    }
-    if let (Some(text), Some((_, more))) = (piece_mut(&mut last.update), piece(&next.update))
-        && text.len() < MAX_MERGED
-    {
-        text.push_str(more);
-    }
-    true
 }

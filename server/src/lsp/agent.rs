@@ -77,7 +77,8 @@ impl Shared {
     pub(super) async fn session_cancel(&self, params: CancelParams) {
         let Ok(ready) = self.ready() else { return };
         if let Some(mailbox) = ready.sessions.in_memory(&params.session_id) {
-            mailbox.post(Message::Cancel { run: params.run_id });
+            // Ends either way; a session that is gone has nothing to cancel.
+            let _ = mailbox.cancel(params.run_id).await;
         }
     }
 

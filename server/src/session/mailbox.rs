@@ -53,6 +53,8 @@ pub enum Message {
     },
     Cancel {
         run: Option<RunId>,
+        /// Dropped when it was looked at.
+        taken: oneshot::Sender<()>,
     },
     Wait {
         run: RunId,
@@ -75,6 +77,10 @@ pub enum Message {
     Streamed {
         step: Step,
     },
+    /// What a step has streamed is worth keeping; it waits in its stream.
+    Partial {
+        step: Step,
+    },
     /// A time that was waited for has come.
     Woke {
         at: u64,
@@ -94,6 +100,11 @@ pub enum Message {
 }
 
 /// The sending side of a session's mailbox; clones share it.
+///
+/// The channel has no bound of its own; what is in it has. Requests: `MAX_QUEUE`. Answers and
+/// cancels: as many as the connection has calls in flight. Of each running step: its start, one
+/// word that text waits, one that a partial waits, its report and its end. One `Synced`, one
+/// `WaitOver` for each request that waits, one `Stop` for each who stops it.
 #[derive(Clone)]
 pub struct Mailbox {
     sender: mpsc::UnboundedSender<Message>,
@@ -135,6 +146,14 @@ impl Mailbox {
         let (reply, receiver) = oneshot::channel();
         self.post(message(reply));
         receiver
+    }
+
+    /// Posts a cancel, which is never refused; the receiver ends when it was looked at. Whoever
+    /// posts waits for that, so that a client cannot send more than its calls in flight.
+    pub fn cancel(&self, run: Option<RunId>) -> oneshot::Receiver<()> {
+        let (taken, looked_at) = oneshot::channel();
+        self.post(Message::Cancel { run, taken });
+        looked_at
     }
 
     /// Notes that the session has looked at one request.

@@ -21,14 +21,17 @@ use super::Place;
 use super::catalog::Summary;
 use super::log::{LogMark, ReadBack};
 use super::mailbox::{Refused, Reply, Resumed};
+use super::past;
 use super::stream::Taken;
+use crate::doors::past::{Spot, Stretch, Told};
 
 /// A summary is rewritten at most this often while a run is under way.
 const SUMMARY_EVERY: Duration = Duration::from_secs(2);
 
-enum Told {
+enum Queued {
     Update(Box<SessionUpdateParams>),
-    Resolved(AskResolvedParams),
+    /// An ask closed, as the update with this number says.
+    Resolved(AskResolvedParams, u64),
     Resumed(Box<Following>),
 }
 
@@ -45,7 +48,7 @@ pub struct Publisher {
     teller: Teller,
     /// The run the last updates were of.
     run: Option<RunId>,
-    waiting: VecDeque<(u64, Told)>,
+    waiting: VecDeque<(u64, Queued)>,
     durable: u64,
     /// Number of the last lasting update.
     seq: u64,
@@ -54,14 +57,20 @@ pub struct Publisher {
     released: (u64, u64),
     /// A client made, resumed or prompted this session: until then nothing is told.
     attached: bool,
+    /// Asks that closed since the index was last cleared of what the session has forgotten.
+    closed_asks: usize,
+}
+
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        index(&self.place, |asks| asks.retain(|_, owner| *owner != self.place.id));
+    }
 }
 
 impl Publisher {
     pub fn new(place: Arc<Place>, session: &Session, seq: u64) -> Self {
-        let known = session.asks.keys().chain(session.closed_asks.iter().map(|(ask, _)| ask));
-        let known: Vec<_> = known.map(|ask| (ask.clone(), session.id.clone())).collect();
         // An answer finds its session by the ask alone, also when the ask is from before a restart.
-        index(&place, |asks| asks.extend(known));
+        index(&place, |asks| asks.extend(known_asks(session)));
         Self {
             teller: Teller::new(session),
             run: None,
@@ -72,6 +81,7 @@ impl Publisher {
             sub: 0,
             released: (seq, 0),
             attached: !session.created,
+            closed_asks: 0,
         }
     }
 
@@ -86,14 +96,14 @@ impl Publisher {
 
     /// Queues the answer to a client that follows from now on, behind what it tells of.
     pub fn resumed(&mut self, following: Following, barrier: u64) {
-        self.waiting.push_back((barrier, Told::Resumed(Box::new(following))));
+        self.waiting.push_back((barrier, Queued::Resumed(Box::new(following))));
         self.release();
     }
 
     /// Refuses those who wait to follow: nothing becomes durable any more.
     pub fn fail_all(&mut self, refused: &Refused) {
         for (_, told) in self.waiting.drain(..) {
-            if let Told::Resumed(following) = told {
+            if let Queued::Resumed(following) = told {
                 let _ = following.reply.send(Err(refused.clone()));
             }
         }
@@ -118,23 +128,36 @@ impl Publisher {
                 Some(run) => self.run = Some(run.clone()),
                 None => params.run_id.clone_from(&self.run),
             }
-            self.waiting.push_back((barrier, Told::Update(Box::new(params))));
+            self.waiting.push_back((barrier, Queued::Update(Box::new(params))));
         }
         match &fact.event {
             Event::AskOpened { ask } => index(&self.place, |asks| {
                 asks.insert(ask.id.clone(), session.id.clone());
             }),
             Event::AskClosed { ask, resolution } => {
+                self.forget_asks(session);
                 let resolved = AskResolvedParams {
                     session_id: session.id.clone(),
                     ask_id: ask.clone(),
                     resolution: resolution.clone(),
                 };
-                self.waiting.push_back((barrier, Told::Resolved(resolved)));
+                self.waiting.push_back((barrier, Queued::Resolved(resolved, self.seq)));
             }
             _ => {}
         }
         self.release();
+    }
+
+    /// Forgets the asks that the session itself has forgotten, now and then.
+    fn forget_asks(&mut self, session: &Session) {
+        self.closed_asks += 1;
+        if self.closed_asks > session.closed_asks.len() {
+            self.closed_asks = 0;
+            index(&self.place, |asks| {
+                asks.retain(|_, owner| *owner != session.id);
+                asks.extend(known_asks(session));
+            });
+        }
     }
 
     /// Queues what streamed out of a step.
@@ -163,7 +186,7 @@ impl Publisher {
         }
         for update in updates {
             let params = self.params(session, update, true);
-            self.waiting.push_back((barrier, Told::Update(Box::new(params))));
+            self.waiting.push_back((barrier, Queued::Update(Box::new(params))));
         }
         self.release();
     }
@@ -175,7 +198,7 @@ impl Publisher {
         (self.seq, self.sub) = self.released;
         let message = format!("This session can no longer be written: {why}");
         let notice = self.params(session, Update::Notice { message }, true);
-        self.place.world.doors.update(notice);
+        self.place.world.doors.last_word(&notice);
         if session.open_run().is_none() {
             return;
         }
@@ -190,7 +213,7 @@ impl Publisher {
             ..state::view(session)
         };
         let params = self.params(session, Update::StateUpdate(view), false);
-        self.place.world.doors.update(params);
+        self.place.world.doors.last_word(&params);
     }
 
     fn params(&mut self, session: &Session, update: Update, ephemeral: bool) -> SessionUpdateParams {
@@ -215,20 +238,28 @@ impl Publisher {
     fn release(&mut self) {
         while self.waiting.front().is_some_and(|(needs, _)| *needs <= self.durable) {
             let Some((_, told)) = self.waiting.pop_front() else { return };
-            if let Told::Update(params) = &told {
+            if let Queued::Update(params) = &told {
                 self.released = (params.seq, params.sub.unwrap_or(0));
             }
             match told {
-                Told::Resumed(following) => {
+                Queued::Resumed(following) => {
                     self.attached = true;
                     follow(&self.place, *following);
                 }
-                Told::Update(params) if self.attached => self.place.world.doors.update(*params),
-                Told::Resolved(params) if self.attached => self.place.world.doors.resolved(params),
-                Told::Update(_) | Told::Resolved(_) => {}
+                Queued::Update(params) if self.attached => self.place.world.doors.update(*params),
+                Queued::Resolved(params, seq) if self.attached => {
+                    self.place.world.doors.resolved(&params, seq);
+                }
+                Queued::Update(_) | Queued::Resolved(..) => {}
             }
         }
     }
+}
+
+/// The asks a session can still say something about.
+fn known_asks(session: &Session) -> impl Iterator<Item = (AskId, SessionId)> {
+    let known = session.asks.keys().chain(session.closed_asks.iter().map(|(ask, _)| ask));
+    known.map(|ask| (ask.clone(), session.id.clone()))
 }
 
 fn index(place: &Place, change: impl FnOnce(&mut HashMap<AskId, SessionId>)) {
@@ -242,38 +273,18 @@ fn follow(place: &Place, following: Following) {
     let last = result.seq;
     let answer = Resumed { result, place: place.world.doors.turnstile() };
     if reply.send(Ok(answer)).is_ok() && after < last {
-        replay(place, after, last);
-    }
-}
-
-/// Tells the updates after `after` and up to `last` again, folded from the log as they were the
-/// first time. Runs on the session's own task, so that nothing newer overtakes it.
-fn replay(place: &Place, after: u64, last: u64) {
-    let facts = match super::log_facts(&place.world.catalog, &place.id) {
-        Ok(facts) => facts,
-        Err(why) => {
+        // On the session's own task, so that nothing newer overtakes it.
+        let stretch = Stretch {
+            first: Spot { seq: after + 1, behind: false },
+            last: Spot { seq: last, behind: false },
+        };
+        let told = past::tell(&place.world.catalog, &place.id, stretch, |told| match told {
+            Told::Update(params) => place.world.doors.update(*params),
+            // A client that attaches has none open whose end it would have to hear of.
+            Told::Resolved(_) => {}
+        });
+        if let Err(why) = told {
             tracing::error!(%why, "the log cannot be read for a replay");
-            return;
-        }
-    };
-    let mut session = Session::new(place.id.clone(), Vec::new());
-    let mut teller = Teller::new(&session);
-    let mut seq = 0;
-    let mut run_id = None;
-    for fact in &facts {
-        session.apply(fact);
-        run_id = session.open_run().map(|run| run.id.clone()).or(run_id);
-        for update in teller.told(&session, fact) {
-            seq += 1;
-            if seq > after && seq <= last {
-                place.world.doors.update(SessionUpdateParams {
-                    session_id: place.id.clone(),
-                    seq,
-                    sub: None,
-                    run_id: run_id.clone(),
-                    update,
-                });
-            }
         }
     }
 }

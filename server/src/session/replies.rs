@@ -16,6 +16,7 @@ use adjutant_protocol::session::{
 };
 use adjutant_protocol::state::Outcome;
 use adjutant_protocol::{AskId, RunId};
+use tokio::sync::oneshot;
 
 use super::mailbox::{Message, Refused, Reply, Resumed};
 use super::publish::Following;
@@ -38,6 +39,8 @@ struct Wait {
     number: u64,
     run: RunId,
     reply: Reply<WaitResult>,
+    /// Its timer ends with it.
+    _timer: oneshot::Sender<()>,
 }
 
 impl Replies {
@@ -137,6 +140,7 @@ impl SessionTask {
             expected_run: params.expected_run_id,
             model: format!("{}/{model}", provider.name),
             policy,
+            origin: params.origin,
             key: params.key.map(|key| KeyUse { key, digest }),
         })
     }
@@ -180,13 +184,20 @@ impl SessionTask {
         } else if self.stopped.is_some() {
             let _ = reply.send(Err(self.refused(Refusal::Nothing)));
         } else if self.session.open_run().is_some_and(|open| open.id == run) {
+            // Those whose client waits no longer make room, so that there are never more than its
+            // calls in flight.
+            self.replies.waits.retain(|wait| !wait.reply.is_closed());
             self.replies.numbered += 1;
             let number = self.replies.numbered;
-            self.replies.waits.push(Wait { number, run: run.clone(), reply });
+            let (timer, given_up) = oneshot::channel();
+            self.replies.waits.push(Wait { number, run: run.clone(), reply, _timer: timer });
             let mailbox = self.place.mailbox.clone();
             tokio::spawn(async move {
-                tokio::time::sleep(std::time::Duration::from_millis(timeout_ms)).await;
-                mailbox.post(Message::WaitOver { run, number });
+                let over = tokio::time::sleep(std::time::Duration::from_millis(timeout_ms));
+                tokio::select! {
+                    () = over => mailbox.post(Message::WaitOver { run, number }),
+                    _ = given_up => {}
+                }
             });
         } else {
             let _ = reply.send(Err(Refused::new(ErrorName::RunMismatch, "this session has no such run")));

@@ -17,7 +17,7 @@ const PARTIAL: Duration = Duration::from_secs(1);
 const MAX_WAITING: usize = 64 * 1024;
 
 /// What has come since it was last taken.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     pub text: String,
     pub reasoning: String,
@@ -38,6 +38,8 @@ struct State {
     started: bool,
     last_partial: Option<Instant>,
     partial_len: usize,
+    /// The session was told of a partial and has not taken it yet; it takes the newest.
+    partial_waits: bool,
 }
 
 impl Stream {
@@ -101,14 +103,22 @@ impl Stream {
         std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).taken)
     }
 
+    /// Takes what has streamed so far, for the log; none when nothing is new.
+    pub fn take_partial(&self) -> Option<Report> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::take(&mut state.partial_waits) {
+            return None;
+        }
+        let Taken { text, reasoning } = &state.whole;
+        let report = Report::ReplyPartial { text: text.clone(), reasoning: reasoning.clone() };
+        state.partial_len = text.len() + reasoning.len();
+        Some(report)
+    }
+
     fn partial(&self, state: &mut State) {
         let len = state.whole.text.len() + state.whole.reasoning.len();
-        if len > state.partial_len {
-            state.partial_len = len;
-            self.report(Report::ReplyPartial {
-                text: state.whole.text.clone(),
-                reasoning: state.whole.reasoning.clone(),
-            });
+        if len > state.partial_len && !std::mem::replace(&mut state.partial_waits, true) {
+            self.mailbox.post(Message::Partial { step: self.step.clone() });
         }
         state.last_partial = Some(Instant::now());
     }

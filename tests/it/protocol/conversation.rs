@@ -279,7 +279,8 @@ impl Names {
             Some("runId") => "run",
             Some("messageId") => "msg",
             Some("toolCallId") => "call",
-            Some("askId" | "asks") => "ask",
+            // An ask's id has no blank in it; the surface for asks has.
+            Some("askId" | "asks") if !text.contains(['/', ' ']) => "ask",
             Some("changeSetId") => "change",
             Some("hunkId") => "hunk",
             _ => return text.replace(&self.project, "/home/me/project"),

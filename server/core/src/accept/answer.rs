@@ -200,6 +200,8 @@ fn go_on(session: &Session, stamp: &Stamp, ask: &Ask, choice: &Choice) -> Vec<Ev
         continues: Some(ask.run.clone()),
         model: last.model.clone(),
         policy,
+        title: last.title.clone(),
+        origin: last.origin.clone(),
     }];
     events.extend(text.map(|text| message(stamp, run, &text, false)));
     events

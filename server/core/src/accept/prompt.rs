@@ -55,6 +55,8 @@ fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
         continues: None,
         model: prompt.model.clone(),
         policy: prompt.policy.clone(),
+        title: title(&prompt.text),
+        origin: prompt.origin.clone(),
     });
     events.push(prompted(stamp, prompt, run, false));
     events

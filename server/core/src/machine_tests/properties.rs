@@ -326,7 +326,7 @@ proptest! {
                     expected_run: Some(text.as_str().into()),
                     model: text.clone(),
                     policy: Default::default(),
-                    key: None,
+                    origin: None, key: None,
                 }),
             ];
             for input in inputs {
@@ -478,6 +478,7 @@ fn s16_a_key_repeats_its_first_result_and_refuses_another_body() {
             expected_run: None,
             model: "p/m".to_owned(),
             policy: Default::default(),
+            origin: None,
             key: Some(crate::event::KeyUse { key: "k".to_owned(), digest: digest.to_owned() }),
         })
     };

@@ -53,7 +53,14 @@ fn prompt(dice: &mut Dice<'_>) -> Prompt {
     });
     let deny = if dice.roll(4) == 0 { vec!["run_command".to_owned()] } else { Vec::new() };
     let policy = Policy { unattended, deny, ..Policy::default() };
-    Prompt { text: "do it".to_owned(), expected_run: None, model: "p/m".to_owned(), policy, key: None }
+    Prompt {
+        text: "do it".to_owned(),
+        expected_run: None,
+        model: "p/m".to_owned(),
+        policy,
+        origin: None,
+        key: None,
+    }
 }
 
 fn answer(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {

@@ -66,7 +66,13 @@ fn shown(width: usize, quiet: bool, updates: &[Update]) -> String {
 #[test]
 fn a_run_reads_as_a_story() {
     let updates = [
-        Update::Run(RunView::Started { run_id: "run-1".into(), continues: None, model: "demo/m".to_owned() }),
+        Update::Run(RunView::Started {
+            run_id: "run-1".into(),
+            continues: None,
+            model: "demo/m".to_owned(),
+            title: String::new(),
+            origin: None,
+        }),
         chunk("Let me "),
         chunk("look."),
         message("Let me look.", false),

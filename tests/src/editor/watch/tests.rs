@@ -95,7 +95,13 @@ fn message(id: &str, text: &str, interrupted: bool) -> Update {
 }
 
 fn started(run: &str) -> Update {
-    Update::Run(RunView::Started { run_id: run.into(), continues: None, model: "play/script".into() })
+    Update::Run(RunView::Started {
+        run_id: run.into(),
+        continues: None,
+        model: "play/script".into(),
+        title: String::new(),
+        origin: None,
+    })
 }
 
 fn ended(run: &str) -> Update {
@@ -153,6 +159,7 @@ fn ask(id: &str, kind: AskKind) -> AskView {
         subject: None,
         run_id: None,
         tool_call_id: None,
+        origin: None,
         options: Vec::new(),
         free_text: false,
         opened_at: 1,

@@ -1,0 +1,223 @@
+//! What this client can do, and which surface stands for what at it.
+//!
+//! One table, made once from what the client said in `initialize`: what is
+//! printed of it is what the doors go by. Never asks a client anything.
+
+use std::collections::BTreeMap;
+
+use adjutant_core::position::Encoding;
+use adjutant_protocol::capability::ClientAgentCapabilities;
+use adjutant_protocol::methods;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::editor::Abilities;
+
+/// The surfaces of one client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Surfaces {
+    /// Said something under `experimental.agent`: is told `agent/session/update` and all that is ours.
+    pub updates: bool,
+    /// Wants text while it streams.
+    pub chunks: bool,
+    /// Update kinds never to be sent.
+    pub opt_out: Vec<String>,
+    /// Takes asks as requests of ours.
+    pub asks_by_request: bool,
+    /// Asks are put by `window/showMessageRequest`, until the client answers -32601.
+    pub popup: bool,
+    /// The client announced `window/showMessageRequest`; some answer it all the same.
+    pub popup_announced: bool,
+    /// Runs are shown by `window/workDoneProgress`.
+    pub progress: bool,
+    /// Opens documents by `window/showDocument`.
+    pub show_document: bool,
+    /// Open asks are published as diagnostics.
+    pub diagnostics: bool,
+    /// Asks for code actions.
+    pub code_actions: bool,
+    /// Takes code actions as objects; others get bare commands.
+    pub action_literals: bool,
+    /// Answers `workspace/configuration`.
+    pub configuration: bool,
+    /// Sends `workspace/didChangeConfiguration` only once it is registered.
+    pub register_configuration: bool,
+    pub abilities: Abilities,
+    pub encoding: Encoding,
+}
+
+impl Surfaces {
+    /// Reads `ClientCapabilities`; fails only for what is ours, and names the path of what is wrong.
+    pub fn of(client: &Value) -> Result<Self, String> {
+        let agent = agent(client)?;
+        let is = |path: &str| client.pointer(path) == Some(&Value::Bool(true));
+        let has = |path: &str| client.pointer(path).is_some_and(|value| !value.is_null());
+        let plain = agent.is_none();
+        let agent = agent.unwrap_or_default();
+        let operations = client.pointer("/workspace/workspaceEdit/resourceOperations");
+        let create = operations.and_then(Value::as_array).is_some_and(|all| all.contains(&"create".into()));
+        Ok(Self {
+            updates: !plain,
+            chunks: agent.updates.chunks,
+            opt_out: agent.updates.opt_out,
+            asks_by_request: agent.asks.request,
+            // A client of ours shows asks by itself; two surfaces for one question are one too many.
+            popup: plain,
+            popup_announced: has("/window/showMessage"),
+            progress: is("/window/workDoneProgress"),
+            show_document: is("/window/showDocument/support"),
+            diagnostics: plain,
+            code_actions: has("/textDocument/codeAction"),
+            action_literals: has("/textDocument/codeAction/codeActionLiteralSupport"),
+            configuration: is("/workspace/configuration"),
+            register_configuration: is("/workspace/didChangeConfiguration/dynamicRegistration"),
+            abilities: Abilities {
+                apply_edit: is("/workspace/applyEdit"),
+                create_files: create,
+                save: agent.documents.save,
+                complete: agent.documents.complete,
+            },
+            encoding: encoding(client),
+        })
+    }
+
+    /// Feature to the surface chosen for it (N19).
+    pub fn table(&self) -> BTreeMap<String, String> {
+        let none = || NONE.to_owned();
+        let rows = [
+            ("asks", self.asks()),
+            ("cancel", self.cancel()),
+            ("closed files", self.closed_files().to_owned()),
+            ("edits", self.edits().to_owned()),
+            ("encoding", self.encoding.name().to_owned()),
+            ("progress", if self.progress { "window/workDoneProgress".to_owned() } else { none() }),
+            (
+                "save",
+                if self.abilities.save { methods::DOCUMENT_SAVE } else { "left to the user" }.to_owned(),
+            ),
+            ("settings", self.settings().to_owned()),
+            ("start", self.start()),
+            ("transcript", self.transcript().to_owned()),
+            ("updates", self.told()),
+        ];
+        rows.into_iter().map(|(feature, surface)| (feature.to_owned(), surface)).collect()
+    }
+
+    /// The table for people: one line a feature.
+    pub fn text(&self) -> String {
+        let table = self.table();
+        let width = table.keys().map(String::len).max().unwrap_or(0);
+        table.iter().map(|(feature, surface)| format!("{feature:width$}  {surface}\n")).collect()
+    }
+
+    /// Several stand together: the first answer counts, whichever it comes by.
+    fn asks(&self) -> String {
+        let doors = [
+            (self.asks_by_request, methods::REQUEST_PERMISSION),
+            (self.popup && self.popup_announced, "window/showMessageRequest"),
+            (self.popup && !self.popup_announced, "window/showMessageRequest until it is refused"),
+            (self.diagnostics, "textDocument/publishDiagnostics"),
+            (self.code_actions && !self.updates, "code actions"),
+            (self.updates, methods::ASK_RESPOND),
+        ];
+        listed(&doors)
+    }
+
+    fn cancel(&self) -> String {
+        listed(&[
+            (self.updates, methods::SESSION_CANCEL),
+            (self.progress, "the progress, where the client can"),
+            (self.code_actions, "a code action"),
+            (true, "the command adjutant.cancel"),
+        ])
+    }
+
+    fn closed_files(&self) -> &'static str {
+        match (self.abilities.apply_edit, self.abilities.complete) {
+            (true, _) => "workspace/applyEdit",
+            (false, true) => "on disk",
+            (false, false) => "on disk, new files only",
+        }
+    }
+
+    fn edits(&self) -> &'static str {
+        match (self.abilities.apply_edit, self.abilities.create_files) {
+            (true, true) => "workspace/applyEdit, which also creates files",
+            (true, false) => "workspace/applyEdit",
+            (false, _) => "none in open documents",
+        }
+    }
+
+    fn settings(&self) -> &'static str {
+        match (self.configuration, self.register_configuration) {
+            (true, _) => "workspace/configuration",
+            (false, true) => "initializationOptions, workspace/didChangeConfiguration once registered",
+            (false, false) => "initializationOptions, workspace/didChangeConfiguration",
+        }
+    }
+
+    fn start(&self) -> String {
+        listed(&[
+            (self.updates, methods::SESSION_PROMPT),
+            (self.code_actions, "code actions"),
+            (true, "the command adjutant.start"),
+        ])
+    }
+
+    fn transcript(&self) -> &'static str {
+        match (self.updates, self.show_document) {
+            (true, _) => "the client's own",
+            (false, true) => "a file, opened by window/showDocument",
+            (false, false) => "a file, named by window/showMessage",
+        }
+    }
+
+    fn told(&self) -> String {
+        match (self.updates, self.chunks) {
+            (true, true) => format!("{}, text while it streams", methods::SESSION_UPDATE),
+            (true, false) => format!("{}, whole items", methods::SESSION_UPDATE),
+            (false, _) => NONE.to_owned(),
+        }
+    }
+}
+
+fn listed(surfaces: &[(bool, &str)]) -> String {
+    let there: Vec<&str> = surfaces.iter().filter(|(there, _)| *there).map(|(_, name)| *name).collect();
+    there.join("; ")
+}
+
+const NONE: &str = "none";
+
+/// What stands under `experimental.agent`; `None` is a plain client.
+fn agent(client: &Value) -> Result<Option<ClientAgentCapabilities>, String> {
+    let Some(said) = client.pointer("/experimental/agent").filter(|said| !said.is_null()) else {
+        return Ok(None);
+    };
+    serde_json::from_value(said.clone()).map(Some).map_err(|error| {
+        let path = wrong::<ClientAgentCapabilities>(said, &|whole| whole);
+        format!("capabilities.experimental.agent{path}: {error}")
+    })
+}
+
+/// The path of the first field that alone makes the whole unreadable. Every field may be left out,
+/// so one that is wrong is wrong by itself.
+fn wrong<T: DeserializeOwned>(value: &Value, whole: &dyn Fn(Value) -> Value) -> String {
+    let Value::Object(fields) = value else { return String::new() };
+    for (name, field) in fields {
+        let with = |field: Value| whole(Value::Object(Map::from_iter([(name.clone(), field)])));
+        if serde_json::from_value::<T>(with(field.clone())).is_err() {
+            return format!(".{name}{}", wrong::<T>(field, &with));
+        }
+    }
+    String::new()
+}
+
+/// The client's first choice; utf-16 where it names none (decision 11).
+fn encoding(client: &Value) -> Encoding {
+    let offered = client.pointer("/general/positionEncodings").and_then(Value::as_array);
+    offered
+        .into_iter()
+        .flatten()
+        .find_map(|name| Encoding::from_name(name.as_str()?))
+        .unwrap_or(Encoding::Utf16)
+}

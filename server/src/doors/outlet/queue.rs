@@ -1,0 +1,225 @@
+//! What waits for one client: in order, text merged, bounded in bytes.
+//!
+//! Never holds more than its room: text that has none is withheld, and what is
+//! lasting leaves a gap that is filled from the log when the client reads.
+
+use std::collections::{HashMap, VecDeque};
+
+use adjutant_protocol::SessionId;
+use adjutant_protocol::ask::AskResolvedParams;
+use adjutant_protocol::update::{SessionUpdateParams, Update};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::sync::oneshot;
+
+use super::super::past::{Spot, Stretch};
+use crate::transport::PendingReply;
+
+/// Bytes of updates of all sessions that wait; at the bound chunks are withheld and gaps are left.
+pub const ROOM: usize = 16 * 1024 * 1024;
+/// Text of one item that is merged for a slow client; more is withheld.
+const MAX_MERGED: usize = 4 * 1024 * 1024;
+/// What an entry costs beside its text.
+const ENTRY: usize = 256;
+
+/// One entry of the queue.
+pub enum Waiting {
+    /// A piece of text, kept open for what merges into it.
+    Piece(Box<SessionUpdateParams>),
+    /// A lasting update.
+    Update(Box<RawValue>),
+    /// An ask closed.
+    Resolved(Box<RawValue>),
+    /// Updates of this session that are to be asked back.
+    Gap(SessionId, Stretch),
+    /// Somebody waits for everything before it to be handed to the writer.
+    Marker(oneshot::Sender<()>),
+    /// A request of ours that belongs here; nobody sends it once its asker has gone.
+    Request { method: &'static str, params: Value, pending: oneshot::Sender<PendingReply> },
+    /// An answer belongs here: what is queued behind waits until it has been given.
+    Turnstile { reached: oneshot::Sender<()>, go_on: oneshot::Receiver<()> },
+}
+
+impl Waiting {
+    fn bytes(&self) -> usize {
+        match self {
+            Waiting::Piece(params) => ENTRY + piece(&params.update).map_or(0, |(_, text)| text.len()),
+            Waiting::Update(body) | Waiting::Resolved(body) => ENTRY + body.get().len(),
+            // Bounded by what waits for them: an asker, an answer, or one gap of a session between.
+            Waiting::Gap(..) | Waiting::Marker(_) | Waiting::Request { .. } | Waiting::Turnstile { .. } => 0,
+        }
+    }
+}
+
+/// The queue of one connection.
+#[derive(Default)]
+pub struct Queue {
+    waiting: VecDeque<Waiting>,
+    /// How many entries were ever taken, so that the place of one can be told while others go.
+    taken: u64,
+    /// The gap of each session that still grows.
+    gaps: HashMap<SessionId, u64>,
+    bytes: usize,
+    closed: bool,
+}
+
+impl Queue {
+    /// Queues an update; text is merged into the piece before it. Returns whether it is kept here.
+    pub fn update(&mut self, params: SessionUpdateParams) -> bool {
+        if self.closed {
+            return false;
+        }
+        if params.sub.is_some() {
+            return self.ephemeral(params);
+        }
+        let spot = Spot { seq: params.seq, behind: false };
+        if self.leave_gap(&params.session_id, spot) {
+            return true;
+        }
+        self.put(to_raw_value(&params).map(Waiting::Update))
+    }
+
+    /// Queues the word that an ask closed, behind the update `seq` that says so too.
+    pub fn resolved(&mut self, params: &AskResolvedParams, seq: u64) -> bool {
+        if self.closed {
+            return false;
+        }
+        if self.leave_gap(&params.session_id, Spot { seq, behind: true }) {
+            return true;
+        }
+        self.put(to_raw_value(params).map(Waiting::Resolved))
+    }
+
+    /// Queues a last word that no log has; there is one for each session that breaks.
+    pub fn last_word(&mut self, params: &SessionUpdateParams) -> bool {
+        !self.closed && self.put(to_raw_value(params).map(Waiting::Update))
+    }
+
+    /// Queues what everything later has to stay behind.
+    pub fn barrier(&mut self, waiting: Waiting) -> bool {
+        if self.closed {
+            return false;
+        }
+        self.gaps.clear();
+        self.push(waiting);
+        true
+    }
+
+    /// Takes what is first.
+    pub fn pop(&mut self) -> Option<Waiting> {
+        let next = self.waiting.pop_front()?;
+        if let Waiting::Gap(session, _) = &next
+            && self.gaps.get(session) == Some(&self.taken)
+        {
+            self.gaps.remove(session);
+        }
+        self.taken += 1;
+        self.bytes = self.bytes.saturating_sub(next.bytes());
+        Some(next)
+    }
+
+    pub fn first(&self) -> Option<&Waiting> {
+        self.waiting.front()
+    }
+
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Takes nothing any more and forgets what waits.
+    pub fn close(&mut self) {
+        self.closed = true;
+        self.waiting = VecDeque::new();
+        self.gaps = HashMap::new();
+        self.bytes = 0;
+    }
+
+    fn push(&mut self, waiting: Waiting) {
+        self.bytes += waiting.bytes();
+        self.waiting.push_back(waiting);
+    }
+
+    fn put(&mut self, waiting: serde_json::Result<Waiting>) -> bool {
+        match waiting {
+            Ok(waiting) => self.push(waiting),
+            Err(error) => tracing::error!(%error, "an update cannot be written"),
+        }
+        true
+    }
+
+    fn ephemeral(&mut self, params: SessionUpdateParams) -> bool {
+        // Behind a gap the item may be finished already, and no piece follows its item.
+        if self.gaps.contains_key(&params.session_id) || self.bytes >= ROOM {
+            return false;
+        }
+        if let Some(Waiting::Piece(last)) = self.waiting.back_mut()
+            && let Some(added) = merge(last, &params)
+        {
+            self.bytes += added;
+            return true;
+        }
+        self.push(Waiting::Piece(Box::new(params)));
+        true
+    }
+
+    /// Leaves out what there is no room for. A gap that still waits grows, so that the log is read
+    /// once for all of it.
+    fn leave_gap(&mut self, session: &SessionId, spot: Spot) -> bool {
+        let open = self.gaps.get(session).and_then(|place| place.checked_sub(self.taken));
+        let open = open.and_then(|index| self.waiting.get_mut(usize::try_from(index).ok()?));
+        if let Some(Waiting::Gap(_, stretch)) = open {
+            stretch.last = stretch.last.max(spot);
+            return true;
+        }
+        if self.bytes < ROOM {
+            return false;
+        }
+        tracing::info!(%session, seq = spot.seq, "the client does not read; what follows comes from the log");
+        self.gaps.insert(session.clone(), self.taken + self.waiting.len() as u64);
+        self.push(Waiting::Gap(session.clone(), Stretch { first: spot, last: spot }));
+        true
+    }
+}
+
+/// The item and text of a chunk.
+pub fn piece(update: &Update) -> Option<(&str, &str)> {
+    match update {
+        Update::AgentMessageChunk { message_id, text } | Update::AgentThoughtChunk { message_id, text } => {
+            Some((&message_id.0, text))
+        }
+        Update::ToolCallContentChunk { tool_call_id, text } => Some((&tool_call_id.0, text)),
+        _ => None,
+    }
+}
+
+fn piece_mut(update: &mut Update) -> Option<&mut String> {
+    match update {
+        Update::AgentMessageChunk { text, .. }
+        | Update::AgentThoughtChunk { text, .. }
+        | Update::ToolCallContentChunk { text, .. } => Some(text),
+        _ => None,
+    }
+}
+
+/// Adds a chunk to the one before it, if it is of the same item and kind; returns the bytes added.
+fn merge(last: &mut SessionUpdateParams, next: &SessionUpdateParams) -> Option<usize> {
+    let same = match (piece(&last.update), piece(&next.update)) {
+        (Some((one, _)), Some((other, _))) => {
+            one == other && last.update.kind() == next.update.kind() && last.session_id == next.session_id
+        }
+        _ => false,
+    };
+    if !same {
+        return None;
+    }
+    if let (Some(text), Some((_, more))) = (piece_mut(&mut last.update), piece(&next.update))
+        && text.len() < MAX_MERGED
+    {
+        text.push_str(more);
+        return Some(more.len());
+    }
+    Some(0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! What the queue keeps, what it withholds, and where it leaves gaps.
+
+use adjutant_protocol::ask::Resolution;
+
+use super::*;
+
+fn lasting(session: &str, seq: u64, bytes: usize) -> SessionUpdateParams {
+    let update = Update::AgentMessage { message_id: "m".into(), text: "x".repeat(bytes), interrupted: false };
+    SessionUpdateParams { session_id: session.into(), seq, sub: None, run_id: None, update }
+}
+
+fn chunk(session: &str, item: &str, text: &str) -> SessionUpdateParams {
+    let update = Update::AgentMessageChunk { message_id: item.into(), text: text.to_owned() };
+    SessionUpdateParams { session_id: session.into(), seq: 1, sub: Some(1), run_id: None, update }
+}
+
+fn resolved(session: &str) -> AskResolvedParams {
+    let resolution = Resolution::Answered { text: "yes".to_owned(), surface: "test".to_owned() };
+    AskResolvedParams { session_id: session.into(), ask_id: "a".into(), resolution }
+}
+
+fn request() -> Waiting {
+    Waiting::Request { method: "test/ask", params: Value::Null, pending: oneshot::channel().0 }
+}
+
+/// One word for each entry that waits.
+fn words(queue: &mut Queue) -> Vec<String> {
+    std::iter::from_fn(|| queue.pop())
+        .map(|waiting| match waiting {
+            Waiting::Piece(params) => format!("piece {}", piece(&params.update).map_or(0, |it| it.1.len())),
+            Waiting::Update(body) => {
+                let params: SessionUpdateParams = serde_json::from_str(body.get()).unwrap();
+                format!("{} {}", params.session_id, params.seq)
+            }
+            Waiting::Resolved(_) => "resolved".to_owned(),
+            Waiting::Gap(session, Stretch { first, last }) => {
+                let spot = |spot: Spot| format!("{}{}", spot.seq, if spot.behind { "+" } else { "" });
+                format!("gap {session} {}..{}", spot(first), spot(last))
+            }
+            Waiting::Marker(_) => "marker".to_owned(),
+            Waiting::Request { .. } => "request".to_owned(),
+            Waiting::Turnstile { .. } => "turnstile".to_owned(),
+        })
+        .collect()
+}
+
+/// A queue with no room left: session `s` up to number `n`.
+fn full() -> (Queue, u64) {
+    let mut queue = Queue::default();
+    let mut seq = 0;
+    while queue.bytes < ROOM {
+        seq += 1;
+        queue.update(lasting("s", seq, 1 << 20));
+    }
+    (queue, seq)
+}
+
+#[test]
+fn f8_what_is_lasting_and_has_no_room_becomes_one_gap() {
+    let (mut queue, n) = full();
+    for seq in n + 1..n + 100_000 {
+        queue.update(lasting("s", seq, 10));
+        queue.update(chunk("s", "item", "never shown"));
+    }
+    queue.resolved(&resolved("s"), n + 99_999);
+    assert_eq!(queue.len() as u64, n + 1);
+    assert!(queue.bytes < ROOM + (2 << 20));
+    let words = words(&mut queue);
+    assert_eq!(words.last(), Some(&format!("gap s {}..{}+", n + 1, n + 99_999)));
+    assert_eq!(queue.bytes, 0);
+    assert_eq!(words[..words.len() - 1], (1..=n).map(|seq| format!("s {seq}")).collect::<Vec<_>>());
+}
+
+#[test]
+fn f8_a_gap_that_waits_grows_though_there_is_room_again() {
+    let (mut queue, n) = full();
+    queue.update(lasting("s", n + 1, 10));
+    queue.update(lasting("t", 1, 10));
+    for _ in 0..n {
+        queue.pop();
+    }
+    queue.update(lasting("s", n + 2, 10));
+    queue.update(chunk("s", "item", "behind the gap"));
+    queue.update(lasting("u", 1, 10));
+    queue.update(lasting("t", 2, 10));
+    let expected = [format!("gap s {}..{}", n + 1, n + 2), "gap t 1..2".to_owned(), "u 1".to_owned()];
+    assert_eq!(words(&mut queue), expected);
+    // Once it was taken, what follows is kept again.
+    queue.update(lasting("s", n + 3, 10));
+    assert_eq!(words(&mut queue), [format!("s {}", n + 3)]);
+}
+
+#[test]
+fn f8_nothing_slips_past_a_request_or_an_answer() {
+    let (mut queue, n) = full();
+    queue.update(lasting("s", n + 1, 10));
+    queue.barrier(request());
+    queue.update(lasting("s", n + 2, 10));
+    queue.resolved(&resolved("s"), n + 2);
+    queue.barrier(Waiting::Marker(oneshot::channel().0));
+    queue.resolved(&resolved("s"), n + 2);
+    let all = words(&mut queue);
+    let behind = |from: u64| format!("gap s {from}..{from}");
+    let expected = [
+        behind(n + 1),
+        "request".to_owned(),
+        format!("gap s {}..{}+", n + 2, n + 2),
+        "marker".to_owned(),
+        format!("gap s {}+..{}+", n + 2, n + 2),
+    ];
+    assert_eq!(all[n as usize..], expected);
+}
+
+#[test]
+fn pieces_of_one_item_are_one_entry_and_of_bounded_size() {
+    let mut queue = Queue::default();
+    for _ in 0..100 {
+        queue.update(chunk("s", "item", &"x".repeat(100_000)));
+    }
+    queue.update(chunk("s", "other", "y"));
+    queue.update(chunk("t", "other", "z"));
+    let words = words(&mut queue);
+    assert_eq!(words[1..], ["piece 1", "piece 1"]);
+    let merged: usize = words[0].trim_start_matches("piece ").parse().unwrap();
+    assert!((MAX_MERGED..MAX_MERGED + 200_000).contains(&merged), "{merged}");
+    assert_eq!(queue.bytes, 0);
+}
+
+#[test]
+fn a_last_word_is_kept_though_there_is_no_room_and_nothing_after_the_end() {
+    let (mut queue, n) = full();
+    queue.last_word(&lasting("s", n + 1, 10));
+    assert_eq!(queue.len() as u64, n + 1);
+    queue.close();
+    assert!(!queue.update(lasting("s", n + 2, 10)) && !queue.barrier(request()));
+    assert!(!queue.resolved(&resolved("s"), 1) && !queue.last_word(&lasting("s", 1, 1)));
+    assert_eq!(words(&mut queue), [""; 0]);
+}

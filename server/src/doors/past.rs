@@ -1,0 +1,45 @@
+//! What a client that did not read has missed: named by its place in what a
+//! session tells, and asked back from whoever owns the logs.
+//!
+//! Never reads a log itself and never keeps what it names.
+
+use adjutant_protocol::SessionId;
+use adjutant_protocol::ask::AskResolvedParams;
+use adjutant_protocol::update::SessionUpdateParams;
+use tokio::sync::mpsc;
+
+/// Something lasting that a session tells.
+#[derive(Debug)]
+pub enum Told {
+    Update(Box<SessionUpdateParams>),
+    Resolved(Box<AskResolvedParams>),
+}
+
+/// Where something lasting stands in what a session tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Spot {
+    pub seq: u64,
+    /// Right behind the update with this number: the word that an ask closed has none of its own.
+    pub behind: bool,
+}
+
+/// A part of what a session tells, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    pub first: Spot,
+    pub last: Spot,
+}
+
+impl Stretch {
+    pub fn contains(&self, spot: Spot) -> bool {
+        self.first <= spot && spot <= self.last
+    }
+}
+
+/// Asks for a stretch; `told` is closed behind its end.
+#[derive(Debug)]
+pub struct Recall {
+    pub session: SessionId,
+    pub stretch: Stretch,
+    pub told: mpsc::Sender<Told>,
+}

@@ -1,0 +1,83 @@
+//! What a session has told, told again from its log.
+//!
+//! Keeps one record in memory at a time beside the session itself, however
+//! long the log is. Never takes the lock of a log and never changes one.
+
+use adjutant_core::event::{Event, Fact};
+use adjutant_core::session::Session;
+use adjutant_core::state::Teller;
+use adjutant_protocol::SessionId;
+use adjutant_protocol::ask::AskResolvedParams;
+use adjutant_protocol::update::SessionUpdateParams;
+use tokio::sync::mpsc;
+
+use super::catalog::Catalog;
+use super::fact_of;
+use super::log::Log;
+use crate::doors::past::{Recall, Spot, Stretch, Told};
+
+/// Tells a stretch again, folded from the log as it was told the first time. Blocks.
+pub fn tell(
+    catalog: &Catalog,
+    id: &SessionId,
+    stretch: Stretch,
+    mut tell: impl FnMut(Told),
+) -> Result<(), String> {
+    let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
+    let mut session = Session::new(id.clone(), Vec::new());
+    let mut teller = Teller::new(&session);
+    let (mut seq, mut run_id, mut failed) = (0, None, None);
+    let mut sink = |record| {
+        // Behind the end of the stretch nothing is of interest, and a fact that cannot be read
+        // makes all that follow a guess.
+        if seq > stretch.last.seq || failed.is_some() {
+            return;
+        }
+        let fact: Fact = match fact_of(&record) {
+            Ok(fact) => fact,
+            Err(why) => {
+                failed = Some(why);
+                return;
+            }
+        };
+        session.apply(&fact);
+        run_id = session.open_run().map(|run| run.id.clone()).or(run_id.take());
+        for update in teller.told(&session, &fact) {
+            seq += 1;
+            if stretch.contains(Spot { seq, behind: false }) {
+                let (session_id, run_id) = (id.clone(), run_id.clone());
+                tell(Told::Update(Box::new(SessionUpdateParams {
+                    session_id,
+                    seq,
+                    sub: None,
+                    run_id,
+                    update,
+                })));
+            }
+        }
+        if let Event::AskClosed { ask, resolution } = fact.event
+            && stretch.contains(Spot { seq, behind: true })
+        {
+            let session_id = id.clone();
+            tell(Told::Resolved(Box::new(AskResolvedParams { session_id, ask_id: ask, resolution })));
+        }
+    };
+    Log::read_each(&*place.storage, &place.dir, &id.0, &mut sink).map_err(|error| error.to_string())?;
+    failed.map_or(Ok(()), Err)
+}
+
+/// Serves what clients have missed, one stretch at a time, until nobody can ask any more.
+pub async fn serve(catalog: Catalog, mut recalls: mpsc::Receiver<Recall>) {
+    while let Some(Recall { session, stretch, told }) = recalls.recv().await {
+        let catalog = catalog.clone();
+        let done = tokio::task::spawn_blocking(move || {
+            // The client may go while it is told; then nobody listens.
+            let read = tell(&catalog, &session, stretch, |past| drop(told.blocking_send(past)));
+            if let Err(why) = read {
+                tracing::error!(%session, %why, "what the client missed cannot be read from the log");
+            }
+        });
+        // A panic is one client's gap, and the next is served.
+        let _ = done.await;
+    }
+}

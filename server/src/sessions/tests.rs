@@ -1,0 +1,46 @@
+//! A session whose task is gone is no session in memory.
+
+use std::sync::Mutex;
+
+use adjutant_core::config::Settings;
+
+use super::*;
+use crate::documents::Documents;
+use crate::doors::Doors;
+use crate::editor::{Abilities, Editor};
+use crate::model::Models;
+use crate::session::catalog::Catalog;
+use crate::session::frontier::Syncer;
+use crate::session::storage::Disk;
+
+fn sessions(dir: &Path) -> Sessions {
+    let doors = Doors::to_nobody();
+    let (editor, _) = Editor::new(Abilities::default());
+    Sessions::new(Arc::new(World {
+        documents: Documents::default(),
+        doors,
+        editor,
+        models: Models::new(),
+        settings: Mutex::new(Arc::new(Settings::default())),
+        catalog: Catalog::new(Arc::new(Disk), Syncer::start().unwrap(), dir),
+        own: Vec::new(),
+        asks: Mutex::default(),
+    }))
+}
+
+#[tokio::test]
+async fn a_session_whose_task_is_gone_is_not_in_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let sessions = sessions(dir.path());
+    let id = sessions.create(&[]).unwrap();
+    let ask = AskId("ask-1".to_owned());
+    sessions.world.asks.lock().unwrap().insert(ask.clone(), id.clone());
+    assert!(sessions.in_memory(&id).is_some() && sessions.of_ask(&ask).is_some());
+    assert_eq!(sessions.all().len(), 1);
+    // The registry is not told, as it is not when the task breaks.
+    stop(&sessions.in_memory(&id).unwrap()).await;
+    assert!(sessions.in_memory(&id).is_none());
+    assert!(sessions.of_ask(&ask).is_none());
+    assert!(sessions.all().is_empty());
+    assert!(sessions.world.asks.lock().unwrap().is_empty(), "its asks are forgotten with it");
+}

@@ -1,0 +1,139 @@
+//! A client that does not read: memory stays bounded, a cancel still works,
+//! and when it reads again everything lasting is there, once and in order.
+//!
+//! The order itself is watched by the editor double, whatever a test asserts.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use adjutant_protocol::SessionId;
+use adjutant_protocol::session::ReplayFrom;
+use adjutant_protocol::state::Outcome;
+use adjutant_protocol::update::{AskChange, RunView, Update};
+use adjutant_testkit::editor::Options;
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::{ModelServer, Reply};
+use adjutant_testkit::process::{Server, wait_until};
+use serde_json::json;
+
+use super::rig::{Rig, count, facts_named, lasting, session_dir};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
+/// Where nobody reads, what is queued on the way is this at most: pipe, writer, outlet.
+const GROWTH: u64 = 64 << 20;
+
+fn workspace(model: &ModelServer) -> Workspace {
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.openai(&model.base_url());
+    workspace
+}
+
+fn prompt(rig: &adjutant_testkit::editor::Editor, session: &SessionId, text: &str) {
+    let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
+    rig.request_nowait("agent/session/prompt", prompt);
+}
+
+/// Waits until a log tells so many ended runs. Nothing is told to a client that does not read, so
+/// the disk is looked at; a million deltas take their time.
+fn await_ends(workspace: &Workspace, session: &SessionId, ends: usize) {
+    let until = Instant::now() + Duration::from_secs(240);
+    let log = session_dir(workspace, session).join("events.jsonl");
+    while !log.exists() || count(workspace, session, "run_ended") < ends {
+        assert!(Instant::now() < until, "{ends} runs of session {session} do not end");
+        thread::park_timeout(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn f8_a_client_that_does_not_read_costs_bounded_memory_and_finds_all_text_later() {
+    let slow = std::env::var_os("ADJUTANT_SLOW").is_some();
+    let deltas = if slow { 1_000_000 } else { 20_000 };
+    let letter = |number: usize| char::from(b'a' + u8::try_from(number % 26).unwrap_or_default());
+    let text: String = (0..deltas).flat_map(|n| [letter(n), letter(n / 26), ' ']).collect();
+    let model = ModelServer::start([
+        Reply::text("Here I am."),
+        Reply::text(&text).at_once(),
+        Reply::text("I go on and on").hold_after(300),
+    ]);
+    let workspace = workspace(&model);
+    let mut server = Server::spawn(BINARY, &workspace, &["lsp"]);
+    let editor = server.editor(Options::new(&workspace));
+    let session = editor.new_session();
+    editor.run_to_end(&session, "Say something short.");
+    let before = server.memory().expect("the system tells of memory").resident;
+
+    editor.stall();
+    prompt(&editor, &session, "Talk and talk.");
+    await_ends(&workspace, &session, 2);
+    let growth = server.memory().expect("it runs").peak.saturating_sub(before);
+    eprintln!("{deltas} deltas nobody read: {} MiB more", growth >> 20);
+    assert!(growth <= GROWTH, "{growth} bytes more");
+    // A run nobody hears of can be cancelled all the same.
+    prompt(&editor, &session, "Once more.");
+    model.wait_for_holding(1);
+    editor.cancel_run(&session);
+    await_ends(&workspace, &session, 3);
+
+    editor.unstall();
+    editor.await_update(|params| {
+        matches!(&params.update, Update::Run(RunView::Ended { end, .. }) if end.outcome == Outcome::Cancelled)
+    });
+    let whole = editor
+        .updates()
+        .into_iter()
+        .any(|params| matches!(&params.update, Update::AgentMessage { text: told, .. } if *told == text));
+    assert!(whole, "the whole text is told when the client reads again");
+    editor.shutdown();
+}
+
+/// Plays sessions nobody reads of until more waits than there is room for, the last with an ask.
+fn flood(rig: &Rig, workspace: &Workspace, sessions: &[SessionId]) {
+    let text = "0123456789abcdef".repeat(60_000);
+    for session in sessions {
+        prompt(rig, session, &text);
+        await_ends(workspace, session, 1);
+    }
+}
+
+#[test]
+fn f8_l09_what_had_no_room_comes_from_the_log_in_order_and_once() {
+    // One word is one delta.
+    let text = "A".repeat(840_000);
+    let sessions = 24;
+    let replies = (0..sessions).map(|_| Reply::text(&text).at_once());
+    let command = Reply::call("run_command", json!({"command": "echo hello"}));
+    let model = ModelServer::start(replies.chain([command, Reply::text("Done.")]));
+    let workspace = workspace(&model);
+    let rig = Rig::start(&workspace);
+    let all: Vec<SessionId> = (0..sessions).map(|_| rig.new_session()).collect();
+    rig.stall();
+    flood(&rig, &workspace, &all);
+    // An ask, and its delivery by request, belong behind what is not told yet. It is answered by
+    // another door, and the words on its end come from the log too.
+    let last = all.last().expect("there are sessions");
+    prompt(&rig, last, "Run a command.");
+    wait_until("the ask", || count(&workspace, last, "ask_opened") == 1);
+    let ask = facts_named(&workspace, last, "ask_opened")[0]["ask"]["id"].clone();
+    rig.request_nowait("agent/ask/respond", json!({"askId": ask, "optionId": "allow"}));
+    await_ends(&workspace, last, 2);
+
+    rig.unstall();
+    rig.await_update(|params| {
+        params.session_id == *last && matches!(&params.update, Update::Ask(AskChange::Closed { .. }))
+    });
+    rig.await_update(|params| {
+        params.session_id == *last && matches!(&params.update, Update::Run(RunView::Ended { .. }))
+    });
+    let ask = adjutant_protocol::AskId(ask.as_str().unwrap_or_default().to_owned());
+    rig.await_resolved(&ask);
+    let told = lasting(&rig.updates());
+    // What was told late is what a replay tells, to the last word.
+    for session in [&all[0], &all[sessions / 2], last] {
+        let late: Vec<_> = told.iter().filter(|params| params.session_id == *session).cloned().collect();
+        let before = rig.updates().len();
+        rig.resume(session, Some(ReplayFrom::Start));
+        wait_until("the replay", || rig.updates().len() >= before + late.len());
+        assert!(rig.updates().split_off(before) == late, "session {session} is told otherwise");
+    }
+    rig.shutdown();
+}
