@@ -51,6 +51,19 @@ end, { nargs = "+", range = true, desc = "Gives Adjutant a task" })
 vim.api.nvim_create_user_command("AdjutantCancel", function() execute("adjutant.cancel") end,
   { desc = "Stops what Adjutant does" })
 
+-- What it is at, for the status line: %{get(g:, "adjutant", "")}
+local titles = {}
+vim.api.nvim_create_autocmd("LspProgress", { callback = function(event)
+  local client = vim.lsp.get_client_by_id(event.data.client_id)
+  if not client or client.name ~= "adjutant" then return end
+  local token, value = event.data.params.token, event.data.params.value
+  titles[token] = value.title or titles[token]
+  local ended = value.kind == "end"
+  vim.g.adjutant = ("%s: %s"):format(titles[token] or "Adjutant", value.message or (ended and "done" or "at work"))
+  if ended then titles[token] = nil end
+  vim.cmd.redrawstatus()
+end })
+
 vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile" }, { callback = function(event) attach(event.buf) end })
 for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
   if vim.api.nvim_buf_is_loaded(buffer) then attach(buffer) end

@@ -87,7 +87,7 @@ impl Editor for Emacs<'_> {
 
     fn action(&self, title: &str) {
         self.lisp("(test-later (lambda () (call-interactively #'eglot-code-actions)))");
-        self.choose(title);
+        self.choose(&format!("Agent: {title}"));
     }
 
     fn progress(&self) -> String {

@@ -8,11 +8,17 @@ mod scenes;
 
 use std::fs;
 
+use crate::editor::Editor;
 use crate::screen::Screen;
-use crate::stage::{Stage, installed, shipped};
+use crate::stage::{Stage, installed, shipped, wait_for, wait_or};
 
 /// The folder it is installed in.
 pub const VERSION: &str = "helix-25.01";
+
+/// The frames of the spinner that says a server works.
+const SPINNER: [char; 8] = ['⣾', '⣽', '⣻', '⢿', '⡿', '⣟', '⣯', '⣷'];
+/// The most entries of a menu.
+const MENU: usize = 20;
 
 /// A Helix that a test started.
 pub struct Helix<'a> {
@@ -25,8 +31,9 @@ impl<'a> Helix<'a> {
     pub fn open(stage: &'a Stage, file: &str) -> Helix<'a> {
         let settings = stage.settings_dir().join("helix");
         fs::create_dir_all(&settings).expect("make the settings of Helix");
-        fs::copy(shipped("editors/helix/languages.toml"), settings.join("languages.toml"))
-            .expect("take the languages as shipped");
+        for name in ["languages.toml", "config.toml"] {
+            fs::copy(shipped("editors/helix").join(name), settings.join(name)).expect("take what is shipped");
+        }
         let program = installed(&format!("{VERSION}/usr/bin/hx"));
         let runtime = installed(&format!("{VERSION}/usr/lib/hx/runtime"));
         let line = format!("env HELIX_RUNTIME='{}' '{}' '{file}'", runtime.display(), program.display());
@@ -43,5 +50,128 @@ impl<'a> Helix<'a> {
         self.screen.text_in(&format!(":{line}"));
         self.screen.wait(&format!(":{line}"));
         self.screen.keys(&["Enter"]);
+        self.screen.wait_until("the end of the command line", |screen| !last_line(screen).starts_with(':'));
+    }
+
+    /// Returns the entry of the open menu that is chosen now: the one in reverse video.
+    fn chosen(&self) -> Option<String> {
+        let coloured = self.screen.coloured();
+        let line = coloured.lines().find(|line| line.contains("\u{1b}[7m"))?;
+        let entry = line.split("\u{1b}[7m").nth(1)?.split("\u{1b}[0m").next()?;
+        // More colours may stand between the reverse video and the text.
+        let text: String =
+            entry.split('\u{1b}').map(|part| part.split_once('m').map_or(part, |(_, text)| text)).collect();
+        Some(text.trim().to_owned())
+    }
+
+    /// Opens the menu of code actions with one of them chosen.
+    #[track_caller]
+    fn choose_in_menu(&self, title: &str) {
+        let title = format!("Agent: {title}");
+        // What was offered may have changed while the menu was made; then it is opened again.
+        let found = wait_or(|| {
+            self.screen.keys(&["Escape", "Space", "a"]);
+            wait_for("a menu or a word that there is none", || {
+                (self.chosen().is_some() || self.screen.text().contains("No code actions")).then_some(())
+            });
+            for _ in 0..MENU {
+                let chosen = self.chosen()?;
+                if chosen.starts_with(&title) {
+                    return Some(());
+                }
+                self.screen.keys(&["Down"]);
+                wait_for("another entry", || (self.chosen()? != chosen).then_some(()));
+            }
+            None
+        });
+        found.unwrap_or_else(|| panic!("no code action {title:?} on\n{}", self.screen.text()));
+    }
+}
+
+fn last_line(screen: &str) -> &str {
+    screen.trim_end_matches('\n').lines().last().unwrap_or_default()
+}
+
+fn status_line(screen: &str) -> &str {
+    screen.lines().find(|line| line.contains(" sel ")).unwrap_or_default()
+}
+
+impl Editor for Helix<'_> {
+    fn stage(&self) -> &Stage {
+        self.stage
+    }
+
+    fn command(&self, _: &str) {
+        // Its commands take no text, so a task is always given by a code action.
+        self.action("Do what this comment says");
+    }
+
+    fn action(&self, title: &str) {
+        self.choose_in_menu(title);
+        self.screen.keys(&["Enter"]);
+    }
+
+    fn progress(&self) -> String {
+        let screen = self.screen.text();
+        format!("{}\n{}", status_line(&screen), last_line(&screen))
+    }
+
+    fn asked(&self) -> Option<String> {
+        // A diagnostic is shown beside the line it is about.
+        Some(self.screen.text()).filter(|screen| screen.contains("Agent: "))
+    }
+
+    fn choose(&self, title: &str) {
+        // The answers are offered at any position, not only where the question is shown.
+        self.screen.keys(&["Escape", "g", "e"]);
+        self.choose_in_menu(title);
+        self.screen.keys(&["Enter"]);
+    }
+
+    fn buffer(&self) -> String {
+        let copy = self.stage.beside("buffer");
+        let _ = fs::remove_file(&copy);
+        self.screen.keys(&["Escape", "%"]);
+        self.line(&format!("pipe-to cat > {0}.part && mv {0}.part {0}", copy.display()));
+        let text = wait_for("the copy of the buffer", || fs::read_to_string(&copy).ok());
+        self.screen.keys(&["Escape", "g", "g"]);
+        text
+    }
+
+    fn go_to_line(&self, line: usize) {
+        self.line(&line.to_string());
+    }
+
+    fn type_at_top(&self, text: &str) {
+        self.screen.keys(&["Escape", "g", "g", "O"]);
+        self.screen.text_in(text);
+        self.screen.keys(&["Escape"]);
+    }
+
+    fn choose_and_type_at_top(&self, title: &str, text: &str) {
+        self.choose_in_menu(title);
+        self.screen.keys(&["Enter", "g", "g", "O"]);
+        self.screen.text_in(text);
+        self.screen.keys(&["Escape"]);
+    }
+
+    fn save(&self) {
+        self.line("write");
+    }
+
+    fn undo(&self) {
+        self.screen.keys(&["Escape", "u"]);
+    }
+
+    fn cancel(&self) {
+        self.action("Cancel");
+    }
+
+    fn restart(&self) {
+        self.line("lsp-restart");
+    }
+
+    fn wait_end(&self, _: &str) {
+        self.screen.wait_until("the end of the spinner", |screen| !status_line(screen).contains(SPINNER));
     }
 }

@@ -10,6 +10,7 @@ mod helix;
 mod neovim;
 mod opening;
 mod readme;
+mod scenes;
 mod screen;
 mod seen;
 mod stage;

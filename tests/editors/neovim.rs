@@ -3,6 +3,7 @@
 //! Uses the set-up file as it is shipped; never another client.
 
 mod scenes;
+mod terminal;
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -96,7 +97,7 @@ impl Editor for Neovim<'_> {
     fn action(&self, title: &str) {
         // As `gra` does; what is on offer is shown by `vim.ui.select`.
         self.lua("vim.lsp.buf.code_action()");
-        self.choose(title);
+        self.choose(&format!("Agent: {title}"));
     }
 
     fn progress(&self) -> String {

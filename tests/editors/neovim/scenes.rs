@@ -1,3 +1,50 @@
-//! Scenes in this editor.
+//! What Neovim's users do and see, in every version that is driven.
 //!
 //! Never looks into the server.
+
+use super::{Neovim, VERSIONS};
+use crate::scenes;
+use crate::stage::Stage;
+
+fn each(stage: impl Fn() -> Stage, scene: impl Fn(&Neovim<'_>)) {
+    for version in VERSIONS {
+        let stage = stage();
+        println!("{version}");
+        scene(&Neovim::open(&stage, version, scenes::FILE));
+    }
+}
+
+#[test]
+fn s01_a_command_makes_an_edit_that_one_undo_takes_back() {
+    each(scenes::one_edit, |editor| scenes::edits(editor, None));
+}
+
+#[test]
+fn n08_a_code_action_makes_an_edit() {
+    each(scenes::one_edit, |editor| scenes::edits(editor, Some("Do what this comment says")));
+}
+
+#[test]
+fn s03_a_rejection_leaves_the_text_alone() {
+    each(scenes::one_edit, |editor| scenes::rejects(editor, None));
+}
+
+#[test]
+fn s90_a_cancel_ends_the_run() {
+    each(scenes::silence, |editor| scenes::cancels(editor, None));
+}
+
+#[test]
+fn n05_what_is_typed_while_the_edit_is_on_its_way_stays() {
+    each(scenes::one_edit, |editor| scenes::keeps_what_is_typed(editor, None));
+}
+
+#[test]
+fn n05_what_was_typed_before_the_answer_stays() {
+    each(scenes::one_edit, |editor| scenes::keeps_what_was_typed_before_the_answer(editor));
+}
+
+#[test]
+fn s95_a_killed_server_is_replaced_and_finds_its_session() {
+    each(scenes::edit_again, |editor| scenes::survives_a_kill(editor, None));
+}
