@@ -27,6 +27,14 @@ pub struct Code<'a> {
 impl<'a> Code<'a> {
     /// Opens a file of the workspace and waits until the server is attached.
     pub fn open(stage: &'a Stage, file: &str) -> Code<'a> {
+        let code = Code::open_at_once(stage, file);
+        stage.seen().wait("in", "textDocument/didOpen", 1);
+        wait_for("the status bar to show that", || code.status().contains("Adjutant").then_some(()));
+        code
+    }
+
+    /// Opens a file of the workspace, whatever becomes of the server.
+    pub fn open_at_once(stage: &'a Stage, file: &str) -> Code<'a> {
         static OPENED: AtomicUsize = AtomicUsize::new(0);
         let name = format!("window-{}", OPENED.fetch_add(1, Ordering::Relaxed));
         let environment: String =
@@ -34,9 +42,7 @@ impl<'a> Code<'a> {
         fs::write(stage.beside(driver::ENVIRONMENT), environment).expect("write the environment");
         let mut driver = driver::take();
         driver.say("", "open", json!([name, stage.workspace.path(), file]));
-        let code = Code { stage, driver: RefCell::new(driver), name };
-        stage.seen().wait("in", "textDocument/didOpen", 1);
-        code
+        Code { stage, driver: RefCell::new(driver), name }
     }
 
     /// Does one thing in the window and returns what it returns.
@@ -51,6 +57,11 @@ impl<'a> Code<'a> {
     /// Returns the status bar.
     pub fn status(&self) -> String {
         self.text("status")
+    }
+
+    /// Returns what the tab says of itself.
+    pub fn title(&self) -> String {
+        self.text("title")
     }
 
     /// Returns whether the tab is marked as unsaved.
@@ -93,6 +104,15 @@ impl Editor for Code<'_> {
         let popup = popups.as_array()?.iter().find(|popup| popup["buttons"] != json!([]))?.clone();
         let buttons = popup["buttons"].as_array()?.iter().filter_map(Value::as_str).collect::<Vec<_>>();
         Some(format!("{}\n{}", popup["text"].as_str().unwrap_or_default(), buttons.join("\n")))
+    }
+
+    /// The progress is gone when the work has ended; the state stays.
+    fn wait_end(&self, how: &str) {
+        let ended = |status: &str| match how {
+            "done" => status.split(" | ").any(|item| item == "Adjutant"),
+            _ => status.contains(&format!("Adjutant: {how}")),
+        };
+        wait_for(&format!("the status bar to say {how:?}"), || ended(&self.status()).then_some(()));
     }
 
     fn choose(&self, title: &str) {

@@ -52,8 +52,16 @@ export class Window {
 
   // Gives a task by the command of the extension.
   async command(text) {
+    await this.begin(text);
+    await this.confirm();
+  }
+
+  async begin(text) {
     await this.palette('Adjutant: Start a Task');
     await this.input('What is to be done?', text);
+  }
+
+  async confirm() {
     await this.page.keyboard.press('Enter');
   }
 
@@ -136,7 +144,17 @@ export class Window {
     await this.page.keyboard.type(text);
   }
 
-  async tabs() {
-    return this.page.locator('.tab').evaluateAll((all) => all.map((one) => one.innerText.trim()));
+  // Presses a button that is not there yet, faster than a hand: once.
+  async pressWhenItAppears(title) {
+    await this.page.evaluate((title) => {
+      const look = () => {
+        const button = [...document.querySelectorAll('.notification-toast .monaco-button')].find((one) => one.innerText.trim() === title);
+        if (!button) return;
+        watch.disconnect();
+        button.click();
+      };
+      const watch = new MutationObserver(look);
+      watch.observe(document.body, { childList: true, subtree: true, characterData: true });
+    }, title);
   }
 }
