@@ -179,6 +179,11 @@ impl Documents {
         }
     }
 
+    /// Returns the document the editor has open under this name, if its text is known.
+    pub fn named(&self, uri: &str) -> Option<Snapshot> {
+        self.lock().open.get(uri).and_then(|open| open.document.snapshot().ok())
+    }
+
     /// Returns the URI by which the editor knows a file whose path is free of links: that of the
     /// open document, else one below a workspace folder as the editor names it.
     pub fn name_of(&self, path: &Path) -> String {

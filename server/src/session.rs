@@ -10,6 +10,7 @@ mod edits;
 pub mod frontier;
 pub mod log;
 pub mod mailbox;
+pub mod papers;
 pub mod past;
 mod prepare;
 mod publish;
@@ -180,7 +181,7 @@ impl SessionTask {
     fn handle(&mut self, message: Message) -> Option<oneshot::Sender<()>> {
         match message {
             Message::Prompt { params, reply } => {
-                self.publisher.attach();
+                self.publisher.attach(&self.session, self.barrier);
                 self.prompt(params, reply);
             }
             Message::Answer { ask, choice, surface, reply } => self.answer(ask, choice, surface, reply),
@@ -191,6 +192,7 @@ impl SessionTask {
             Message::Wait { run, timeout_ms, reply } => self.wait(run, timeout_ms, reply),
             Message::WaitOver { run, number } => self.wait_over(&run, number),
             Message::Resume { from, reply } => self.resume(from, reply),
+            Message::Transcript { reply } => self.transcript(reply),
             Message::Asks { reply } => self.asks(reply),
             Message::Report { step, report } => self.report(step, report),
             Message::Woke { at } => {
@@ -409,6 +411,7 @@ impl SessionTask {
     async fn stop(mut self, done: oneshot::Sender<()>) {
         self.running.abort_all_and_wait().await;
         let _ = self.input(Input::Stopping);
+        self.place.world.doors.forget(&self.place.id, "stopped with the server");
         let (synced, wait) = oneshot::channel();
         self.log.request_sync(move |result| {
             let _ = synced.send(result.is_ok());

@@ -10,7 +10,7 @@ mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use adjutant_protocol::session::RunEnd;
+use adjutant_core::transcript::end_line;
 use adjutant_protocol::state::Outcome;
 use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, TurnPhase, TurnView, Update};
 use adjutant_protocol::{MessageId, ToolCallId};
@@ -230,25 +230,4 @@ impl Show {
             }
         }
     }
-}
-
-/// Returns the last line of a run: how it ended and what it took.
-pub fn end_line(end: &RunEnd) -> String {
-    let outcome = match end.outcome {
-        Outcome::Completed => "Completed",
-        Outcome::Stopped => "Stopped",
-        Outcome::Failed => "Failed",
-        Outcome::Limit => "Stopped at a limit",
-        Outcome::Cancelled => "Cancelled",
-    };
-    // The summary of a completed run was its answer already.
-    let why = match (&end.summary, end.outcome) {
-        (Some(summary), Outcome::Failed | Outcome::Limit) => format!(": {summary}"),
-        _ => String::new(),
-    };
-    let turns = if end.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", end.turns) };
-    let usage = &end.usage;
-    let read =
-        usage.input_tokens.saturating_add(usage.cache_read_tokens).saturating_add(usage.cache_write_tokens);
-    format!("{outcome}{why} · {turns} · {read} tokens in, {} out", usage.output_tokens)
 }

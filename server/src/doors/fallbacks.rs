@@ -28,6 +28,8 @@ pub struct Surfaces {
     pub popup: bool,
     /// The client announced `window/showMessageRequest`; some answer it all the same.
     pub popup_announced: bool,
+    /// Returns what a popup's button carried beside its title.
+    pub item_properties: bool,
     /// Runs are shown by `window/workDoneProgress`.
     pub progress: bool,
     /// Opens documents by `window/showDocument`.
@@ -64,6 +66,7 @@ impl Surfaces {
             // A client of ours shows asks by itself; two surfaces for one question are one too many.
             popup: plain,
             popup_announced: has("/window/showMessage"),
+            item_properties: is("/window/showMessage/messageActionItem/additionalPropertiesSupport"),
             progress: is("/window/workDoneProgress"),
             show_document: is("/window/showDocument/support"),
             diagnostics: plain,
