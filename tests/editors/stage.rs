@@ -50,7 +50,8 @@ impl Stage {
         path
     }
 
-    fn server_is(&self, line: &str) {
+    /// Makes a line of shell the server that editors start.
+    pub fn server_is(&self, line: &str) {
         let path = self.bin().join("adjutant");
         fs::create_dir_all(self.bin()).expect("make the folder of programs");
         fs::write(&path, format!("#!/bin/sh\n{line}\n")).expect("write the program");

@@ -63,13 +63,13 @@ impl Surfaces {
             chunks: agent.updates.chunks,
             opt_out: agent.updates.opt_out,
             asks_by_request: agent.asks.request,
-            // A client of ours shows asks by itself; two surfaces for one question are one too many.
-            popup: plain,
+            // Who takes asks as requests shows them by itself; two surfaces for one question are one too many.
+            popup: !agent.asks.request,
             popup_announced: has("/window/showMessage"),
             item_properties: is("/window/showMessage/messageActionItem/additionalPropertiesSupport"),
             progress: is("/window/workDoneProgress"),
             show_document: is("/window/showDocument/support"),
-            diagnostics: plain,
+            diagnostics: !agent.asks.request,
             code_actions: has("/textDocument/codeAction"),
             action_literals: has("/textDocument/codeAction/codeActionLiteralSupport"),
             configuration: is("/workspace/configuration"),
@@ -120,7 +120,7 @@ impl Surfaces {
             (self.popup && self.popup_announced, "window/showMessageRequest"),
             (self.popup && !self.popup_announced, "window/showMessageRequest until it is refused"),
             (self.diagnostics, "textDocument/publishDiagnostics"),
-            (self.code_actions && !self.updates, "code actions"),
+            (self.code_actions && self.diagnostics, "code actions"),
             (self.updates, methods::ASK_RESPOND),
         ];
         listed(&doors)
