@@ -33,6 +33,8 @@ local function attach(buffer)
     cmd = { "adjutant", "lsp" },
     root_dir = vim.fs.root(buffer, ".git") or vim.fn.getcwd(),
     capabilities = capabilities,
+    -- What is typed is told at once: an edit of the server may be on its way.
+    flags = { debounce_text_changes = 0 },
     handlers = { ["agent/document/save"] = save },
     on_exit = exited,
   }, { bufnr = buffer })
