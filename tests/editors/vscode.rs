@@ -164,7 +164,8 @@ impl Drop for Code<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let name = std::thread::current().name().unwrap_or("scene").replace("::", "-");
-            let _ = self.driver.borrow_mut().try_say(&self.name, "picture", json!([format!("failed-{name}")]));
+            let _ =
+                self.driver.borrow_mut().try_say(&self.name, "picture", json!([format!("failed-{name}")]));
         }
         let _ = self.driver.borrow_mut().try_say("", "close", json!([self.name]));
     }

@@ -103,7 +103,11 @@ fn s03_the_story_that_the_pictures_tell() {
     let asked = code.wait_asked("Edit listing.py");
     assert!(asked.contains("-    found = entries[0]"), "the popup shows the whole change: {asked}");
     let buttons = code.buttons();
-    assert_eq!(buttons.first().map(String::as_str), Some("Reject"), "an approval is never first: {buttons:?}");
+    assert_eq!(
+        buttons.first().map(String::as_str),
+        Some("Reject"),
+        "an approval is never first: {buttons:?}"
+    );
     assert!(code.status().contains("Adjutant: asks"), "{}", code.status());
     code.picture("3-ask");
     code.choose("Allow once");
@@ -123,10 +127,8 @@ fn n08_a_problem_that_the_editor_shows_is_fixed_from_its_menu() {
     let stage = Stage::new(
         "//- /list.json\n{ \"sizes\": [1, 2,, 3] }\n",
         [
-            Reply::text("A comma too many.").and_call(
-                "edit_file",
-                json!({"path": "list.json", "old_text": "2,, 3", "new_text": "2, 3"}),
-            ),
+            Reply::text("A comma too many.")
+                .and_call("edit_file", json!({"path": "list.json", "old_text": "2,, 3", "new_text": "2, 3"})),
             Reply::text("The comma is gone."),
         ],
     );
