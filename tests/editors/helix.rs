@@ -141,8 +141,10 @@ impl Editor for Helix<'_> {
     }
 
     fn asked(&self) -> Option<String> {
-        // A diagnostic is shown beside the line it is about.
-        Some(self.screen.text()).filter(|screen| screen.contains("Agent: "))
+        // A diagnostic is shown beside the line it is about; what it works at is in the last line.
+        let screen = self.screen.text();
+        let beside: Vec<&str> = screen.lines().take_while(|line| *line != status_line(&screen)).collect();
+        Some(beside.join("\n")).filter(|beside| beside.contains("Agent: "))
     }
 
     fn choose(&self, title: &str) {
