@@ -63,7 +63,7 @@ impl Surfaces {
             chunks: agent.updates.chunks,
             opt_out: agent.updates.opt_out,
             asks_by_request: agent.asks.request,
-            // Who takes asks as requests shows them by itself; two surfaces for one question are one too many.
+            // A client of ours shows asks by itself; two surfaces for one question are one too many.
             popup: !agent.asks.request,
             popup_announced: has("/window/showMessage"),
             item_properties: is("/window/showMessage/messageActionItem/additionalPropertiesSupport"),
@@ -76,6 +76,7 @@ impl Surfaces {
             register_configuration: is("/workspace/didChangeConfiguration/dynamicRegistration"),
             abilities: Abilities {
                 apply_edit: is("/workspace/applyEdit"),
+                document_changes: is("/workspace/workspaceEdit/documentChanges"),
                 create_files: create,
                 save: agent.documents.save,
                 complete: agent.documents.complete,
@@ -120,7 +121,7 @@ impl Surfaces {
             (self.popup && self.popup_announced, "window/showMessageRequest"),
             (self.popup && !self.popup_announced, "window/showMessageRequest until it is refused"),
             (self.diagnostics, "textDocument/publishDiagnostics"),
-            (self.code_actions && self.diagnostics, "code actions"),
+            (self.code_actions && !self.updates, "code actions"),
             (self.updates, methods::ASK_RESPOND),
         ];
         listed(&doors)
