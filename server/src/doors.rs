@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use adjutant_protocol::ask::{AskResolvedParams, AskView, PermissionOutcome, PermissionResponse};
+use adjutant_protocol::ask::{AskGroup, AskResolvedParams, AskView, PermissionOutcome, PermissionResponse};
 use adjutant_protocol::document::{DocumentSaveParams, DocumentSaveResult};
 use adjutant_protocol::methods;
 use adjutant_protocol::session::RunEnd;
@@ -214,6 +214,8 @@ impl Doors {
     /// Dropping the future withdraws it.
     pub async fn deliver(&self, ask: &AskView) -> Delivery {
         match (self.surfaces.asks_by_request, self.surfaces.popup) {
+            // It has resumed the session by itself, and was told.
+            (true, _) if ask.group == AskGroup::Resumable => Delivery::Closed,
             (true, _) => self.request_permission(ask).await,
             (false, true) => self.offer(ask).await,
             (false, false) => Delivery::Closed,
