@@ -2,33 +2,34 @@
 //!
 //! Never looks into a session; each has a task of its own.
 
+pub mod reading;
+
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use adjutant_core::session::Session;
 use adjutant_core::state::Teller;
 use adjutant_protocol::errors::ErrorName;
-use adjutant_protocol::session::{SessionEntry, SessionListResult};
+use adjutant_protocol::session::SessionListResult;
 use adjutant_protocol::state::State;
 use adjutant_protocol::{AskId, SessionId};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::doors::{Paper, PaperRequest, Written};
 use crate::session::blobs::Blobs;
-use crate::session::catalog::{CatalogError, Condition, Listed};
-use crate::session::log::{Log, OpenError, Opened};
+use crate::session::catalog::CatalogError;
+use crate::session::log::{self, Log, OpenError, Opened};
 use crate::session::mailbox::{Mailbox, Message, Refused};
 use crate::session::papers;
-use crate::session::{Place, SessionTask, World, facts_of, now_ms, summary_of};
+use crate::session::{Place, SessionTask, World, facts_of, now_ms};
 use crate::tools::paths::Roots;
-use crate::uri;
 
 /// Sessions one process has in memory at once.
 const MAX_OPEN: usize = 1_000;
 /// Sessions a list shows.
-const MAX_LISTED: usize = 1_000;
+pub const MAX_LISTED: usize = 1_000;
 /// How long all sessions together may take to stop (users.md need 7: gone within 2 s).
 const STOP_LIMIT: Duration = Duration::from_millis(1_900);
 
@@ -75,7 +76,7 @@ impl Sessions {
             return Ok(mailbox);
         }
         let place = self.world.catalog.place(&id.0).map_err(catalog_error)?;
-        let opened = tokio::task::spawn_blocking(move || Log::open(place, now_ms())).await;
+        let opened = tokio::task::spawn_blocking(move || open(place)).await;
         let opened = opened
             .map_err(|error| Refused::new(ErrorName::SessionReadOnly, error.to_string()))?
             .map_err(open_error)?;
@@ -156,6 +157,17 @@ impl Sessions {
         self.in_memory(session)
     }
 
+    /// Opens the session that has this ask open on disk, for a client that knows it from before a
+    /// restart.
+    pub async fn opened_for(&self, ask: &AskId) -> Result<Mailbox, Refused> {
+        let (world, wanted) = (self.world.clone(), ask.clone());
+        let found = tokio::task::spawn_blocking(move || reading::session_of(&world.catalog, &wanted)).await;
+        match found.ok().flatten() {
+            Some(id) => self.get(&id).await,
+            None => Err(Refused::new(ErrorName::AskNotFound, "no ask has this id")),
+        }
+    }
+
     /// Returns the mailboxes of all sessions in memory.
     pub fn all(&self) -> Vec<Mailbox> {
         self.lock().values().filter(|mailbox| !mailbox.is_closed()).cloned().collect()
@@ -169,14 +181,13 @@ impl Sessions {
     /// Lists the sessions on disk, newest first; those with a stale summary are read anew.
     pub async fn list(&self, root: Option<String>) -> Result<SessionListResult, Refused> {
         let world = self.world.clone();
-        let listed = tokio::task::spawn_blocking(move || list(&world)).await;
+        let listed = tokio::task::spawn_blocking(move || reading::entries(&world.catalog)).await;
         let mut sessions = listed
             .map_err(|error| Refused::new(ErrorName::SessionNotFound, error.to_string()))?
             .map_err(catalog_error)?;
         if let Some(root) = root {
             sessions.retain(|entry| entry.cwd == root);
         }
-        sessions.sort_by_key(|entry| std::cmp::Reverse(entry.updated_at));
         sessions.truncate(MAX_LISTED);
         Ok(SessionListResult { sessions })
     }
@@ -209,6 +220,16 @@ impl Sessions {
             .map_err(catalog_error)
     }
 
+    /// Removes in the background what deletions that were cut short left behind.
+    pub fn sweep(&self) {
+        let world = self.world.clone();
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = world.catalog.sweep() {
+                tracing::warn!(%error, "what is left of deleted sessions stays");
+            }
+        });
+    }
+
     /// Stops every session: children die, what ran is closed, and it is durable. Bounded.
     pub async fn stop_all(&self) {
         let mailboxes: Vec<Mailbox> = self.lock().drain().map(|(_, mailbox)| mailbox).collect();
@@ -217,50 +238,20 @@ impl Sessions {
     }
 }
 
+/// Opens a log for writing; what its last writer left half-written goes, now that nobody writes it.
+fn open(place: log::Place) -> Result<Opened, OpenError> {
+    let blobs = Blobs::new(place.storage.clone(), &place.dir);
+    let opened = Log::open(place, now_ms())?;
+    if let Err(error) = blobs.sweep() {
+        tracing::warn!(%error, "what an earlier process left half-written stays");
+    }
+    Ok(opened)
+}
+
 async fn stop(mailbox: &Mailbox) {
     let (done, wait) = oneshot::channel();
     mailbox.post(Message::Stop { done });
     let _ = wait.await;
-}
-
-fn list(world: &World) -> Result<Vec<SessionEntry>, CatalogError> {
-    let mut entries = Vec::new();
-    for listed in world.catalog.list()? {
-        entries.extend(entry(world, listed));
-    }
-    Ok(entries)
-}
-
-fn entry(world: &World, listed: Listed) -> Option<SessionEntry> {
-    let Listed { id, summary, condition } = listed;
-    let summary = match (&condition, summary) {
-        (Condition::Current, Some(summary)) => summary,
-        (_, old) => match world.catalog.rebuild(&id, |read| summary_of(&id, read)) {
-            Ok(summary) => summary,
-            Err(error) => {
-                let mut summary = old.unwrap_or_default();
-                summary.damage.get_or_insert_with(|| error.to_string());
-                summary
-            }
-        },
-    };
-    let damaged = match condition {
-        Condition::Damaged(why) => Some(why),
-        _ => summary.damage,
-    };
-    let state = serde_json::from_value(serde_json::Value::String(summary.state)).unwrap_or(State::None);
-    let left = state == State::Running && !world.catalog.is_written(&id);
-    Some(SessionEntry {
-        session_id: SessionId(id),
-        title: summary.title,
-        cwd: summary.roots.first().map(|root| uri::of_path(Path::new(root))).unwrap_or_default(),
-        // A run that nobody runs waits to be resumed.
-        state: if left { State::Resumable } else { state },
-        updated_at: summary.updated_at,
-        open_asks: u32::try_from(summary.open_asks).unwrap_or(u32::MAX),
-        turns: u32::try_from(summary.turns).unwrap_or(u32::MAX),
-        damaged,
-    })
 }
 
 fn new_id() -> SessionId {

@@ -5,6 +5,7 @@ mod cli;
 mod edits;
 mod flow;
 mod grounding;
+mod inbox;
 mod kill;
 mod log_files;
 mod model_wire;

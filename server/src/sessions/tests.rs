@@ -1,5 +1,6 @@
 //! A session whose task is gone is no session in memory.
 
+use std::path::Path;
 use std::sync::Mutex;
 
 use adjutant_core::config::Settings;
@@ -24,6 +25,7 @@ fn sessions(dir: &Path) -> Sessions {
         settings: Mutex::new(Arc::new(Settings::default())),
         catalog: Catalog::new(Arc::new(Disk), Syncer::start().unwrap(), dir),
         own: Vec::new(),
+        inboxes: crate::session::inbox::Watch::default(),
         asks: Mutex::default(),
     }))
 }
