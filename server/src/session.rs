@@ -55,6 +55,8 @@ use steps::Running;
 
 /// The door of `agent/ask/respond`.
 pub const SURFACE_OF_CLIENTS: &str = "ask/respond";
+/// The door of `adjutant.respond`, and of the code actions that carry it.
+pub const SURFACE_OF_COMMANDS: &str = "command";
 
 /// What every session of a process shares.
 pub struct World {
@@ -190,12 +192,12 @@ impl SessionTask {
     /// Everything that can wake a session, on one screen.
     fn handle(&mut self, message: Message) -> Option<oneshot::Sender<()>> {
         match message {
-            Message::Prompt { params, reply } => {
+            Message::Prompt { params, title, body, reply } => {
                 self.publisher.attach(&self.session, self.barrier);
-                self.prompt(params, reply);
+                self.prompt(params, (title, body), reply);
             }
             Message::Answer { ask, choice, surface, reply } => {
-                if surface == SURFACE_OF_CLIENTS {
+                if [SURFACE_OF_CLIENTS, SURFACE_OF_COMMANDS].contains(&surface) {
                     // Whoever answers by request hears what comes of it, also after a restart.
                     self.publisher.attach(&self.session, self.barrier);
                 }

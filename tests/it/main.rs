@@ -1,5 +1,6 @@
 //! One integration binary: one module per feature, and the rules of the house.
 
+mod actions;
 mod asks;
 mod cli;
 mod edits;
@@ -9,6 +10,7 @@ mod inbox;
 mod kill;
 mod log_files;
 mod model_wire;
+mod plain;
 mod protocol;
 mod reconfigured;
 mod rig;
@@ -16,5 +18,6 @@ mod runs;
 mod sessions;
 mod settings;
 mod stage;
+mod start;
 mod tidy;
 mod tools;

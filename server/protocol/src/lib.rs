@@ -6,6 +6,7 @@
 
 pub mod ask;
 pub mod capability;
+pub mod commands;
 pub mod document;
 pub mod errors;
 pub mod ids;
@@ -13,6 +14,7 @@ pub mod methods;
 pub mod origin;
 pub mod schema;
 pub mod session;
+pub mod start;
 pub mod state;
 pub mod update;
 

@@ -28,6 +28,7 @@ pub const SESSION_DELETE: &str = "agent/session/delete";
 pub const SESSION_PROMPT: &str = "agent/session/prompt";
 pub const SESSION_WAIT: &str = "agent/session/wait";
 pub const SESSION_CANCEL: &str = "agent/session/cancel";
+pub const START: &str = "agent/start";
 pub const ASK_LIST: &str = "agent/ask/list";
 pub const ASK_RESPOND: &str = "agent/ask/respond";
 pub const SESSION_UPDATE: &str = "agent/session/update";
@@ -37,7 +38,7 @@ pub const DOCUMENT_SAVE: &str = "agent/document/save";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 13] = [
+pub const METHODS: [Method; 14] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -80,6 +81,13 @@ pub const METHODS: [Method; 13] = [
         "CancelParams",
         "",
         "cancels the open run, ahead of anything queued",
+    ),
+    row(
+        START,
+        ClientRequest,
+        "StartParams",
+        "StartResult",
+        "starts work from a place in a document; answered as a prompt",
     ),
     row(ASK_LIST, ClientRequest, "AskListParams", "AskListResult", "lists open asks"),
     row(

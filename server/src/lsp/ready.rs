@@ -8,13 +8,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use adjutant_protocol::capability::{ServerAgentCapabilities, ServerLimits, VERSION};
+use adjutant_protocol::commands::COMMANDS;
 use adjutant_protocol::methods::{Direction, METHODS};
 use adjutant_protocol::session::Mode;
 use adjutant_protocol::update::Update;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::ls_types::{
-    InitializeParams, InitializeResult, PositionEncodingKind, SaveOptions, ServerCapabilities, ServerInfo,
-    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions,
+    ExecuteCommandOptions, InitializeParams, InitializeResult, PositionEncodingKind, SaveOptions,
+    ServerCapabilities, ServerInfo, TextDocumentSyncCapability, TextDocumentSyncKind,
+    TextDocumentSyncOptions, TextDocumentSyncSaveOptions,
 };
 
 use super::{Ready, Server};
@@ -86,6 +88,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
         folders,
         problems: loaded.problems.iter().map(ToString::to_string).collect(),
         sources: Sources { editor: None, ..sources },
+        starts: super::start::Starts::default(),
     };
     Ok((ready, result))
 }
@@ -136,6 +139,11 @@ fn answer(surfaces: &Surfaces) -> InitializeResult {
                 })),
                 ..TextDocumentSyncOptions::default()
             })),
+            code_action_provider: Some(super::actions::provider(surfaces.action_literals)),
+            execute_command_provider: Some(ExecuteCommandOptions {
+                commands: COMMANDS.iter().map(|command| command.name.to_owned()).collect(),
+                ..ExecuteCommandOptions::default()
+            }),
             experimental: Some(experimental),
             ..ServerCapabilities::default()
         },

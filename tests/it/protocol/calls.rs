@@ -22,6 +22,7 @@ fn params(method: &str) -> Value {
         methods::SESSION_WAIT => {
             json!({ "sessionId": "s-0000000000000000", "runId": "run-0", "timeoutMs": 1 })
         }
+        methods::START => json!({ "sessionId": "s-0000000000000000", "text": "go" }),
         methods::ASK_RESPOND => json!({ "askId": "ask-0", "optionId": "allow" }),
         _ => panic!("say here what {method} takes"),
     }
