@@ -136,7 +136,8 @@ impl Doors {
     #[cfg(test)]
     pub fn to_nobody() -> Self {
         let surfaces = Surfaces::of(&json!({})).unwrap_or_else(|why| panic!("{why}"));
-        Self::open(crate::transport::channel().0, surfaces, Duration::ZERO).0
+        let timing = Timing { patience: Duration::ZERO, reaction: Duration::ZERO };
+        Self::open(crate::transport::channel().0, surfaces, timing, Documents::default()).0
     }
 
     /// What this client can do, and which surface stands for what at it.
@@ -340,17 +341,7 @@ impl Doors {
     }
 
     async fn apply(&self, edit: &DocumentEdit) -> Result<Applied, NoAnswer> {
-        let mut changes = Vec::new();
-        if edit.create {
-            changes.push(json!({
-                "kind": "create", "uri": edit.uri, "options": { "ignoreIfExists": true }
-            }));
-        }
-        changes.push(json!({
-            "textDocument": { "uri": edit.uri, "version": edit.version },
-            "edits": edit.edits,
-        }));
-        let params = json!({ "label": edit.label, "edit": { "documentChanges": changes } });
+        let params = json!({ "label": edit.label, "edit": workspace_edit(edit) });
         let reply = self.request("workspace/applyEdit", &params).await?;
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -398,4 +389,20 @@ impl Doors {
             Err(_) => Err(NoAnswer::Silent(self.timing.patience.as_secs())),
         }
     }
+}
+
+/// Always in its version, but for a client that has refused that form.
+fn workspace_edit(edit: &DocumentEdit) -> serde_json::Value {
+    if edit.unversioned {
+        return json!({ "changes": { edit.uri.as_str(): edit.edits } });
+    }
+    let create = edit
+        .create
+        .then(|| json!({ "kind": "create", "uri": edit.uri, "options": { "ignoreIfExists": true } }));
+    let change = json!({
+        "textDocument": { "uri": edit.uri, "version": edit.version },
+        "edits": edit.edits,
+    });
+    let changes: Vec<serde_json::Value> = create.into_iter().chain([change]).collect();
+    json!({ "documentChanges": changes })
 }

@@ -30,6 +30,9 @@ use crate::tools::paths::Roots;
 const MAX_OPEN: usize = 1_000;
 /// Sessions a list shows.
 pub const MAX_LISTED: usize = 1_000;
+/// How often a lock is tried again, and after how long: a list looks at each for an instant.
+const LOCK_TRIES: u32 = 5;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// How long all sessions together may take to stop (users.md need 7: gone within 2 s).
 const STOP_LIMIT: Duration = Duration::from_millis(1_900);
 
@@ -241,7 +244,17 @@ impl Sessions {
 /// Opens a log for writing; what its last writer left half-written goes, now that nobody writes it.
 fn open(place: log::Place) -> Result<Opened, OpenError> {
     let blobs = Blobs::new(place.storage.clone(), &place.dir);
-    let opened = Log::open(place, now_ms())?;
+    let mut tried = 0;
+    let opened = loop {
+        match Log::open(place.clone(), now_ms()) {
+            // Whoever lists sessions, here or in another process, takes the lock for an instant.
+            Err(OpenError::Locked { .. }) if tried < LOCK_TRIES => {
+                tried += 1;
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            other => break other?,
+        }
+    };
     if let Err(error) = blobs.sweep() {
         tracing::warn!(%error, "what an earlier process left half-written stays");
     }

@@ -3,6 +3,8 @@
 //!
 //! Never looks into the server; offers are read as the editor gets them.
 
+mod whole;
+
 use adjutant_testkit::editor::Capabilities;
 use adjutant_testkit::model::{ModelServer, Reply};
 use adjutant_testkit::process::wait_until;
@@ -12,7 +14,7 @@ use crate::plain::{AUTOMATIC, INVOKED, Plain, at, problem, range, title, titles}
 use crate::rig::tool_outputs;
 use crate::stage::edit;
 
-const FILE: &str = "//- /a.rs\n// TODO: say more\nfn main() {}\n//- /b.txt\nhello\n";
+const FILE: &str = "//- /a.rs\n// NOW: say more\nfn main() {}\n//- /b.txt\nhello\n";
 
 fn command(line: &str) -> Reply {
     Reply::call("run_command", json!({ "command": line }))

@@ -4,6 +4,8 @@
 //! Never uses a method of ours; what came of it is read in the buffers and at
 //! the model.
 
+use std::time::Duration;
+
 use adjutant_testkit::editor::{Capabilities, Encoding, Options, RpcError};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
@@ -45,10 +47,24 @@ impl Plain {
 
     /// The same with any capabilities.
     pub fn with(fixture: &str, turns: impl IntoIterator<Item = Reply>, capabilities: Capabilities) -> Plain {
+        Plain::human(fixture, turns, Duration::ZERO, |options| options.capabilities(capabilities))
+    }
+
+    /// The same with manners of its own, and a user who has to have looked at a popup for so long.
+    pub fn human(
+        fixture: &str,
+        turns: impl IntoIterator<Item = Reply>,
+        reaction: Duration,
+        adapt: impl FnOnce(Options) -> Options,
+    ) -> Plain {
         let model = ModelServer::start(turns);
         let workspace = Workspace::new(fixture);
         workspace.openai(&model.base_url());
-        let rig = Rig::start_with(&workspace, Options::new(&workspace).capabilities(capabilities));
+        let options = adapt(Options::new(&workspace).capabilities(capabilities()));
+        let rig = Rig::connect_human(&workspace, options, reaction);
+        if let Err(error) = rig.initialize() {
+            panic!("initialize: {error}");
+        }
         Plain { rig, model, workspace }
     }
 

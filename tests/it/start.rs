@@ -108,11 +108,11 @@ fn n08_a_selection_means_the_same_text_in_three_encodings() {
 fn n08_a_comment_is_done_and_explain_cannot_change_anything() {
     let (model, workspace, rig) = rich([Reply::text("Sorted."), Reply::text("It says hello.")]);
     rig.open("src/a.rs");
-    rig.type_at("src/a.rs", 12, "    // TODO: greet the user\n");
+    rig.type_at("src/a.rs", 12, "    // NOW: greet the user\n");
     let uri = workspace.uri("src/a.rs");
     let place = json!({ "template": "comment", "uri": uri, "range": at(1, 8) });
     let done = start(&rig, place);
-    assert_eq!(title(&rig), "Comment: TODO: greet the user");
+    assert_eq!(title(&rig), "Comment: NOW: greet the user");
     rig.await_run_end(&done.session_id, &done.run_id);
     assert!(tools_offered(&model.requests()[0]).contains(&"edit_file".to_owned()));
 

@@ -76,6 +76,7 @@ impl Surfaces {
             register_configuration: is("/workspace/didChangeConfiguration/dynamicRegistration"),
             abilities: Abilities {
                 apply_edit: is("/workspace/applyEdit"),
+                document_changes: is("/workspace/workspaceEdit/documentChanges"),
                 create_files: create,
                 save: agent.documents.save,
                 complete: agent.documents.complete,

@@ -99,12 +99,12 @@ fn n08_a_text_of_the_users_own_goes_with_its_place_and_names_the_run_itself() {
 
 #[test]
 fn n08_the_words_of_a_comment_are_the_task() {
-    let text = "fn f() {\n    // TODO: sort the list,\n    // newest first\n    g();\n}\n";
+    let text = "fn f() {\n    // NOW: sort the list,\n    // newest first\n    g();\n}\n";
     let value = json!({ "template": "comment", "uri": "u", "range": range((2, 0), (2, 0)) });
     let made = start(text, value);
-    assert_eq!(made.title.as_deref(), Some("Comment: TODO: sort the list, newest first"));
+    assert_eq!(made.title.as_deref(), Some("Comment: NOW: sort the list, newest first"));
     assert!(made.text.contains("lines 2 to 3, says."), "{}", made.text);
-    assert!(made.text.contains("\n\nTODO: sort the list,\nnewest first\n\n"), "{}", made.text);
+    assert!(made.text.contains("\n\nNOW: sort the list,\nnewest first\n\n"), "{}", made.text);
     let value = json!({ "template": "comment", "uri": "u", "range": range((3, 0), (3, 0)) });
     assert_eq!(start_in(text, Encoding::Utf16, value), Err(StartProblem::NoComment(4)));
 }

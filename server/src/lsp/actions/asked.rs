@@ -27,8 +27,9 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams, explicit: bool) 
     let asks = asks.iter().filter(|ask| is_a_question(ask) && (explicit || shown(ask)));
     for ask in asks.take(MAX_ASKS) {
         let Subject { words, whole } = subject(ask, ready);
-        // Its diagnostic shows what the doors count as shown; without a place it has none.
-        let seen = whole || has_place(ask);
+        // What the doors count as shown is what its diagnostic shows; without a place it has none.
+        let marked = doors.surfaces().diagnostics && has_place(ask);
+        let seen = whole || marked || doors.face().seen_at(&ask.ask_id).is_some();
         for offer in doors.offers(ask) {
             let (command, argument) = match &offer.choice {
                 Choice::Show => (SHOW, json!({ "askId": ask.ask_id })),
