@@ -34,6 +34,9 @@ impl<'a> Helix<'a> {
         for name in ["languages.toml", "config.toml"] {
             fs::copy(shipped("editors/helix").join(name), settings.join(name)).expect("take what is shipped");
         }
+        // Takes a copy of what is in the buffer, whole or not at all.
+        fs::write(stage.beside("keep"), "cat > ../buffer.part && mv ../buffer.part ../buffer\n")
+            .expect("write it");
         let program = installed(&format!("{VERSION}/usr/bin/hx"));
         let runtime = installed(&format!("{VERSION}/usr/lib/hx/runtime"));
         let line = format!("env HELIX_RUNTIME='{}' '{}' '{file}'", runtime.display(), program.display());
@@ -44,9 +47,27 @@ impl<'a> Helix<'a> {
         Helix { stage, screen }
     }
 
+    /// Leaves a mode or a menu, and waits until that is seen: a key that follows at once would be
+    /// one key with Alt.
+    fn escape(&self, left: impl Fn() -> bool) {
+        self.screen.keys(&["Escape"]);
+        wait_for("Helix to leave it", || left().then_some(()));
+    }
+
+    fn leave_insert_mode(&self) {
+        self.escape(|| status_line(&self.screen.text()).contains("NOR"));
+    }
+
+    /// Types a line at the cursor; not by `O`, which would go on with a comment.
+    fn insert(&self, text: &str) {
+        self.screen.keys(&["i"]);
+        self.screen.text_in(text);
+        self.screen.keys(&["Enter"]);
+        self.screen.wait(text);
+    }
+
     /// Types a command line.
     pub fn line(&self, line: &str) {
-        self.screen.keys(&["Escape"]);
         self.screen.text_in(&format!(":{line}"));
         self.screen.wait(&format!(":{line}"));
         self.screen.keys(&["Enter"]);
@@ -70,18 +91,23 @@ impl<'a> Helix<'a> {
         let title = format!("Agent: {title}");
         // What was offered may have changed while the menu was made; then it is opened again.
         let found = wait_or(|| {
-            self.screen.keys(&["Escape", "Space", "a"]);
+            self.screen.keys(&["Space", "a"]);
             wait_for("a menu or a word that there is none", || {
                 (self.chosen().is_some() || self.screen.text().contains("No code actions")).then_some(())
             });
+            let first = self.chosen()?;
             for _ in 0..MENU {
                 let chosen = self.chosen()?;
                 if chosen.starts_with(&title) {
                     return Some(());
                 }
                 self.screen.keys(&["Down"]);
-                wait_for("another entry", || (self.chosen()? != chosen).then_some(()));
+                let next = wait_for("another entry", || self.chosen().filter(|next| *next != chosen));
+                if next == first {
+                    break;
+                }
             }
+            self.escape(|| self.chosen().is_none());
             None
         });
         found.unwrap_or_else(|| panic!("no code action {title:?} on\n{}", self.screen.text()));
@@ -123,7 +149,7 @@ impl Editor for Helix<'_> {
 
     fn choose(&self, title: &str) {
         // The answers are offered at any position, not only where the question is shown.
-        self.screen.keys(&["Escape", "g", "e"]);
+        self.screen.keys(&["g", "e"]);
         self.choose_in_menu(title);
         self.screen.keys(&["Enter"]);
     }
@@ -131,10 +157,10 @@ impl Editor for Helix<'_> {
     fn buffer(&self) -> String {
         let copy = self.stage.beside("buffer");
         let _ = fs::remove_file(&copy);
-        self.screen.keys(&["Escape", "%"]);
-        self.line(&format!("pipe-to cat > {0}.part && mv {0}.part {0}", copy.display()));
+        self.screen.keys(&["%"]);
+        self.line("pipe-to sh ../keep");
         let text = wait_for("the copy of the buffer", || fs::read_to_string(&copy).ok());
-        self.screen.keys(&["Escape", "g", "g"]);
+        self.screen.keys(&["g", "g"]);
         text
     }
 
@@ -143,16 +169,16 @@ impl Editor for Helix<'_> {
     }
 
     fn type_at_top(&self, text: &str) {
-        self.screen.keys(&["Escape", "g", "g", "O"]);
-        self.screen.text_in(text);
-        self.screen.keys(&["Escape"]);
+        self.screen.keys(&["g", "g"]);
+        self.insert(text);
+        self.leave_insert_mode();
     }
 
     fn choose_and_type_at_top(&self, title: &str, text: &str) {
         self.choose_in_menu(title);
-        self.screen.keys(&["Enter", "g", "g", "O"]);
-        self.screen.text_in(text);
-        self.screen.keys(&["Escape"]);
+        self.screen.keys(&["Enter", "g", "g"]);
+        self.insert(text);
+        self.leave_insert_mode();
     }
 
     fn save(&self) {
@@ -160,7 +186,7 @@ impl Editor for Helix<'_> {
     }
 
     fn undo(&self) {
-        self.screen.keys(&["Escape", "u"]);
+        self.screen.keys(&["u"]);
     }
 
     fn cancel(&self) {
@@ -169,6 +195,7 @@ impl Editor for Helix<'_> {
 
     fn restart(&self) {
         self.line("lsp-restart");
+        self.stage.seen().wait("in", "initialized", 2);
     }
 
     fn wait_end(&self, _: &str) {

@@ -156,9 +156,8 @@ impl Editor for Neovim<'_> {
     }
 
     fn restart(&self) {
-        // What a user does: the file again, which attaches a new server.
-        self.wait_true("Neovim to notice that the server is gone", "return #vim.lsp.get_clients() == 0");
-        self.lua("vim.cmd('edit')");
+        // The set-up starts it again by itself.
+        self.stage.seen().wait("in", "initialized", 2);
         self.wait_true("the server to be attached again", ATTACHED);
     }
 }

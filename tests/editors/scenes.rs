@@ -14,7 +14,10 @@ pub const FILE: &str = "greet.py";
 
 const BEFORE: &str = "# Says hello, loudly.\ndef greet(name):\n    return \"Helo, \" + name\n";
 const AFTER: &str = "# Says hello, loudly.\ndef greet(name):\n    return \"Hello, \" + name\n";
-const TYPED: &str = "# Typed meanwhile: ä, 😀.";
+const TYPED: &str = "MOOD = 7 # ä, 😀";
+
+/// A file that is not open.
+const OTHER: &str = "other.py";
 
 /// The title of the run that a task gets.
 const TASK: &str = "Mend the greeting";
@@ -42,6 +45,15 @@ pub fn silence() -> Stage {
 /// A stage where the model may be asked again after the server was killed at the ask.
 pub fn edit_again() -> Stage {
     stage([edit().hold_after(300), edit(), Reply::text("It is mended."), Reply::text("It is mended.")])
+}
+
+/// A stage where the model edits a file that is not open in the editor.
+pub fn edit_elsewhere() -> Stage {
+    let arguments = json!({"path": OTHER, "old_text": "one", "new_text": "two"});
+    let edit = Reply::text("It is elsewhere.").and_call("edit_file", arguments);
+    let stage = stage([edit.hold_after(300), Reply::text("It is mended.")]);
+    stage.workspace.write(OTHER, "one\n");
+    stage
 }
 
 fn wait_done(editor: &impl Editor) {
@@ -161,4 +173,16 @@ pub fn survives_a_kill(editor: &impl Editor, action: Option<&str>) {
     let seen = editor.stage().seen();
     assert_eq!(seen.servers().len(), 2, "{}", seen.shown());
     assert_eq!(seen.count("out", "workspace/applyEdit"), 1, "one effect, not two\n{}", seen.shown());
+}
+
+/// A file that was not open is edited through the editor, and is on disk at the end.
+pub fn edits_a_closed_file(editor: &impl Editor) {
+    start(editor, None);
+    editor.wait_asked("Edit other.py");
+    editor.choose(ALLOW);
+    wait_done(editor);
+    assert_eq!(editor.stage().workspace.read(OTHER), "two\n");
+    assert_eq!(editor.buffer(), BEFORE, "another file is changed");
+    let seen = editor.stage().seen();
+    assert_eq!(seen.count("out", "workspace/applyEdit"), 1, "{}", seen.shown());
 }

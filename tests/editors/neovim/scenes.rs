@@ -48,3 +48,15 @@ fn n05_what_was_typed_before_the_answer_stays() {
 fn s95_a_killed_server_is_replaced_and_finds_its_session() {
     each(scenes::edit_again, |editor| scenes::survives_a_kill(editor, None));
 }
+
+#[test]
+fn n05_a_file_that_was_not_open_is_edited_in_a_buffer_and_saved() {
+    each(scenes::edit_elsewhere, |editor| {
+        scenes::edits_a_closed_file(editor);
+        let seen = editor.stage.seen();
+        let saves = seen.answers("out", "agent/document/save");
+        assert!(saves.len() == 1 && !saves[0].refused, "{}", seen.shown());
+        editor.lua("vim.cmd('edit other.py')");
+        assert_eq!(editor.lua("return vim.bo.modified"), false, "the buffer is what is on disk");
+    });
+}
