@@ -63,7 +63,7 @@ impl Surfaces {
             chunks: agent.updates.chunks,
             opt_out: agent.updates.opt_out,
             asks_by_request: agent.asks.request,
-            // A client of ours shows asks by itself; two surfaces for one question are one too many.
+            // Who takes asks as requests shows them by itself; two surfaces for one question are one too many.
             popup: !agent.asks.request,
             popup_announced: has("/window/showMessage"),
             item_properties: is("/window/showMessage/messageActionItem/additionalPropertiesSupport"),
