@@ -6,6 +6,7 @@
 
 pub mod blobs;
 pub mod catalog;
+mod choosing;
 mod edits;
 pub mod frontier;
 pub mod log;
@@ -18,6 +19,7 @@ mod steps;
 pub mod storage;
 mod stream;
 
+pub use choosing::{chosen, options_of};
 pub use publish::summary_of;
 
 use std::collections::HashMap;
@@ -111,6 +113,8 @@ pub struct SessionTask {
     barrier: u64,
     syncing: bool,
     sync_again: bool,
+    /// It is closed for a client that goes on: what ends with it is told.
+    tells_its_end: bool,
     /// Why the log takes no more facts.
     stopped: Option<String>,
     notices: Vec<String>,
@@ -139,6 +143,7 @@ impl SessionTask {
             barrier: 0,
             syncing: false,
             sync_again: false,
+            tells_its_end: false,
             stopped: None,
             notices,
         }
@@ -200,6 +205,12 @@ impl SessionTask {
             Message::Partial { step } => self.partial(step),
             Message::StepEnded { step, panicked } => self.step_ended(step, panicked),
             Message::Synced(result) => self.synced(result),
+            Message::Choose { chosen, reply } => self.choose(chosen, reply),
+            Message::Close { done } => {
+                let _ = self.input(Input::Cancel { run: None });
+                self.tells_its_end = true;
+                return Some(done);
+            }
             Message::Stop { done } => return Some(done),
         }
         None
@@ -411,9 +422,14 @@ impl SessionTask {
         let _ = self.input(Input::Stopping);
         let (synced, wait) = oneshot::channel();
         self.log.request_sync(move |result| {
-            let _ = synced.send(result.is_ok());
+            let _ = synced.send(result.ok());
         });
-        let _ = wait.await;
+        if let Ok(Some(seq)) = wait.await
+            && self.tells_its_end
+        {
+            self.publisher.durable_up_to(seq);
+            self.replies.durable_up_to(seq);
+        }
         self.summary.write_now(&self.session, self.log.mark());
         // The lock goes with the log: who waits for the stop may open or delete the session.
         drop(self);

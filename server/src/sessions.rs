@@ -2,31 +2,32 @@
 //!
 //! Never looks into a session; each has a task of its own.
 
+pub mod list;
+
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use adjutant_core::session::Session;
 use adjutant_core::state::Teller;
 use adjutant_protocol::errors::ErrorName;
-use adjutant_protocol::session::{SessionEntry, SessionListResult};
+use adjutant_protocol::session::{NewSessionResult, SessionListResult};
 use adjutant_protocol::state::State;
 use adjutant_protocol::{AskId, SessionId};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::session::blobs::Blobs;
-use crate::session::catalog::{CatalogError, Condition, Listed};
+use crate::session::catalog::CatalogError;
 use crate::session::log::{Log, OpenError, Opened};
 use crate::session::mailbox::{Mailbox, Message, Refused};
-use crate::session::{Place, SessionTask, World, facts_of, now_ms, summary_of};
+use crate::session::{Place, SessionTask, World, facts_of, now_ms, options_of};
 use crate::tools::paths::Roots;
-use crate::uri;
 
 /// Sessions one process has in memory at once.
 const MAX_OPEN: usize = 1_000;
-/// Sessions a list shows.
-const MAX_LISTED: usize = 1_000;
+/// How long a session may take to close; its children die within it.
+const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 /// How long all sessions together may take to stop (users.md need 7: gone within 2 s).
 const STOP_LIMIT: Duration = Duration::from_millis(1_900);
 
@@ -37,11 +38,13 @@ pub struct Sessions {
     open: Arc<Mutex<HashMap<SessionId, Mailbox>>>,
     /// One session is opened at a time, so that none is opened twice.
     opening: Arc<tokio::sync::Mutex<()>>,
+    /// Sessions on their way out of memory; each goes when it is out.
+    closing: Arc<Mutex<HashMap<SessionId, watch::Receiver<()>>>>,
 }
 
 impl Sessions {
     pub fn new(world: Arc<World>) -> Self {
-        Self { world, open: Arc::default(), opening: Arc::default() }
+        Self { world, open: Arc::default(), opening: Arc::default(), closing: Arc::default() }
     }
 
     pub fn world(&self) -> &Arc<World> {
@@ -53,14 +56,16 @@ impl Sessions {
     }
 
     /// Makes a session in memory; it has no folder until its first prompt.
-    pub fn create(&self, folders: &[PathBuf]) -> Result<SessionId, Refused> {
+    pub fn create(&self, folders: &[PathBuf]) -> Result<NewSessionResult, Refused> {
         let id = new_id();
         let place = self.world.catalog.place(&id.0).map_err(catalog_error)?;
         let (roots, problems) = Roots::open(folders);
         let paths = roots.paths().map(|path| path.display().to_string()).collect();
         let log = Log::create(place, now_ms());
-        self.spawn(Session::new(id.clone(), paths), roots, log, (0, problems), None)?;
-        Ok(id)
+        let session = Session::new(id.clone(), paths);
+        let config_options = options_of(&session, &self.world.settings());
+        self.spawn(session, roots, log, (0, problems), None)?;
+        Ok(NewSessionResult { session_id: id, config_options })
     }
 
     /// Returns the mailbox of a session, opening it from disk if need be.
@@ -68,6 +73,7 @@ impl Sessions {
         if let Some(mailbox) = self.in_memory(id) {
             return Ok(mailbox);
         }
+        self.closed(id).await;
         let _one = self.opening.lock().await;
         if let Some(mailbox) = self.in_memory(id) {
             return Ok(mailbox);
@@ -143,22 +149,63 @@ impl Sessions {
     }
 
     /// Lists the sessions on disk, newest first; those with a stale summary are read anew.
-    pub async fn list(&self, root: Option<String>) -> Result<SessionListResult, Refused> {
+    pub async fn list(&self, wanted: list::Wanted) -> Result<SessionListResult, Refused> {
         let world = self.world.clone();
-        let listed = tokio::task::spawn_blocking(move || list(&world)).await;
-        let mut sessions = listed
+        let listed = tokio::task::spawn_blocking(move || list::page(&world, &wanted)).await;
+        listed
             .map_err(|error| Refused::new(ErrorName::SessionNotFound, error.to_string()))?
-            .map_err(catalog_error)?;
-        if let Some(root) = root {
-            sessions.retain(|entry| entry.cwd == root);
+            .map_err(catalog_error)
+    }
+
+    /// Frees a session from memory: its open run is cancelled, and what follows from that is told
+    /// and durable. Takes effect before it waits; whoever opens the session meanwhile waits for it.
+    pub async fn close(&self, id: &SessionId) -> Result<(), Refused> {
+        let closing = match self.in_memory(id) {
+            Some(mailbox) => Some(self.begin_to_close(id, &mailbox)),
+            None => self.closing().get(id).cloned(),
+        };
+        if let Some(over) = closing {
+            let why = "the session is still closing: its disk does not answer";
+            return if ends(over).await { Ok(()) } else { Err(Refused::new(ErrorName::SessionLocked, why)) };
         }
-        sessions.sort_by_key(|entry| std::cmp::Reverse(entry.updated_at));
-        sessions.truncate(MAX_LISTED);
-        Ok(SessionListResult { sessions })
+        let (world, known) = (self.world.clone(), id.clone());
+        match tokio::task::spawn_blocking(move || world.catalog.has(&known.0)).await {
+            Ok(true) => Ok(()),
+            _ => Err(Refused::new(ErrorName::SessionNotFound, format!("there is no session \"{id}\""))),
+        }
+    }
+
+    fn begin_to_close(&self, id: &SessionId, mailbox: &Mailbox) -> watch::Receiver<()> {
+        self.lock().remove(id);
+        let (over, is_over) = watch::channel(());
+        self.closing().insert(id.clone(), is_over.clone());
+        let (done, wait) = oneshot::channel();
+        mailbox.post(Message::Close { done });
+        let (this, id) = (self.clone(), id.clone());
+        // Not by the request, which its client may withdraw.
+        tokio::spawn(async move {
+            let _ = wait.await;
+            this.closing().remove(&id);
+            drop(over);
+        });
+        is_over
+    }
+
+    fn closing(&self) -> MutexGuard<'_, HashMap<SessionId, watch::Receiver<()>>> {
+        self.closing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a session that is closing is out of memory.
+    async fn closed(&self, id: &SessionId) {
+        let closing = self.closing().get(id).cloned();
+        if let Some(over) = closing {
+            ends(over).await;
+        }
     }
 
     /// Deletes a session that has no open run here and no writer elsewhere.
     pub async fn delete(&self, id: &SessionId) -> Result<(), Refused> {
+        self.closed(id).await;
         if let Some(mailbox) = self.in_memory(id) {
             let resume = mailbox.request(|reply| Message::Resume { from: None, reply })?;
             let open = match resume.await.map_err(|_| gone())? {
@@ -188,55 +235,22 @@ impl Sessions {
     /// Stops every session: children die, what ran is closed, and it is durable. Bounded.
     pub async fn stop_all(&self) {
         let mailboxes: Vec<Mailbox> = self.lock().drain().map(|(_, mailbox)| mailbox).collect();
-        let stops = mailboxes.iter().map(stop);
-        let _ = tokio::time::timeout(STOP_LIMIT, futures_util::future::join_all(stops)).await;
+        let stops = futures_util::future::join_all(mailboxes.iter().map(stop));
+        let closing: Vec<SessionId> = self.closing().keys().cloned().collect();
+        let closed = futures_util::future::join_all(closing.iter().map(|id| self.closed(id)));
+        let _ = tokio::time::timeout(STOP_LIMIT, futures_util::future::join(stops, closed)).await;
     }
+}
+
+/// Waits until the sender is gone, which never sends; says whether it went in time.
+async fn ends(mut over: watch::Receiver<()>) -> bool {
+    tokio::time::timeout(CLOSE_LIMIT, over.changed()).await.is_ok()
 }
 
 async fn stop(mailbox: &Mailbox) {
     let (done, wait) = oneshot::channel();
     mailbox.post(Message::Stop { done });
     let _ = wait.await;
-}
-
-fn list(world: &World) -> Result<Vec<SessionEntry>, CatalogError> {
-    let mut entries = Vec::new();
-    for listed in world.catalog.list()? {
-        entries.extend(entry(world, listed));
-    }
-    Ok(entries)
-}
-
-fn entry(world: &World, listed: Listed) -> Option<SessionEntry> {
-    let Listed { id, summary, condition } = listed;
-    let summary = match (&condition, summary) {
-        (Condition::Current, Some(summary)) => summary,
-        (_, old) => match world.catalog.rebuild(&id, |read| summary_of(&id, read)) {
-            Ok(summary) => summary,
-            Err(error) => {
-                let mut summary = old.unwrap_or_default();
-                summary.damage.get_or_insert_with(|| error.to_string());
-                summary
-            }
-        },
-    };
-    let damaged = match condition {
-        Condition::Damaged(why) => Some(why),
-        _ => summary.damage,
-    };
-    let state = serde_json::from_value(serde_json::Value::String(summary.state)).unwrap_or(State::None);
-    let left = state == State::Running && !world.catalog.is_written(&id);
-    Some(SessionEntry {
-        session_id: SessionId(id),
-        title: summary.title,
-        cwd: summary.roots.first().map(|root| uri::of_path(Path::new(root))).unwrap_or_default(),
-        // A run that nobody runs waits to be resumed.
-        state: if left { State::Resumable } else { state },
-        updated_at: summary.updated_at,
-        open_asks: u32::try_from(summary.open_asks).unwrap_or(u32::MAX),
-        turns: u32::try_from(summary.turns).unwrap_or(u32::MAX),
-        damaged,
-    })
 }
 
 fn new_id() -> SessionId {

@@ -2,6 +2,8 @@
 
 mod asks;
 mod cli;
+mod closing;
+mod config_options;
 mod edits;
 mod flow;
 mod grounding;

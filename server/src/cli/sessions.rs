@@ -9,7 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{
-    Done, ReplayFrom, ResumeParams, ResumeResult, SessionListParams, SessionListResult, SessionParams,
+    Done, ReplayFrom, ResumeParams, ResumeResult, SessionEntry, SessionListParams, SessionListResult,
+    SessionParams,
 };
 use clap::Subcommand;
 
@@ -75,18 +76,32 @@ async fn carry_out(talk: &mut Conversation, action: &Action) -> Result<Exit, Lef
 }
 
 async fn list(talk: &mut Conversation) -> Result<Exit, Left> {
-    let found: SessionListResult = talk.request(methods::SESSION_LIST, &SessionListParams::default()).await?;
-    if found.sessions.is_empty() {
+    let sessions = all(talk).await?;
+    if sessions.is_empty() {
         talk.page().line("There are no sessions yet.");
         return Ok(Exit::Fine);
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let page = talk.page();
     let width = page.width();
-    for line in table::table(&found.sessions, u64::try_from(now.as_millis()).unwrap_or(u64::MAX), width) {
+    for line in table::table(&sessions, u64::try_from(now.as_millis()).unwrap_or(u64::MAX), width) {
         page.line(&line);
     }
     Ok(Exit::Fine)
+}
+
+/// Every session, page by page; bounded by what the catalog lists.
+async fn all(talk: &mut Conversation) -> Result<Vec<SessionEntry>, Left> {
+    let mut params = SessionListParams::default();
+    let mut sessions = Vec::new();
+    loop {
+        let page: SessionListResult = talk.request(methods::SESSION_LIST, &params).await?;
+        sessions.extend(page.sessions);
+        params.cursor = page.next_cursor;
+        if params.cursor.is_none() {
+            return Ok(sessions);
+        }
+    }
 }
 
 async fn replay(talk: &mut Conversation, session: SessionId) -> Result<Exit, Left> {
@@ -100,8 +115,8 @@ async fn replay(talk: &mut Conversation, session: SessionId) -> Result<Exit, Lef
 
 /// Returns the session of this id, or of the only id that begins so; says so where there is none.
 pub async fn named(talk: &mut Conversation, name: &str) -> Result<Option<SessionId>, Left> {
-    let found: SessionListResult = talk.request(methods::SESSION_LIST, &SessionListParams::default()).await?;
-    let ids: Vec<&str> = found.sessions.iter().map(|entry| entry.session_id.0.as_str()).collect();
+    let sessions = all(talk).await?;
+    let ids: Vec<&str> = sessions.iter().map(|entry| entry.session_id.0.as_str()).collect();
     match table::find(&ids, name) {
         Ok(id) => Ok(Some(id.into())),
         Err(why) => {

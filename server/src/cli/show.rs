@@ -4,12 +4,21 @@
 //! missing, and an attempt that diverges goes on from where it does.
 
 mod output;
+/// A choice for the session, in words.
+fn choice(change: &ConfigChange) -> String {
+    match change.config_id {
+        ConfigId::Mode => format!("the mode is {}", change.to),
+        ConfigId::Model => format!("new runs use {}", change.to),
+    }
+}
+
 #[cfg(test)]
 mod tests;
 mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use adjutant_protocol::option::{ConfigChange, ConfigId};
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::Outcome;
 use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, TurnPhase, TurnView, Update};
@@ -90,6 +99,9 @@ impl Show {
             Update::Run(run) => self.run(page, run),
             Update::Notice { message } => self.remark(page, Ink::Plain, &format!("! {message}")),
             Update::Rule { text } => self.remark(page, Ink::Dim, &format!("• from now on {text}")),
+            Update::ConfigOptionUpdate { changed, .. } => {
+                self.remark(page, Ink::Dim, &format!("• from now on {}", choice(changed)));
+            }
             Update::Ask(AskChange::Opened { .. } | AskChange::Closed { .. })
             | Update::Complete { .. }
             | Update::UserMessage { .. }
