@@ -1,7 +1,7 @@
 //! The command line: what can be typed, and which file does it.
 //!
-//! `run`, `demo` and `sessions` are clients of the same server over an
-//! in-memory pipe. Holds no agent state and decides nothing the server decides.
+//! `run`, `demo` and `answer` are clients of the same server over an in-memory
+//! pipe. Holds no agent state and decides nothing the server decides.
 
 mod asks;
 mod buffers;
@@ -10,8 +10,10 @@ mod client;
 mod conversation;
 mod debug_log;
 mod demo;
+mod open_asks;
 mod page;
 mod present;
+mod respond;
 mod run;
 mod service;
 mod sessions;
@@ -37,6 +39,8 @@ pub enum Exit {
     Usage = 2,
     /// Something was denied because nobody was present.
     Denied = 3,
+    /// Another answer came first.
+    Late = 4,
     Interrupted = 130,
     Terminated = 143,
 }
@@ -75,6 +79,18 @@ enum Command {
         #[command(subcommand)]
         action: sessions::Action,
     },
+    /// List what the agent asks, in every session on this machine, each ask whole
+    ///
+    /// Sessions that an editor or another terminal works on are read too, and not disturbed.
+    Asks(open_asks::AsksLine),
+    /// Answer an ask, also one that an editor or another terminal shows
+    ///
+    /// The first valid answer wins. Where another process works on the session, the answer is
+    /// handed to it. Where none does, the session is opened and its run goes on here, as
+    /// `adjutant run --session` would go on: to its end, or to the next ask if nobody is at the
+    /// terminal.
+    #[command(after_help = respond::EXITS)]
+    Answer(respond::AnswerLine),
     /// Print every setting, its value and where the value came from
     Config,
 }
@@ -147,6 +163,8 @@ pub fn main() -> ExitCode {
         Command::Config => Ok(config(sources)),
         Command::Run(run) => in_runtime(run::run(sources, run)),
         Command::Demo => in_runtime(demo::demo(sources)),
+        Command::Asks(line) => open_asks::asks(&sources, &line),
+        Command::Answer(line) => in_runtime(respond::respond(sources, line)),
         Command::Sessions { action } => in_runtime(sessions::sessions(sources, action)),
     };
     match exit {

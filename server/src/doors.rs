@@ -64,6 +64,13 @@ impl Doors {
         (Self { outlet, face: Face::default(), surfaces, patience }, recalls)
     }
 
+    /// The doors of a connection that is over, for tests of those who have some.
+    #[cfg(test)]
+    pub fn to_nobody() -> Self {
+        let surfaces = Surfaces::of(&json!({})).unwrap_or_else(|why| panic!("{why}"));
+        Self::open(crate::transport::channel().0, surfaces, Duration::ZERO).0
+    }
+
     /// What this client can do, and which surface stands for what at it.
     pub fn surfaces(&self) -> &Surfaces {
         &self.surfaces

@@ -159,6 +159,7 @@ impl LanguageServer for Shared {
     async fn initialized(&self, _: InitializedParams) {
         let Ok(ready) = self.ready() else { return };
         self.server.warn(&ready.problems);
+        ready.sessions.sweep();
     }
 
     async fn shutdown(&self) -> Result<()> {

@@ -9,6 +9,7 @@ pub mod catalog;
 mod choosing;
 mod edits;
 pub mod frontier;
+pub mod inbox;
 pub mod log;
 pub mod mailbox;
 pub mod past;
@@ -19,7 +20,8 @@ mod steps;
 pub mod storage;
 mod stream;
 
-pub use choosing::{chosen, options_of};
+use choosing::options_of;
+pub use choosing::{chosen, options_of_new};
 pub use publish::summary_of;
 
 use std::collections::HashMap;
@@ -53,6 +55,9 @@ use mailbox::{Mailbox, Message};
 use publish::Publisher;
 use steps::Running;
 
+/// The door of `agent/ask/respond`.
+pub const SURFACE_OF_CLIENTS: &str = "ask/respond";
+
 /// What every session of a process shares.
 pub struct World {
     pub documents: Documents,
@@ -63,6 +68,8 @@ pub struct World {
     pub catalog: Catalog,
     /// Folders of our own, protected from every tool.
     pub own: Vec<PathBuf>,
+    /// Tells sessions that somebody left an answer in their inbox.
+    pub inboxes: inbox::Watch,
     /// Which session an ask belongs to: of each session in memory, of which there are at most
     /// `MAX_OPEN`, the open ones and as many closed ones as it remembers.
     pub asks: Mutex<HashMap<AskId, SessionId>>,
@@ -119,6 +126,7 @@ pub struct SessionTask {
     stopped: Option<String>,
     notices: Vec<String>,
     summary: publish::Summaries,
+    inbox: inbox::Inbox,
 }
 
 impl SessionTask {
@@ -134,6 +142,7 @@ impl SessionTask {
         Self {
             running: Running::new(place.clone()),
             summary: publish::Summaries::new(place.clone()),
+            inbox: inbox::Inbox::new(place.clone()),
             place,
             session,
             log,
@@ -160,9 +169,11 @@ impl SessionTask {
                 tracing::warn!(session = %self.place.id, ended, "ended what a killed server left running");
             }
             let _ = self.input(Input::Opened { epoch });
+            self.inbox.stirred();
         }
         loop {
             self.reconcile();
+            self.attend();
             let Some(message) = self.mail.recv().await else { break };
             if let Some(done) = self.handle(message) {
                 self.stop(done).await;
@@ -188,7 +199,15 @@ impl SessionTask {
                 self.publisher.attach();
                 self.prompt(params, reply);
             }
-            Message::Answer { ask, choice, surface, reply } => self.answer(ask, choice, surface, reply),
+            Message::Answer { ask, choice, surface, reply } => {
+                if surface == SURFACE_OF_CLIENTS {
+                    // Whoever answers by request hears what comes of it, also after a restart.
+                    self.publisher.attach();
+                }
+                self.answer(ask, choice, surface, reply);
+            }
+            Message::InboxStirred => self.inbox.stirred(),
+            Message::InboxLooked { events } => self.inbox.looked(events),
             Message::Cancel { run, taken } => {
                 let _ = self.input(Input::Cancel { run });
                 drop(taken);
@@ -279,6 +298,9 @@ impl SessionTask {
             tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?self.session.shown(), "fact");
             self.publisher.told(&self.session, &fact, self.barrier);
             self.replies.of_event(event);
+            if matches!(event, Event::AskOpened { .. }) {
+                self.inbox.stirred();
+            }
         }
         self.summary.changed(&self.session, self.log.mark());
         self.answer_waits();

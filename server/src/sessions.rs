@@ -3,6 +3,7 @@
 //! Never looks into a session; each has a task of its own.
 
 pub mod list;
+pub mod reading;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,16 +13,16 @@ use std::time::Duration;
 use adjutant_core::session::Session;
 use adjutant_core::state::Teller;
 use adjutant_protocol::errors::ErrorName;
-use adjutant_protocol::session::{NewSessionResult, SessionListResult};
+use adjutant_protocol::session::SessionListResult;
 use adjutant_protocol::state::State;
 use adjutant_protocol::{AskId, SessionId};
 use tokio::sync::{oneshot, watch};
 
 use crate::session::blobs::Blobs;
 use crate::session::catalog::CatalogError;
-use crate::session::log::{Log, OpenError, Opened};
+use crate::session::log::{self, Log, OpenError, Opened};
 use crate::session::mailbox::{Mailbox, Message, Refused};
-use crate::session::{Place, SessionTask, World, facts_of, now_ms, options_of};
+use crate::session::{Place, SessionTask, World, facts_of, now_ms};
 use crate::tools::paths::Roots;
 
 /// Sessions one process has in memory at once.
@@ -56,16 +57,14 @@ impl Sessions {
     }
 
     /// Makes a session in memory; it has no folder until its first prompt.
-    pub fn create(&self, folders: &[PathBuf]) -> Result<NewSessionResult, Refused> {
+    pub fn create(&self, folders: &[PathBuf]) -> Result<SessionId, Refused> {
         let id = new_id();
         let place = self.world.catalog.place(&id.0).map_err(catalog_error)?;
         let (roots, problems) = Roots::open(folders);
         let paths = roots.paths().map(|path| path.display().to_string()).collect();
         let log = Log::create(place, now_ms());
-        let session = Session::new(id.clone(), paths);
-        let config_options = options_of(&session, &self.world.settings());
-        self.spawn(session, roots, log, (0, problems), None)?;
-        Ok(NewSessionResult { session_id: id, config_options })
+        self.spawn(Session::new(id.clone(), paths), roots, log, (0, problems), None)?;
+        Ok(id)
     }
 
     /// Returns the mailbox of a session, opening it from disk if need be.
@@ -79,7 +78,7 @@ impl Sessions {
             return Ok(mailbox);
         }
         let place = self.world.catalog.place(&id.0).map_err(catalog_error)?;
-        let opened = tokio::task::spawn_blocking(move || Log::open(place, now_ms())).await;
+        let opened = tokio::task::spawn_blocking(move || open(place)).await;
         let opened = opened
             .map_err(|error| Refused::new(ErrorName::SessionReadOnly, error.to_string()))?
             .map_err(open_error)?;
@@ -138,6 +137,17 @@ impl Sessions {
         self.in_memory(session)
     }
 
+    /// Opens the session that has this ask open on disk, for a client that knows it from before a
+    /// restart.
+    pub async fn opened_for(&self, ask: &AskId) -> Result<Mailbox, Refused> {
+        let (world, wanted) = (self.world.clone(), ask.clone());
+        let found = tokio::task::spawn_blocking(move || reading::session_of(&world.catalog, &wanted)).await;
+        match found.ok().flatten() {
+            Some(id) => self.get(&id).await,
+            None => Err(Refused::new(ErrorName::AskNotFound, "no ask has this id")),
+        }
+    }
+
     /// Returns the mailboxes of all sessions in memory.
     pub fn all(&self) -> Vec<Mailbox> {
         self.lock().values().filter(|mailbox| !mailbox.is_closed()).cloned().collect()
@@ -151,7 +161,7 @@ impl Sessions {
     /// Lists the sessions on disk, newest first; those with a stale summary are read anew.
     pub async fn list(&self, wanted: list::Wanted) -> Result<SessionListResult, Refused> {
         let world = self.world.clone();
-        let listed = tokio::task::spawn_blocking(move || list::page(&world, &wanted)).await;
+        let listed = tokio::task::spawn_blocking(move || list::page(&world.catalog, &wanted)).await;
         listed
             .map_err(|error| Refused::new(ErrorName::SessionNotFound, error.to_string()))?
             .map_err(catalog_error)
@@ -232,6 +242,16 @@ impl Sessions {
             .map_err(catalog_error)
     }
 
+    /// Removes in the background what deletions that were cut short left behind.
+    pub fn sweep(&self) {
+        let world = self.world.clone();
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = world.catalog.sweep() {
+                tracing::warn!(%error, "what is left of deleted sessions stays");
+            }
+        });
+    }
+
     /// Stops every session: children die, what ran is closed, and it is durable. Bounded.
     pub async fn stop_all(&self) {
         let mailboxes: Vec<Mailbox> = self.lock().drain().map(|(_, mailbox)| mailbox).collect();
@@ -245,6 +265,16 @@ impl Sessions {
 /// Waits until the sender is gone, which never sends; says whether it went in time.
 async fn ends(mut over: watch::Receiver<()>) -> bool {
     tokio::time::timeout(CLOSE_LIMIT, over.changed()).await.is_ok()
+}
+
+/// Opens a log for writing; what its last writer left half-written goes, now that nobody writes it.
+fn open(place: log::Place) -> Result<Opened, OpenError> {
+    let blobs = Blobs::new(place.storage.clone(), &place.dir);
+    let opened = Log::open(place, now_ms())?;
+    if let Err(error) = blobs.sweep() {
+        tracing::warn!(%error, "what an earlier process left half-written stays");
+    }
+    Ok(opened)
 }
 
 async fn stop(mailbox: &Mailbox) {

@@ -7,6 +7,7 @@ mod config_options;
 mod edits;
 mod flow;
 mod grounding;
+mod inbox;
 mod kill;
 mod log_files;
 mod model_wire;

@@ -428,3 +428,28 @@ fn nothing_is_told_after_the_answer_to_shutdown() {
         rig.end();
     }
 }
+
+#[test]
+fn what_a_killed_process_left_half_written_or_half_deleted_is_swept() {
+    let model = ModelServer::start([Reply::text("Hello.")]);
+    let workspace = workspace_with(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    rig.run_to_end(&session, "Hello?");
+    rig.await_state(State::Idle);
+    rig.end();
+    let grave = workspace.state_dir().join("sessions").join(".deleted-s-0123");
+    let blobs = session_dir(&workspace, &session).join("blobs");
+    for folder in [grave.join("blobs"), blobs.clone()] {
+        std::fs::create_dir_all(&folder).expect("a folder");
+        for name in [".new-1-1", "kept"] {
+            std::fs::write(folder.join(name), b"x").expect("a file");
+        }
+    }
+    let rig = Rig::start(&workspace);
+    wait_until("the sweep of what was deleted", || !grave.exists());
+    assert!(blobs.join(".new-1-1").exists(), "a session that is not opened is left alone");
+    rig.resume(&session, None);
+    assert!(!blobs.join(".new-1-1").exists() && blobs.join("kept").exists());
+    rig.end();
+}

@@ -5,5 +5,6 @@
 pub mod command;
 pub mod editor;
 pub mod fixture;
+pub mod inbox;
 pub mod model;
 pub mod process;

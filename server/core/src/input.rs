@@ -89,6 +89,17 @@ pub enum Choice {
     Text(String),
 }
 
+impl Choice {
+    /// Reads what a reply chooses: an option or a text, never both and never neither.
+    pub fn of(option: Option<String>, answer: Option<String>, reason: Option<String>) -> Option<Self> {
+        match (option, answer) {
+            (Some(id), None) => Some(Choice::Option { id, text: reason }),
+            (None, Some(text)) => Some(Choice::Text(text)),
+            _ => None,
+        }
+    }
+}
+
 /// What a step tells.
 #[derive(Clone, Debug)]
 pub enum Report {

@@ -13,4 +13,4 @@ pub use answer::{Given, absent, parse};
 #[cfg(test)]
 pub(in crate::cli) use desk::READING_TIME;
 pub use desk::{Delivery, Desk};
-pub use put::{hint, put};
+pub use put::{hint, put, put_whole};

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{CancelParams, RunEnd};
+use adjutant_protocol::state::State;
 use adjutant_protocol::{RunId, SessionId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -40,6 +41,8 @@ pub enum Answers {
     Person(Person),
     /// Nobody: what needs leave is denied.
     Nobody,
+    /// Nobody here, but perhaps elsewhere: asks stay open.
+    Elsewhere,
     /// The demo itself, which says so.
     Demo,
 }
@@ -51,6 +54,8 @@ pub enum Left {
     Closed,
     #[error("go on: it was interrupted")]
     Interrupted,
+    #[error("go on: the run waits for an answer")]
+    Waits,
     #[error("go on: it was told to end")]
     Terminated,
     #[error("go on: the server gave the run up; `adjutant run --continue` goes on from what was written")]
@@ -64,6 +69,10 @@ pub fn told(left: Left) -> anyhow::Result<Exit> {
     match left {
         Left::Interrupted => Ok(Exit::Interrupted),
         Left::Terminated => Ok(Exit::Terminated),
+        Left::Waits => {
+            note("the run waits for an answer; `adjutant asks` shows what is asked");
+            Ok(Exit::Fine)
+        }
         Left::Failed(Failure::Refused { code, message, .. }) => {
             note(&message);
             if code != ErrorName::ProviderUnavailable.code() {
@@ -93,10 +102,10 @@ pub struct Conversation {
     run: Option<RunId>,
     ended: Option<(RunId, RunEnd, Instant)>,
     idle: bool,
+    /// The run that is followed waits for an answer.
+    waits: bool,
     /// The server gave up the run that is followed.
     given_up: bool,
-    /// Number of the last update that was shown.
-    seq: u64,
     denied: bool,
     cancelling: Option<Instant>,
     demo_answers_at: Option<Instant>,
@@ -128,8 +137,8 @@ impl Conversation {
             run: None,
             ended: None,
             idle: false,
+            waits: false,
             given_up: false,
-            seq: 0,
             denied: false,
             cancelling: None,
             demo_answers_at: None,
@@ -145,6 +154,11 @@ impl Conversation {
     /// Which run's end is waited for; without one, the next that starts.
     pub fn follow(&mut self, run: Option<RunId>) {
         self.run = run;
+    }
+
+    /// What the session is doing at this moment, as the server has just said.
+    pub fn now(&mut self, state: State) {
+        self.waits = state == State::RequiresAction;
     }
 
     /// Says whether something was denied because nobody was present.
@@ -187,6 +201,9 @@ impl Conversation {
             if let Some(end) = self.end() {
                 return Ok(end);
             }
+            if self.waits && matches!(self.answers, Answers::Elsewhere) {
+                return Err(Left::Waits);
+            }
             if self.given_up {
                 return Err(Left::GivenUp);
             }
@@ -194,18 +211,6 @@ impl Conversation {
             let heard = self.ears.next(&mut self.answers).await;
             self.hear(heard).await?;
         }
-    }
-
-    /// Hears until the update with this number was shown, or nothing came for a while.
-    pub async fn until_seq(&mut self, seq: u64, patience: Duration) -> Result<(), Left> {
-        while self.seq < seq && !self.reader_left() {
-            self.ears.wake_at(Some(Instant::now() + patience));
-            match self.ears.next(&mut self.answers).await {
-                Heard::Wake => break,
-                heard => self.hear(heard).await?,
-            }
-        }
-        Ok(())
     }
 
     /// Saves what is not saved, and takes leave of the server.

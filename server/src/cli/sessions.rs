@@ -1,28 +1,29 @@
 //! `adjutant sessions`: what was done before, listed, shown, exported, deleted.
 //!
-//! Never reads a session's files itself: all of it comes from the server.
+//! Never opens a session to look at it: what is shown is read from its log,
+//! whoever writes it.
 
 mod table;
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
-use adjutant_protocol::session::{
-    Done, ReplayFrom, ResumeParams, ResumeResult, SessionEntry, SessionListParams, SessionListResult,
-    SessionParams,
-};
+use adjutant_protocol::session::{Done, SessionEntry, SessionListParams, SessionListResult, SessionParams};
 use clap::Subcommand;
+
+use crate::session::catalog::Catalog;
+use crate::sessions::reading;
 
 use crate::settings::Sources;
 
 use super::Exit;
 use super::conversation::told;
 use super::conversation::{Answers, Conversation, Left, View};
-use super::page::note;
+use super::page::{Page, note};
 
-/// How long the next update of a replay is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Sessions a list prints; `adjutant sessions show ID` finds the older ones, too.
+const MAX_LISTED: usize = 1_000;
 
 #[derive(Clone, Debug, Subcommand)]
 pub enum Action {
@@ -45,48 +46,82 @@ pub enum Action {
     },
 }
 
-/// Carries out one action on the sessions.
+/// Carries out one action on the sessions. What only reads needs no server and no lock, so that it
+/// works for sessions of other processes too.
 pub async fn sessions(sources: Sources, action: Action) -> anyhow::Result<Exit> {
-    let view = match action {
+    let catalog = reading::catalog(&sources.state_dir()?)?;
+    let view = match &action {
+        Action::List => return list(&catalog),
+        Action::Show { .. } => View::transcript(),
         Action::Export { .. } => View::json(false),
-        _ => View::transcript(),
+        Action::Delete { id } => return delete(sources, id).await,
     };
+    match action {
+        Action::Show { id } | Action::Export { id } => show(&catalog, &id, view),
+        Action::List | Action::Delete { .. } => Ok(Exit::Fine),
+    }
+}
+
+fn list(catalog: &Catalog) -> anyhow::Result<Exit> {
+    let mut entries = reading::entries(catalog)?;
+    entries.truncate(MAX_LISTED);
+    let mut page = Page::of_stdout();
+    if entries.is_empty() {
+        page.line("There are no sessions yet.");
+        return Ok(Exit::Fine);
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let width = page.width();
+    for line in table::table(&entries, u64::try_from(now.as_millis()).unwrap_or(u64::MAX), width) {
+        page.line(&line);
+    }
+    Ok(Exit::Fine)
+}
+
+fn show(catalog: &Catalog, name: &str, mut view: View) -> anyhow::Result<Exit> {
+    let Some(session) = on_disk(catalog, name)? else { return Ok(Exit::Usage) };
+    let (mut page, _) = view.pages(false);
+    let notices = reading::conversation(catalog, &session, |params| {
+        // What is printed is what a client would be sent.
+        if !page.is_broken()
+            && let Ok(raw) = serde_json::value::to_raw_value(&params)
+        {
+            view.update(&mut page, &raw, &params);
+        }
+    })
+    .map_err(anyhow::Error::msg)?;
+    view.aside(&mut page);
+    notices.iter().for_each(|notice| note(notice));
+    Ok(Exit::Fine)
+}
+
+/// Returns the session of this id, or of the only id that begins so, from what is on disk; says so
+/// where there is none.
+pub fn on_disk(catalog: &Catalog, name: &str) -> anyhow::Result<Option<SessionId>> {
+    let entries = reading::entries(catalog)?;
+    let ids: Vec<&str> = entries.iter().map(|entry| entry.session_id.0.as_str()).collect();
+    Ok(match table::find(&ids, name) {
+        Ok(id) => Some(id.into()),
+        Err(why) => {
+            note(&why);
+            None
+        }
+    })
+}
+
+async fn delete(sources: Sources, id: &str) -> anyhow::Result<Exit> {
     let folder = std::env::current_dir()?;
-    let mut talk = Conversation::start(sources, &folder, view, Answers::Nobody).await?;
-    let done = carry_out(&mut talk, &action).await;
+    let mut talk = Conversation::start(sources, &folder, View::transcript(), Answers::Nobody).await?;
+    let done = delete_named(&mut talk, id).await;
     let exit = done.or_else(told);
     talk.finish().await;
     exit
 }
 
-async fn carry_out(talk: &mut Conversation, action: &Action) -> Result<Exit, Left> {
-    match action {
-        Action::List => list(talk).await,
-        Action::Show { id } | Action::Export { id } => {
-            let Some(session) = named(talk, id).await? else { return Ok(Exit::Usage) };
-            replay(talk, session).await
-        }
-        Action::Delete { id } => {
-            let Some(session_id) = named(talk, id).await? else { return Ok(Exit::Usage) };
-            let _: Done = talk.request(methods::SESSION_DELETE, &SessionParams { session_id }).await?;
-            talk.page().line("deleted");
-            Ok(Exit::Fine)
-        }
-    }
-}
-
-async fn list(talk: &mut Conversation) -> Result<Exit, Left> {
-    let sessions = all(talk).await?;
-    if sessions.is_empty() {
-        talk.page().line("There are no sessions yet.");
-        return Ok(Exit::Fine);
-    }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let page = talk.page();
-    let width = page.width();
-    for line in table::table(&sessions, u64::try_from(now.as_millis()).unwrap_or(u64::MAX), width) {
-        page.line(&line);
-    }
+async fn delete_named(talk: &mut Conversation, id: &str) -> Result<Exit, Left> {
+    let Some(session_id) = named(talk, id).await? else { return Ok(Exit::Usage) };
+    let _: Done = talk.request(methods::SESSION_DELETE, &SessionParams { session_id }).await?;
+    talk.page().line("deleted");
     Ok(Exit::Fine)
 }
 
@@ -102,15 +137,6 @@ async fn all(talk: &mut Conversation) -> Result<Vec<SessionEntry>, Left> {
             return Ok(sessions);
         }
     }
-}
-
-async fn replay(talk: &mut Conversation, session: SessionId) -> Result<Exit, Left> {
-    talk.attach(&session);
-    let params = ResumeParams { session_id: session, replay_from: Some(ReplayFrom::Start) };
-    let found: ResumeResult = talk.request(methods::SESSION_RESUME, &params).await?;
-    found.notices.iter().for_each(|notice| note(notice));
-    talk.until_seq(found.seq, PATIENCE).await?;
-    Ok(Exit::Fine)
 }
 
 /// Returns the session of this id, or of the only id that begins so; says so where there is none.

@@ -19,8 +19,8 @@ use tower_lsp::jsonrpc::{Error, Result};
 use super::ready::MAX_PROMPT_BYTES;
 use super::{Shared, error};
 
-use crate::session;
 use crate::session::mailbox::{Mailbox, Message, Refused, Resumed};
+use crate::session::{self, SURFACE_OF_CLIENTS};
 use crate::sessions::list::{Cursor, Wanted};
 use crate::uri;
 
@@ -34,7 +34,9 @@ impl Shared {
             Some(cwd) => vec![folder(&cwd)?],
             None => ready.folders.clone(),
         };
-        ready.sessions.create(&folders).map_err(error)
+        let session_id = ready.sessions.create(&folders).map_err(error)?;
+        let config_options = session::options_of_new(&ready.sessions.world().settings());
+        Ok(NewSessionResult { session_id, config_options })
     }
 
     pub(super) async fn session_list(&self, params: Option<SessionListParams>) -> Result<SessionListResult> {
@@ -115,19 +117,18 @@ impl Shared {
     }
 
     pub(super) async fn ask_respond(&self, params: AskRespondParams) -> Result<AskRespondResult> {
-        let choice = match (params.option_id, params.answer) {
-            (Some(id), None) => Choice::Option { id, text: params.reason },
-            (None, Some(text)) => Choice::Text(text),
-            _ => return Err(Error::invalid_params("give either `optionId` or `answer`")),
-        };
-        let Some(mailbox) = self.ready()?.sessions.of_ask(&params.ask_id) else {
-            return Err(error(Refused::new(ErrorName::AskNotFound, "no ask has this id")));
+        let choice = Choice::of(params.option_id, params.answer, params.reason)
+            .ok_or_else(|| Error::invalid_params("give either `optionId` or `answer`"))?;
+        let sessions = &self.ready()?.sessions;
+        let mailbox = match sessions.of_ask(&params.ask_id) {
+            Some(mailbox) => mailbox,
+            None => sessions.opened_for(&params.ask_id).await.map_err(error)?,
         };
         // Never refused for want of room: an answer is what others may be waiting for.
         let reply = mailbox.admit(|reply| Message::Answer {
             ask: params.ask_id,
             choice,
-            surface: "ask/respond",
+            surface: SURFACE_OF_CLIENTS,
             reply: Some(reply),
         });
         answered(Ok(reply)).await

@@ -25,6 +25,7 @@ use crate::editor::Editor;
 use crate::session::World;
 use crate::session::catalog::Catalog;
 use crate::session::frontier::Syncer;
+use crate::session::inbox::Watch;
 use crate::session::mailbox::MAX_QUEUE;
 use crate::session::past;
 use crate::session::storage::Disk;
@@ -66,6 +67,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
         settings: Mutex::new(Arc::new(loaded.settings)),
         catalog,
         own: own.into_iter().flatten().collect(),
+        inboxes: Watch::default(),
         asks: Mutex::new(HashMap::new()),
     });
     let ready = Ready {

@@ -11,10 +11,13 @@ use std::sync::Arc;
 use super::frontier::Syncer;
 use super::log::{EVENTS, LOCK, Log, LogMark, OpenError, Place, ReadBack};
 use super::storage::{Held, Kind, LockError, Storage, remove_tree};
-pub use summary::Summary;
+pub use summary::{AskMark, Summary};
 
 /// The most sessions one list holds.
 pub const MAX_LISTED: usize = 100_000;
+
+/// The most remains of deleted sessions that one sweep removes.
+const MAX_SWEPT: usize = 64;
 
 const SESSIONS: &str = "sessions";
 /// What is being deleted; no session id begins with a dot.
@@ -105,6 +108,11 @@ impl Catalog {
         })
     }
 
+    /// Makes a folder inside that of a session, for its owner alone. Blocks.
+    pub fn make_folder(&self, dir: &std::path::Path) -> io::Result<()> {
+        self.storage.create_dir(dir)
+    }
+
     /// Returns all sessions, the last changed first, damaged ones included. Blocks.
     pub fn list(&self) -> Result<Vec<Listed>, CatalogError> {
         let entries = match self.storage.list(&self.dir) {
@@ -130,7 +138,7 @@ impl Catalog {
             }
             Ok(found) => match &summary {
                 Some(Summary { damage: Some(damage), .. }) => Condition::Damaged(damage.clone()),
-                Some(known) if known.log.len == found.len => Condition::Current,
+                Some(known) if known.log.len == found.len && known.names_its_asks() => Condition::Current,
                 _ => summary::check_head(&*self.storage, &dir, &id),
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -214,13 +222,14 @@ impl Catalog {
         remove_tree(&*self.storage, &grave).map_err(failed)
     }
 
-    /// Removes what is left of sessions whose deletion was cut short. Blocks.
+    /// Removes what is left of sessions whose deletion was cut short, of a bounded number of them;
+    /// the next start takes more. Blocks.
     pub fn sweep(&self) -> io::Result<()> {
         let entries = match self.storage.list(&self.dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries?,
         };
-        let mut graves = entries.iter().filter(|entry| entry.name.starts_with(DELETED));
+        let mut graves = entries.iter().filter(|entry| entry.name.starts_with(DELETED)).take(MAX_SWEPT);
         graves.try_for_each(|entry| remove_tree(&*self.storage, &self.dir.join(&entry.name)))
     }
 

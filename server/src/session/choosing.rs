@@ -26,6 +26,11 @@ pub fn options_of(session: &Session, settings: &Settings) -> Vec<ConfigOption> {
     choices::options(session.choices.mode, &offer(session, settings))
 }
 
+/// All options of a session in which nothing was chosen yet.
+pub fn options_of_new(settings: &Settings) -> Vec<ConfigOption> {
+    options_of(&Session::default(), settings)
+}
+
 /// Reads a choice; refuses a mode that does not exist and a model that cannot be used.
 pub fn chosen(id: ConfigId, value: &str, settings: &Settings) -> Result<Chosen, Refused> {
     match id {

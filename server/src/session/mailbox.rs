@@ -53,6 +53,12 @@ pub enum Message {
         surface: &'static str,
         reply: Option<Reply<AskRespondResult>>,
     },
+    /// Somebody may have left an answer in the inbox.
+    InboxStirred,
+    /// What was in the inbox is judged; `events` says whether the system tells of more.
+    InboxLooked {
+        events: bool,
+    },
     Cancel {
         run: Option<RunId>,
         /// Dropped when it was looked at.

@@ -13,16 +13,31 @@ use tokio::sync::mpsc;
 
 use super::catalog::Catalog;
 use super::fact_of;
-use super::log::Log;
+use super::log::{Log, Notice};
 use crate::doors::past::{Recall, Spot, Stretch, Told};
 
-/// Tells a stretch again, folded from the log as it was told the first time. Blocks.
+/// Returns a session as its log says it is. Blocks.
+pub fn fold(catalog: &Catalog, id: &SessionId) -> Result<Session, String> {
+    let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
+    let mut session = Session::new(id.clone(), Vec::new());
+    let mut failed = None;
+    let mut sink = |record| match fact_of(&record) {
+        Ok(fact) if failed.is_none() => session.apply(&fact),
+        Ok(_) => {}
+        Err(why) => _ = failed.get_or_insert(why),
+    };
+    Log::read_each(&*place.storage, &place.dir, &id.0, &mut sink).map_err(|error| error.to_string())?;
+    failed.map_or(Ok(session), Err)
+}
+
+/// Tells a stretch again, folded from the log as it was told the first time, and returns what is
+/// to be told of the log itself. Blocks.
 pub fn tell(
     catalog: &Catalog,
     id: &SessionId,
     stretch: Stretch,
     mut tell: impl FnMut(Told),
-) -> Result<(), String> {
+) -> Result<Vec<Notice>, String> {
     let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
     let mut session = Session::new(id.clone(), Vec::new());
     let mut teller = Teller::new(&session);
@@ -62,8 +77,9 @@ pub fn tell(
             tell(Told::Resolved(Box::new(AskResolvedParams { session_id, ask_id: ask, resolution })));
         }
     };
-    Log::read_each(&*place.storage, &place.dir, &id.0, &mut sink).map_err(|error| error.to_string())?;
-    failed.map_or(Ok(()), Err)
+    let read = Log::read_each(&*place.storage, &place.dir, &id.0, &mut sink);
+    let read = read.map_err(|error| error.to_string())?;
+    failed.map_or(Ok(read.notices), Err)
 }
 
 /// Serves what clients have missed, one stretch at a time, until nobody can ask any more.

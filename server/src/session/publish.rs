@@ -18,7 +18,7 @@ use adjutant_protocol::update::{SessionUpdateParams, Update};
 use adjutant_protocol::{AskId, RunId, SessionId};
 
 use super::Place;
-use super::catalog::Summary;
+use super::catalog::{AskMark, Summary};
 use super::log::{LogMark, ReadBack};
 use super::mailbox::{Refused, Reply, Resumed};
 use super::past;
@@ -354,6 +354,8 @@ pub fn summary_of(id: &str, read: &ReadBack) -> Summary {
 /// What a list shows of a session.
 pub fn summary(session: &Session, mark: LogMark) -> Summary {
     let view = state::view(session);
+    let asks: Vec<AskMark> =
+        session.open_asks().map(|ask| AskMark { id: ask.id.clone(), kind: ask.kind }).collect();
     let name = serde_json::to_value(view.state).ok().and_then(|name| name.as_str().map(str::to_owned));
     Summary {
         title: session.title.clone(),
@@ -362,7 +364,8 @@ pub fn summary(session: &Session, mark: LogMark) -> Summary {
         created_at: session.created_at,
         updated_at: super::now_ms(),
         turns: u64::from(session.turns),
-        open_asks: view.asks.len() as u64,
+        open_asks: asks.len() as u64,
+        asks,
         log: mark,
         damage: None,
     }

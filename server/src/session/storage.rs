@@ -197,14 +197,23 @@ pub fn remove_tree(storage: &dyn Storage, dir: &Path) -> io::Result<()> {
 }
 
 fn remove_level(storage: &dyn Storage, dir: &Path, depth: usize) -> io::Result<()> {
-    for entry in storage.list(dir)? {
+    let Some(entries) = unless_gone(storage.list(dir))? else { return Ok(()) };
+    for entry in entries {
         let path = dir.join(&entry.name);
         match entry.kind {
             Kind::Dir if depth > 0 => remove_level(storage, &path, depth - 1)?,
-            _ => storage.remove(&path)?,
+            _ => _ = unless_gone(storage.remove(&path))?,
         }
     }
-    storage.remove_dir(dir)
+    unless_gone(storage.remove_dir(dir)).map(drop)
+}
+
+/// Two processes may remove the same tree: what the other one took is as gone as it should be.
+fn unless_gone<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
+    }
 }
 
 #[cfg(test)]

@@ -2,15 +2,10 @@
 //!
 //! Loads no session; where a page goes on is in its cursor, not in here.
 
-use std::path::Path;
-
-use adjutant_protocol::SessionId;
 use adjutant_protocol::session::{SessionEntry, SessionListResult};
-use adjutant_protocol::state::State;
 
-use crate::session::catalog::{CatalogError, Condition, Listed};
-use crate::session::{World, summary_of};
-use crate::uri;
+use super::reading;
+use crate::session::catalog::{Catalog, CatalogError};
 
 /// Sessions of one page.
 const PAGE: usize = 100;
@@ -64,45 +59,13 @@ impl Wanted {
 }
 
 /// Reads one page. Blocks.
-pub fn page(world: &World, wanted: &Wanted) -> Result<SessionListResult, CatalogError> {
-    let listed = world.catalog.list()?;
-    let entries = listed.into_iter().filter_map(|listed| entry(world, listed));
-    let mut sessions: Vec<SessionEntry> = entries.filter(|entry| wanted.takes(entry)).collect();
+pub fn page(catalog: &Catalog, wanted: &Wanted) -> Result<SessionListResult, CatalogError> {
+    let mut sessions = reading::entries(catalog)?;
+    sessions.retain(|entry| wanted.takes(entry));
+    // Entries of one moment have an order, too, or a page could not go on between them.
     sessions.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.session_id.cmp(&b.session_id)));
     let more = sessions.len() > PAGE;
     sessions.truncate(PAGE);
     let next_cursor = sessions.last().filter(|_| more).map(|last| Cursor::of(last).text());
     Ok(SessionListResult { sessions, next_cursor })
-}
-
-fn entry(world: &World, listed: Listed) -> Option<SessionEntry> {
-    let Listed { id, summary, condition } = listed;
-    let summary = match (&condition, summary) {
-        (Condition::Current, Some(summary)) => summary,
-        (_, old) => match world.catalog.rebuild(&id, |read| summary_of(&id, read)) {
-            Ok(summary) => summary,
-            Err(error) => {
-                let mut summary = old.unwrap_or_default();
-                summary.damage.get_or_insert_with(|| error.to_string());
-                summary
-            }
-        },
-    };
-    let damaged = match condition {
-        Condition::Damaged(why) => Some(why),
-        _ => summary.damage,
-    };
-    let state = serde_json::from_value(serde_json::Value::String(summary.state)).unwrap_or(State::None);
-    let left = state == State::Running && !world.catalog.is_written(&id);
-    Some(SessionEntry {
-        session_id: SessionId(id),
-        title: summary.title,
-        cwd: summary.roots.first().map(|root| uri::of_path(Path::new(root))).unwrap_or_default(),
-        // A run that nobody runs waits to be resumed.
-        state: if left { State::Resumable } else { state },
-        updated_at: summary.updated_at,
-        open_asks: u32::try_from(summary.open_asks).unwrap_or(u32::MAX),
-        turns: u32::try_from(summary.turns).unwrap_or(u32::MAX),
-        damaged,
-    })
 }

@@ -1,7 +1,7 @@
 //! A session whose task is gone is no session in memory.
 
+use std::path::Path;
 use std::sync::Mutex;
-use std::time::Duration;
 
 use adjutant_core::config::Settings;
 
@@ -13,11 +13,9 @@ use crate::model::Models;
 use crate::session::catalog::Catalog;
 use crate::session::frontier::Syncer;
 use crate::session::storage::Disk;
-use crate::transport;
 
 fn sessions(dir: &Path) -> Sessions {
-    let (out, _) = transport::channel();
-    let (doors, _) = Doors::open(out, None, Duration::from_secs(1));
+    let doors = Doors::to_nobody();
     let (editor, _) = Editor::new(Abilities::default());
     Sessions::new(Arc::new(World {
         documents: Documents::default(),
@@ -27,6 +25,7 @@ fn sessions(dir: &Path) -> Sessions {
         settings: Mutex::new(Arc::new(Settings::default())),
         catalog: Catalog::new(Arc::new(Disk), Syncer::start().unwrap(), dir),
         own: Vec::new(),
+        inboxes: crate::session::inbox::Watch::default(),
         asks: Mutex::default(),
     }))
 }

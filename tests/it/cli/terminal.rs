@@ -279,3 +279,19 @@ fn forty_columns_of_a_terminal_hold_every_line_that_can_be_wrapped() {
     let wide: Vec<&str> = screen.lines().filter(|line| line.chars().count() > 40).collect();
     assert!(wide.is_empty(), "{wide:?} in\n{screen}");
 }
+
+#[test]
+fn n02_a_run_at_one_terminal_is_answered_from_another() {
+    let workspace = workspace(&(EDIT.to_owned() + TOLD));
+    let terminal = Terminal::run(&workspace, 80, &["run", "change it"]);
+    terminal.asks("? Edit a.txt");
+    let other = |args: &[&str]| Line::new(BINARY, &workspace, args).run();
+    let asked = other(&["asks", "--json"]);
+    let ask: serde_json::Value = serde_json::from_str(asked.expect(0).stdout.trim_end()).expect("one ask");
+    let id = ask["askId"].as_str().expect("its id");
+    assert_eq!(other(&["answer", id, "reject", "--reason", "keep it"]).expect(0).stdout, "accepted\n");
+    let (ran, screen) = terminal.ends();
+    ran.expect(0);
+    assert!(screen.contains("(no longer asked)") && screen.contains("rejected: keep it"), "{screen}");
+    assert_eq!(workspace.read("a.txt"), "one\n");
+}

@@ -8,8 +8,18 @@ use crate::cli::page::{Ink, Page};
 
 use super::answer::of_kind;
 
-/// Puts an ask on a page.
+/// Puts an ask on a page, its ways to answer numbered where a number can be typed.
 pub fn put(page: &mut Page, ask: &AskView) {
+    put_whole(page, ask);
+    if of_kind(ask, OptionKind::AllowOnce).is_none() && ask.group == AskGroup::Interactive {
+        for (at, option) in ask.options.iter().enumerate() {
+            page.line(&format!("  {}. {}", at + 1, option.name));
+        }
+    }
+}
+
+/// Puts what is asked on a page: title, reason, and all of what it is about.
+pub fn put_whole(page: &mut Page, ask: &AskView) {
     page.line_in(Ink::Bold, &format!("? {}", ask.title));
     if let Some(description) = &ask.description {
         for line in description.lines() {
@@ -34,11 +44,6 @@ pub fn put(page: &mut Page, ask: &AskView) {
             page.line(&format!("  reads {path}: {reason}"));
         }
         None => {}
-    }
-    if of_kind(ask, OptionKind::AllowOnce).is_none() && ask.group == AskGroup::Interactive {
-        for (at, option) in ask.options.iter().enumerate() {
-            page.line(&format!("  {}. {}", at + 1, option.name));
-        }
     }
 }
 

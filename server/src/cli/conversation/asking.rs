@@ -52,6 +52,7 @@ impl Conversation {
                     self.listen(true);
                     return;
                 }
+                Answers::Elsewhere => self.answer(PermissionOutcome::Cancelled),
                 Answers::Nobody => {
                     if self.view.shows_asks() && ask.group == AskGroup::Interactive {
                         self.on_page(|page| put(page, &ask));

@@ -69,7 +69,7 @@ impl Ears {
         let typed = async {
             match answers {
                 Answers::Person(person) => person.typed().await,
-                Answers::Nobody | Answers::Demo => pending().await,
+                Answers::Nobody | Answers::Elsewhere | Answers::Demo => pending().await,
             }
         };
         let wake = async {

@@ -141,7 +141,6 @@ impl Conversation {
         if self.session.as_ref() != Some(&params.session_id) {
             return;
         }
-        self.seq = self.seq.max(params.seq);
         match &params.update {
             Update::Run(RunView::Started { run_id, .. }) => {
                 self.idle = false;
@@ -153,6 +152,7 @@ impl Conversation {
             }
             Update::StateUpdate(state) => {
                 self.idle = state.state == State::Idle;
+                self.waits = state.state == State::RequiresAction;
                 // A run that was going on and waits to be resumed has been given up by its server.
                 self.given_up |= state.state == State::Resumable && self.run.is_some();
             }

@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use adjutant_protocol::AskId;
+use adjutant_protocol::ask::AskKind;
 use serde::{Deserialize, Serialize};
 
 use super::{Condition, EVENTS, LogMark, Place};
@@ -34,11 +36,30 @@ pub struct Summary {
     pub turns: u64,
     /// Its open asks.
     pub open_asks: u64,
+    /// Which they are, so that one is found without reading every log.
+    #[serde(default)]
+    pub asks: Vec<AskMark>,
     /// The log it was folded from.
     pub log: LogMark,
     /// What is wrong with that log, if something is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damage: Option<String>,
+}
+
+/// An open ask as a summary names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskMark {
+    /// Its id.
+    pub id: AskId,
+    /// Its kind.
+    pub kind: AskKind,
+}
+
+impl Summary {
+    /// Says whether it names as many asks as it counts; one of an older version does not.
+    pub fn names_its_asks(&self) -> bool {
+        self.asks.len() as u64 == self.open_asks
+    }
 }
 
 /// Returns the summary in a directory, if there is a readable one.

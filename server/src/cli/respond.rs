@@ -1,0 +1,274 @@
+//! `adjutant answer`: one answer to one ask, whoever holds its session.
+//!
+//! Never decides what an answer does: the process that writes the session
+//! judges it, and what its log says then is what is printed.
+
+use std::time::{Duration, Instant};
+
+use adjutant_protocol::ask::{AskRespondParams, AskRespondResult, AskView, Resolution, RespondStatus};
+use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::methods;
+use adjutant_protocol::session::{ResumeParams, ResumeResult};
+use adjutant_protocol::state::State;
+use adjutant_protocol::{AskId, SessionId};
+use clap::Args;
+
+use crate::session::catalog::Catalog;
+use crate::session::inbox;
+use crate::sessions::reading;
+use crate::settings::Sources;
+
+use super::Exit;
+use super::client::Failure;
+use super::conversation::{Answers, Conversation, Left, View, told};
+use super::page::{Page, note};
+use super::present::Person;
+use super::run::exit_of;
+
+/// How long the process that holds a session may take to judge an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often its log is looked at meanwhile.
+const GLANCE: Duration = Duration::from_millis(15);
+/// How often a session may change hands while it is answered.
+const TRIES: usize = 3;
+/// The least characters of an id that may stand for all of it.
+const LEAST_ID: usize = 8;
+
+/// What the shell is told, for the help.
+pub const EXITS: &str = "Exit codes: 0 the answer was accepted, and where its run went on here, the run ended well or \
+waits for an answer; 4 another answer came first, or the ask is closed; 1 nobody took the answer in time, or the \
+session refused it, or the run that went on here failed; 2 there is no such ask or option; 3 the run that went on \
+here was denied something because nobody was present.";
+
+/// What `adjutant answer` takes.
+#[derive(Clone, Debug, Args)]
+#[command(group(clap::ArgGroup::new("choice").required(true).args(["option", "text"])))]
+pub struct AnswerLine {
+    /// The ask, or the beginning of its id, at least 8 characters; `adjutant asks` shows it
+    ask: String,
+    /// The id of the option to choose
+    option: Option<String>,
+    /// Answer with a text of your own, where the ask takes one
+    #[arg(long)]
+    text: Option<String>,
+    /// Say why, or add to the option; the model is told
+    #[arg(long, requires = "option")]
+    reason: Option<String>,
+}
+
+/// What an id on the command line means.
+enum Meant {
+    Open(Box<AskView>),
+    Closed(Resolution),
+    Nothing(String),
+}
+
+/// Answers an ask.
+pub async fn respond(sources: Sources, line: AnswerLine) -> anyhow::Result<Exit> {
+    let catalog = reading::catalog(&sources.state_dir()?)?;
+    let ask = match meant(&catalog, &line.ask)? {
+        Meant::Open(ask) => ask,
+        Meant::Closed(resolution) => return Ok(late(&resolution)),
+        Meant::Nothing(why) => {
+            note(&why);
+            return Ok(Exit::Usage);
+        }
+    };
+    if let Some(why) = misfit(&ask, &line) {
+        note(&why);
+        return Ok(Exit::Usage);
+    }
+    let answer = AskRespondParams {
+        ask_id: ask.ask_id.clone(),
+        option_id: line.option,
+        answer: line.text,
+        reason: line.reason,
+    };
+    for _ in 0..TRIES {
+        let done = if catalog.is_written(&ask.session_id.0) {
+            by_inbox(&catalog, &ask.session_id, &answer).await?
+        } else {
+            here(sources.clone(), &ask.session_id, &answer).await?
+        };
+        if let Some(exit) = done {
+            return Ok(exit);
+        }
+    }
+    note("the session changes hands all the time; nothing was answered. Try again");
+    Ok(Exit::Failed)
+}
+
+/// Finds the ask a name means: an open one, or one that was closed lately.
+fn meant(catalog: &Catalog, name: &str) -> anyhow::Result<Meant> {
+    let means = |ask: &AskId| {
+        let tail = ask.0.strip_prefix("ask-").unwrap_or(&ask.0);
+        let wanted = name.strip_prefix("ask-").unwrap_or(name);
+        ask.0 == name || (wanted.len() >= LEAST_ID && tail.starts_with(wanted))
+    };
+    let mut open = reading::open_asks(catalog, |_| true)?;
+    open.retain(|asked| means(&asked.ask.ask_id));
+    match (open.len(), open.pop()) {
+        (1, Some(asked)) => return Ok(Meant::Open(Box::new(asked.ask))),
+        (0, _) => {}
+        (many, _) => {
+            return Ok(Meant::Nothing(format!(
+                "{many} open asks begin with \"{name}\"; type more of the id"
+            )));
+        }
+    }
+    let mut closed = reading::closed_asks(catalog, means)?;
+    Ok(match (closed.len(), closed.pop()) {
+        (1, Some((_, _, resolution))) => Meant::Closed(resolution),
+        _ => Meant::Nothing(format!("there is no ask \"{name}\"; `adjutant asks` shows what is asked")),
+    })
+}
+
+/// Says what is wrong with an answer that can only be refused.
+fn misfit(ask: &AskView, line: &AnswerLine) -> Option<String> {
+    let options: Vec<&str> = ask.options.iter().map(|option| option.option_id.as_str()).collect();
+    match (&line.option, &line.text) {
+        (Some(option), _) if !options.contains(&option.as_str()) => {
+            Some(format!("this ask has no option \"{option}\"; choose one of: {}", options.join(", ")))
+        }
+        (None, Some(_)) if !ask.free_text => {
+            Some(format!("this ask takes no text; choose one of: {}", options.join(", ")))
+        }
+        (None, Some(text)) if text.trim().is_empty() => Some("the text is empty".to_owned()),
+        _ => None,
+    }
+}
+
+/// Hands the answer to the process that writes the session, and waits until it was judged. `None`
+/// when nobody writes the session any more and the answer was taken back.
+async fn by_inbox(
+    catalog: &Catalog,
+    session: &SessionId,
+    answer: &AskRespondParams,
+) -> anyhow::Result<Option<Exit>> {
+    let left = inbox::leave(&catalog.place(&session.0)?, answer)
+        .map_err(|error| anyhow::anyhow!("leave the answer for the session: {error}"))?;
+    let until = Instant::now() + PATIENCE;
+    loop {
+        // Asked first: what is gone was judged, so that the log has it by now.
+        let is_there = left.is_there();
+        let resolution = reading::resolution(catalog, session, &answer.ask_id).map_err(anyhow::Error::msg)?;
+        match resolution {
+            Some(resolution) if !is_there => return Ok(Some(judged(&resolution, answer))),
+            None if !is_there => {
+                note("the session refused the answer; `adjutant asks` shows what is asked");
+                return Ok(Some(Exit::Failed));
+            }
+            _ if Instant::now() < until => tokio::time::sleep(GLANCE).await,
+            resolution => {
+                if !left.take_back()? {
+                    continue;
+                }
+                return Ok(match resolution {
+                    Some(resolution) => Some(judged(&resolution, answer)),
+                    None if !catalog.is_written(&session.0) => None,
+                    None => {
+                        note(&format!(
+                            "the process that holds the session did not take the answer within {} s; it was taken \
+                             back, and nothing was answered",
+                            PATIENCE.as_secs()
+                        ));
+                        Some(Exit::Failed)
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// Prints how an ask was closed, seen from this answer.
+fn judged(resolution: &Resolution, answer: &AskRespondParams) -> Exit {
+    let ours = match resolution {
+        Resolution::Selected { option_id, text, surface } => {
+            surface == inbox::SURFACE
+                && Some(option_id) == answer.option_id.as_ref()
+                && *text == answer.reason
+        }
+        Resolution::Answered { text, surface } => {
+            surface == inbox::SURFACE && Some(text) == answer.answer.as_ref()
+        }
+        Resolution::Cancelled | Resolution::Superseded | Resolution::Withdrawn => false,
+    };
+    if !ours {
+        return late(resolution);
+    }
+    Page::of_stdout().line("accepted");
+    Exit::Fine
+}
+
+/// Prints what came first.
+fn late(resolution: &Resolution) -> Exit {
+    let what = match resolution {
+        Resolution::Selected { option_id, text: None, surface } => {
+            format!("already answered: {option_id} by {surface}")
+        }
+        Resolution::Selected { option_id, text: Some(text), surface } => {
+            format!("already answered: {option_id} ({text}) by {surface}")
+        }
+        Resolution::Answered { text, surface } => format!("already answered: \"{text}\" by {surface}"),
+        Resolution::Cancelled => "already closed: the run was cancelled or is over".to_owned(),
+        Resolution::Superseded => {
+            "already closed: what it asked about has changed, or the environment it would run in; `adjutant asks` \
+             shows what is asked now"
+                .to_owned()
+        }
+        Resolution::Withdrawn => "already closed: what it asked about ended by itself".to_owned(),
+    };
+    Page::of_stdout().line(&what);
+    Exit::Late
+}
+
+/// Opens the session in this process, answers, and goes on with its run. `None` when another
+/// process has opened it meanwhile.
+async fn here(
+    sources: Sources,
+    session: &SessionId,
+    answer: &AskRespondParams,
+) -> anyhow::Result<Option<Exit>> {
+    let folder = std::env::current_dir()?;
+    let answers = Person::at_terminal(false, false).map_or(Answers::Elsewhere, Answers::Person);
+    let mut talk = Conversation::start(sources, &folder, View::text(false), answers).await?;
+    let exit = match go_on(&mut talk, session, answer).await {
+        Ok(exit) => Ok(exit),
+        Err(left) => told(left).map(Some),
+    };
+    talk.finish().await;
+    exit
+}
+
+async fn go_on(
+    talk: &mut Conversation,
+    session: &SessionId,
+    answer: &AskRespondParams,
+) -> Result<Option<Exit>, Left> {
+    let resume = ResumeParams { session_id: session.clone(), replay_from: None };
+    let resumed = talk.request::<ResumeResult>(methods::SESSION_RESUME, &resume).await;
+    let found = match resumed {
+        Err(Left::Failed(Failure::Refused { code, .. })) if code == ErrorName::SessionLocked.code() => {
+            return Ok(None);
+        }
+        resumed => resumed?,
+    };
+    found.notices.iter().for_each(|notice| note(notice));
+    let answered: AskRespondResult = talk.request(methods::ASK_RESPOND, answer).await?;
+    if answered.status == RespondStatus::AlreadyResolved {
+        return Ok(Some(late(&answered.resolution)));
+    }
+    talk.page().line("accepted");
+    // Only from here on: the ask that is answered must not be put once more.
+    talk.attach(session);
+    let now: ResumeResult = talk.request(methods::SESSION_RESUME, &resume).await?;
+    match now.state.state {
+        State::Running | State::RequiresAction => {
+            talk.follow(now.state.run_id.clone());
+            talk.now(now.state.state);
+            let end = talk.until_ended().await?;
+            Ok(Some(exit_of(talk, &end)))
+        }
+        State::None | State::Idle | State::Resumable => Ok(Some(Exit::Fine)),
+    }
+}

@@ -1,0 +1,280 @@
+//! Answers that another process leaves for a session: files in a folder beside
+//! its log, each the params of one `agent/ask/respond`.
+//!
+//! Never judges an answer and never believes a file by its name: what is not a
+//! plain file of this user alone, small and strictly of that form, is removed.
+
+mod attend;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::ffi::{CStr, CString};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use adjutant_core::input::Choice;
+use adjutant_protocol::AskId;
+use adjutant_protocol::ask::AskRespondParams;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::log::Place;
+use super::storage::{Open, append_all};
+use crate::faults::point;
+
+pub use attend::Inbox;
+pub use watch::Watch;
+
+/// The name of the folder in that of the session.
+pub const INBOX: &str = "inbox";
+/// The door of what is found here.
+pub const SURFACE: &str = "inbox";
+/// The largest answer; a larger file is no answer.
+pub const MAX_LETTER: u64 = 256 << 10;
+/// Files that are read at one look; a further look takes the next ones.
+const MAX_AT_ONCE: usize = 64;
+/// Names that are passed at one look to find them.
+const MAX_NAMES: usize = 100_000;
+/// What begins so is still being written, by one who renames it when it is whole.
+const UNFINISHED: &[u8] = b".new-";
+/// An unfinished file this old was left by a process that died.
+const LEFT_BEHIND: Duration = Duration::from_secs(60);
+
+/// One answer that was found.
+#[derive(Debug)]
+pub struct Letter {
+    name: CString,
+    inode: u64,
+    pub ask: AskId,
+    pub choice: Choice,
+}
+
+/// What one look found.
+#[derive(Debug, Default)]
+pub struct Looked {
+    pub letters: Vec<Letter>,
+    /// Files that were no answers; they are gone.
+    pub junk: usize,
+    /// There were more files than one look takes.
+    pub more: bool,
+}
+
+/// Looks into an inbox: returns the answers, removes what is none. Blocks.
+pub fn look(inbox: &Path) -> io::Result<Looked> {
+    let mut looked = Looked::default();
+    let Some(folder) = open_folder(inbox)? else { return Ok(looked) };
+    let names = names(&folder, &mut looked.more)?;
+    for name in names {
+        match read(&folder, &name) {
+            Ok(letter) => looked.letters.push(letter),
+            // Taken back by the one who left it.
+            Err(Unfit { gone: true, .. }) => {}
+            Err(unfit) => {
+                let removed = unlink(&folder, &name);
+                let name = name.to_string_lossy();
+                tracing::warn!(%name, why = %unfit.why, ?removed, "removed from the inbox: not an answer");
+                looked.junk += usize::from(removed.is_ok());
+            }
+        }
+    }
+    if !looked.letters.is_empty() {
+        point("letters-read");
+    }
+    Ok(looked)
+}
+
+/// Removes an answer that was judged, unless another file has taken its name since. Blocks.
+pub fn remove(inbox: &Path, letter: &Letter) -> io::Result<()> {
+    let Some(folder) = open_folder(inbox)? else { return Ok(()) };
+    match rustix::fs::statat(&folder, &letter.name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(found) if found.st_ino == letter.inode => Ok(unlink(&folder, &letter.name)?),
+        Ok(_) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens the folder, if there is one that nobody else can write into.
+fn open_folder(inbox: &Path) -> io::Result<Option<OwnedFd>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = match rustix::fs::open(inbox, flags, Mode::empty()) {
+        Ok(folder) => folder,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let found = rustix::fs::fstat(&folder)?;
+    if found.st_uid != rustix::process::geteuid().as_raw() || found.st_mode & 0o077 != 0 {
+        let why = format!("\"{}\" is not for its owner alone", inbox.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    Ok(Some(folder))
+}
+
+/// The names that are to be read, the oldest unfinished files swept by the way.
+fn names(folder: &OwnedFd, more: &mut bool) -> io::Result<Vec<CString>> {
+    let mut names = Vec::new();
+    let mut left_behind = Vec::new();
+    for entry in rustix::fs::Dir::read_from(folder)?.take(MAX_NAMES) {
+        let entry = entry?;
+        let name = entry.file_name();
+        match name.to_bytes() {
+            b"." | b".." => {}
+            unfinished if unfinished.starts_with(UNFINISHED) => {
+                if left_behind.len() < MAX_AT_ONCE && is_left_behind(folder, name) {
+                    left_behind.push(name.to_owned());
+                }
+            }
+            // Nobody but the user makes folders here; what may be in them is theirs.
+            _ if entry.file_type() == FileType::Directory => {}
+            _ if names.len() >= MAX_AT_ONCE => {
+                *more = true;
+                break;
+            }
+            _ => names.push(name.to_owned()),
+        }
+    }
+    for name in left_behind {
+        // Another look sweeps what this one could not.
+        let _ = unlink(folder, &name);
+    }
+    Ok(names)
+}
+
+fn is_left_behind(folder: &OwnedFd, name: &CStr) -> bool {
+    let Ok(found) = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return false };
+    let written = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(found.st_mtime).unwrap_or(0));
+    written.elapsed().is_ok_and(|age| age >= LEFT_BEHIND)
+}
+
+fn unlink(folder: &OwnedFd, name: &CStr) -> rustix::io::Result<()> {
+    match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
+        Err(Errno::NOENT) => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Why a file is no answer.
+struct Unfit {
+    why: String,
+    gone: bool,
+}
+
+impl From<&str> for Unfit {
+    fn from(why: &str) -> Self {
+        Unfit { why: why.to_owned(), gone: false }
+    }
+}
+
+impl From<Errno> for Unfit {
+    fn from(error: Errno) -> Self {
+        let why = if error == Errno::LOOP { "it is a link".to_owned() } else { error.to_string() };
+        Unfit { why, gone: error == Errno::NOENT }
+    }
+}
+
+fn read(folder: &OwnedFd, name: &CStr) -> Result<Letter, Unfit> {
+    // First only a handle: opening a pipe or a device could wait or do something.
+    let seen = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    check(&seen)?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(folder.as_fd(), name, flags, Mode::empty())?;
+    let found = rustix::fs::fstat(&file)?;
+    check(&found)?;
+    let mut bytes = Vec::new();
+    let taken = File::from(file).take(MAX_LETTER + 1).read_to_end(&mut bytes);
+    if taken.is_err() || bytes.len() as u64 > MAX_LETTER {
+        return Err(Unfit::from("it cannot be read as a whole"));
+    }
+    let params: AskRespondParams = serde_json::from_slice(&bytes)
+        .map_err(|error| Unfit { why: format!("it is no answer: {error}"), gone: false })?;
+    let choice = Choice::of(params.option_id, params.answer, params.reason)
+        .ok_or_else(|| Unfit::from("it gives not exactly one of an option and a text"))?;
+    Ok(Letter { name: name.to_owned(), inode: found.st_ino, ask: params.ask_id, choice })
+}
+
+/// Says no to all but a plain file that its owner alone can write or read.
+fn check(found: &rustix::fs::Stat) -> Result<(), Unfit> {
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+        return Err(Unfit::from("it is not a regular file"));
+    }
+    if found.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(Unfit::from("it belongs to another user"));
+    }
+    if found.st_mode & 0o077 != 0 {
+        return Err(Unfit::from("others may read or write it"));
+    }
+    if found.st_nlink != 1 {
+        return Err(Unfit::from("it has a second name"));
+    }
+    if u64::try_from(found.st_size).map_or(true, |size| size > MAX_LETTER) {
+        return Err(Unfit::from("it is too large"));
+    }
+    Ok(())
+}
+
+/// An answer that was left in an inbox.
+pub struct Left {
+    place: Place,
+    path: PathBuf,
+}
+
+/// Leaves an answer in the inbox of a session that another process writes: it appears there whole
+/// or not at all. Blocks on syncs.
+pub fn leave(place: &Place, answer: &AskRespondParams) -> io::Result<Left> {
+    let bytes = serde_json::to_vec(answer)?;
+    if bytes.len() as u64 > MAX_LETTER {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("an answer has at most {MAX_LETTER} bytes"),
+        ));
+    }
+    let inbox = place.dir.join(INBOX);
+    place.storage.create_dir(&inbox)?;
+    let name = unguessable()?;
+    let unfinished = inbox.join(format!(".new-{name}"));
+    let path = inbox.join(format!("{name}.json"));
+    let written = place.storage.open(&unfinished, Open::New).and_then(|file| {
+        append_all(&*file, &bytes)?;
+        file.sync()
+    });
+    point("letter-written");
+    if let Err(error) = written.and_then(|()| place.storage.rename(&unfinished, &path)) {
+        let _ = place.storage.remove(&unfinished);
+        return Err(error);
+    }
+    point("letter-left");
+    // The answer counts when its reader says so; a name that power loss takes is an answer not given.
+    let _ = place.storage.sync_dir(&inbox);
+    Ok(Left { place: place.clone(), path })
+}
+
+fn unguessable() -> io::Result<String> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    let mut name = String::with_capacity(32);
+    for byte in bytes {
+        // Writing to a String cannot fail.
+        let _ = write!(name, "{byte:02x}");
+    }
+    Ok(name)
+}
+
+impl Left {
+    /// Says whether nobody has taken it yet.
+    pub fn is_there(&self) -> bool {
+        self.place.storage.stat(&self.path).is_ok()
+    }
+
+    /// Takes it back; `false` when somebody has taken it.
+    pub fn take_back(&self) -> io::Result<bool> {
+        match self.place.storage.remove(&self.path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}

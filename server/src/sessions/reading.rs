@@ -1,0 +1,147 @@
+//! What the logs of all sessions say, also of those that another process writes.
+//!
+//! Never takes a lock, opens nothing for writing and wakes no session; what it
+//! reads of a session at work may be a moment old.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use adjutant_core::ask;
+use adjutant_protocol::ask::{AskKind, AskView, Resolution};
+use adjutant_protocol::session::SessionEntry;
+use adjutant_protocol::state::State;
+use adjutant_protocol::update::SessionUpdateParams;
+use adjutant_protocol::{AskId, SessionId};
+
+use crate::doors::past::{Spot, Stretch, Told};
+use crate::session::catalog::{Catalog, CatalogError, Condition, Listed, Summary};
+use crate::session::frontier::Syncer;
+use crate::session::log::Notice;
+use crate::session::storage::Disk;
+use crate::session::{past, summary_of};
+use crate::uri;
+
+/// Sessions in which an ask that is no longer open is looked for, the last changed first.
+const MAX_SEARCHED: usize = 64;
+
+/// Returns the catalog of a state directory.
+pub fn catalog(state_dir: &Path) -> std::io::Result<Catalog> {
+    Ok(Catalog::new(Arc::new(Disk), Syncer::start()?, state_dir))
+}
+
+/// An open ask and the title of its session.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    pub title: String,
+    pub ask: AskView,
+}
+
+/// Returns all sessions, the last changed first; those with a stale summary are read anew. Blocks.
+pub fn entries(catalog: &Catalog) -> Result<Vec<SessionEntry>, CatalogError> {
+    let mut entries: Vec<SessionEntry> =
+        catalog.list()?.into_iter().map(|listed| entry(catalog, listed)).collect();
+    entries.sort_by_key(|entry| std::cmp::Reverse(entry.updated_at));
+    Ok(entries)
+}
+
+/// The summary of a listed session, made anew when it does not fit the log.
+fn current(catalog: &Catalog, listed: Listed) -> (String, Summary, Condition) {
+    let Listed { id, summary, condition } = listed;
+    let summary = match (&condition, summary) {
+        (Condition::Current, Some(summary)) => summary,
+        (_, old) => match catalog.rebuild(&id, |read| summary_of(&id, read)) {
+            Ok(summary) => summary,
+            Err(error) => {
+                let mut summary = old.unwrap_or_default();
+                summary.damage.get_or_insert_with(|| error.to_string());
+                summary
+            }
+        },
+    };
+    (id, summary, condition)
+}
+
+fn entry(catalog: &Catalog, listed: Listed) -> SessionEntry {
+    let (id, summary, condition) = current(catalog, listed);
+    let damaged = match condition {
+        Condition::Damaged(why) => Some(why),
+        _ => summary.damage,
+    };
+    let state = serde_json::from_value(serde_json::Value::String(summary.state)).unwrap_or(State::None);
+    let left = state == State::Running && !catalog.is_written(&id);
+    SessionEntry {
+        session_id: SessionId(id),
+        title: summary.title,
+        cwd: summary.roots.first().map(|root| uri::of_path(Path::new(root))).unwrap_or_default(),
+        // A run that nobody runs waits to be resumed.
+        state: if left { State::Resumable } else { state },
+        updated_at: summary.updated_at,
+        open_asks: u32::try_from(summary.open_asks).unwrap_or(u32::MAX),
+        turns: u32::try_from(summary.turns).unwrap_or(u32::MAX),
+        damaged,
+    }
+}
+
+/// Returns the open asks of all sessions whose kind is wanted, the oldest first. Blocks.
+pub fn open_asks(catalog: &Catalog, wanted: impl Fn(AskKind) -> bool) -> Result<Vec<Asked>, CatalogError> {
+    let mut asked = Vec::new();
+    for listed in catalog.list()? {
+        let (id, summary, _) = current(catalog, listed);
+        if !summary.asks.iter().any(|mark| wanted(mark.kind)) {
+            continue;
+        }
+        // A log that cannot be read is told by the list of sessions.
+        let Ok(session) = past::fold(catalog, &SessionId(id)) else { continue };
+        let open = session.open_asks().filter(|ask| wanted(ask.kind));
+        asked.extend(open.map(|open| Asked { title: session.title.clone(), ask: ask::view(&session, open) }));
+    }
+    asked.sort_by_key(|asked| asked.ask.opened_at);
+    Ok(asked)
+}
+
+/// Returns the session that has an ask open, by what the summaries say. Blocks.
+pub fn session_of(catalog: &Catalog, ask: &AskId) -> Option<SessionId> {
+    let listed = catalog.list().ok()?;
+    let mut summaries = listed.into_iter().map(|listed| current(catalog, listed));
+    let found = summaries.find(|(_, summary, _)| summary.asks.iter().any(|mark| mark.id == *ask));
+    found.map(|(id, _, _)| SessionId(id))
+}
+
+/// Returns the asks that were closed lately and are meant by a name, with how they were. Blocks.
+pub fn closed_asks(
+    catalog: &Catalog,
+    meant: impl Fn(&AskId) -> bool,
+) -> Result<Vec<(SessionId, AskId, Resolution)>, CatalogError> {
+    let mut found = Vec::new();
+    for listed in catalog.list()?.into_iter().take(MAX_SEARCHED) {
+        let Ok(session) = past::fold(catalog, &SessionId(listed.id)) else { continue };
+        let closed = session.closed_asks.iter().filter(|(ask, _)| meant(ask));
+        found.extend(closed.map(|(ask, how)| (session.id.clone(), ask.clone(), how.clone())));
+    }
+    Ok(found)
+}
+
+/// Returns how an ask was closed, if it was. Blocks.
+pub fn resolution(catalog: &Catalog, id: &SessionId, ask: &AskId) -> Result<Option<Resolution>, String> {
+    Ok(past::fold(catalog, id)?.resolution(ask).cloned())
+}
+
+/// Tells the whole conversation of a session as updates, and returns what is to be told of its
+/// log. Blocks.
+pub fn conversation(
+    catalog: &Catalog,
+    id: &SessionId,
+    mut tell: impl FnMut(SessionUpdateParams),
+) -> Result<Vec<String>, String> {
+    let spot = |seq| Spot { seq, behind: false };
+    let all = Stretch { first: spot(0), last: spot(u64::MAX) };
+    let mut notices = past::tell(catalog, id, all, |told| match told {
+        Told::Update(params) => tell(*params),
+        Told::Resolved(_) => {}
+    })?;
+    if catalog.is_written(&id.0) {
+        // What its writer is just writing looks like a write that was cut short.
+        notices.retain(|notice| !matches!(notice, Notice::TornTail { .. }));
+    }
+    Ok(notices.iter().map(ToString::to_string).collect())
+}

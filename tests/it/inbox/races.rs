@@ -1,0 +1,127 @@
+//! The editor and the terminal answer the same ask at the same moment.
+//!
+//! Never says who must win: only that exactly one does, and all are told who.
+
+use std::sync::Barrier;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use adjutant_protocol::ask::{AskKind, Resolution};
+use adjutant_testkit::editor::Answer;
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::inbox;
+use adjutant_testkit::model::{ModelServer, Reply};
+use adjutant_testkit::process::wait_until;
+use notify::{RecursiveMode, Watcher};
+use serde_json::json;
+
+use super::{Held, command, ledger, run};
+use crate::rig::{Rig, count, facts_named};
+
+/// How often the two race in one process.
+const RACES: usize = 200;
+/// Longer than the pause between two looks where there are no events.
+const IDLE: Duration = Duration::from_millis(1_500);
+
+#[test]
+fn n02_two_doors_race_two_hundred_times_and_each_time_one_effect() {
+    let turns = (0..RACES).map(|_| command("echo ran >> ledger"));
+    let model = ModelServer::start(turns.chain([Reply::text("Done.")]));
+    let workspace = Workspace::new("");
+    workspace.openai(&model.base_url());
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "go on").run_id;
+    let (mut by_inbox, mut allowed) = (0, 0);
+    for race in 0..RACES {
+        let ask = rig.await_ask_of(AskKind::Command).ask_id;
+        rig.await_delivery(&ask);
+        // One allows and one rejects, in turns, so that the ledger says who won.
+        let options = if race % 2 == 0 { ["allow", "reject"] } else { ["reject", "allow"] };
+        let start = Barrier::new(2);
+        let letter = thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                start.wait();
+                inbox::leave(&workspace, &session, &ask, &Answer::option(options[0]))
+            });
+            start.wait();
+            // The head start changes, so that both come to win.
+            (0..(race % 8) * 20_000).for_each(|_| std::hint::spin_loop());
+            rig.respond(&ask, options[1]);
+            other.join().expect("the other door")
+        });
+        let Resolution::Selected { option_id, surface, .. } = rig.await_resolved(&ask) else {
+            panic!("closed otherwise");
+        };
+        let won = usize::from(surface == "inbox");
+        assert_eq!(option_id, options[1 - won], "{surface}");
+        by_inbox += won;
+        allowed += usize::from(option_id == "allow");
+        wait_until("the answer to be removed", || letter.is_gone());
+    }
+    rig.await_run_end(&session, &run);
+    eprintln!("{by_inbox} of {RACES} won by the inbox");
+    assert_eq!(ledger(&workspace), allowed);
+    assert_eq!(count(&workspace, &session, "ask_closed"), RACES);
+    assert_eq!(facts_named(&workspace, &session, "tool_started").len(), allowed);
+    assert!(by_inbox > 0 && by_inbox < RACES, "one door always wins: this is no race");
+    rig.end();
+}
+
+#[test]
+fn n02_two_terminals_and_an_editor_race_and_all_are_told_who_won() {
+    for race in 0..6 {
+        let held = Held::at_command();
+        held.editor.await_delivery(&held.ask.ask_id);
+        let ask = held.ask.ask_id.0.as_str();
+        let terminals = thread::scope(|scope| {
+            let one = scope.spawn(|| run(&held.workspace, &["answer", ask, "allow"]));
+            let two = scope.spawn(|| run(&held.workspace, &["answer", ask, "reject", "--reason", "no"]));
+            if race % 2 == 0 {
+                held.editor.respond(&held.ask.ask_id, "reject");
+            }
+            [one, two].map(|terminal| terminal.join().expect("a terminal"))
+        });
+        let resolution = held.editor.await_resolved(&held.ask.ask_id);
+        let Resolution::Selected { option_id, text, surface } = &resolution else { panic!("{resolution:?}") };
+        for (terminal, ours) in terminals.iter().zip([("allow", None), ("reject", Some("no"))]) {
+            let won = surface == "inbox" && (option_id.as_str(), text.as_deref()) == ours;
+            if won {
+                assert_eq!(terminal.expect(0).stdout, "accepted\n");
+            } else {
+                let told = terminal.expect(4).stdout.replace("\n  ", " ");
+                assert!(
+                    told.contains("already answered: ") && told.contains(&format!("by {surface}")),
+                    "{told}"
+                );
+            }
+        }
+        held.editor.await_run_end(&held.session, &held.run);
+        assert_eq!(held.ledger(), usize::from(option_id == "allow"));
+        assert_eq!(count(&held.workspace, &held.session, "ask_closed"), 1);
+        held.end();
+    }
+}
+
+#[test]
+fn n02_an_answer_is_taken_by_an_event_and_nothing_looks_while_idle() {
+    let question = Reply::call("ask_user", json!({"question": "Which?", "options": []}));
+    let held = Held::at_ask([question], AskKind::Followup);
+    let folder = inbox::folder(&held.workspace, &held.session);
+    // What is removed shows that the first look is over.
+    let junk = inbox::leave_bytes(&folder, b"junk", 0o600);
+    wait_until("the inbox to be looked into", || junk.is_gone());
+    let (heard, events) = channel();
+    let mut watch = notify::recommended_watcher(heard).expect("events");
+    watch.watch(&folder, RecursiveMode::NonRecursive).expect("a watch");
+    let looked = events.recv_timeout(IDLE);
+    assert!(looked.is_err(), "somebody looked though nothing came: {looked:?}");
+    let since = Instant::now();
+    let letter =
+        inbox::leave(&held.workspace, &held.session, &held.ask.ask_id, &Answer::Text("blue".to_owned()));
+    wait_until("the answer to be taken", || letter.is_gone());
+    eprintln!("taken after {:?}", since.elapsed());
+    held.editor.await_run_end(&held.session, &held.run);
+    held.end();
+}

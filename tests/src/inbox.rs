@@ -1,0 +1,72 @@
+//! Answers left in the inbox of a session, as another process leaves them: the
+//! terminal's door without its binary.
+//!
+//! Never waits for what becomes of an answer; `Letter::is_gone` can be waited for.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use adjutant_protocol::{AskId, SessionId};
+use serde_json::{Value, json};
+
+use crate::editor::Answer;
+use crate::fixture::Workspace;
+
+/// An answer that was left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Letter {
+    pub path: PathBuf,
+}
+
+impl Letter {
+    /// Whether the one who holds the session has judged it and removed it.
+    pub fn is_gone(&self) -> bool {
+        fs::symlink_metadata(&self.path).is_err()
+    }
+}
+
+/// Returns the inbox of a session; it need not exist.
+pub fn folder(workspace: &Workspace, session: &SessionId) -> PathBuf {
+    workspace.state_dir().join("sessions").join(&session.0).join("inbox")
+}
+
+/// Leaves an answer, whole and at once.
+#[track_caller]
+pub fn leave(workspace: &Workspace, session: &SessionId, ask: &AskId, answer: &Answer) -> Letter {
+    let body = body(ask, answer).to_string();
+    leave_bytes(&folder(workspace, session), body.as_bytes(), 0o600)
+}
+
+/// Returns what a file with an answer holds.
+#[track_caller]
+pub fn body(ask: &AskId, answer: &Answer) -> Value {
+    match answer {
+        Answer::Option(option) => json!({"askId": ask, "optionId": option}),
+        Answer::OptionWithText(option, text) => json!({"askId": ask, "optionId": option, "reason": text}),
+        Answer::Text(text) => json!({"askId": ask, "answer": text}),
+        other => panic!("{other:?} cannot stand in a file"),
+    }
+}
+
+/// Leaves any bytes with any mode, whole and at once.
+#[track_caller]
+pub fn leave_bytes(folder: &Path, bytes: &[u8], mode: u32) -> Letter {
+    static COUNT: AtomicU64 = AtomicU64::new(1);
+    let name = format!("test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    if !folder.exists() {
+        use std::os::unix::fs::DirBuilderExt;
+        // Whoever holds the session may make it in the same moment.
+        let made = fs::DirBuilder::new().mode(0o700).create(folder);
+        assert!(made.is_ok() || folder.is_dir(), "make {folder:?}: {made:?}");
+    }
+    let (unfinished, path) = (folder.join(format!(".new-{name}")), folder.join(name));
+    let written = OpenOptions::new().write(true).create_new(true).mode(mode).open(&unfinished);
+    let written = written.and_then(|mut file| file.write_all(bytes));
+    written
+        .and_then(|()| fs::rename(&unfinished, &path))
+        .unwrap_or_else(|why| panic!("leave {path:?}: {why}"));
+    Letter { path }
+}
