@@ -4,11 +4,11 @@
 //! handler; a handler posts and returns the future of the reply.
 
 mod agent;
+mod configured;
 mod documents;
 mod parent;
 mod ready;
 
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use adjutant_protocol::errors::{ErrorDetail, ErrorName};
@@ -16,16 +16,16 @@ use adjutant_protocol::methods;
 use tokio::sync::watch;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
-    DidChangeConfigurationParams, DidChangeTextDocumentParams, DidCloseTextDocumentParams,
-    DidOpenTextDocumentParams, DidSaveTextDocumentParams, InitializeParams, InitializeResult,
-    InitializedParams, MessageType, ShowMessageParams,
+    DidChangeConfigurationParams, DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams,
+    DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams, InitializeParams,
+    InitializeResult, InitializedParams, MessageType, ShowMessageParams,
 };
 use tower_lsp::{LanguageServer, LspService};
 
 use crate::model::Models;
 use crate::session::mailbox::Refused;
 use crate::sessions::Sessions;
-use crate::settings::{Sources, load};
+use crate::settings::Sources;
 use crate::transport::{self, Ended, Out};
 
 /// What a server is started with.
@@ -47,22 +47,9 @@ pub struct Server {
 /// What exists once the client has said what it can do.
 struct Ready {
     sessions: Sessions,
-    folders: Vec<PathBuf>,
+    configured: configured::Configured,
     /// What was wrong with the settings, told after `initialized`.
     problems: Vec<String>,
-    /// Everything settings come from but the editor.
-    sources: Sources,
-}
-
-impl Ready {
-    /// Resolves the settings anew with another section of the editor; runs keep theirs.
-    fn reconfigure(&self, section: serde_json::Value) -> Vec<String> {
-        let mut sources = self.sources.clone();
-        sources.editor = Some(section);
-        let loaded = load(&sources);
-        self.sessions.world().set_settings(loaded.settings);
-        loaded.problems.iter().map(ToString::to_string).collect()
-    }
 }
 
 /// Serves one connection until it ends, until the client's process is gone, or until somebody else
@@ -140,7 +127,21 @@ impl Server {
 
 impl Shared {
     fn ready(&self) -> Result<&Ready> {
-        self.server.ready.get().ok_or_else(|| Error::new(ErrorCode::ServerError(-32002)))
+        let ready = self.server.ready.get().ok_or_else(|| Error::new(ErrorCode::ServerError(-32002)))?;
+        // Settings that have arrived count for whatever is handled from now on.
+        self.server.warn(&ready.configured.catch_up(ready.sessions.world()));
+        Ok(ready)
+    }
+}
+
+impl Shared {
+    /// Asks the client for its settings, where it answers.
+    async fn pull(&self, ready: &Ready) {
+        let world = ready.sessions.world();
+        if world.doors.surfaces().configuration {
+            ready.configured.pull(&self.server.out);
+            self.server.warn(&ready.configured.pulled(world).await);
+        }
     }
 }
 
@@ -160,6 +161,9 @@ impl LanguageServer for Shared {
         let Ok(ready) = self.ready() else { return };
         self.server.warn(&ready.problems);
         ready.sessions.sweep();
+        // Registered first, so that a change behind the answer is not missed.
+        let registered = configured::register(&self.server.out, ready.sessions.world().doors.surfaces());
+        tokio::join!(registered, self.pull(ready));
     }
 
     async fn shutdown(&self) -> Result<()> {
@@ -174,8 +178,17 @@ impl LanguageServer for Shared {
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
         let Ok(ready) = self.ready() else { return };
         let settings = params.settings;
+        if settings.is_null() {
+            // "Something changed": what it is has to be asked for.
+            return self.pull(ready).await;
+        }
         let section = settings.get("adjutant").cloned().unwrap_or(settings);
-        let problems = ready.reconfigure(section);
+        self.server.warn(&ready.configured.push(ready.sessions.world(), section));
+    }
+
+    async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
+        let Ok(ready) = self.ready() else { return };
+        let problems = ready.configured.change_folders(ready.sessions.world(), &params.event);
         self.server.warn(&problems);
     }
 

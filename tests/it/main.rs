@@ -6,6 +6,7 @@ mod closing;
 mod config_options;
 mod edits;
 mod flow;
+mod folders;
 mod grounding;
 mod inbox;
 mod kill;

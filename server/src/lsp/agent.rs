@@ -32,7 +32,7 @@ impl Shared {
         let ready = self.ready()?;
         let folders = match params.and_then(|params| params.cwd) {
             Some(cwd) => vec![folder(&cwd)?],
-            None => ready.folders.clone(),
+            None => ready.configured.folders(),
         };
         let session_id = ready.sessions.create(&folders).map_err(error)?;
         let config_options = session::options_of_new(&ready.sessions.world().settings());
