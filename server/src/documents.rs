@@ -5,10 +5,10 @@
 //! server never writes what it mirrors.
 
 mod buffers;
+mod expected;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use adjutant_core::document::{ContentChange, Document, Snapshot};
@@ -18,6 +18,8 @@ use tokio::sync::watch;
 use crate::uri;
 
 pub use buffers::{Buffer, Buffers};
+use expected::Expected;
+pub use expected::{Awaited, Expectation, Misplaced};
 
 /// Documents one client may have open; a client that opens more is not an editor.
 const MAX_OPEN: usize = 10_000;
@@ -51,24 +53,6 @@ struct Open {
     resolved: Option<PathBuf>,
     /// It was opened by an edit of ours, not by the user.
     ours: bool,
-}
-
-/// A text that one document is waited to have.
-struct Expected {
-    /// Where the document is, by the editor's name.
-    path: Option<PathBuf>,
-    text: String,
-    seen: AtomicBool,
-}
-
-/// Waits for one text of one document; the wait ends when it is dropped.
-pub struct Expectation(Arc<Expected>);
-
-impl Expectation {
-    /// Whether the document had exactly that text at some time since.
-    pub fn seen(&self) -> bool {
-        self.0.seen.load(Ordering::SeqCst)
-    }
 }
 
 /// Where the text of a file is now.
@@ -154,11 +138,13 @@ impl Documents {
                 tracing::warn!(uri, "a change of a document that is not open");
                 return;
             };
+            let before = document.clone();
             if let Err(reason) = document.apply_changes(version, changes, encoding) {
                 tracing::warn!(uri, %reason, "document is unsynced");
             }
             let document = document.clone();
             mirror.meet(&document);
+            mirror.compare(&before, &document);
         });
     }
 
@@ -190,6 +176,11 @@ impl Documents {
         }
     }
 
+    /// Returns the document the editor has open under this name, if its text is known.
+    pub fn named(&self, uri: &str) -> Option<Snapshot> {
+        self.lock().open.get(uri).and_then(|open| open.document.snapshot().ok())
+    }
+
     /// Returns the URI by which the editor knows a file whose path is free of links: that of the
     /// open document, else one below a workspace folder as the editor names it.
     pub fn name_of(&self, path: &Path) -> String {
@@ -207,12 +198,10 @@ impl Documents {
 
     /// Looks at every text the document of this name has from now on: a user who types on at once
     /// may hide in the next version what was there in one.
-    pub fn expect(&self, uri: &str, text: &str) -> Expectation {
-        let expected =
-            Expected { path: uri::to_path(uri).ok(), text: text.to_owned(), seen: AtomicBool::new(false) };
-        let expected = Arc::new(expected);
-        self.lock().expected.push(Arc::downgrade(&expected));
-        Expectation(expected)
+    pub fn expect(&self, uri: &str, awaited: Awaited) -> Expectation {
+        let (expected, expectation) = Expected::new(uri, awaited);
+        self.lock().expected.push(expected);
+        expectation
     }
 
     /// Notes that an edit of ours made the editor open a file.
@@ -272,16 +261,13 @@ impl Mirror {
     /// Compares the new text of a document with those that are waited for.
     fn meet(&mut self, document: &Document) {
         self.expected.retain(|expected| expected.strong_count() > 0);
-        let Ok(text) = document.text() else { return };
-        let same = |expected: &Expected| {
-            text.len_bytes() == expected.text.len()
-                && *text == expected.text.as_str()
-                && uri::to_path(document.uri()).ok() == expected.path
-        };
+        self.expected.iter().filter_map(Weak::upgrade).for_each(|expected| expected.meet(document));
+    }
+
+    /// Looks whether a change was an edit of ours, made for another text than this one.
+    fn compare(&self, before: &Document, after: &Document) {
         let waiting = self.expected.iter().filter_map(Weak::upgrade);
-        waiting
-            .filter(|expected| same(expected))
-            .for_each(|expected| expected.seen.store(true, Ordering::SeqCst));
+        waiting.for_each(|expected| expected.compare(before, after, self.encoding));
     }
 
     /// The document of a file: links make several names of one, and an editor knows it by the one it opened.

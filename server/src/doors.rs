@@ -5,19 +5,32 @@
 
 mod face;
 pub mod fallbacks;
+mod marks;
+mod meters;
+mod offering;
 mod outlet;
+mod paper;
 pub mod past;
+mod popup;
+mod progress;
+mod slot;
 
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use adjutant_protocol::ask::{AskResolvedParams, AskView, PermissionOutcome, PermissionResponse};
 use adjutant_protocol::document::{DocumentSaveParams, DocumentSaveResult};
 use adjutant_protocol::methods;
-use adjutant_protocol::update::{SessionUpdateParams, Update};
+use adjutant_protocol::session::RunEnd;
+use adjutant_protocol::state::{Outcome, StateView};
+use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
+use adjutant_protocol::{AskId, SessionId};
 use serde_json::json;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
+use crate::documents::Documents;
 use crate::editor::{Applied, DocumentEdit, NoAnswer, Question};
 use crate::transport::{Out, ReplyError};
 
@@ -26,10 +39,32 @@ pub use face::OpenRun;
 use fallbacks::Surfaces;
 use outlet::Outlet;
 pub use outlet::Turnstile;
+use paper::Papers;
+pub use paper::{Paper, PaperRequest, Written};
 use past::Recall;
+pub use popup::{Choice, Offer};
+use slot::Slot;
 
 /// How long a client that is leaving may take to read the last updates.
 const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
+
+/// How long an approval has to have been on the screen before it counts (decision 15).
+pub const REACTION: Duration = Duration::from_millis(400);
+
+/// How long this client may take, and how long its user has to have looked.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// For an edit or a save, before the client counts as silent.
+    pub patience: Duration,
+    /// Before an approval in a popup counts.
+    pub reaction: Duration,
+}
+
+/// What a connection asks of those who own the logs: what a client has missed, and papers.
+pub struct Wants {
+    pub recalls: mpsc::Receiver<Recall>,
+    pub papers: mpsc::Receiver<PaperRequest>,
+}
 
 /// The doors of one connection; clones share them.
 #[derive(Clone)]
@@ -38,37 +73,71 @@ pub struct Doors {
     face: Face,
     /// What this client can do: every choice of a door goes by it.
     surfaces: Arc<Surfaces>,
-    /// How long the client may take to apply an edit or to save before it counts as silent.
-    patience: Duration,
+    timing: Timing,
+    /// The one place for a popup.
+    slot: Slot,
+    /// The client said that it knows no popups with buttons.
+    no_popups: Arc<AtomicBool>,
+    /// Counts what the user did: closed popups come back then.
+    acted: Arc<watch::Sender<u64>>,
+    papers: Papers,
 }
 
 /// What became of one delivery of an ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    Outcome(PermissionOutcome),
+    /// An answer, and the door it came by.
+    Outcome { outcome: PermissionOutcome, surface: &'static str },
     /// This door is closed or was never there; the ask stays open.
     Closed,
 }
 
+/// How much a message to the user matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    Error = 1,
+    Warning = 2,
+    Info = 3,
+}
+
 impl Doors {
-    /// Opens the doors of a connection to a client that can do what `surfaces` says. What a client
-    /// that does not read has missed is asked back over the receiver.
-    pub fn open(out: Out, surfaces: Surfaces, patience: Duration) -> (Self, mpsc::Receiver<Recall>) {
+    /// Opens the doors of a connection to a client that can do what `surfaces` says.
+    pub fn open(out: Out, surfaces: Surfaces, timing: Timing, documents: Documents) -> (Self, Wants) {
         let surfaces = Arc::new(surfaces);
         let chosen = surfaces.clone();
         let wanted = move |update: &Update| {
             let kind = update.kind();
             (chosen.chunks || !kind.ends_with("_chunk")) && !chosen.opt_out.iter().any(|out| out == kind)
         };
-        let (outlet, recalls) = Outlet::start(out, wanted);
-        (Self { outlet, face: Face::default(), surfaces, patience }, recalls)
+        let (outlet, recalls) = Outlet::start(out.clone(), wanted);
+        let (writer, papers) = Papers::new();
+        let face = Face::new(outlet.clone(), documents, surfaces.progress, surfaces.diagnostics);
+        let living = face.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = living.live() => {}
+                () = out.closed() => {}
+            }
+        });
+        let doors = Self {
+            outlet,
+            face,
+            surfaces,
+            timing,
+            slot: Slot::default(),
+            no_popups: Arc::default(),
+            acted: Arc::new(watch::Sender::new(0)),
+            papers: writer,
+        };
+        (doors, Wants { recalls, papers })
     }
 
     /// The doors of a connection that is over, for tests of those who have some.
     #[cfg(test)]
     pub fn to_nobody() -> Self {
         let surfaces = Surfaces::of(&json!({})).unwrap_or_else(|why| panic!("{why}"));
-        Self::open(crate::transport::channel().0, surfaces, Duration::ZERO).0
+        let timing = Timing { patience: Duration::ZERO, reaction: Duration::ZERO };
+        Self::open(crate::transport::channel().0, surfaces, timing, Documents::default()).0
     }
 
     /// What this client can do, and which surface stands for what at it.
@@ -81,9 +150,17 @@ impl Doors {
         &self.face
     }
 
-    /// Tells one update, in order; a plain client gets nothing of ours.
+    /// Tells one update, in order; a plain client gets nothing of ours but what its face shows.
     pub fn update(&self, params: SessionUpdateParams) {
         self.face.told(&params);
+        if let Update::Run(RunView::Ended { end, .. }) = &params.update {
+            self.failed(end);
+        }
+        self.retell(params);
+    }
+
+    /// Tells an update again, to a client that asked for the past: nothing of it is open now.
+    pub fn retell(&self, params: SessionUpdateParams) {
         if self.surfaces.updates {
             self.outlet.push(params);
         }
@@ -91,8 +168,27 @@ impl Doors {
 
     /// Tells an update that is in no log, so that it could not be told from there.
     pub fn last_word(&self, params: &SessionUpdateParams) {
-        if self.surfaces.updates {
-            self.outlet.last_word(params);
+        match &params.update {
+            _ if self.surfaces.updates => self.outlet.last_word(params),
+            Update::Notice { message } => self.say(Level::Error, &format!("Agent: {message}")),
+            _ => {}
+        }
+    }
+
+    /// Tells what is open in a session that this client follows from now on.
+    pub fn now(&self, session: &SessionId, state: &StateView, run: Option<OpenRun>, asks: &[AskView]) {
+        self.face.now(session, state, run, asks);
+    }
+
+    /// Takes back everything that shows a session: it is stopped or closed here.
+    pub fn forget(&self, session: &SessionId, why: &str) {
+        self.face.forget(session, why);
+    }
+
+    /// A failure that needs the user is the one message without a question (decision 16).
+    fn failed(&self, end: &RunEnd) {
+        if !self.surfaces.updates && matches!(end.outcome, Outcome::Failed | Outcome::Limit) {
+            self.say(Level::Error, &format!("Agent: {}", progress::end_words(end)));
         }
     }
 
@@ -117,9 +213,14 @@ impl Doors {
     /// Puts an ask before the user and waits for the answer, for as long as it takes.
     /// Dropping the future withdraws it.
     pub async fn deliver(&self, ask: &AskView) -> Delivery {
-        if !self.surfaces.asks_by_request {
-            return Delivery::Closed;
+        match (self.surfaces.asks_by_request, self.surfaces.popup) {
+            (true, _) => self.request_permission(ask).await,
+            (false, true) => self.offer(ask).await,
+            (false, false) => Delivery::Closed,
         }
+    }
+
+    async fn request_permission(&self, ask: &AskView) -> Delivery {
         // Behind the update that opens the ask, and before the one that closes it (protocol
         // section 6, rule 2).
         let request = self.outlet.request(methods::REQUEST_PERMISSION, json!(ask)).await;
@@ -128,7 +229,7 @@ impl Doors {
             Ok(value) => match serde_json::from_str::<PermissionResponse>(value.get()) {
                 Ok(response) => match response.outcome {
                     PermissionOutcome::Cancelled => Delivery::Closed,
-                    outcome => Delivery::Outcome(outcome),
+                    outcome => Delivery::Outcome { outcome, surface: "request_permission" },
                 },
                 Err(error) => {
                     // A malformed answer is never an approval (rule b).
@@ -141,6 +242,76 @@ impl Doors {
                 Delivery::Closed
             }
         }
+    }
+
+    /// Notes that the user did something: what was closed without an answer is offered again.
+    pub fn user_acted(&self) {
+        self.acted.send_modify(|count| *count += 1);
+    }
+
+    fn popups_are_unknown(&self) {
+        self.no_popups.store(true, Ordering::Release);
+    }
+
+    fn no_popups(&self) -> bool {
+        self.no_popups.load(Ordering::Acquire)
+    }
+
+    /// Returns what any surface may offer for an ask now, in order (decision 15).
+    pub fn offers(&self, ask: &AskView) -> Vec<Offer> {
+        popup::offers(ask, self.face.seen_at(&ask.ask_id).is_some())
+    }
+
+    /// Opens the whole of what an open ask is about; afterwards it may be allowed everywhere.
+    pub async fn show(&self, ask: &AskId) {
+        match self.face.open_ask(ask) {
+            Some(ask) => self.open_subject(&ask).await,
+            None => self.say(Level::Info, "Agent: this was answered already."),
+        }
+    }
+
+    async fn open_subject(&self, ask: &AskView) {
+        let Some(whole) = popup::whole(ask) else { return };
+        let (text, ending) = (whole.text.into_owned(), whole.ending);
+        match self.papers.write(Paper::Subject { ask: Arc::new(ask.clone()), text, ending }).await {
+            Ok(written) => {
+                self.show_document(&written, false).await;
+                self.face.saw(&ask.ask_id, &written.path.display().to_string());
+            }
+            Err(why) => self.say(Level::Error, &format!("Agent: failed to {why}.")),
+        }
+    }
+
+    /// Opens the transcript of a session, which grows from now on.
+    pub async fn show_transcript(&self, session: &SessionId) {
+        match self.papers.write(Paper::Transcript(session.clone())).await {
+            // The user asked for it, so it may have the focus.
+            Ok(written) => self.show_document(&written, true).await,
+            Err(why) => self.say(Level::Error, &format!("Agent: failed to {why}.")),
+        }
+    }
+
+    /// Opens a file of ours in the editor, or says where it is.
+    async fn show_document(&self, written: &Written, focus: bool) {
+        #[derive(serde::Deserialize)]
+        struct Shown {
+            success: bool,
+        }
+        let params = json!({ "uri": written.uri, "external": false, "takeFocus": focus });
+        let shown = self.surfaces.show_document
+            && match self.request("window/showDocument", &params).await {
+                Ok(reply) => serde_json::from_str::<Shown>(&reply).is_ok_and(|shown| shown.success),
+                Err(_) => false,
+            };
+        if !shown {
+            self.say(Level::Info, &format!("Agent: it is in {}", Path::new(&written.path).display()));
+        }
+    }
+
+    /// Says something to the user, behind what was told before.
+    pub fn say(&self, level: Level, text: &str) {
+        let params = json!({ "type": level as u8, "message": text });
+        self.outlet.notify("window/showMessage", &params);
     }
 
     /// Answers the questions of tools until nobody can ask any more.
@@ -170,17 +341,7 @@ impl Doors {
     }
 
     async fn apply(&self, edit: &DocumentEdit) -> Result<Applied, NoAnswer> {
-        let mut changes = Vec::new();
-        if edit.create {
-            changes.push(json!({
-                "kind": "create", "uri": edit.uri, "options": { "ignoreIfExists": true }
-            }));
-        }
-        changes.push(json!({
-            "textDocument": { "uri": edit.uri, "version": edit.version },
-            "edits": edit.edits,
-        }));
-        let params = json!({ "label": edit.label, "edit": { "documentChanges": changes } });
+        let params = json!({ "label": edit.label, "edit": workspace_edit(edit) });
         let reply = self.request("workspace/applyEdit", &params).await?;
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -221,11 +382,27 @@ impl Doors {
                 None => Err(ReplyError::ConnectionClosed),
             }
         };
-        match tokio::time::timeout(self.patience, request).await {
+        match tokio::time::timeout(self.timing.patience, request).await {
             Ok(Ok(value)) => Ok(value.get().to_owned()),
             Ok(Err(ReplyError::ConnectionClosed)) => Err(NoAnswer::Gone),
             Ok(Err(error)) => Err(NoAnswer::Refused(error.to_string())),
-            Err(_) => Err(NoAnswer::Silent(self.patience.as_secs())),
+            Err(_) => Err(NoAnswer::Silent(self.timing.patience.as_secs())),
         }
     }
+}
+
+/// Always in its version, but for a client that has refused that form.
+fn workspace_edit(edit: &DocumentEdit) -> serde_json::Value {
+    if edit.unversioned {
+        return json!({ "changes": { edit.uri.as_str(): edit.edits } });
+    }
+    let create = edit
+        .create
+        .then(|| json!({ "kind": "create", "uri": edit.uri, "options": { "ignoreIfExists": true } }));
+    let change = json!({
+        "textDocument": { "uri": edit.uri, "version": edit.version },
+        "edits": edit.edits,
+    });
+    let changes: Vec<serde_json::Value> = create.into_iter().chain([change]).collect();
+    json!({ "documentChanges": changes })
 }

@@ -3,8 +3,12 @@
 //! Never reaches a client itself; the doors answer. Dropping a question
 //! withdraws it.
 
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
 use adjutant_core::edit::TextEdit;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 
 /// Questions that wait for the editor at once.
 const QUEUE: usize = 64;
@@ -14,12 +18,42 @@ const QUEUE: usize = 64;
 pub struct Abilities {
     /// Answers `workspace/applyEdit`.
     pub apply_edit: bool,
+    /// Says that it takes `documentChanges`; many that do not say so take them all the same.
+    pub document_changes: bool,
     /// Takes `documentChanges` that create files.
     pub create_files: bool,
     /// Answers `agent/document/save`.
     pub save: bool,
     /// Announces every open text document (decision 4).
     pub complete: bool,
+}
+
+/// How an edit reaches a file (decision 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    Editor,
+    /// Nobody has it open, so it is replaced on disk.
+    Disk,
+    /// On disk as well, but the client may have it open without saying so: the user is asked first.
+    DiskIfSaved,
+    /// It is open in an editor that takes no edits.
+    Nowhere,
+}
+
+impl Abilities {
+    /// Chooses the way of an edit by whether the client has announced the file and whether it is there.
+    pub fn way(&self, open: bool, exists: bool) -> Way {
+        let takes = self.apply_edit && (exists || self.create_files);
+        // A buffer nobody can be asked to save would only hide the change.
+        let would_stay_unsaved = self.complete && !self.save;
+        match (open, exists) {
+            (true, _) if self.apply_edit => Way::Editor,
+            (true, _) => Way::Nowhere,
+            (false, _) if takes && !would_stay_unsaved => Way::Editor,
+            (false, true) if !self.complete => Way::DiskIfSaved,
+            (false, _) => Way::Disk,
+        }
+    }
 }
 
 /// An edit of one document, in its version.
@@ -31,6 +65,8 @@ pub struct DocumentEdit {
     pub version: Option<i32>,
     /// The file is new and has to be made.
     pub create: bool,
+    /// Sent as `changes`, without a version: the client has refused `documentChanges`.
+    pub unversioned: bool,
     pub edits: Vec<TextEdit>,
 }
 
@@ -63,6 +99,7 @@ pub enum Question {
 #[derive(Clone)]
 pub struct Editor {
     questions: mpsc::Sender<Question>,
+    turns: Arc<Mutex<HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>>>,
     pub abilities: Abilities,
 }
 
@@ -70,7 +107,25 @@ impl Editor {
     /// Returns the asking side and the side that answers.
     pub fn new(abilities: Abilities) -> (Self, mpsc::Receiver<Question>) {
         let (questions, receiver) = mpsc::channel(QUEUE);
-        (Self { questions, abilities }, receiver)
+        (Self { questions, turns: Arc::default(), abilities }, receiver)
+    }
+
+    /// Waits for the turn to edit one file: one edit is on its way to it at a time, whichever session
+    /// made it. Each wait is as long as the edits before it may take.
+    pub async fn turn(&self, path: &Path) -> OwnedMutexGuard<()> {
+        let turn = {
+            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+            turns.retain(|_, turn| turn.strong_count() > 0);
+            match turns.get(path).and_then(Weak::upgrade) {
+                Some(turn) => turn,
+                None => {
+                    let turn = Arc::new(tokio::sync::Mutex::new(()));
+                    turns.insert(path.to_owned(), Arc::downgrade(&turn));
+                    turn
+                }
+            }
+        };
+        turn.lock_owned().await
     }
 
     /// Sends one edit and waits for the client's word on it.

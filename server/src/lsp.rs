@@ -10,6 +10,7 @@ mod parent;
 mod ready;
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use adjutant_protocol::errors::{ErrorDetail, ErrorName};
 use adjutant_protocol::methods;
@@ -22,6 +23,7 @@ use tower_lsp::ls_types::{
 };
 use tower_lsp::{LanguageServer, LspService};
 
+use crate::doors::REACTION;
 use crate::model::Models;
 use crate::session::mailbox::Refused;
 use crate::sessions::Sessions;
@@ -34,6 +36,14 @@ pub struct Options {
     /// Everything settings come from, but for workspace and editor.
     pub sources: Sources,
     pub models: Models,
+    /// How long an approval in a popup has to have been on the screen before it counts.
+    pub reaction: Duration,
+}
+
+impl Options {
+    pub fn new(sources: Sources, models: Models) -> Self {
+        Self { sources, models, reaction: REACTION }
+    }
 }
 
 /// The language server of one connection.

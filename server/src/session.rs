@@ -12,6 +12,7 @@ pub mod frontier;
 pub mod inbox;
 pub mod log;
 pub mod mailbox;
+pub mod papers;
 pub mod past;
 mod prepare;
 mod publish;
@@ -196,13 +197,13 @@ impl SessionTask {
     fn handle(&mut self, message: Message) -> Option<oneshot::Sender<()>> {
         match message {
             Message::Prompt { params, reply } => {
-                self.publisher.attach();
+                self.publisher.attach(&self.session, self.barrier);
                 self.prompt(params, reply);
             }
             Message::Answer { ask, choice, surface, reply } => {
                 if surface == SURFACE_OF_CLIENTS {
                     // Whoever answers by request hears what comes of it, also after a restart.
-                    self.publisher.attach();
+                    self.publisher.attach(&self.session, self.barrier);
                 }
                 self.answer(ask, choice, surface, reply);
             }
@@ -215,6 +216,7 @@ impl SessionTask {
             Message::Wait { run, timeout_ms, reply } => self.wait(run, timeout_ms, reply),
             Message::WaitOver { run, number } => self.wait_over(&run, number),
             Message::Resume { from, reply } => self.resume(from, reply),
+            Message::Transcript { reply } => self.transcript(reply),
             Message::Asks { reply } => self.asks(reply),
             Message::Report { step, report } => self.report(step, report),
             Message::Woke { at } => {
@@ -442,6 +444,7 @@ impl SessionTask {
     async fn stop(mut self, done: oneshot::Sender<()>) {
         self.running.abort_all_and_wait().await;
         let _ = self.input(Input::Stopping);
+        self.place.world.doors.forget(&self.place.id, "stopped with the server");
         let (synced, wait) = oneshot::channel();
         self.log.request_sync(move |result| {
             let _ = synced.send(result.ok());

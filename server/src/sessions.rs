@@ -16,12 +16,14 @@ use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::SessionListResult;
 use adjutant_protocol::state::State;
 use adjutant_protocol::{AskId, SessionId};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::doors::{Paper, PaperRequest, Written};
 use crate::session::blobs::Blobs;
 use crate::session::catalog::CatalogError;
 use crate::session::log::{self, Log, OpenError, Opened};
 use crate::session::mailbox::{Mailbox, Message, Refused};
+use crate::session::papers;
 use crate::session::{Place, SessionTask, World, facts_of, now_ms};
 use crate::tools::paths::Roots;
 
@@ -128,6 +130,28 @@ impl Sessions {
         drop(open);
         tokio::spawn(SessionTask::new(place, session, log, mail, told).run(epoch));
         Ok(mailbox)
+    }
+
+    /// Writes what is to be shown, one paper after the other, until nobody asks any more.
+    pub async fn write_papers(&self, mut requests: mpsc::Receiver<PaperRequest>) {
+        while let Some(PaperRequest { paper, reply }) = requests.recv().await {
+            let written = match paper {
+                Paper::Subject { ask, text, ending } => {
+                    let catalog = self.world.catalog.clone();
+                    let write = move || papers::write_subject(&catalog, &ask, &text, ending);
+                    tokio::task::spawn_blocking(write).await.unwrap_or_else(|error| Err(error.to_string()))
+                }
+                Paper::Transcript(session) => self.transcript(&session).await,
+            };
+            let _ = reply.send(written);
+        }
+    }
+
+    async fn transcript(&self, session: &SessionId) -> Result<Written, String> {
+        let mailbox = self.get(session).await.map_err(|refused| refused.message)?;
+        let written =
+            mailbox.request(|reply| Message::Transcript { reply }).map_err(|refused| refused.message)?;
+        written.await.map_err(|_| gone().message)?.map_err(|refused| refused.message)
     }
 
     /// Returns the mailbox of the session an open ask belongs to.

@@ -113,12 +113,49 @@ impl Client {
     pub fn prompt(&mut self, session: &str, text: &str) -> Instant {
         let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
         // What the run before still said is not of this one.
-        self.passed.clear();
-        while self.messages.try_recv().is_ok() {}
+        self.passed_over();
         let sent = Instant::now();
         let reply = self.request("agent/session/prompt", &params);
         assert!(reply.body["result"]["runId"].is_string(), "the prompt was refused: {}", reply.body);
         sent
+    }
+
+    /// Sends a prompt and returns how long it took until it was acknowledged.
+    pub fn acknowledged(&mut self, session: &str, text: &str) -> Duration {
+        let sent = Instant::now();
+        let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
+        let reply = self.request("agent/session/prompt", &params);
+        assert!(reply.body["result"]["runId"].is_string(), "the prompt was refused: {}", reply.body);
+        reply.at - sent
+    }
+
+    /// Types one character into an open document.
+    pub fn types(&mut self, path: &Path) {
+        let uri = uri(path);
+        let (version, text) = self.documents.get_mut(&uri).expect("only open documents are typed in");
+        *version += 1;
+        text.insert(0, 'x');
+        let start = json!({"line": 0, "character": 0});
+        let params = json!({
+            "textDocument": {"uri": uri, "version": *version},
+            "contentChanges": [{"range": {"start": start, "end": start}, "text": "x"}],
+        });
+        self.notify("textDocument/didChange", &params);
+    }
+
+    /// Sends a request that nothing has to be done for, and waits for its answer; what was sent before
+    /// it has been handled then.
+    pub fn trivial(&mut self) -> Instant {
+        self.last_id += 1;
+        let id = self.last_id;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": "agent/nothing", "params": {}}));
+        loop {
+            let message = self.receive();
+            if message.body["id"] == id && message.body.get("method").is_none() {
+                return message.at;
+            }
+            self.passed.push_back(message);
+        }
     }
 
     /// Opens a document in the editor.
@@ -130,6 +167,12 @@ impl Client {
             &json!({"textDocument": {"uri": uri, "languageId": "plaintext", "version": 1, "text": text}}),
         );
         self.documents.insert(uri, (1, text));
+    }
+
+    /// Forgets what was read and not looked at.
+    pub fn passed_over(&mut self) {
+        self.passed.clear();
+        while self.messages.try_recv().is_ok() {}
     }
 
     /// Waits for the message that `wanted` takes; requests of the server are answered on the way.

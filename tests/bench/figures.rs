@@ -29,16 +29,17 @@ pub struct Ground<'a> {
 }
 
 /// A server with its model, its home and one session.
-struct Stage {
-    model: ModelServer,
-    client: Client,
-    session: String,
+pub struct Stage {
+    pub model: ModelServer,
+    pub client: Client,
+    pub session: String,
     _home: TempDir,
     started: Duration,
 }
 
 impl Ground<'_> {
-    fn stage(&self, model: ModelServer) -> Stage {
+    /// Starts a server before this model.
+    pub fn stage(&self, model: ModelServer) -> Stage {
         let home = TempDir::new_in(self.directory).expect("the directory can be written");
         let settings =
             format!("model = \"bench/scripted\"\n[providers.bench]\nbase_url = \"{}\"\n", model.base_url());

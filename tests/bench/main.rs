@@ -5,6 +5,7 @@
 //! Never talks to another machine, and every wait in it ends.
 
 mod client;
+mod crowd;
 mod figures;
 mod process;
 mod samples;
@@ -70,6 +71,7 @@ const SCENES: &[(&str, Scene)] = &[
     ("burst", figures::burst),
     ("approvals", figures::approvals),
     ("cancels", figures::cancels),
+    ("crowd", crowd::crowd),
     ("arguments-2", |ground, samples| figures::arguments(ground, samples, 2)),
     ("arguments-4", |ground, samples| figures::arguments(ground, samples, 4)),
     ("arguments-8", |ground, samples| figures::arguments(ground, samples, 8)),

@@ -109,6 +109,19 @@ const ROWS: &[Row] = &[
         "2 / 1",
         |s| both(s.median("told"), s.median("closed")),
     ),
+    ("20 sessions streaming: prompt acknowledged p50 / p99, ms", NONE, "– / 5", |s| {
+        both(s.median("acknowledged in a crowd"), s.over_all("acknowledged in a crowd", 99))
+    }),
+    ("20 sessions streaming: `didChange` handled p50 / p99, ms", NONE, "– / 1", |s| {
+        both(s.median("typed in a crowd"), s.over_all("typed in a crowd", 99))
+    }),
+    ("a trivial request p50, ms: quiet / 20 sessions streaming", NONE, "0.05 / –", |s| {
+        let part = |name| match s.median(name) {
+            Some(value) => format!("{value:.3}"),
+            None => shown(None),
+        };
+        format!("{} / {}", part("trivial"), part("trivial in a crowd"))
+    }),
     (
         "resident memory idle / peak, MB",
         ["127 / 176", "110 / 232", "398 / 2376", "329 / 382", "417 / 525", "495 / 554", "115 / 188", "–"],

@@ -99,7 +99,7 @@ fn flood(rig: &Rig, workspace: &Workspace, sessions: &[SessionId]) {
 fn f8_l09_what_had_no_room_comes_from_the_log_in_order_and_once() {
     // One word is one delta.
     let text = "A".repeat(840_000);
-    let sessions = 24;
+    let sessions = 12;
     let replies = (0..sessions).map(|_| Reply::text(&text).at_once());
     let command = Reply::call("run_command", json!({"command": "echo hello"}));
     let model = ModelServer::start(replies.chain([command, Reply::text("Done.")]));

@@ -20,4 +20,5 @@ mod sessions;
 mod settings;
 mod stage;
 mod tidy;
+mod timed;
 mod tools;

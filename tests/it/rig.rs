@@ -59,8 +59,14 @@ impl Rig {
 
     /// Any editor that has said nothing yet.
     pub fn connect(workspace: &Workspace, options: Options) -> Rig {
+        // A double reads as fast as it is told.
+        Rig::connect_human(workspace, options, Duration::ZERO)
+    }
+
+    /// The same, for a user who has to have looked at a popup for so long.
+    pub fn connect_human(workspace: &Workspace, options: Options, reaction: Duration) -> Rig {
         let (near, far) = transport::pipe().expect("the system gives a pipe");
-        let server = Server::start(workspace, far);
+        let server = Server::start(workspace, far, reaction);
         Rig { editor: Editor::connect(near.reader, near.writer, options), server }
     }
 
@@ -91,8 +97,8 @@ struct Server {
 }
 
 impl Server {
-    fn start(workspace: &Workspace, far: transport::End) -> Server {
-        let options = lsp::Options { sources: sources(workspace), models: models(workspace) };
+    fn start(workspace: &Workspace, far: transport::End, reaction: Duration) -> Server {
+        let options = lsp::Options { reaction, ..lsp::Options::new(sources(workspace), models(workspace)) };
         let (told, ended) = channel();
         let (running, gone) = channel();
         thread::spawn(move || {

@@ -83,6 +83,9 @@ fn of_step(session: &Session, stamp: &Stamp, step: &Step, report: Report) -> Res
         (Step::RunTool { call }, Report::NotApplied { result, in_doubt, landed }) => {
             call::not_applied(session, stamp, call, (result, in_doubt, landed))
         }
+        (Step::RunTool { call }, Report::Overtaken { change, result }) => {
+            call::overtaken(session, stamp, call, (change, result))
+        }
         (Step::Settle { change_set }, Report::Settled(found)) => {
             Ok(vec![Event::Settled { change_set: change_set.clone(), found }])
         }

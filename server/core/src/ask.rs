@@ -5,9 +5,9 @@
 use adjutant_protocol::AskId;
 use adjutant_protocol::ask::{AskKind, AskOption, AskSubject, AskView, OptionKind};
 
-use crate::event::{Ask, Change, Payload};
+use crate::event::{Ask, Change, Payload, Policy};
 use crate::review::Hunk;
-use crate::session::{Call, Session};
+use crate::session::{Call, OpenAsk, Session};
 
 pub const ALLOW: &str = "allow";
 pub const ALLOW_ALWAYS: &str = "allow_always";
@@ -19,6 +19,8 @@ pub const RESUME: &str = "resume";
 pub const DISCARD: &str = "discard";
 pub const ABORT: &str = "abort";
 pub const NEW_TASK: &str = "new_task";
+/// The door of an answer that time gave.
+pub const TIME: &str = "time";
 
 /// The ways to answer a kind of ask; exhaustive, so that a new kind has to choose (S12).
 pub fn options(kind: AskKind, always: &str, suggestions: &[String]) -> Vec<AskOption> {
@@ -65,6 +67,15 @@ pub fn takes_text(kind: AskKind) -> bool {
 
 fn option(id: &str, name: &str, kind: OptionKind) -> AskOption {
     AskOption { option_id: id.to_owned(), name: name.to_owned(), kind }
+}
+
+/// When a question answers itself, and with which option: only one of the model's own suggestions, only
+/// where the user's settings say so, and never an approval (S15).
+pub fn answers_itself<'a>(open: &'a OpenAsk, policy: &Policy) -> Option<(u64, &'a str)> {
+    let first = open.ask.options.first()?;
+    let suggested = open.ask.kind == AskKind::Followup && first.kind == OptionKind::Choose;
+    let wait = policy.followup_default_ms.filter(|_| suggested)?;
+    Some((open.since.saturating_add(wait), &first.option_id))
 }
 
 /// The digest an approval binds: the frozen payload, and nothing else.

@@ -125,6 +125,14 @@ pub fn options(mode: Mode, offer: &Offer) -> Vec<ConfigOption> {
     options
 }
 
+/// A change for people; fits behind "from now on".
+pub fn in_words(change: &ConfigChange) -> String {
+    match change.config_id {
+        ConfigId::Mode => format!("the mode is {}", change.to),
+        ConfigId::Model => format!("new runs use {}", change.to),
+    }
+}
+
 fn named(model: &str) -> ConfigValue {
     ConfigValue { value: model.to_owned(), name: model.to_owned(), description: None }
 }

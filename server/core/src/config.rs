@@ -95,6 +95,8 @@ pub struct Limits {
     pub command_output_ms: u64,
     /// How long the editor may take to apply an edit or to save; default 30 000.
     pub editor_ms: u64,
+    /// How long a question with suggestions waits before the first of them is taken; for ever when not set.
+    pub followup_default_ms: Option<u64>,
     /// Model requests of one run before the user is asked; unlimited when not set.
     pub requests: Option<u32>,
 }
@@ -288,6 +290,7 @@ impl Settings {
             max_requests: self.limits.requests,
             mistakes: self.limits.mistakes,
             command_output_ms: self.limits.command_output_ms,
+            followup_default_ms: self.limits.followup_default_ms,
             retry: self.retry,
         }
     }

@@ -246,6 +246,9 @@ pub struct Policy {
     pub mistakes: u32,
     /// How long a command runs before the user is offered to stop it, in milliseconds.
     pub command_output_ms: u64,
+    /// How long a question with suggestions waits before the first of them is taken, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub followup_default_ms: Option<u64>,
     pub retry: RetryPolicy,
 }
 
@@ -258,6 +261,7 @@ impl Default for Policy {
             max_requests: None,
             mistakes: 3,
             command_output_ms: 10_000,
+            followup_default_ms: None,
             retry: RetryPolicy::default(),
         }
     }

@@ -125,5 +125,11 @@ pub enum Report {
         in_doubt: bool,
         landed: Vec<String>,
     },
+    /// `RunTool` of an edit: the text moved on and none of it landed. This is the change as it would be
+    /// made now, and what the model is told where it has been shown often enough.
+    Overtaken {
+        change: Box<Change>,
+        result: CallResult,
+    },
     Settled(Found),
 }

@@ -23,6 +23,7 @@ pub mod session;
 pub mod state;
 pub mod step;
 pub mod tool;
+pub mod transcript;
 
 #[cfg(test)]
 mod machine_tests;

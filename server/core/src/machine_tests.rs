@@ -4,6 +4,7 @@
 //! Never mocks a type of ours; time and seeds are plain arguments.
 
 mod choices;
+mod later;
 mod oracle;
 mod properties;
 mod random;

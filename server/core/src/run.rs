@@ -95,6 +95,8 @@ pub struct OpenAsk {
     pub ask: Ask,
     pub seq: u64,
     pub observed: u64,
+    /// When it was opened, or looked at again after a restart.
+    pub since: u64,
 }
 
 /// A change set and what became of its hunks.

@@ -110,6 +110,11 @@ impl Session {
         asks.into_iter().map(|open| &open.ask)
     }
 
+    /// The question a call waits for.
+    pub fn open_ask_of(&self, call: &Call) -> Option<&OpenAsk> {
+        self.asks.values().find(|open| open.ask.call.as_ref() == Some(&call.id))
+    }
+
     pub fn has_open_ask(&self, kind: AskKind) -> bool {
         self.asks.values().any(|open| open.ask.kind == kind)
     }
@@ -206,11 +211,15 @@ impl Session {
                         call.phase = CallPhase::Asking { epoch: observed }
                     });
                 }
-                self.asks.insert(ask.id.clone(), OpenAsk { ask: (**ask).clone(), seq: fact.seq, observed });
+                self.asks.insert(
+                    ask.id.clone(),
+                    OpenAsk { ask: (**ask).clone(), seq: fact.seq, observed, since: fact.at },
+                );
             }
             Event::AskReobserved { ask, epoch } => {
                 let call = self.asks.get_mut(ask).and_then(|open| {
                     open.observed = *epoch;
+                    open.since = fact.at;
                     open.ask.call.clone()
                 });
                 self.with_call(call.as_ref(), |call| call.phase = CallPhase::Asking { epoch: *epoch });

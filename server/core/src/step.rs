@@ -5,6 +5,7 @@
 use adjutant_protocol::ask::{AskGroup, AskKind};
 use adjutant_protocol::{AskId, ChangeSetId, ToolCallId};
 
+use crate::ask;
 use crate::session::{Call, CallPhase, Run, Session, TurnPhase};
 
 /// A piece of work that ought to be running; equal steps are the same piece,
@@ -31,7 +32,7 @@ pub enum Step {
     RunTool {
         call: ToolCallId,
     },
-    /// Nothing but time: back-off, and the delay before `command_output`.
+    /// Nothing but time: back-off, the delay before `command_output`, and a question that answers itself.
     Wake {
         at: u64,
     },
@@ -68,7 +69,12 @@ fn call_steps(session: &Session, run: &Run, call: &Call) -> Vec<Step> {
     match &call.phase {
         CallPhase::Opened => vec![prepare(session, call)],
         CallPhase::Asking { epoch } if *epoch < session.epoch => vec![prepare(session, call)],
-        CallPhase::Asking { .. } | CallPhase::Finished { .. } => Vec::new(),
+        CallPhase::Asking { .. } => {
+            let open = session.open_ask_of(call);
+            let due = open.and_then(|open| ask::answers_itself(open, &run.policy));
+            due.map(|(at, _)| Step::Wake { at }).into_iter().collect()
+        }
+        CallPhase::Finished { .. } => Vec::new(),
         CallPhase::Started { at } => {
             let mut steps = vec![Step::RunTool { call: call.id.clone() }];
             if call.is_command() && !call.output_asked {

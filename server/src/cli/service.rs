@@ -16,7 +16,7 @@ use super::Exit;
 /// `exit` or when that end is dropped.
 pub fn start_in_process(sources: Sources) -> anyhow::Result<End> {
     let (near, far) = transport::pipe().context("connect to the server")?;
-    let options = Options { sources, models: Models::new() };
+    let options = Options::new(sources, Models::new());
     tokio::spawn(async move {
         let ended = lsp::serve(options, far.reader, far.writer).await;
         tracing::debug!(?ended, "the server of this process ended");
@@ -42,7 +42,7 @@ async fn terminated() {
 /// Serves an editor on standard input and output until it leaves.
 pub async fn serve_stdio(sources: Sources) -> anyhow::Result<Exit> {
     let (reader, writer) = transport::stdio().context("open standard input and output")?;
-    let options = Options { sources, models: Models::new() };
+    let options = Options::new(sources, Models::new());
     match lsp::serve_until(options, reader, writer, terminated()).await {
         Ended::Exit { after_shutdown: true } => Ok(Exit::Fine),
         ended => {

@@ -4,13 +4,6 @@
 //! missing, and an attempt that diverges goes on from where it does.
 
 mod output;
-/// A choice for the session, in words.
-fn choice(change: &ConfigChange) -> String {
-    match change.config_id {
-        ConfigId::Mode => format!("the mode is {}", change.to),
-        ConfigId::Model => format!("new runs use {}", change.to),
-    }
-}
 
 #[cfg(test)]
 mod tests;
@@ -18,8 +11,8 @@ mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use adjutant_protocol::option::{ConfigChange, ConfigId};
-use adjutant_protocol::session::RunEnd;
+use adjutant_core::choices::in_words;
+use adjutant_core::transcript::end_line;
 use adjutant_protocol::state::Outcome;
 use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, TurnPhase, TurnView, Update};
 use adjutant_protocol::{MessageId, ToolCallId};
@@ -100,7 +93,7 @@ impl Show {
             Update::Notice { message } => self.remark(page, Ink::Plain, &format!("! {message}")),
             Update::Rule { text } => self.remark(page, Ink::Dim, &format!("• from now on {text}")),
             Update::ConfigOptionUpdate { changed, .. } => {
-                self.remark(page, Ink::Dim, &format!("• from now on {}", choice(changed)));
+                self.remark(page, Ink::Dim, &format!("• from now on {}", in_words(changed)));
             }
             Update::Ask(AskChange::Opened { .. } | AskChange::Closed { .. })
             | Update::Complete { .. }
@@ -242,25 +235,4 @@ impl Show {
             }
         }
     }
-}
-
-/// Returns the last line of a run: how it ended and what it took.
-pub fn end_line(end: &RunEnd) -> String {
-    let outcome = match end.outcome {
-        Outcome::Completed => "Completed",
-        Outcome::Stopped => "Stopped",
-        Outcome::Failed => "Failed",
-        Outcome::Limit => "Stopped at a limit",
-        Outcome::Cancelled => "Cancelled",
-    };
-    // The summary of a completed run was its answer already.
-    let why = match (&end.summary, end.outcome) {
-        (Some(summary), Outcome::Failed | Outcome::Limit) => format!(": {summary}"),
-        _ => String::new(),
-    };
-    let turns = if end.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", end.turns) };
-    let usage = &end.usage;
-    let read =
-        usage.input_tokens.saturating_add(usage.cache_read_tokens).saturating_add(usage.cache_write_tokens);
-    format!("{outcome}{why} · {turns} · {read} tokens in, {} out", usage.output_tokens)
 }

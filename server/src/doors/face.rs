@@ -1,15 +1,25 @@
-//! What is open at this client: runs and asks, folded from what it is told.
+//! What is open at this client: runs and asks, folded from what it is told, and
+//! what of it a client without our methods is shown: progress and diagnostics.
 //!
-//! The same fold for every client; what a plain client is shown of it (progress,
-//! popups, diagnostics) follows from it. Never asks a session anything.
+//! Never asks a session anything, and never sees a replay: the past is told to
+//! the client, what is open now is told here (`now`).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use adjutant_protocol::ask::AskView;
 use adjutant_protocol::origin::Origin;
+use adjutant_protocol::state::StateView;
 use adjutant_protocol::update::{AskChange, RunView, SessionUpdateParams, Update};
 use adjutant_protocol::{AskId, RunId, SessionId};
+use tokio::sync::Notify;
+
+use super::marks::Marks;
+use super::meters::Meters;
+use super::outlet::Outlet;
+use super::progress;
+use crate::documents::Documents;
 
 /// A run that has not ended, as its client knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,45 +31,171 @@ pub struct OpenRun {
 }
 
 /// Shared by the clones of one connection's doors.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Face {
-    shared: Arc<Mutex<Open>>,
+    shared: Arc<Shared>,
 }
 
-#[derive(Default)]
+struct Shared {
+    open: Mutex<Open>,
+    outlet: Outlet,
+    documents: Documents,
+    /// Whether asks are shown as diagnostics: the client has no better way.
+    marked: bool,
+    /// A text waits for its second.
+    waiting: Notify,
+}
+
 struct Open {
     /// One run a session; bounded by the sessions a process may have open.
     runs: BTreeMap<SessionId, OpenRun>,
     asks: BTreeMap<AskId, Arc<AskView>>,
+    /// Where the whole of an ask was opened for the user.
+    seen: BTreeMap<AskId, String>,
+    meters: Meters,
+    marks: Marks,
 }
 
 impl Face {
-    fn lock(&self) -> MutexGuard<'_, Open> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the face of a connection; `progress` says whether it shows work under way, `marked`
+    /// whether it is shown asks as diagnostics.
+    pub fn new(outlet: Outlet, documents: Documents, progress: bool, marked: bool) -> Self {
+        let open = Open {
+            runs: BTreeMap::new(),
+            asks: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            meters: Meters::new(progress),
+            marks: Marks::default(),
+        };
+        let shared = Shared { open: Mutex::new(open), outlet, documents, marked, waiting: Notify::new() };
+        Self { shared: Arc::new(shared) }
     }
 
-    /// Folds in one update.
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.shared.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Folds in one update, and shows what follows from it.
     pub fn told(&self, params: &SessionUpdateParams) {
+        if params.sub.is_some() {
+            // Nothing ephemeral is ever open.
+            return;
+        }
+        let mut open = self.lock();
+        let session = &params.session_id;
         match &params.update {
             Update::Run(RunView::Started { run_id, title, origin, .. }) => {
                 let run = OpenRun {
-                    session_id: params.session_id.clone(),
+                    session_id: session.clone(),
                     run_id: run_id.clone(),
                     title: title.clone(),
                     origin: origin.clone(),
                 };
-                self.lock().runs.insert(params.session_id.clone(), run);
+                open.begin(run, "begins", &self.shared.outlet);
             }
-            Update::Run(RunView::Ended { .. }) => {
-                self.lock().runs.remove(&params.session_id);
+            Update::Run(RunView::Ended { end, .. }) => {
+                open.runs.remove(session);
+                open.meters.end(session, &progress::end_words(end), &self.shared.outlet);
             }
             Update::Ask(AskChange::Opened { ask }) => {
-                self.lock().asks.insert(ask.ask_id.clone(), Arc::new(ask.clone()));
+                open.asks.insert(ask.ask_id.clone(), Arc::new(ask.clone()));
+                self.mark(&mut open);
             }
             Update::Ask(AskChange::Closed { ask_id, .. }) => {
-                self.lock().asks.remove(ask_id);
+                open.close(ask_id);
+                self.mark(&mut open);
             }
             _ => {}
+        }
+        open.meters.told(session, &params.update, now_ms());
+        self.pulse(open);
+    }
+
+    /// Takes what is open in a session as a whole, whatever was told before: its client has just
+    /// begun to follow it.
+    pub fn now(&self, session: &SessionId, state: &StateView, run: Option<OpenRun>, asks: &[AskView]) {
+        let mut open = self.lock();
+        let gone =
+            |ask: &AskView| ask.session_id == *session && asks.iter().all(|now| now.ask_id != ask.ask_id);
+        let gone: Vec<AskId> =
+            open.asks.values().filter(|ask| gone(ask)).map(|ask| ask.ask_id.clone()).collect();
+        gone.iter().for_each(|ask| open.close(ask));
+        for ask in asks {
+            open.asks.insert(ask.ask_id.clone(), Arc::new(ask.clone()));
+        }
+        let before = open.runs.get(session).map(|run| run.run_id.clone());
+        let after = run.as_ref().map(|run| run.run_id.clone());
+        if before != after {
+            open.runs.remove(session);
+            open.meters.end(session, "ended", &self.shared.outlet);
+        }
+        if let Some(run) = run.filter(|_| before != after) {
+            open.begin(run, &progress::state_words(state), &self.shared.outlet);
+        }
+        self.mark(&mut open);
+        self.pulse(open);
+    }
+
+    /// Forgets a session that is stopped or closed: nothing of it is open here any more.
+    pub fn forget(&self, session: &SessionId, why: &str) {
+        let mut open = self.lock();
+        open.runs.remove(session);
+        open.meters.end(session, why, &self.shared.outlet);
+        let left: Vec<AskId> = open
+            .asks
+            .values()
+            .filter(|ask| ask.session_id == *session)
+            .map(|ask| ask.ask_id.clone())
+            .collect();
+        left.iter().for_each(|ask| open.close(ask));
+        self.mark(&mut open);
+    }
+
+    /// Says what has to be said now, and has the rest said in time.
+    fn pulse(&self, mut open: MutexGuard<'_, Open>) {
+        open.meters.say(Instant::now(), &self.shared.outlet);
+        let waits = open.meters.due().is_some();
+        drop(open);
+        if waits {
+            self.shared.waiting.notify_one();
+        }
+    }
+
+    fn mark(&self, open: &mut Open) {
+        if !self.shared.marked {
+            return;
+        }
+        let Open { asks, seen, marks, .. } = open;
+        let asks = asks.values().map(|ask| (&**ask, seen.contains_key(&ask.ask_id)));
+        for params in marks.changed(asks, &self.shared.documents) {
+            self.shared.outlet.notify("textDocument/publishDiagnostics", &params);
+        }
+    }
+
+    /// Says what is due, and follows the documents, until the future is dropped.
+    pub async fn live(&self) {
+        let mut changed = self.shared.documents.watch();
+        loop {
+            let due = self.lock().meters.due();
+            let pause = async {
+                match due {
+                    Some(due) => tokio::time::sleep_until(due.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = pause => self.lock().meters.say(Instant::now(), &self.shared.outlet),
+                () = self.shared.waiting.notified() => {}
+                result = changed.changed() => {
+                    if result.is_err() {
+                        return;
+                    }
+                    let mut open = self.lock();
+                    if !open.asks.is_empty() {
+                        self.mark(&mut open);
+                    }
+                }
+            }
         }
     }
 
@@ -70,8 +206,51 @@ impl Face {
         asks
     }
 
+    /// One open ask.
+    pub fn open_ask(&self, id: &AskId) -> Option<Arc<AskView>> {
+        self.lock().asks.get(id).cloned()
+    }
+
     /// The runs that have not ended.
     pub fn open_runs(&self) -> Vec<OpenRun> {
         self.lock().runs.values().cloned().collect()
     }
+
+    /// The run whose progress has this token.
+    pub fn run_of_token(&self, token: &str) -> Option<OpenRun> {
+        let open = self.lock();
+        let session = open.meters.session_of(token)?;
+        open.runs.get(session).cloned()
+    }
+
+    /// Where the whole of an ask was opened for the user, if it was.
+    pub fn seen_at(&self, ask: &AskId) -> Option<String> {
+        self.lock().seen.get(ask).cloned()
+    }
+
+    /// Notes that the whole of an ask was opened.
+    pub fn saw(&self, ask: &AskId, at: &str) {
+        let mut open = self.lock();
+        if open.asks.contains_key(ask) {
+            open.seen.insert(ask.clone(), at.to_owned());
+            self.mark(&mut open);
+        }
+    }
+}
+
+impl Open {
+    fn begin(&mut self, run: OpenRun, message: &str, outlet: &Outlet) {
+        self.meters.begin(&run, message, outlet);
+        self.runs.insert(run.session_id.clone(), run);
+    }
+
+    fn close(&mut self, ask: &AskId) {
+        self.asks.remove(ask);
+        self.seen.remove(ask);
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -28,6 +28,8 @@ pub struct Surfaces {
     pub popup: bool,
     /// The client announced `window/showMessageRequest`; some answer it all the same.
     pub popup_announced: bool,
+    /// Returns what a popup's button carried beside its title.
+    pub item_properties: bool,
     /// Runs are shown by `window/workDoneProgress`.
     pub progress: bool,
     /// Opens documents by `window/showDocument`.
@@ -62,17 +64,19 @@ impl Surfaces {
             opt_out: agent.updates.opt_out,
             asks_by_request: agent.asks.request,
             // A client of ours shows asks by itself; two surfaces for one question are one too many.
-            popup: plain,
+            popup: !agent.asks.request,
             popup_announced: has("/window/showMessage"),
+            item_properties: is("/window/showMessage/messageActionItem/additionalPropertiesSupport"),
             progress: is("/window/workDoneProgress"),
             show_document: is("/window/showDocument/support"),
-            diagnostics: plain,
+            diagnostics: !agent.asks.request,
             code_actions: has("/textDocument/codeAction"),
             action_literals: has("/textDocument/codeAction/codeActionLiteralSupport"),
             configuration: is("/workspace/configuration"),
             register_configuration: is("/workspace/didChangeConfiguration/dynamicRegistration"),
             abilities: Abilities {
                 apply_edit: is("/workspace/applyEdit"),
+                document_changes: is("/workspace/workspaceEdit/documentChanges"),
                 create_files: create,
                 save: agent.documents.save,
                 complete: agent.documents.complete,

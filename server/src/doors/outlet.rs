@@ -118,12 +118,25 @@ impl Outlet {
     /// Sends a request behind everything queued before, and returns the future of its reply;
     /// none when the connection is over. What is queued later is sent behind it.
     pub async fn request(&self, method: &'static str, params: Value) -> Option<PendingReply> {
+        self.post(method, params)?.await.ok()
+    }
+
+    /// Queues a request behind everything queued before; the future of its reply comes when it is
+    /// sent. It is not sent once the receiver is dropped.
+    pub fn post(&self, method: &'static str, params: Value) -> Option<oneshot::Receiver<PendingReply>> {
         let (pending, sent) = oneshot::channel();
         let request = Waiting::Request { method, params, pending };
-        if !self.queue(|queue| queue.barrier(request)) {
-            return None;
-        }
-        sent.await.ok()
+        self.queue(|queue| queue.barrier(request)).then_some(sent)
+    }
+
+    /// Queues a notification of LSP itself behind everything queued before.
+    pub fn notify(&self, method: &'static str, params: &Value) {
+        self.queue(|queue| queue.notification(method, params, true));
+    }
+
+    /// Queues a notification that a client which does not read can do without.
+    pub fn hint(&self, method: &'static str, params: &Value) {
+        self.queue(|queue| queue.notification(method, params, false));
     }
 
     /// Sends what is queued, for as long as `limit`, and nothing any more.
@@ -153,6 +166,7 @@ impl Outlet {
                 Waiting::Update(params) => out.notify(methods::SESSION_UPDATE, &*params).await,
                 Waiting::Resolved(params) => out.notify(methods::ASK_RESOLVED, &*params).await,
                 Waiting::Gap(session, stretch) => self.recall(&out, session, stretch).await,
+                Waiting::Notification { method, params } => out.notify(method, &*params).await,
                 Waiting::Marker(marker) => {
                     let _ = marker.send(());
                     continue;

@@ -20,8 +20,8 @@ use tower_lsp::ls_types::{
 use super::configured::{self, Configured};
 use super::{Ready, Server};
 use crate::documents::Documents;
-use crate::doors::Doors;
 use crate::doors::fallbacks::Surfaces;
+use crate::doors::{Doors, Timing};
 use crate::editor::Editor;
 use crate::session::World;
 use crate::session::catalog::Catalog;
@@ -51,13 +51,16 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
     let documents = Documents::default();
     documents.set_encoding(surfaces.encoding);
     documents.set_folders(&folders);
-    let patience = Duration::from_millis(loaded.settings.limits.editor_ms);
+    let timing = Timing {
+        patience: Duration::from_millis(loaded.settings.limits.editor_ms),
+        reaction: server.options.reaction,
+    };
     let (editor, questions) = Editor::new(surfaces.abilities);
-    let (doors, recalls) = Doors::open(server.out.clone(), surfaces, patience);
+    let (doors, wants) = Doors::open(server.out.clone(), surfaces, timing, documents.clone());
     tokio::spawn(doors.clone().serve_editor(questions));
     let syncer = Syncer::start().map_err(|error| internal(error.into()))?;
     let catalog = Catalog::new(Arc::new(Disk), syncer, &state_dir);
-    tokio::spawn(past::serve(catalog.clone(), recalls));
+    tokio::spawn(past::serve(catalog.clone(), wants.recalls));
     let own = [sources.user_file(), Some(state_dir.clone())];
     let world = Arc::new(World {
         documents,
@@ -70,8 +73,16 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
         inboxes: Watch::default(),
         asks: Mutex::new(HashMap::new()),
     });
+    let sessions = Sessions::new(world);
+    let (writer, over) = (sessions.clone(), server.out.clone());
+    tokio::spawn(async move {
+        tokio::select! {
+            () = writer.write_papers(wants.papers) => {}
+            () = over.closed() => {}
+        }
+    });
     let ready = Ready {
-        sessions: Sessions::new(world),
+        sessions,
         problems: wrong.into_iter().chain(loaded.problems.iter().map(ToString::to_string)).collect(),
         configured: Configured::new(sources),
     };

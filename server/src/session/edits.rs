@@ -4,6 +4,7 @@
 //! Never writes an open document and never repeats what is already there.
 
 mod apply;
+mod sight;
 
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ pub use apply::apply;
 
 use super::Place;
 use crate::documents::Text;
+use crate::editor::Way;
 use crate::faults::point;
 use crate::tools::paths::{Grounded, Kind, OpenRefusal, ground, hash_of, open_read};
 use crate::tools::protected::{ReadClass, WriteClass, read_class, write_class};
@@ -88,6 +90,8 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         }
     };
     let now = now(place, &at).map_err(Payload::refused)?;
+    let always_ask = [always_ask, written_on_disk(place, &now, &at)];
+    let always_ask = always_ask.into_iter().flatten().reduce(|one, other| format!("{one}; {other}"));
     let secret = matches!(read_class(&at), ReadClass::Secret(_));
     let after = after(&arguments, &now, &at)
         .and_then(|after| match now.exists && after == now.text {
@@ -118,6 +122,17 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         hunks,
     };
     Ok((change, now.exists.then(|| now.text.into_bytes())))
+}
+
+/// What the user has to know before a file is written on disk that may be open all the same (decision 4).
+fn written_on_disk(place: &Place, now: &Now, at: &Grounded) -> Option<String> {
+    let way = place.world.editor.abilities.way(now.open.is_some(), now.exists);
+    (way == Way::DiskIfSaved).then(|| {
+        format!(
+            "\"{}\" is written on disk: if this file is open with unsaved changes, save it first",
+            at.display
+        )
+    })
 }
 
 /// Why a change of a secret file cannot be made, with nothing of its text.

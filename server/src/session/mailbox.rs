@@ -15,7 +15,7 @@ use adjutant_protocol::session::{PromptParams, PromptResult, ReplayFrom, ResumeR
 use adjutant_protocol::{AskId, RunId};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::doors::Turnstile;
+use crate::doors::{Turnstile, Written};
 
 /// Requests that wait for one session; more are refused with `Overloaded`.
 pub const MAX_QUEUE: usize = 256;
@@ -72,6 +72,10 @@ pub enum Message {
     Resume {
         from: Option<ReplayFrom>,
         reply: Reply<Resumed>,
+    },
+    /// The transcript is to be written, and to grow from now on.
+    Transcript {
+        reply: Reply<Written>,
     },
     Asks {
         reply: Reply<Vec<AskView>>,

@@ -11,7 +11,7 @@ use adjutant_core::event::{Event, Fact};
 use adjutant_core::session::Session;
 use adjutant_core::state::{self, Teller};
 use adjutant_core::step::Step;
-use adjutant_protocol::ask::AskResolvedParams;
+use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::session::ResumeResult;
 use adjutant_protocol::state::{RequiredAction, State, StateView};
 use adjutant_protocol::update::{SessionUpdateParams, Update};
@@ -21,9 +21,11 @@ use super::Place;
 use super::catalog::{AskMark, Summary};
 use super::log::{LogMark, ReadBack};
 use super::mailbox::{Refused, Reply, Resumed};
+use super::papers::TranscriptFile;
 use super::past;
 use super::stream::Taken;
 use crate::doors::past::{Spot, Stretch, Told};
+use crate::doors::{OpenRun, Written};
 
 /// A summary is rewritten at most this often while a run is under way.
 const SUMMARY_EVERY: Duration = Duration::from_secs(2);
@@ -33,6 +35,32 @@ enum Queued {
     /// An ask closed, as the update with this number says.
     Resolved(AskResolvedParams, u64),
     Resumed(Box<Following>),
+    /// What is open as a client begins to follow.
+    Now(Box<Now>),
+}
+
+/// What is open in a session: what a client that begins to follow is shown, whatever it is told of
+/// the past.
+struct Now {
+    state: StateView,
+    run: Option<OpenRun>,
+    asks: Vec<AskView>,
+}
+
+impl Now {
+    fn of(session: &Session) -> Self {
+        let open = |run: &adjutant_core::run::Run| OpenRun {
+            session_id: session.id.clone(),
+            run_id: run.id.clone(),
+            title: run.title.clone(),
+            origin: session.origin_of(&run.id),
+        };
+        Self {
+            state: state::view(session),
+            run: session.open_run().map(open),
+            asks: session.open_asks().map(|ask| adjutant_core::ask::view(session, ask)).collect(),
+        }
+    }
 }
 
 /// A client that follows a session from now on.
@@ -59,6 +87,8 @@ pub struct Publisher {
     attached: bool,
     /// Asks that closed since the index was last cleared of what the session has forgotten.
     closed_asks: usize,
+    /// Grows with what is told, once somebody wanted to see it.
+    transcript: Option<TranscriptFile>,
 }
 
 impl Drop for Publisher {
@@ -82,12 +112,33 @@ impl Publisher {
             released: (seq, 0),
             attached: !session.created,
             closed_asks: 0,
+            transcript: None,
         }
     }
 
     /// Somebody follows: what is told from now on reaches the client.
-    pub fn attach(&mut self) {
-        self.attached = true;
+    pub fn attach(&mut self, session: &Session, barrier: u64) {
+        if !std::mem::replace(&mut self.attached, true) {
+            self.waiting.push_back((barrier, Queued::Now(Box::new(Now::of(session)))));
+            self.release();
+        }
+    }
+
+    /// Writes the transcript as far as it was told; from now on it grows.
+    pub fn transcribe(&mut self) -> Result<Written, String> {
+        let (file, written) =
+            TranscriptFile::begin(&self.place.world.catalog, &self.place.id, self.released.0)?;
+        self.transcript = Some(file);
+        Ok(written)
+    }
+
+    fn write_down(&mut self, params: &SessionUpdateParams) {
+        let Some(file) = self.transcript.as_mut().filter(|_| params.sub.is_none()) else { return };
+        if let Err(error) = file.told(params.seq, &params.update) {
+            // It is written anew when somebody asks for it again.
+            tracing::warn!(%error, session = %self.place.id, "the transcript does not grow any more");
+            self.transcript = None;
+        }
     }
 
     pub fn attached(&self) -> bool {
@@ -95,7 +146,8 @@ impl Publisher {
     }
 
     /// Queues the answer to a client that follows from now on, behind what it tells of.
-    pub fn resumed(&mut self, following: Following, barrier: u64) {
+    pub fn resumed(&mut self, session: &Session, following: Following, barrier: u64) {
+        self.waiting.push_back((barrier, Queued::Now(Box::new(Now::of(session)))));
         self.waiting.push_back((barrier, Queued::Resumed(Box::new(following))));
         self.release();
     }
@@ -199,6 +251,7 @@ impl Publisher {
         let message = format!("This session can no longer be written: {why}");
         let notice = self.params(session, Update::Notice { message }, true);
         self.place.world.doors.last_word(&notice);
+        self.place.world.doors.forget(&session.id, "stopped: it can no longer be written");
         if session.open_run().is_none() {
             return;
         }
@@ -240,8 +293,12 @@ impl Publisher {
             let Some((_, told)) = self.waiting.pop_front() else { return };
             if let Queued::Update(params) = &told {
                 self.released = (params.seq, params.sub.unwrap_or(0));
+                self.write_down(params);
             }
             match told {
+                Queued::Now(now) => {
+                    self.place.world.doors.now(&self.place.id, &now.state, now.run, &now.asks);
+                }
                 Queued::Resumed(following) => {
                     self.attached = true;
                     follow(&self.place, *following);
@@ -279,7 +336,7 @@ fn follow(place: &Place, following: Following) {
             last: Spot { seq: last, behind: false },
         };
         let told = past::tell(&place.world.catalog, &place.id, stretch, |told| match told {
-            Told::Update(params) => place.world.doors.update(*params),
+            Told::Update(params) => place.world.doors.retell(*params),
             // A client that attaches has none open whose end it would have to hear of.
             Told::Resolved(_) => {}
         });

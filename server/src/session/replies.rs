@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 use super::mailbox::{Message, Refused, Reply, Resumed};
 use super::publish::Following;
 use super::{SessionTask, now_ms};
+use crate::doors::Written;
 use crate::faults::point;
 
 type Action = Box<dyn FnOnce(Result<(), Refused>) + Send>;
@@ -257,6 +258,12 @@ impl SessionTask {
         let _ = reply.send(Ok(asks));
     }
 
+    pub(super) fn transcript(&mut self, reply: Reply<Written>) {
+        self.place.mailbox.taken();
+        let written = self.publisher.transcribe();
+        let _ = reply.send(written.map_err(|why| Refused::new(ErrorName::SessionNotFound, why)));
+    }
+
     /// Answers what is true now; the past follows as updates, read from the log.
     pub(super) fn resume(&mut self, from: Option<ReplayFrom>, reply: Reply<Resumed>) {
         self.place.mailbox.taken();
@@ -283,8 +290,8 @@ impl SessionTask {
         };
         match &self.stopped {
             // Nothing waits for the disk any more, and nothing will be told.
-            Some(_) => self.publisher.resumed(Following { result, after, reply }, 0),
-            None => self.publisher.resumed(Following { result, after, reply }, self.barrier),
+            Some(_) => self.publisher.resumed(&self.session, Following { result, after, reply }, 0),
+            None => self.publisher.resumed(&self.session, Following { result, after, reply }, self.barrier),
         }
     }
 

@@ -210,19 +210,13 @@ async fn call_model(
 /// One delivery of an ask; when the surface closes, the ask stays open elsewhere.
 async fn deliver(place: &Place, ask: &AskView) -> Option<Done> {
     point("ask-delivered");
-    let choice = match place.world.doors.deliver(ask).await {
-        Delivery::Outcome(PermissionOutcome::Selected { option_id, text }) => {
-            Choice::Option { id: option_id, text }
-        }
-        Delivery::Outcome(PermissionOutcome::Answered { text }) => Choice::Text(text),
-        Delivery::Outcome(PermissionOutcome::Cancelled) | Delivery::Closed => return None,
+    let Delivery::Outcome { outcome, surface } = place.world.doors.deliver(ask).await else { return None };
+    let choice = match outcome {
+        PermissionOutcome::Selected { option_id, text } => Choice::Option { id: option_id, text },
+        PermissionOutcome::Answered { text } => Choice::Text(text),
+        PermissionOutcome::Cancelled => return None,
     };
-    Some(Done::Message(Box::new(Message::Answer {
-        ask: ask.ask_id.clone(),
-        choice,
-        surface: "request_permission",
-        reply: None,
-    })))
+    Some(Done::Message(Box::new(Message::Answer { ask: ask.ask_id.clone(), choice, surface, reply: None })))
 }
 
 /// What is recorded in place of a reply that no record can hold.

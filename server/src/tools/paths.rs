@@ -95,6 +95,10 @@ pub enum PathRefusal {
     Uri(String, &'static str),
     #[error("\"{0}\" does not exist, and `~` and variables are not expanded in paths; give the path itself")]
     Unexpanded(String),
+    #[error(
+        "\"{0}\" has no file, so no rule covers it and it is neither read nor edited; ask the user to save it"
+    )]
+    NoFile(String),
     #[error("\"{0}\" goes through a link of the process file system; give the path it stands for")]
     Magic(String),
     #[error("\"{0}\" goes through more than 40 links")]
@@ -165,6 +169,7 @@ pub fn ground(roots: &Roots, raw: &str) -> Result<Grounded, PathRefusal> {
     } else {
         let base = roots.folders.first().ok_or_else(|| PathRefusal::NoRoots(raw.to_owned()))?;
         refuse_unexpanded(&base.path, &path)?;
+        refuse_unsaved(&base.path, &path)?;
         base.path.join(&path)
     };
     let (absolute, kind) = resolve(&start)?;
@@ -189,6 +194,15 @@ fn refuse_unexpanded(base: &Path, path: &Path) -> Result<(), PathRefusal> {
     let odd = first.as_bytes().starts_with(b"~") || first.as_bytes().starts_with(b"$");
     if odd && base.join(first).symlink_metadata().is_err() {
         return Err(PathRefusal::Unexpanded(path.display().to_string()));
+    }
+    Ok(())
+}
+
+/// Editors name a document that was never saved `untitled:NAME`.
+fn refuse_unsaved(base: &Path, path: &Path) -> Result<(), PathRefusal> {
+    let unsaved = path.as_os_str().as_bytes().starts_with(b"untitled:");
+    if unsaved && base.join(path).symlink_metadata().is_err() {
+        return Err(PathRefusal::NoFile(path.display().to_string()));
     }
     Ok(())
 }

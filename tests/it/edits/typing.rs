@@ -2,16 +2,18 @@
 //! was approved is placed anew or refused, never bent.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use adjutant_protocol::update::{AskChange, HunkState, RunView, Update};
-use adjutant_testkit::editor::{Answer, ApplyBehaviour, Buffers, Editor, Place, Rule};
+use adjutant_testkit::editor::{
+    Answer, ApplyBehaviour, Buffers, Capabilities, Editor, Encoding, Place, Rule,
+};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::Reply;
 use serde_json::json;
 
-use super::super::stage::{Stage, conversation_of, edit, edit_arguments, numbered, states};
+use super::super::stage::{Stage, conversation_of, edit, edit_arguments, numbered, states, write};
 
 const TEXT: &str = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n";
 
@@ -47,14 +49,46 @@ fn n04_typing_elsewhere_while_the_ask_is_open_is_kept() {
 #[test]
 fn s54_an_approval_binds_the_lines_around_the_change() {
     let stage = stage();
-    let told = meanwhile(&stage, "e", "E", |buffers| buffers.replace("a.txt", "d", "d //"));
-    assert!(told.contains("was not applied: the lines around it changed since it was shown"), "{told}");
+    let run = stage.send([edit("a.txt", "e", "E")]);
+    let ask = stage.rig.await_ask();
+    stage.rig.replace("a.txt", "d", "d //");
+    stage.rig.answer(&ask.ask_id, "allow");
+    // What was approved is void; what would be made now is asked, with the lines as they are now.
+    let anew = stage.rig.await_ask();
+    assert!(json!(anew.subject)["diff"].as_str().unwrap().contains(" d //\n-e\n+E\n f\n"), "{anew:?}");
+    let why = anew.description.clone().unwrap();
+    assert!(why.contains("the lines around it changed since it was shown"), "{why}");
+    assert!(stage.rig.applies().is_empty(), "nothing was sent to the editor");
+    assert_eq!(states(&stage.change_set()), [HunkState::Proposed]);
+    stage.rig.answer(&anew.ask_id, "reject");
+    assert_eq!(stage.finish(&run), ["The user rejected this."]);
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('d', "d //"));
-    assert_eq!(states(&stage.change_set()), [HunkState::NotApplied]);
+    assert_eq!(states(&stage.change_set()), [HunkState::Rejected]);
+
+    // In the very line: there is nothing left to show.
     let told = meanwhile(&stage, "e", "E", |buffers| buffers.replace("a.txt", "\ne\n", "\ne!\n"));
-    assert!(told.contains("was not applied: apply hunk \"h1\":"), "{told}");
+    assert!(told.contains("was not applied: apply hunk \"h1\":") && told.contains("read the file"), "{told}");
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('d', "d //").replace('e', "e!"));
     assert!(stage.rig.applies().is_empty(), "nothing was sent to the editor");
+}
+
+#[test]
+fn n04_a_rewritten_file_is_merged_with_what_was_typed_meanwhile_and_shown() {
+    let stage = stage();
+    let run = stage.send([write("a.txt", &TEXT.replace('e', "E").replace('i', "I"))]);
+    let ask = stage.rig.await_ask();
+    stage.rig.replace("a.txt", "d\n", "d, mine\n");
+    stage.rig.replace("a.txt", "a\n", "also mine\na\n");
+    stage.rig.answer(&ask.ask_id, "allow_always");
+    // Not even "always" covers a change of lines nobody has seen like this.
+    let anew = stage.rig.await_ask();
+    let diff = json!(anew.subject)["diff"].as_str().unwrap().to_owned();
+    assert!(diff.contains(" d, mine\n-e\n+E\n"), "{diff}");
+    assert!(!diff.contains("-d") && !diff.contains("-also"), "the user's lines stay: {diff}");
+    stage.rig.answer(&anew.ask_id, "allow");
+    assert!(stage.finish(&run)[0].starts_with("Edited "));
+    let wanted = TEXT.replace('e', "E").replace('i', "I").replace('d', "d, mine");
+    assert_eq!(stage.rig.text_of("a.txt"), format!("also mine\n{wanted}"));
 }
 
 #[test]
@@ -93,7 +127,8 @@ fn n04_a_file_closed_while_the_ask_is_open_is_edited_as_closed() {
 
 #[test]
 fn n04_an_edit_overtaken_by_typing_is_placed_anew_twice_at_most() {
-    for (times, sent) in [(1, 2), (2, 3), (3, 3)] {
+    // Three times sent, then the user is asked anew; shown three times, then the model is told.
+    for (times, sent, asks) in [(1, 2, 1), (2, 3, 1), (3, 4, 2), (9, 9, 3)] {
         let stage = stage().answering("allow");
         let mut left = times;
         stage.rig.before_apply(move |buffers| {
@@ -105,12 +140,13 @@ fn n04_an_edit_overtaken_by_typing_is_placed_anew_twice_at_most() {
         let told = stage.edit("a.txt", "h", "H");
         let mine = "😀\n".repeat(times);
         assert_eq!(stage.rig.applies().len(), sent, "typed {times} times");
-        if times < 3 {
+        assert_eq!(stage.asks().len(), asks, "typed {times} times");
+        if times < 9 {
             assert!(told.starts_with("Edited "), "{told}");
             assert_eq!(stage.rig.text_of("a.txt"), mine + &TEXT.replace('h', "H"));
         } else {
             assert!(told.contains("was not applied: the text kept changing"), "{told}");
-            assert!(told.contains("try again") || told.contains("read the file"), "says what to do: {told}");
+            assert!(told.contains("read the file and try again"), "says what to do: {told}");
             assert_eq!(stage.rig.text_of("a.txt"), mine + TEXT);
         }
     }
@@ -136,17 +172,26 @@ fn n04_an_edit_typed_over_at_once_is_known_to_have_landed() {
 
 #[test]
 fn n04_lines_changed_on_the_way_to_the_editor_are_not_run_over() {
-    for behaviour in [ApplyBehaviour::Faithful, ApplyBehaviour::SkipStaleButSayApplied] {
-        let stage = stage().answering("allow");
+    for behaviour in
+        [ApplyBehaviour::Faithful, ApplyBehaviour::StaleError, ApplyBehaviour::SkipStaleButSayApplied]
+    {
+        let stage = stage();
         stage.rig.set_apply(behaviour);
         stage.rig.before_apply(|buffers| {
             if buffers.text("a.txt").as_deref() == Some(TEXT) {
                 buffers.replace("a.txt", "g\n", "g, and I am not done\n");
             }
         });
-        let told = stage.edit("a.txt", "h", "H");
-        assert!(told.contains("the lines around it changed since it was shown"), "{told}");
-        assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('g', "g, and I am not done"));
+        let run = stage.send([edit("a.txt", "h", "H")]);
+        stage.rig.answer(&stage.rig.await_ask().ask_id, "allow");
+        let anew = stage.rig.await_ask();
+        let diff = json!(anew.subject)["diff"].as_str().unwrap().to_owned();
+        assert!(diff.contains(" g, and I am not done\n-h\n+H\n"), "{diff}");
+        let mine = TEXT.replace('g', "g, and I am not done");
+        assert_eq!(stage.rig.text_of("a.txt"), mine, "asked before it is made");
+        stage.rig.answer(&anew.ask_id, "allow");
+        assert!(stage.finish(&run)[0].starts_with("Edited "));
+        assert_eq!(stage.rig.text_of("a.txt"), mine.replace('h', "H"));
     }
 }
 
@@ -189,7 +234,7 @@ fn n04_two_sessions_edit_one_document_without_losing_each_other() {
     let text = stage.rig.text_of("a.txt");
     assert_eq!(text.lines().filter(|line| line.starts_with("LINE")).count(), edited);
     assert_eq!(text.to_lowercase(), lines, "no line is lost or doubled");
-    assert!(edited >= 5, "at least one session gets through: {edited}");
+    assert_eq!(edited, 10, "one edit is on its way at a time, so none is overtaken");
 }
 
 /// A generator of its own, so that a failing seed can be played again.
@@ -264,15 +309,18 @@ fn interleave(seed: u64, rounds: usize) -> usize {
     let lines: String = (0..30).map(line).collect();
     let workspace = Workspace::new("//- /keep.txt\n");
     workspace.write("a.txt", &lines);
-    let stage = Stage::with(workspace, |options| options);
+    let encoding = [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32][seed as usize % 3];
+    let can = Capabilities::full().with_encodings(&[encoding]);
+    let stage = Stage::with(workspace, |options| options.capabilities(can));
     stage.rig.open("a.txt");
     let mut dice = Dice(seed);
     let typist = Arc::new(Mutex::new(Typist { dice: Dice(seed ^ 0x5eed), words: BTreeSet::new(), count: 0 }));
     let on_the_way = typist.clone();
-    let types_on_the_way = Arc::new(AtomicBool::new(false));
-    let armed = types_on_the_way.clone();
+    // How often the user may type while edits are on their way.
+    let types_on_the_way = Arc::new(AtomicUsize::new(0));
+    let left = types_on_the_way.clone();
     stage.rig.before_apply(move |buffers| {
-        if armed.load(Ordering::SeqCst) {
+        if left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok() {
             on_the_way.lock().unwrap().types(buffers, 1);
         }
     });
@@ -280,15 +328,20 @@ fn interleave(seed: u64, rounds: usize) -> usize {
     let mut several = 0;
     for round in 0..rounds {
         let place = format!("seed {seed}, round {round}");
-        stage.rig.set_apply(match dice.roll(20) {
+        let behaviour = match dice.roll(20) {
             // Each such lie costs the time a true reply would have to be believed.
             0 => ApplyBehaviour::SkipStaleButSayApplied,
-            1..5 => ApplyBehaviour::Faithful,
-            5..9 => ApplyBehaviour::ReplyFirst,
-            9..12 => ApplyBehaviour::ApplyButSayFailed,
+            1..4 => ApplyBehaviour::Faithful,
+            4..7 => ApplyBehaviour::ReplyFirst,
+            7..10 => ApplyBehaviour::ApplyButSayFailed,
+            10..13 => ApplyBehaviour::StaleError,
+            13..16 => ApplyBehaviour::IgnoreVersions,
             _ => ApplyBehaviour::StaleRefuse,
-        });
-        types_on_the_way.store(dice.roll(2) == 0, Ordering::SeqCst);
+        };
+        // An edit at the wrong place can be taken back as long as nobody types over it.
+        let most = if behaviour == ApplyBehaviour::IgnoreVersions { 1 } else { 100 };
+        types_on_the_way.store(dice.roll(2) * most, Ordering::SeqCst);
+        stage.rig.set_apply(behaviour);
         let word = format!("agent {seed} {round};");
         let anchor = format!("line {:02}", dice.roll(30));
         let new = match dice.roll(3) {
@@ -311,11 +364,13 @@ fn interleave(seed: u64, rounds: usize) -> usize {
         };
         let read = (round % 3 == 0).then(|| Reply::call("read_file", json!({"path": "a.txt"})));
         let run = stage.send([Some(call), read].into_iter().flatten());
-        if let Some(ask) = asked(&stage) {
+        let mut asks = 0;
+        while let Some(ask) = asked(&stage) {
             stage.rig.edit(|buffers| typist.lock().unwrap().types(buffers, 2));
             stage.rig.answer_with(&ask, Answer::option("allow"));
-            assert_eq!(asked(&stage), None, "{place}: one edit is one ask");
+            asks += 1;
         }
+        assert!(asks <= 3, "{place}: asked {asks} times");
         let told = stage.finish(&run);
         let text = stage.rig.text_of("a.txt");
         if let Some(mirror) = told.get(1) {
@@ -346,16 +401,21 @@ fn interleave(seed: u64, rounds: usize) -> usize {
     several
 }
 
-#[test]
-fn n04_no_character_is_lost_in_three_hundred_interleavings_first_half() {
-    let several: usize = (0..5).map(|seed| interleave(seed, 30)).sum();
+/// Three hundred interleavings, ten thousand in the campaign of `tests/run`; in turn in each encoding.
+fn campaign(half: u64) {
+    let seeds = if std::env::var_os("ADJUTANT_SLOW").is_some() { 334 } else { 10 };
+    let several: usize = (0..seeds).filter(|seed| seed % 2 == half).map(|seed| interleave(seed, 30)).sum();
     assert!(several > 2, "only {several} edits of several places landed");
 }
 
 #[test]
+fn n04_no_character_is_lost_in_three_hundred_interleavings_first_half() {
+    campaign(0);
+}
+
+#[test]
 fn n04_no_character_is_lost_in_three_hundred_interleavings_second_half() {
-    let several: usize = (5..10).map(|seed| interleave(seed, 30)).sum();
-    assert!(several > 2, "only {several} edits of several places landed");
+    campaign(1);
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn n02_a_terminal_hears_that_the_editor_was_first() {
 }
 
 #[test]
-fn s16_an_edit_is_rejected_with_a_reason_from_the_terminal() {
+fn n20_an_edit_is_rejected_with_a_reason_from_the_terminal() {
     let edit = json!({"path": "a.txt", "old_text": "hello", "new_text": "good bye"});
     let held = Held::at_ask([Reply::call("edit_file", edit)], AskKind::Tool);
     let shown = run(&held.workspace, &["asks"]);
@@ -137,7 +137,7 @@ fn the_beginning_of_an_id_is_enough_when_it_is_long_and_the_only_one() {
 }
 
 #[test]
-fn s01_a_session_that_an_editor_holds_is_shown_exported_and_listed() {
+fn s109_a_session_that_an_editor_holds_is_shown_exported_and_listed() {
     let held = Held::at_command();
     let before = crate::rig::log_text(&held.workspace, &held.session);
     let shown = run(&held.workspace, &["sessions", "show", &held.session.0]);

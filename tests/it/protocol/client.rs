@@ -49,7 +49,7 @@ impl Rig {
         let serving = thread::spawn(move || {
             let mut builder = tokio::runtime::Builder::new_multi_thread();
             let runtime = builder.worker_threads(2).enable_all().build().unwrap();
-            let options = Options { sources, models: Models::new() };
+            let options = Options::new(sources, Models::new());
             runtime.block_on(serve(options, server.reader, server.writer));
         });
         let (deliver, incoming) = mpsc::channel();

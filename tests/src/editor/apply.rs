@@ -24,8 +24,14 @@ pub enum ApplyBehaviour {
     StaleRefuse,
     /// Skips documents that are stale and says it was applied, as Neovim does.
     SkipStaleButSayApplied,
-    /// Makes it whatever the versions are.
+    /// Makes it, or answers a stale one with an error, as Emacs does.
+    StaleError,
+    /// Makes it whatever the versions are, as Kakoune does.
     IgnoreVersions,
+    /// Makes edits in the form `changes` alone and refuses any other.
+    ChangesOnly,
+    /// Makes it and answers twice.
+    AnswerTwice,
     /// Makes nothing and says why.
     RefuseAlways(String),
     /// Makes nothing and says it was applied.
@@ -56,6 +62,7 @@ pub enum Reply {
     Answer(Result<Value, RpcError>),
     /// Before the notifications of the change.
     AnswerFirst(Result<Value, RpcError>),
+    AnswerTwice(Result<Value, RpcError>),
     Later,
     Never,
 }
@@ -76,8 +83,11 @@ impl Reply {
     /// Whether the server was told that the edit is not there.
     pub fn is_refusal(&self) -> bool {
         match self {
-            Reply::Answer(Ok(body)) | Reply::AnswerFirst(Ok(body)) => body["applied"] != true,
-            Reply::Answer(Err(_)) | Reply::AnswerFirst(Err(_)) | Reply::Never => true,
+            Reply::Answer(Ok(body)) | Reply::AnswerFirst(Ok(body)) | Reply::AnswerTwice(Ok(body)) => {
+                body["applied"] != true
+            }
+            Reply::Answer(Err(_)) | Reply::AnswerFirst(Err(_)) | Reply::AnswerTwice(Err(_)) => true,
+            Reply::Never => true,
             Reply::Later => false,
         }
     }
@@ -103,6 +113,9 @@ pub fn perform(
         ApplyBehaviour::SayAppliedDoNothing => return Reply::applied(),
         ApplyBehaviour::NeverAnswer => return Reply::Never,
         ApplyBehaviour::ApplyLate => return Reply::Later,
+        ApplyBehaviour::ChangesOnly if edit.get("changes").is_none() => {
+            return Reply::refused(Some("documentChanges are not supported".to_owned()));
+        }
         ApplyBehaviour::SkipStaleButSayApplied => {
             operations.into_iter().filter(|operation| !operation.is_stale(buffers)).collect()
         }
@@ -112,6 +125,9 @@ pub fn perform(
     let minds_versions = !matches!(behaviour, ApplyBehaviour::IgnoreVersions);
     if let Some(stale) = wanted.iter().find(|operation| minds_versions && operation.is_stale(buffers)) {
         let why = format!("the version of {} is another one", stale.uri());
+        if *behaviour == ApplyBehaviour::StaleError {
+            return Reply::Answer(Err(RpcError { code: -32603, message: why, data: None }));
+        }
         return Reply::refused((*behaviour != ApplyBehaviour::StaleRefuse).then_some(why));
     }
     if *behaviour == ApplyBehaviour::ApplyUntold {
@@ -123,6 +139,7 @@ pub fn perform(
     match behaviour {
         ApplyBehaviour::ApplyButSayFailed => Reply::refused(Some("the edit was not applied".to_owned())),
         ApplyBehaviour::ApplyNeverAnswer => Reply::Never,
+        ApplyBehaviour::AnswerTwice => Reply::AnswerTwice(Ok(json!({"applied": true}))),
         ApplyBehaviour::ReplyFirst => Reply::AnswerFirst(Ok(json!({"applied": true}))),
         ApplyBehaviour::ApplyTwice => {
             // Its ranges were made for the text before the first time, so faults are the editor's own.

@@ -328,6 +328,11 @@ impl Inner {
                 self.answer_apply(&id, result);
                 self.tell_changes();
             }
+            Reply::AnswerTwice(result) => {
+                self.tell_changes();
+                self.answer_apply(&id, result.clone());
+                self.send(&Message::Response { id, result });
+            }
             Reply::Later | Reply::Never => self.tell_changes(),
         }
     }

@@ -30,7 +30,7 @@ pub fn accept(session: &Session, stamp: &Stamp, answer: Answer) -> Result<Vec<Ev
         AskKind::Tool | AskKind::Command | AskKind::BrowserActionLaunch | AskKind::UseMcpServer => {
             permission(session, stamp, ask, &answer.choice, kind)?
         }
-        AskKind::Followup => followup(session, stamp, ask, &answer.choice)?,
+        AskKind::Followup => followup(session, stamp, ask, &answer)?,
         AskKind::CommandOutput => command_output(session, stamp, ask, &answer.choice)?,
         AskKind::ResumeTask => resume(session, stamp, ask, &answer.choice),
         AskKind::CompletionResult
@@ -129,9 +129,9 @@ fn rejected(choice: &Choice) -> crate::event::CallResult {
     }
 }
 
-fn followup(session: &Session, stamp: &Stamp, ask: &Ask, choice: &Choice) -> Result<Vec<Event>, Refusal> {
+fn followup(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Result<Vec<Event>, Refusal> {
     let call = asked_call(session, ask)?;
-    let text = match choice {
+    let text = match &answer.choice {
         Choice::Text(text) => text.clone(),
         Choice::Option { id, text } => {
             let chosen = ask.options.iter().find(|option| option.option_id == *id);
@@ -142,7 +142,14 @@ fn followup(session: &Session, stamp: &Stamp, ask: &Ask, choice: &Choice) -> Res
             }
         }
     };
-    let told = result(CallEnd::Completed, &format!("The user answered: {text}"), "answered");
+    let (told, summary) = match answer.surface == crate::ask::TIME {
+        true => (
+            format!("The user did not answer in time; the first answer you suggested was taken: {text}"),
+            "answered by time",
+        ),
+        false => (format!("The user answered: {text}"), "answered"),
+    };
+    let told = result(CallEnd::Completed, &told, summary);
     Ok(end_call(session, stamp, call, told))
 }
 

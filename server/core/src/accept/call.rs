@@ -5,6 +5,7 @@
 use adjutant_protocol::ToolCallId;
 use adjutant_protocol::ask::{AskGroup, AskKind, Resolution};
 use adjutant_protocol::state::{Outcome, StopReason};
+use adjutant_protocol::update::HunkState;
 
 use super::Refusal;
 use super::lifecycle::{Ending, end_run, result};
@@ -12,7 +13,10 @@ use crate::ask;
 use crate::event::{Ask, CallEnd, CallResult, Change, Event, Payload};
 use crate::input::Stamp;
 use crate::permission::{Verdict, Wanted, verdict};
-use crate::session::{Call, CallPhase, Run, Session};
+use crate::session::{Call, CallPhase, ChangeState, Run, Session};
+
+/// How often one call's change is shown while the text moves on; then the model looks at the file anew.
+const MOST_PROPOSALS: usize = 3;
 
 /// The world was looked at for a call that edits nothing.
 pub fn prepared(
@@ -61,9 +65,27 @@ pub fn prepared_change(
     if let Some(events) = again(session, call, &digest) {
         return Ok(events);
     }
-    change.change_set = stamp.id("change", 0).as_str().into();
+    change.always_ask = change.always_ask.or_else(|| must_ask(session, call));
     let mut events = supersede(session, call);
-    events.push(Event::ChangeProposed { call: id.clone(), change: change.clone() });
+    events.extend(propose(session, stamp, (run, call), change, digest));
+    Ok(events)
+}
+
+/// What had to be asked before a restart has to be asked after it.
+fn must_ask(session: &Session, call: &Call) -> Option<String> {
+    session.change_of(call).and_then(|state| state.change.always_ask.clone())
+}
+
+/// Puts a change before the rules, and before the user where they say so.
+fn propose(
+    session: &Session,
+    stamp: &Stamp,
+    (run, call): (&Run, &Call),
+    mut change: Box<Change>,
+    digest: String,
+) -> Vec<Event> {
+    change.change_set = stamp.id("change", 0).as_str().into();
+    let mut events = vec![Event::ChangeProposed { call: call.id.clone(), change: change.clone() }];
     let hunks: Vec<String> = change.hunks.iter().map(|hunk| hunk.id.clone()).collect();
     let change_set = change.change_set.clone();
     match verdict(session, &run.policy, &call.tool, Wanted::Change(&change)) {
@@ -74,7 +96,7 @@ pub fn prepared_change(
                 apply: true,
                 ask: None,
             };
-            events.extend([decided, Event::ApplyStarted { call: id.clone(), change_set, hunks }]);
+            events.extend([decided, Event::ApplyStarted { call: call.id.clone(), change_set, hunks }]);
         }
         Verdict::Deny(why) => {
             events.push(Event::HunkDecided { change_set, hunks, apply: false, ask: None });
@@ -88,7 +110,7 @@ pub fn prepared_change(
                     id: stamp.id("ask", 0).as_str().into(),
                     kind: AskKind::Tool,
                     run: run.id.clone(),
-                    call: Some(id.clone()),
+                    call: Some(call.id.clone()),
                     title: format!("{verb} {}", change.path),
                     description: Some(why),
                     options: ask::options(AskKind::Tool, "Allow all edits in this session", &[]),
@@ -98,6 +120,30 @@ pub fn prepared_change(
                 }),
             });
         }
+    }
+    events
+}
+
+/// The text moved on while an approved edit was on its way: what was approved is void, and the change
+/// as it would be made now is shown (decision 15), a bounded number of times.
+pub fn overtaken(
+    session: &Session,
+    stamp: &Stamp,
+    id: &ToolCallId,
+    (change, result): (Box<Change>, CallResult),
+) -> Result<Vec<Event>, Refusal> {
+    let (run, call) = current(session, id)?;
+    let state = session.change_of(call).ok_or(Refusal::Stale)?;
+    let change_set = state.change.change_set.clone();
+    let mut events = supersede(session, call);
+    events.push(Event::Settled { change_set, found: crate::event::Found::NotLanded });
+    let tried = |state: &&ChangeState| !state.hunks.values().all(|hunk| *hunk == HunkState::Proposed);
+    let shown = session.changes.values().filter(|state| state.call == *id).filter(tried).count();
+    if shown < MOST_PROPOSALS {
+        let digest = ask::change_digest(&change);
+        events.extend(propose(session, stamp, (run, call), change, digest));
+    } else {
+        events.extend(end_call(session, stamp, call, result));
     }
     Ok(events)
 }
@@ -182,7 +228,7 @@ fn open_ask(
     run: &Run,
     call: &Call,
     (payload, digest): (&Payload, String),
-    why: String,
+    mut why: String,
 ) -> Event {
     let (kind, title, always, suggestions) = match payload {
         Payload::Command { line, .. } => (
@@ -191,7 +237,12 @@ fn open_ask(
             "Allow exactly this line in this directory for this session",
             Vec::new(),
         ),
-        Payload::Question { question, options } => (AskKind::Followup, question.clone(), "", options.clone()),
+        Payload::Question { question, options } => {
+            if let (Some(wait), Some(first)) = (run.policy.followup_default_ms, options.first()) {
+                why = format!("{why}; without an answer within {} s, \"{first}\" is taken", wait / 1000);
+            }
+            (AskKind::Followup, question.clone(), "", options.clone())
+        }
         _ => (AskKind::Tool, call.title.clone(), "Allow reading this file in this session", Vec::new()),
     };
     Event::AskOpened {

@@ -7,13 +7,13 @@ use adjutant_protocol::ask::{AskGroup, AskKind, Resolution};
 use adjutant_protocol::state::{Outcome, StopReason};
 use adjutant_protocol::{AskId, RunId, ToolCallId};
 
-use super::Refusal;
+use super::{Refusal, answer};
 use crate::ask;
 use crate::choices::{self, Chosen, Offer};
 use crate::event::{Ask, CallEnd, CallResult, Event};
-use crate::input::Stamp;
+use crate::input::{Answer, Choice, Stamp};
 use crate::retry::{CallFailure, FailureClass};
-use crate::session::{Call, CallPhase, Session, TurnPhase};
+use crate::session::{Call, CallPhase, Run, Session, TurnPhase};
 use crate::tool::{Effect, effect_of};
 
 /// How a run is to end.
@@ -214,6 +214,19 @@ pub fn interrupt(session: &Session, stamp: &Stamp) -> Vec<Event> {
     events
 }
 
+fn answered_by_time(
+    session: &Session,
+    stamp: &Stamp,
+    run: &Run,
+    (call, at): (&Call, u64),
+) -> Result<Vec<Event>, Refusal> {
+    let open = session.open_ask_of(call).ok_or(Refusal::Stale)?;
+    let (_, option) =
+        ask::answers_itself(open, &run.policy).filter(|(due, _)| *due == at).ok_or(Refusal::Stale)?;
+    let choice = Choice::Option { id: option.to_owned(), text: None };
+    answer::accept(session, stamp, Answer { ask: open.ask.id.clone(), choice, surface: ask::TIME.to_owned() })
+}
+
 pub fn woke(session: &Session, stamp: &Stamp, at: u64) -> Result<Vec<Event>, Refusal> {
     let run = session.open_run().ok_or(Refusal::Stale)?;
     let turn = run.turn.as_ref().ok_or(Refusal::Stale)?;
@@ -223,6 +236,9 @@ pub fn woke(session: &Session, stamp: &Stamp, at: u64) -> Result<Vec<Event>, Ref
         return Ok(vec![Event::AttemptStarted { turn: turn.number, attempt: turn.attempt + 1 }]);
     }
     let call = session.current_call().ok_or(Refusal::Stale)?;
+    if let CallPhase::Asking { .. } = call.phase {
+        return answered_by_time(session, stamp, run, (call, at));
+    }
     let due = match call.phase {
         CallPhase::Started { at: started } => started + run.policy.command_output_ms == at,
         _ => false,

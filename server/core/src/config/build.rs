@@ -58,6 +58,9 @@ pub(super) fn settings(
             mistakes: narrow("limits.mistakes").unwrap_or(1),
             command_output_ms: milliseconds("limits.command_output_seconds"),
             editor_ms: milliseconds("limits.editor_seconds"),
+            followup_default_ms: whole("asks.followup_default_seconds")
+                .filter(|seconds| *seconds > 0)
+                .map(|seconds| seconds.saturating_mul(1000)),
             requests: narrow("limits.requests"),
         },
         retry: RetryPolicy {

@@ -251,6 +251,14 @@ pub const KEYS: &[Key] = &[
         meaning: "Model requests of one run before you are asked; unlimited when not set.",
     },
     Key {
+        name: "asks.followup_default_seconds",
+        kind: whole(0, 86_400),
+        default: Literal::Whole(0),
+        strict: Literal::Whole(0),
+        project: Project::Never,
+        meaning: "How long a question of the model waits before the first answer it suggested is taken; 0 waits for ever. Nothing else is ever answered by time: no edit, no command, no reading.",
+    },
+    Key {
         name: "retry.base_ms",
         kind: whole(10, 60_000),
         default: Literal::Whole(500),

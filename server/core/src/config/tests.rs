@@ -45,7 +45,14 @@ fn defaults_are_the_documented_ones() {
     let settings = check_problems(vec![], expect![""]);
     assert_eq!(settings.unattended, Unattended { edit: true, command: false, max_requests: 50 });
     let model = ModelLimits { first_byte_ms: 120_000, idle_ms: 60_000, total_ms: 1_800_000 };
-    let limits = Limits { model, mistakes: 3, command_output_ms: 10_000, editor_ms: 30_000, requests: None };
+    let limits = Limits {
+        model,
+        mistakes: 3,
+        command_output_ms: 10_000,
+        editor_ms: 30_000,
+        followup_default_ms: None,
+        requests: None,
+    };
     assert_eq!(settings.limits, limits);
     assert_eq!(settings.retry, RetryPolicy { base_ms: 500, cap_ms: 32_000, max_attempts: 6 });
     assert_eq!(settings.deny.rules, []);
@@ -440,6 +447,7 @@ fn explain_shows_value_and_origin_in_columns() {
         limits.command_output_seconds  10                     default
         limits.editor_seconds          30                     default
         limits.requests                (not set)              default
+        asks.followup_default_seconds  0                      default
         retry.base_ms                  500                    default
         retry.cap_ms                   32000                  default
         retry.attempts                 6                      default

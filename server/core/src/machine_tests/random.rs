@@ -55,7 +55,8 @@ fn prompt(dice: &mut Dice<'_>) -> Prompt {
         max_requests: 2,
     });
     let deny = if dice.roll(4) == 0 { vec!["run_command".to_owned()] } else { Vec::new() };
-    let policy = Policy { unattended, deny, ..Policy::default() };
+    let followup_default_ms = (dice.roll(3) == 0).then_some(5);
+    let policy = Policy { unattended, deny, followup_default_ms, ..Policy::default() };
     Prompt {
         text: "do it".to_owned(),
         expected_run: None,
@@ -113,7 +114,11 @@ pub fn report(bench: &Bench, step: &Step, dice: &mut Dice<'_>) -> Report {
         Step::Prepare { call, .. } => prepared(bench, call, dice),
         Step::RunTool { .. } => {
             let ends = [CallEnd::Completed, CallEnd::Completed, CallEnd::Failed];
-            match dice.roll(4) {
+            match dice.roll(5) {
+                4 => Report::Overtaken {
+                    change: Box::new(Change { always_ask: Some("it moved".to_owned()), ..change(true) }),
+                    result: done(CallEnd::Failed),
+                },
                 0 => Report::Applied(done(CallEnd::Completed)),
                 1 => Report::NotApplied {
                     result: done(CallEnd::Failed),

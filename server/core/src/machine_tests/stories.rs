@@ -14,7 +14,7 @@ use crate::retry::{CallFailure, FailureClass, RetryPolicy};
 use crate::state::view;
 use crate::step::{Step, next_steps};
 
-fn check(events: &[Event], expect: Expect) {
+pub fn check(events: &[Event], expect: Expect) {
     expect.assert_eq(&names(events));
 }
 
@@ -22,7 +22,7 @@ fn failure(class: FailureClass) -> Report {
     Report::CallFailed(CallFailure { class, message: "it broke".to_owned(), retry_after_ms: None })
 }
 
-fn command() -> Report {
+pub fn command() -> Report {
     Report::Prepared(Payload::Command {
         line: "make test".to_owned(),
         cwd: "/ws".to_owned(),
@@ -41,7 +41,7 @@ fn asking_command() -> Bench {
 }
 
 /// A bench whose model has asked for one edit, which waits for its answer.
-fn asking_edit(open: bool) -> Bench {
+pub fn asking_edit(open: bool) -> Bench {
     let mut bench = Bench::new();
     bench.prompt("fix it").unwrap();
     bench.reply("", &[("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#)]);
@@ -49,7 +49,7 @@ fn asking_edit(open: bool) -> Bench {
     bench
 }
 
-fn last_output(bench: &Bench) -> String {
+pub fn last_output(bench: &Bench) -> String {
     match bench.session.transcript.last() {
         Some(ModelMessage::Tool { output, .. }) => output.to_string(),
         other => panic!("the last message is {other:?}"),

@@ -1,6 +1,6 @@
 //! Updates in, text out; what is printed adds up to what was said.
 
-use adjutant_protocol::session::UsageView;
+use adjutant_protocol::session::{RunEnd, UsageView};
 use adjutant_protocol::state::StopReason;
 use proptest::prelude::*;
 

@@ -36,6 +36,8 @@ pub enum Waiting {
     Marker(oneshot::Sender<()>),
     /// A request of ours that belongs here; nobody sends it once its asker has gone.
     Request { method: &'static str, params: Value, pending: oneshot::Sender<PendingReply> },
+    /// A notification of LSP itself that belongs here.
+    Notification { method: &'static str, params: Box<RawValue> },
     /// An answer belongs here: what is queued behind waits until it has been given.
     Turnstile { reached: oneshot::Sender<()>, go_on: oneshot::Receiver<()> },
 }
@@ -44,7 +46,9 @@ impl Waiting {
     fn bytes(&self) -> usize {
         match self {
             Waiting::Piece(params) => ENTRY + piece(&params.update).map_or(0, |(_, text)| text.len()),
-            Waiting::Update(body) | Waiting::Resolved(body) => ENTRY + body.get().len(),
+            Waiting::Update(body) | Waiting::Resolved(body) | Waiting::Notification { params: body, .. } => {
+                ENTRY + body.get().len()
+            }
             // Bounded by what waits for them: an asker, an answer, or one gap of a session between.
             Waiting::Gap(..) | Waiting::Marker(_) | Waiting::Request { .. } | Waiting::Turnstile { .. } => 0,
         }
@@ -93,6 +97,14 @@ impl Queue {
     /// Queues a last word that no log has; there is one for each session that breaks.
     pub fn last_word(&mut self, params: &SessionUpdateParams) -> bool {
         !self.closed && self.put(to_raw_value(params).map(Waiting::Update))
+    }
+
+    /// Queues a notification; one that may be lost is, when there is no room.
+    pub fn notification(&mut self, method: &'static str, params: &Value, lasting: bool) -> bool {
+        let room = lasting || self.bytes < ROOM;
+        !self.closed
+            && room
+            && self.put(to_raw_value(params).map(|params| Waiting::Notification { method, params }))
     }
 
     /// Queues what everything later has to stay behind.

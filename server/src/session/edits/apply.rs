@@ -3,37 +3,39 @@
 //! Never believes a reply without the text, never sends again what may still
 //! come, and never saves what the user has not.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use adjutant_core::edit::text_edits;
-use adjutant_core::event::{CallEnd, CallResult, Change, Found};
+use adjutant_core::event::{CallEnd, CallResult, Change};
 use adjutant_core::input::Report;
-use adjutant_core::review::{Placement, Presence, apply_hunks, placement, present_all};
+use adjutant_core::review::{Placement, apply_hunks, hunks, placement};
 use adjutant_core::session::Call;
 use adjutant_core::tool::one_line;
-use tokio::sync::watch;
 
-use super::{Now, Place, SETTLE, found, now, on_disk};
-use crate::documents::{Expectation, Text};
-use crate::editor::{Applied, DocumentEdit, NoAnswer};
+use super::sight::{Shown, Sight};
+use super::{Now, Place, SETTLE, now, on_disk, put_blob, written_on_disk};
+use crate::documents::{Awaited, Misplaced, Text};
+use crate::editor::{DocumentEdit, Way};
 use crate::faults::point;
 use crate::tools::paths::{Grounded, ground, replace_file};
 use crate::uri;
 
 /// Times an edit is placed anew and sent again after the first.
 const MORE_TRIES: u32 = 2;
-/// How long the text of an edit is waited for that the editor has refused.
-const REFUSED: Duration = Duration::from_millis(50);
 
 /// What one try to bring the hunks into the text came to.
-enum Tried {
+pub(super) enum Tried {
     /// They are there.
     Landed {
         /// The text is otherwise what was sent.
         exact: bool,
     },
+    /// They were there, and were taken back at once.
+    Undone,
     /// The text moved on; place them anew.
     Stale(String),
+    /// What was approved cannot be made as it was shown; the user has to see it anew.
+    Overtaken(String),
     /// These are there, and the editor left the others out.
     Partly(Vec<String>),
     /// It cannot be done.
@@ -62,17 +64,68 @@ pub async fn apply(place: &Place, call: &Call, change: &Change) -> Report {
                 let kept = keep(place, change, saves && exact).await;
                 return landed(change, (kept, exact), started);
             }
+            Tried::Undone => return undone(change, started),
             Tried::Stale(why) => stale = why,
+            Tried::Overtaken(why) => return show_anew(place, change, &why, started).await,
             Tried::Partly(hunks) => return partly(change, hunks, started),
             Tried::Failed { why, in_doubt } => return not_applied(change, &why, in_doubt, started),
         }
     }
-    not_applied(
-        change,
-        &format!("the text kept changing ({stale}); read the file and try again"),
-        false,
+    show_anew(place, change, &format!("the text kept changing ({stale})"), started).await
+}
+
+/// The change as it would be made in the text as it is now, for the user to decide again; where it has
+/// no place there any more, the model is told.
+async fn show_anew(place: &Place, change: &Change, why: &str, started: Instant) -> Report {
+    let failed = |why: String| not_applied(change, &why, false, started);
+    let at = match ground(&place.roots, &change.path) {
+        Ok(at) => at,
+        Err(why) => return failed(why.to_string()),
+    };
+    let now = match now(place, &at) {
+        Ok(now) => now,
+        Err(why) => return failed(why),
+    };
+    let wanted = match apply_hunks(&now.text, &change.hunks) {
+        Ok(wanted) if wanted != now.text || !now.exists => wanted,
+        Ok(_) => return landed(change, (Kept::Open, false), started),
+        Err(conflict) => return failed(format!("{why}; {conflict}; read the file again")),
+    };
+    let before = match now.exists {
+        true => put_blob(place, now.text.clone().into_bytes()).await.map(Some),
+        false => Ok(None),
+    };
+    let before = match before {
+        Ok(before) => before,
+        Err(why) => return failed(why),
+    };
+    let changed = format!("{why}, so this is the edit as it would be made now");
+    let warning = written_on_disk(place, &now, &at);
+    let anew = Change {
+        open: now.open.is_some(),
+        existed: now.exists,
+        always_ask: Some([Some(changed), warning].into_iter().flatten().collect::<Vec<_>>().join("; ")),
+        before,
+        hunks: hunks(&now.text, &wanted),
+        ..change.clone()
+    };
+    let text = format!("The edit of {} was not applied: {why}; read the file and try again.", change.path);
+    let result = failed_result(text, &format!("not applied: {}", one_line(why, 60)), started);
+    Report::Overtaken { change: Box::new(anew), result }
+}
+
+/// The user's undo is an answer too.
+fn undone(change: &Change, started: Instant) -> Report {
+    let result = failed_result(
+        format!(
+            "The edit of {} was applied and taken back at once, most likely by the user's undo. Do not make it \
+             again unless the user wants it.",
+            change.path
+        ),
+        "applied and undone at once",
         started,
-    )
+    );
+    Report::NotApplied { result, in_doubt: false, landed: Vec::new() }
 }
 
 /// Whether the change is saved once it is there: when the user does not have the file open, or has it open
@@ -163,53 +216,116 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
         Ok(_) => return failed("the path leads elsewhere than when it was shown".to_owned()),
         Err(why) => return failed(why.to_string()),
     };
+    let _turn = place.world.editor.turn(&at.absolute).await;
     let now = match now(place, &at) {
         Ok(now) => now,
         Err(why) => return failed(why),
     };
-    let create = !now.exists;
+    if change.existed && !now.exists {
+        return failed("the file is gone since it was shown".to_owned());
+    }
     if let Some(why) = moved_context(&now.text, change) {
-        return failed(why);
+        return Tried::Overtaken(why);
     }
     let wanted = match apply_hunks(&now.text, &change.hunks) {
         Ok(text) => text,
         Err(conflict) => return failed(format!("{conflict}; read the file again")),
     };
-    if wanted == now.text && !create {
+    if wanted == now.text && now.exists {
         return Tried::Landed { exact: true };
     }
-    let abilities = place.world.editor.abilities;
-    if !abilities.apply_edit || (create && !abilities.create_files) {
-        return match (now.open, abilities.complete || create) {
-            (None, true) => match replace_file(&at, now.disk, wanted.as_bytes()) {
-                Ok(()) => Tried::Landed { exact: true },
-                Err(why) => failed(why.to_string()),
-            },
-            _ => failed("the editor does not take edits".to_owned()),
-        };
+    match place.world.editor.abilities.way(now.open.is_some(), now.exists) {
+        Way::Editor => send(place, call, change, (&at, &now, &wanted)).await,
+        Way::DiskIfSaved if change.open => {
+            Tried::Overtaken("the editor does not have the file open any more".to_owned())
+        }
+        Way::Disk | Way::DiskIfSaved => match replace_file(&at, now.disk, wanted.as_bytes()) {
+            Ok(()) => Tried::Landed { exact: true },
+            Err(why) => failed(why.to_string()),
+        },
+        Way::Nowhere => failed("the editor does not take edits".to_owned()),
     }
-    let uri = place.world.documents.name_of(&at.absolute);
-    let expectation = place.world.documents.expect(&uri, &wanted);
-    let edit = DocumentEdit {
+}
+
+/// Sends the edit to the editor and looks at the text for what became of it.
+async fn send(
+    place: &Place,
+    call: &Call,
+    change: &Change,
+    (at, now, wanted): (&Grounded, &Now, &str),
+) -> Tried {
+    let (documents, editor) = (&place.world.documents, &place.world.editor);
+    let uri = documents.name_of(&at.absolute);
+    let edits = text_edits(&now.text, wanted, documents.encoding());
+    let awaited = Awaited { text: wanted.to_owned(), version: now.open, edits: edits.clone() };
+    let expectation = documents.expect(&uri, awaited);
+    let mut edit = DocumentEdit {
         label: format!("Adjutant: {}", call.title),
         uri,
         version: now.open,
-        create,
-        edits: text_edits(&now.text, &wanted, place.world.documents.encoding()),
+        create: !now.exists,
+        unversioned: false,
+        edits,
     };
-    let watch = place.world.documents.watch();
+    let sight = Sight { place, change, at, before: now, wanted, expectation };
+    let mut watch = documents.watch();
     point("edit-sent");
-    let reply = place.world.editor.apply(edit).await;
+    let mut reply = editor.apply(edit.clone()).await;
     point("edit-answered");
-    let sight = Sight { place, change, at: &at, wanted: &wanted, expectation };
-    let Some(exact) = sight.shows(watch, &reply).await else {
-        return sight.disbelieved(&now, reply);
+    let mut shown = sight.shows(watch, &reply).await;
+    // The form it says nothing about was refused, and the text is still the one the edit was made for.
+    if shown.is_none() && !editor.abilities.document_changes && !edit.create && sight.is_refused(&reply) {
+        edit.unversioned = true;
+        watch = documents.watch();
+        reply = editor.apply(edit).await;
+        shown = sight.shows(watch, &reply).await;
+    }
+    let exact = match shown {
+        Some(Shown::Exactly) => true,
+        Some(Shown::Otherwise) => false,
+        Some(Shown::Undone) => return Tried::Undone,
+        Some(Shown::Misplaced(misplaced)) => return take_back(place, call, at, misplaced).await,
+        None => return sight.disbelieved(reply),
     };
     point("edit-landed");
     if now.open.is_none() {
-        place.world.documents.opened_by_us(&at.absolute);
+        documents.opened_by_us(&at.absolute);
     }
     Tried::Landed { exact }
+}
+
+/// The editor ignored the version and made the edit where nobody approved it: our own doing is taken back,
+/// and the user's typing stays.
+async fn take_back(place: &Place, call: &Call, at: &Grounded, misplaced: Misplaced) -> Tried {
+    let failed = || {
+        Tried::Failed {
+        why: "the editor made it at the wrong place, because the text had changed meanwhile, and it could not be \
+              taken back; tell the user to undo the last change of the file"
+            .to_owned(),
+        in_doubt: false,
+    }
+    };
+    let (documents, editor) = (&place.world.documents, &place.world.editor);
+    let Ok(now) = now(place, at) else { return failed() };
+    if now.text != misplaced.after {
+        return failed();
+    }
+    let uri = documents.name_of(&at.absolute);
+    let edits = text_edits(&now.text, &misplaced.before, documents.encoding());
+    let awaited = Awaited { text: misplaced.before, version: now.open, edits: edits.clone() };
+    let expectation = documents.expect(&uri, awaited);
+    let label = format!("Adjutant: taken back, {}", call.title);
+    let edit = DocumentEdit { label, uri, version: now.open, create: false, unversioned: false, edits };
+    let mut watch = documents.watch();
+    let _ = editor.apply(edit).await;
+    let deadline = tokio::time::Instant::now() + SETTLE;
+    while !expectation.seen() {
+        match tokio::time::timeout_at(deadline, watch.changed()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) | Err(_) => return failed(),
+        }
+    }
+    Tried::Stale("the editor made the edit for an older text, which was taken back".to_owned())
 }
 
 /// An approval binds the hunk with its context (decision 15): one that is found only with less of
@@ -219,85 +335,7 @@ fn moved_context(text: &str, change: &Change) -> Option<String> {
         .hunks
         .iter()
         .any(|hunk| matches!(placement(text, hunk), Placement::At { unchanged: false, .. }));
-    moved.then(|| "the lines around it changed since it was shown; read the file again".to_owned())
-}
-
-/// What is looked at after an edit was sent.
-struct Sight<'a> {
-    place: &'a Place,
-    change: &'a Change,
-    at: &'a Grounded,
-    wanted: &'a str,
-    expectation: Expectation,
-}
-
-impl Sight<'_> {
-    /// Waits, bounded, until the text shows or has shown every hunk; says whether it is the text that was wanted.
-    async fn shows(
-        &self,
-        mut watch: watch::Receiver<u64>,
-        reply: &Result<Applied, NoAnswer>,
-    ) -> Option<bool> {
-        // A client that has refused has nothing more to send; one that has not is given time.
-        let patience = match reply {
-            Ok(Applied { applied: false, .. }) => REFUSED,
-            _ => SETTLE,
-        };
-        let deadline = tokio::time::Instant::now() + patience;
-        loop {
-            if let Ok(now) = now(self.place, self.at)
-                && now.exists
-            {
-                let exact = now.text == self.wanted;
-                if exact || self.expectation.seen() || found(&now.text, self.change) == Found::Landed {
-                    return Some(exact);
-                }
-            }
-            match tokio::time::timeout_at(deadline, watch.changed()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) | Err(_) => return None,
-            }
-        }
-    }
-
-    /// The editor answered and the text does not show the change.
-    fn disbelieved(&self, before: &Now, reply: Result<Applied, NoAnswer>) -> Tried {
-        let now = now(self.place, self.at).ok();
-        let moved = now.as_ref().is_some_and(|now| now.text != before.text || now.open != before.open);
-        let landed = now.map(|now| self.new_hunks(&before.text, &now.text)).unwrap_or_default();
-        if !landed.is_empty() {
-            return Tried::Partly(landed);
-        }
-        match reply {
-            Ok(Applied { applied: false, reason }) if moved => {
-                Tried::Stale(reason.unwrap_or_else(|| "the editor refused a stale version".to_owned()))
-            }
-            Ok(Applied { applied: true, .. }) if moved => {
-                Tried::Stale("the text was changed meanwhile".to_owned())
-            }
-            Ok(Applied { applied: false, reason }) => Tried::Failed {
-                why: reason.unwrap_or_else(|| "the editor refused it without a reason".to_owned()),
-                in_doubt: false,
-            },
-            Ok(Applied { applied: true, .. }) => Tried::Failed {
-                why: "the editor said it was applied, but the text does not show it".to_owned(),
-                in_doubt: true,
-            },
-            Err(why) => Tried::Failed { why: why.to_string(), in_doubt: true },
-        }
-    }
-
-    /// The hunks in the text, if the edit brought any of them there.
-    fn new_hunks(&self, before: &str, now: &str) -> Vec<String> {
-        let hunks = &self.change.hunks;
-        let (then, now) = (present_all(before, hunks), present_all(now, hunks));
-        let landed = |presence: &Presence| *presence == Presence::Landed;
-        if !then.iter().zip(&now).any(|(then, now)| !landed(then) && landed(now)) {
-            return Vec::new();
-        }
-        let there = hunks.iter().zip(&now).filter(|(_, now)| landed(now));
-        there.map(|(hunk, _)| hunk.id.clone()).collect()
-    }
+    moved.then(|| "the lines around it changed since it was shown".to_owned())
 }
 
 /// Saves what is ours to save; says where the change is then.

@@ -100,7 +100,7 @@ async fn look(place: Arc<Place>, reader: Reader, begin: bool) {
     let events = !begin || begun(&place, &reader).await;
     loop {
         reader.looks();
-        let found = blocking(&place, |inbox| super::look(inbox)).await;
+        let found = blocking(&place, super::look).await;
         let looked = match found {
             Some(Ok(looked)) => looked,
             Some(Err(error)) => {

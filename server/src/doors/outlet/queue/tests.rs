@@ -37,6 +37,7 @@ fn words(queue: &mut Queue) -> Vec<String> {
                 let spot = |spot: Spot| format!("{}{}", spot.seq, if spot.behind { "+" } else { "" });
                 format!("gap {session} {}..{}", spot(first), spot(last))
             }
+            Waiting::Notification { method, .. } => method.to_owned(),
             Waiting::Marker(_) => "marker".to_owned(),
             Waiting::Request { .. } => "request".to_owned(),
             Waiting::Turnstile { .. } => "turnstile".to_owned(),

@@ -1,0 +1,113 @@
+//! What becomes of a question while it waits: the text runs away from it, or
+//! time answers it.
+
+use adjutant_protocol::state::State;
+use expect_test::expect;
+
+use super::random::change;
+use super::stories::{asking_edit, check, command, last_output};
+use super::{Bench, done, is_prepare, is_tool, names, option};
+use crate::accept::Refusal;
+use crate::event::{CallEnd, Change, Event, Payload, Policy};
+use crate::input::{Answer, Input, Report};
+use crate::state::view;
+use crate::step::{Step, next_steps};
+
+#[test]
+fn n04_an_edit_the_text_ran_away_from_is_shown_anew_three_times_at_most() {
+    let mut bench = asking_edit(true);
+    bench.input(Input::Answer(answer_of(&bench, "allow_always"))).unwrap();
+    let again = || Report::Overtaken {
+        change: Box::new(Change { always_ask: Some("it moved".to_owned()), ..change(true) }),
+        result: done(CallEnd::Failed),
+    };
+    for _ in 0..2 {
+        check(&bench.report(is_tool, again()), expect!["settled change_proposed ask_opened"]);
+        assert_eq!(view(&bench.session).state, State::RequiresAction, "no standing answer covers it");
+        assert!(!next_steps(&bench.session).iter().any(is_tool));
+        // The world is looked at again after a restart, and it has to be asked still.
+        bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).unwrap();
+        let mut other = change(true);
+        other.hunks[0].inserted = vec!["other\n".to_owned()];
+        let seen = bench.report(is_prepare, Report::PreparedChange(Box::new(other)));
+        assert!(seen.iter().any(|event| matches!(event, Event::AskOpened { .. })), "{}", names(&seen));
+        bench.input(Input::Answer(answer_of(&bench, "allow"))).unwrap();
+    }
+    check(&bench.report(is_tool, again()), expect!["settled tool_finished"]);
+    assert_eq!(last_output(&bench), "out");
+}
+
+fn answer_of(bench: &Bench, option: &str) -> Answer {
+    let ask = bench.session.open_asks().next().expect("an ask is open").id.clone();
+    Answer { ask, choice: super::option(option), surface: "test".to_owned() }
+}
+
+/// A bench whose model asks a question, with a setting that lets time answer it.
+fn asking_by_time(options: &[&str]) -> Bench {
+    let mut bench = Bench::new();
+    let policy = Policy { followup_default_ms: Some(5_000), ..Policy::default() };
+    bench.prompt_with("go", policy).unwrap();
+    bench.reply("", &[("ask_user", r#"{"question":"which?"}"#)]);
+    let options = options.iter().map(|option| (*option).to_owned()).collect();
+    bench.report(is_prepare, Report::Prepared(Payload::Question { question: "which?".to_owned(), options }));
+    bench
+}
+
+fn wake(bench: &Bench) -> Option<u64> {
+    next_steps(&bench.session).into_iter().find_map(|step| match step {
+        Step::Wake { at } => Some(at),
+        _ => None,
+    })
+}
+
+#[test]
+fn s15_time_takes_the_first_suggestion_where_the_user_has_set_it_and_nothing_else() {
+    let mut bench = asking_by_time(&["red", "blue"]);
+    let ask = bench.session.open_asks().next().unwrap().clone();
+    assert!(ask.description.unwrap().contains("without an answer within 5 s, \"red\" is taken"));
+    let at = wake(&bench).unwrap();
+    assert_eq!(at, ask.opened_at + 5_000);
+    assert_eq!(bench.input(Input::Woke { at: at - 1 }).unwrap_err(), Refusal::Stale);
+    // Looked at again after a restart, the question gets its whole time again.
+    bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).unwrap();
+    let question = Payload::Question {
+        question: "which?".to_owned(),
+        options: vec!["red".to_owned(), "blue".to_owned()],
+    };
+    bench.report(is_prepare, Report::Prepared(question));
+    let later = wake(&bench).unwrap();
+    assert!(later > at);
+    assert_eq!(bench.input(Input::Woke { at }).unwrap_err(), Refusal::Stale);
+    check(&bench.input(Input::Woke { at: later }).unwrap(), expect!["ask_closed tool_finished"]);
+    assert!(last_output(&bench).contains("the first answer you suggested was taken: red"));
+    assert_eq!(bench.replayed(), bench.session);
+
+    // Nothing suggested, nothing taken; and no permission is ever given by time.
+    assert_eq!(wake(&asking_by_time(&[])), None);
+    let policy = || Policy { followup_default_ms: Some(1), ..Policy::default() };
+    for (tool, arguments, report) in [
+        ("run_command", r#"{"command":"make test"}"#, command()),
+        (
+            "edit_file",
+            r#"{"path":"a","old_text":"x","new_text":"y"}"#,
+            Report::PreparedChange(Box::new(change(true))),
+        ),
+        (
+            "read_file",
+            r#"{"path":"/b"}"#,
+            Report::Prepared(Payload::Read { path: "/b".to_owned(), ask: Some("outside".to_owned()) }),
+        ),
+    ] {
+        let mut bench = Bench::new();
+        bench.prompt_with("go", policy()).unwrap();
+        bench.reply("", &[(tool, arguments)]);
+        bench.report(is_prepare, report);
+        assert!(bench.session.has_blocking_ask() && wake(&bench).is_none(), "{tool}");
+    }
+    // An answer in time wins.
+    let mut bench = asking_by_time(&["red", "blue"]);
+    let at = wake(&bench).unwrap();
+    bench.answer(option("option-2")).unwrap();
+    assert!(bench.input(Input::Woke { at }).is_err());
+    assert!(last_output(&bench).contains("The user answered: blue"));
+}

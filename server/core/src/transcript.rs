@@ -1,0 +1,217 @@
+//! A session as a Markdown document that only grows, by whole blocks (S101).
+//!
+//! Never holds half of anything: what streams is not shown, fences that the
+//! model left open are closed, and what a person cannot see is escaped.
+
+use adjutant_protocol::AskId;
+use adjutant_protocol::ask::{AskGroup, AskOption, AskSubject, AskView, Resolution};
+use adjutant_protocol::session::RunEnd;
+use adjutant_protocol::state::Outcome;
+use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, TurnPhase, Update};
+
+use crate::choices;
+use crate::tool::{one_line, shown};
+
+/// Characters of one line of ours.
+const MAX_LINE: usize = 400;
+
+/// What is needed of the past to write the next block.
+#[derive(Clone, Debug, Default)]
+pub struct Transcript {
+    last_text: String,
+    /// The open asks, to name the option that was chosen.
+    open: Vec<(AskId, Vec<AskOption>)>,
+}
+
+impl Transcript {
+    /// Returns the block an update adds: lines that end with an empty one.
+    pub fn block(&mut self, update: &Update) -> Option<String> {
+        let text = match update {
+            Update::UserMessage { text, .. } => quoted(text),
+            Update::AgentMessage { text, interrupted, .. } => {
+                self.last_text = text.trim().to_owned();
+                let cut = if *interrupted { "\n\n*The answer broke off here.*" } else { "" };
+                format!("{}{cut}", whole_fences(&clean(text)))
+            }
+            Update::Complete { summary } if summary.trim() != self.last_text => whole_fences(&clean(summary)),
+            Update::ToolCallUpdate(call) => tool_line(call)?,
+            Update::Turn(turn) => match turn.phase {
+                TurnPhase::AttemptFailed | TurnPhase::Failed => {
+                    let why = turn.message.as_deref().unwrap_or("the model did not answer");
+                    format!("- ✗ {}", code(why))
+                }
+                TurnPhase::Started | TurnPhase::Ended => return None,
+            },
+            Update::Run(RunView::Started { model, .. }) => format!("- model {}", code(model)),
+            Update::Run(RunView::Ended { end, .. }) => format!("**{}**", emphasised(&end_line(end))),
+            Update::Ask(AskChange::Opened { ask }) => self.asked(ask)?,
+            Update::Ask(AskChange::Closed { ask_id, resolution }) => self.answered(ask_id, resolution)?,
+            Update::Rule { text } => format!("- from now on: {}", code(text)),
+            Update::ConfigOptionUpdate { changed, .. } => {
+                format!("- from now on: {}", code(&choices::in_words(changed)))
+            }
+            Update::Complete { .. }
+            | Update::AgentMessageChunk { .. }
+            | Update::AgentThought { .. }
+            | Update::AgentThoughtChunk { .. }
+            | Update::ToolCallContentChunk { .. }
+            | Update::StateUpdate(_)
+            | Update::Notice { .. }
+            | Update::ChangeSet(_) => return None,
+        };
+        let text = text.trim_matches('\n');
+        (!text.trim().is_empty()).then(|| format!("{text}\n\n"))
+    }
+
+    fn asked(&mut self, ask: &AskView) -> Option<String> {
+        if ask.group == AskGroup::Idle {
+            return None;
+        }
+        self.open.push((ask.ask_id.clone(), ask.options.clone()));
+        let mut text = format!("**Asked:** {}", code(&ask.title));
+        if let Some(why) = &ask.description {
+            text.push_str(&format!("\n\n{}", quoted(why)));
+        }
+        match &ask.subject {
+            Some(AskSubject::Edit { diff, .. }) => text.push_str(&format!("\n\n{}", fenced("diff", diff))),
+            Some(AskSubject::Command { command, cwd }) => {
+                text.push_str(&format!("\n\nin {}:\n\n{}", code(cwd), fenced("sh", command)));
+            }
+            Some(AskSubject::Read { path, reason }) => {
+                text.push_str(&format!("\n\n{} ({})", code(path), code(reason)));
+            }
+            None => {}
+        }
+        Some(text)
+    }
+
+    fn answered(&mut self, ask: &AskId, resolution: &Resolution) -> Option<String> {
+        let at = self.open.iter().position(|(open, _)| open == ask)?;
+        let (_, options) = self.open.remove(at);
+        Some(match resolution {
+            Resolution::Selected { option_id, text, .. } => {
+                let option = options.iter().find(|option| option.option_id == *option_id);
+                let name = option.map_or(option_id.as_str(), |option| option.name.as_str());
+                let more = text.as_deref().map(|text| format!("\n\n{}", quoted(text))).unwrap_or_default();
+                format!("**Answered:** {}{more}", code(name))
+            }
+            Resolution::Answered { text, .. } => format!("**Answered:**\n\n{}", quoted(text)),
+            Resolution::Cancelled => "**Cancelled.**".to_owned(),
+            Resolution::Superseded | Resolution::Withdrawn => "**Not asked any more.**".to_owned(),
+        })
+    }
+}
+
+fn tool_line(call: &ToolCallView) -> Option<String> {
+    // The end of the task and a question are shown as what they are.
+    if matches!(call.tool.as_str(), "task_complete" | "fail" | "ask_user") {
+        return None;
+    }
+    let mark = match call.status {
+        ToolStatus::Pending | ToolStatus::InProgress => return None,
+        ToolStatus::Completed => "",
+        ToolStatus::Failed => "✗ failed: ",
+        ToolStatus::Denied => "✗ denied: ",
+        ToolStatus::Cancelled => "✗ cancelled: ",
+        ToolStatus::Interrupted => "✗ interrupted: ",
+    };
+    let result = call.summary.as_deref().filter(|summary| !summary.is_empty());
+    let result = result.map(|summary| format!(" … {}", code(summary))).unwrap_or_default();
+    Some(format!("- {mark}{}{result}", code(&call.title)))
+}
+
+/// Returns the last line of a run: how it ended and what it took.
+pub fn end_line(end: &RunEnd) -> String {
+    let outcome = match end.outcome {
+        Outcome::Completed => "Completed",
+        Outcome::Stopped => "Stopped",
+        Outcome::Failed => "Failed",
+        Outcome::Limit => "Stopped at a limit",
+        Outcome::Cancelled => "Cancelled",
+    };
+    // The summary of a completed run was its answer already.
+    let why = match (&end.summary, end.outcome) {
+        (Some(summary), Outcome::Failed | Outcome::Limit) => format!(": {summary}"),
+        _ => String::new(),
+    };
+    let turns = if end.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", end.turns) };
+    let usage = &end.usage;
+    let read =
+        usage.input_tokens.saturating_add(usage.cache_read_tokens).saturating_add(usage.cache_write_tokens);
+    format!("{outcome}{why} · {turns} · {read} tokens in, {} out", usage.output_tokens)
+}
+
+/// A text with line ends of one kind, odd characters escaped.
+fn clean(text: &str) -> String {
+    shown(&text.replace("\r\n", "\n")).into_owned()
+}
+
+/// A line that stays plain text between the marks of emphasis.
+fn emphasised(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    for character in one_line(line, MAX_LINE).chars() {
+        if matches!(character, '*' | '_' | '`' | '[' | ']' | '<' | '>' | '\\' | '#' | '!') {
+            text.push('\\');
+        }
+        text.push(character);
+    }
+    text
+}
+
+/// A line as a code span: nothing in it means anything.
+fn code(line: &str) -> String {
+    let line = one_line(line, MAX_LINE);
+    let ticks = "`".repeat(longest_run(&line, '`') + 1);
+    let room = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
+    if line.is_empty() { line } else { format!("{ticks}{room}{line}{room}{ticks}") }
+}
+
+/// A text as a quotation; each line of it belongs to it, so an open fence ends with it.
+fn quoted(text: &str) -> String {
+    let lines =
+        clean(text).trim().lines().map(|line| format!("> {line}").trim_end().to_owned()).collect::<Vec<_>>();
+    lines.join("\n")
+}
+
+/// A text between fences that nothing in it can close.
+fn fenced(language: &str, text: &str) -> String {
+    let text = clean(text);
+    let fence = "`".repeat((longest_run(&text, '`') + 1).max(3));
+    format!("{fence}{language}\n{}\n{fence}", text.trim_end_matches('\n'))
+}
+
+fn longest_run(text: &str, of: char) -> usize {
+    let (mut longest, mut run) = (0, 0);
+    for character in text.chars() {
+        run = if character == of { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}
+
+/// Closes the fence that a text leaves open, so that what follows is not part of it.
+fn whole_fences(text: &str) -> String {
+    let mut open: Option<(char, usize)> = None;
+    for line in text.lines() {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        let line = line.trim_start_matches(' ');
+        let Some(mark) = line.chars().next().filter(|mark| matches!(mark, '`' | '~')) else { continue };
+        let length = line.chars().take_while(|character| *character == mark).count();
+        let rest = &line[length..];
+        match open {
+            _ if indent > 3 || length < 3 => {}
+            None if mark == '`' && rest.contains('`') => {}
+            None => open = Some((mark, length)),
+            Some((of, least)) if of == mark && length >= least && rest.trim().is_empty() => open = None,
+            Some(_) => {}
+        }
+    }
+    let text = text.trim_matches('\n');
+    match open {
+        Some((mark, length)) => format!("{text}\n{}", mark.to_string().repeat(length)),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

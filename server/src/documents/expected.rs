@@ -1,0 +1,98 @@
+//! What a document is waited to become after an edit of ours was sent.
+//!
+//! Never changes a document; it looks at each text as it comes by, because a
+//! user who types on at once may hide in the next one what was there in one.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use adjutant_core::document::{ContentChange, Document};
+use adjutant_core::edit::TextEdit;
+use adjutant_core::position::Encoding;
+
+use crate::uri;
+
+/// What was sent, and what should come of it.
+pub struct Awaited {
+    pub text: String,
+    /// The version the edits were made for; `None` for a document that is not open.
+    pub version: Option<i32>,
+    pub edits: Vec<TextEdit>,
+}
+
+/// An edit that an editor which ignores versions made at the wrong place.
+#[derive(Clone)]
+pub struct Misplaced {
+    /// The text it came upon, the user's typing in it.
+    pub before: String,
+    pub after: String,
+}
+
+/// A text that one document is waited to have.
+pub(super) struct Expected {
+    /// Where the document is, by the editor's name.
+    path: Option<PathBuf>,
+    awaited: Awaited,
+    seen: AtomicBool,
+    misplaced: Mutex<Option<Misplaced>>,
+}
+
+/// Waits for one text of one document; the wait ends when it is dropped.
+pub struct Expectation(Arc<Expected>);
+
+impl Expectation {
+    /// Whether the document had exactly that text at some time since.
+    pub fn seen(&self) -> bool {
+        self.0.seen.load(Ordering::SeqCst)
+    }
+
+    /// The texts around the edit, if it was made for another text than the one it came upon.
+    pub fn misplaced(&self) -> Option<Misplaced> {
+        self.0.misplaced.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Expected {
+    pub(super) fn new(uri: &str, awaited: Awaited) -> (Weak<Expected>, Expectation) {
+        let expected = Arc::new(Expected {
+            path: uri::to_path(uri).ok(),
+            awaited,
+            seen: AtomicBool::new(false),
+            misplaced: Mutex::new(None),
+        });
+        (Arc::downgrade(&expected), Expectation(expected))
+    }
+
+    fn is_of(&self, document: &Document) -> bool {
+        uri::to_path(document.uri()).ok() == self.path
+    }
+
+    pub(super) fn meet(&self, document: &Document) {
+        let Ok(text) = document.text() else { return };
+        let wanted = self.awaited.text.as_str();
+        if text.len_bytes() == wanted.len() && *text == wanted && self.is_of(document) {
+            self.seen.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Compares one step of a document with the edits as they were sent: their places meant the
+    /// version they were made for, and this was a later one.
+    pub(super) fn compare(&self, before: &Document, after: &Document, encoding: Encoding) {
+        let stale = self.awaited.version.is_some_and(|version| version != before.version());
+        let (Ok(old), Ok(new)) = (before.text(), after.text()) else { return };
+        if !stale || !self.is_of(after) {
+            return;
+        }
+        let change = |edit: &TextEdit| ContentChange { range: Some(edit.range), text: edit.new_text.clone() };
+        // From the end, so that the places before stay what they are.
+        let changes: Vec<ContentChange> = self.awaited.edits.iter().rev().map(change).collect();
+        let mut blind = before.clone();
+        if blind.apply_changes(after.version(), &changes, encoding).is_ok()
+            && blind.text().is_ok_and(|text| text == new)
+        {
+            let misplaced = Misplaced { before: old.to_string(), after: new.to_string() };
+            *self.misplaced.lock().unwrap_or_else(PoisonError::into_inner) = Some(misplaced);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Open asks as diagnostics of a plain client: where each is shown, and which
+//! documents have to be told anew.
+//!
+//! Never touches a diagnostic of anybody else: only documents that have ours are
+//! published, and the empty list takes ours back.
+
+use std::collections::BTreeMap;
+
+use adjutant_protocol::AskId;
+use adjutant_protocol::ask::{AskGroup, AskSubject, AskView};
+use serde_json::{Value, json};
+
+use super::popup;
+use crate::documents::Documents;
+use adjutant_core::document::Snapshot;
+
+/// How far the line of an ask is looked for when the text around it has changed.
+const MAX_SEARCH: usize = 200;
+
+/// All diagnostics of one connection.
+#[derive(Default)]
+pub struct Marks {
+    places: BTreeMap<AskId, Option<Place>>,
+    /// What each document was told last.
+    published: BTreeMap<String, Value>,
+}
+
+/// Where an ask is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    uri: String,
+    line: u32,
+    /// The text of that line when the ask was first shown, to find it again.
+    text: Option<String>,
+}
+
+impl Marks {
+    /// Returns the documents whose diagnostics have changed, each with all that it has now.
+    pub fn changed<'a>(
+        &mut self,
+        asks: impl Iterator<Item = (&'a AskView, bool)>,
+        documents: &Documents,
+    ) -> Vec<Value> {
+        let mut now: BTreeMap<String, (Option<i32>, Vec<Value>)> = BTreeMap::new();
+        let mut places = BTreeMap::new();
+        for (ask, seen) in asks.filter(|(ask, _)| ask.group != AskGroup::Idle) {
+            let place = self.places.remove(&ask.ask_id).unwrap_or_else(|| place_of(ask));
+            let place = place.map(|mut place| {
+                let open = documents.named(&place.uri);
+                if let Some(open) = &open {
+                    place.follow(open);
+                }
+                let entry = now.entry(place.uri.clone()).or_default();
+                entry.0 = open.and_then(|open| open.version);
+                entry.1.push(diagnostic(ask, &place, seen));
+                place
+            });
+            places.insert(ask.ask_id.clone(), place);
+        }
+        self.places = places;
+        self.publish(now)
+    }
+
+    fn publish(&mut self, now: BTreeMap<String, (Option<i32>, Vec<Value>)>) -> Vec<Value> {
+        let mut told = BTreeMap::new();
+        let mut changed = Vec::new();
+        for (uri, (version, diagnostics)) in now {
+            let mut params = json!({ "uri": uri, "diagnostics": diagnostics });
+            if let Some(version) = version {
+                params["version"] = json!(version);
+            }
+            if self.published.remove(&uri).as_ref() != Some(&params) {
+                changed.push(params.clone());
+            }
+            told.insert(uri, params);
+        }
+        let left = std::mem::replace(&mut self.published, told);
+        changed.extend(left.into_keys().map(|uri| json!({ "uri": uri, "diagnostics": [] })));
+        changed
+    }
+}
+
+/// Where an ask is shown: where its run was started from, else at the first line it would change.
+fn place_of(ask: &AskView) -> Option<Place> {
+    if let Some(origin) = &ask.origin {
+        let line = origin.range.map_or(0, |range| range.start.line);
+        return Some(Place { uri: origin.uri.clone(), line, text: None });
+    }
+    match ask.subject.as_ref()? {
+        AskSubject::Edit { uri, diff, new_file: false, .. } => {
+            Some(Place { uri: uri.clone(), line: first_line(diff), text: None })
+        }
+        AskSubject::Edit { .. } | AskSubject::Command { .. } | AskSubject::Read { .. } => None,
+    }
+}
+
+/// The first line of the old text that a unified diff changes, from zero.
+fn first_line(diff: &str) -> u32 {
+    let mut lines = diff.lines().skip_while(|line| !line.starts_with("@@ -"));
+    let start = lines.next().and_then(|line| {
+        let digits = line.strip_prefix("@@ -")?;
+        digits.split([',', ' ']).next()?.parse::<u32>().ok()
+    });
+    let context = lines.take_while(|line| line.starts_with(' ')).count();
+    let context = u32::try_from(context).unwrap_or(0);
+    start.unwrap_or(1).saturating_sub(1).saturating_add(context)
+}
+
+impl Place {
+    /// Goes with its line when the text above it grows or shrinks.
+    fn follow(&mut self, document: &Snapshot) {
+        let line = |at: usize| document.text.get_line(at).map(|line| line.to_string());
+        let at = usize::try_from(self.line).unwrap_or(usize::MAX);
+        let Some(wanted) = &self.text else {
+            self.text = line(at);
+            return;
+        };
+        let near = (0..=MAX_SEARCH).flat_map(|far| [at.checked_sub(far), at.checked_add(far)]);
+        if let Some(found) = near.flatten().find(|at| line(*at).as_ref() == Some(wanted)) {
+            self.line = u32::try_from(found).unwrap_or(self.line);
+        }
+    }
+}
+
+fn diagnostic(ask: &AskView, place: &Place, seen: bool) -> Value {
+    let offers: Vec<String> = popup::offers(ask, seen).into_iter().map(|offer| offer.title).collect();
+    let how = match offers.as_slice() {
+        [] => "Answer with the command \"adjutant.respond\".".to_owned(),
+        offers => format!("Use a code action here: {}.", offers.join(" · ")),
+    };
+    json!({
+        "range": {
+            "start": { "line": place.line, "character": 0 },
+            "end": { "line": place.line.saturating_add(1), "character": 0 },
+        },
+        "severity": 3,
+        "source": "agent",
+        "message": format!("{}\n{how}", popup::words(ask)),
+        "data": { "askId": ask.ask_id },
+    })
+}
+
+#[cfg(test)]
+mod tests;

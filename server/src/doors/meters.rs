@@ -1,0 +1,141 @@
+//! Work-done progress at one client: a token for each open run.
+//!
+//! Never waits for a token to be created; a client that refuses one is not told
+//! of that run any more.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use adjutant_core::tool::one_line;
+use adjutant_protocol::SessionId;
+use adjutant_protocol::update::Update;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::face::OpenRun;
+use super::outlet::Outlet;
+use super::progress::Progress;
+
+/// Characters of a title.
+const MAX_TITLE: usize = 80;
+/// How long a client may take to create the token of a run that has ended.
+const LATE: Duration = Duration::from_secs(10);
+
+/// The progress of every open run.
+pub struct Meters {
+    /// Whether the client shows progress at all.
+    shown: bool,
+    open: BTreeMap<SessionId, Meter>,
+    /// Counts tokens: none is used twice.
+    count: u64,
+}
+
+struct Meter {
+    token: String,
+    progress: Progress,
+    /// The client would not have this token.
+    refused: Arc<AtomicBool>,
+    /// Dropped, it says that the run has ended.
+    _over: oneshot::Sender<()>,
+}
+
+impl Meters {
+    pub fn new(shown: bool) -> Self {
+        Self { shown, open: BTreeMap::new(), count: 0 }
+    }
+
+    /// Begins the progress of a run.
+    pub fn begin(&mut self, run: &OpenRun, message: &str, outlet: &Outlet) {
+        if !self.shown {
+            return;
+        }
+        self.end(&run.session_id, "ended", outlet);
+        self.count += 1;
+        let token = format!("adjutant-{}-{}", self.count, run.run_id);
+        let (over, ended) = oneshot::channel();
+        let refused = create(&token, outlet, ended);
+        let progress = Progress::begin(message, Instant::now());
+        let value = json!({
+            "kind": "begin",
+            "title": format!("Agent: {}", one_line(&run.title, MAX_TITLE)),
+            "cancellable": true,
+            "message": progress.message(),
+        });
+        let meter = Meter { token, progress, refused, _over: over };
+        meter.tell(&value, outlet);
+        self.open.insert(run.session_id.clone(), meter);
+    }
+
+    /// Folds in one update of a session.
+    pub fn told(&mut self, session: &SessionId, update: &Update, now_ms: u64) {
+        if let Some(meter) = self.open.get_mut(session) {
+            meter.progress.told(update, now_ms);
+        }
+    }
+
+    /// Says whatever may be said by now.
+    pub fn say(&mut self, now: Instant, outlet: &Outlet) {
+        for meter in self.open.values_mut() {
+            let said = meter.progress.take(now).map(|text| json!({ "kind": "report", "message": text }));
+            if let Some(value) = said {
+                meter.tell(&value, outlet);
+            }
+        }
+    }
+
+    /// When something that waits may be said.
+    pub fn due(&self) -> Option<Instant> {
+        self.open.values().filter_map(|meter| meter.progress.due()).min()
+    }
+
+    /// Ends the progress of a session's run, if there is one.
+    pub fn end(&mut self, session: &SessionId, message: &str, outlet: &Outlet) {
+        if let Some(meter) = self.open.remove(session) {
+            meter.tell(&json!({ "kind": "end", "message": message }), outlet);
+        }
+    }
+
+    /// The session whose run has this token.
+    pub fn session_of(&self, token: &str) -> Option<&SessionId> {
+        self.open.iter().find(|(_, meter)| meter.token == token).map(|(session, _)| session)
+    }
+}
+
+impl Meter {
+    fn tell(&self, value: &Value, outlet: &Outlet) {
+        if self.refused.load(Ordering::Acquire) {
+            return;
+        }
+        let params = json!({ "token": self.token, "value": value });
+        // A report that is lost is followed by another one; beginning and end are not.
+        if value["kind"] == "report" {
+            outlet.hint("$/progress", &params);
+        } else {
+            outlet.notify("$/progress", &params);
+        }
+    }
+}
+
+/// Asks for a token and goes on; says later whether it was refused.
+fn create(token: &str, outlet: &Outlet, ended: oneshot::Receiver<()>) -> Arc<AtomicBool> {
+    let refused = Arc::new(AtomicBool::new(false));
+    let Some(sent) = outlet.post("window/workDoneProgress/create", json!({ "token": token })) else {
+        return refused;
+    };
+    let told = refused.clone();
+    tokio::spawn(async move {
+        let Ok(reply) = sent.await else { return };
+        // A client that never answers costs nothing for longer than the run.
+        let late = async {
+            let _ = ended.await;
+            tokio::time::sleep(LATE).await;
+        };
+        tokio::select! {
+            reply = reply => told.store(reply.is_err(), Ordering::Release),
+            () = late => {}
+        }
+    });
+    refused
+}

@@ -1,0 +1,113 @@
+//! An ask before the user of a client without our methods: one popup after the
+//! other until one of its buttons is an answer.
+//!
+//! Never asks again by itself: a popup that was closed comes back when the user
+//! does something.
+
+use std::time::{Duration, Instant};
+
+use adjutant_protocol::ask::{AskGroup, AskView, PermissionOutcome};
+use serde_json::Value;
+
+use super::popup::{self, Choice};
+use super::{Delivery, Doors};
+use crate::transport::ReplyError;
+
+/// JSON-RPC: the client does not know the method.
+const METHOD_NOT_FOUND: i64 = -32601;
+/// Approvals that came too early before the popup waits for the user.
+const MAX_EARLY: u32 = 3;
+
+/// What came of one popup.
+enum Pressed {
+    Option {
+        id: String,
+        approves: bool,
+        after: Duration,
+    },
+    Show,
+    /// Closed, or an answer that means nothing.
+    Nothing,
+    /// This client has no popups.
+    Never,
+}
+
+impl Doors {
+    /// Offers an ask by popups, for as long as it takes; dropping the future withdraws it.
+    pub(super) async fn offer(&self, ask: &AskView) -> Delivery {
+        if !popup::is_for_popups(ask) {
+            return Delivery::Closed;
+        }
+        let mut acted = self.acted.subscribe();
+        loop {
+            acted.mark_unchanged();
+            match self.round(ask).await {
+                Pressed::Option { id, .. } => {
+                    let outcome = PermissionOutcome::Selected { option_id: id, text: None };
+                    return Delivery::Outcome { outcome, surface: "popup" };
+                }
+                Pressed::Never => return Delivery::Closed,
+                Pressed::Nothing | Pressed::Show => {}
+            }
+            if acted.changed().await.is_err() {
+                return Delivery::Closed;
+            }
+        }
+    }
+
+    /// Holds the slot until an answer counts or the popup is closed.
+    async fn round(&self, ask: &AskView) -> Pressed {
+        let _slot = self.slot.take(ask.group != AskGroup::NonBlocking, ask.opened_at).await;
+        let mut early = 0;
+        loop {
+            if self.no_popups() {
+                return Pressed::Never;
+            }
+            match self.put_up(ask).await {
+                Pressed::Show => {
+                    // Closed or not: what was opened is whole, so now it may be allowed.
+                    self.open_subject(ask).await;
+                }
+                Pressed::Option { approves: true, after, .. } if after < self.timing.reaction => {
+                    early += 1;
+                    if early >= MAX_EARLY {
+                        tracing::info!(ask = %ask.ask_id, "approved faster than anybody reads, again and again");
+                        return Pressed::Nothing;
+                    }
+                    tokio::time::sleep(self.timing.reaction - after).await;
+                }
+                pressed => return pressed,
+            }
+        }
+    }
+
+    /// Shows one popup and waits for its answer.
+    async fn put_up(&self, ask: &AskView) -> Pressed {
+        let at = self.face.seen_at(&ask.ask_id);
+        let buttons = popup::buttons(ask, at.is_some());
+        let params = popup::params(ask, at.as_deref(), &buttons, self.surfaces.item_properties);
+        let Some(reply) = self.outlet.request("window/showMessageRequest", params).await else {
+            return Pressed::Never;
+        };
+        let since = Instant::now();
+        let reply = match reply.await {
+            Ok(reply) => serde_json::from_str::<Value>(reply.get()).unwrap_or(Value::Null),
+            Err(ReplyError::Refused { code: METHOD_NOT_FOUND, .. }) => {
+                self.popups_are_unknown();
+                return Pressed::Never;
+            }
+            Err(ReplyError::ConnectionClosed) => return Pressed::Never,
+            Err(error) => {
+                tracing::info!(%error, ask = %ask.ask_id, "the popup was not answered");
+                return Pressed::Nothing;
+            }
+        };
+        match popup::pressed(ask, &buttons, &reply).map(|offer| &offer.choice) {
+            Some(Choice::Show) => Pressed::Show,
+            Some(Choice::Option { id, approves }) => {
+                Pressed::Option { id: id.clone(), approves: *approves, after: since.elapsed() }
+            }
+            None => Pressed::Nothing,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What the text shows of an edit that was sent: the only witness (N05, D8).
+//!
+//! Never sends anything, and takes no reply for what it says.
+
+use std::time::Duration;
+
+use adjutant_core::event::{Change, Found};
+use adjutant_core::review::{Presence, present_all};
+use tokio::sync::watch;
+
+use super::apply::Tried;
+use super::{Now, Place, SETTLE, found, now};
+use crate::documents::{Expectation, Misplaced};
+use crate::editor::{Applied, NoAnswer};
+use crate::tools::paths::Grounded;
+
+/// How long the text of an edit is waited for that the editor has refused.
+const REFUSED: Duration = Duration::from_millis(50);
+
+/// What a text shows of all hunks.
+pub(super) enum Shown {
+    /// They are there, and all is as it was sent.
+    Exactly,
+    /// They are or were there, and something else is there as well.
+    Otherwise,
+    /// They were there, and the text is without them again.
+    Undone,
+    /// They were made at the wrong place, by an editor that ignores versions.
+    Misplaced(Misplaced),
+}
+
+fn refused(reply: &Result<Applied, NoAnswer>) -> bool {
+    matches!(reply, Ok(Applied { applied: false, .. }) | Err(NoAnswer::Refused(_)))
+}
+
+/// What is looked at after an edit was sent.
+pub(super) struct Sight<'a> {
+    pub place: &'a Place,
+    pub change: &'a Change,
+    pub at: &'a Grounded,
+    /// The file as it was when the edit was made for it.
+    pub before: &'a Now,
+    pub wanted: &'a str,
+    pub expectation: Expectation,
+}
+
+impl Sight<'_> {
+    /// Waits, bounded, until the text shows or has shown every hunk; says what it shows then.
+    pub async fn shows(
+        &self,
+        mut watch: watch::Receiver<u64>,
+        reply: &Result<Applied, NoAnswer>,
+    ) -> Option<Shown> {
+        // A client that has refused has nothing more to send; one that has not is given time.
+        let patience = if refused(reply) { REFUSED } else { SETTLE };
+        let deadline = tokio::time::Instant::now() + patience;
+        loop {
+            if let Some(shown) = self.look() {
+                return Some(shown);
+            }
+            match tokio::time::timeout_at(deadline, watch.changed()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) | Err(_) => return None,
+            }
+        }
+    }
+
+    fn look(&self) -> Option<Shown> {
+        // Before the text: what is seen in between would look like an undo.
+        let (seen, misplaced) = (self.expectation.seen(), self.expectation.misplaced());
+        let now = now(self.place, self.at).ok().filter(|now| now.exists)?;
+        if now.text == self.wanted {
+            return Some(Shown::Exactly);
+        }
+        match (found(&now.text, self.change), misplaced) {
+            (Found::Landed, None) => Some(Shown::Otherwise),
+            (Found::Landed, Some(_)) if !seen => Some(Shown::Otherwise),
+            (_, Some(misplaced)) => Some(Shown::Misplaced(misplaced)),
+            (Found::NotLanded, None) if seen => Some(Shown::Undone),
+            (Found::NotLanded | Found::Unclear, None) => seen.then_some(Shown::Otherwise),
+        }
+    }
+
+    /// Whether the editor refused the edit although the text is still the one it was made for.
+    pub fn is_refused(&self, reply: &Result<Applied, NoAnswer>) -> bool {
+        refused(reply) && !self.has_moved()
+    }
+
+    fn has_moved(&self) -> bool {
+        let now = now(self.place, self.at);
+        now.is_ok_and(|now| now.text != self.before.text || now.open != self.before.open)
+    }
+
+    /// The editor answered and the text does not show the change.
+    pub fn disbelieved(&self, reply: Result<Applied, NoAnswer>) -> Tried {
+        let landed = now(self.place, self.at).map(|now| self.new_hunks(&now.text)).unwrap_or_default();
+        if !landed.is_empty() {
+            return Tried::Partly(landed);
+        }
+        let in_doubt = !matches!(reply, Ok(Applied { applied: false, .. }));
+        let stale = self.has_moved() && !matches!(reply, Err(NoAnswer::Silent(_) | NoAnswer::Gone));
+        let why = match reply {
+            Ok(Applied { applied: false, reason: Some(reason) }) => reason,
+            Ok(Applied { applied: false, reason: None }) if stale => {
+                "the editor refused a stale version".to_owned()
+            }
+            Ok(Applied { applied: false, reason: None }) => {
+                "the editor refused it without a reason".to_owned()
+            }
+            Ok(Applied { applied: true, .. }) if stale => "the text was changed meanwhile".to_owned(),
+            Ok(Applied { applied: true, .. }) => {
+                "the editor said it was applied, but the text does not show it".to_owned()
+            }
+            Err(why) => why.to_string(),
+        };
+        if stale { Tried::Stale(why) } else { Tried::Failed { why, in_doubt } }
+    }
+
+    /// The hunks in the text, if the edit brought any of them there.
+    fn new_hunks(&self, now: &str) -> Vec<String> {
+        let hunks = &self.change.hunks;
+        let (then, now) = (present_all(&self.before.text, hunks), present_all(now, hunks));
+        let landed = |presence: &Presence| *presence == Presence::Landed;
+        if !then.iter().zip(&now).any(|(then, now)| !landed(then) && landed(now)) {
+            return Vec::new();
+        }
+        let there = hunks.iter().zip(&now).filter(|(_, now)| landed(now));
+        there.map(|(hunk, _)| hunk.id.clone()).collect()
+    }
+}
