@@ -1,6 +1,7 @@
 //! One integration binary: one module per feature, and the rules of the house.
 
 mod asks;
+mod capabilities;
 mod cli;
 mod closing;
 mod config_options;
