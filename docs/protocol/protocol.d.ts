@@ -206,6 +206,62 @@ export type SessionParams = { sessionId: SessionId, };
 
 export type Done = Record<symbol, never>;
 
+export type StartParams = {
+/**
+ * Absent: a new session.
+ */
+sessionId?: SessionId, template?: Template,
+/**
+ * A `file:` URI in the workspace.
+ */
+uri?: string,
+/**
+ * In the encoding that was agreed.
+ */
+range?: Range, diagnostics?: Array<StartDiagnostic>,
+/**
+ * The name of what the range is in: a function, a type.
+ */
+symbol?: string,
+/**
+ * What is to be done, or what the user adds to the template.
+ */
+text?: string,
+/**
+ * Same key and body: the first result again.
+ */
+key?: string, };
+
+export type Template = "fix" | "explain" | "write_tests" | "comment";
+
+export type StartDiagnostic = { message: string, range?: Range,
+/**
+ * As in LSP: 1 is an error, 4 a hint.
+ */
+severity?: number, source?: string, code?: DiagnosticCode, };
+
+export type DiagnosticCode = number | string;
+
+export type StartResult = { sessionId: SessionId, runId: RunId,
+/**
+ * Milliseconds since the Unix epoch.
+ */
+acceptedAt: number, disposition: Disposition, };
+
+export type PromptArguments = { text: string, sessionId?: SessionId, };
+
+export type CancelArguments = { sessionId?: SessionId, runId?: RunId, };
+
+export type RespondArguments = { askId?: AskId, optionId?: string, text?: string, };
+
+export type ShowArguments = {
+/**
+ * Without it, the only open ask.
+ */
+askId?: AskId, };
+
+export type SessionArguments = { sessionId?: SessionId, };
+
 export type StateView = { state: State, sub?: SubState,
 /**
  * Milliseconds since the Unix epoch at which this state began.

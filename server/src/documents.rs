@@ -176,6 +176,22 @@ impl Documents {
         }
     }
 
+    /// Returns the document the editor has open under this very name; asks no disk.
+    pub fn under(&self, uri: &str) -> Text {
+        match self.lock().open.get(uri).map(|open| open.document.snapshot()) {
+            Some(Ok(snapshot)) => Text::Open(snapshot),
+            Some(Err(reason)) => Text::Unsynced(reason.to_string()),
+            None => Text::Closed,
+        }
+    }
+
+    /// Whether a path lies in a workspace folder by its name alone; asks no disk.
+    pub fn is_in_folder(&self, path: &Path) -> bool {
+        let inside =
+            |(named, resolved): &(PathBuf, PathBuf)| path.starts_with(named) || path.starts_with(resolved);
+        self.lock().folders.iter().any(inside)
+    }
+
     /// Returns the document the editor has open under this name, if its text is known.
     pub fn named(&self, uri: &str) -> Option<Snapshot> {
         self.lock().open.get(uri).and_then(|open| open.document.snapshot().ok())

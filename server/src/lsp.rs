@@ -3,11 +3,15 @@
 //! Holds no agent state and never waits for the editor, a file or a model in a
 //! handler; a handler posts and returns the future of the reply.
 
+mod actions;
 mod agent;
+mod commands;
 mod configured;
 mod documents;
 mod parent;
 mod ready;
+mod reopen;
+mod start;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -17,9 +21,10 @@ use adjutant_protocol::methods;
 use tokio::sync::watch;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
-    DidChangeConfigurationParams, DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams,
-    DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams, InitializeParams,
-    InitializeResult, InitializedParams, MessageType, ShowMessageParams,
+    CodeActionParams, CodeActionResponse, DidChangeConfigurationParams, DidChangeTextDocumentParams,
+    DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    DidSaveTextDocumentParams, ExecuteCommandParams, InitializeParams, InitializeResult, InitializedParams,
+    LSPAny, MessageType, ShowMessageParams,
 };
 use tower_lsp::{LanguageServer, LspService};
 
@@ -60,6 +65,8 @@ struct Ready {
     configured: configured::Configured,
     /// What was wrong with the settings, told after `initialized`.
     problems: Vec<String>,
+    /// What was started by this connection.
+    starts: start::Starts,
 }
 
 /// Serves one connection until it ends, until the client's process is gone, or until somebody else
@@ -112,6 +119,8 @@ async fn connection(
     .custom_method(methods::SESSION_PROMPT, Shared::session_prompt)
     .custom_method(methods::SESSION_WAIT, Shared::session_wait)
     .custom_method(methods::SESSION_CANCEL, Shared::session_cancel)
+    .custom_method(methods::START, Shared::start)
+    .custom_method("window/workDoneProgress/cancel", Shared::progress_cancelled)
     .custom_method(methods::ASK_LIST, Shared::ask_list)
     .custom_method(methods::ASK_RESPOND, Shared::ask_respond)
     .finish();
@@ -128,10 +137,14 @@ impl Server {
     /// Tells the user what is wrong with the settings; without room it is in the log alone.
     fn warn(&self, problems: &[String]) {
         for problem in problems {
-            let message = format!("Adjutant: {problem}");
-            let params = ShowMessageParams { typ: MessageType::WARNING, message };
-            let _ = self.out.try_notify("window/showMessage", &params);
+            self.say(MessageType::WARNING, problem);
         }
+    }
+
+    /// Says something to the user; without room it is in the log alone.
+    fn say(&self, typ: MessageType, text: &str) {
+        let params = ShowMessageParams { typ, message: format!("Adjutant: {text}") };
+        let _ = self.out.try_notify("window/showMessage", &params);
     }
 }
 
@@ -171,9 +184,21 @@ impl LanguageServer for Shared {
         let Ok(ready) = self.ready() else { return };
         self.server.warn(&ready.problems);
         ready.sessions.sweep();
+        if !ready.sessions.world().doors.surfaces().updates {
+            // Off the way of what the client sends next: this reads the disk.
+            tokio::spawn(reopen::left_open(ready.sessions.clone(), ready.configured.folders()));
+        }
         // Registered first, so that a change behind the answer is not missed.
         let registered = configured::register(&self.server.out, ready.sessions.world().doors.surfaces());
         tokio::join!(registered, self.pull(ready));
+    }
+
+    async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
+        Ok(Some(actions::offered(self.ready()?, &params)))
+    }
+
+    async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<LSPAny>> {
+        self.command(params).await
     }
 
     async fn shutdown(&self) -> Result<()> {

@@ -20,6 +20,7 @@ mod replies;
 mod steps;
 pub mod storage;
 mod stream;
+mod verdicts;
 
 use choosing::options_of;
 pub use choosing::{chosen, options_of_new};
@@ -58,6 +59,8 @@ use steps::Running;
 
 /// The door of `agent/ask/respond`.
 pub const SURFACE_OF_CLIENTS: &str = "ask/respond";
+/// The door of `adjutant.respond`, and of the code actions that carry it.
+pub const SURFACE_OF_COMMANDS: &str = "command";
 
 /// What every session of a process shares.
 pub struct World {
@@ -196,12 +199,12 @@ impl SessionTask {
     /// Everything that can wake a session, on one screen.
     fn handle(&mut self, message: Message) -> Option<oneshot::Sender<()>> {
         match message {
-            Message::Prompt { params, reply } => {
+            Message::Prompt { params, title, body, reply } => {
                 self.publisher.attach(&self.session, self.barrier);
-                self.prompt(params, reply);
+                self.prompt(params, (title, body), reply);
             }
             Message::Answer { ask, choice, surface, reply } => {
-                if surface == SURFACE_OF_CLIENTS {
+                if [SURFACE_OF_CLIENTS, SURFACE_OF_COMMANDS].contains(&surface) {
                     // Whoever answers by request hears what comes of it, also after a restart.
                     self.publisher.attach(&self.session, self.barrier);
                 }
@@ -298,6 +301,9 @@ impl SessionTask {
             let fact = Fact { seq, at: stamp.now, last: seq + 1 == end, event: event.clone() };
             self.session.apply(&fact);
             tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?self.session.shown(), "fact");
+            if let Some(why) = verdicts::why(&self.session, events, event) {
+                tracing::debug!(session = %self.place.id, seq, why, "verdict");
+            }
             self.publisher.told(&self.session, &fact, self.barrier);
             self.replies.of_event(event);
             if matches!(event, Event::AskOpened { .. }) {

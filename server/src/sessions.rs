@@ -13,7 +13,7 @@ use std::time::Duration;
 use adjutant_core::session::Session;
 use adjutant_core::state::Teller;
 use adjutant_protocol::errors::ErrorName;
-use adjutant_protocol::session::SessionListResult;
+use adjutant_protocol::session::{SessionEntry, SessionListResult};
 use adjutant_protocol::state::State;
 use adjutant_protocol::{AskId, SessionId};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -31,6 +31,9 @@ use crate::tools::paths::Roots;
 const MAX_OPEN: usize = 1_000;
 /// How long a session may take to close; its children die within it.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
+/// How often a lock is tried again, and after how long: a list looks at each for an instant.
+const LOCK_TRIES: u32 = 5;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// How long all sessions together may take to stop (users.md need 7: gone within 2 s).
 const STOP_LIMIT: Duration = Duration::from_millis(1_900);
 
@@ -182,6 +185,15 @@ impl Sessions {
         self.lock().get(id).filter(|mailbox| !mailbox.is_closed()).cloned()
     }
 
+    /// Returns all sessions on disk, newest first.
+    pub async fn entries(&self) -> Result<Vec<SessionEntry>, Refused> {
+        let world = self.world.clone();
+        let entries = tokio::task::spawn_blocking(move || reading::entries(&world.catalog)).await;
+        entries
+            .map_err(|error| Refused::new(ErrorName::SessionNotFound, error.to_string()))?
+            .map_err(catalog_error)
+    }
+
     /// Lists the sessions on disk, newest first; those with a stale summary are read anew.
     pub async fn list(&self, wanted: list::Wanted) -> Result<SessionListResult, Refused> {
         let world = self.world.clone();
@@ -294,7 +306,17 @@ async fn ends(mut over: watch::Receiver<()>) -> bool {
 /// Opens a log for writing; what its last writer left half-written goes, now that nobody writes it.
 fn open(place: log::Place) -> Result<Opened, OpenError> {
     let blobs = Blobs::new(place.storage.clone(), &place.dir);
-    let opened = Log::open(place, now_ms())?;
+    let mut tried = 0;
+    let opened = loop {
+        match Log::open(place.clone(), now_ms()) {
+            // Whoever lists sessions, here or in another process, takes the lock for an instant.
+            Err(OpenError::Locked { .. }) if tried < LOCK_TRIES => {
+                tried += 1;
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            other => break other?,
+        }
+    };
     if let Err(error) = blobs.sweep() {
         tracing::warn!(%error, "what an earlier process left half-written stays");
     }

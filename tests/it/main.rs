@@ -1,18 +1,23 @@
 //! One integration binary: one module per feature, and the rules of the house.
 
+mod actions;
 mod asks;
 mod capabilities;
 mod cli;
 mod closing;
 mod config_options;
 mod edits;
+mod face;
 mod flow;
 mod folders;
 mod grounding;
 mod inbox;
 mod kill;
+mod lanes;
 mod log_files;
 mod model_wire;
+mod plain;
+mod popups;
 mod protocol;
 mod reconfigured;
 mod rig;
@@ -20,6 +25,7 @@ mod runs;
 mod sessions;
 mod settings;
 mod stage;
+mod start;
 mod tidy;
 mod timed;
 mod tools;

@@ -14,6 +14,7 @@ mod position;
 mod progress;
 mod seen;
 mod sessions;
+mod surfaces;
 mod violation;
 mod watch;
 pub mod wire;
@@ -30,7 +31,7 @@ pub use apply::ApplyBehaviour;
 pub use asks::Answer;
 pub use buffers::{Buffer, Buffers, Place, SyncKind};
 pub use connection::{Popup, SeenApply};
-pub use options::{Capabilities, Chunks, Options, SaveBehaviour, UnknownRequests};
+pub use options::{Capabilities, Chunks, Options, Popups, SaveBehaviour, Tokens, UnknownRequests};
 pub use position::{Encoding, Position};
 pub use violation::{Rule, Violation};
 pub use wire::{Id, RpcError};
@@ -257,26 +258,6 @@ impl Editor {
         self.shared.lock().ask_script.set_rule(rule);
     }
 
-    /// Waits for the next popup of a plain client.
-    #[track_caller]
-    pub fn await_popup(&self) -> Popup {
-        self.shared.wait("a window/showMessageRequest", |inner| {
-            let popup = inner.popups.get(inner.popups_taken)?.clone();
-            inner.popups_taken += 1;
-            Some(popup)
-        })
-    }
-
-    /// Presses a button of a popup, or closes it.
-    #[track_caller]
-    pub fn press(&self, popup: &Popup, title: Option<&str>) {
-        let item = title.map(|title| {
-            let found = popup.items.iter().find(|item| item["title"] == title);
-            found.unwrap_or_else(|| panic!("there is no button {title:?} among {:?}", popup.actions)).clone()
-        });
-        self.shared.lock().respond(&popup.id, Ok(item.unwrap_or(Value::Null)));
-    }
-
     /// Waits for the next `window/showMessage` and returns its text.
     #[track_caller]
     pub fn await_message(&self) -> String {
@@ -286,21 +267,6 @@ impl Editor {
     /// Returns what was logged to the user's log window.
     pub fn logged(&self) -> Vec<String> {
         self.shared.lock().logged.clone()
-    }
-
-    /// Returns every value of `$/progress`.
-    pub fn progress(&self) -> Vec<Value> {
-        self.shared.lock().progress.shown().to_vec()
-    }
-
-    /// Returns how many progresses are shown now.
-    pub fn open_progress(&self) -> usize {
-        self.shared.lock().progress.open()
-    }
-
-    /// Returns the diagnostics published last for a document.
-    pub fn diagnostics(&self, uri: &str) -> Value {
-        self.shared.lock().diagnostics.get(uri).cloned().unwrap_or(Value::Null)
     }
 
     /// Returns every request for a save.

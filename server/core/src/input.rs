@@ -63,6 +63,8 @@ pub enum Input {
 #[derive(Clone, Debug)]
 pub struct Prompt {
     pub text: String,
+    /// What the run is called; without one, the first line of the text.
+    pub title: Option<String>,
     pub expected_run: Option<RunId>,
     /// `provider/model`.
     pub model: String,

@@ -20,6 +20,7 @@ pub mod retry;
 pub mod review;
 pub mod run;
 pub mod session;
+pub mod start;
 pub mod state;
 pub mod step;
 pub mod tool;

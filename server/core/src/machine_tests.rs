@@ -61,6 +61,7 @@ impl Bench {
     pub fn prompt_with(&mut self, text: &str, policy: Policy) -> Result<Vec<Event>, Refusal> {
         self.input(Input::Prompt(Prompt {
             text: text.to_owned(),
+            title: None,
             expected_run: None,
             model: "scripted/demo".to_owned(),
             policy,

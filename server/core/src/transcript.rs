@@ -189,28 +189,46 @@ fn longest_run(text: &str, of: char) -> usize {
     longest
 }
 
-/// Closes the fence that a text leaves open, so that what follows is not part of it.
+/// Closes the fence that a text leaves open, and takes the meaning from HTML that would swallow
+/// what comes after it, so that what follows is not part of it.
 fn whole_fences(text: &str) -> String {
+    let mut whole = String::with_capacity(text.len() + 8);
     let mut open: Option<(char, usize)> = None;
-    for line in text.lines() {
-        let indent = line.len() - line.trim_start_matches(' ').len();
-        let line = line.trim_start_matches(' ');
-        let Some(mark) = line.chars().next().filter(|mark| matches!(mark, '`' | '~')) else { continue };
-        let length = line.chars().take_while(|character| *character == mark).count();
-        let rest = &line[length..];
+    for line in text.trim_matches('\n').lines() {
+        let body = line.trim_start_matches(' ');
+        let indent = line.len() - body.len();
+        if open.is_none() && indent <= 3 && swallows(body) {
+            whole.push_str(&format!("{}\\{body}\n", " ".repeat(indent)));
+            continue;
+        }
+        whole.push_str(line);
+        whole.push('\n');
+        let Some(mark) = body.chars().next().filter(|mark| indent <= 3 && matches!(mark, '`' | '~')) else {
+            continue;
+        };
+        let length = body.chars().take_while(|character| *character == mark).count();
+        let rest = &body[length..];
         match open {
-            _ if indent > 3 || length < 3 => {}
+            _ if length < 3 => {}
             None if mark == '`' && rest.contains('`') => {}
             None => open = Some((mark, length)),
             Some((of, least)) if of == mark && length >= least && rest.trim().is_empty() => open = None,
             Some(_) => {}
         }
     }
-    let text = text.trim_matches('\n');
-    match open {
-        Some((mark, length)) => format!("{text}\n{}", mark.to_string().repeat(length)),
-        None => text.to_owned(),
+    if let Some((mark, length)) = open {
+        whole.push_str(&mark.to_string().repeat(length));
     }
+    whole.truncate(whole.trim_end_matches('\n').len());
+    whole
+}
+
+/// Whether a line begins a block of HTML that an empty line does not end.
+fn swallows(line: &str) -> bool {
+    let Some(after) = line.strip_prefix('<') else { return false };
+    let name: String = after.chars().take_while(char::is_ascii_alphabetic).collect();
+    after.starts_with(['!', '?'])
+        || ["script", "pre", "style", "textarea"].iter().any(|tag| name.eq_ignore_ascii_case(tag))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 pub mod ask;
 pub mod capability;
+pub mod commands;
 pub mod document;
 pub mod errors;
 pub mod ids;
@@ -14,6 +15,7 @@ pub mod option;
 pub mod origin;
 pub mod schema;
 pub mod session;
+pub mod start;
 pub mod state;
 pub mod update;
 

@@ -30,6 +30,7 @@ pub const SESSION_PROMPT: &str = "agent/session/prompt";
 pub const SESSION_WAIT: &str = "agent/session/wait";
 pub const SESSION_CANCEL: &str = "agent/session/cancel";
 pub const SESSION_SET_CONFIG_OPTION: &str = "agent/session/set_config_option";
+pub const START: &str = "agent/start";
 pub const ASK_LIST: &str = "agent/ask/list";
 pub const ASK_RESPOND: &str = "agent/ask/respond";
 pub const SESSION_UPDATE: &str = "agent/session/update";
@@ -39,7 +40,7 @@ pub const DOCUMENT_SAVE: &str = "agent/document/save";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 15] = [
+pub const METHODS: [Method; 16] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -96,6 +97,13 @@ pub const METHODS: [Method; 15] = [
         "SetConfigOptionParams",
         "SetConfigOptionResult",
         "chooses the mode or the model of a session",
+    ),
+    row(
+        START,
+        ClientRequest,
+        "StartParams",
+        "StartResult",
+        "starts work from a place in a document; answered as a prompt",
     ),
     row(ASK_LIST, ClientRequest, "AskListParams", "AskListResult", "lists open asks"),
     row(

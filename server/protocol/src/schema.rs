@@ -7,7 +7,7 @@ use ts_rs::TS;
 
 use crate::methods::{Direction, METHODS};
 use crate::update::Update;
-use crate::{ask, capability, document, errors, option, origin, session, state, update};
+use crate::{ask, capability, commands, document, errors, option, origin, session, start, state, update};
 
 macro_rules! wire_types {
     ($visit:ident) => {
@@ -51,6 +51,16 @@ macro_rules! wire_types {
             session::SessionEntry,
             session::SessionParams,
             session::Done,
+            start::StartParams,
+            start::Template,
+            start::StartDiagnostic,
+            start::DiagnosticCode,
+            start::StartResult,
+            commands::PromptArguments,
+            commands::CancelArguments,
+            commands::RespondArguments,
+            commands::ShowArguments,
+            commands::SessionArguments,
             state::StateView,
             state::State,
             state::SubState,
@@ -146,6 +156,17 @@ pub fn tables() -> String {
         text.push_str(&format!(
             "| `{}` | {direction} | `{}` | {result} | {} |\n",
             method.name, method.params, method.meaning
+        ));
+    }
+    text.push_str("\n### Commands\n\n| command | object | strings are | meaning |\n|---|---|---|---|\n");
+    for command in commands::COMMANDS {
+        let object = match command.object.contains(' ') {
+            true => command.object.to_owned(),
+            false => format!("`{}`", command.object),
+        };
+        text.push_str(&format!(
+            "| `{}` | {object} | {} | {} |\n",
+            command.name, command.strings, command.meaning
         ));
     }
     text.push_str("\n### Update kinds\n\n| kind | nature |\n|---|---|\n");

@@ -101,10 +101,13 @@ pub fn offers(ask: &AskView, seen: bool) -> Vec<Offer> {
 /// Two buttons never look alike: a client that returns the title alone must mean one of them.
 fn distinct(offers: &mut [Offer]) {
     for at in 1..offers.len() {
-        let title = offers[at].title.clone();
-        let same = offers[..at].iter().filter(|before| before.title == title).count();
-        if same > 0 {
-            offers[at].title = format!("{title} ({})", same + 1);
+        let (before, rest) = offers.split_at_mut(at);
+        let Some(offer) = rest.first_mut() else { return };
+        let title = offer.title.clone();
+        let mut number = 1;
+        while before.iter().any(|other| other.title == offer.title) {
+            number += 1;
+            offer.title = format!("{title} ({number})");
         }
     }
 }

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use adjutant_core::input::Choice;
+use adjutant_protocol::AskId;
 use adjutant_protocol::ask::{AskListParams, AskListResult, AskRespondParams, AskRespondResult};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::option::{SetConfigOptionParams, SetConfigOptionResult};
@@ -78,6 +79,17 @@ impl Shared {
     }
 
     pub(super) async fn session_prompt(&self, params: PromptParams) -> Result<PromptResult> {
+        let body = digest_of(&params);
+        self.post_prompt(params, None, body).await
+    }
+
+    /// Posts a prompt; `body` is the digest of the request it came by.
+    pub(super) async fn post_prompt(
+        &self,
+        params: PromptParams,
+        title: Option<String>,
+        body: String,
+    ) -> Result<PromptResult> {
         let bytes: usize = params.prompt.iter().map(|ContentBlock::Text { text }| text.len()).sum();
         if bytes > MAX_PROMPT_BYTES {
             return Err(Error::invalid_params(format!("a prompt has at most {MAX_PROMPT_BYTES} bytes")));
@@ -86,7 +98,8 @@ impl Shared {
             return Err(Error::invalid_params("the prompt is empty; say what to do"));
         }
         let mailbox = self.mailbox(&params.session_id).await?;
-        answered(mailbox.request(|reply| Message::Prompt { params, reply })).await
+        self.ready()?.starts.went_on(&params.session_id);
+        answered(mailbox.request(|reply| Message::Prompt { params, title, body, reply })).await
     }
 
     pub(super) async fn session_wait(&self, params: WaitParams) -> Result<WaitResult> {
@@ -119,23 +132,28 @@ impl Shared {
     pub(super) async fn ask_respond(&self, params: AskRespondParams) -> Result<AskRespondResult> {
         let choice = Choice::of(params.option_id, params.answer, params.reason)
             .ok_or_else(|| Error::invalid_params("give either `optionId` or `answer`"))?;
+        self.post_answer(params.ask_id, choice, SURFACE_OF_CLIENTS).await
+    }
+
+    /// Posts an answer that came by this surface.
+    pub(super) async fn post_answer(
+        &self,
+        ask: AskId,
+        choice: Choice,
+        surface: &'static str,
+    ) -> Result<AskRespondResult> {
         let sessions = &self.ready()?.sessions;
-        let mailbox = match sessions.of_ask(&params.ask_id) {
+        let mailbox = match sessions.of_ask(&ask) {
             Some(mailbox) => mailbox,
-            None => sessions.opened_for(&params.ask_id).await.map_err(error)?,
+            None => sessions.opened_for(&ask).await.map_err(error)?,
         };
         // Never refused for want of room: an answer is what others may be waiting for.
-        let reply = mailbox.admit(|reply| Message::Answer {
-            ask: params.ask_id,
-            choice,
-            surface: SURFACE_OF_CLIENTS,
-            reply: Some(reply),
-        });
+        let reply = mailbox.admit(|reply| Message::Answer { ask, choice, surface, reply: Some(reply) });
         answered(Ok(reply)).await
     }
 
     /// The mailbox of a session: without waiting when it is in memory, so that order is kept.
-    async fn mailbox(&self, id: &adjutant_protocol::SessionId) -> Result<Mailbox> {
+    pub(super) async fn mailbox(&self, id: &adjutant_protocol::SessionId) -> Result<Mailbox> {
         let sessions = &self.ready()?.sessions;
         match sessions.in_memory(id) {
             Some(mailbox) => Ok(mailbox),
@@ -144,7 +162,12 @@ impl Shared {
     }
 }
 
-async fn answered<T>(
+/// The digest of a request, for a key that comes again.
+pub(super) fn digest_of(params: &impl serde::Serialize) -> String {
+    adjutant_core::digest_parts(&[&serde_json::to_vec(params).unwrap_or_default()])
+}
+
+pub(super) async fn answered<T>(
     posted: std::result::Result<oneshot::Receiver<std::result::Result<T, Refused>>, Refused>,
 ) -> Result<T> {
     match posted.map_err(error)?.await {

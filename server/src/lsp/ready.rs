@@ -7,14 +7,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use adjutant_protocol::capability::{ServerAgentCapabilities, ServerLimits, VERSION};
+use adjutant_protocol::commands::COMMANDS;
 use adjutant_protocol::methods::{Direction, METHODS};
 use adjutant_protocol::session::Mode;
 use adjutant_protocol::update::Update;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::ls_types::{
-    InitializeParams, InitializeResult, OneOf, PositionEncodingKind, SaveOptions, ServerCapabilities,
-    ServerInfo, TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
-    TextDocumentSyncSaveOptions, WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
+    ExecuteCommandOptions, InitializeParams, InitializeResult, OneOf, PositionEncodingKind, SaveOptions,
+    ServerCapabilities, ServerInfo, TextDocumentSyncCapability, TextDocumentSyncKind,
+    TextDocumentSyncOptions, TextDocumentSyncSaveOptions, WorkspaceFoldersServerCapabilities,
+    WorkspaceServerCapabilities,
 };
 
 use super::configured::{self, Configured};
@@ -85,6 +87,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
         sessions,
         problems: wrong.into_iter().chain(loaded.problems.iter().map(ToString::to_string)).collect(),
         configured: Configured::new(sources),
+        starts: super::start::Starts::default(),
     };
     Ok((ready, result))
 }
@@ -132,6 +135,11 @@ fn answer(surfaces: &Surfaces) -> InitializeResult {
                     change_notifications: Some(OneOf::Left(true)),
                 }),
                 ..WorkspaceServerCapabilities::default()
+            }),
+            code_action_provider: Some(super::actions::provider(surfaces.action_literals)),
+            execute_command_provider: Some(ExecuteCommandOptions {
+                commands: COMMANDS.iter().map(|command| command.name.to_owned()).collect(),
+                ..ExecuteCommandOptions::default()
             }),
             experimental: Some(experimental),
             ..ServerCapabilities::default()

@@ -45,6 +45,10 @@ pub type Reply<T> = oneshot::Sender<Result<T, Refused>>;
 pub enum Message {
     Prompt {
         params: PromptParams,
+        /// What the run is called, where the first line of the prompt is not it.
+        title: Option<String>,
+        /// The digest of the request's own body: what a repeated key is compared by.
+        body: String,
         reply: Reply<PromptResult>,
     },
     Answer {

@@ -83,9 +83,14 @@ impl Replies {
 }
 
 impl SessionTask {
-    pub(super) fn prompt(&mut self, params: PromptParams, reply: Reply<PromptResult>) {
+    pub(super) fn prompt(
+        &mut self,
+        params: PromptParams,
+        about: (Option<String>, String),
+        reply: Reply<PromptResult>,
+    ) {
         self.place.mailbox.taken();
-        let result = self.prompted(params);
+        let result = self.prompted(params, about);
         let barrier = self.barrier;
         match result {
             Ok(told) => self.replies.after_durable(barrier, move |durable| {
@@ -97,8 +102,13 @@ impl SessionTask {
         }
     }
 
-    fn prompted(&mut self, params: PromptParams) -> Result<PromptResult, Refused> {
-        let prompt = self.read_prompt(params)?;
+    fn prompted(
+        &mut self,
+        params: PromptParams,
+        about: (Option<String>, String),
+    ) -> Result<PromptResult, Refused> {
+        let prompt = self.read_prompt(params, about)?;
+        let key = prompt.key.as_ref().map(|key| key.key.clone());
         let accepted = self.input(Input::Prompt(prompt));
         point("prompt-accepted");
         match accepted {
@@ -107,7 +117,7 @@ impl SessionTask {
                 .find_map(|event| match event {
                     Event::Prompted { run, steer, .. } => Some(PromptResult {
                         run_id: run.clone(),
-                        accepted_at: now_ms(),
+                        accepted_at: self.accepted_at(key.as_deref()),
                         disposition: disposition(*steer),
                     }),
                     _ => None,
@@ -120,8 +130,18 @@ impl SessionTask {
         }
     }
 
+    /// When a prompt was accepted; a key that comes again has to be told the same.
+    fn accepted_at(&self, key: Option<&str>) -> u64 {
+        let seen = self.session.keys.iter().rev().find(|seen| Some(seen.used.key.as_str()) == key);
+        seen.map_or_else(now_ms, |seen| seen.at)
+    }
+
     /// Resolves the choices of a prompt by the settings.
-    fn read_prompt(&self, params: PromptParams) -> Result<Prompt, Refused> {
+    fn read_prompt(
+        &self,
+        params: PromptParams,
+        (title, digest): (Option<String>, String),
+    ) -> Result<Prompt, Refused> {
         if !matches!(params.delivery, Delivery::Auto | Delivery::Steer) {
             return Err(Refused::new(
                 ErrorName::DeliveryUnsupported,
@@ -131,8 +151,6 @@ impl SessionTask {
         if params.delivery == Delivery::Steer && self.session.open_run().is_none() {
             return Err(Refused::new(ErrorName::RunMismatch, "there is no open run to steer"));
         }
-        let digest = serde_json::to_vec(&params).unwrap_or_default();
-        let digest = adjutant_core::digest_parts(&[&digest]);
         let texts = params.prompt.iter().map(|ContentBlock::Text { text }| text.as_str());
         let text = texts.collect::<Vec<_>>().join("\n");
         let settings = self.place.world.settings();
@@ -147,6 +165,7 @@ impl SessionTask {
         let follows = Follows { mode: overrides.mode.is_none(), model: overrides.model.is_none() };
         Ok(Prompt {
             text,
+            title,
             expected_run: params.expected_run_id,
             model: format!("{}/{model}", provider.name),
             policy,

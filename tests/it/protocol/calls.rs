@@ -25,6 +25,7 @@ fn params(method: &str) -> Value {
         methods::SESSION_SET_CONFIG_OPTION => {
             json!({ "sessionId": "s-0000000000000000", "configId": "mode", "value": "ask" })
         }
+        methods::START => json!({ "sessionId": "s-0000000000000000", "text": "go" }),
         methods::ASK_RESPOND => json!({ "askId": "ask-0", "optionId": "allow" }),
         _ => panic!("say here what {method} takes"),
     }

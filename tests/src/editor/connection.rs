@@ -98,6 +98,10 @@ pub struct Inner {
     pub resolved: Vec<AskResolvedParams>,
     pub popups: Vec<Popup>,
     pub popups_taken: usize,
+    /// Popups this editor said it does not know.
+    pub popups_refused: usize,
+    /// Every `window/showDocument`.
+    pub shown: Vec<Value>,
     /// Popups the user sees now.
     pub open_popups: BTreeSet<Id>,
     pub messages: VecDeque<(u64, String)>,
@@ -194,6 +198,8 @@ impl Inner {
             resolved: Vec::new(),
             popups: Vec::new(),
             popups_taken: 0,
+            popups_refused: 0,
+            shown: Vec::new(),
             open_popups: BTreeSet::new(),
             messages: VecDeque::new(),
             logged: Vec::new(),

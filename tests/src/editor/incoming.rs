@@ -17,7 +17,7 @@ use super::apply::{self, ApplyBehaviour, Reply};
 use super::asks::Answer;
 use super::buffers::SyncOptions;
 use super::connection::{Inner, Phase, Popup, SeenApply};
-use super::options::{SaveBehaviour, UnknownRequests};
+use super::options::{Popups, SaveBehaviour, Tokens, UnknownRequests};
 use super::position::Encoding;
 use super::violation::Rule;
 use super::watch::plain_uri;
@@ -26,6 +26,12 @@ use super::wire::{Id, Message, RpcError};
 /// LSP: the request was cancelled by the one who made it.
 const REQUEST_CANCELLED: i64 = -32800;
 const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
+
+fn not_found(method: &str) -> RpcError {
+    let message = format!("this editor does not know {method:?}");
+    RpcError { code: METHOD_NOT_FOUND, message, data: None }
+}
 
 impl Inner {
     /// Takes one message of the server's.
@@ -200,11 +206,25 @@ impl Inner {
             methods::REQUEST_PERMISSION => self.permission(id, &params),
             methods::DOCUMENT_SAVE => self.save_documents(&id, &params),
             "workspace/applyEdit" => self.apply_edit(id, params),
-            "window/showMessageRequest" => self.popup(id, &params),
+            "window/showMessageRequest" => match self.options.popups {
+                Popups::Shown => self.popup(id, &params),
+                Popups::Unknown => {
+                    self.popups_refused += 1;
+                    self.respond(&id, Err(not_found(method)));
+                }
+                Popups::Null => self.respond(&id, Ok(Value::Null)),
+            },
             "window/workDoneProgress/create" => {
                 let fault = self.progress.create(&params);
                 self.faults.extend(fault);
-                self.respond(&id, Ok(Value::Null));
+                match self.options.tokens {
+                    Tokens::Created => self.respond(&id, Ok(Value::Null)),
+                    Tokens::Refused => {
+                        let message = "no more progress here".to_owned();
+                        self.respond(&id, Err(RpcError { code: INVALID_PARAMS, message, data: None }));
+                    }
+                    Tokens::NeverAnswered => {}
+                }
             }
             "workspace/configuration" => {
                 let section = |item: &Value| match item["section"].as_str() {
@@ -219,7 +239,10 @@ impl Inner {
                 let folders = self.options.initialize_params()["workspaceFolders"].clone();
                 self.respond(&id, Ok(folders));
             }
-            "window/showDocument" => self.respond(&id, Ok(json!({"success": true}))),
+            "window/showDocument" => {
+                self.shown.push(params);
+                self.respond(&id, Ok(json!({"success": true})));
+            }
             "client/registerCapability" | "client/unregisterCapability" => self.respond(&id, Ok(Value::Null)),
             method if method.starts_with("workspace/") && method.ends_with("/refresh") => {
                 self.respond(&id, Ok(Value::Null));
@@ -227,10 +250,7 @@ impl Inner {
             method => {
                 let result = match self.options.unknown_requests {
                     UnknownRequests::NullAsSuccess => Ok(Value::Null),
-                    UnknownRequests::MethodNotFound => {
-                        let message = format!("this editor does not know {method:?}");
-                        Err(RpcError { code: METHOD_NOT_FOUND, message, data: None })
-                    }
+                    UnknownRequests::MethodNotFound => Err(not_found(method)),
                 };
                 self.respond(&id, result);
             }

@@ -147,6 +147,27 @@ pub enum SaveBehaviour {
     SaySavedDoNothing,
 }
 
+/// What happens to `window/showMessageRequest`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Popups {
+    /// The user sees it; `Editor::press` answers.
+    #[default]
+    Shown,
+    /// The editor does not know it, as Helix before 25.07.
+    Unknown,
+    /// The editor closes it at once, as one in a batch does.
+    Null,
+}
+
+/// What happens to `window/workDoneProgress/create`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tokens {
+    #[default]
+    Created,
+    Refused,
+    NeverAnswered,
+}
+
 /// How chunks have to add up to their item (S14).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Chunks {
@@ -168,6 +189,8 @@ pub struct Options {
     pub apply: ApplyBehaviour,
     pub save: SaveBehaviour,
     pub unknown_requests: UnknownRequests,
+    pub popups: Popups,
+    pub tokens: Tokens,
     pub chunks: Chunks,
     /// The version a document opens with.
     pub first_version: i64,
@@ -193,6 +216,8 @@ impl Options {
             apply: ApplyBehaviour::default(),
             save: SaveBehaviour::default(),
             unknown_requests: UnknownRequests::default(),
+            popups: Popups::default(),
+            tokens: Tokens::default(),
             chunks: Chunks::default(),
             first_version: 1,
             deadline: Duration::from_secs(10),

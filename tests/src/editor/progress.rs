@@ -20,6 +20,7 @@ enum Token {
 pub struct Progress {
     tokens: BTreeMap<String, Token>,
     shown: Vec<Value>,
+    last: Option<Value>,
 }
 
 impl Progress {
@@ -34,6 +35,7 @@ impl Progress {
     /// The server tells of progress.
     pub fn told(&mut self, params: &Value) -> Option<Violation> {
         self.shown.push(params["value"].clone());
+        self.last = Some(params["token"].clone());
         let (token, kind) = (params["token"].to_string(), params["value"]["kind"].as_str().unwrap_or(""));
         let before = self.tokens.get(&token).copied();
         let after = match (before, kind) {
@@ -52,6 +54,11 @@ impl Progress {
     /// Returns every value told, in order.
     pub fn shown(&self) -> &[Value] {
         &self.shown
+    }
+
+    /// Returns the token that was told of last.
+    pub fn last_token(&self) -> Option<Value> {
+        self.last.clone()
     }
 
     /// Returns how many progresses have begun and not ended.

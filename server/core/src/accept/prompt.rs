@@ -45,7 +45,7 @@ fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
         events.push(Event::SessionCreated {
             session: session.id.clone(),
             roots: session.roots.clone(),
-            title: title(&prompt.text),
+            title: title(&prompt),
             choices: session.choices.clone(),
         });
     }
@@ -57,7 +57,7 @@ fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
         model: prompt.model.clone(),
         policy: prompt.policy.clone(),
         follows: prompt.follows,
-        title: title(&prompt.text),
+        title: title(&prompt),
         origin: prompt.origin.clone(),
     });
     events.push(prompted(stamp, prompt, run, false));
@@ -85,8 +85,9 @@ fn prompted(stamp: &Stamp, prompt: Prompt, run: RunId, steer: bool) -> Event {
     }
 }
 
-/// The first line of the prompt, at most 80 characters.
-fn title(text: &str) -> String {
+/// The title of its own, else the first line of the prompt; at most 80 characters.
+fn title(prompt: &Prompt) -> String {
+    let text = prompt.title.as_deref().unwrap_or(&prompt.text);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("Untitled");
     line.chars().filter(|c| !c.is_control()).take(TITLE_CHARS).collect()
 }

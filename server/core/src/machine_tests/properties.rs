@@ -323,6 +323,7 @@ proptest! {
                 Input::Answer(Answer { ask, choice: Choice::Text(text.clone()), surface: text.clone() }),
                 Input::Prompt(Prompt {
                     text: text.clone(),
+                    title: None,
                     expected_run: Some(text.as_str().into()),
                     model: text.clone(),
                     policy: Default::default(),
@@ -476,6 +477,7 @@ fn s16_a_key_repeats_its_first_result_and_refuses_another_body() {
     let prompt = |digest: &str| {
         Input::Prompt(Prompt {
             text: "x".to_owned(),
+            title: None,
             expected_run: None,
             model: "p/m".to_owned(),
             policy: Default::default(),

@@ -59,6 +59,7 @@ fn prompt(dice: &mut Dice<'_>) -> Prompt {
     let policy = Policy { unattended, deny, followup_default_ms, ..Policy::default() };
     Prompt {
         text: "do it".to_owned(),
+        title: None,
         expected_run: None,
         model: "p/m".to_owned(),
         policy,

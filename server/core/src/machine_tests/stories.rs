@@ -500,6 +500,7 @@ fn s28_a_steer_with_the_wrong_run_is_refused() {
     bench.prompt("go").unwrap();
     let wrong = Prompt {
         text: "x".to_owned(),
+        title: None,
         expected_run: Some("run-other".into()),
         model: "p/m".to_owned(),
         policy: Policy::default(),

@@ -1,1 +1,151 @@
-//! x
+//! Updates in, whole Markdown blocks out.
+
+use adjutant_protocol::ask::AskKind;
+use proptest::prelude::*;
+
+use super::*;
+
+fn message(text: &str, interrupted: bool) -> Update {
+    Update::AgentMessage { message_id: "m-1".into(), text: text.to_owned(), interrupted }
+}
+
+fn call(title: &str, status: ToolStatus, summary: &str) -> Update {
+    Update::ToolCallUpdate(ToolCallView {
+        tool_call_id: "call-1".into(),
+        tool: "read_file".to_owned(),
+        title: title.to_owned(),
+        status,
+        summary: Some(summary.to_owned()),
+        elapsed_ms: None,
+    })
+}
+
+fn opened(kind: AskKind, subject: Option<AskSubject>) -> Update {
+    let ask = AskView {
+        session_id: "s-1".into(),
+        ask_id: "ask-1".into(),
+        kind,
+        group: kind.group(),
+        title: "Change a.md".to_owned(),
+        description: None,
+        subject,
+        run_id: None,
+        tool_call_id: None,
+        origin: None,
+        options: crate::ask::options(kind, "Always", &[]),
+        free_text: true,
+        opened_at: 0,
+    };
+    Update::Ask(AskChange::Opened { ask })
+}
+
+fn written(updates: &[Update]) -> String {
+    let mut transcript = Transcript::default();
+    updates.iter().filter_map(|update| transcript.block(update)).collect()
+}
+
+#[test]
+fn s101_a_session_reads_as_whole_blocks() {
+    let diff = "--- a/a.md\n+++ b/a.md\n@@ -1,1 +1,1 @@\n-```\n+````\n".to_owned();
+    let subject = AskSubject::Edit { uri: String::new(), path: "a.md".to_owned(), diff, new_file: false };
+    let resolution =
+        Resolution::Selected { option_id: "allow".to_owned(), text: None, surface: "popup".to_owned() };
+    let text = written(&[
+        Update::UserMessage { message_id: "u-1".into(), text: "Fix it.\n```\nopen".to_owned() },
+        Update::AgentMessageChunk { message_id: "m-1".into(), text: "Half a sen".to_owned() },
+        message("I look.\n\n```rust\nfn a() {}\n```\nThat is all.", false),
+        call("Read a.md", ToolStatus::InProgress, ""),
+        call("Read `a`.md", ToolStatus::Completed, "1 line"),
+        opened(AskKind::Tool, Some(subject)),
+        Update::Ask(AskChange::Closed { ask_id: "ask-1".into(), resolution }),
+        call("Run *x*", ToolStatus::Denied, "no"),
+    ]);
+    let wanted = "> Fix it.\n> ```\n> open\n\n\
+        I look.\n\n```rust\nfn a() {}\n```\nThat is all.\n\n\
+        - ``Read `a`.md`` … `1 line`\n\n\
+        **Asked:** `Change a.md`\n\n`````diff\n--- a/a.md\n+++ b/a.md\n@@ -1,1 +1,1 @@\n-```\n+````\n`````\n\n\
+        **Answered:** `Allow once`\n\n\
+        - ✗ denied: `Run *x*` … `no`\n\n";
+    assert_eq!(text, wanted);
+}
+
+#[test]
+fn s101_a_fence_the_model_left_open_is_closed() {
+    for (text, end) in [
+        ("a\n```rust\nfn", "\n```"),
+        ("a\n````\n```\nx", "\n````"),
+        ("a\n~~~\n```\nx", "\n~~~"),
+        ("a\n```\nx\n```", "```"),
+        ("a ``` b", "a ``` b"),
+        ("a\n    ```\nb", "b"),
+        ("```a`b\nc", "c"),
+    ] {
+        let block = written(&[message(text, false)]);
+        assert_eq!(block, format!("{}{}\n\n", text, if text.ends_with(end) { "" } else { end }));
+    }
+    let cut = written(&[message("a\n```\nx", true)]);
+    assert_eq!(cut, "a\n```\nx\n```\n\n*The answer broke off here.*\n\n");
+}
+
+#[test]
+fn s101_html_that_would_swallow_the_rest_is_text() {
+    let text =
+        written(&[message("see <!-- this\n<!-- all\n  <PRE>x\n```\n<!-- code\n```\n<b>fine</b>", false)]);
+    assert_eq!(text, "see <!-- this\n\\<!-- all\n  \\<PRE>x\n```\n<!-- code\n```\n<b>fine</b>\n\n");
+}
+
+#[test]
+fn what_nobody_sees_is_escaped_and_idle_questions_are_no_part_of_it() {
+    assert_eq!(written(&[message("a\u{202e}b\r\nc\u{1b}", false)]), "a\\u{202e}b\nc\\u{1b}\n\n");
+    assert_eq!(written(&[opened(AskKind::CompletionResult, None)]), "");
+    assert_eq!(written(&[message("  \n", false)]), "");
+    let summary = Update::Complete { summary: "Done.".to_owned() };
+    assert_eq!(written(&[message("Done.", false), summary.clone()]), "Done.\n\n", "not said again");
+    assert_eq!(written(&[message("First.", false), summary]), "First.\n\nDone.\n\n");
+}
+
+/// A reader of Markdown that knows nothing but fences: whether one is open at the end.
+fn is_open(text: &str) -> bool {
+    let mut open: Option<String> = None;
+    for line in text.lines() {
+        let body = line.trim_start_matches(' ');
+        if line.len() - body.len() > 3 {
+            continue;
+        }
+        let mark: String =
+            body.chars().take_while(|c| Some(*c) == body.chars().next() && matches!(c, '`' | '~')).collect();
+        let rest = &body[mark.len()..];
+        match &open {
+            None if mark.len() >= 3 && !(mark.starts_with('`') && rest.contains('`')) => open = Some(mark),
+            Some(fence)
+                if mark.len() >= fence.len() && mark.starts_with(&fence[..1]) && rest.trim().is_empty() =>
+            {
+                open = None;
+            }
+            _ => {}
+        }
+    }
+    open.is_some()
+}
+
+proptest! {
+    /// Whatever the model and the tools say, every block ends where it began: outside of any fence.
+    #[test]
+    fn s101_every_block_leaves_no_fence_open(texts in prop::collection::vec("[`~ a>\n\r\t<!-]{0,60}", 1..6)) {
+        let mut transcript = Transcript::default();
+        let mut whole = String::new();
+        for text in &texts {
+            for update in [
+                message(text, true),
+                Update::UserMessage { message_id: "u".into(), text: text.clone() },
+                call(text, ToolStatus::Failed, text),
+                Update::Complete { summary: text.clone() },
+            ] {
+                let Some(block) = transcript.block(&update) else { continue };
+                prop_assert!(block.ends_with("\n\n") && !block.starts_with('\n'), "{block:?}");
+                whole.push_str(&block);
+                prop_assert!(!is_open(&whole), "{whole:?}");
+            }
+        }
+    }
+}

@@ -1,1 +1,99 @@
-//! x
+//! Where asks are shown, and which documents are told.
+
+use adjutant_core::ask::options;
+use adjutant_protocol::ask::AskKind;
+use adjutant_protocol::origin::{Origin, Position, Range};
+
+use super::*;
+
+const URI: &str = "file:///work/a.rs";
+
+fn ask(id: &str, origin: Option<u32>, subject: Option<AskSubject>) -> AskView {
+    let kind = AskKind::Command;
+    let at = |line| Range { start: Position { line, character: 4 }, end: Position { line, character: 9 } };
+    AskView {
+        session_id: "s-1".into(),
+        ask_id: id.into(),
+        kind,
+        group: kind.group(),
+        title: format!("Run {id}"),
+        description: None,
+        subject,
+        run_id: None,
+        tool_call_id: None,
+        origin: origin.map(|line| Origin { uri: URI.to_owned(), range: Some(at(line)) }),
+        options: options(kind, "Always", &[]),
+        free_text: true,
+        opened_at: 0,
+    }
+}
+
+fn lines(params: &Value) -> Vec<u64> {
+    let all = params["diagnostics"].as_array().cloned().unwrap_or_default();
+    all.iter().filter_map(|one| one["range"]["start"]["line"].as_u64()).collect()
+}
+
+#[test]
+fn s03_an_ask_is_shown_at_its_origin_and_taken_back() {
+    let (documents, mut marks) = (Documents::default(), Marks::default());
+    let one = ask("one", Some(3), None);
+    let told = marks.changed([(&one, false)].into_iter(), &documents);
+    assert_eq!((told.len(), lines(&told[0])), (1, vec![3]));
+    let diagnostic = &told[0]["diagnostics"][0];
+    assert_eq!((&diagnostic["severity"], &diagnostic["source"]), (&json!(3), &json!("agent")));
+    assert_eq!(diagnostic["data"], json!({ "askId": "one" }));
+    let message = diagnostic["message"].as_str().unwrap_or_default();
+    assert!(message.contains("code action here: Reject · Allow once"), "{message}");
+    assert!(marks.changed([(&one, false)].into_iter(), &documents).is_empty(), "nothing is told twice");
+
+    let two = ask("two", Some(7), None);
+    let told = marks.changed([(&one, false), (&two, false)].into_iter(), &documents);
+    assert_eq!(lines(&told[0]), [3, 7], "a list is always whole");
+    let told = marks.changed([(&two, false)].into_iter(), &documents);
+    assert_eq!(lines(&told[0]), [7]);
+    let told = marks.changed([].into_iter(), &documents);
+    assert_eq!(told, [json!({ "uri": URI, "diagnostics": [] })]);
+    assert!(marks.changed([].into_iter(), &documents).is_empty());
+}
+
+#[test]
+fn an_edit_without_origin_is_shown_at_its_first_changed_line() {
+    let diff = "--- a/a.rs\n+++ b/a.rs\n@@ -5,4 +5,4 @@\n five\n six\n-seven\n+SEVEN\n eight\n";
+    assert_eq!(first_line(diff), 6);
+    let subject = |new_file| AskSubject::Edit {
+        uri: URI.to_owned(),
+        path: "a.rs".to_owned(),
+        diff: diff.to_owned(),
+        new_file,
+    };
+    let (documents, mut marks) = (Documents::default(), Marks::default());
+    let edit = ask("edit", None, Some(subject(false)));
+    assert_eq!(lines(&marks.changed([(&edit, false)].into_iter(), &documents)[0]), [6]);
+    let made = ask("made", None, Some(subject(true)));
+    marks.changed([].into_iter(), &documents);
+    assert!(marks.changed([(&made, false)].into_iter(), &documents).is_empty(), "there is no such document");
+    for odd in ["", "@@ -", "@@ -x,1 +1 @@\n", "@@ -0,0 +1,1 @@\n+a\n"] {
+        assert_eq!(first_line(odd), 0, "{odd:?}");
+    }
+}
+
+#[test]
+fn a_diagnostic_follows_its_line_and_names_the_version_it_is_for() {
+    let (documents, mut marks) = (Documents::default(), Marks::default());
+    documents.opened(URI, 1, "a\nb\nc\nd\n");
+    let one = ask("one", Some(2), None);
+    let mut tell = || marks.changed([(&one, false)].into_iter(), &documents);
+    assert_eq!(tell()[0]["version"], 1);
+    let insert = |version, text: &str| {
+        let range = adjutant_core::position::Range::default();
+        let change = adjutant_core::document::ContentChange { range: Some(range), text: text.to_owned() };
+        documents.changed(URI, version, &[change]);
+    };
+    insert(2, "new\nnew\n");
+    let told = tell();
+    assert_eq!((lines(&told[0]), &told[0]["version"]), (vec![4], &json!(2)), "it stands beside \"c\" again");
+    insert(3, "x");
+    assert_eq!(tell()[0]["version"], 3, "a client that drops what is stale is told anew");
+    documents.closed(URI);
+    assert_eq!(tell()[0].get("version"), None);
+}

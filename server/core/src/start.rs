@@ -1,0 +1,267 @@
+//! From what the editor shows to a prompt: the verbs, and the words the model sees.
+//!
+//! The only seat of those words. Takes the text it quotes as an argument and
+//! bounds every quote; never reads a document and never decides what may run.
+
+mod comment;
+mod excerpt;
+#[cfg(test)]
+mod tests;
+
+use adjutant_protocol::origin;
+use adjutant_protocol::session::Mode;
+use adjutant_protocol::start::{DiagnosticCode, StartDiagnostic, StartParams, Template};
+use ropey::Rope;
+
+use crate::position::{Encoding, Position, PositionError, Range};
+use crate::tool::one_line;
+
+pub use comment::touches_comment;
+
+/// Diagnostics one start takes up; the model is told how many there are besides.
+pub const MAX_DIAGNOSTICS: usize = 20;
+/// Characters of one diagnostic's message.
+pub const MAX_MESSAGE: usize = 2_000;
+/// Characters of a title after its verb.
+const TITLE_CHARS: usize = 70;
+/// Characters of a path or a symbol in the prompt.
+const NAME_CHARS: usize = 300;
+
+/// Where in the workspace a start is.
+#[derive(Clone, Debug)]
+pub struct Passage<'a> {
+    /// As the tools take it.
+    pub path: &'a str,
+    /// The text as the editor has it, else as the disk has it; `None` for a file that is not
+    /// quoted, because it may hold secrets: the model has to ask for it.
+    pub text: Option<&'a Rope>,
+    pub encoding: Encoding,
+}
+
+/// What a start becomes: a prompt, its title and its mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    pub text: String,
+    /// Without one, the first line of the text.
+    pub title: Option<String>,
+    pub mode: Mode,
+}
+
+/// Why a start makes no sense; the text is for the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StartProblem {
+    #[error("say what to do: give a `text`, or a `template` with the `uri` and `range` it is about")]
+    Nothing,
+    #[error("a fix is of a diagnostic; give `diagnostics`, or say in `text` what is wrong")]
+    NoDiagnostic,
+    #[error("give the `uri` and `range` this is about")]
+    NoPlace,
+    #[error("there is no comment at line {0}; put the cursor on one")]
+    NoComment(usize),
+    #[error("the editor and the server do not have the same text, so nothing was started; try again: {0}")]
+    Elsewhere(PositionError),
+}
+
+/// Makes the prompt of a start.
+pub fn task(params: &StartParams, passage: Option<&Passage<'_>>) -> Result<Task, StartProblem> {
+    let place = Place::new(params, passage)?;
+    let added = params.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
+    let Some(template) = params.template else {
+        let text = added.ok_or(StartProblem::Nothing)?;
+        return Ok(Task { text: place.below(text, params), title: None, mode: Mode::Code });
+    };
+    let Verb { words, title } = match template {
+        Template::Fix => fix(params, &place, added)?,
+        Template::Explain => explain(params, &place)?,
+        Template::WriteTests => write_tests(params, &place)?,
+        Template::Comment => of_comment(params, &place)?,
+    };
+    let words = match added {
+        Some(text) => format!("{words}\n\nThe user adds: {text}"),
+        None => words,
+    };
+    let mode = if template == Template::Explain { Mode::Ask } else { Mode::Code };
+    Ok(Task { text: place.below(&words, params), title: Some(title), mode })
+}
+
+/// What a verb says to the model, and what its run is called.
+struct Verb {
+    words: String,
+    title: String,
+}
+
+fn fix(params: &StartParams, place: &Place<'_>, added: Option<&str>) -> Result<Verb, StartProblem> {
+    let (what, title) = match (params.diagnostics.as_slice(), added) {
+        ([], None) => return Err(StartProblem::NoDiagnostic),
+        ([], Some(text)) => ("what the user names below".to_owned(), one_line(text, TITLE_CHARS)),
+        ([one], _) => ("this problem".to_owned(), one_line(&one.message, TITLE_CHARS)),
+        (many, _) => {
+            let count = format!("{} problems", many.len());
+            (format!("these {count}"), format!("{count} in {}", place.name()))
+        }
+    };
+    let words = format!(
+        "Fix {what} in {}. Find the cause and mend it with the smallest change that does; leave everything else as it is.",
+        place.name()
+    );
+    Ok(Verb { words, title: format!("Fix: {title}") })
+}
+
+fn explain(params: &StartParams, place: &Place<'_>) -> Result<Verb, StartProblem> {
+    let name = place.named()?;
+    if let Some(first) = params.diagnostics.first() {
+        let words = format!(
+            "Explain what is reported in {name}: what it means, what causes it here, and how it could be solved. Change nothing."
+        );
+        return Ok(Verb { words, title: format!("Explain: {}", one_line(&first.message, TITLE_CHARS)) });
+    }
+    let words = format!(
+        "Explain {} of {name}: what it does and why, and what is surprising or wrong about it. Change nothing.",
+        place.part(params)
+    );
+    Ok(Verb { words, title: format!("Explain: {}", place.title(params)) })
+}
+
+fn write_tests(params: &StartParams, place: &Place<'_>) -> Result<Verb, StartProblem> {
+    let name = place.named()?;
+    let words = format!(
+        "Write tests for {} of {name}, where and as this project has its tests already, and run them. \
+         Leave the code under test as it is; when a test shows that it is wrong, say so.",
+        place.part(params)
+    );
+    Ok(Verb { words, title: format!("Write tests: {}", place.title(params)) })
+}
+
+fn of_comment(_: &StartParams, place: &Place<'_>) -> Result<Verb, StartProblem> {
+    let name = place.named()?;
+    let (Some(text), Some(range)) = (place.text, place.range) else { return Err(StartProblem::NoPlace) };
+    let line = range.start.line as usize;
+    let (lines, comment) = comment::at(text, range).ok_or(StartProblem::NoComment(line + 1))?;
+    let words = format!(
+        "The user asks you to do what the comment in {name}, {}, says. These are the user's own words:\n\n{comment}\n\n\
+         When it is done, take the comment out if it says nothing any more that a reader of the code needs.",
+        excerpt::lines_named(&lines)
+    );
+    Ok(Verb { words, title: format!("Comment: {}", one_line(&comment, TITLE_CHARS)) })
+}
+
+/// The place of a start, its range checked against the text.
+struct Place<'a> {
+    path: Option<String>,
+    text: Option<&'a Rope>,
+    encoding: Encoding,
+    /// What the user is at: the range, else where the first diagnostic is.
+    range: Option<Range>,
+}
+
+impl<'a> Place<'a> {
+    fn new(params: &StartParams, passage: Option<&Passage<'a>>) -> Result<Self, StartProblem> {
+        let first = params.diagnostics.first().and_then(|diagnostic| diagnostic.range.as_ref());
+        let range = params.range.as_ref().or(first).map(range_of);
+        let text = passage.and_then(|passage| passage.text);
+        let encoding = passage.map(|passage| passage.encoding).unwrap_or_default();
+        if let (Some(text), Some(range)) = (text, range) {
+            crate::position::offsets_of(text, range, encoding).map_err(StartProblem::Elsewhere)?;
+        }
+        let path = passage.map(|passage| one_line(passage.path, NAME_CHARS));
+        Ok(Self { path, text, encoding, range })
+    }
+
+    fn name(&self) -> &str {
+        self.path.as_deref().unwrap_or("the workspace")
+    }
+
+    fn named(&self) -> Result<&str, StartProblem> {
+        self.path.as_deref().ok_or(StartProblem::NoPlace)
+    }
+
+    /// What a verb is about, in a sentence: the symbol, the lines, or all of the file.
+    fn part(&self, params: &StartParams) -> String {
+        match (symbol(params), self.range) {
+            (Some(symbol), _) => format!("`{symbol}`"),
+            (None, Some(range)) => excerpt::lines_named(&excerpt::lines_of(range)),
+            (None, None) => "the whole".to_owned(),
+        }
+    }
+
+    fn title(&self, params: &StartParams) -> String {
+        let lines = self.range.map(|range| excerpt::lines_of(range));
+        let line = lines.map(|lines| match lines.start() == lines.end() {
+            true => format!(":{}", lines.start() + 1),
+            false => format!(":{}-{}", lines.start() + 1, lines.end() + 1),
+        });
+        match symbol(params) {
+            Some(symbol) => one_line(&format!("{symbol} in {}", self.name()), TITLE_CHARS),
+            None => one_line(&format!("{}{}", self.name(), line.unwrap_or_default()), TITLE_CHARS),
+        }
+    }
+
+    /// The words, then the diagnostics, then where the user is and the lines around.
+    fn below(&self, words: &str, params: &StartParams) -> String {
+        let mut text = words.to_owned();
+        if !params.diagnostics.is_empty() {
+            text.push_str("\n\nReported there:\n");
+            let shown = params.diagnostics.iter().take(MAX_DIAGNOSTICS);
+            shown.for_each(|diagnostic| text.push_str(&self.reported(diagnostic)));
+            let more = params.diagnostics.len().saturating_sub(MAX_DIAGNOSTICS);
+            if more > 0 {
+                text.push_str(&format!("- and {more} more\n"));
+            }
+        }
+        let Some(path) = &self.path else { return text };
+        let inside = symbol(params).map(|symbol| format!(", in `{symbol}`")).unwrap_or_default();
+        let end = text.trim_end().len();
+        text.truncate(end);
+        match (self.text, self.range) {
+            (Some(rope), Some(range)) => {
+                let at = excerpt::selected(rope, range, self.encoding);
+                text.push_str(&format!(
+                    "\n\nThe user is at {at} of {path}{inside}. The lines around it, as the editor has them now, unsaved changes included:\n\n"
+                ));
+                text.push_str(&excerpt::numbered(rope, &excerpt::lines_of(range)));
+            }
+            (_, Some(range)) => {
+                let at = excerpt::lines_named(&excerpt::lines_of(range));
+                text.push_str(&format!("\n\nThe user is at {at} of {path}{inside}."));
+            }
+            (_, None) => text.push_str(&format!("\n\nThe user is in {path}{inside}.")),
+        }
+        text
+    }
+
+    fn reported(&self, diagnostic: &StartDiagnostic) -> String {
+        let severity = match diagnostic.severity {
+            Some(1) => "error",
+            Some(2) => "warning",
+            Some(3) => "information",
+            Some(4) => "hint",
+            _ => "problem",
+        };
+        let place = diagnostic.range.as_ref().map(range_of);
+        let at = place.map(|range| match self.text {
+            Some(text) => format!(" at {}", excerpt::selected(text, range, self.encoding)),
+            None => format!(" at {}", excerpt::lines_named(&excerpt::lines_of(range))),
+        });
+        let code = diagnostic.code.as_ref().map(|code| match code {
+            DiagnosticCode::Number(number) => number.to_string(),
+            DiagnosticCode::Name(name) => one_line(name, 100),
+        });
+        let source = diagnostic.source.as_ref().map(|source| one_line(source, 100));
+        let by: Vec<String> = source.into_iter().chain(code).collect();
+        let by = if by.is_empty() { String::new() } else { format!(" [{}]", by.join(" ")) };
+        let message: String =
+            crate::tool::shown(diagnostic.message.trim()).chars().take(MAX_MESSAGE).collect();
+        format!("- {severity}{}{by}: {}\n", at.unwrap_or_default(), message.replace('\n', "\n  "))
+    }
+}
+
+fn symbol(params: &StartParams) -> Option<String> {
+    let symbol = params.symbol.as_deref().map(str::trim).filter(|symbol| !symbol.is_empty())?;
+    Some(one_line(symbol, NAME_CHARS))
+}
+
+/// The core's own range of one on the wire.
+pub fn range_of(range: &origin::Range) -> Range {
+    let place = |at: origin::Position| Position { line: at.line, character: at.character };
+    Range { start: place(range.start), end: place(range.end) }
+}

@@ -1,0 +1,80 @@
+//! Whether a line looks like a comment, whatever the language.
+//!
+//! A cheap look at how the line begins; never parses.
+
+use std::ops::RangeInclusive;
+
+use ropey::Rope;
+
+use super::excerpt::lines_of;
+use crate::position::Range;
+
+/// What a comment's line begins with.
+const MARKS: [&str; 8] = ["//", "#", "--", ";", "/*", "*", "<!--", "\"\"\""];
+/// Begin like a comment, and are none.
+const OTHERS: [&str; 14] = [
+    "#[",
+    "#!",
+    "#include",
+    "#define",
+    "#if",
+    "#el",
+    "#endif",
+    "#undef",
+    "#pragma",
+    "#error",
+    "#import",
+    "#region",
+    "#endregion",
+    "#line",
+];
+/// Lines a comment may go on beyond the range, either way; and lines of a range that are looked at.
+const MAX_BLOCK: usize = 50;
+/// Characters of a line that are looked at.
+const MAX_LINE: usize = 2_000;
+
+/// Whether the range touches a line that looks like a comment.
+pub fn touches_comment(text: &Rope, range: Range) -> bool {
+    lines_of(range).take(MAX_BLOCK).any(|line| is_comment(text, line))
+}
+
+/// The comment the range touches: its lines, and its text without the marks.
+pub fn at(text: &Rope, range: Range) -> Option<(RangeInclusive<usize>, String)> {
+    let touched = lines_of(range).take(MAX_BLOCK).find(|line| is_comment(text, *line))?;
+    let within = |line: &usize| is_comment(text, *line);
+    let first = (touched.saturating_sub(MAX_BLOCK)..touched).rev().take_while(within).last();
+    let last = (touched + 1..=touched + MAX_BLOCK).take_while(within).last();
+    let lines = first.unwrap_or(touched)..=last.unwrap_or(touched);
+    let words: Vec<String> = lines.clone().filter_map(|line| words(&content(text, line)?)).collect();
+    Some((lines, words.join("\n")))
+}
+
+fn content(text: &Rope, line: usize) -> Option<String> {
+    let start: String = text.get_line(line)?.chars().take(MAX_LINE).collect();
+    Some(start.trim().to_owned())
+}
+
+fn is_comment(text: &Rope, line: usize) -> bool {
+    let Some(content) = content(text, line) else { return false };
+    if OTHERS.iter().any(|other| content.starts_with(other)) {
+        return false;
+    }
+    MARKS.iter().any(|mark| {
+        let Some(rest) = content.strip_prefix(mark) else { return false };
+        match *mark {
+            // A dereference and a decrement begin like this, too.
+            "*" | "--" => {
+                rest.chars().next().is_none_or(|next| !next.is_alphanumeric() && !"_(".contains(next))
+            }
+            _ => true,
+        }
+    })
+}
+
+/// A line of a comment without its marks; none for one that has nothing else.
+fn words(line: &str) -> Option<String> {
+    let marks = ['/', '#', '-', ';', '*', '<', '>', '!', '"'];
+    let words = line.trim_start_matches(marks).trim_end_matches("*/").trim_end_matches("-->").trim();
+    let words = words.trim_end_matches("\"\"\"");
+    (!words.is_empty()).then(|| words.to_owned())
+}

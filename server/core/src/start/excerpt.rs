@@ -1,0 +1,76 @@
+//! Lines of a text as a prompt shows them: numbered, around a range, bounded.
+//!
+//! Never cuts inside a character and never shows a line it cannot name.
+
+use std::ops::RangeInclusive;
+
+use ropey::Rope;
+
+use crate::position::{Encoding, Range, offsets_of};
+use crate::tool::{one_line, shown};
+
+/// Lines shown before and after the range.
+const CONTEXT: usize = 10;
+/// Lines shown in all.
+const MAX_LINES: usize = 200;
+/// Bytes shown in all.
+const MAX_BYTES: usize = 16 * 1024;
+/// Characters shown of one line.
+const MAX_LINE: usize = 500;
+/// Characters of a selection that is quoted within a sentence.
+const MAX_QUOTE: usize = 120;
+
+/// The lines a range touches, from zero; one that ends before the first character of a line does
+/// not touch that line.
+pub fn lines_of(range: Range) -> RangeInclusive<usize> {
+    let (start, end) = (range.start.line as usize, range.end.line as usize);
+    let last = if range.end.character == 0 && end > start { end - 1 } else { end };
+    start..=last.max(start)
+}
+
+/// Names lines as people count them.
+pub fn lines_named(lines: &RangeInclusive<usize>) -> String {
+    let (first, last) = (lines.start() + 1, lines.end() + 1);
+    if first == last { format!("line {first}") } else { format!("lines {first} to {last}") }
+}
+
+/// Names a range, with what is selected where that is short.
+pub fn selected(text: &Rope, range: Range, encoding: Encoding) -> String {
+    let lines = lines_named(&lines_of(range));
+    let bytes = offsets_of(text, range, encoding).ok().filter(|bytes| !bytes.is_empty());
+    let slice =
+        bytes.filter(|bytes| bytes.len() <= MAX_QUOTE * 4).and_then(|bytes| text.get_byte_slice(bytes));
+    let quoted = slice.map(|slice| slice.to_string()).filter(|slice| !slice.contains(['\n', '\r']));
+    match quoted.filter(|quoted| quoted.chars().count() <= MAX_QUOTE) {
+        Some(quoted) => format!("`{}` in {lines}", one_line(&quoted, MAX_QUOTE)),
+        None => lines,
+    }
+}
+
+/// The lines and some around them, numbered as `read_file` numbers them.
+pub fn numbered(text: &Rope, lines: &RangeInclusive<usize>) -> String {
+    let first = lines.start().saturating_sub(CONTEXT);
+    let wanted = (lines.end() + CONTEXT).saturating_sub(first).saturating_add(1);
+    let mut out = String::new();
+    let mut given = 0;
+    for (number, line) in text.get_lines_at(first).into_iter().flatten().enumerate().take(wanted) {
+        // Behind the last line end there is no line a person would count.
+        if number >= MAX_LINES || out.len() >= MAX_BYTES || line.len_bytes() == 0 {
+            break;
+        }
+        given = number + 1;
+        // What lies past the cut is not built first: a line may be a whole file.
+        let mut start: String = line.chars().take(MAX_LINE + 1).collect();
+        start.truncate(start.trim_end_matches(['\n', '\r']).len());
+        let cut = start.char_indices().nth(MAX_LINE).map(|(at, _)| at);
+        let mark = if cut.is_some() { "…" } else { "" };
+        start.truncate(cut.unwrap_or(start.len()));
+        out.push_str(&format!("{:>6}\t{}{mark}\n", first + number + 1, shown(&start)));
+    }
+    let there = text.len_lines().saturating_sub(first + 1);
+    let rest = wanted.min(there).saturating_sub(given);
+    if rest > 0 {
+        out.push_str(&format!("[{rest} more lines; read the file]\n"));
+    }
+    out
+}

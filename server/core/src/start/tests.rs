@@ -1,0 +1,183 @@
+//! What the model is told of a start, and what its run is called.
+//!
+//! Never asks a document; the text stands in the test.
+
+use adjutant_protocol::origin;
+use adjutant_protocol::session::Mode;
+use adjutant_protocol::start::{StartParams, Template};
+use ropey::Rope;
+use serde_json::{Value, json};
+
+use super::{Passage, StartProblem, Task, task, touches_comment};
+use crate::position::{Encoding, Position, Range};
+
+fn params(value: Value) -> StartParams {
+    serde_json::from_value(value).expect("the params of a start")
+}
+
+fn start_in(text: &str, encoding: Encoding, value: Value) -> Result<Task, StartProblem> {
+    let rope = Rope::from_str(text);
+    let passage = Passage { path: "src/a.rs", text: Some(&rope), encoding };
+    task(&params(value), Some(&passage))
+}
+
+fn start(text: &str, value: Value) -> Task {
+    start_in(text, Encoding::Utf16, value).expect("it makes sense")
+}
+
+fn range(from: (u32, u32), to: (u32, u32)) -> Value {
+    json!({ "start": { "line": from.0, "character": from.1 }, "end": { "line": to.0, "character": to.1 } })
+}
+
+#[test]
+fn n08_a_fix_says_what_is_reported_and_shows_the_lines_around_it() {
+    let value = json!({
+        "template": "fix", "uri": "file:///w/src/a.rs", "range": range((1, 4), (1, 4)),
+        "diagnostics": [{
+            "range": range((1, 12), (1, 15)), "severity": 1, "source": "rustc", "code": "E0425",
+            "message": "cannot find value `foo`\nin this scope", "data": { "x": 1 },
+        }],
+    });
+    let made = start("fn main() {\n    let x = foo;\n}\n", value);
+    assert_eq!(made.title.as_deref(), Some("Fix: cannot find value `foo` in this scope"));
+    assert_eq!(made.mode, Mode::Code);
+    expect_test::expect![[r#"
+        Fix this problem in src/a.rs. Find the cause and mend it with the smallest change that does; leave everything else as it is.
+
+        Reported there:
+        - error at `foo` in line 2 [rustc E0425]: cannot find value `foo`
+          in this scope
+
+        The user is at line 2 of src/a.rs. The lines around it, as the editor has them now, unsaved changes included:
+
+             1	fn main() {
+             2	    let x = foo;
+             3	}
+    "#]]
+    .assert_eq(&made.text);
+}
+
+#[test]
+fn n08_what_is_selected_is_quoted_by_the_agreed_encoding() {
+    let text = "let 🙂é = \"e\u{301}\";\n";
+    for (encoding, from, to) in [(Encoding::Utf8, 4, 10), (Encoding::Utf16, 4, 7), (Encoding::Utf32, 4, 6)] {
+        let value = json!({ "template": "explain", "uri": "u", "range": range((0, from), (0, to)) });
+        let made = start_in(text, encoding, value).expect("it makes sense");
+        assert!(made.text.contains("The user is at `🙂é` in line 1"), "{encoding:?}: {}", made.text);
+    }
+    let inside = json!({ "template": "explain", "uri": "u", "range": range((0, 5), (0, 6)) });
+    let refused = start_in(text, Encoding::Utf16, inside).expect_err("half a character is no place");
+    assert!(refused.to_string().contains("try again"), "{refused}");
+}
+
+#[test]
+fn n08_explain_reads_only_and_is_named_after_its_symbol_or_its_lines() {
+    let value = json!({ "template": "explain", "uri": "u", "range": range((0, 0), (2, 0)) });
+    let made = start("a\nb\nc\n", value.clone());
+    assert_eq!((made.mode, made.title.as_deref()), (Mode::Ask, Some("Explain: src/a.rs:1-2")));
+    assert!(made.text.starts_with("Explain lines 1 to 2 of src/a.rs"), "{}", made.text);
+    let mut named = value;
+    named["symbol"] = json!("Parser::next");
+    let made = start("a\nb\nc\n", named);
+    assert_eq!(made.title.as_deref(), Some("Explain: Parser::next in src/a.rs"));
+    assert!(made.text.contains("Explain `Parser::next` of src/a.rs"), "{}", made.text);
+}
+
+#[test]
+fn n08_a_text_of_the_users_own_goes_with_its_place_and_names_the_run_itself() {
+    let value = json!({ "text": "  make it faster \n", "uri": "u", "range": range((1, 0), (1, 1)) });
+    let made = start("a\nb\n", value);
+    assert_eq!((made.title, made.mode), (None, Mode::Code));
+    assert!(
+        made.text.starts_with("make it faster\n\nThe user is at `b` in line 2 of src/a.rs."),
+        "{}",
+        made.text
+    );
+    let alone = task(&params(json!({ "text": "tidy up" })), None).expect("it makes sense");
+    assert_eq!(alone.text, "tidy up");
+}
+
+#[test]
+fn n08_the_words_of_a_comment_are_the_task() {
+    let text = "fn f() {\n    // NOW: sort the list,\n    // newest first\n    g();\n}\n";
+    let value = json!({ "template": "comment", "uri": "u", "range": range((2, 0), (2, 0)) });
+    let made = start(text, value);
+    assert_eq!(made.title.as_deref(), Some("Comment: NOW: sort the list, newest first"));
+    assert!(made.text.contains("lines 2 to 3, says."), "{}", made.text);
+    assert!(made.text.contains("\n\nNOW: sort the list,\nnewest first\n\n"), "{}", made.text);
+    let value = json!({ "template": "comment", "uri": "u", "range": range((3, 0), (3, 0)) });
+    assert_eq!(start_in(text, Encoding::Utf16, value), Err(StartProblem::NoComment(4)));
+}
+
+#[test]
+fn n08_a_line_that_looks_like_a_comment_is_told_from_code() {
+    let comment = |line: &str| {
+        let here = Range { start: Position::new(0, 0), end: Position::new(0, 0) };
+        touches_comment(&Rope::from_str(line), here)
+    };
+    let comments = [
+        "// a",
+        "  /// a",
+        "# a",
+        "#a",
+        "-- a",
+        "--- a",
+        "; a",
+        ";; a",
+        "/* a",
+        " * a",
+        " */",
+        "<!-- a -->",
+        "\"\"\" a",
+        "--[[ a",
+        "//",
+    ];
+    for line in comments {
+        assert!(comment(line), "{line:?}");
+    }
+    for line in ["", "a // b", "#[test]", "#!/bin/sh", "#include <a>", "*x = 1", "--i;", "*(p) = 2", "x"] {
+        assert!(!comment(line), "{line:?}");
+    }
+}
+
+#[test]
+fn n08_what_is_quoted_is_bounded() {
+    let line = "x".repeat(3_000);
+    let text = format!("{line}\n").repeat(5_000);
+    let many: Vec<Value> =
+        (0..100).map(|_| json!({ "message": "m".repeat(10_000), "range": range((0, 0), (9, 0)) })).collect();
+    let value = json!({
+        "template": "fix", "uri": "u", "range": range((0, 0), (4_999, 0)), "diagnostics": many,
+        "symbol": "s".repeat(5_000),
+    });
+    let made = start(&text, value);
+    assert!(made.text.len() < 80_000, "{} bytes", made.text.len());
+    assert!(made.text.contains("- and 80 more"), "{}", &made.text[..200]);
+    assert!(made.text.contains("more lines; read the file]"));
+    assert!(made.title.is_some_and(|title| title.chars().count() < 100));
+}
+
+#[test]
+fn n08_a_file_that_may_hold_secrets_is_named_and_not_quoted() {
+    let value = json!({ "template": "explain", "uri": "u", "range": range((0, 0), (0, 3)) });
+    let passage = Passage { path: ".env", text: None, encoding: Encoding::Utf8 };
+    let made = task(&params(value), Some(&passage)).expect("it makes sense");
+    assert!(made.text.ends_with("The user is at line 1 of .env."), "{}", made.text);
+}
+
+#[test]
+fn n08_a_start_that_makes_no_sense_says_what_is_missing() {
+    let refused = |value: Value| task(&params(value), None).expect_err("this makes no sense");
+    assert_eq!(refused(json!({})), StartProblem::Nothing);
+    assert_eq!(refused(json!({ "text": " \n" })), StartProblem::Nothing);
+    assert_eq!(refused(json!({ "template": "fix" })), StartProblem::NoDiagnostic);
+    for template in [Template::Explain, Template::WriteTests, Template::Comment] {
+        assert_eq!(refused(json!({ "template": template })), StartProblem::NoPlace);
+    }
+    let reversed = origin::Range {
+        start: origin::Position { line: 1, character: 0 },
+        end: origin::Position { line: 0, character: 0 },
+    };
+    let value = json!({ "template": "explain", "uri": "u", "range": reversed });
+    assert!(matches!(start_in("a\nb\n", Encoding::Utf8, value), Err(StartProblem::Elsewhere(_))));
+}

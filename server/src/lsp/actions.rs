@@ -1,0 +1,131 @@
+//! `textDocument/codeAction`: what can be started, answered or cancelled here.
+//!
+//! Answered from memory alone: no disk, no session, no model. Unasked it offers
+//! only what belongs to a diagnostic, and an approval is never the first or the
+//! preferred action (decisions 15, 16).
+
+mod asked;
+mod verbs;
+
+use adjutant_core::tool::one_line;
+use adjutant_protocol::commands::CANCEL;
+use serde_json::{Value, json};
+use tower_lsp::ls_types::{
+    CodeAction, CodeActionKind, CodeActionOptions, CodeActionOrCommand, CodeActionParams,
+    CodeActionProviderCapability, CodeActionTriggerKind, Command, Diagnostic,
+};
+
+use super::Ready;
+
+/// The source of our own diagnostics.
+const OUR_SOURCE: &str = "agent";
+/// Starts a fix of a diagnostic.
+const FIX: &str = "quickfix.agent.fix";
+/// Answers an ask, or shows it.
+const ANSWER: &str = "quickfix.agent.answer";
+/// Starts anything else at a place.
+const REWRITE: &str = "refactor.rewrite.agent";
+/// Cancels a run.
+const STOP: &str = "source.agent.cancel";
+/// Runs that can be cancelled by code action at once.
+const MAX_RUNS: usize = 8;
+/// Characters of one title.
+const MAX_TITLE: usize = 160;
+
+/// What is told of it in `initialize`.
+pub(super) fn provider(literals: bool) -> CodeActionProviderCapability {
+    if !literals {
+        return CodeActionProviderCapability::Simple(true);
+    }
+    let kinds = [FIX, ANSWER, REWRITE, STOP].map(CodeActionKind::new);
+    CodeActionProviderCapability::Options(CodeActionOptions {
+        code_action_kinds: Some(kinds.to_vec()),
+        resolve_provider: Some(false),
+        ..CodeActionOptions::default()
+    })
+}
+
+/// One thing that can be chosen.
+struct Offered {
+    title: String,
+    kind: &'static str,
+    command: &'static str,
+    argument: Value,
+    /// What it takes care of.
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// The code actions at a place: answers first, then what can be started, then cancels.
+pub(super) fn offered(ready: &Ready, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
+    // A client that does not say why it asks is one whose user asked: those that ask unasked say so.
+    let explicit = params.context.trigger_kind != Some(CodeActionTriggerKind::AUTOMATIC);
+    let doors = &ready.sessions.world().doors;
+    if explicit {
+        doors.user_acted();
+    }
+    let mut offered = asked::offered(ready, params, explicit);
+    offered.extend(verbs::offered(ready, params, explicit));
+    if explicit {
+        offered.extend(cancels(ready));
+    }
+    let only = params.context.only.as_deref().filter(|only| !only.is_empty());
+    let wanted = |kind: &str| only.is_none_or(|only| only.iter().any(|only| covers(only.as_str(), kind)));
+    offered
+        .into_iter()
+        .filter(|action| wanted(action.kind))
+        .map(|action| told(action, doors.surfaces().action_literals))
+        .collect()
+}
+
+fn cancels(ready: &Ready) -> Vec<Offered> {
+    let runs = ready.sessions.world().doors.face().open_runs();
+    let cancel = |run: crate::doors::OpenRun| Offered {
+        title: format!("Agent: Cancel “{}”", one_line(&run.title, MAX_TITLE)),
+        kind: STOP,
+        command: CANCEL,
+        argument: json!({ "sessionId": run.session_id, "runId": run.run_id }),
+        diagnostics: Vec::new(),
+    };
+    runs.into_iter().take(MAX_RUNS).map(cancel).collect()
+}
+
+/// Whether a kind is the wanted one or a kind of it.
+fn covers(only: &str, kind: &str) -> bool {
+    only.is_empty() || kind.strip_prefix(only).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+fn told(action: Offered, literals: bool) -> CodeActionOrCommand {
+    let Offered { title, kind, command, argument, diagnostics } = action;
+    let command =
+        Command { title: title.clone(), command: command.to_owned(), arguments: Some(vec![argument]) };
+    if !literals {
+        return CodeActionOrCommand::Command(command);
+    }
+    CodeActionOrCommand::CodeAction(CodeAction {
+        title,
+        kind: Some(CodeActionKind::new(kind)),
+        diagnostics: Some(diagnostics).filter(|diagnostics| !diagnostics.is_empty()),
+        command: Some(command),
+        ..CodeAction::default()
+    })
+}
+
+/// Whether a diagnostic is ours.
+fn is_ours(diagnostic: &Diagnostic) -> bool {
+    diagnostic.source.as_deref() == Some(OUR_SOURCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_covers_itself_and_what_is_below_it() {
+        for only in ["", "quickfix", "quickfix.agent", "quickfix.agent.fix"] {
+            assert!(covers(only, FIX), "{only}");
+        }
+        for only in ["quick", "quickfix.agent.fixes", "refactor", "source.fixAll", "source.organizeImports"] {
+            assert!(!covers(only, FIX) && !covers(only, STOP), "{only}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What can be started at a place: the fixed verbs.
+//!
+//! A look at the range and the diagnostics the client sent, and nothing else.
+
+use adjutant_core::start::touches_comment;
+use adjutant_core::tool::one_line;
+use adjutant_protocol::commands::START;
+use adjutant_protocol::origin;
+use adjutant_protocol::start::{DiagnosticCode, StartDiagnostic, StartParams, Template};
+use serde_json::json;
+use tower_lsp::ls_types::{self, CodeActionParams, Diagnostic, NumberOrString};
+
+use super::{FIX, MAX_TITLE, Offered, REWRITE, is_ours};
+use crate::documents::Text;
+use crate::lsp::Ready;
+use crate::uri;
+
+/// Diagnostics one action carries.
+const MAX_DIAGNOSTICS: usize = 10;
+/// Characters of a message it carries.
+const MAX_MESSAGE: usize = 500;
+
+pub(super) fn offered(ready: &Ready, params: &CodeActionParams, explicit: bool) -> Vec<Offered> {
+    let uri = params.text_document.uri.as_str();
+    let documents = &ready.sessions.world().documents;
+    // Elsewhere the tools could not follow.
+    if !uri::to_path(uri).is_ok_and(|path| documents.is_in_folder(&path)) {
+        return Vec::new();
+    }
+    let foreign = params.context.diagnostics.iter().filter(|one| !is_ours(one));
+    let problems: Vec<&Diagnostic> = foreign.take(MAX_DIAGNOSTICS).collect();
+    let range = range_of(&params.range);
+    let make = |template: Template, title: String, kind| {
+        let about = match template {
+            Template::Fix | Template::Explain => problems.as_slice(),
+            Template::WriteTests | Template::Comment => &[],
+        };
+        let start = StartParams {
+            template: Some(template),
+            uri: Some(uri.to_owned()),
+            range: Some(range),
+            diagnostics: about.iter().map(|one| carried(one)).collect(),
+            ..StartParams::default()
+        };
+        let diagnostics =
+            if kind == FIX { about.iter().map(|one| (*one).clone()).collect() } else { Vec::new() };
+        Offered { title, kind, command: START, argument: json!(start), diagnostics }
+    };
+    let mut offered = Vec::new();
+    match problems.as_slice() {
+        [] => {}
+        [one] => offered.push(make(Template::Fix, title("Fix", &one.message), FIX)),
+        many => offered.push(make(Template::Fix, format!("Agent: Fix these {} problems", many.len()), FIX)),
+    }
+    match problems.first() {
+        Some(first) => offered.push(make(Template::Explain, title("Explain", &first.message), FIX)),
+        None if explicit => offered.push(make(Template::Explain, "Agent: Explain".to_owned(), REWRITE)),
+        None => {}
+    }
+    if explicit {
+        offered.push(make(Template::WriteTests, "Agent: Write tests".to_owned(), REWRITE));
+        let commented = match documents.under(uri) {
+            Text::Open(snapshot) => touches_comment(&snapshot.text, adjutant_core::start::range_of(&range)),
+            Text::Unsynced(_) | Text::Closed => false,
+        };
+        if commented {
+            let says = "Agent: Do what this comment says".to_owned();
+            offered.push(make(Template::Comment, says, REWRITE));
+        }
+    }
+    offered
+}
+
+fn title(verb: &str, message: &str) -> String {
+    format!("Agent: {verb}: {}", one_line(message, MAX_TITLE / 2))
+}
+
+fn range_of(range: &ls_types::Range) -> origin::Range {
+    let place = |at: ls_types::Position| origin::Position { line: at.line, character: at.character };
+    origin::Range { start: place(range.start), end: place(range.end) }
+}
+
+/// A diagnostic, small enough to travel to the client and back.
+fn carried(diagnostic: &Diagnostic) -> StartDiagnostic {
+    let severity = diagnostic.severity.and_then(|severity| serde_json::to_value(severity).ok());
+    StartDiagnostic {
+        message: diagnostic.message.chars().take(MAX_MESSAGE).collect(),
+        range: Some(range_of(&diagnostic.range)),
+        severity: severity.and_then(|severity| u8::try_from(severity.as_u64()?).ok()),
+        source: diagnostic.source.as_ref().map(|source| one_line(source, MAX_TITLE)),
+        code: diagnostic.code.as_ref().map(|code| match code {
+            NumberOrString::Number(number) => DiagnosticCode::Number(*number),
+            NumberOrString::String(name) => DiagnosticCode::Name(one_line(name, MAX_TITLE)),
+        }),
+    }
+}

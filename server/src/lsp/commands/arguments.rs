@@ -1,0 +1,84 @@
+//! The arguments of a command: one object, or plain strings.
+//!
+//! Some editors send nothing but strings, one for each word; they are joined.
+//! Never guesses: an object with a name nobody knows is refused.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use tower_lsp::jsonrpc::{Error, Result};
+
+/// What a command was given.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Given {
+    Nothing,
+    Text(String),
+    Object(Map<String, Value>),
+}
+
+impl Given {
+    /// Reads the list of a request; `null` stands for nothing.
+    pub(super) fn of(arguments: Vec<Value>) -> Result<Self> {
+        let mut words = Vec::new();
+        let mut object = None;
+        for argument in arguments {
+            match argument {
+                Value::Null => {}
+                Value::String(word) => words.push(word),
+                // Editors that read arguments as JSON make numbers of words that look like one.
+                Value::Number(_) | Value::Bool(_) => words.push(argument.to_string()),
+                Value::Object(map) if object.is_none() => object = Some(map),
+                Value::Object(_) | Value::Array(_) => return Err(wrong()),
+            }
+        }
+        match (words.join(" ").trim(), object) {
+            ("", None) => Ok(Given::Nothing),
+            ("", Some(map)) => Ok(Given::Object(map)),
+            (text, None) => Ok(Given::Text(text.to_owned())),
+            (_, Some(_)) => Err(wrong()),
+        }
+    }
+}
+
+fn wrong() -> Error {
+    Error::invalid_params("a command takes one object, or plain strings")
+}
+
+/// Reads what a command takes; plain strings stand for the field `field`.
+pub(super) fn read<T: DeserializeOwned>(given: Given, field: &str) -> Result<T> {
+    let map = match given {
+        Given::Nothing => Map::new(),
+        Given::Text(text) => Map::from_iter([(field.to_owned(), Value::String(text))]),
+        Given::Object(map) => map,
+    };
+    serde_json::from_value(Value::Object(map))
+        .map_err(|why| Error::invalid_params(format!("the arguments make no sense: {why}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use adjutant_protocol::commands::CancelArguments;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn words_are_joined_and_objects_stand_alone() {
+        let of = |value: Value| Given::of(value.as_array().cloned().unwrap_or_default());
+        assert_eq!(of(json!([])), Ok(Given::Nothing));
+        assert_eq!(of(json!([null, " "])), Ok(Given::Nothing));
+        assert_eq!(of(json!(["fix", "the", 3, true])), Ok(Given::Text("fix the 3 true".to_owned())));
+        assert!(matches!(of(json!([{ "a": 1 }])), Ok(Given::Object(_))));
+        for wrong in [json!([{}, {}]), json!([[1]]), json!(["a", {}])] {
+            assert!(of(wrong.clone()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_by_name() {
+        let map = Map::from_iter([("sesion".to_owned(), json!("s"))]);
+        let error = read::<CancelArguments>(Given::Object(map), "runId").expect_err("nobody knows it");
+        assert!(error.message.contains("sesion"), "{error}");
+        let read = read::<CancelArguments>(Given::Text("run-1".to_owned()), "runId");
+        assert_eq!(read.map(|read| read.run_id), Ok(Some("run-1".into())));
+    }
+}

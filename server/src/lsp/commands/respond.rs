@@ -1,0 +1,145 @@
+//! `adjutant.respond`: an answer to an ask, in a person's words.
+//!
+//! Never approves what the answer does not name: without the id of an ask there
+//! is only one it can mean, and that one has not just appeared.
+
+use std::sync::Arc;
+
+use adjutant_core::ask::{REJECT, RESUME};
+use adjutant_core::input::Choice;
+use adjutant_core::tool::one_line;
+use adjutant_protocol::AskId;
+use adjutant_protocol::ask::{AskGroup, AskKind, AskOption, AskView, OptionKind, Resolution, RespondStatus};
+use adjutant_protocol::commands::RespondArguments;
+use adjutant_protocol::errors::ErrorName;
+use serde_json::{Value, json};
+use tower_lsp::jsonrpc::{Error, Result};
+
+use super::arguments::{Given, read};
+use super::say;
+use crate::doors::Level;
+use crate::lsp::{Ready, Shared, error};
+use crate::session::mailbox::Refused;
+use crate::session::{SURFACE_OF_COMMANDS, now_ms};
+
+/// How long an ask has to be open before an approval that does not name it counts (decision 15).
+const REACTION_MS: u64 = 400;
+/// Asks named in one message.
+const MAX_NAMED: usize = 5;
+/// Characters of a title in a message.
+const MAX_TITLE: usize = 120;
+
+impl Shared {
+    pub(super) async fn respond_command(&self, ready: &Ready, given: Given) -> Result<Option<Value>> {
+        let words = matches!(given, Given::Text(_));
+        let arguments: RespondArguments = read(given, "text")?;
+        let named = arguments.ask_id.is_some();
+        let ask_id = the_ask(ready, arguments.ask_id)?;
+        // One that closed meanwhile is answered all the same: the session says who was first.
+        let ask = open(ready).into_iter().find(|ask| ask.ask_id == ask_id);
+        let choice = match (arguments.option_id, arguments.text) {
+            (Some(id), text) => Choice::Option { id, text },
+            (None, Some(text)) if words => by_words(ask.as_deref(), text)?,
+            (None, Some(text)) => Choice::Text(text),
+            (None, None) => return Err(Error::invalid_params(how(ask.as_deref()))),
+        };
+        if !named && ask.as_deref().is_some_and(|ask| approves(ask, &choice) && is_new(ask)) {
+            return Err(Error::invalid_params("this was asked just now; look at it, and answer again"));
+        }
+        let answered = self.post_answer(ask_id, choice, SURFACE_OF_COMMANDS).await?;
+        if answered.status == RespondStatus::AlreadyResolved
+            && !ready.sessions.world().doors.surfaces().updates
+        {
+            say(ready, Level::Info, &already(&answered.resolution));
+        }
+        Ok(Some(json!(answered)))
+    }
+}
+
+/// The ask that is meant: the named one, else the only open one.
+pub(super) fn the_ask(ready: &Ready, named: Option<AskId>) -> Result<AskId> {
+    if let Some(id) = named {
+        return Ok(id);
+    }
+    let (idle, pressing): (Vec<_>, Vec<_>) =
+        open(ready).into_iter().partition(|ask| ask.group == AskGroup::Idle);
+    // What holds a run up comes before what would start another.
+    let asks = if pressing.is_empty() { idle } else { pressing };
+    match asks.as_slice() {
+        [one] => Ok(one.ask_id.clone()),
+        [] => Err(error(Refused::new(ErrorName::AskNotFound, "nothing is asked"))),
+        many => {
+            let list: Vec<String> = many
+                .iter()
+                .take(MAX_NAMED)
+                .map(|ask| format!("{} ({})", one_line(&ask.title, MAX_TITLE), ask.ask_id))
+                .collect();
+            Err(Error::invalid_params(format!(
+                "{} questions are open; name one by `askId`: {}",
+                many.len(),
+                list.join("; ")
+            )))
+        }
+    }
+}
+
+fn open(ready: &Ready) -> Vec<Arc<AskView>> {
+    ready.sessions.world().doors.face().open_asks()
+}
+
+/// What plain words say: the id or name of an option, else an answer of the user's own.
+fn by_words(ask: Option<&AskView>, text: String) -> Result<Choice> {
+    let Some(ask) = ask else { return Ok(Choice::Text(text)) };
+    let same = |option: &&AskOption| {
+        option.option_id.eq_ignore_ascii_case(&text) || option.name.eq_ignore_ascii_case(&text)
+    };
+    match ask.options.iter().find(same) {
+        Some(option) => Ok(Choice::Option { id: option.option_id.clone(), text: None }),
+        None if ask.free_text => Ok(Choice::Text(text)),
+        None => Err(Error::invalid_params(how(Some(ask)))),
+    }
+}
+
+fn approves(ask: &AskView, choice: &Choice) -> bool {
+    let Choice::Option { id, .. } = choice else { return false };
+    let chosen = ask.options.iter().find(|option| option.option_id == *id);
+    chosen.is_some_and(|option| matches!(option.kind, OptionKind::AllowOnce | OptionKind::AllowAlways))
+}
+
+fn is_new(ask: &AskView) -> bool {
+    now_ms().saturating_sub(ask.opened_at) < REACTION_MS
+}
+
+/// Says how an ask is answered.
+fn how(ask: Option<&AskView>) -> String {
+    let Some(ask) = ask else { return "give an `optionId` or a `text`".to_owned() };
+    let options: Vec<&str> = ask.options.iter().map(|option| option.option_id.as_str()).collect();
+    let or = if ask.free_text { ", or a `text`" } else { "" };
+    format!("\"{}\" is answered by {}{or}", one_line(&ask.title, MAX_TITLE), options.join(", "))
+}
+
+/// Says what an ask was resolved to before.
+fn already(resolution: &Resolution) -> String {
+    match resolution {
+        Resolution::Selected { option_id, surface, .. } => {
+            let what = if option_id == REJECT { "rejected" } else { option_id };
+            format!("this was answered before, by {surface}: {what}")
+        }
+        Resolution::Answered { text, surface } => {
+            format!("this was answered before, by {surface}: {}", one_line(text, MAX_TITLE))
+        }
+        Resolution::Cancelled => "this is not asked any more: the run was cancelled".to_owned(),
+        Resolution::Superseded => "this is not asked any more: something newer took its place".to_owned(),
+        Resolution::Withdrawn => "this is not asked any more: what it was about is over".to_owned(),
+    }
+}
+
+/// Whether an ask is the one that resumes a run.
+pub(super) fn resumes(ask: &AskView) -> bool {
+    ask.kind == AskKind::ResumeTask
+}
+
+/// The answer that resumes.
+pub(super) fn resume() -> Choice {
+    Choice::Option { id: RESUME.to_owned(), text: None }
+}

@@ -1,0 +1,211 @@
+//! `agent/start`: a place in a document becomes a prompt, in a new session or a given one.
+//!
+//! Makes no words for the model (core's `start` does) and never edits. The text
+//! of an open document is the one it has when the request arrives.
+
+use std::collections::VecDeque;
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use adjutant_core::document::Snapshot;
+use adjutant_core::start::{Passage, Task, task};
+use adjutant_protocol::SessionId;
+use adjutant_protocol::origin::Origin;
+use adjutant_protocol::session::{ContentBlock, Delivery, Overrides, PromptParams};
+use adjutant_protocol::start::{StartParams, StartResult};
+use tower_lsp::jsonrpc::{Error, Result};
+
+use super::agent::digest_of;
+use super::ready::MAX_PROMPT_BYTES;
+use super::{Ready, Shared, error};
+use crate::documents::{Documents, Text};
+use crate::tools::paths::{Grounded, Roots, ground, open_read};
+use crate::tools::protected::{ReadClass, read_class};
+
+/// Keys of starts in new sessions that are remembered.
+const MAX_KEYS: usize = 1_000;
+/// The largest file on disk that lines are quoted from.
+const MAX_FILE: u64 = 4 * 1024 * 1024;
+
+/// What was started by one connection.
+#[derive(Default)]
+pub(super) struct Starts {
+    shared: Mutex<Started>,
+}
+
+#[derive(Default)]
+struct Started {
+    /// Which session a key made; within it, the session itself knows the key.
+    keys: VecDeque<(String, SessionId)>,
+    /// Where the user went on last.
+    last: Option<SessionId>,
+}
+
+impl Starts {
+    fn lock(&self) -> MutexGuard<'_, Started> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session the user went on in last.
+    pub(super) fn last(&self) -> Option<SessionId> {
+        self.lock().last.clone()
+    }
+
+    /// Notes where the user went on.
+    pub(super) fn went_on(&self, session: &SessionId) {
+        self.lock().last = Some(session.clone());
+    }
+
+    fn session_of(&self, key: &str) -> Option<SessionId> {
+        self.lock().keys.iter().find(|(known, _)| known == key).map(|(_, session)| session.clone())
+    }
+
+    fn remember(&self, key: &str, session: &SessionId) {
+        let mut started = self.lock();
+        if started.keys.len() >= MAX_KEYS {
+            started.keys.pop_front();
+        }
+        started.keys.push_back((key.to_owned(), session.clone()));
+    }
+
+    /// Forgets a session that came to nothing.
+    fn forget(&self, session: &SessionId) {
+        let mut started = self.lock();
+        started.keys.retain(|(_, known)| known != session);
+        started.last.take_if(|last| last == session);
+    }
+}
+
+/// A place in the workspace as it was found.
+struct Found {
+    display: String,
+    /// None where lines are not quoted.
+    text: Option<Snapshot>,
+}
+
+impl Shared {
+    pub(super) async fn start(&self, params: StartParams) -> Result<StartResult> {
+        if params.text.as_ref().is_some_and(|text| text.len() > MAX_PROMPT_BYTES) {
+            return Err(Error::invalid_params(format!("a prompt has at most {MAX_PROMPT_BYTES} bytes")));
+        }
+        let ready = self.ready()?;
+        let found = match &params.uri {
+            Some(uri) => Some(find(ready, uri).await.map_err(Error::invalid_params)?),
+            None => None,
+        };
+        let encoding = ready.sessions.world().documents.encoding();
+        let passage = found.as_ref().map(|found| Passage {
+            path: &found.display,
+            text: found.text.as_ref().map(|snapshot| &snapshot.text),
+            encoding,
+        });
+        let task = task(&params, passage.as_ref()).map_err(|why| Error::invalid_params(why.to_string()))?;
+        self.begin(params, task).await
+    }
+
+    /// Posts the prompt of a start; up to there nothing waits, so that starts keep their order.
+    async fn begin(&self, params: StartParams, task: Task) -> Result<StartResult> {
+        let ready = self.ready()?;
+        let body = digest_of(&params);
+        let again = || params.key.as_deref().and_then(|key| ready.starts.session_of(key));
+        let known = params.session_id.clone().or_else(again);
+        let session_id = match &known {
+            Some(session) => session.clone(),
+            None => {
+                let made = ready.sessions.create(&ready.configured.folders()).map_err(error)?;
+                params.key.iter().for_each(|key| ready.starts.remember(key, &made));
+                made
+            }
+        };
+        let first = params.diagnostics.first().and_then(|diagnostic| diagnostic.range);
+        let range = params.range.or(first);
+        let prompt = PromptParams {
+            session_id: session_id.clone(),
+            prompt: vec![ContentBlock::Text { text: task.text }],
+            delivery: Delivery::Auto,
+            expected_run_id: None,
+            origin: params.uri.map(|uri| Origin { uri, range }),
+            overrides: Overrides { mode: Some(task.mode), ..Overrides::default() },
+            key: params.key,
+        };
+        match self.post_prompt(prompt, task.title, body).await {
+            Ok(told) => Ok(StartResult {
+                session_id,
+                run_id: told.run_id,
+                accepted_at: told.accepted_at,
+                disposition: told.disposition,
+            }),
+            Err(refused) => {
+                if known.is_none() {
+                    // A session that nothing was asked of leaves no trace.
+                    ready.starts.forget(&session_id);
+                    let _ = ready.sessions.delete(&session_id).await;
+                }
+                Err(refused)
+            }
+        }
+    }
+}
+
+/// Finds the file of a URI in the workspace, and its text: the editor's before the disk's.
+async fn find(ready: &Ready, uri: &str) -> std::result::Result<Found, String> {
+    let documents = ready.sessions.world().documents.clone();
+    // Taken before anything waits, so that what is typed next does not count.
+    let open = documents.under(uri);
+    let (folders, uri) = (ready.configured.folders(), uri.to_owned());
+    let looked = tokio::task::spawn_blocking(move || look(&folders, &documents, &uri, open)).await;
+    looked.unwrap_or_else(|error| Err(format!("the file could not be looked at: {error}")))
+}
+
+fn look(
+    folders: &[PathBuf],
+    documents: &Documents,
+    uri: &str,
+    open: Text,
+) -> std::result::Result<Found, String> {
+    let at = inside(folders, uri)?;
+    let open = if let Text::Closed = open { documents.text(&at.absolute) } else { open };
+    let secret = matches!(read_class(&at), ReadClass::Secret(_));
+    let text = match open {
+        Text::Unsynced(reason) => {
+            return Err(format!(
+                "the text of \"{}\" in the editor is not known ({reason}); close it and open it again",
+                at.display
+            ));
+        }
+        // It may be sent only after the ask that a read of it opens.
+        _ if secret => None,
+        Text::Open(snapshot) => Some(snapshot),
+        Text::Closed => on_disk(&at, uri)?,
+    };
+    Ok(Found { display: at.display, text })
+}
+
+fn inside(folders: &[PathBuf], uri: &str) -> std::result::Result<Grounded, String> {
+    if !uri.starts_with("file:") {
+        return Err(format!("\"{uri}\" is no file; save it in the workspace first"));
+    }
+    let (roots, _) = Roots::open(folders);
+    let at = ground(&roots, uri).map_err(|refusal| refusal.to_string())?;
+    match at.inside {
+        true => Ok(at),
+        false if roots.is_empty() => {
+            Err("no workspace folder is open; open the folder of this file first".to_owned())
+        }
+        false => Err(format!("\"{}\" is outside the workspace folders; open its folder first", at.display)),
+    }
+}
+
+/// The text of a file that is not open; none where it is too large or no text: the model reads it
+/// by its tools.
+fn on_disk(at: &Grounded, uri: &str) -> std::result::Result<Option<Snapshot>, String> {
+    let failed = |why: String| format!("\"{}\" cannot be read: {why}", at.display);
+    let mut file = open_read(at).map_err(|refusal| failed(refusal.to_string()))?.take(MAX_FILE + 1);
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Ok(None);
+    }
+    Ok(String::from_utf8(bytes).ok().map(|text| Snapshot::of_file(uri, &text)))
+}

@@ -1,0 +1,165 @@
+//! What every client is shown of a run: progress, and a transcript that grows.
+//!
+//! Looks at what arrived, never at a clock alone.
+
+use std::time::{Duration, Instant};
+
+use adjutant_protocol::state::Outcome;
+use adjutant_testkit::editor::{Capabilities, Options, Tokens};
+use adjutant_testkit::model::Reply;
+use adjutant_testkit::process::wait_until;
+use serde_json::{Value, json};
+
+use crate::plain::Plain;
+
+const FILE: &str = "//- /a.txt\nhello\n";
+
+fn start(plain: &Plain) -> Value {
+    plain.command("adjutant.start", json!(["look", "around"])).expect("it is started")
+}
+
+fn read(path: &str) -> Reply {
+    Reply::call("read_file", json!({ "path": path }))
+}
+
+fn kinds(plain: &Plain) -> Vec<String> {
+    let text = |value: &Value| value["kind"].as_str().unwrap_or_default().to_owned();
+    plain.rig.progress().iter().map(text).collect()
+}
+
+#[test]
+fn n08_a_run_is_a_progress_with_its_title_its_step_and_its_end() {
+    let plain = Plain::new(FILE, [Reply::never()]);
+    let started = start(&plain);
+    let begin = plain.rig.await_progress("its beginning", |value| value["kind"] == "begin");
+    assert_eq!(begin["title"], "Agent: look around");
+    assert_eq!(begin["cancellable"], true);
+    plain.model.wait_for_requests(1);
+    plain.rig.await_progress("the step", |value| value["message"] == "waiting for the model");
+    plain.rig.cancel_progress();
+    assert_eq!(plain.finish(&started).outcome, Outcome::Cancelled);
+    plain.rig.await_progress("its end", |value| value["kind"] == "end" && value["message"] == "cancelled");
+    assert_eq!(plain.rig.open_progress(), 0);
+    plain.rig.end();
+}
+
+#[test]
+fn d16_progress_is_told_at_most_once_a_second() {
+    let turns = (0..25).map(|_| read("a.txt")).chain([Reply::text("Done.")]);
+    let plain = Plain::new(FILE, turns);
+    let began = Instant::now();
+    let started = start(&plain);
+    plain.finish(&started);
+    let seconds = began.elapsed().as_secs();
+    plain.rig.await_progress("its end", |value| value["kind"] == "end");
+    let reports = kinds(&plain).iter().filter(|kind| *kind == "report").count() as u64;
+    assert!(reports <= seconds + 1, "{reports} reports in {seconds} s");
+    plain.rig.end();
+}
+
+#[test]
+fn d16_the_last_step_is_told_when_its_second_has_come() {
+    let plain = Plain::new(FILE, [read("a.txt"), Reply::never()]);
+    start(&plain);
+    plain.model.wait_for_requests(2);
+    // Nothing happens any more, and the pending words still come.
+    plain.rig.await_progress("a report", |value| {
+        value["kind"] == "report" && value["message"] == "waiting for the model"
+    });
+    plain.rig.cancel_progress();
+    plain.rig.await_progress("its end", |value| value["kind"] == "end");
+    plain.rig.end();
+}
+
+#[test]
+fn n08_a_token_that_is_never_created_holds_nothing_up() {
+    let manners = |options| Options { tokens: Tokens::NeverAnswered, ..options };
+    let plain = Plain::human(FILE, [read("a.txt"), Reply::text("Done.")], Duration::ZERO, manners);
+    let started = start(&plain);
+    assert_eq!(plain.finish(&started).outcome, Outcome::Stopped);
+    plain.rig.await_progress("its end", |value| value["kind"] == "end");
+    plain.rig.die();
+}
+
+#[test]
+fn n08_a_token_that_is_refused_is_not_told_of_any_more() {
+    let manners = |options| Options { tokens: Tokens::Refused, ..options };
+    let plain = Plain::human(FILE, [Reply::never()], Duration::ZERO, manners);
+    let started = start(&plain);
+    plain.model.wait_for_requests(1);
+    wait_until("the token is refused", || plain.rig.seen().contains("no more progress here"));
+    // What the client sends is read in order: the refusal before this.
+    plain
+        .rig
+        .request(
+            "textDocument/codeAction",
+            json!({
+                "textDocument": { "uri": "untitled:1" },
+                "range": crate::plain::at(0, 0),
+                "context": { "diagnostics": [] },
+            }),
+        )
+        .expect("it is answered");
+    plain.command("adjutant.cancel", json!([])).expect("it is cancelled");
+    plain.finish(&started);
+    assert!(!kinds(&plain).contains(&"end".to_owned()), "{:?}", kinds(&plain));
+    plain.rig.end();
+}
+
+#[test]
+fn n19_a_client_without_progress_is_told_of_none() {
+    let capabilities = Capabilities { progress: false, ..crate::plain::capabilities() };
+    let plain = Plain::with(FILE, [Reply::text("Done.")], capabilities);
+    let started = start(&plain);
+    plain.finish(&started);
+    assert!(plain.rig.progress().is_empty());
+    plain.rig.end();
+}
+
+#[test]
+fn n08_a_run_that_is_open_after_a_restart_is_a_progress_again() {
+    let plain = Plain::new(FILE, [Reply::text("First."), Reply::never()]);
+    let first = start(&plain);
+    plain.finish(&first);
+    let session = json!({ "sessionId": first["sessionId"], "text": "and now this" });
+    plain.command("adjutant.prompt", json!([session])).expect("it is started");
+    plain.model.wait_for_requests(2);
+    let plain = plain.again();
+    let begin = plain.rig.await_progress("its beginning", |value| value["kind"] == "begin");
+    assert_eq!(begin["title"], "Agent: and now this");
+    assert_eq!(begin["message"], "was interrupted: resume it or discard it");
+    let popup = plain.rig.await_popup();
+    plain.rig.press(&popup, Some("Discard"));
+    plain.rig.await_progress("its end", |value| value["kind"] == "end");
+    assert_eq!(kinds(&plain), ["begin", "end"], "the run before it is over and not told of");
+    plain.rig.end();
+}
+
+#[test]
+fn s101_the_transcript_is_shown_on_request_and_grows_by_whole_blocks() {
+    let open = "Look:\n\n```rust\nfn main() {";
+    let plain = Plain::new(FILE, [Reply::text(open), read("a.txt"), Reply::text("All is well.")]);
+    let started = start(&plain);
+    plain.finish(&started);
+    plain.command("adjutant.showTranscript", json!([])).expect("it is shown");
+    let params = plain.rig.await_shown(1);
+    assert_eq!(params["takeFocus"], true, "the user asked for it");
+    let path = adjutant_testkit::fixture::path_of_uri(params["uri"].as_str().unwrap_or_default());
+    let path = path.expect("a file is shown");
+    let text = || std::fs::read_to_string(&path).unwrap_or_default();
+    let first = text();
+    assert!(first.contains("> look around\n\n") && first.contains("fn main() {\n```\n\n"), "{first}");
+    assert!(first.trim_end().ends_with("**"), "the end of the run is its last block: {first}");
+    let mode = std::fs::metadata(&path).expect("it is there").permissions();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600);
+
+    let again = json!({ "sessionId": started["sessionId"], "text": "go on" });
+    let second = plain.command("adjutant.prompt", json!([again])).expect("it is started");
+    plain.finish(&second);
+    wait_until("the transcript has the second run", || text().matches("**Stopped").count() == 2);
+    let whole = text();
+    assert!(whole.starts_with(&first), "it only grows");
+    assert!(whole[first.len()..].contains("- `Read a.txt`"), "{whole}");
+    assert!(whole.contains("All is well.\n\n"), "{whole}");
+    plain.rig.end();
+}

@@ -1,0 +1,229 @@
+//! Asks as popups of a plain client: one at a time, whole or not to be allowed,
+//! and nothing but a pressed button is an answer.
+//!
+//! Whether something ran is read at the model and on the disk, never from the
+//! popup.
+
+mod doors;
+
+use std::time::{Duration, Instant};
+
+use adjutant_testkit::editor::{Capabilities, Popup};
+use adjutant_testkit::model::Reply;
+use adjutant_testkit::process::wait_until;
+use serde_json::{Value, json};
+
+use crate::plain::Plain;
+use crate::rig::tool_outputs;
+use crate::stage::edit;
+
+const FILE: &str = "//- /a.txt\nhello\n";
+
+fn command(line: &str) -> Reply {
+    Reply::call("run_command", json!({ "command": line }))
+}
+
+/// A plain editor whose run asks for one thing and then says that it is done.
+fn asking(asks: Reply) -> (Plain, Value) {
+    let plain = Plain::new(FILE, [asks, Reply::text("Done.")]);
+    let started = start(&plain);
+    (plain, started)
+}
+
+fn start(plain: &Plain) -> Value {
+    plain.command("adjutant.start", json!(["do", "it"])).expect("it is started")
+}
+
+/// What the one tool of the run told the model.
+fn told(plain: &Plain) -> String {
+    let requests = plain.model.wait_for_requests(2);
+    tool_outputs(&requests[1]).join("\n")
+}
+
+/// The text of the only file the user was shown.
+fn shown(plain: &Plain, count: usize) -> (String, Value) {
+    let params = plain.rig.await_shown(count);
+    let uri = params["uri"].as_str().unwrap_or_default().to_owned();
+    let path = adjutant_testkit::fixture::path_of_uri(&uri).expect("a file is shown");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("read {path:?}: {error}"));
+    (text, params)
+}
+
+fn press_again(plain: &Plain, popup: &Popup, title: &str) -> Popup {
+    plain.rig.press(popup, Some(title));
+    plain.rig.await_popup()
+}
+
+#[test]
+fn s03_d15_a_popup_shows_the_whole_and_an_approval_runs_it_once() {
+    let (plain, started) = asking(command("echo said-so >> out.txt"));
+    let popup = plain.rig.await_popup();
+    assert!(popup.message.contains("echo said-so >> out.txt"), "{}", popup.message);
+    assert!(popup.message.contains(&plain.workspace.path().display().to_string()), "{}", popup.message);
+    assert_eq!(popup.actions[..3], ["Reject", "Show", "Allow once"]);
+    plain.rig.press(&popup, Some("Allow once"));
+    plain.finish(&started);
+    assert_eq!(plain.workspace.read("out.txt"), "said-so\n");
+    plain.rig.end();
+}
+
+#[test]
+fn s03_an_edit_is_allowed_by_a_popup_and_made_in_the_buffer_alone() {
+    let (plain, started) = asking(edit("a.txt", "hello", "good bye"));
+    plain.rig.open("a.txt");
+    let popup = plain.rig.await_popup();
+    assert!(popup.message.contains("-hello\n+good bye"), "{}", popup.message);
+    plain.rig.press(&popup, Some("Allow once"));
+    plain.finish(&started);
+    assert_eq!(plain.rig.text_of("a.txt"), "good bye\n");
+    assert_eq!(plain.workspace.read("a.txt"), "hello\n");
+    plain.rig.end();
+}
+
+#[test]
+fn d15_what_is_too_long_is_shown_first_and_then_allowed() {
+    let line = format!("echo {} > out.txt", "word ".repeat(200));
+    let (plain, started) = asking(command(&line));
+    let popup = plain.rig.await_popup();
+    assert_eq!(popup.actions, ["Reject", "Show"]);
+    plain.rig.answer_popup(&popup, json!({ "title": "Allow once" }));
+    // It was not offered, so it is no answer; the user does something, and is asked again.
+    plain.command("adjutant.capabilities", json!([])).expect("it is answered");
+    plain.rig.await_message();
+    let popup = plain.rig.await_popup();
+    let whole = press_again(&plain, &popup, "Show");
+    let (text, params) = shown(&plain, 1);
+    assert_eq!(text.trim_end(), line.trim_end());
+    assert_eq!(params["takeFocus"], json!(false));
+    assert_eq!(whole.actions[..3], ["Reject", "Show", "Allow once"]);
+    assert!(whole.message.contains("asks/"), "it says where the whole is: {}", whole.message);
+    plain.rig.press(&whole, Some("Allow once"));
+    plain.finish(&started);
+    assert!(plain.workspace.exists("out.txt"));
+    plain.rig.end();
+}
+
+#[test]
+fn d15_who_opens_no_documents_is_told_where_it_is() {
+    let capabilities = Capabilities { show_document: false, ..crate::plain::capabilities() };
+    let line = format!("echo {}", "word ".repeat(200));
+    let plain = Plain::with(FILE, [command(&line), Reply::text("Done.")], capabilities);
+    let started = start(&plain);
+    let popup = plain.rig.await_popup();
+    let whole = press_again(&plain, &popup, "Show");
+    let told = plain.rig.await_message();
+    let path = told.split_whitespace().last().expect("a path");
+    let metadata = std::fs::metadata(path).unwrap_or_else(|error| panic!("{told}: {error}"));
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o777, 0o600);
+    plain.rig.press(&whole, Some("Reject"));
+    plain.finish(&started);
+    plain.rig.end();
+}
+
+#[test]
+fn n02_nothing_but_an_offered_button_is_consent() {
+    let (plain, started) = asking(command("echo no > out.txt"));
+    let wrong = [
+        json!(null),
+        json!({ "title": "Yes" }),
+        json!({ "title": "allow" }),
+        json!("Allow once"),
+        json!({ "title": "Allow once", "askId": "ask-of-somebody-else", "optionId": "allow" }),
+    ];
+    for answer in wrong {
+        let popup = plain.rig.await_popup();
+        plain.rig.answer_popup(&popup, answer);
+        // A closed popup does not come back by itself, but when the user does something.
+        plain.actions("a.txt", crate::plain::at(0, 0), json!({ "triggerKind": crate::plain::INVOKED }));
+    }
+    let popup = plain.rig.await_popup();
+    assert_eq!(plain.model.requests().len(), 1, "the run waits");
+    plain.rig.press(&popup, Some("Reject"));
+    plain.finish(&started);
+    assert!(!plain.workspace.exists("out.txt") && told(&plain).contains("reject"), "{}", told(&plain));
+    plain.rig.end();
+}
+
+#[test]
+fn n02_buttons_that_lose_what_they_carry_are_known_by_their_title() {
+    let without = json!({ "messageActionItem": { "additionalPropertiesSupport": false } });
+    let mut capabilities = crate::plain::capabilities();
+    capabilities.extra["window"] = json!({ "showMessage": without });
+    let turns = [command("echo 1 > one.txt"), command("echo 2 > two.txt"), Reply::text("Done.")];
+    let plain = Plain::with(FILE, turns, capabilities);
+    let started = start(&plain);
+    let popup = plain.rig.await_popup();
+    plain.rig.press(&popup, Some("Allow once"));
+    let popup = plain.rig.await_popup();
+    plain.rig.answer_popup(&popup, json!({ "title": "Allow once" }));
+    plain.finish(&started);
+    assert!(plain.workspace.exists("one.txt") && plain.workspace.exists("two.txt"));
+    plain.rig.end();
+}
+
+#[test]
+fn d15_an_approval_that_nobody_can_have_read_does_not_count() {
+    let reaction = Duration::from_millis(400);
+    let turns = [command("echo yes > out.txt"), Reply::text("Done.")];
+    let plain = Plain::human(FILE, turns, reaction, |options| options);
+    let started = start(&plain);
+    for _ in 0..3 {
+        let popup = plain.rig.await_popup();
+        plain.rig.press(&popup, Some("Allow once"));
+    }
+    // Three times is somebody who leans on a key: it waits on the other surfaces.
+    plain.await_action("a.txt", "Agent: Reject");
+    let popup = plain.rig.await_popup();
+    assert_eq!(plain.rig.popups().len(), 4, "nothing came by itself");
+    assert!(!plain.workspace.exists("out.txt"));
+    let seen = Instant::now();
+    wait_until("somebody has read it", || seen.elapsed() > reaction + Duration::from_millis(50));
+    plain.rig.press(&popup, Some("Allow once"));
+    plain.finish(&started);
+    assert!(plain.workspace.exists("out.txt"));
+    plain.rig.end();
+}
+
+#[test]
+fn d15_a_rejection_counts_at_once() {
+    let turns = [command("echo no > out.txt"), Reply::text("Done.")];
+    let plain = Plain::human(FILE, turns, Duration::from_secs(3_600), |options| options);
+    let started = start(&plain);
+    let popup = plain.rig.await_popup();
+    plain.rig.press(&popup, Some("Reject"));
+    plain.finish(&started);
+    assert_eq!(plain.rig.popups().len(), 1);
+    plain.rig.end();
+}
+
+#[test]
+fn s03_one_popup_at_a_time_and_the_oldest_first() {
+    let runs: Vec<Reply> = (0..4).map(|run| command(&format!("echo {run} > {run}.txt"))).collect();
+    let plain = Plain::new(FILE, runs.into_iter().chain((0..4).map(|_| Reply::text("Done."))));
+    let sessions: Vec<_> = (0..4).map(|_| plain.rig.new_session()).collect();
+    let ends: Vec<_> = sessions.iter().map(|session| plain.rig.prompt(session, "do it").run_id).collect();
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        // The double counts a second one that is open as a fault of the server.
+        let popup = plain.rig.await_popup();
+        assert!(!seen.contains(&popup.message), "{seen:?}");
+        seen.push(popup.message.clone());
+        plain.rig.press(&popup, Some("Allow once"));
+    }
+    sessions.iter().zip(&ends).for_each(|(session, run)| drop(plain.rig.await_run_end(session, run)));
+    assert!((0..4).all(|run| plain.workspace.exists(&format!("{run}.txt"))));
+    plain.rig.end();
+}
+
+#[test]
+fn s03_a_question_is_answered_by_a_suggestion() {
+    let (plain, started) =
+        asking(Reply::call("ask_user", json!({ "question": "Which one?", "options": ["red", "green"] })));
+    let popup = plain.rig.await_popup();
+    assert!(popup.message.contains("Which one?"), "{}", popup.message);
+    assert_eq!(popup.actions, ["red", "green"]);
+    plain.rig.press(&popup, Some("green"));
+    plain.finish(&started);
+    assert!(told(&plain).contains("green"));
+    plain.rig.end();
+}
