@@ -188,7 +188,8 @@ impl LanguageServer for Shared {
         let Ok(ready) = self.ready() else { return };
         self.server.warn(&ready.problems);
         ready.sessions.sweep();
-        if !ready.sessions.world().doors.surfaces().updates {
+        // A client that takes asks itself also lists and resumes by itself.
+        if !ready.sessions.world().doors.surfaces().asks_by_request {
             // Off the way of what the client sends next: this reads the disk.
             tokio::spawn(reopen::left_open(ready.sessions.clone(), ready.folders.clone()));
         }
