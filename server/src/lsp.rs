@@ -122,6 +122,7 @@ async fn connection(
         server: Server { out, options, ready: OnceLock::new(), parent },
         sessions: shared,
     })
+    .custom_method(transport::LOST, Shared::lost)
     .custom_method(methods::SESSION_NEW, Shared::session_new)
     .custom_method(methods::SESSION_LIST, Shared::session_list)
     .custom_method(methods::SESSION_RESUME, Shared::session_resume)
@@ -159,6 +160,13 @@ impl Server {
 }
 
 impl Shared {
+    /// A message could not be read: it may have been a change of any document.
+    async fn lost(&self) {
+        if let Ok(ready) = self.ready() {
+            ready.sessions.world().documents.lost();
+        }
+    }
+
     fn ready(&self) -> Result<&Ready> {
         self.server.ready.get().ok_or_else(|| Error::new(ErrorCode::ServerError(-32002)))
     }
@@ -180,7 +188,8 @@ impl LanguageServer for Shared {
         let Ok(ready) = self.ready() else { return };
         self.server.warn(&ready.problems);
         ready.sessions.sweep();
-        if !ready.sessions.world().doors.surfaces().updates {
+        // A client that takes asks itself also lists and resumes by itself.
+        if !ready.sessions.world().doors.surfaces().asks_by_request {
             // Off the way of what the client sends next: this reads the disk.
             tokio::spawn(reopen::left_open(ready.sessions.clone(), ready.folders.clone()));
         }
