@@ -209,10 +209,17 @@ impl Editor for Helix<'_> {
     /// Helix passes over all progress while one is open, an end included.
     fn wait_buffer(&self, text: &str) {
         let wanted: Vec<&str> = text.lines().collect();
-        self.screen.wait_until(&format!("{wanted:?}"), |screen| {
+        let held = |screen: &str| {
             let shown: Vec<&str> = screen.lines().filter_map(numbered).collect();
             let same = shown.iter().zip(&wanted).all(|(shown, wanted)| shown.starts_with(wanted));
             shown.len() == wanted.len() && same
+        };
+        wait_or(|| held(&self.screen.text()).then_some(())).unwrap_or_else(|| {
+            panic!(
+                "the buffer is not {text:?} in\n{}\nafter\n{}",
+                self.screen.text(),
+                self.stage.seen().shown()
+            )
         });
     }
 
