@@ -216,7 +216,7 @@ fn what_a_workspace_sets_is_not_used() {
 fn n07_every_open_document_is_announced() {
     let stage = Stage::new("//- /greet.py\nprint(1)\n", []);
     let code = Code::open(&stage, "greet.py");
-    code.do_("palette", json!(["Create: New Untitled Text File"]));
+    code.do_("palette", json!(["File: New Untitled Text File"]));
     stage.seen().wait("in", "textDocument/didOpen", 2);
     code.type_at_top("not saved anywhere");
     stage.seen().wait("in", "textDocument/didChange", 1);

@@ -35,8 +35,8 @@ export class Window {
   async palette(title) {
     await this.page.keyboard.press('F1');
     await this.input('', title);
-    await this.row(title);
-    await this.page.keyboard.press('Enter');
+    const label = `[aria-label="${title}"], [aria-label^="${title}, "]`;
+    await this.page.locator('.quick-input-list .monaco-list-row').and(this.page.locator(label)).click();
   }
 
   async input(of, text) {
@@ -44,10 +44,6 @@ export class Window {
     await input.waitFor();
     await input.focus();
     await this.page.keyboard.type(text);
-  }
-
-  row(title) {
-    return this.page.locator('.quick-input-list .monaco-list-row.focused', { hasText: title }).waitFor();
   }
 
   // Gives a task by the command of the extension.
