@@ -110,6 +110,7 @@ async fn connection(
         server: Server { out, options, ready: OnceLock::new(), parent },
         sessions: shared,
     })
+    .custom_method(transport::LOST, Shared::lost)
     .custom_method(methods::SESSION_NEW, Shared::session_new)
     .custom_method(methods::SESSION_LIST, Shared::session_list)
     .custom_method(methods::SESSION_RESUME, Shared::session_resume)
@@ -149,6 +150,13 @@ impl Server {
 }
 
 impl Shared {
+    /// A message could not be read: it may have been a change of any document.
+    async fn lost(&self) {
+        if let Ok(ready) = self.ready() {
+            ready.sessions.world().documents.lost();
+        }
+    }
+
     fn ready(&self) -> Result<&Ready> {
         let ready = self.server.ready.get().ok_or_else(|| Error::new(ErrorCode::ServerError(-32002)))?;
         // Settings that have arrived count for whatever is handled from now on.
@@ -184,7 +192,8 @@ impl LanguageServer for Shared {
         let Ok(ready) = self.ready() else { return };
         self.server.warn(&ready.problems);
         ready.sessions.sweep();
-        if !ready.sessions.world().doors.surfaces().updates {
+        // A client that takes asks itself also lists and resumes by itself.
+        if !ready.sessions.world().doors.surfaces().asks_by_request {
             // Off the way of what the client sends next: this reads the disk.
             tokio::spawn(reopen::left_open(ready.sessions.clone(), ready.configured.folders()));
         }

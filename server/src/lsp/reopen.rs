@@ -1,6 +1,6 @@
-//! What an earlier server left open, put before the user of a plain client again.
+//! What an earlier server left open, put before the user again.
 //!
-//! A client with our methods lists and resumes by itself. Never touches a
+//! A client that takes asks as requests lists and resumes by itself. Never touches a
 //! session that another process holds, and never answers anything.
 
 use std::path::PathBuf;
