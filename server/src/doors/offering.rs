@@ -7,11 +7,12 @@
 use std::time::{Duration, Instant};
 
 use adjutant_protocol::ask::{AskGroup, AskView, PermissionOutcome};
+use futures_util::FutureExt;
 use serde_json::Value;
 
 use super::popup::{self, Choice};
 use super::{Delivery, Doors};
-use crate::transport::ReplyError;
+use crate::transport::{PendingReply, ReplyError};
 
 /// JSON-RPC: the client does not know the method.
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -90,14 +91,14 @@ impl Doors {
             return Pressed::Never;
         };
         let since = Instant::now();
-        let reply = match reply.await {
+        let mut waiting = Waiting { reply, doors: self };
+        let reply = match (&mut waiting.reply).await {
             Ok(reply) => serde_json::from_str::<Value>(reply.get()).unwrap_or(Value::Null),
-            Err(ReplyError::Refused { code: METHOD_NOT_FOUND, .. }) => {
-                self.popups_are_unknown();
-                return Pressed::Never;
-            }
             Err(ReplyError::ConnectionClosed) => return Pressed::Never,
             Err(error) => {
+                if self.has_no_popups(&error) {
+                    return Pressed::Never;
+                }
                 tracing::info!(%error, ask = %ask.ask_id, "the popup was not answered");
                 return Pressed::Nothing;
             }
@@ -108,6 +109,30 @@ impl Doors {
                 Pressed::Option { id: id.clone(), approves: *approves, after: since.elapsed() }
             }
             None => Pressed::Nothing,
+        }
+    }
+
+    /// Learns from an error that this client has no popups.
+    fn has_no_popups(&self, error: &ReplyError) -> bool {
+        let unknown = matches!(error, ReplyError::Refused { code: METHOD_NOT_FOUND, .. });
+        if unknown {
+            self.popups_are_unknown();
+        }
+        unknown
+    }
+}
+
+/// A popup on the screen; dropped, it is withdrawn. What its client said of popups is heard also
+/// when the ask closed before anybody looked.
+struct Waiting<'a> {
+    reply: PendingReply,
+    doors: &'a Doors,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(Err(error)) = (&mut self.reply).now_or_never() {
+            self.doors.has_no_popups(&error);
         }
     }
 }
