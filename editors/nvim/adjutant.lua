@@ -17,6 +17,15 @@ local function save(_, params)
   return { documents = documents }
 end
 
+local attach_all
+local restarts = 3 -- a server that died is started again, but not for ever
+
+local function exited(code, signal)
+  if (code == 0 and signal == 0) or restarts == 0 then return end
+  restarts = restarts - 1
+  vim.defer_fn(attach_all, 500)
+end
+
 local function attach(buffer)
   if vim.bo[buffer].buftype ~= "" or vim.api.nvim_buf_get_name(buffer) == "" then return end
   vim.lsp.start({
@@ -24,8 +33,17 @@ local function attach(buffer)
     cmd = { "adjutant", "lsp" },
     root_dir = vim.fs.root(buffer, ".git") or vim.fn.getcwd(),
     capabilities = capabilities,
+    -- What is typed is told at once: an edit of the server may be on its way.
+    flags = { debounce_text_changes = 0 },
     handlers = { ["agent/document/save"] = save },
+    on_exit = exited,
   }, { bufnr = buffer })
+end
+
+function attach_all()
+  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(buffer) then attach(buffer) end
+  end
 end
 
 local function execute(command, argument)
@@ -51,7 +69,18 @@ end, { nargs = "+", range = true, desc = "Gives Adjutant a task" })
 vim.api.nvim_create_user_command("AdjutantCancel", function() execute("adjutant.cancel") end,
   { desc = "Stops what Adjutant does" })
 
+-- What it is at, for the status line: %{get(g:, "adjutant", "")}
+local titles = {}
+vim.api.nvim_create_autocmd("LspProgress", { callback = function(event)
+  local client = vim.lsp.get_client_by_id(event.data.client_id)
+  if not client or client.name ~= "adjutant" then return end
+  local token, value = event.data.params.token, event.data.params.value
+  titles[token] = value.title or titles[token]
+  local ended = value.kind == "end"
+  vim.g.adjutant = ("%s: %s"):format(titles[token] or "Adjutant", value.message or (ended and "done" or "at work"))
+  if ended then titles[token] = nil end
+  vim.cmd.redrawstatus()
+end })
+
 vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile" }, { callback = function(event) attach(event.buf) end })
-for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
-  if vim.api.nvim_buf_is_loaded(buffer) then attach(buffer) end
-end
+attach_all()

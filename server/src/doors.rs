@@ -329,8 +329,9 @@ impl Doors {
             Question::ApplyEdit { edit, mut answer } => {
                 // Not asked any more: dropping the request withdraws it at the client.
                 tokio::select! {
-                    reply = self.apply(&edit) => { let _ = answer.send(reply); }
+                    biased;
                     () = answer.closed() => {}
+                    reply = self.apply(&edit) => { let _ = answer.send(reply); }
                 }
             }
             Question::Save { uri, reason, mut answer } => {

@@ -2,17 +2,14 @@
 //!
 //! Never speaks to the server but through an editor.
 
-use crate::stage::{DEADLINE, Stage, wait_or};
-
-/// How long an ask must have been on the screen before an approval counts, and a little more.
-const READ: std::time::Duration = std::time::Duration::from_millis(450);
+use crate::stage::{DEADLINE, READ, Stage, wait_or};
 
 /// One editor with one file open and the server attached.
 pub trait Editor {
     fn stage(&self) -> &Stage;
     /// Gives a task by the editor's command.
     fn command(&self, text: &str);
-    /// Gives a task by a code action at the cursor.
+    /// Gives a task by a code action at the cursor, named without who offers it.
     fn action(&self, title: &str);
     /// Returns what is or was shown of the work in progress.
     fn progress(&self) -> String;
@@ -59,6 +56,12 @@ pub trait Editor {
                 "waited {DEADLINE:?} for the buffer {text:?}; it is {buffer:?}; the messages were\n{messages}"
             )
         });
+    }
+
+    /// Waits until the progress says how the work ended.
+    #[track_caller]
+    fn wait_end(&self, how: &str) {
+        self.wait_progress(how);
     }
 
     /// Waits until the progress of the work shows a text.

@@ -8,11 +8,19 @@ mod scenes;
 
 use std::fs;
 
+use crate::editor::Editor;
 use crate::screen::Screen;
-use crate::stage::{Stage, installed, shipped};
+use crate::stage::{Stage, installed, shipped, wait_for, wait_or};
 
 /// The folder it is installed in.
 pub const VERSION: &str = "helix-25.01";
+
+/// The frames of the spinner that says a server works.
+const SPINNER: [char; 8] = ['⣾', '⣽', '⣻', '⢿', '⡿', '⣟', '⣯', '⣷'];
+/// The background of the chosen entry of a menu in the theme that Helix has by itself: white.
+const CHOSEN: &str = "48;2;255;255;255m";
+/// The most entries of a menu.
+const MENU: usize = 20;
 
 /// A Helix that a test started.
 pub struct Helix<'a> {
@@ -25,8 +33,12 @@ impl<'a> Helix<'a> {
     pub fn open(stage: &'a Stage, file: &str) -> Helix<'a> {
         let settings = stage.settings_dir().join("helix");
         fs::create_dir_all(&settings).expect("make the settings of Helix");
-        fs::copy(shipped("editors/helix/languages.toml"), settings.join("languages.toml"))
-            .expect("take the languages as shipped");
+        for name in ["languages.toml", "config.toml"] {
+            fs::copy(shipped("editors/helix").join(name), settings.join(name)).expect("take what is shipped");
+        }
+        // Takes a copy of what is in the buffer, whole or not at all.
+        fs::write(stage.beside("keep"), "cat > ../buffer.part && mv ../buffer.part ../buffer\n")
+            .expect("write it");
         let program = installed(&format!("{VERSION}/usr/bin/hx"));
         let runtime = installed(&format!("{VERSION}/usr/lib/hx/runtime"));
         let line = format!("env HELIX_RUNTIME='{}' '{}' '{file}'", runtime.display(), program.display());
@@ -37,11 +49,184 @@ impl<'a> Helix<'a> {
         Helix { stage, screen }
     }
 
+    /// Leaves a mode or a menu, and waits until that is seen: a key that follows at once would be
+    /// one key with Alt.
+    fn escape(&self, left: impl Fn() -> bool) {
+        self.screen.keys(&["Escape"]);
+        wait_for("Helix to leave it", || left().then_some(()));
+    }
+
+    fn leave_insert_mode(&self) {
+        self.escape(|| status_line(&self.screen.text()).contains("NOR"));
+    }
+
+    /// Types a line at the cursor; not by `O`, which would go on with a comment.
+    fn insert(&self, text: &str) {
+        self.screen.keys(&["i"]);
+        self.screen.text_in(text);
+        self.screen.keys(&["Enter"]);
+        self.screen.wait(text);
+    }
+
     /// Types a command line.
     pub fn line(&self, line: &str) {
-        self.screen.keys(&["Escape"]);
         self.screen.text_in(&format!(":{line}"));
         self.screen.wait(&format!(":{line}"));
         self.screen.keys(&["Enter"]);
+        self.screen.wait_until("the end of the command line", |screen| !last_line(screen).starts_with(':'));
+    }
+
+    /// Returns the entry of the open menu that is chosen now.
+    fn chosen(&self) -> Option<String> {
+        let coloured = self.screen.coloured();
+        let entry = coloured.split(CHOSEN).nth(1)?.split('\u{1b}').next()?;
+        Some(entry.trim().to_owned())
+    }
+
+    /// Opens the menu of code actions with one of them chosen.
+    #[track_caller]
+    fn choose_in_menu(&self, title: &str) {
+        let title = format!("Agent: {title}");
+        // What was offered may have changed while the menu was made; then it is opened again.
+        let found = wait_or(|| {
+            self.screen.keys(&["Space", "a"]);
+            wait_for("a menu or a word that there is none", || {
+                (self.chosen().is_some() || self.screen.text().contains("No code actions")).then_some(())
+            });
+            let first = self.chosen()?;
+            for _ in 0..MENU {
+                let chosen = self.chosen()?;
+                if chosen.starts_with(&title) {
+                    return Some(());
+                }
+                self.screen.keys(&["Down"]);
+                let next = wait_for("another entry", || self.chosen().filter(|next| *next != chosen));
+                if next == first {
+                    break;
+                }
+            }
+            self.escape(|| self.chosen().is_none());
+            None
+        });
+        found.unwrap_or_else(|| panic!("no code action {title:?} on\n{}", self.screen.text()));
+    }
+}
+
+/// Returns the text of a line of the file, with what is shown beside it.
+fn numbered(line: &str) -> Option<&str> {
+    let rest = line.trim_start_matches(['●', ' ']);
+    let text = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    (text.len() < rest.len()).then(|| text.strip_prefix("  ").unwrap_or_default())
+}
+
+fn last_line(screen: &str) -> &str {
+    screen.trim_end_matches('\n').lines().last().unwrap_or_default()
+}
+
+fn status_line(screen: &str) -> &str {
+    screen.lines().find(|line| line.contains(" sel ")).unwrap_or_default()
+}
+
+impl Editor for Helix<'_> {
+    fn stage(&self) -> &Stage {
+        self.stage
+    }
+
+    fn command(&self, _: &str) {
+        // Its commands take no text, so a task is always given by a code action.
+        self.action("Do what this comment says");
+    }
+
+    fn action(&self, title: &str) {
+        self.choose_in_menu(title);
+        self.screen.keys(&["Enter"]);
+    }
+
+    fn progress(&self) -> String {
+        let screen = self.screen.text();
+        format!("{}\n{}", status_line(&screen), last_line(&screen))
+    }
+
+    fn asked(&self) -> Option<String> {
+        // A diagnostic is shown beside the line it is about; what it works at is in the last line.
+        let screen = self.screen.text();
+        let beside: Vec<&str> = screen.lines().take_while(|line| *line != status_line(&screen)).collect();
+        Some(beside.join("\n")).filter(|beside| beside.contains("Agent: "))
+    }
+
+    fn choose(&self, title: &str) {
+        // The answers are offered at any position, not only where the question is shown.
+        self.screen.keys(&["g", "e"]);
+        self.choose_in_menu(title);
+        self.screen.keys(&["Enter"]);
+    }
+
+    fn buffer(&self) -> String {
+        let copy = self.stage.beside("buffer");
+        let _ = fs::remove_file(&copy);
+        self.screen.keys(&["%"]);
+        self.line("pipe-to sh ../keep");
+        let text = wait_for("the copy of the buffer", || fs::read_to_string(&copy).ok());
+        self.screen.keys(&["g", "g"]);
+        text
+    }
+
+    fn go_to_line(&self, line: usize) {
+        self.line(&line.to_string());
+    }
+
+    fn type_at_top(&self, text: &str) {
+        self.screen.keys(&["g", "g"]);
+        self.insert(text);
+        self.leave_insert_mode();
+    }
+
+    fn choose_and_type_at_top(&self, title: &str, text: &str) {
+        self.choose_in_menu(title);
+        self.screen.keys(&["Enter", "g", "g"]);
+        self.insert(text);
+        self.leave_insert_mode();
+    }
+
+    fn save(&self) {
+        self.line("write");
+    }
+
+    fn undo(&self) {
+        self.screen.keys(&["u"]);
+    }
+
+    fn cancel(&self) {
+        self.action("Cancel");
+    }
+
+    fn restart(&self) {
+        self.line("lsp-restart");
+        self.stage.seen().wait("in", "initialized", 2);
+    }
+
+    /// By the screen: a command line to copy the buffer with would be open while the work ends, and
+    /// Helix passes over all progress while one is open, an end included.
+    fn wait_buffer(&self, text: &str) {
+        let wanted: Vec<&str> = text.lines().collect();
+        let held = |screen: &str| {
+            let shown: Vec<&str> = screen.lines().filter_map(numbered).collect();
+            let same = shown.iter().zip(&wanted).all(|(shown, wanted)| shown.starts_with(wanted));
+            shown.len() == wanted.len() && same
+        };
+        wait_or(|| held(&self.screen.text()).then_some(())).unwrap_or_else(|| {
+            panic!(
+                "the buffer is not {text:?} in\n{}\nafter\n{}",
+                self.screen.text(),
+                self.stage.seen().shown()
+            )
+        });
+    }
+
+    fn wait_end(&self, _: &str) {
+        let ended = || !status_line(&self.screen.text()).contains(SPINNER);
+        wait_or(|| ended().then_some(())).unwrap_or_else(|| {
+            panic!("the spinner goes on in\n{}\nafter\n{}", self.screen.text(), self.stage.seen().shown())
+        });
     }
 }

@@ -3,8 +3,7 @@
 # Debian stable's successor and of unstable, Helix, Emacs, and the terminal they
 # are watched in.
 #
-#   tests/editors/install.sh            all of them
-#   tests/editors/install.sh --check    only says what is missing
+#   tests/editors/install.sh
 #
 # They go into target/editors, or into $ADJUTANT_EDITORS; what is a package of
 # this Debian goes into the system, which needs root. What is there already is
@@ -14,12 +13,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${ADJUTANT_EDITORS:-$here/../../target/editors}
 
-check=no
-case "${1:-}" in
-  '') ;;
-  --check) check=yes ;;
-  *) echo "install.sh: unknown argument \"$1\"; there is only --check" >&2; exit 2 ;;
-esac
+[ $# -eq 0 ] || { echo "install.sh: it takes no arguments" >&2; exit 2; }
 
 fail() {
   echo "install.sh: $*" >&2
@@ -45,7 +39,6 @@ stamp() {
 }
 
 need_apt() {
-  [ "$check" = no ] || fail "$1 is missing; run tests/editors/install.sh"
   command -v apt-get >/dev/null || fail "$1 is missing, and there is no apt-get to install it with"
   [ "$(id -u)" -eq 0 ] || fail "$1 is missing; installing it needs root: run this script as root once"
 }
@@ -185,5 +178,5 @@ emacs_30
 
 # VS Code is large and comes by a way of its own.
 if [ -f "$here/install_vscode.sh" ]; then
-  bash "$here/install_vscode.sh" "$@" || fail "VS Code could not be installed"
+  bash "$here/install_vscode.sh" || fail "VS Code could not be installed"
 fi

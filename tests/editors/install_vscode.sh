@@ -2,7 +2,8 @@
 # Puts VS Code 1.100 (as code-server), a browser driver and our extension where
 # the tests of real editors find them. What is there already is used again.
 #
-#   tests/editors/install_vscode.sh
+#   tests/editors/install_vscode.sh            all of it
+#   tests/editors/install_vscode.sh --check    only says what is missing
 #
 # ADJUTANT_EDITORS names the cache folder; else it is target/editors.
 # It never writes outside that folder, but for Debian packages when it runs as root.
@@ -17,6 +18,13 @@ code_server=4.100.3
 playwright=1.54.1
 export npm_config_cache=${npm_config_cache:-$cache/npm-cache}
 
+check=no
+case "${1:-}" in
+  '') ;;
+  --check) check=yes ;;
+  *) echo "install_vscode.sh: unknown argument \"$1\"; there is only --check" >&2; exit 2 ;;
+esac
+
 fail() { echo "install_vscode.sh: $*" >&2; exit 1; }
 quiet_npm() { npm "$@" --no-audit --no-fund --no-update-notifier --loglevel=error; }
 
@@ -28,12 +36,14 @@ packages() {
     command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
   done
   [ ${#missing[@]} -eq 0 ] && return
+  [ "$check" = no ] || fail "missing: ${missing[*]}; run tests/editors/install.sh"
   if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
     fail "missing: ${missing[*]}; install them, for example with \`apt-get install ${missing[*]}\`"
   fi
-  echo "+ apt-get install ${missing[*]}"
+  echo "install_vscode.sh: apt-get install ${missing[*]}"
   apt-get -qq update
-  DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
+  DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 install -y --no-install-recommends \
+    "${missing[@]}" >"$cache/apt.said" 2>&1 </dev/null || { tail -n 20 "$cache/apt.said" >&2; fail "apt-get install failed"; }
 }
 
 node_is_right() {
@@ -86,7 +96,8 @@ once() {
   if [ "$(cat "$dir/stamp" 2>/dev/null)" = "$stamp" ]; then
     return
   fi
-  echo "+ installing ${dir##*/} ($stamp)"
+  [ "$check" = no ] || fail "${dir##*/} is missing; run tests/editors/install.sh"
+  echo "install_vscode.sh: ${dir##*/}: $stamp"
   rm -rf "$dir"
   (set -e; "$@" "$dir")
   echo "$stamp" >"$dir/stamp"
@@ -99,7 +110,23 @@ install_driver() {
   quiet_npm install --ignore-scripts "playwright-core@$playwright"
 }
 
+# Our extension as a user packages it, from a copy of its sources.
+package_extension() {
+  mkdir -p "$1"
+  cp -r "$root"/editors/vscode/{package.json,package-lock.json,.npmrc,.vscodeignore,README.md,src} "$1"
+  cd "$1"
+  quiet_npm ci --ignore-scripts
+  npm run --silent package >package.log 2>&1 || { tail -n 20 package.log >&2; fail "our extension could not be packaged"; }
+}
+
+sources() {
+  cd "$root/editors/vscode"
+  find package.json package-lock.json .npmrc .vscodeignore README.md src -type f -print0 | sort -z |
+    xargs -0 sha256sum | sha256sum | cut -c 1-16
+}
+
 packages
 node_is_right
 once vscode "code-server $code_server, node $(node --version)" build_code_server
 once vscode-driver "playwright-core $playwright" install_driver
+once vscode-extension "sources $(sources)" package_extension

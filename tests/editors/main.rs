@@ -1,4 +1,5 @@
-//! Real editors drive the real server: Neovim, Helix and Emacs, without a plugin.
+//! Real editors drive the real server: Neovim, Helix and Emacs without a
+//! plugin, VS Code with our extension.
 //!
 //! Run by `tests/run`, which installs them first. Never skips an editor: one
 //! that is not there fails its tests.
@@ -9,6 +10,8 @@ mod helix;
 mod neovim;
 mod opening;
 mod readme;
+mod scenes;
 mod screen;
 mod seen;
 mod stage;
+mod vscode;

@@ -3,6 +3,7 @@
 //! Uses the set-up file as it is shipped; never another client.
 
 mod scenes;
+mod terminal;
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -96,7 +97,7 @@ impl Editor for Neovim<'_> {
     fn action(&self, title: &str) {
         // As `gra` does; what is on offer is shown by `vim.ui.select`.
         self.lua("vim.lsp.buf.code_action()");
-        self.choose(title);
+        self.choose(&format!("Agent: {title}"));
     }
 
     fn progress(&self) -> String {
@@ -155,9 +156,9 @@ impl Editor for Neovim<'_> {
     }
 
     fn restart(&self) {
-        // What a user does: the file again, which attaches a new server.
-        self.wait_true("Neovim to notice that the server is gone", "return #vim.lsp.get_clients() == 0");
-        self.lua("vim.cmd('edit')");
+        // What the old one asked is still shown and goes nowhere. The set-up starts it again by itself.
+        self.lua("Dismiss()");
+        self.stage.seen().wait("in", "initialized", 2);
         self.wait_true("the server to be attached again", ATTACHED);
     }
 }

@@ -34,7 +34,7 @@ fn stage() -> Stage {
 }
 
 /// Returns the params of the first message in what an editor sent.
-fn params(sent: &Path) -> Value {
+pub fn params(sent: &Path) -> Value {
     wait_for("the whole initialize request", || {
         let bytes = fs::read(sent).ok()?;
         let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
@@ -47,7 +47,7 @@ fn params(sent: &Path) -> Value {
 }
 
 /// Takes out what is of this machine.
-fn scrubbed(mut params: Value, stage: &Stage) -> Value {
+pub fn scrubbed(mut params: Value, stage: &Stage) -> Value {
     params["processId"] = json!(1);
     let root = stage.workspace.path().display().to_string();
     scrub(&mut params, &root);
@@ -64,7 +64,7 @@ fn scrub(value: &mut Value, root: &str) {
 }
 
 /// Compares with what is kept. An editor of another version may say more, but must mean the same.
-fn check(name: &str, params: &Value) {
+pub fn check(name: &str, params: &Value) {
     let path = shipped("tests/editors/initialize").join(format!("{name}.json"));
     if std::env::var_os("UPDATE_DOCS").is_some() {
         let text = serde_json::to_string_pretty(params).expect("JSON is text") + "\n";

@@ -9,14 +9,19 @@ use crate::stage::shipped;
 #[test]
 fn the_readme_shows_the_files_that_the_tests_use() {
     let page = fs::read_to_string(shipped("editors/README.md")).expect("the page of editors");
-    for file in ["nvim/adjutant.lua", "helix/languages.toml", "emacs/adjutant.el"] {
+    for file in [
+        "nvim/adjutant.lua",
+        "nvim/init.lua",
+        "helix/languages.toml",
+        "helix/config.toml",
+        "emacs/adjutant.el",
+    ] {
         assert!(page.contains(file), "editors/README.md does not name {file}");
     }
-    let languages = fs::read_to_string(shipped("editors/helix/languages.toml")).expect("the languages");
-    let settings: String =
-        languages.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
-    assert!(
-        page.contains(settings.trim()),
-        "editors/README.md shows other settings for Helix than are tested"
-    );
+    for file in ["nvim/init.lua", "helix/languages.toml", "helix/config.toml"] {
+        let text = fs::read_to_string(shipped("editors").join(file)).expect("a file of settings");
+        let settings: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        let settings = settings.join("\n");
+        assert!(page.contains(settings.trim()), "editors/README.md shows another {file} than is tested");
+    }
 }

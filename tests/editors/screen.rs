@@ -52,6 +52,7 @@ impl Screen {
 
     /// Presses keys, each by its tmux name.
     pub fn keys(&self, keys: &[&str]) {
+        // Each by a call of its own: Escape and a key at once would be one key with Alt.
         for key in keys {
             let sent = self.tmux(&["send-keys", key]);
             assert!(sent.status.success(), "no key reached the editor; the screen was\n{}", self.text());
@@ -69,16 +70,15 @@ impl Screen {
         String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p"]).stdout).into_owned()
     }
 
+    /// Returns what is on the screen, with its colours.
+    pub fn coloured(&self) -> String {
+        String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p", "-e"]).stdout).into_owned()
+    }
+
     /// Waits until a text is on the screen and returns all of it.
     #[track_caller]
     pub fn wait(&self, text: &str) -> String {
         self.wait_until(&format!("{text:?}"), |screen| screen.contains(text))
-    }
-
-    /// Waits until a text is gone from the screen.
-    #[track_caller]
-    pub fn wait_gone(&self, text: &str) -> String {
-        self.wait_until(&format!("the end of {text:?}"), |screen| !screen.contains(text))
     }
 
     /// Waits until the screen is as wanted.

@@ -19,6 +19,9 @@ use crate::seen::Seen;
 /// How long anything that must happen may take; editors start slowly on a busy machine.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
+/// How long an ask must have been on the screen before an approval counts, and a little more.
+pub const READ: Duration = Duration::from_millis(450);
+
 /// The binary under test.
 const SERVER: &str = env!("CARGO_BIN_EXE_adjutant");
 
@@ -33,6 +36,8 @@ impl Stage {
     pub fn new(fixture: &str, replies: impl IntoIterator<Item = Reply>) -> Stage {
         let stage = Stage { workspace: Workspace::new(fixture), model: ModelServer::start(replies) };
         stage.workspace.openai(&stage.model.base_url());
+        // What editors take for the root of a project; Helix names no folder without it.
+        fs::create_dir(stage.workspace.path().join(".git")).expect("make the mark of a project");
         // The debug log is the message log; `exec` keeps the process id that the editor knows.
         stage.server_is(&format!("exec '{SERVER}' --debug \"$@\""));
         stage
@@ -45,7 +50,8 @@ impl Stage {
         path
     }
 
-    fn server_is(&self, line: &str) {
+    /// Makes a line of shell the server that editors start.
+    pub fn server_is(&self, line: &str) {
         let path = self.bin().join("adjutant");
         fs::create_dir_all(self.bin()).expect("make the folder of programs");
         fs::write(&path, format!("#!/bin/sh\n{line}\n")).expect("write the program");
@@ -86,6 +92,23 @@ impl Stage {
     /// Returns what was said between the editors of this stage and their servers.
     pub fn seen(&self) -> Seen {
         Seen::new(self.workspace.state_dir().join("log"))
+    }
+
+    /// Returns the names of the sessions on disk.
+    pub fn sessions(&self) -> Vec<String> {
+        let entries =
+            fs::read_dir(self.workspace.state_dir().join("sessions")).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.path().join("events.jsonl").is_file());
+        let mut names: Vec<String> =
+            folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// Waits until the newest of so many popups was on the screen long enough for an approval to count.
+    pub fn read(&self, popups: usize) {
+        let since = self.seen().wait("out", "window/showMessageRequest", popups);
+        wait_for("somebody to have read it", || (since.elapsed() >= READ).then_some(()));
     }
 
     /// Kills the server that runs now with SIGKILL and waits until it is gone.

@@ -2,13 +2,19 @@
 
 mod actions;
 mod asks;
+mod capabilities;
 mod cli;
+mod corpus_lsp;
+mod closing;
+mod config_options;
 mod edits;
 mod face;
 mod flow;
+mod folders;
 mod grounding;
 mod inbox;
 mod kill;
+mod lanes;
 mod log_files;
 mod model_wire;
 mod plain;
@@ -16,6 +22,7 @@ mod popups;
 mod protocol;
 mod reconfigured;
 mod rig;
+mod rules;
 mod runs;
 mod sessions;
 mod settings;

@@ -7,10 +7,10 @@ const { LanguageClient, State } = require('vscode-languageclient/node');
 const { save } = require('./save');
 const { ofUser, serverPath } = require('./settings');
 
-// Every update but the state goes unsaid: the status bar item is all we draw.
+// What goes unsaid: we draw the state, and the end of a run that failed.
 const NOT_DRAWN = [
-  'user_message', 'agent_message', 'agent_thought', 'tool_call_update', '_run', '_turn', '_complete', '_ask',
-  '_change_set', '_rule', 'notice',
+  'user_message', 'agent_message', 'agent_thought', 'tool_call_update', '_turn', '_complete', '_ask', '_change_set',
+  '_rule', 'notice',
 ];
 
 function createClient(status, outputChannel) {
@@ -56,6 +56,7 @@ function createClient(status, outputChannel) {
   client.onRequest('agent/document/save', save);
   client.onNotification('agent/session/update', ({ update }) => {
     if (update.sessionUpdate === 'state_update') status.says(update);
+    if (update.sessionUpdate === '_run' && update.phase === 'ended') drawFailure(update.end);
   });
   client.onDidChangeState(({ newState }) => {
     if (newState === State.Running) status.ready();
@@ -63,6 +64,12 @@ function createClient(status, outputChannel) {
     else status.stopped();
   });
   return client;
+}
+
+// A run that ended without success needs the user; the others are quiet.
+function drawFailure({ outcome, summary }) {
+  if (outcome !== 'failed' && outcome !== 'limit') return;
+  vscode.window.showErrorMessage(`Adjutant: ${summary ?? 'the task could not be finished'}`);
 }
 
 // Starts the server by hand, to say what to do when there is none.

@@ -11,7 +11,7 @@ use adjutant_protocol::methods;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::editor::Abilities;
+use crate::editor::{Abilities, Way};
 
 /// The surfaces of one client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Surfaces {
             chunks: agent.updates.chunks,
             opt_out: agent.updates.opt_out,
             asks_by_request: agent.asks.request,
-            // A client of ours shows asks by itself; two surfaces for one question are one too many.
+            // Who takes asks as requests shows them by itself; two surfaces for one question are one too many.
             popup: !agent.asks.request,
             popup_announced: has("/window/showMessage"),
             item_properties: is("/window/showMessage/messageActionItem/additionalPropertiesSupport"),
@@ -121,7 +121,7 @@ impl Surfaces {
             (self.popup && self.popup_announced, "window/showMessageRequest"),
             (self.popup && !self.popup_announced, "window/showMessageRequest until it is refused"),
             (self.diagnostics, "textDocument/publishDiagnostics"),
-            (self.code_actions && !self.updates, "code actions"),
+            (self.code_actions, "code actions"),
             (self.updates, methods::ASK_RESPOND),
         ];
         listed(&doors)
@@ -137,10 +137,11 @@ impl Surfaces {
     }
 
     fn closed_files(&self) -> &'static str {
-        match (self.abilities.apply_edit, self.abilities.complete) {
-            (true, _) => "workspace/applyEdit",
-            (false, true) => "on disk",
-            (false, false) => "on disk, new files only",
+        match self.abilities.way(false, true) {
+            Way::Editor => "workspace/applyEdit",
+            Way::Disk => "on disk",
+            Way::DiskIfSaved => "on disk, asked each time",
+            Way::Nowhere => NONE,
         }
     }
 

@@ -1,6 +1,6 @@
-//! What an earlier server left open, put before the user of a plain client again.
+//! What an earlier server left open, put before the user again.
 //!
-//! A client with our methods lists and resumes by itself. Never touches a
+//! A client that takes asks as requests lists and resumes by itself. Never touches a
 //! session that another process holds, and never answers anything.
 
 use std::path::PathBuf;
@@ -48,9 +48,9 @@ pub(super) async fn waiting(sessions: &Sessions, folders: &[PathBuf]) -> Vec<Ses
     let waits = |entry: &SessionEntry| {
         matches!(entry.state, State::Resumable | State::RequiresAction | State::Running)
     };
-    match sessions.list(None).await {
+    match sessions.entries().await {
         Ok(listed) => {
-            let here = listed.sessions.into_iter().filter(|entry| roots.contains(&entry.cwd));
+            let here = listed.into_iter().filter(|entry| roots.contains(&entry.cwd));
             here.filter(waits).collect()
         }
         Err(refused) => {

@@ -505,6 +505,7 @@ fn s28_a_steer_with_the_wrong_run_is_refused() {
         expected_run: Some("run-other".into()),
         model: "p/m".to_owned(),
         policy: Policy::default(),
+        follows: Default::default(),
         origin: None,
         key: None,
     };

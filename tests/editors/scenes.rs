@@ -1,0 +1,189 @@
+//! What must be so in every editor, told once.
+//!
+//! Looks at the buffer, the bytes on disk and the message log; what the screen
+//! shows comes through [`Editor`].
+
+use adjutant_testkit::model::Reply;
+use serde_json::json;
+
+use crate::editor::Editor;
+use crate::stage::{Stage, wait_for};
+
+/// The file that is worked on.
+pub const FILE: &str = "greet.py";
+
+const BEFORE: &str = "# Says hello, loudly.\ndef greet(name):\n    return \"Helo, \" + name\n";
+const AFTER: &str = "# Says hello, loudly.\ndef greet(name):\n    return \"Hello, \" + name\n";
+const TYPED: &str = "MOOD = 7 # ä, 😀";
+
+/// A file that is not open.
+const OTHER: &str = "other.py";
+
+/// The title of the run that a task gets.
+const TASK: &str = "Mend the greeting";
+const ALLOW: &str = "Allow once";
+
+fn edit() -> Reply {
+    let arguments = json!({"path": FILE, "old_text": "\"Helo, \"", "new_text": "\"Hello, \""});
+    Reply::text("The greeting is spelled wrong.").and_call("edit_file", arguments)
+}
+
+fn stage(replies: impl IntoIterator<Item = Reply>) -> Stage {
+    Stage::new(&format!("//- /{FILE}\n{BEFORE}"), replies)
+}
+
+/// A stage where the model edits once and then says that it is done.
+pub fn one_edit() -> Stage {
+    stage([edit().hold_after(300), Reply::text("It is mended.")])
+}
+
+/// A stage where the model never answers.
+pub fn silence() -> Stage {
+    stage([Reply::never(), Reply::never()])
+}
+
+/// A stage where the model may be asked again after the server was killed at the ask.
+pub fn edit_again() -> Stage {
+    stage([edit().hold_after(300), edit(), Reply::text("It is mended."), Reply::text("It is mended.")])
+}
+
+/// A stage where the model edits a file that is not open in the editor.
+pub fn edit_elsewhere() -> Stage {
+    let arguments = json!({"path": OTHER, "old_text": "one", "new_text": "two"});
+    let edit = Reply::text("It is elsewhere.").and_call("edit_file", arguments);
+    let stage = stage([edit.hold_after(300), Reply::text("It is mended.")]);
+    stage.workspace.write(OTHER, "one\n");
+    stage
+}
+
+fn wait_done(editor: &impl Editor) {
+    editor.wait_end("done");
+}
+
+fn disk(editor: &impl Editor) -> String {
+    editor.stage().workspace.read(FILE)
+}
+
+/// Starts by the editor's command or by a code action, and lets the model go on once its progress is seen.
+fn start(editor: &impl Editor, action: Option<&str>) {
+    match action {
+        Some(title) => {
+            editor.go_to_line(1);
+            editor.action(title);
+            editor.wait_progress("hello, loudly");
+        }
+        None => {
+            editor.command(TASK);
+            editor.wait_progress(TASK);
+        }
+    }
+    editor.stage().model.wait_for_holding(1);
+    assert_eq!(editor.asked(), None, "nothing is to be asked yet");
+    editor.stage().model.release();
+}
+
+/// The main job: progress, ask, edit in the buffer and not on disk, save, one undo.
+pub fn edits(editor: &impl Editor, action: Option<&str>) {
+    start(editor, action);
+    let asked = editor.wait_asked("Edit greet.py");
+    assert!(asked.contains(ALLOW) && asked.contains("Reject"), "the choices are missing in\n{asked}");
+    assert_eq!(editor.buffer(), BEFORE, "an edit that was not allowed is in the buffer");
+    editor.choose(ALLOW);
+    editor.wait_buffer(AFTER);
+    wait_done(editor);
+    assert_eq!(disk(editor), BEFORE, "an edit must not be on disk before the user saves");
+    editor.save();
+    wait_for("the saved file", || (disk(editor) == AFTER).then_some(()));
+    editor.undo();
+    editor.wait_buffer(BEFORE);
+    let seen = editor.stage().seen();
+    assert_eq!(seen.count("out", "workspace/applyEdit"), 1, "{}", seen.shown());
+    assert!(seen.count("out", "$/progress") >= 2, "{}", seen.shown());
+}
+
+/// A rejection leaves the text alone, and the run goes on.
+pub fn rejects(editor: &impl Editor, action: Option<&str>) {
+    start(editor, action);
+    editor.wait_asked("Edit greet.py");
+    editor.choose("Reject");
+    wait_done(editor);
+    editor.stage().model.wait_for_requests(2);
+    assert_eq!(editor.buffer(), BEFORE);
+    assert_eq!(disk(editor), BEFORE);
+    let seen = editor.stage().seen();
+    assert_eq!(seen.count("out", "workspace/applyEdit"), 0, "{}", seen.shown());
+}
+
+/// A cancel ends the run and the call to the model.
+pub fn cancels(editor: &impl Editor, action: Option<&str>) {
+    match action {
+        Some(title) => {
+            editor.go_to_line(1);
+            editor.action(title);
+        }
+        None => editor.command(TASK),
+    }
+    editor.stage().model.wait_for_holding(1);
+    // Nothing can be cancelled before it is told.
+    editor.wait_progress("waiting for the model");
+    editor.cancel();
+    editor.wait_end("cancelled");
+    editor.stage().model.wait_for_closed(1);
+    assert_eq!(editor.buffer(), BEFORE);
+    assert_eq!(disk(editor), BEFORE);
+}
+
+/// What the user types while the edit is on its way stays, and the edit lands beside it.
+pub fn keeps_what_is_typed(editor: &impl Editor, action: Option<&str>) {
+    start(editor, action);
+    editor.wait_asked("Edit greet.py");
+    editor.choose_and_type_at_top(ALLOW, TYPED);
+    editor.wait_buffer(&format!("{TYPED}\n{AFTER}"));
+    wait_done(editor);
+    assert_eq!(disk(editor), BEFORE, "nothing was saved");
+    editor.save();
+    wait_for("the saved file", || (disk(editor) == format!("{TYPED}\n{AFTER}")).then_some(()));
+}
+
+/// What was typed after the model has read the file, and long before the answer, stays, too.
+pub fn keeps_what_was_typed_before_the_answer(editor: &impl Editor) {
+    start(editor, None);
+    editor.wait_asked("Edit greet.py");
+    editor.type_at_top(TYPED);
+    editor.wait_buffer(&format!("{TYPED}\n{BEFORE}"));
+    editor.choose(ALLOW);
+    editor.wait_buffer(&format!("{TYPED}\n{AFTER}"));
+    wait_done(editor);
+}
+
+/// A server that is killed at an ask is replaced, and the new one finds the session and ends it.
+pub fn survives_a_kill(editor: &impl Editor, action: Option<&str>) {
+    start(editor, action);
+    editor.wait_asked("Edit greet.py");
+    editor.stage().kill_server();
+    editor.restart();
+    let sessions = editor.stage().sessions();
+    assert_eq!(sessions.len(), 1, "one session was started: {sessions:?}");
+    // The question is the same one, put again.
+    editor.wait_asked("Edit greet.py");
+    editor.choose(ALLOW);
+    editor.wait_buffer(AFTER);
+    wait_done(editor);
+    assert_eq!(disk(editor), BEFORE, "nothing was saved");
+    assert_eq!(editor.stage().sessions(), sessions, "the session that was found is the one that went on");
+    let seen = editor.stage().seen();
+    assert_eq!(seen.servers().len(), 2, "{}", seen.shown());
+    assert_eq!(seen.count("out", "workspace/applyEdit"), 1, "one effect, not two\n{}", seen.shown());
+}
+
+/// A file that was not open is edited through the editor, and is on disk at the end.
+pub fn edits_a_closed_file(editor: &impl Editor) {
+    start(editor, None);
+    editor.wait_asked("Edit other.py");
+    editor.choose(ALLOW);
+    wait_done(editor);
+    assert_eq!(editor.stage().workspace.read(OTHER), "two\n");
+    assert_eq!(editor.buffer(), BEFORE, "another file is changed");
+    let seen = editor.stage().seen();
+    assert_eq!(seen.count("out", "workspace/applyEdit"), 1, "{}", seen.shown());
+}

@@ -1,0 +1,172 @@
+//! VS Code with our extension, in a browser nobody sees: the window as a user has it.
+//!
+//! One server and one browser for all tests; each scene has a window, and so a
+//! server of ours, of its own. Never two scenes at a time.
+
+mod driver;
+mod scenes;
+
+use std::cell::RefCell;
+use std::fs;
+use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::editor::Editor;
+use crate::stage::{Stage, wait_for};
+use driver::Driver;
+
+/// A window that a test opened.
+pub struct Code<'a> {
+    stage: &'a Stage,
+    driver: RefCell<MutexGuard<'static, Driver>>,
+    name: String,
+}
+
+impl<'a> Code<'a> {
+    /// Opens a file of the workspace and waits until the server is attached.
+    pub fn open(stage: &'a Stage, file: &str) -> Code<'a> {
+        let code = Code::open_at_once(stage, file);
+        stage.seen().wait("in", "textDocument/didOpen", 1);
+        wait_for("the status bar to show that", || code.status().contains("Adjutant").then_some(()));
+        code
+    }
+
+    /// Opens a file of the workspace, whatever becomes of the server.
+    pub fn open_at_once(stage: &'a Stage, file: &str) -> Code<'a> {
+        static OPENED: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("window-{}", OPENED.fetch_add(1, Ordering::Relaxed));
+        let environment: String =
+            stage.env().iter().map(|(name, value)| format!("export {name}='{value}'\n")).collect();
+        fs::write(stage.beside(driver::ENVIRONMENT), environment).expect("write the environment");
+        let mut driver = driver::take();
+        driver.say("", "open", json!([name, stage.workspace.path(), file]));
+        Code { stage, driver: RefCell::new(driver), name }
+    }
+
+    /// Does one thing in the window and returns what it returns.
+    pub fn do_(&self, what: &str, arguments: Value) -> Value {
+        self.driver.borrow_mut().say(&self.name, what, arguments)
+    }
+
+    fn text(&self, what: &str) -> String {
+        self.do_(what, json!([])).as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Returns the status bar.
+    pub fn status(&self) -> String {
+        self.text("status")
+    }
+
+    /// Returns what the tab says of itself.
+    pub fn title(&self) -> String {
+        self.text("title")
+    }
+
+    /// Returns whether the tab is marked as unsaved.
+    pub fn unsaved(&self) -> bool {
+        self.do_("unsaved", json!([])) == true
+    }
+
+    /// Returns the buttons of the question that is shown.
+    pub fn buttons(&self) -> Vec<String> {
+        let popups = self.do_("popups", json!([]));
+        let buttons = popups[0]["buttons"].as_array().cloned().unwrap_or_default();
+        buttons.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// Keeps a picture of the window.
+    pub fn picture(&self, name: &str) {
+        self.do_("picture", json!([name]));
+    }
+}
+
+impl Editor for Code<'_> {
+    fn stage(&self) -> &Stage {
+        self.stage
+    }
+
+    fn command(&self, text: &str) {
+        self.do_("command", json!([text]));
+    }
+
+    fn action(&self, title: &str) {
+        self.do_("action", json!([title]));
+    }
+
+    fn progress(&self) -> String {
+        self.status()
+    }
+
+    fn asked(&self) -> Option<String> {
+        let popups = self.do_("popups", json!([]));
+        let popup = popups.as_array()?.iter().find(|popup| popup["buttons"] != json!([]))?.clone();
+        let buttons = popup["buttons"].as_array()?.iter().filter_map(Value::as_str).collect::<Vec<_>>();
+        Some(format!("{}\n{}", popup["text"].as_str().unwrap_or_default(), buttons.join("\n")))
+    }
+
+    /// The progress is gone when the work has ended; the state stays.
+    fn wait_end(&self, how: &str) {
+        let ended = |status: &str| match how {
+            "done" => status.split(" | ").any(|item| item == "Adjutant"),
+            _ => status.contains(&format!("Adjutant: {how}")),
+        };
+        wait_for(&format!("the status bar to say {how:?}"), || ended(&self.status()).then_some(()));
+    }
+
+    fn choose(&self, title: &str) {
+        self.do_("press", json!([title]));
+    }
+
+    fn buffer(&self) -> String {
+        self.text("buffer")
+    }
+
+    fn go_to_line(&self, line: usize) {
+        self.do_("goTo", json!([line]));
+    }
+
+    fn type_at_top(&self, text: &str) {
+        self.do_("key", json!(["Control+Home"]));
+        self.do_("type", json!([format!("{text}\n")]));
+    }
+
+    fn choose_and_type_at_top(&self, title: &str, text: &str) {
+        self.do_("pressAndType", json!([title, format!("{text}\n")]));
+    }
+
+    fn save(&self) {
+        self.do_("key", json!(["Control+s"]));
+    }
+
+    fn undo(&self) {
+        self.do_("key", json!(["Control+z"]));
+    }
+
+    fn cancel(&self) {
+        self.do_("palette", json!(["Adjutant: Cancel"]));
+    }
+
+    fn restart(&self) {
+        // The extension starts another one by itself.
+        let before = self.stage.seen().servers().len();
+        wait_for("the extension to start another server", || {
+            let seen = self.stage.seen();
+            let newest = seen.newest_server()?;
+            let attached = seen.of(newest).iter().any(|message| message.method == "textDocument/didOpen");
+            (attached && (seen.servers().len() > before || before > 1)).then_some(())
+        });
+    }
+}
+
+impl Drop for Code<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let name = std::thread::current().name().unwrap_or("scene").replace("::", "-");
+            let _ =
+                self.driver.borrow_mut().try_say(&self.name, "picture", json!([format!("failed-{name}")]));
+        }
+        let _ = self.driver.borrow_mut().try_say("", "close", json!([self.name]));
+    }
+}

@@ -1,0 +1,46 @@
+// Drives VS Code for the tests: one line of JSON in, one line of JSON out.
+// Decides nothing about the server; ends, with all it started, when its input ends.
+import { createInterface } from 'node:readline';
+import { startBrowser, startCodeServer } from './server.mjs';
+import { Window } from './window.mjs';
+
+const where = JSON.parse(process.argv[2]);
+let server, browser;
+const windows = new Map();
+
+const top = {
+  async start() {
+    server = await startCodeServer(where);
+    browser = await startBrowser(where);
+  },
+  async open(name, folder, file, theme) {
+    windows.set(name, await Window.open(browser, server, where.pictures, folder, file, theme));
+  },
+  async close(name) {
+    await windows.get(name)?.close();
+    windows.delete(name);
+  },
+};
+
+async function answer(line) {
+  const { id, to, op, args } = JSON.parse(line);
+  try {
+    if (to && !windows.has(to)) throw new Error(`no window ${to} is open`);
+    const target = to ? windows.get(to) : top;
+    return { id, result: (await target[op](...args)) ?? null };
+  } catch (error) {
+    return { id, error: String(error.stack ?? error).slice(0, 2000) };
+  }
+}
+
+async function end() {
+  await browser?.close().catch(() => {});
+  server?.stop();
+  process.exit(0);
+}
+
+for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, end);
+for await (const line of createInterface({ input: process.stdin })) {
+  process.stdout.write(`${JSON.stringify(await answer(line))}\n`);
+}
+await end();

@@ -1,0 +1,232 @@
+//! Scenes in VS Code: those of every editor, and what only this one has.
+//!
+//! Never looks into the server: screen, bytes on disk and the message log say what happened.
+
+use std::time::Duration;
+
+use adjutant_testkit::model::Reply;
+use serde_json::json;
+
+use super::Code;
+use crate::editor::Editor;
+use crate::opening;
+use crate::scenes;
+use crate::stage::{Stage, wait_for};
+
+fn on(stage: &Stage, scene: impl Fn(&Code<'_>)) {
+    scene(&Code::open(stage, scenes::FILE));
+}
+
+#[test]
+fn n19_the_extension_says_what_is_kept() {
+    let stage = Stage::new("//- /greet.py\nprint(1)\n", []);
+    let sent = stage.record_input();
+    let _code = Code::open(&stage, "greet.py");
+    opening::check("vscode-1.100", &opening::scrubbed(opening::params(&sent), &stage));
+}
+
+#[test]
+fn s01_a_command_makes_an_edit_that_one_undo_takes_back() {
+    on(&scenes::one_edit(), |code| scenes::edits(code, None));
+}
+
+#[test]
+fn n08_a_code_action_makes_an_edit() {
+    on(&scenes::one_edit(), |code| scenes::edits(code, Some("Do what this comment says")));
+}
+
+#[test]
+fn s03_a_rejection_leaves_the_text_alone() {
+    on(&scenes::one_edit(), |code| scenes::rejects(code, None));
+}
+
+#[test]
+fn s90_a_cancel_ends_the_run() {
+    on(&scenes::silence(), |code| scenes::cancels(code, None));
+}
+
+#[test]
+fn n05_what_is_typed_while_the_edit_is_on_its_way_stays() {
+    on(&scenes::one_edit(), |code| scenes::keeps_what_is_typed(code, None));
+}
+
+#[test]
+fn n05_what_was_typed_before_the_answer_stays() {
+    on(&scenes::one_edit(), |code| scenes::keeps_what_was_typed_before_the_answer(code));
+}
+
+#[test]
+fn s95_a_killed_server_is_replaced_and_finds_its_session() {
+    on(&scenes::edit_again(), |code| scenes::survives_a_kill(code, None));
+}
+
+const LISTING: &str = "\
+from dataclasses import dataclass
+
+
+@dataclass
+class Entry:
+    name: str
+    size: int
+
+
+def largest(entries):
+    found = entries[0]
+    for entry in entries:
+        if entry.size > found.size:
+            found = entry
+    return found
+";
+
+/// A task with a real change in several lines; looked at in pictures, which the README shows.
+#[test]
+fn s03_the_story_that_the_pictures_tell() {
+    let old = "    found = entries[0]\n    for entry in entries:\n        if entry.size > found.size:\n            \
+               found = entry\n    return found\n";
+    let new = "    return max(entries, key=lambda entry: entry.size, default=None)\n";
+    let edit = json!({"path": "listing.py", "old_text": old, "new_text": new});
+    let stage = Stage::new(
+        &format!("//- /listing.py\n{LISTING}"),
+        [
+            Reply::text("An empty list has no first entry.").and_call("edit_file", edit).hold_after(200),
+            Reply::text("`largest` now returns `None` for an empty list."),
+        ],
+    );
+    let code = Code::open(&stage, "listing.py");
+    code.do_("begin", json!(["Let largest() work for an empty list"]));
+    code.picture("1-start");
+    code.do_("confirm", json!([]));
+    code.wait_progress("Let largest()");
+    stage.model.wait_for_holding(1);
+    code.picture("2-work");
+    stage.model.release();
+    let asked = code.wait_asked("Edit listing.py");
+    assert!(asked.contains("-    found = entries[0]"), "the popup shows the whole change: {asked}");
+    let buttons = code.buttons();
+    assert_eq!(
+        buttons.first().map(String::as_str),
+        Some("Reject"),
+        "an approval is never first: {buttons:?}"
+    );
+    assert!(code.status().contains("Adjutant: asks"), "{}", code.status());
+    code.picture("3-ask");
+    code.choose("Allow once");
+    code.wait_buffer(&LISTING.replace(old, new));
+    code.wait_end("done");
+    assert!(code.unsaved(), "the tab is marked as unsaved");
+    assert_eq!(stage.workspace.read("listing.py"), LISTING);
+    code.picture("4-edit");
+    code.do_("palette", json!(["Adjutant: Show Transcript"]));
+    wait_for("the transcript", || code.buffer().contains("returns `None` for an empty list").then_some(()));
+    code.picture("5-transcript");
+}
+
+/// The editor's own diagnostic, of its own language server, is what *Fix* is about.
+#[test]
+fn n08_a_problem_that_the_editor_shows_is_fixed_from_its_menu() {
+    let stage = Stage::new(
+        "//- /list.json\n{ \"sizes\": [1, 2,, 3] }\n",
+        [
+            Reply::text("A comma too many.")
+                .and_call("edit_file", json!({"path": "list.json", "old_text": "2,, 3", "new_text": "2, 3"})),
+            Reply::text("The comma is gone."),
+        ],
+    );
+    let code = Code::open(&stage, "list.json");
+    wait_for("the diagnostic of VS Code", || code.title().contains("1 problem").then_some(()));
+    code.do_("key", json!(["F8"]));
+    code.do_("key", json!(["Escape"]));
+    code.action("Fix");
+    code.wait_asked("Edit list.json");
+    code.choose("Allow once");
+    code.wait_buffer("{ \"sizes\": [1, 2, 3] }\n");
+    wait_for("no diagnostic", || (!code.title().contains("problem")).then_some(()));
+    let asked = stage.model.requests()[0].json().to_string();
+    assert!(asked.contains("Value expected"), "the model was told the diagnostic: {asked}");
+}
+
+/// Whoever presses a button that has just appeared under the pointer has approved nothing.
+#[test]
+fn s03_an_approval_at_once_does_not_count() {
+    // A machine that is too slow to press early has shown nothing: it tries again.
+    for _ in 0..5 {
+        let stage = scenes::one_edit();
+        let code = Code::open(&stage, scenes::FILE);
+        let before = code.buffer();
+        code.do_("pressWhenItAppears", json!(["Allow once"]));
+        code.command("Mend the greeting");
+        stage.model.wait_for_holding(1);
+        stage.model.release();
+        let seen = stage.seen();
+        let took = wait_for("the answer of the popup", || seen.took("window/showMessageRequest"));
+        if took >= Duration::from_millis(400) {
+            continue;
+        }
+        seen.wait("out", "window/showMessageRequest", 2);
+        assert_eq!(code.buffer(), before, "an approval after {took:?} counted");
+        assert_eq!(seen.count("out", "workspace/applyEdit"), 0, "{}", seen.shown());
+        code.wait_asked("Edit greet.py");
+        code.choose("Allow once");
+        wait_for("the edit", || (code.buffer() != before).then_some(()));
+        return;
+    }
+    panic!("no button could be pressed within 400 ms in five tries");
+}
+
+/// A file that is not open is edited, saved on request, and left closed or clean.
+#[test]
+fn n05_a_file_that_was_not_open_is_saved_for_the_server() {
+    let stage = Stage::new(
+        "//- /greet.py\nprint(1)\n//- /other.py\nprint(2)\n",
+        [
+            Reply::text("It is there.").and_call(
+                "edit_file",
+                json!({"path": "other.py", "old_text": "print(2)", "new_text": "print(3)"}),
+            ),
+            Reply::text("Done."),
+        ],
+    );
+    let code = Code::open(&stage, "greet.py");
+    code.command("Change the other file");
+    code.wait_asked("Edit other.py");
+    code.choose("Allow once");
+    wait_for("the saved file", || (stage.workspace.read("other.py") == "print(3)\n").then_some(()));
+    code.wait_end("done");
+    let seen = stage.seen();
+    assert_eq!(seen.count("out", "agent/document/save"), 1, "{}", seen.shown());
+    assert_eq!(code.buffer(), "print(1)\n", "what the user looks at stays");
+}
+
+/// A workspace names neither the program that is started nor the model.
+#[test]
+fn what_a_workspace_sets_is_not_used() {
+    let stage = Stage::new(
+        "//- /greet.py\nprint(1)\n//- /.vscode/settings.json\n\
+         {\"adjutant.server.path\": \"/nowhere/evil\", \"adjutant.model\": \"evil/model\"}\n",
+        [Reply::text("Here I am.")],
+    );
+    let code = Code::open(&stage, "greet.py");
+    code.command("Say something");
+    stage.model.wait_for_requests(1);
+    code.wait_end("done");
+}
+
+/// An untitled document is announced, too: nothing that is open is unknown to the server.
+#[test]
+fn n07_every_open_document_is_announced() {
+    let stage = Stage::new("//- /greet.py\nprint(1)\n", []);
+    let code = Code::open(&stage, "greet.py");
+    code.do_("palette", json!(["File: New Untitled Text File"]));
+    stage.seen().wait("in", "textDocument/didOpen", 2);
+    code.type_at_top("not saved anywhere");
+    stage.seen().wait("in", "textDocument/didChange", 1);
+}
+
+/// Without the program, the user is told what to do.
+#[test]
+fn a_missing_program_is_said_in_words() {
+    let stage = Stage::new("//- /greet.py\nprint(1)\n", []);
+    stage.server_is("exit 127");
+    let code = Code::open_at_once(&stage, "greet.py");
+    wait_for("the status bar to say so", || code.status().contains("Adjutant: not running").then_some(()));
+}

@@ -1,0 +1,156 @@
+// One window of VS Code: what a user does there and what stands on the screen.
+// Never waits for a time, only for what is seen; what is waited for is said by the caller.
+import path from 'node:path';
+
+const PATIENCE = 30_000;
+
+export class Window {
+  static async open(browser, server, pictures, folder, file, theme) {
+    const context = await browser.newContext({ viewport: { width: 1100, height: 700 }, colorScheme: theme ?? 'dark' });
+    const page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE);
+    const remote = (of) => `vscode-remote://${server.authority}${of}`;
+    const payload = encodeURIComponent(JSON.stringify([['openFile', remote(path.join(folder, file))]]));
+    await page.goto(`http://${server.authority}/?folder=${encodeURIComponent(folder)}&payload=${payload}`);
+    await page.locator('.tab.active', { hasText: path.basename(file) }).waitFor({ timeout: 2 * PATIENCE });
+    await page.locator('.editor-group-container.active .view-line').first().waitFor();
+    return new Window(page, context, pictures);
+  }
+
+  constructor(page, context, pictures) {
+    Object.assign(this, { page, context, pictures });
+    this.editor = page.locator('.editor-group-container.active .monaco-editor').first();
+    this.toasts = page.locator('.notification-toast');
+  }
+
+  async close() {
+    await this.context.close();
+  }
+
+  async picture(name) {
+    await this.page.screenshot({ path: path.join(this.pictures, `${name}.png`) });
+  }
+
+  // Runs a command of the palette, by its whole title.
+  async palette(title) {
+    await this.page.keyboard.press('F1');
+    await this.input('', title);
+    const label = `[aria-label="${title}"], [aria-label^="${title}, "]`;
+    await this.page.locator('.quick-input-list .monaco-list-row').and(this.page.locator(label)).click();
+  }
+
+  async input(of, text) {
+    const input = this.page.locator('.quick-input-widget:visible', { hasText: of }).locator('input:visible').first();
+    await input.waitFor();
+    await input.focus();
+    await this.page.keyboard.type(text);
+  }
+
+  // Gives a task by the command of the extension.
+  async command(text) {
+    await this.begin(text);
+    await this.confirm();
+  }
+
+  async begin(text) {
+    await this.palette('Adjutant: Start a Task');
+    await this.input('What is to be done?', text);
+  }
+
+  async confirm() {
+    await this.page.keyboard.press('Enter');
+  }
+
+  async focus() {
+    await this.editor.locator('textarea, .native-edit-context').first().focus();
+  }
+
+  async key(name) {
+    await this.focus();
+    await this.page.keyboard.press(name);
+  }
+
+  async type(text) {
+    await this.focus();
+    await this.page.keyboard.type(text);
+  }
+
+  async goTo(line) {
+    await this.key('Control+g');
+    await this.input('', String(line));
+    await this.page.keyboard.press('Enter');
+  }
+
+  // Returns what `Ctrl+.` offers here, or waits until a title is among it and chooses that.
+  async action(title) {
+    await this.key('Control+.');
+    const row = this.page.locator('.action-widget .monaco-list-row.action', { hasText: title }).first();
+    await row.waitFor();
+    await row.click();
+  }
+
+  async actions() {
+    await this.key('Control+.');
+    const rows = this.page.locator('.action-widget .monaco-list-row.action');
+    await rows.first().waitFor();
+    const titles = await rows.allInnerTexts();
+    await this.page.keyboard.press('Escape');
+    return titles.map((one) => one.trim());
+  }
+
+  // The text of the active editor as it is drawn; files of a test fit the screen.
+  async buffer() {
+    return this.editor.locator('.view-lines').first().evaluate((lines) => [...lines.children]
+      .sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top))
+      .map((line) => line.textContent.replaceAll('\u00a0', ' ').replaceAll('\u200b', '')).join('\n'));
+  }
+
+  async title() {
+    return this.page.locator('.tab.active').getAttribute('aria-label');
+  }
+
+  async unsaved() {
+    return (await this.page.locator('.tab.active.dirty').count()) > 0;
+  }
+
+  async status() {
+    return (await this.page.locator('.statusbar-item').allInnerTexts()).map((one) => one.trim()).join(' | ');
+  }
+
+  // What asks for attention: each popup with its buttons.
+  async popups() {
+    return this.toasts.evaluateAll((all) => all.map((one) => ({
+      text: one.querySelector('.notification-list-item-message')?.innerText ?? '',
+      buttons: [...one.querySelectorAll('.notification-list-item-buttons-container .monaco-button')].map((button) => button.innerText.trim()),
+    })));
+  }
+
+  button(title) {
+    return this.toasts.locator('.notification-list-item-buttons-container .monaco-button').filter({ hasText: new RegExp(`^\\s*${title}`) }).first();
+  }
+
+  async press(title) {
+    await this.button(title).click();
+  }
+
+  // Presses as soon as it can be, without leaving the editor, and types on.
+  async pressAndType(title, text) {
+    await this.key('Control+Home');
+    await this.button(title).evaluate((button) => button.click());
+    await this.page.keyboard.type(text);
+  }
+
+  // Presses a button that is not there yet, faster than a hand: once.
+  async pressWhenItAppears(title) {
+    await this.page.evaluate((title) => {
+      const look = () => {
+        const button = [...document.querySelectorAll('.notification-toast .monaco-button')].find((one) => one.innerText.trim() === title);
+        if (!button) return;
+        watch.disconnect();
+        button.click();
+      };
+      const watch = new MutationObserver(look);
+      watch.observe(document.body, { childList: true, subtree: true, characterData: true });
+    }, title);
+  }
+}
