@@ -4,11 +4,14 @@
 //! Never asks again by itself: a popup that was closed comes back when the user
 //! does something.
 
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use adjutant_protocol::ask::{AskGroup, AskView, PermissionOutcome};
 use futures_util::FutureExt;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::popup::{self, Choice};
 use super::{Delivery, Doors};
@@ -91,8 +94,7 @@ impl Doors {
             return Pressed::Never;
         };
         let since = Instant::now();
-        let mut waiting = Waiting { reply, doors: self };
-        let reply = match (&mut waiting.reply).await {
+        let reply = match (Waiting { reply: Some(reply), doors: self }).await {
             Ok(reply) => serde_json::from_str::<Value>(reply.get()).unwrap_or(Value::Null),
             Err(ReplyError::ConnectionClosed) => return Pressed::Never,
             Err(error) => {
@@ -125,13 +127,25 @@ impl Doors {
 /// A popup on the screen; dropped, it is withdrawn. What its client said of popups is heard also
 /// when the ask closed before anybody looked.
 struct Waiting<'a> {
-    reply: PendingReply,
+    /// Gone once it has come: it comes once.
+    reply: Option<PendingReply>,
     doors: &'a Doors,
+}
+
+impl Future for Waiting<'_> {
+    type Output = Result<Box<RawValue>, ReplyError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(reply) = &mut self.reply else { return Poll::Pending };
+        let result = ready!(Pin::new(reply).poll(cx));
+        self.reply = None;
+        Poll::Ready(result)
+    }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if let Some(Err(error)) = (&mut self.reply).now_or_never() {
+        if let Some(Err(error)) = self.reply.as_mut().and_then(FutureExt::now_or_never) {
             self.doors.has_no_popups(&error);
         }
     }
