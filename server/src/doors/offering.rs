@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::popup::{self, Choice};
+use super::popup::{self, Choice, Room};
 use super::{Delivery, Doors};
 use crate::transport::{PendingReply, ReplyError};
 
@@ -88,8 +88,10 @@ impl Doors {
     /// Shows one popup and waits for its answer.
     async fn put_up(&self, ask: &AskView) -> Pressed {
         let at = self.face.seen_at(&ask.ask_id);
-        let buttons = popup::buttons(ask, at.is_some());
-        let params = popup::params(ask, at.as_deref(), &buttons, self.surfaces.item_properties);
+        let room = if self.surfaces.popup_line { Room::Line } else { Room::Lines };
+        let buttons = popup::buttons(ask, at.is_some(), room);
+        let text = popup::text(ask, at.as_deref(), room);
+        let params = popup::params(&text, ask, &buttons, self.surfaces.item_properties);
         let Some(reply) = self.outlet.request("window/showMessageRequest", params).await else {
             return Pressed::Never;
         };
