@@ -42,6 +42,8 @@ struct Mirror {
     /// The workspace folders as the editor names them, and where their links lead.
     folders: Vec<(PathBuf, PathBuf)>,
     expected: Vec<Weak<Expected>>,
+    /// Something the client opened may not be known here.
+    missed: bool,
     /// Built on demand, dropped by the next notification.
     buffers: Option<Buffers>,
 }
@@ -72,6 +74,7 @@ impl Default for Documents {
             open: HashMap::new(),
             folders: Vec::new(),
             expected: Vec::new(),
+            missed: false,
             buffers: None,
         };
         Self { shared: Arc::new(Shared { state: Mutex::new(mirror), changed: watch::Sender::new(0) }) }
@@ -116,6 +119,7 @@ impl Documents {
                 mirror.open.insert(uri.to_owned(), Open { document, resolved: None, ours: false });
             } else {
                 tracing::warn!(uri, "too many open documents; this one is not mirrored");
+                mirror.missed = true;
             }
         });
     }
@@ -141,6 +145,19 @@ impl Documents {
         self.write(|mirror| {
             mirror.open.remove(uri);
         });
+    }
+
+    /// Notes that a message of the client was lost: it may have changed any document, or opened one.
+    pub fn lost(&self) {
+        self.write(|mirror| {
+            mirror.open.values_mut().for_each(|open| open.document.lose());
+            mirror.missed = true;
+        });
+    }
+
+    /// Whether every document the client announced is known here.
+    pub fn are_complete(&self) -> bool {
+        !self.lock().missed
     }
 
     /// Wakes those that wait for a document without changing one (didSave).

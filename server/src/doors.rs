@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use adjutant_protocol::ask::{AskResolvedParams, AskView, PermissionOutcome, PermissionResponse};
+use adjutant_protocol::ask::{AskGroup, AskResolvedParams, AskView, PermissionOutcome, PermissionResponse};
 use adjutant_protocol::document::{DocumentSaveParams, DocumentSaveResult};
 use adjutant_protocol::methods;
 use adjutant_protocol::session::RunEnd;
@@ -214,6 +214,8 @@ impl Doors {
     /// Dropping the future withdraws it.
     pub async fn deliver(&self, ask: &AskView) -> Delivery {
         match (self.surfaces.asks_by_request, self.surfaces.popup) {
+            // It has resumed the session by itself, and was told.
+            (true, _) if ask.group == AskGroup::Resumable => Delivery::Closed,
             (true, _) => self.request_permission(ask).await,
             (false, true) => self.offer(ask).await,
             (false, false) => Delivery::Closed,
@@ -327,8 +329,9 @@ impl Doors {
             Question::ApplyEdit { edit, mut answer } => {
                 // Not asked any more: dropping the request withdraws it at the client.
                 tokio::select! {
-                    reply = self.apply(&edit) => { let _ = answer.send(reply); }
+                    biased;
                     () = answer.closed() => {}
+                    reply = self.apply(&edit) => { let _ = answer.send(reply); }
                 }
             }
             Question::Save { uri, reason, mut answer } => {

@@ -1,7 +1,9 @@
-//! Named points at which a test lets the process die.
+//! Named points at which a test lets the process die, a step break, or one wait.
 //!
 //! A debug build whose `ADJUTANT_FAULT` is `NAME:N` kills itself with SIGKILL
-//! the N-th time it passes the point; a release build has no such code.
+//! the N-th time it passes the point. `NAME:N:break` panics there instead, and
+//! `NAME:N:hold` says so on stderr and stands still until the test has made
+//! `fault-released` in the state directory. A release build has no such code.
 
 /// Every named point, for the campaign that loops over them.
 pub const POINTS: [&str; 16] = [
@@ -32,7 +34,7 @@ pub fn point(name: &'static str) {
     use std::collections::HashMap;
     use std::sync::{Mutex, OnceLock, PoisonError};
 
-    static WANTED: OnceLock<Option<(String, u32)>> = OnceLock::new();
+    static WANTED: OnceLock<Option<(String, u32, String)>> = OnceLock::new();
     static PASSED: Mutex<Option<HashMap<&'static str, u32>>> = Mutex::new(None);
 
     debug_assert!(
@@ -41,18 +43,42 @@ pub fn point(name: &'static str) {
     );
     let wanted = WANTED.get_or_init(|| {
         let set = std::env::var("ADJUTANT_FAULT").ok()?;
-        let (name, count) = set.split_once(':')?;
-        Some((name.to_owned(), count.parse().ok()?))
+        let (name, rest) = set.split_once(':')?;
+        let (count, how) = rest.split_once(':').unwrap_or((rest, "die"));
+        Some((name.to_owned(), count.parse().ok()?, how.to_owned()))
     });
-    let Some((wanted, count)) = wanted else { return };
+    let Some((wanted, count, how)) = wanted else { return };
     if wanted != name {
         return;
     }
-    let mut passed = PASSED.lock().unwrap_or_else(PoisonError::into_inner);
-    let seen = passed.get_or_insert_default().entry(name).or_insert(0);
-    *seen += 1;
-    if *seen == *count {
-        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    let here = {
+        let mut passed = PASSED.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = passed.get_or_insert_default().entry(name).or_insert(0);
+        *seen += 1;
+        *seen == *count
+    };
+    match how.as_str() {
+        _ if !here => {}
+        "break" => panic!("broken at {name} by a test"),
+        "hold" => hold(name),
+        _ => {
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// Stands still until the test lets it go, at most as long as a test waits for anything.
+#[cfg(debug_assertions)]
+fn hold(name: &str) {
+    use std::io::Write;
+    use std::path::PathBuf;
+    use std::time::{Duration, Instant};
+
+    let Some(directory) = std::env::var_os("ADJUTANT_STATE_DIR").map(PathBuf::from) else { return };
+    let _ = writeln!(std::io::stderr(), "held at {name}");
+    let until = Instant::now() + Duration::from_secs(10);
+    while Instant::now() < until && !directory.join("fault-released").exists() {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -122,6 +122,7 @@ async fn connection(
         server: Server { out, options, ready: OnceLock::new(), parent },
         sessions: shared,
     })
+    .custom_method(transport::LOST, Shared::lost)
     .custom_method(methods::SESSION_NEW, Shared::session_new)
     .custom_method(methods::SESSION_LIST, Shared::session_list)
     .custom_method(methods::SESSION_RESUME, Shared::session_resume)
@@ -159,6 +160,13 @@ impl Server {
 }
 
 impl Shared {
+    /// A message could not be read: it may have been a change of any document.
+    async fn lost(&self) {
+        if let Ok(ready) = self.ready() {
+            ready.sessions.world().documents.lost();
+        }
+    }
+
     fn ready(&self) -> Result<&Ready> {
         self.server.ready.get().ok_or_else(|| Error::new(ErrorCode::ServerError(-32002)))
     }

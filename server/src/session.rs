@@ -40,7 +40,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::documents::Documents;
 use crate::doors::Doors;
-use crate::editor::Editor;
+use crate::editor::{Abilities, Editor};
 use crate::faults::point;
 use crate::model::Models;
 use crate::tools::paths::Roots;
@@ -78,6 +78,13 @@ pub struct World {
 impl World {
     pub fn set_settings(&self, settings: Settings) {
         *self.settings.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(settings);
+    }
+
+    /// What the client can do; what it has announced is not believed to be all where a message of
+    /// it was lost.
+    pub fn abilities(&self) -> Abilities {
+        let can = self.editor.abilities;
+        Abilities { complete: can.complete && self.documents.are_complete(), ..can }
     }
 
     pub fn settings(&self) -> Arc<Settings> {

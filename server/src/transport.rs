@@ -19,9 +19,10 @@ mod seen;
 mod writer;
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::thread;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tower_lsp::{ClientSocket, LanguageServer, LspService};
 
@@ -29,6 +30,10 @@ pub use envelope::{RequestId, code};
 pub use framing::FrameError;
 pub use gauge::{ReplyError, SendError};
 pub use out::{Out, PendingReply, Sending};
+
+/// The notification by which the backend hears that a message of the client was lost, in its place
+/// among the others: nothing of it could be read, so it may have been any.
+pub const LOST: &str = "$/adjutant/lost";
 
 /// How long the writer may take to write what is queued at the end.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
@@ -113,6 +118,39 @@ pub fn stdio() -> io::Result<(impl Read + Send + 'static, impl Write + Send + 's
 #[cfg(not(unix))]
 pub fn stdio() -> io::Result<(impl Read + Send + 'static, impl Write + Send + 'static)> {
     Ok((io::stdin(), io::stdout()))
+}
+
+/// Comes when nobody can read our standard output any more, also while we have nothing to say.
+#[cfg(unix)]
+pub async fn unheard() {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let (tell, gone) = oneshot::channel();
+    // Asked for nothing, the system tells of the end of the other side alone. The thread ends with
+    // that or with the process.
+    let watched = thread::Builder::new().name("transport-unheard".to_owned()).spawn(move || {
+        let output = io::stdout();
+        loop {
+            match poll(&mut [PollFd::new(&output, PollFlags::empty())], None) {
+                Ok(1..) => {
+                    // A server that has ended already does not listen.
+                    let _ = tell.send(());
+                    return;
+                }
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+    });
+    if watched.is_err() || gone.await.is_err() {
+        // Then the first write that fails tells.
+        std::future::pending().await
+    }
+}
+
+/// Comes when nobody can read our standard output any more; here the first write tells.
+#[cfg(not(unix))]
+pub async fn unheard() {
+    std::future::pending().await
 }
 
 /// One end of an in-memory connection.

@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -47,6 +48,8 @@ impl Message {
 pub struct Client {
     child: Child,
     input: Option<ChildStdin>,
+    /// Whether the output is read.
+    listening: Arc<(Mutex<bool>, Condvar)>,
     messages: Receiver<Message>,
     /// Read while something else was waited for.
     passed: VecDeque<Message>,
@@ -64,10 +67,13 @@ impl Client {
         let input = child.stdin.take();
         let output = child.stdout.take().expect("the output is a pipe");
         let (sender, messages) = channel();
-        std::thread::spawn(move || read(output, &sender));
+        let listening = Arc::new((Mutex::new(true), Condvar::new()));
+        let gate = listening.clone();
+        std::thread::spawn(move || read(output, &sender, &gate));
         let mut client = Client {
             child,
             input,
+            listening,
             messages,
             passed: VecDeque::new(),
             last_id: 0,
@@ -196,7 +202,30 @@ impl Client {
         self.child.id()
     }
 
-    fn request(&mut self, method: &str, params: &Value) -> Message {
+    /// Sends a prompt whose answer nobody waits for.
+    pub fn prompt_unheard(&mut self, session: &str, text: &str) {
+        self.last_id += 1;
+        let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
+        let id = self.last_id;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": "agent/session/prompt", "params": params}));
+    }
+
+    /// Reads no more, or reads on.
+    pub fn listen(&self, listening: bool) {
+        *self.listening.0.lock().expect("nobody panics with it") = listening;
+        self.listening.1.notify_all();
+    }
+
+    /// Waits for something that is not told, within the deadline.
+    pub fn wait_for(&self, what: &str, mut holds: impl FnMut() -> bool) {
+        let end = Instant::now() + DEADLINE;
+        while !holds() {
+            assert!(Instant::now() < end, "waited {DEADLINE:?} for {what}");
+            std::thread::park_timeout(Duration::from_micros(200));
+        }
+    }
+
+    pub fn request(&mut self, method: &str, params: &Value) -> Message {
         self.last_id += 1;
         let id = self.last_id;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -295,6 +324,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
+        self.listen(true);
         drop(self.input.take());
         let end = Instant::now() + Duration::from_secs(5);
         // Its output ends when it does.
@@ -316,10 +346,17 @@ fn uri(path: &Path) -> String {
 }
 
 /// Cuts the output into messages until it ends.
-fn read(mut output: ChildStdout, sender: &Sender<Message>) {
+fn read(mut output: ChildStdout, sender: &Sender<Message>, gate: &(Mutex<bool>, Condvar)) {
     let mut chunk = vec![0; 64 * 1024];
     let mut bytes: Vec<u8> = Vec::new();
-    while let Ok(count @ 1..) = output.read(&mut chunk) {
+    let open = || {
+        let listening = gate.0.lock().expect("nobody panics with it");
+        drop(gate.1.wait_while(listening, |listening| !*listening).expect("nobody panics with it"));
+        true
+    };
+    while open()
+        && let Ok(count @ 1..) = output.read(&mut chunk)
+    {
         let at = Instant::now();
         bytes.extend_from_slice(&chunk[..count]);
         while let Some((head, length)) = next_frame(&bytes) {

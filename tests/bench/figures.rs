@@ -53,7 +53,7 @@ impl Ground<'_> {
 
 impl Stage {
     /// Runs a prompt to its end; returns when it was sent and when the client knew of the end.
-    fn run(&mut self) -> (Instant, Instant) {
+    pub fn run(&mut self) -> (Instant, Instant) {
         let sent = self.client.prompt(&self.session, "Do the next part of the work.");
         (sent, self.client.wait(Message::is_idle).at)
     }

@@ -9,6 +9,7 @@ mod crowd;
 mod figures;
 mod process;
 mod samples;
+mod streams;
 mod table;
 mod workspace;
 
@@ -71,6 +72,9 @@ const SCENES: &[(&str, Scene)] = &[
     ("burst", figures::burst),
     ("approvals", figures::approvals),
     ("cancels", figures::cancels),
+    ("updates", streams::updates),
+    ("deaf", streams::deaf),
+    ("questions", streams::questions),
     ("crowd", crowd::crowd),
     ("arguments-2", |ground, samples| figures::arguments(ground, samples, 2)),
     ("arguments-4", |ground, samples| figures::arguments(ground, samples, 4)),

@@ -139,6 +139,17 @@ const ROWS: &[Row] = &[
             format!("{whole} (2 MiB: {}, 4 MiB: {})", halves[0], halves[1])
         },
     ),
+    ("100 000 lasting updates to a client that reads, s", NONE, "0.5", |s| shown(s.median("updates"))),
+    (
+        "1 M deltas to a client that does not read: growth MiB / cancel ms / all text there, ms",
+        NONE,
+        "64",
+        |s| {
+            let healed = shown(s.median("deaf heals"));
+            format!("{} / {healed}", both(s.median("deaf growth MiB"), s.median("deaf cancel")))
+        },
+    ),
+    ("a trivial request of ours p50, µs", NONE, "50", |s| shown(s.median("question us"))),
     ("connections for 52 requests", ["52", "1", "1", "1", "2", "1", "–", "–"], "1", |s| {
         shown(s.median("connections"))
     }),

@@ -25,7 +25,7 @@
                 (while (not test-answer) (accept-process-output nil 0.02))
                 (when test-typed (test-type test-typed) (setq test-typed nil))
                 (setq test-asked nil)
-                (if (eq test-answer 'none) (signal 'quit nil)
+                (unless (eq test-answer 'none)
                   (seq-find (lambda (title) (string-prefix-p test-answer title)) titles)))))
 
 (defun test-note-progress (&rest _)
@@ -40,6 +40,10 @@
 
 (defvar test-file nil "The file that is worked on.")
 (defun test-buffer () "Return the buffer of that file." (or (find-buffer-visiting test-file) (current-buffer)))
+
+(defun test-actions ()
+  "Choose among the code actions, by keys and not by a menu of the mouse."
+  (let ((last-nonmenu-event ?\r)) (call-interactively #'eglot-code-actions)))
 
 (defun test-later (work)
   "Do WORK after the test was answered, in the buffer of the file."

@@ -86,7 +86,7 @@ impl Editor for Emacs<'_> {
     }
 
     fn action(&self, title: &str) {
-        self.lisp("(test-later (lambda () (call-interactively #'eglot-code-actions)))");
+        self.lisp("(test-later #'test-actions)");
         self.choose(&format!("Agent: {title}"));
     }
 
@@ -142,6 +142,8 @@ impl Editor for Emacs<'_> {
     }
 
     fn restart(&self) {
+        // What the old one asked is still shown and goes nowhere.
+        self.lisp("(setq test-answer 'none)");
         // eglot starts it again by itself if it has run for three seconds; else the user does.
         let again = || self.stage.seen().servers().len() > 1;
         let unmanaged = || self.try_lisp("(not (eglot-managed-p))").is_ok_and(|value| value == "t");

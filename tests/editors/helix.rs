@@ -17,6 +17,8 @@ pub const VERSION: &str = "helix-25.01";
 
 /// The frames of the spinner that says a server works.
 const SPINNER: [char; 8] = ['⣾', '⣽', '⣻', '⢿', '⡿', '⣟', '⣯', '⣷'];
+/// The background of the chosen entry of a menu in the theme that Helix has by itself: white.
+const CHOSEN: &str = "48;2;255;255;255m";
 /// The most entries of a menu.
 const MENU: usize = 20;
 
@@ -74,15 +76,11 @@ impl<'a> Helix<'a> {
         self.screen.wait_until("the end of the command line", |screen| !last_line(screen).starts_with(':'));
     }
 
-    /// Returns the entry of the open menu that is chosen now: the one in reverse video.
+    /// Returns the entry of the open menu that is chosen now.
     fn chosen(&self) -> Option<String> {
         let coloured = self.screen.coloured();
-        let line = coloured.lines().find(|line| line.contains("\u{1b}[7m"))?;
-        let entry = line.split("\u{1b}[7m").nth(1)?.split("\u{1b}[0m").next()?;
-        // More colours may stand between the reverse video and the text.
-        let text: String =
-            entry.split('\u{1b}').map(|part| part.split_once('m').map_or(part, |(_, text)| text)).collect();
-        Some(text.trim().to_owned())
+        let entry = coloured.split(CHOSEN).nth(1)?.split('\u{1b}').next()?;
+        Some(entry.trim().to_owned())
     }
 
     /// Opens the menu of code actions with one of them chosen.
@@ -143,8 +141,10 @@ impl Editor for Helix<'_> {
     }
 
     fn asked(&self) -> Option<String> {
-        // A diagnostic is shown beside the line it is about.
-        Some(self.screen.text()).filter(|screen| screen.contains("Agent: "))
+        // A diagnostic is shown beside the line it is about; what it works at is in the last line.
+        let screen = self.screen.text();
+        let beside: Vec<&str> = screen.lines().take_while(|line| *line != status_line(&screen)).collect();
+        Some(beside.join("\n")).filter(|beside| beside.contains("Agent: "))
     }
 
     fn choose(&self, title: &str) {

@@ -156,7 +156,8 @@ impl Editor for Neovim<'_> {
     }
 
     fn restart(&self) {
-        // The set-up starts it again by itself.
+        // What the old one asked is still shown and goes nowhere. The set-up starts it again by itself.
+        self.lua("Dismiss()");
         self.stage.seen().wait("in", "initialized", 2);
         self.wait_true("the server to be attached again", ATTACHED);
     }

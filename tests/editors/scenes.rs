@@ -124,6 +124,8 @@ pub fn cancels(editor: &impl Editor, action: Option<&str>) {
         None => editor.command(TASK),
     }
     editor.stage().model.wait_for_holding(1);
+    // Nothing can be cancelled before it is told.
+    editor.wait_progress("waiting for the model");
     editor.cancel();
     editor.wait_end("cancelled");
     editor.stage().model.wait_for_closed(1);
@@ -162,8 +164,7 @@ pub fn survives_a_kill(editor: &impl Editor, action: Option<&str>) {
     editor.restart();
     let sessions = editor.stage().sessions();
     assert_eq!(sessions.len(), 1, "one session was started: {sessions:?}");
-    editor.wait_asked("interrupted");
-    editor.choose("Resume");
+    // The question is the same one, put again.
     editor.wait_asked("Edit greet.py");
     editor.choose(ALLOW);
     editor.wait_buffer(AFTER);

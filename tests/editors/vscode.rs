@@ -114,7 +114,8 @@ impl Editor for Code<'_> {
 
     /// A popup is one line here: the whole is opened first, and only then it may be allowed.
     fn wait_asked(&self, part: &str) -> String {
-        let shown = |button: &str| self.asked().filter(|asked| asked.contains(part) && asked.contains(button));
+        let shown =
+            |button: &str| self.asked().filter(|asked| asked.contains(part) && asked.contains(button));
         let first = wait_for(&format!("the question {part:?}"), || shown(""));
         if !first.lines().any(|line| line == "Show") {
             return first;
@@ -184,7 +185,8 @@ impl Drop for Code<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let name = std::thread::current().name().unwrap_or("scene").replace("::", "-");
-            let _ = self.driver.borrow_mut().try_say(&self.name, "picture", json!([format!("failed-{name}")]));
+            let _ =
+                self.driver.borrow_mut().try_say(&self.name, "picture", json!([format!("failed-{name}")]));
         }
         let _ = self.driver.borrow_mut().try_say("", "close", json!([self.name]));
     }

@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use adjutant_protocol::session::ReplayFrom;
 use adjutant_protocol::state::Outcome;
 use adjutant_testkit::editor::{Capabilities, Options, Tokens};
 use adjutant_testkit::model::Reply;
@@ -132,6 +133,30 @@ fn n08_a_run_that_is_open_after_a_restart_is_a_progress_again() {
     plain.rig.press(&popup, Some("Discard"));
     plain.rig.await_progress("its end", |value| value["kind"] == "end");
     assert_eq!(kinds(&plain), ["begin", "end"], "the run before it is over and not told of");
+    plain.rig.end();
+}
+
+#[test]
+fn n08_a_replay_shows_nothing_that_is_over() {
+    let turns = [crate::stage::edit("a.txt", "hello", "bye"), Reply::text("Done."), Reply::text("Again.")];
+    let plain = Plain::new(FILE, turns);
+    let first = start(&plain);
+    let popup = plain.rig.await_popup();
+    plain.rig.press(&popup, Some("Allow once"));
+    plain.finish(&first);
+    let plain = plain.again();
+    let session = first["sessionId"].as_str().unwrap_or_default().into();
+    let now = plain.rig.resume(&session, Some(ReplayFrom::Start));
+    assert!(now.seq > 10 && plain.rig.updates().is_empty(), "a plain client is told nothing of ours");
+    let run = plain.rig.prompt(&session, "once more").run_id;
+    plain.rig.await_run_end(&session, &run);
+    plain.rig.await_progress("its end", |value| value["kind"] == "end");
+    let begun: Vec<Value> =
+        plain.rig.progress().into_iter().filter(|value| value["kind"] == "begin").collect();
+    assert_eq!(begun.len(), 1, "{begun:?}");
+    assert_eq!(begun[0]["title"], "Agent: once more");
+    assert!(plain.rig.popups().is_empty());
+    assert_eq!(plain.rig.diagnostics(&plain.workspace.uri("a.txt")), Value::Null);
     plain.rig.end();
 }
 

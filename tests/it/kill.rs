@@ -4,6 +4,7 @@
 //! The real binary is killed with SIGKILL, by itself at a named point or from
 //! outside; never a double of it, and never a process it did not start.
 
+mod breaks;
 mod campaign;
 mod ends;
 mod story;

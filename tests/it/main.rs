@@ -3,6 +3,7 @@
 mod actions;
 mod asks;
 mod cli;
+mod corpus_lsp;
 mod edits;
 mod face;
 mod flow;
@@ -16,6 +17,7 @@ mod popups;
 mod protocol;
 mod reconfigured;
 mod rig;
+mod rules;
 mod runs;
 mod sessions;
 mod settings;

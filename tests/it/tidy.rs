@@ -7,6 +7,7 @@ mod features;
 mod kinds;
 mod layers;
 mod map;
+mod owners;
 mod performance;
 pub mod source;
 

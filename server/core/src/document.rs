@@ -33,6 +33,8 @@ pub enum Unsynced {
     Version { have: i32, got: i32 },
     #[error("apply change {index} of version {version}: {error}")]
     Change { version: i32, index: usize, error: PositionError },
+    #[error("follow the changes of the document: a message of the editor could not be read")]
+    Lost,
     #[error("keep the document: it has {bytes} bytes, more than the limit of {MAX_DOCUMENT_BYTES}")]
     TooLarge { bytes: usize },
 }
@@ -70,6 +72,13 @@ impl Document {
     pub fn snapshot(&self) -> Result<Snapshot, Unsynced> {
         let text = self.text()?.clone();
         Ok(Snapshot { uri: self.uri.clone(), version: Some(self.version), text })
+    }
+
+    /// Notes that a change may have been missed: only a full text heals that.
+    pub fn lose(&mut self) {
+        if self.text.is_ok() {
+            self.text = Err(Unsynced::Lost);
+        }
     }
 
     /// Follows one `didChange`: the changes in order, each on the result of the one before.

@@ -89,11 +89,15 @@ fn prepare(session: &Session, call: &Call) -> Step {
     Step::Prepare { call: call.id.clone(), epoch: session.epoch }
 }
 
-/// Idle and resumable asks are state, never a popup (decision 14).
+/// Idle asks are state after the end of a run, and never put before the user (decision 14). One
+/// that only resumes or discards asks about nothing that would have to be looked at again.
 fn deliveries(session: &Session) -> impl Iterator<Item = Step> + '_ {
     session
         .open_asks()
-        .filter(|ask| matches!(ask.kind.group(), AskGroup::Interactive | AskGroup::NonBlocking))
-        .filter(|ask| session.is_observed(ask))
+        .filter(|ask| match ask.kind.group() {
+            AskGroup::Interactive | AskGroup::NonBlocking => session.is_observed(ask),
+            AskGroup::Resumable => true,
+            AskGroup::Idle => false,
+        })
         .map(|ask| Step::DeliverAsk { ask: ask.id.clone() })
 }

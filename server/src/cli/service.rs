@@ -43,7 +43,13 @@ async fn terminated() {
 pub async fn serve_stdio(sources: Sources) -> anyhow::Result<Exit> {
     let (reader, writer) = transport::stdio().context("open standard input and output")?;
     let options = Options::new(sources, Models::new());
-    match lsp::serve_until(options, reader, writer, terminated()).await {
+    let over = async {
+        tokio::select! {
+            () = terminated() => {}
+            () = transport::unheard() => {}
+        }
+    };
+    match lsp::serve_until(options, reader, writer, over).await {
         Ended::Exit { after_shutdown: true } => Ok(Exit::Fine),
         ended => {
             tracing::info!(?ended, "the client left without a farewell");

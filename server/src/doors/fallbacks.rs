@@ -11,7 +11,7 @@ use adjutant_protocol::methods;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::editor::Abilities;
+use crate::editor::{Abilities, Way};
 
 /// The surfaces of one client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl Surfaces {
             (self.popup && self.popup_announced, "window/showMessageRequest"),
             (self.popup && !self.popup_announced, "window/showMessageRequest until it is refused"),
             (self.diagnostics, "textDocument/publishDiagnostics"),
-            (self.code_actions && self.diagnostics, "code actions"),
+            (self.code_actions && !self.updates, "code actions"),
             (self.updates, methods::ASK_RESPOND),
         ];
         listed(&doors)
@@ -140,10 +140,11 @@ impl Surfaces {
     }
 
     fn closed_files(&self) -> &'static str {
-        match (self.abilities.apply_edit, self.abilities.complete) {
-            (true, _) => "workspace/applyEdit",
-            (false, true) => "on disk",
-            (false, false) => "on disk, new files only",
+        match self.abilities.way(false, true) {
+            Way::Editor => "workspace/applyEdit",
+            Way::Disk => "on disk",
+            Way::DiskIfSaved => "on disk, asked each time",
+            Way::Nowhere => NONE,
         }
     }
 

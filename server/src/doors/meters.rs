@@ -53,7 +53,8 @@ impl Meters {
         }
         self.end(&run.session_id, "ended", outlet);
         self.count += 1;
-        let token = format!("adjutant-{}-{}", self.count, run.run_id);
+        // Some editors show it: Helix puts it before the title.
+        let token = format!("adjutant {}", self.count);
         let (over, ended) = oneshot::channel();
         let refused = create(&token, outlet, ended);
         let progress = Progress::begin(message, Instant::now());

@@ -78,7 +78,10 @@ impl Shared {
             return Err(Error::invalid_params("the prompt is empty; say what to do"));
         }
         let mailbox = self.mailbox(&params.session_id).await?;
-        self.ready()?.starts.went_on(&params.session_id);
+        let ready = self.ready()?;
+        ready.starts.went_on(&params.session_id);
+        // Popups that were closed without an answer come back.
+        ready.sessions.world().doors.user_acted();
         answered(mailbox.request(|reply| Message::Prompt { params, title, body, reply })).await
     }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::storage::{Open, Storage, append_all, read_whole};
+use super::storage::{Open, Storage, StoredFile, append_all, read_whole};
 
 /// The name of the directory in that of the session.
 pub const BLOBS: &str = "blobs";
@@ -122,16 +122,14 @@ impl Blobs {
         let path = self.dir.join(hash);
         let held = read_whole(&*self.storage, &path, MAX_BLOB);
         // A blob that was damaged since is replaced by what it should be.
-        if !held.is_ok_and(|held| held == bytes) {
-            let number = UNIQUE.fetch_add(1, Ordering::Relaxed);
-            let temporary = self.dir.join(format!(".new-{}-{number}", std::process::id()));
-            let written = self.write(&temporary, bytes);
-            let placed = written.and_then(|()| self.storage.rename(&temporary, &path));
-            if placed.is_err() {
-                _ = self.storage.remove(&temporary);
-            }
-            placed?;
-        }
+        let file = match held.is_ok_and(|held| held == bytes) {
+            true => self.storage.open(&path, Open::Append)?,
+            false => self.place(&path, bytes)?,
+        };
+        // Under its name already: the hash tells a blob that was not written whole, and a journal takes
+        // the content and the name in one go.
+        // After a failed sync the cache may show what the disk never got, so nothing may find it there.
+        file.sync().inspect_err(|_| _ = self.storage.remove(&path))?;
         // Also for a blob that was there: the one who put it may still be about
         // to sync its name.
         self.anchor().inspect_err(|_| self.lost.store(true, Ordering::Release))
@@ -148,10 +146,17 @@ impl Blobs {
         Ok(())
     }
 
-    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let file = self.storage.open(path, Open::New)?;
-        append_all(&*file, bytes)?;
-        file.sync()
+    /// Writes a blob whole under its name; not durable yet.
+    fn place(&self, path: &Path, bytes: &[u8]) -> io::Result<Arc<dyn StoredFile>> {
+        let number = UNIQUE.fetch_add(1, Ordering::Relaxed);
+        let temporary = self.dir.join(format!(".new-{}-{number}", std::process::id()));
+        let write = || {
+            let file = self.storage.open(&temporary, Open::New)?;
+            append_all(&*file, bytes)?;
+            self.storage.rename(&temporary, path)?;
+            Ok(file)
+        };
+        write().inspect_err(|_| _ = self.storage.remove(&temporary))
     }
 
     /// Removes what an earlier process left half-written. Only for the one who

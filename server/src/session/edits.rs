@@ -126,7 +126,7 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
 
 /// What the user has to know before a file is written on disk that may be open all the same (decision 4).
 fn written_on_disk(place: &Place, now: &Now, at: &Grounded) -> Option<String> {
-    let way = place.world.editor.abilities.way(now.open.is_some(), now.exists);
+    let way = place.world.abilities().way(now.open.is_some(), now.exists);
     (way == Way::DiskIfSaved).then(|| {
         format!(
             "\"{}\" is written on disk: if this file is open with unsaved changes, save it first",

@@ -12,10 +12,14 @@ use std::time::Duration;
 use futures_util::future::AbortHandle;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tower_lsp::jsonrpc::{Error, Request, Response};
+use tower_lsp::ls_types::{
+    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, InitializeParams,
+};
 use tower_lsp::{LanguageServer, LspService};
 use tower_service::Service;
 
@@ -120,11 +124,22 @@ impl<B: LanguageServer> Dispatcher<B> {
                     open.abort.abort();
                 }
             }
-            Inbound::Refused(refusal) => self.refuse(&refusal),
+            Inbound::Refused(refusal) => {
+                if refusal.lost {
+                    self.lost();
+                }
+                self.refuse(&refusal);
+            }
             Inbound::Ended(InputEnd::Closed) => return Some(Ended::InputClosed),
             Inbound::Ended(InputEnd::Broken(error)) => return Some(Ended::InputBroken(error)),
         }
         None
+    }
+
+    /// Tells the backend that a message was lost; it takes note of that at once.
+    fn lost(&mut self) {
+        let future = self.route(None, super::LOST, None);
+        let _ = future.map(|future| guard(|| future.now_or_never()));
     }
 
     fn request(&mut self, id: RequestId, call: RawCall) {
@@ -161,8 +176,7 @@ impl<B: LanguageServer> Dispatcher<B> {
         method: &str,
         params: Result<Option<Value>, String>,
     ) -> Result<Option<Value>, Refusal> {
-        let refuse =
-            |code, message: &str| Refusal { id: Some(id.clone()), code, message: message.to_owned() };
+        let refuse = |code, message: &str| Refusal::of(id.clone(), code, message);
         if self.by_client_id.contains_key(id.key()) {
             return Err(refuse(code::INVALID_REQUEST, "a request with this id is in flight"));
         }
@@ -179,10 +193,16 @@ impl<B: LanguageServer> Dispatcher<B> {
             "shutdown" => return Ok(None),
             _ => {}
         }
-        params.map_err(|why| {
-            let message = format!("the params cannot be read: {why}");
-            Refusal { id: Some(id.clone()), code: code::INVALID_PARAMS, message }
-        })
+        let params = params
+            .map_err(|why| refuse(code::INVALID_PARAMS, &format!("the params cannot be read: {why}")))?;
+        if method == "initialize"
+            && let Some(given) = &params
+            && let Err(why) = InitializeParams::deserialize(given)
+        {
+            // Also when it comes a second time: the router would look at its own state first.
+            return Err(refuse(code::INVALID_PARAMS, &format!("the params cannot be read: {why}")));
+        }
+        Ok(params)
     }
 
     fn notification(&mut self, call: RawCall) {
@@ -195,9 +215,14 @@ impl<B: LanguageServer> Dispatcher<B> {
             Ok(params) => params,
             Err(why) => {
                 tracing::error!(method = call.method, why, "could not read a notification");
-                return;
+                return self.lost();
             }
         };
+        if !readable(&call.method, params.as_ref()) {
+            // The router would pass it over without a word.
+            tracing::error!(method = call.method, "could not read a notification");
+            return self.lost();
+        }
         let future = self.route(None, &call.method, params);
         let ticket = Ticket { request: None, method: call.method.into(), _weight: call.weight };
         match future {
@@ -252,22 +277,16 @@ impl<B: LanguageServer> Dispatcher<B> {
                 self.answer(&id, response);
             }
             // The router says nothing to unknown `$/` requests.
-            Outcome::Done(None) => self.refuse(&Refusal {
-                id: Some(id),
-                code: code::METHOD_NOT_FOUND,
-                message: "no such method".into(),
-            }),
+            Outcome::Done(None) => {
+                self.refuse(&Refusal::of(id, code::METHOD_NOT_FOUND, "no such method"));
+            }
             Outcome::Panicked(text) => {
                 self.forget(request);
                 self.answer_panic(&id, &ticket.method, &text);
             }
             Outcome::Aborted => {
                 self.forget(request);
-                self.refuse(&Refusal {
-                    id: Some(id),
-                    code: code::REQUEST_CANCELLED,
-                    message: "the request was cancelled".into(),
-                });
+                self.refuse(&Refusal::of(id, code::REQUEST_CANCELLED, "the request was cancelled"));
             }
         }
     }
@@ -291,11 +310,8 @@ impl<B: LanguageServer> Dispatcher<B> {
 
     fn answer_panic(&self, id: &RequestId, method: &str, text: &str) {
         tracing::error!(method, text, "a request panicked");
-        self.refuse(&Refusal {
-            id: Some(id.clone()),
-            code: code::INTERNAL_ERROR,
-            message: "the server failed on this request; see its log".into(),
-        });
+        let message = "the server failed on this request; see its log";
+        self.refuse(&Refusal::of(id.clone(), code::INTERNAL_ERROR, message));
     }
 
     fn refuse(&self, refusal: &Refusal) {
@@ -311,5 +327,18 @@ impl<B: LanguageServer> Dispatcher<B> {
                 return self.last_id;
             }
         }
+    }
+}
+
+/// Says whether a notification can be read that must not be missed: of documents, each counts.
+fn readable(method: &str, params: Option<&Value>) -> bool {
+    fn reads<'a, T: Deserialize<'a>>(params: Option<&'a Value>) -> bool {
+        params.is_some_and(|params| T::deserialize(params).is_ok())
+    }
+    match method {
+        "textDocument/didOpen" => reads::<DidOpenTextDocumentParams>(params),
+        "textDocument/didChange" => reads::<DidChangeTextDocumentParams>(params),
+        "textDocument/didClose" => reads::<DidCloseTextDocumentParams>(params),
+        _ => true,
     }
 }

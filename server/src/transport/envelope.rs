@@ -138,13 +138,19 @@ pub struct Refusal {
     pub code: i64,
     /// What is wrong with it.
     pub message: String,
+    /// It may have been a notification, of which nobody will ever hear.
+    pub lost: bool,
 }
 
 impl Refusal {
+    /// Returns the refusal of a request.
+    pub fn of(id: RequestId, code: i64, message: impl Into<String>) -> Self {
+        Refusal { id: Some(id), code, message: message.into(), lost: false }
+    }
+
     /// Returns the refusal of something whose id is unknown.
     pub fn anonymous(code: i64, message: impl Into<String>) -> Self {
-        let message = message.into();
-        Refusal { id: None, code, message }
+        Refusal { id: None, code, message: message.into(), lost: true }
     }
 }
 
@@ -234,7 +240,9 @@ impl<'a> Members<'a> {
             Some(Ok(id)) if !self.id_twice && !answers => Some(id.clone()),
             _ => None,
         };
-        let refuse = |message: String| Refusal { id: known.clone(), code: code::INVALID_REQUEST, message };
+        let lost = known.is_none() && !answers;
+        let refuse =
+            |message: String| Refusal { id: known.clone(), code: code::INVALID_REQUEST, message, lost };
         if let Some(key) = self.twice {
             return Err(refuse(format!("{key:?} is given twice")));
         }

@@ -5,4 +5,5 @@ mod rig;
 
 mod lifecycle;
 mod outgoing;
+mod random;
 mod serving;

@@ -67,8 +67,11 @@ fn start() -> Running {
     });
     let mut command = Command::new("node");
     command.arg(shipped("tests/editors/vscode/driver.mjs")).arg(places.to_string());
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("start the driver; it needs node");
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("start the driver; it needs node");
     let input = child.stdin.take().expect("its input");
     let output = BufReader::new(child.stdout.take().expect("its output"));
     Running { _child: child, input, output, said: 0 }

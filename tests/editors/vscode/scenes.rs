@@ -144,10 +144,8 @@ fn n08_a_problem_that_the_editor_shows_is_fixed_from_its_menu() {
     let stage = Stage::new(
         "//- /list.json\n{ \"sizes\": [1, 2,, 3] }\n",
         [
-            Reply::text("A comma too many.").and_call(
-                "edit_file",
-                json!({"path": "list.json", "old_text": "2,, 3", "new_text": "2, 3"}),
-            ),
+            Reply::text("A comma too many.")
+                .and_call("edit_file", json!({"path": "list.json", "old_text": "2,, 3", "new_text": "2, 3"})),
             Reply::text("The comma is gone."),
         ],
     );

@@ -37,7 +37,7 @@ fn n07_odd_texts_read_and_edited_alike_in_three_encodings() {
             let name = format!("{index}.txt");
             stage.workspace.write(&name, text);
             stage.rig.open(&name);
-            let place = if after.is_empty() { Place::Start } else { Place::after(*after) };
+            let place = if after.is_empty() { Place::Start } else { Place::after(after) };
             stage.rig.type_at(&name, place, typed);
             let buffer = stage.rig.text_of(&name);
             let told = stage.play([read(&name), edit(&name, old, new), read(&name)]);

@@ -234,7 +234,7 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
     if wanted == now.text && now.exists {
         return Tried::Landed { exact: true };
     }
-    match place.world.editor.abilities.way(now.open.is_some(), now.exists) {
+    match place.world.abilities().way(now.open.is_some(), now.exists) {
         Way::Editor => send(place, call, change, (&at, &now, &wanted)).await,
         Way::DiskIfSaved if change.open => {
             Tried::Overtaken("the editor does not have the file open any more".to_owned())

@@ -23,7 +23,7 @@ fn before_initialize_requests_are_refused_and_notifications_dropped() {
 }
 
 #[test]
-fn exit_ends_though_the_client_holds_the_stream_open() {
+fn b6_6_exit_ends_though_the_client_holds_the_stream_open() {
     let mut rig = Rig::new();
     rig.request(1, "test/hang", json!(null));
     rig.request(2, "shutdown", json!({}));

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::rig::Rig;
 
 #[test]
-fn notifications_keep_their_order_though_handlers_wait() {
+fn b6_9_notifications_keep_their_order_though_handlers_wait() {
     let mut rig = Rig::new();
     let mut stream = Vec::new();
     for n in 0..20_000 {
@@ -47,6 +47,39 @@ fn replies_reach_waiting_handlers_past_any_number_of_notifications() {
             assert_eq!(answers[&n.to_string()]["result"], json!({"n": n}));
         }
     }
+}
+
+#[test]
+fn b6_4_open_asks_notifications_and_cancels_do_not_hold_each_other_up() {
+    let mut rig = Rig::new();
+    let began = std::time::Instant::now();
+    for n in 0..64 {
+        rig.request(n, "test/ask", json!({"n": n}));
+    }
+    for _ in 0..64 {
+        assert_eq!(rig.hear()["method"], "client/ask");
+    }
+    for n in 0..2_000 {
+        rig.notify("test/note", json!({"n": n}));
+    }
+    for n in 0..64 {
+        rig.cancel(n);
+    }
+    let (mut withdrawn, mut cancelled) = (0, 0);
+    while withdrawn < 64 || cancelled < 64 {
+        let message = rig.hear();
+        match message["method"].as_str() {
+            Some("$/cancelRequest") => withdrawn += 1,
+            _ => {
+                assert_eq!(message["error"]["code"], -32800, "{message}");
+                cancelled += 1;
+            }
+        }
+    }
+    assert_eq!(rig.notes(2_000), (0..2_000).collect::<Vec<_>>());
+    assert!(began.elapsed() < super::rig::DEADLINE, "{:?}", began.elapsed());
+    assert_eq!((rig.alive(), rig.out.open_requests()), (0, 0));
+    rig.assert_quiet();
 }
 
 #[test]
@@ -148,7 +181,7 @@ fn id_tokens_are_echoed_byte_for_byte() {
 }
 
 #[test]
-fn a_panic_ends_one_call_only() {
+fn b6_5_a_panic_ends_one_call_only() {
     let mut rig = Rig::new();
     rig.request(1, "test/panicNow", json!(null));
     assert_eq!(rig.hear()["error"]["code"], -32603);

@@ -40,7 +40,6 @@ fn words(queue: &mut Queue) -> Vec<String> {
             Waiting::Notification { method, .. } => method.to_owned(),
             Waiting::Marker(_) => "marker".to_owned(),
             Waiting::Request { .. } => "request".to_owned(),
-            Waiting::Notification { method, .. } => method.to_owned(),
             Waiting::Turnstile { .. } => "turnstile".to_owned(),
         })
         .collect()

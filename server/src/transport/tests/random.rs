@@ -1,0 +1,350 @@
+//! Random sequences of messages, good and bad, against a model that counts
+//! (F23): one answer for each request, none for the rest, and no answer to a
+//! question taken from a message that is none.
+//!
+//! Each sequence comes from its number alone, so a failure can be played again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Once;
+
+use serde_json::{Value, json};
+
+use super::super::framing;
+use super::rig::Rig;
+
+/// Sequences that are played on one connection.
+const ON_ONE: u64 = 200;
+/// What stands in every answer that must not be taken.
+const FORGED: &str = "forged";
+
+/// Methods that take no params.
+const BARE: [&str; 4] = ["test/hang", "test/panicNow", "test/panicLater", "test/panicDropped"];
+
+/// A small generator of numbers that repeats for a seed (splitmix64).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let sides = u64::try_from(sides).unwrap_or(1);
+        usize::try_from((mixed ^ (mixed >> 31)) % sides).unwrap_or_default()
+    }
+
+    fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[self.roll(of.len())]
+    }
+}
+
+/// What one sequence has sent and heard.
+#[derive(Default)]
+struct Model {
+    number: u64,
+    ids: u64,
+    bytes: Vec<u8>,
+    /// What was sent, to be shown when it fails.
+    sent: Vec<String>,
+    /// For each id of ours the codes its answers may have, one entry for each request; zero is a result.
+    expected: BTreeMap<String, Vec<Vec<i64>>>,
+    answered: BTreeMap<String, usize>,
+    /// Requests that end only when they are cancelled or answered.
+    open: Vec<Value>,
+    /// Answers without an id that are due, and that came.
+    nameless: (usize, usize),
+    /// Questions of the server: those open, those we answered, those it withdrew.
+    questions: Vec<Value>,
+    /// Which request of ours each question is about, and which of those we cancelled.
+    about: BTreeMap<String, String>,
+    cancelled: BTreeSet<String>,
+    told: BTreeSet<String>,
+    withdrawn: BTreeSet<String>,
+}
+
+impl Model {
+    fn id(&mut self, dice: &mut Dice) -> Value {
+        self.ids += 1;
+        let number = self.number * 1_000 + self.ids;
+        match dice.roll(3) {
+            0 => json!(number),
+            1 => json!(format!("{number}")),
+            _ => json!(format!("é\u{0}{number}")),
+        }
+    }
+
+    fn frame(&mut self, body: &[u8], dice: &mut Dice) {
+        self.sent.push(String::from_utf8_lossy(body).into_owned());
+        match dice.roll(4) {
+            0 => self.bytes.extend(format!("content-length:{}\r\nX-Odd: 1\r\n\r\n", body.len()).bytes()),
+            1 => self.bytes.extend(format!("Content-Length: {}\n\n", body.len()).bytes()),
+            _ => framing::push_header(&mut self.bytes, body.len()),
+        }
+        self.bytes.extend_from_slice(body);
+    }
+
+    fn say(&mut self, message: &Value, dice: &mut Dice) {
+        self.frame(message.to_string().as_bytes(), dice);
+    }
+
+    fn request(&mut self, id: &Value, method: &str, codes: &[i64], dice: &mut Dice) {
+        // An id that is in flight, or may still be, can be refused for that.
+        let used = self.expected.entry(id.to_string()).or_default();
+        let mut codes = codes.to_vec();
+        if !used.is_empty() {
+            codes.push(-32600);
+        }
+        used.push(codes);
+        let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method});
+        if !BARE.contains(&method) {
+            message["params"] = json!({"id": id});
+        }
+        self.say(&message, dice);
+    }
+
+    fn one_request(&mut self, dice: &mut Dice) {
+        let mut id = self.id(dice);
+        let methods: &[(&str, &[i64], bool)] = &[
+            ("test/echo", &[0], false),
+            ("test/ask", &[0, -32800], true),
+            ("test/hang", &[-32800], true),
+            ("test/panicNow", &[-32603], false),
+            ("test/panicLater", &[-32603], false),
+            ("test/panicDropped", &[-32603], true),
+            ("no/such", &[-32601], false),
+            ("$/noSuch", &[-32601], false),
+            ("initialize", &[-32602], false),
+            ("exit", &[-32600], false),
+            ("test/note", &[-32600], false),
+            ("$/cancelRequest", &[-32600], false),
+        ];
+        let (method, codes, stays) = *dice.pick(methods);
+        if dice.roll(8) == 0 && !self.open.is_empty() {
+            // In flight already: one of the two is refused, and both are answered.
+            id = dice.pick(&self.open.clone()).clone();
+        }
+        self.request(&id, method, codes, dice);
+        if stays {
+            self.open.push(id);
+        }
+    }
+
+    fn one_notification(&mut self, dice: &mut Dice) {
+        let cancelled = if self.open.is_empty() { json!("unknown") } else { dice.pick(&self.open).clone() };
+        let all = [
+            ("test/note", json!({"n": 0})),
+            ("test/panicNote", json!({"later": true})),
+            ("test/panicNote", json!({})),
+            ("no/such", json!([])),
+            ("$/noSuch", json!({})),
+            ("shutdown", json!({})),
+            ("initialize", json!({"capabilities": {}})),
+            ("test/echo", json!({})),
+            ("textDocument/didChange", json!({"textDocument": 5})),
+            ("$/cancelRequest", json!({"id": cancelled})),
+            ("$/cancelRequest", json!({"id": [1]})),
+            ("$/cancelRequest", json!({})),
+        ];
+        let (method, params) = dice.pick(&all).clone();
+        if method == "$/cancelRequest" {
+            self.cancelled.insert(params["id"].to_string());
+        }
+        self.say(&json!({"jsonrpc": "2.0", "method": method, "params": params}), dice);
+    }
+
+    /// Something that is no message; what has an id that can be read is answered to it.
+    fn one_mistake(&mut self, dice: &mut Dice) {
+        let bodies: [&[u8]; 12] = [
+            b"{",
+            b"",
+            b"\xff\xfe",
+            b"[1,2]",
+            b"[]",
+            b"null",
+            b"{}",
+            br#"{"jsonrpc":"2.0"}"#,
+            br#"{"jsonrpc":"2.0","id":1.5,"method":"test/echo"}"#,
+            br#"{"jsonrpc":"2.0","id":1,"id":2,"method":"test/echo"}"#,
+            br#"{"jsonrpc":"2.0","method":"test/note","params":7}"#,
+            br#"{"jsonrpc":"1.0","method":"test/note"}"#,
+        ];
+        match dice.roll(4) {
+            0 => {
+                let id = self.id(dice);
+                self.expected.entry(id.to_string()).or_default().push(vec![-32600]);
+                let bad = [
+                    json!({"jsonrpc": "2.0", "id": id}),
+                    json!({"jsonrpc": "2.0", "id": id, "method": 5}),
+                    json!({"jsonrpc": "1.0", "id": id, "method": "test/echo"}),
+                    json!({"jsonrpc": "2.0", "id": id, "method": "test/echo", "params": "x"}),
+                ];
+                self.say(dice.pick(&bad), dice);
+                return;
+            }
+            1 => {
+                self.sent.push("a stray print".to_owned());
+                self.bytes.extend_from_slice(b"Traceback: it broke\r\n\r\n");
+            }
+            _ => self.frame(bodies[dice.roll(bodies.len())], dice),
+        }
+        self.nameless.0 += 1;
+    }
+
+    /// Something like an answer to an open question, but not one.
+    fn one_forgery(&mut self, dice: &mut Dice) {
+        let Some(id) = self.questions.get(dice.roll(self.questions.len().max(1))).cloned() else { return };
+        let error = json!({"code": 1, "message": FORGED});
+        let malformed = [
+            json!({"jsonrpc": "2.0", "id": id, "result": FORGED, "error": error}),
+            json!({"jsonrpc": "1.0", "id": id, "result": FORGED}),
+            json!({"id": id, "result": FORGED}),
+            json!({"jsonrpc": "2.0", "id": id, "result": FORGED, "params": {}}),
+            json!({"jsonrpc": "2.0", "result": FORGED}),
+            json!({"jsonrpc": "2.0", "id": id, "error": FORGED}),
+            json!([{"jsonrpc": "2.0", "id": id, "result": FORGED}]),
+        ];
+        let of_others = [
+            json!({"jsonrpc": "2.0", "id": id.to_string(), "result": FORGED}),
+            json!({"jsonrpc": "2.0", "id": -1, "result": FORGED}),
+            json!({"jsonrpc": "2.0", "id": null, "result": FORGED}),
+            json!({"jsonrpc": "2.0", "id": 2_000_000_000, "error": error}),
+        ];
+        if dice.roll(2) == 0 {
+            self.nameless.0 += 1;
+            self.say(dice.pick(&malformed), dice);
+        } else {
+            self.say(dice.pick(&of_others), dice);
+        }
+    }
+
+    fn one_answer(&mut self, dice: &mut Dice) {
+        if self.questions.is_empty() {
+            return;
+        }
+        let at = dice.roll(self.questions.len());
+        let id = self.questions.swap_remove(at);
+        self.told.insert(id.to_string());
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "result": "true"}), dice);
+        if dice.roll(3) == 0 {
+            self.say(&json!({"jsonrpc": "2.0", "id": id, "result": FORGED}), dice);
+        }
+    }
+
+    fn hear(&mut self, message: &Value) {
+        let id = message["id"].to_string();
+        match message["method"].as_str() {
+            Some("client/ask") => {
+                self.about.insert(id, message["params"]["id"].to_string());
+                self.questions.push(message["id"].clone());
+            }
+            Some("$/cancelRequest") => {
+                let id = &message["params"]["id"];
+                self.questions.retain(|question| question != id);
+                assert!(self.withdrawn.insert(id.to_string()), "withdrawn twice: {message}");
+                // Only where the client has cancelled what it is about can the two cross.
+                let crossed = self.about.get(&id.to_string()).is_some_and(|of| self.cancelled.contains(of));
+                assert!(crossed || !self.told.contains(&id.to_string()), "answered already: {message}");
+            }
+            Some(other) => panic!("the server says {other}"),
+            None if message["id"].is_null() => {
+                let code = &message["error"]["code"];
+                assert!(*code == -32700 || *code == -32600, "{message}");
+                self.nameless.1 += 1;
+                assert!(self.nameless.1 <= self.nameless.0, "an answer to nothing: {message}");
+            }
+            None => {
+                assert!(!message["result"].to_string().contains(FORGED), "a forged answer counts: {message}");
+                let expected = self.expected.get(&id).unwrap_or_else(|| panic!("nobody asked: {message}"));
+                let count = self.answered.entry(id).or_default();
+                *count += 1;
+                assert!(*count <= expected.len(), "answered twice: {message}");
+                let code = message["error"]["code"].as_i64().unwrap_or(0);
+                assert!(expected.iter().flatten().any(|one| *one == code), "{message}");
+            }
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        let all: usize = self.expected.values().map(Vec::len).sum();
+        self.answered.values().sum::<usize>() == all && self.nameless.0 == self.nameless.1
+    }
+
+    /// Sends what was collected and listens until a request behind it is answered.
+    fn flush(&mut self, rig: &mut Rig, dice: &mut Dice) {
+        let sync = self.id(dice);
+        self.request(&sync, "test/echo", &[0], dice);
+        rig.bytes(&std::mem::take(&mut self.bytes));
+        while !self.answered.contains_key(&sync.to_string()) {
+            let message = rig.hear();
+            self.hear(&message);
+        }
+    }
+}
+
+/// Plays one sequence; what it has sent is shown when something is wrong.
+fn play(number: u64, rig: &mut Rig) {
+    let mut dice = Dice(number);
+    let mut model = Model { number, ..Model::default() };
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        for _ in 0..2 {
+            for _ in 0..1 + dice.roll(8) {
+                match dice.roll(10) {
+                    0..4 => model.one_request(&mut dice),
+                    4..6 => model.one_notification(&mut dice),
+                    6 => model.one_mistake(&mut dice),
+                    7..9 => model.one_forgery(&mut dice),
+                    _ => model.one_answer(&mut dice),
+                }
+            }
+            model.flush(rig, &mut dice);
+        }
+        for id in std::mem::take(&mut model.open) {
+            model.cancelled.insert(id.to_string());
+            model.say(
+                &json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": id}}),
+                &mut dice,
+            );
+        }
+        model.flush(rig, &mut dice);
+        while !model.is_done() || !model.questions.is_empty() {
+            let message = rig.hear();
+            model.hear(&message);
+        }
+        rig.assert_serving();
+        assert_eq!((rig.alive(), rig.out.open_requests()), (0, 0), "nothing is left over");
+    }));
+    if let Err(why) = outcome {
+        eprintln!("sequence {number}:\n{}", model.sent.join("\n"));
+        std::panic::resume_unwind(why);
+    }
+}
+
+/// Says nothing of the panics that the backend is asked for, a hundred thousand times and more.
+fn be_quiet_of_wanted_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let others = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let wanted = ["at once", "later", "in a notification", "while dropped"];
+            if !info.payload_as_str().is_some_and(|text| wanted.contains(&text)) {
+                others(info);
+            }
+        }));
+    });
+}
+
+#[test]
+fn f23_random_sequences_are_answered_exactly_once_each() {
+    let slow = std::env::var_os("ADJUTANT_SLOW").is_some();
+    let count: u64 = if slow { 100_000 } else { 2_000 };
+    be_quiet_of_wanted_panics();
+    let mut played = 0;
+    while played < count {
+        let mut rig = Rig::new();
+        for number in played..(played + ON_ONE).min(count) {
+            play(number + 1, &mut rig);
+        }
+        rig.assert_quiet();
+        played += ON_ONE;
+    }
+}

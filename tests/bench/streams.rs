@@ -1,0 +1,128 @@
+//! What the connection itself costs: many updates, a client that does not
+//! read, and the shortest question there is.
+//!
+//! Asserts that everything came, once and in order.
+
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use adjutant::documents::Documents;
+use adjutant::doors::fallbacks::Surfaces;
+use adjutant::doors::{Doors, Timing};
+use adjutant::transport::{self, framing};
+use adjutant_protocol::update::{SessionUpdateParams, Update};
+use adjutant_testkit::model::{ModelServer, Reply};
+use serde_json::{Value, json};
+use tower_lsp::jsonrpc::Result;
+use tower_lsp::ls_types::{InitializeParams, InitializeResult};
+use tower_lsp::{LanguageServer, LspService};
+
+use super::figures::Ground;
+use super::process::memory;
+use super::samples::{Samples, ms};
+
+/// Updates that no two of which can be one.
+const UPDATES: u64 = 100_000;
+/// Deltas of three bytes each.
+const DELTAS: usize = 1_000_000;
+/// Questions of which the middle one counts.
+const QUESTIONS: usize = 2_000;
+
+/// A router with nothing behind it.
+struct Nothing;
+
+impl LanguageServer for Nothing {
+    async fn initialize(&self, _: InitializeParams) -> Result<InitializeResult> {
+        Ok(InitializeResult::default())
+    }
+
+    async fn shutdown(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A hundred thousand lasting updates through the doors of one connection to a client that reads.
+pub fn updates(_: &Ground, samples: &mut Samples) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let (near, mut far) = transport::pipe().expect("a pipe");
+    let (out, parts) = transport::channel();
+    let service = LspService::build(|_| Nothing).finish();
+    runtime.spawn(transport::serve(service, parts, near.reader, near.writer));
+    let _inside = runtime.enter();
+    let client = json!({"experimental": {"agent": {"version": 0, "updates": {"chunks": true}}}});
+    let surfaces = Surfaces::of(&client).expect("capabilities");
+    let timing = Timing { patience: Duration::from_secs(1), reaction: Duration::ZERO };
+    // What had no room would be asked back from a log, and there is none: everything must fit or
+    // be read meanwhile, which the count at the end shows.
+    let (doors, _wants) = Doors::open(out, surfaces, timing, Documents::default());
+    let reader = std::thread::spawn(move || {
+        let mut decoder = framing::Decoder::new();
+        let mut chunk = vec![0; 64 * 1024];
+        let mut next = 0_u64;
+        while next < UPDATES {
+            let count = far.reader.read(&mut chunk).expect("the server writes");
+            assert!(count > 0, "{next} updates came");
+            let mut input = &chunk[..count];
+            while let Some(body) = decoder.feed(&mut input) {
+                let body = body.expect("a frame");
+                next += 1;
+                let wanted = format!("\"seq\":{next},");
+                assert!(body.windows(wanted.len()).any(|part| part == wanted.as_bytes()), "in order");
+            }
+        }
+        Instant::now()
+    });
+    let began = Instant::now();
+    for seq in 1..=UPDATES {
+        let update = Update::UserMessage { message_id: "msg-1".into(), text: "a few words".to_owned() };
+        doors.update(SessionUpdateParams { session_id: "s-1".into(), seq, sub: None, run_id: None, update });
+    }
+    let told = reader.join().expect("all came in order");
+    samples.add("updates", vec![(told - began).as_secs_f64()]);
+    drop(far.writer);
+    runtime.shutdown_background();
+}
+
+/// A million deltas to a client that does not read; then a cancel; then it reads.
+pub fn deaf(ground: &Ground, samples: &mut Samples) {
+    let letter = |number: usize| char::from(b'a' + u8::try_from(number % 26).unwrap_or_default());
+    let whole: String = (0..DELTAS).flat_map(|n| [letter(n), letter(n / 26), ' ']).collect();
+    let long = Reply::text(&whole).in_pieces_of(64 * 1024);
+    let held = Reply::text("one two three four five six seven").hold_after(400);
+    let mut stage = ground.stage(ModelServer::start([Reply::text("Ready.").at_once(), long, held]));
+    stage.run();
+    let pid = stage.client.pid();
+    let before = memory(pid).0;
+    stage.client.listen(false);
+    stage.client.prompt_unheard(&stage.session, "Say very much.");
+    stage.client.wait_for("the text", || stage.model.answered().len() == 2);
+    stage.client.prompt_unheard(&stage.session, "And more.");
+    stage.client.wait_for("the next reply", || stage.model.begun().len() == 3);
+    let sent = Instant::now();
+    stage.client.notify("agent/session/cancel", &json!({"sessionId": stage.session}));
+    stage.model.wait_for_closed(1);
+    let closed = stage.model.closed_at()[0];
+    samples.add("deaf cancel", vec![ms(closed.saturating_duration_since(sent))]);
+    samples.add("deaf growth MiB", vec![(memory(pid).1 - before) * 1e6 / f64::from(1 << 20)]);
+    let reads = Instant::now();
+    stage.client.listen(true);
+    let message = stage.client.wait(|message| {
+        message.update().is_some_and(|update| {
+            update["sessionUpdate"] == "agent_message" && update["text"] == Value::from(whole.as_str())
+        })
+    });
+    samples.add("deaf heals", vec![ms(message.at - reads)]);
+    stage.client.wait(|message| message.update().is_some_and(|update| update["stopReason"] == "cancelled"));
+}
+
+/// The shortest question of our own there is, one after the other.
+pub fn questions(ground: &Ground, samples: &mut Samples) {
+    let mut stage = ground.stage(ModelServer::start([]));
+    let mut took = Vec::new();
+    for _ in 0..QUESTIONS {
+        let sent = Instant::now();
+        let reply = stage.client.request("agent/ask/list", &json!({}));
+        took.push(ms(reply.at.saturating_duration_since(sent)) * 1e3);
+    }
+    samples.add("question us", took);
+}

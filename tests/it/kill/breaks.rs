@@ -1,0 +1,199 @@
+//! A cancel, or a step that breaks, at every named point of a run: one end,
+//! nothing after it, and a session that goes on (S30, S90, S91).
+//!
+//! Never picks a moment by time: the server stands still at the point until the
+//! test has had its say.
+
+use std::fs;
+
+use adjutant::faults::POINTS;
+use adjutant_core::event::{Event, Fact};
+use adjutant_protocol::ask::AskKind;
+use adjutant_protocol::session::PromptResult;
+use adjutant_protocol::state::Outcome;
+use adjutant_protocol::{RunId, SessionId};
+use adjutant_testkit::editor::{Answer, Editor, Options, Rule};
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::process::{Server, wait_until};
+use serde_json::json;
+
+use super::story::{BINARY, calls, facts};
+
+/// Reads, edits an open and a closed file, asks, runs a command.
+const SCRIPT: &str = r#"
+[[turn]]
+text = "I read and edit."
+[[turn.call]]
+tool = "read_file"
+arguments = { path = "a.txt" }
+[[turn.call]]
+tool = "edit_file"
+arguments = { path = "a.txt", old_text = "one", new_text = "1" }
+[[turn.call]]
+tool = "edit_file"
+arguments = { path = "b.txt", old_text = "two", new_text = "2" }
+
+[[turn]]
+text = "I ask and run."
+[[turn.call]]
+tool = "ask_user"
+arguments = { question = "Go on?", options = ["yes", "no"] }
+[[turn.call]]
+tool = "run_command"
+arguments = { command = "echo through >> ledger" }
+
+[[turn]]
+text = "Done."
+"#;
+
+/// The points inside a step: those of the session's own task are met by kills.
+const OF_STEPS: [&str; 9] = [
+    "reply-complete",
+    "call-prepared",
+    "before-image-kept",
+    "edit-sent",
+    "edit-answered",
+    "edit-landed",
+    "edit-saved",
+    "command-started",
+    "command-ended",
+];
+
+/// Passings of a point that are tried, as long as a run has so many.
+fn passings() -> usize {
+    if std::env::var_os("ADJUTANT_SLOW").is_some() { 40 } else { 3 }
+}
+
+/// A server with a fault, its editor, and a run under way.
+struct Scene {
+    workspace: Workspace,
+    server: Server,
+    editor: Editor,
+    session: SessionId,
+}
+
+impl Scene {
+    fn new(fault: &str) -> Scene {
+        let workspace = Workspace::new("//- /a.txt\none\n//- /b.txt\ntwo\n");
+        workspace.script(SCRIPT);
+        let mut server = Server::spawn_with(BINARY, &workspace, &["lsp"], |command| {
+            command.env("ADJUTANT_FAULT", fault);
+        });
+        let editor = server.editor(Options::new(&workspace));
+        editor.on_ask(|ask| match ask.kind {
+            AskKind::Followup => Answer::option("option-1"),
+            _ => Answer::option("allow"),
+        });
+        editor.open("a.txt");
+        let session = editor.new_session();
+        Scene { workspace, server, editor, session }
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        facts(&self.workspace, &self.session.0)
+    }
+
+    fn is_reached(&self) -> bool {
+        self.server.stderr().contains("held at ")
+    }
+
+    fn release(&self) {
+        let released = fs::write(self.workspace.state_dir().join("fault-released"), "");
+        released.unwrap_or_else(|error| panic!("let the server go: {error}"));
+    }
+
+    /// The run has one end, and nothing of it comes after; another run of the session ends as well.
+    fn ended_once(self, run: &RunId, place: &str) {
+        // What the first run did not come by may be met by the second one.
+        self.release();
+        let next = self.editor.prompt(&self.session, "and now?").run_id;
+        self.editor.await_run_end(&self.session, &next);
+        let all = self.facts();
+        let end = |fact: &&Fact| matches!(&fact.event, Event::RunEnded { run: of, .. } if of == run);
+        assert_eq!(all.iter().filter(end).count(), 1, "{place}: not one end");
+        let at = all.iter().position(|fact| end(&fact)).unwrap_or(0);
+        let own: Vec<String> = calls(&all[..=at]).into_keys().collect();
+        for fact in &all[at..] {
+            if let Event::ToolStarted { call }
+            | Event::ApplyStarted { call, .. }
+            | Event::ToolFinished { call, .. } = &fact.event
+            {
+                assert!(!own.contains(&call.to_string()), "{place}: {:?} after the end", fact.event);
+            }
+        }
+        for (id, call) in calls(&all) {
+            assert_eq!(call.ends.len(), 1, "{place}: call {id}: {call:?}");
+        }
+        // A run cut short between the effect and its fact looks as if nobody had edited.
+        self.editor.forgive(Rule::BehindTheEditor);
+        self.editor.shutdown();
+        let mut server = self.server;
+        server.wait();
+    }
+}
+
+#[test]
+fn s30_a_step_that_breaks_at_any_point_leaves_one_end_and_a_session_that_goes_on() {
+    for point in OF_STEPS {
+        for passing in 1..=passings() {
+            let scene = Scene::new(&format!("{point}:{passing}:break"));
+            let run = scene.editor.prompt(&scene.session, "go on").run_id;
+            scene.editor.await_run_end(&scene.session, &run);
+            let broke = scene.server.stderr().contains(&format!("broken at {point}"));
+            scene.ended_once(&run, &format!("{point}:{passing}"));
+            assert!(broke || passing > 1, "nothing ever broke at {point}");
+            if !broke {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn s30_s90_s91_a_cancel_at_any_point_ends_the_run_once_and_nothing_happens_after() {
+    for point in POINTS {
+        for passing in 1..=passings() {
+            if !cancelled_at(point, passing) {
+                assert!(passing > 1, "{point} was never reached");
+                break;
+            }
+        }
+    }
+}
+
+/// Cancels while the server stands at a point; false when the run does not come by so often.
+fn cancelled_at(point: &str, passing: usize) -> bool {
+    let place = format!("{point}:{passing}");
+    let scene = Scene::new(&format!("{place}:hold"));
+    let prompt = json!({"sessionId": scene.session, "prompt": [{"type": "text", "text": "go on"}]});
+    let prompt = scene.editor.request_nowait("agent/session/prompt", prompt);
+    let over = || scene.editor.update_kinds().contains(&"_run") && scene.is_over();
+    wait_until(&format!("{place} or the end"), || scene.is_reached() || over());
+    let reached = scene.is_reached();
+    let edits = scene.editor.applies().len();
+    if reached {
+        scene.editor.cancel_run(&scene.session);
+        // Answered in order, so the cancel is with the session by then.
+        let _ = scene.editor.request("agent/nothing", json!({}));
+        scene.release();
+    }
+    let answer = scene.editor.await_response(&prompt).map(serde_json::from_value::<PromptResult>);
+    let Ok(Ok(PromptResult { run_id, .. })) = answer else { panic!("{place}: {answer:?}") };
+    let end = scene.editor.await_run_end(&scene.session, &run_id);
+    if reached {
+        // While the session itself stands still, a step may come to its end before the cancel.
+        let of_step = OF_STEPS.contains(&point) || point == "ask-delivered";
+        let ended_before = end.outcome == Outcome::Stopped && !of_step;
+        assert!(ended_before || end.outcome == Outcome::Cancelled, "{place}: {end:?}");
+        // What was on its way at the cancel may land; nothing more is sent.
+        assert!(scene.editor.applies().len() <= edits + 1, "{place}: edits after the cancel");
+    }
+    scene.ended_once(&run_id, &place);
+    reached
+}
+
+impl Scene {
+    fn is_over(&self) -> bool {
+        self.facts().iter().any(|fact| matches!(fact.event, Event::RunEnded { .. }))
+    }
+}
