@@ -116,6 +116,7 @@ fn s84_what_was_given_for_one_run_stays_its_own_when_the_session_changes() {
     let policy = Policy { mode: Mode::Ask, ..Policy::default() };
     let prompt = Prompt {
         text: "look".to_owned(),
+        title: None,
         expected_run: None,
         model: "p/given".to_owned(),
         policy,
