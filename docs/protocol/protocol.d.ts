@@ -16,7 +16,12 @@ export type ClientAsks = {
 /**
  * Answers `agent/session/request_permission`.
  */
-request?: boolean, };
+request?: boolean,
+/**
+ * Shows the text of a popup as one line; what has several lines is then not allowed from there
+ * before it was shown.
+ */
+popupLine?: boolean, };
 
 export type ClientDocuments = {
 /**

@@ -104,7 +104,8 @@ impl Seen {
         let text = fs::read_to_string(path).ok()?;
         let timed: Vec<(Duration, Message)> =
             text.lines().filter_map(|line| Some((time_of_day(line)?, message(line)?))).collect();
-        let (sent, asked) = timed.iter().filter(|(_, one)| one.way == "out" && one.method == method).nth(which - 1)?;
+        let (sent, asked) =
+            timed.iter().filter(|(_, one)| one.way == "out" && one.method == method).nth(which - 1)?;
         let answers = |one: &Message| one.way == "in" && one.method.is_empty() && one.id == asked.id;
         let (back, _) = timed.iter().find(|(_, one)| answers(one))?;
         Some(back.saturating_sub(*sent))

@@ -114,7 +114,8 @@ impl Editor for Code<'_> {
 
     /// A popup is one line here: the whole is opened first, and only then it may be allowed.
     fn wait_asked(&self, part: &str) -> String {
-        let shown = |button: &str| self.asked().filter(|asked| asked.contains(part) && asked.contains(button));
+        let shown =
+            |button: &str| self.asked().filter(|asked| asked.contains(part) && asked.contains(button));
         let first = wait_for(&format!("the question {part:?}"), || shown(""));
         if !first.lines().any(|line| line == "Show") {
             return first;

@@ -10,6 +10,7 @@ use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
 use serde_json::{Value, json};
 
+use crate::protocol::client;
 use crate::rig::{Rig, facts_named, tool_outputs};
 
 fn hello(workspace: &Workspace, folders: Value) -> Value {
@@ -147,7 +148,7 @@ fn settings_are_asked_for_and_registered_for_and_null_keeps_what_was_said_first(
 }
 
 #[test]
-fn a_prompt_behind_changed_settings_has_them_however_they_came() {
+fn what_is_sent_behind_pushed_settings_has_them() {
     let model = ModelServer::start((0..40).map(|_| Reply::text("hello")));
     let workspace = workspace_with(&model);
     let rig = Rig::start(&workspace);
@@ -168,4 +169,32 @@ fn a_prompt_behind_changed_settings_has_them_however_they_came() {
         assert_eq!(made.config_options[1].current_value, name);
     }
     rig.end();
+}
+
+#[test]
+fn what_is_sent_right_behind_an_answer_about_settings_has_them() {
+    let mut rig = client::Rig::start("[[turn]]\ntext = \"Hello.\"\n");
+    let client = &mut rig.client;
+    client.send(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "processId": null, "capabilities": {"workspace": {"configuration": true}}
+    }}));
+    client.until(&[client::is_answer]);
+    client.send(json!({"jsonrpc": "2.0", "method": "initialized", "params": {}}));
+    let asks: fn(&Value) -> bool = |message| client::is_method(message, "workspace/configuration");
+    for number in 0..50 {
+        let came = client.until(&[asks]);
+        let id = came.iter().find(|message| asks(message)).map(|message| message["id"].clone());
+        let name = format!("play/m{number}");
+        // The answer and the request leave together: only their order says what counts.
+        client.send(json!({"jsonrpc": "2.0", "id": id, "result": [{"model": name}]}));
+        client.send(
+            json!({"jsonrpc": "2.0", "id": 100 + number, "method": methods::SESSION_NEW, "params": {}}),
+        );
+        let came = client.until(&[client::is_answer]);
+        let made = came.iter().find(|message| client::is_answer(message)).expect("an answer");
+        assert_eq!(made["result"]["configOptions"][1]["currentValue"], name, "{came:#?}");
+        client.send(json!({"jsonrpc": "2.0", "method": "workspace/didChangeConfiguration", "params": {"settings": null}}));
+    }
+    client.until(&[asks]);
+    rig.stop();
 }

@@ -4,7 +4,7 @@
 //! Never checks how the server behaves, but for the one conversation it shows.
 
 mod calls;
-mod client;
+pub(crate) mod client;
 mod conversation;
 mod typescript;
 

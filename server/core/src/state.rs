@@ -120,7 +120,7 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
         })],
         Event::RunEnded { run, .. } => run_ended(session, run),
         Event::Completed { summary, .. } => vec![Update::Complete { summary: summary.clone() }],
-        Event::AskOpened { ask } => vec![Update::Ask(AskChange::Opened { ask: crate::ask::view(session, ask) })],
+        Event::AskOpened { ask } => vec![Update::Ask(AskChange::Opened { ask: Box::new(crate::ask::view(session, ask)) })],
         Event::AskClosed { ask, resolution } => {
             vec![Update::Ask(AskChange::Closed { ask_id: ask.clone(), resolution: resolution.clone() })]
         }

@@ -227,7 +227,7 @@ pub enum RunView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(tag = "phase", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum AskChange {
-    Opened { ask: AskView },
+    Opened { ask: Box<AskView> },
     Closed { ask_id: AskId, resolution: Resolution },
 }
 

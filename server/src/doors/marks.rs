@@ -123,7 +123,8 @@ impl Place {
 }
 
 fn diagnostic(ask: &AskView, place: &Place, seen: bool) -> Value {
-    let offers: Vec<String> = popup::offers(ask, seen, Room::Lines).into_iter().map(|offer| offer.title).collect();
+    let offers: Vec<String> =
+        popup::offers(ask, seen, Room::Lines).into_iter().map(|offer| offer.title).collect();
     let how = match offers.as_slice() {
         [] => "Answer with the command \"adjutant.respond\".".to_owned(),
         offers => format!("Use a code action here: {}.", offers.join(" · ")),

@@ -75,7 +75,10 @@ fn d15_odd_characters_are_seen() {
     let said = text(&ask, None, Room::Lines);
     assert!(said.contains("\\u{202e}safe\\u{1b}[2K"), "{said}");
     let crlf = "--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-a\r\n+b\r\n";
-    assert!(!text(&edit(crlf), None, Room::Lines).contains("\\u{d}"), "line ends that are all alike are no news");
+    assert!(
+        !text(&edit(crlf), None, Room::Lines).contains("\\u{d}"),
+        "line ends that are all alike are no news"
+    );
     let mixed = "--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-a\r\n+a\n";
     assert!(text(&edit(mixed), None, Room::Lines).contains("-a\\u{d}"), "a changed line end is the change");
 }
