@@ -112,6 +112,13 @@ impl<'a> Helix<'a> {
     }
 }
 
+/// Returns the text of a line of the file, with what is shown beside it.
+fn numbered(line: &str) -> Option<&str> {
+    let rest = line.trim_start_matches(['●', ' ']);
+    let text = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    (text.len() < rest.len()).then(|| text.strip_prefix("  ").unwrap_or_default())
+}
+
 fn last_line(screen: &str) -> &str {
     screen.trim_end_matches('\n').lines().last().unwrap_or_default()
 }
@@ -198,7 +205,28 @@ impl Editor for Helix<'_> {
         self.stage.seen().wait("in", "initialized", 2);
     }
 
+    /// By the screen: a command line to copy the buffer with would be open while the work ends, and
+    /// Helix passes over all progress while one is open, an end included.
+    fn wait_buffer(&self, text: &str) {
+        let wanted: Vec<&str> = text.lines().collect();
+        let held = |screen: &str| {
+            let shown: Vec<&str> = screen.lines().filter_map(numbered).collect();
+            let same = shown.iter().zip(&wanted).all(|(shown, wanted)| shown.starts_with(wanted));
+            shown.len() == wanted.len() && same
+        };
+        wait_or(|| held(&self.screen.text()).then_some(())).unwrap_or_else(|| {
+            panic!(
+                "the buffer is not {text:?} in\n{}\nafter\n{}",
+                self.screen.text(),
+                self.stage.seen().shown()
+            )
+        });
+    }
+
     fn wait_end(&self, _: &str) {
-        self.screen.wait_until("the end of the spinner", |screen| !status_line(screen).contains(SPINNER));
+        let ended = || !status_line(&self.screen.text()).contains(SPINNER);
+        wait_or(|| ended().then_some(())).unwrap_or_else(|| {
+            panic!("the spinner goes on in\n{}\nafter\n{}", self.screen.text(), self.stage.seen().shown())
+        });
     }
 }

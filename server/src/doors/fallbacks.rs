@@ -124,7 +124,7 @@ impl Surfaces {
             (self.popup && self.popup_announced, "window/showMessageRequest"),
             (self.popup && !self.popup_announced, "window/showMessageRequest until it is refused"),
             (self.diagnostics, "textDocument/publishDiagnostics"),
-            (self.code_actions && !self.updates, "code actions"),
+            (self.code_actions, "code actions"),
             (self.updates, methods::ASK_RESPOND),
         ];
         listed(&doors)
