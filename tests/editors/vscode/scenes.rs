@@ -26,7 +26,7 @@ fn n19_the_extension_says_what_is_kept() {
 }
 
 #[test]
-fn s01_a_command_makes_an_edit_that_one_undo_takes_back() {
+fn n08_a_command_makes_an_edit_that_one_undo_takes_back() {
     on(&scenes::one_edit(), |code| scenes::edits(code, None));
 }
 
@@ -46,12 +46,12 @@ fn s90_a_cancel_ends_the_run() {
 }
 
 #[test]
-fn n05_what_is_typed_while_the_edit_is_on_its_way_stays() {
+fn n04_what_is_typed_while_the_edit_is_on_its_way_stays() {
     on(&scenes::one_edit(), |code| scenes::keeps_what_is_typed(code, None));
 }
 
 #[test]
-fn n05_what_was_typed_before_the_answer_stays() {
+fn n04_what_was_typed_before_the_answer_stays() {
     on(&scenes::one_edit(), |code| scenes::keeps_what_was_typed_before_the_answer(code));
 }
 
