@@ -16,7 +16,12 @@ export type ClientAsks = {
 /**
  * Answers `agent/session/request_permission`.
  */
-request?: boolean, };
+request?: boolean,
+/**
+ * Shows the text of a popup as one line; what has several lines is then not allowed from there
+ * before it was shown.
+ */
+popupLine?: boolean, };
 
 export type ClientDocuments = {
 /**
@@ -46,13 +51,39 @@ export type Range = { start: Position, end: Position, };
 
 export type Origin = { uri: string, range?: Range, };
 
+export type ConfigId = "mode" | "model";
+
+export type ConfigKind = "select";
+
+export type ConfigOption = { id: ConfigId, name: string,
+/**
+ * `mode` or `model`: a client may draw a picker of its own for each.
+ */
+category: string, type: ConfigKind, currentValue: string, options: Array<ConfigValue>, };
+
+export type ConfigValue = { value: string, name: string, description?: string, };
+
+export type ConfigChange = { configId: ConfigId,
+/**
+ * Absent where nothing was chosen before.
+ */
+from?: string, to: string, };
+
+export type SetConfigOptionParams = { sessionId: SessionId, configId: ConfigId, value: string, };
+
+export type SetConfigOptionResult = {
+/**
+ * All options, with what they are now.
+ */
+configOptions: Array<ConfigOption>, };
+
 export type NewSessionParams = {
 /**
  * A `file:` URI; the workspace folders count where it is absent.
  */
 cwd?: string, };
 
-export type NewSessionResult = { sessionId: SessionId, };
+export type NewSessionResult = { sessionId: SessionId, configOptions: Array<ConfigOption>, };
 
 export type ContentBlock = { "type": "text", text: string, };
 
@@ -124,7 +155,19 @@ export type ResumeResult = { state: StateView,
 /**
  * Number of the last update.
  */
-seq: number, title: string, mode: Mode, model?: string, asks: Array<AskView>,
+seq: number, title: string,
+/**
+ * Of the open run, else of the next.
+ */
+mode: Mode,
+/**
+ * Of the open run.
+ */
+model?: string, configOptions: Array<ConfigOption>,
+/**
+ * The number of `replayFrom` lies beyond the last update: nothing is told again.
+ */
+gap?: boolean, asks: Array<AskView>,
 /**
  * What was found wrong with the log, if anything.
  */
@@ -134,13 +177,25 @@ export type SessionListParams = {
 /**
  * Only sessions of this workspace folder, a `file:` URI.
  */
-cwd?: string, };
+cwd?: string,
+/**
+ * Only sessions whose title has this text, in whatever case.
+ */
+query?: string,
+/**
+ * Goes on where a page ended: its `nextCursor`.
+ */
+cursor?: string, };
 
 export type SessionListResult = {
 /**
- * Newest first, at most 1,000.
+ * Newest first, at most 100.
  */
-sessions: Array<SessionEntry>, };
+sessions: Array<SessionEntry>,
+/**
+ * There are more.
+ */
+nextCursor?: string, };
 
 export type SessionEntry = { sessionId: SessionId, title: string,
 /**
@@ -308,7 +363,7 @@ export type Update = { "sessionUpdate": "user_message", messageId: MessageId, te
 /**
  * The stream broke off here; the next attempt replaces this item.
  */
-interrupted?: boolean, } | { "sessionUpdate": "agent_message_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "tool_call_update" } & ToolCallView | { "sessionUpdate": "tool_call_content_chunk", toolCallId: ToolCallId, text: string, } | { "sessionUpdate": "state_update" } & StateView | { "sessionUpdate": "notice", message: string, } | { "sessionUpdate": "_turn" } & TurnView | { "sessionUpdate": "_run" } & RunView | { "sessionUpdate": "_complete", summary: string, } | { "sessionUpdate": "_ask" } & AskChange | { "sessionUpdate": "_change_set" } & ChangeSetView | { "sessionUpdate": "_rule", text: string, };
+interrupted?: boolean, } | { "sessionUpdate": "agent_message_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "tool_call_update" } & ToolCallView | { "sessionUpdate": "tool_call_content_chunk", toolCallId: ToolCallId, text: string, } | { "sessionUpdate": "state_update" } & StateView | { "sessionUpdate": "notice", message: string, } | { "sessionUpdate": "config_option_update", configOptions: Array<ConfigOption>, changed: ConfigChange, } | { "sessionUpdate": "_turn" } & TurnView | { "sessionUpdate": "_run" } & RunView | { "sessionUpdate": "_complete", summary: string, } | { "sessionUpdate": "_ask" } & AskChange | { "sessionUpdate": "_change_set" } & ChangeSetView | { "sessionUpdate": "_rule", text: string, };
 
 export type ToolStatus = "pending" | "in_progress" | "completed" | "failed" | "cancelled" | "_denied" | "_interrupted";
 

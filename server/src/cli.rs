@@ -19,13 +19,15 @@ mod service;
 mod sessions;
 mod show;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use adjutant_protocol::session::Mode;
+use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::doors::fallbacks::Surfaces;
 use crate::settings::{self, Sources};
 use page::{Page, note};
 
@@ -93,6 +95,12 @@ enum Command {
     Answer(respond::AnswerLine),
     /// Print every setting, its value and where the value came from
     Config,
+    /// Print what an editor can do, and which surface stands for what it cannot
+    Capabilities {
+        /// The params or the capabilities of its `initialize`, as JSON; `-` reads standard input
+        #[arg(long, value_name = "FILE")]
+        initialize: PathBuf,
+    },
 }
 
 /// What `adjutant run` takes.
@@ -161,6 +169,7 @@ pub fn main() -> ExitCode {
     let exit = match line.command {
         Command::Lsp { stdio: _ } => in_runtime(service::serve_stdio(sources)),
         Command::Config => Ok(config(sources)),
+        Command::Capabilities { initialize } => capabilities(&initialize),
         Command::Run(run) => in_runtime(run::run(sources, run)),
         Command::Demo => in_runtime(demo::demo(sources)),
         Command::Asks(line) => open_asks::asks(&sources, &line),
@@ -207,6 +216,23 @@ fn config(mut sources: Sources) -> Exit {
         }
     }
     Exit::Fine
+}
+
+/// Prints which surface stands for what at the editor that says this in `initialize`.
+fn capabilities(file: &Path) -> anyhow::Result<Exit> {
+    let text = if file == Path::new("-") {
+        std::io::read_to_string(std::io::stdin()).context("read standard input")?
+    } else {
+        std::fs::read_to_string(file).with_context(|| format!("read \"{}\"", file.display()))?
+    };
+    let said: serde_json::Value =
+        serde_json::from_str(&text).with_context(|| format!("read \"{}\" as JSON", file.display()))?;
+    // A whole message, its params, or the capabilities alone: whatever was at hand.
+    let params = said.get("params").unwrap_or(&said);
+    let client = params.get("capabilities").unwrap_or(params);
+    let surfaces = Surfaces::of(client).map_err(|why| anyhow::anyhow!("take the capabilities: {why}"))?;
+    Page::of_stdout().block(&surfaces.text());
+    Ok(Exit::Fine)
 }
 
 #[cfg(test)]

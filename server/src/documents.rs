@@ -111,6 +111,17 @@ impl Documents {
         self.lock().folders = resolved;
     }
 
+    /// Makes the names of more folders known; those known before stay.
+    pub fn add_folders(&self, folders: &[PathBuf]) {
+        let more: Vec<_> = folders.iter().map(|folder| (folder.clone(), resolved(folder))).collect();
+        let mut mirror = self.lock();
+        for known in more {
+            if !mirror.folders.contains(&known) {
+                mirror.folders.push(known);
+            }
+        }
+    }
+
     pub fn opened(&self, uri: &str, version: i32, text: &str) {
         self.write(|mirror| {
             if mirror.open.len() < MAX_OPEN || mirror.open.contains_key(uri) {

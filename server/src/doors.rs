@@ -261,7 +261,7 @@ impl Doors {
 
     /// Returns what any surface may offer for an ask now, in order (decision 15).
     pub fn offers(&self, ask: &AskView) -> Vec<Offer> {
-        popup::offers(ask, self.face.seen_at(&ask.ask_id).is_some())
+        popup::offers(ask, self.face.seen_at(&ask.ask_id).is_some(), popup::Room::Lines)
     }
 
     /// Opens the whole of what an open ask is about; afterwards it may be allowed everywhere.

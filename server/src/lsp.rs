@@ -6,13 +6,13 @@
 mod actions;
 mod agent;
 mod commands;
+mod configured;
 mod documents;
 mod parent;
 mod ready;
 mod reopen;
 mod start;
 
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -22,8 +22,9 @@ use tokio::sync::watch;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
     CodeActionParams, CodeActionResponse, DidChangeConfigurationParams, DidChangeTextDocumentParams,
-    DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams, ExecuteCommandParams,
-    InitializeParams, InitializeResult, InitializedParams, LSPAny, MessageType, ShowMessageParams,
+    DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    DidSaveTextDocumentParams, ExecuteCommandParams, InitializeParams, InitializeResult, InitializedParams,
+    LSPAny, MessageType, ShowMessageParams,
 };
 use tower_lsp::{LanguageServer, LspService};
 
@@ -31,7 +32,7 @@ use crate::doors::REACTION;
 use crate::model::Models;
 use crate::session::mailbox::Refused;
 use crate::sessions::Sessions;
-use crate::settings::{Sources, load};
+use crate::settings::Sources;
 use crate::transport::{self, Ended, Out};
 
 /// What a server is started with.
@@ -61,24 +62,11 @@ pub struct Server {
 /// What exists once the client has said what it can do.
 struct Ready {
     sessions: Sessions,
-    folders: Vec<PathBuf>,
+    configured: configured::Configured,
     /// What was wrong with the settings, told after `initialized`.
     problems: Vec<String>,
-    /// Everything settings come from but the editor.
-    sources: Sources,
     /// What was started by this connection.
     starts: start::Starts,
-}
-
-impl Ready {
-    /// Resolves the settings anew with another section of the editor; runs keep theirs.
-    fn reconfigure(&self, section: serde_json::Value) -> Vec<String> {
-        let mut sources = self.sources.clone();
-        sources.editor = Some(section);
-        let loaded = load(&sources);
-        self.sessions.world().set_settings(loaded.settings);
-        loaded.problems.iter().map(ToString::to_string).collect()
-    }
 }
 
 /// Serves one connection until it ends, until the client's process is gone, or until somebody else
@@ -126,6 +114,8 @@ async fn connection(
     .custom_method(methods::SESSION_NEW, Shared::session_new)
     .custom_method(methods::SESSION_LIST, Shared::session_list)
     .custom_method(methods::SESSION_RESUME, Shared::session_resume)
+    .custom_method(methods::SESSION_CLOSE, Shared::session_close)
+    .custom_method(methods::SESSION_SET_CONFIG_OPTION, Shared::set_option)
     .custom_method(methods::SESSION_DELETE, Shared::session_delete)
     .custom_method(methods::SESSION_PROMPT, Shared::session_prompt)
     .custom_method(methods::SESSION_WAIT, Shared::session_wait)
@@ -168,7 +158,21 @@ impl Shared {
     }
 
     fn ready(&self) -> Result<&Ready> {
-        self.server.ready.get().ok_or_else(|| Error::new(ErrorCode::ServerError(-32002)))
+        let ready = self.server.ready.get().ok_or_else(|| Error::new(ErrorCode::ServerError(-32002)))?;
+        // Settings that have arrived count for whatever is handled from now on.
+        self.server.warn(&ready.configured.catch_up(ready.sessions.world()));
+        Ok(ready)
+    }
+}
+
+impl Shared {
+    /// Asks the client for its settings, where it answers.
+    async fn pull(&self, ready: &Ready) {
+        let world = ready.sessions.world();
+        if world.doors.surfaces().configuration {
+            ready.configured.pull(&self.server.out);
+            self.server.warn(&ready.configured.pulled(world).await);
+        }
     }
 }
 
@@ -191,8 +195,11 @@ impl LanguageServer for Shared {
         // A client that takes asks itself also lists and resumes by itself.
         if !ready.sessions.world().doors.surfaces().asks_by_request {
             // Off the way of what the client sends next: this reads the disk.
-            tokio::spawn(reopen::left_open(ready.sessions.clone(), ready.folders.clone()));
+            tokio::spawn(reopen::left_open(ready.sessions.clone(), ready.configured.folders()));
         }
+        // Registered first, so that a change behind the answer is not missed.
+        let registered = configured::register(&self.server.out, ready.sessions.world().doors.surfaces());
+        tokio::join!(registered, self.pull(ready));
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
@@ -215,8 +222,17 @@ impl LanguageServer for Shared {
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
         let Ok(ready) = self.ready() else { return };
         let settings = params.settings;
+        if settings.is_null() {
+            // "Something changed": what it is has to be asked for.
+            return self.pull(ready).await;
+        }
         let section = settings.get("adjutant").cloned().unwrap_or(settings);
-        let problems = ready.reconfigure(section);
+        self.server.warn(&ready.configured.push(ready.sessions.world(), section));
+    }
+
+    async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
+        let Ok(ready) = self.ready() else { return };
+        let problems = ready.configured.change_folders(ready.sessions.world(), &params.event);
         self.server.warn(&problems);
     }
 

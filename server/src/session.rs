@@ -6,6 +6,7 @@
 
 pub mod blobs;
 pub mod catalog;
+mod choosing;
 mod edits;
 pub mod frontier;
 pub mod inbox;
@@ -19,7 +20,10 @@ mod replies;
 mod steps;
 pub mod storage;
 mod stream;
+mod verdicts;
 
+use choosing::options_of;
+pub use choosing::{chosen, options_of_new};
 pub use publish::summary_of;
 
 use std::collections::HashMap;
@@ -127,6 +131,8 @@ pub struct SessionTask {
     barrier: u64,
     syncing: bool,
     sync_again: bool,
+    /// It is closed for a client that goes on: what ends with it is told.
+    tells_its_end: bool,
     /// Why the log takes no more facts.
     stopped: Option<String>,
     notices: Vec<String>,
@@ -157,6 +163,7 @@ impl SessionTask {
             barrier: 0,
             syncing: false,
             sync_again: false,
+            tells_its_end: false,
             stopped: None,
             notices,
         }
@@ -229,6 +236,12 @@ impl SessionTask {
             Message::Partial { step } => self.partial(step),
             Message::StepEnded { step, panicked } => self.step_ended(step, panicked),
             Message::Synced(result) => self.synced(result),
+            Message::Choose { chosen, reply } => self.choose(chosen, reply),
+            Message::Close { done } => {
+                let _ = self.input(Input::Cancel { run: None });
+                self.tells_its_end = true;
+                return Some(done);
+            }
             Message::Stop { done } => return Some(done),
         }
         None
@@ -295,6 +308,9 @@ impl SessionTask {
             let fact = Fact { seq, at: stamp.now, last: seq + 1 == end, event: event.clone() };
             self.session.apply(&fact);
             tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?self.session.shown(), "fact");
+            if let Some(why) = verdicts::why(&self.session, events, event) {
+                tracing::debug!(session = %self.place.id, seq, why, "verdict");
+            }
             self.publisher.told(&self.session, &fact, self.barrier);
             self.replies.of_event(event);
             if matches!(event, Event::AskOpened { .. }) {
@@ -444,9 +460,14 @@ impl SessionTask {
         self.place.world.doors.forget(&self.place.id, "stopped with the server");
         let (synced, wait) = oneshot::channel();
         self.log.request_sync(move |result| {
-            let _ = synced.send(result.is_ok());
+            let _ = synced.send(result.ok());
         });
-        let _ = wait.await;
+        if let Ok(Some(seq)) = wait.await
+            && self.tells_its_end
+        {
+            self.publisher.durable_up_to(seq);
+            self.replies.durable_up_to(seq);
+        }
         self.summary.write_now(&self.session, self.log.mark());
         // The lock goes with the log: who waits for the stop may open or delete the session.
         drop(self);

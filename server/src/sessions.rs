@@ -2,6 +2,7 @@
 //!
 //! Never looks into a session; each has a task of its own.
 
+pub mod list;
 pub mod reading;
 
 use std::collections::HashMap;
@@ -12,10 +13,10 @@ use std::time::Duration;
 use adjutant_core::session::Session;
 use adjutant_core::state::Teller;
 use adjutant_protocol::errors::ErrorName;
-use adjutant_protocol::session::SessionListResult;
+use adjutant_protocol::session::{SessionEntry, SessionListResult};
 use adjutant_protocol::state::State;
 use adjutant_protocol::{AskId, SessionId};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::doors::{Paper, PaperRequest, Written};
 use crate::session::blobs::Blobs;
@@ -28,8 +29,8 @@ use crate::tools::paths::Roots;
 
 /// Sessions one process has in memory at once.
 const MAX_OPEN: usize = 1_000;
-/// Sessions a list shows.
-pub const MAX_LISTED: usize = 1_000;
+/// How long a session may take to close; its children die within it.
+const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 /// How often a lock is tried again, and after how long: a list looks at each for an instant.
 const LOCK_TRIES: u32 = 5;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
@@ -43,11 +44,13 @@ pub struct Sessions {
     open: Arc<Mutex<HashMap<SessionId, Mailbox>>>,
     /// One session is opened at a time, so that none is opened twice.
     opening: Arc<tokio::sync::Mutex<()>>,
+    /// Sessions on their way out of memory; each goes when it is out.
+    closing: Arc<Mutex<HashMap<SessionId, watch::Receiver<()>>>>,
 }
 
 impl Sessions {
     pub fn new(world: Arc<World>) -> Self {
-        Self { world, open: Arc::default(), opening: Arc::default() }
+        Self { world, open: Arc::default(), opening: Arc::default(), closing: Arc::default() }
     }
 
     pub fn world(&self) -> &Arc<World> {
@@ -74,6 +77,7 @@ impl Sessions {
         if let Some(mailbox) = self.in_memory(id) {
             return Ok(mailbox);
         }
+        self.closed(id).await;
         let _one = self.opening.lock().await;
         if let Some(mailbox) = self.in_memory(id) {
             return Ok(mailbox);
@@ -181,22 +185,73 @@ impl Sessions {
         self.lock().get(id).filter(|mailbox| !mailbox.is_closed()).cloned()
     }
 
-    /// Lists the sessions on disk, newest first; those with a stale summary are read anew.
-    pub async fn list(&self, root: Option<String>) -> Result<SessionListResult, Refused> {
+    /// Returns all sessions on disk, newest first.
+    pub async fn entries(&self) -> Result<Vec<SessionEntry>, Refused> {
         let world = self.world.clone();
-        let listed = tokio::task::spawn_blocking(move || reading::entries(&world.catalog)).await;
-        let mut sessions = listed
+        let entries = tokio::task::spawn_blocking(move || reading::entries(&world.catalog)).await;
+        entries
             .map_err(|error| Refused::new(ErrorName::SessionNotFound, error.to_string()))?
-            .map_err(catalog_error)?;
-        if let Some(root) = root {
-            sessions.retain(|entry| entry.cwd == root);
+            .map_err(catalog_error)
+    }
+
+    /// Lists the sessions on disk, newest first; those with a stale summary are read anew.
+    pub async fn list(&self, wanted: list::Wanted) -> Result<SessionListResult, Refused> {
+        let world = self.world.clone();
+        let listed = tokio::task::spawn_blocking(move || list::page(&world.catalog, &wanted)).await;
+        listed
+            .map_err(|error| Refused::new(ErrorName::SessionNotFound, error.to_string()))?
+            .map_err(catalog_error)
+    }
+
+    /// Frees a session from memory: its open run is cancelled, and what follows from that is told
+    /// and durable. Takes effect before it waits; whoever opens the session meanwhile waits for it.
+    pub async fn close(&self, id: &SessionId) -> Result<(), Refused> {
+        let closing = match self.in_memory(id) {
+            Some(mailbox) => Some(self.begin_to_close(id, &mailbox)),
+            None => self.closing().get(id).cloned(),
+        };
+        if let Some(over) = closing {
+            let why = "the session is still closing: its disk does not answer";
+            return if ends(over).await { Ok(()) } else { Err(Refused::new(ErrorName::SessionLocked, why)) };
         }
-        sessions.truncate(MAX_LISTED);
-        Ok(SessionListResult { sessions })
+        let (world, known) = (self.world.clone(), id.clone());
+        match tokio::task::spawn_blocking(move || world.catalog.has(&known.0)).await {
+            Ok(true) => Ok(()),
+            _ => Err(Refused::new(ErrorName::SessionNotFound, format!("there is no session \"{id}\""))),
+        }
+    }
+
+    fn begin_to_close(&self, id: &SessionId, mailbox: &Mailbox) -> watch::Receiver<()> {
+        self.lock().remove(id);
+        let (over, is_over) = watch::channel(());
+        self.closing().insert(id.clone(), is_over.clone());
+        let (done, wait) = oneshot::channel();
+        mailbox.post(Message::Close { done });
+        let (this, id) = (self.clone(), id.clone());
+        // Not by the request, which its client may withdraw.
+        tokio::spawn(async move {
+            let _ = wait.await;
+            this.closing().remove(&id);
+            drop(over);
+        });
+        is_over
+    }
+
+    fn closing(&self) -> MutexGuard<'_, HashMap<SessionId, watch::Receiver<()>>> {
+        self.closing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a session that is closing is out of memory.
+    async fn closed(&self, id: &SessionId) {
+        let closing = self.closing().get(id).cloned();
+        if let Some(over) = closing {
+            ends(over).await;
+        }
     }
 
     /// Deletes a session that has no open run here and no writer elsewhere.
     pub async fn delete(&self, id: &SessionId) -> Result<(), Refused> {
+        self.closed(id).await;
         if let Some(mailbox) = self.in_memory(id) {
             let resume = mailbox.request(|reply| Message::Resume { from: None, reply })?;
             let open = match resume.await.map_err(|_| gone())? {
@@ -236,9 +291,16 @@ impl Sessions {
     /// Stops every session: children die, what ran is closed, and it is durable. Bounded.
     pub async fn stop_all(&self) {
         let mailboxes: Vec<Mailbox> = self.lock().drain().map(|(_, mailbox)| mailbox).collect();
-        let stops = mailboxes.iter().map(stop);
-        let _ = tokio::time::timeout(STOP_LIMIT, futures_util::future::join_all(stops)).await;
+        let stops = futures_util::future::join_all(mailboxes.iter().map(stop));
+        let closing: Vec<SessionId> = self.closing().keys().cloned().collect();
+        let closed = futures_util::future::join_all(closing.iter().map(|id| self.closed(id)));
+        let _ = tokio::time::timeout(STOP_LIMIT, futures_util::future::join(stops, closed)).await;
     }
+}
+
+/// Waits until the sender is gone, which never sends; says whether it went in time.
+async fn ends(mut over: watch::Receiver<()>) -> bool {
+    tokio::time::timeout(CLOSE_LIMIT, over.changed()).await.is_ok()
 }
 
 /// Opens a log for writing; what its last writer left half-written goes, now that nobody writes it.

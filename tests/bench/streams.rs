@@ -4,6 +4,8 @@
 //! Asserts that everything came, once and in order.
 
 use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use adjutant::documents::Documents;
@@ -12,7 +14,7 @@ use adjutant::doors::{Doors, Timing};
 use adjutant::transport::{self, framing};
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use adjutant_testkit::model::{ModelServer, Reply};
-use serde_json::{Value, json};
+use serde_json::json;
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::ls_types::{InitializeParams, InitializeResult};
 use tower_lsp::{LanguageServer, LspService};
@@ -23,6 +25,8 @@ use super::samples::{Samples, ms};
 
 /// Updates that no two of which can be one.
 const UPDATES: u64 = 100_000;
+/// How many of them may wait for the client: less than there is room for.
+const AHEAD: u64 = 20_000;
 /// Deltas of three bytes each.
 const DELTAS: usize = 1_000_000;
 /// Questions of which the middle one counts.
@@ -52,9 +56,11 @@ pub fn updates(_: &Ground, samples: &mut Samples) {
     let client = json!({"experimental": {"agent": {"version": 0, "updates": {"chunks": true}}}});
     let surfaces = Surfaces::of(&client).expect("capabilities");
     let timing = Timing { patience: Duration::from_secs(1), reaction: Duration::ZERO };
-    // What had no room would be asked back from a log, and there is none: everything must fit or
-    // be read meanwhile, which the count at the end shows.
+    // What has no room would be asked back from a log, and there is none; so nobody is told much
+    // more than was read.
     let (doors, _wants) = Doors::open(out, surfaces, timing, Documents::default());
+    let read = Arc::new(AtomicU64::new(0));
+    let count_read = read.clone();
     let reader = std::thread::spawn(move || {
         let mut decoder = framing::Decoder::new();
         let mut chunk = vec![0; 64 * 1024];
@@ -69,11 +75,15 @@ pub fn updates(_: &Ground, samples: &mut Samples) {
                 let wanted = format!("\"seq\":{next},");
                 assert!(body.windows(wanted.len()).any(|part| part == wanted.as_bytes()), "in order");
             }
+            count_read.store(next, Ordering::Release);
         }
         Instant::now()
     });
     let began = Instant::now();
     for seq in 1..=UPDATES {
+        while seq - read.load(Ordering::Acquire) > AHEAD {
+            std::thread::yield_now();
+        }
         let update = Update::UserMessage { message_id: "msg-1".into(), text: "a few words".to_owned() };
         doors.update(SessionUpdateParams { session_id: "s-1".into(), seq, sub: None, run_id: None, update });
     }
@@ -108,7 +118,7 @@ pub fn deaf(ground: &Ground, samples: &mut Samples) {
     stage.client.listen(true);
     let message = stage.client.wait(|message| {
         message.update().is_some_and(|update| {
-            update["sessionUpdate"] == "agent_message" && update["text"] == Value::from(whole.as_str())
+            update["sessionUpdate"] == "agent_message" && update["text"] == whole.as_str()
         })
     });
     samples.add("deaf heals", vec![ms(message.at - reads)]);

@@ -97,14 +97,15 @@ impl Seen {
         })
     }
 
-    /// Returns how long the first request of a method to the editor went unanswered, by the log of
-    /// the newest server.
-    pub fn took(&self, method: &str) -> Option<Duration> {
+    /// Returns how long a request of a method to the editor, counted from 1, went unanswered, by the
+    /// log of the newest server.
+    pub fn took(&self, method: &str, which: usize) -> Option<Duration> {
         let path = self.folder.join(format!("adjutant-{}.jsonl", self.newest_server()?));
         let text = fs::read_to_string(path).ok()?;
         let timed: Vec<(Duration, Message)> =
             text.lines().filter_map(|line| Some((time_of_day(line)?, message(line)?))).collect();
-        let (sent, asked) = timed.iter().find(|(_, one)| one.way == "out" && one.method == method)?;
+        let (sent, asked) =
+            timed.iter().filter(|(_, one)| one.way == "out" && one.method == method).nth(which - 1)?;
         let answers = |one: &Message| one.way == "in" && one.method.is_empty() && one.id == asked.id;
         let (back, _) = timed.iter().find(|(_, one)| answers(one))?;
         Some(back.saturating_sub(*sent))

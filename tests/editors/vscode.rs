@@ -10,11 +10,12 @@ use std::cell::RefCell;
 use std::fs;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use crate::editor::Editor;
-use crate::stage::{Stage, wait_for};
+use crate::stage::{READ, Stage, wait_for};
 use driver::Driver;
 
 /// A window that a test opened.
@@ -59,9 +60,9 @@ impl<'a> Code<'a> {
         self.text("status")
     }
 
-    /// Returns what the tab says of itself.
-    pub fn title(&self) -> String {
-        self.text("title")
+    /// Returns how many places of the file are marked as wrong.
+    pub fn errors(&self) -> u64 {
+        self.do_("errors", json!([])).as_u64().unwrap_or_default()
     }
 
     /// Returns whether the tab is marked as unsaved.
@@ -74,6 +75,11 @@ impl<'a> Code<'a> {
         let popups = self.do_("popups", json!([]));
         let buttons = popups[0]["buttons"].as_array().cloned().unwrap_or_default();
         buttons.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// Returns the text of all editors in sight.
+    pub fn all_text(&self) -> String {
+        self.text("allText")
     }
 
     /// Keeps a picture of the window.
@@ -104,6 +110,21 @@ impl Editor for Code<'_> {
         let popup = popups.as_array()?.iter().find(|popup| popup["buttons"] != json!([]))?.clone();
         let buttons = popup["buttons"].as_array()?.iter().filter_map(Value::as_str).collect::<Vec<_>>();
         Some(format!("{}\n{}", popup["text"].as_str().unwrap_or_default(), buttons.join("\n")))
+    }
+
+    /// A popup is one line here: the whole is opened first, and only then it may be allowed.
+    fn wait_asked(&self, part: &str) -> String {
+        let shown =
+            |button: &str| self.asked().filter(|asked| asked.contains(part) && asked.contains(button));
+        let first = wait_for(&format!("the question {part:?}"), || shown(""));
+        if !first.lines().any(|line| line == "Show") {
+            return first;
+        }
+        self.choose("Show");
+        let second = wait_for(&format!("the question {part:?} with an approval"), || shown("\nAllow"));
+        let since = Instant::now();
+        wait_for("somebody to have read it", || (since.elapsed() >= READ).then_some(()));
+        second
     }
 
     /// The progress is gone when the work has ended; the state stays.

@@ -30,8 +30,11 @@ pub enum Seen {
     Shown(&'static str),
 }
 
+type Check = fn(&Seen) -> bool;
+type Scene = fn() -> Seen;
+
 /// What each word of `expect` asks for.
-const WORDS: &[(&str, fn(&Seen) -> bool)] = &[
+const WORDS: &[(&str, Check)] = &[
     ("ok", |seen| shown(seen, "ok") || heard(seen, |heard| heard.lives && heard.served())),
     ("continue", |seen| heard(seen, |heard| heard.lives && heard.results() == 1)),
     ("ignore", |seen| shown(seen, "ignore") || heard(seen, |heard| heard.lives && heard.answers.is_empty())),
@@ -59,7 +62,7 @@ const WORDS: &[(&str, fn(&Seen) -> bool)] = &[
 ];
 
 /// Who plays the lines that are steps, by their ids.
-const SCENES: &[(&str, fn() -> Seen)] = &[
+const SCENES: &[(&str, Scene)] = &[
     ("lsp-023", lifecycle::byte_by_byte),
     ("lsp-047", lifecycle::request_before_initialize),
     ("lsp-049", lifecycle::request_after_shutdown),

@@ -51,7 +51,7 @@ fn await_ends(workspace: &Workspace, session: &SessionId, ends: usize) {
 }
 
 #[test]
-fn f8_a_client_that_does_not_read_costs_bounded_memory_and_finds_all_text_later() {
+fn f8_l09_a_client_that_does_not_read_costs_bounded_memory_and_finds_all_text_later() {
     let slow = std::env::var_os("ADJUTANT_SLOW").is_some();
     many_deltas_unread(if slow { 1_000_000 } else { 20_000 });
 }

@@ -135,6 +135,22 @@ fn s97_turns_asks_and_tokens_can_be_counted_in_the_log_line_by_line() {
         .filter_map(|fact| fact["reply"]["usage"]["input_tokens"].as_u64())
         .sum();
     assert_eq!(tokens, 60);
+    assert_eq!(counted_as_documented(&workspace, &session), "3 turns, 60 tokens read, 6 written, 2 asks");
+}
+
+/// What the line of the documents prints, run as it is written there.
+fn counted_as_documented(workspace: &Workspace, session: &SessionId) -> String {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/architecture.md");
+    let page = std::fs::read_to_string(page).expect("the page is readable");
+    let (_, line) = page.split_once("```sh\nawk ").expect("the line is documented");
+    let (line, _) = line.split_once("```").expect("the line ends");
+    let ran = std::process::Command::new("sh")
+        .args(["-c", &format!("awk {line}")])
+        .current_dir(session_dir(workspace, session))
+        .output()
+        .expect("a shell runs");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8_lossy(&ran.stdout).trim().to_owned()
 }
 
 #[test]

@@ -2,14 +2,19 @@
 
 mod actions;
 mod asks;
+mod capabilities;
 mod cli;
+mod closing;
+mod config_options;
 mod corpus_lsp;
 mod edits;
 mod face;
 mod flow;
+mod folders;
 mod grounding;
 mod inbox;
 mod kill;
+mod lanes;
 mod log_files;
 mod model_wire;
 mod plain;

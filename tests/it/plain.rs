@@ -139,8 +139,8 @@ impl Plain {
     pub fn told(&self, request: usize) -> String {
         let requests = self.model.wait_for_requests(request + 1);
         let conversation = conversation_of(&requests[request]);
-        let users = conversation.into_iter().filter(|(role, _)| role == "user").map(|(_, text)| text);
-        users.last().unwrap_or_default()
+        let said = conversation.into_iter().rev().find(|(role, _)| role == "user");
+        said.map(|(_, text)| text).unwrap_or_default()
     }
 }
 

@@ -4,7 +4,7 @@
 //! Never checks how the server behaves, but for the one conversation it shows.
 
 mod calls;
-mod client;
+pub(crate) mod client;
 mod conversation;
 mod typescript;
 
@@ -219,6 +219,14 @@ fn updates() -> Vec<Value> {
         json!({ "sessionUpdate": "tool_call_content_chunk", "toolCallId": "c", "text": "t" }),
         state_update,
         json!({ "sessionUpdate": "notice", "message": "m" }),
+        json!({
+            "sessionUpdate": "config_option_update",
+            "configOptions": [{
+                "id": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": "ask",
+                "options": [{ "value": "ask", "name": "Ask", "description": "d" }]
+            }],
+            "changed": { "configId": "mode", "from": "code", "to": "ask" }
+        }),
         json!({ "sessionUpdate": "_turn", "turn": 1, "phase": "ended", "attempt": 1, "usage": usage }),
         json!({ "sessionUpdate": "_run", "phase": "started", "runId": "r", "model": "p/m", "title": "mend it" }),
         json!({ "sessionUpdate": "_complete", "summary": "s" }),

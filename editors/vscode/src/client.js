@@ -32,6 +32,7 @@ function createClient(status, outputChannel) {
             return params.items.map((item, at) => (item.section === 'adjutant' ? ofUser() : values[at]));
           },
         },
+        window: { showDocument: (params, next) => (params.external ? next(params) : showBeside(params)) },
         // Progress that can be cancelled would be a popup; it belongs into the status bar, and *Cancel* is a command.
         handleWorkDoneProgress: (token, params, next) =>
           next(token, params.kind === 'begin' ? { ...params, cancellable: false } : params),
@@ -45,6 +46,8 @@ function createClient(status, outputChannel) {
         agent: {
           version: 0,
           updates: { chunks: false, optOut: NOT_DRAWN },
+          // A notification of VS Code is one line of text: a diff cannot be judged there.
+          asks: { popupLine: true },
           documents: { save: true, complete: true },
         },
       };
@@ -64,6 +67,18 @@ function createClient(status, outputChannel) {
     else status.stopped();
   });
   return client;
+}
+
+// What the server opens stands beside the file, which stays in sight.
+async function showBeside({ uri, takeFocus }) {
+  const aside = vscode.window.tabGroups.activeTabGroup.viewColumn > vscode.ViewColumn.One;
+  const viewColumn = aside ? vscode.ViewColumn.Active : vscode.ViewColumn.Beside;
+  try {
+    await vscode.window.showTextDocument(vscode.Uri.parse(uri, true), { viewColumn, preserveFocus: !takeFocus });
+    return { success: true };
+  } catch {
+    return { success: false };
+  }
 }
 
 // A run that ended without success needs the user; the others are quiet.

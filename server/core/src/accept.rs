@@ -52,6 +52,7 @@ pub fn accept(session: &Session, stamp: &Stamp, input: Input) -> Result<Vec<Even
         Input::Prompt(prompt) => prompt::accept(session, stamp, prompt),
         Input::Answer(answer) => answer::accept(session, stamp, answer),
         Input::Cancel { run } => lifecycle::cancel(session, run.as_ref()),
+        Input::Choose { chosen, offer } => lifecycle::choose(session, chosen, offer),
         Input::Opened { epoch } => lifecycle::opened(session, stamp, epoch),
         Input::Stopping => lifecycle::stopping(session, stamp),
         Input::Woke { at } => lifecycle::woke(session, stamp, at),

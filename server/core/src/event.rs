@@ -6,12 +6,14 @@
 use std::sync::Arc;
 
 use adjutant_protocol::ask::{AskKind, AskOption, Resolution};
+use adjutant_protocol::option::ConfigChange;
 use adjutant_protocol::origin::Origin;
 use adjutant_protocol::session::Mode;
 use adjutant_protocol::state::{Outcome, StopReason};
 use adjutant_protocol::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
 use serde::{Deserialize, Serialize};
 
+use crate::choices::{Choices, Chosen, Follows, Offer};
 use crate::message::Reply;
 use crate::retry::{CallFailure, RetryPolicy};
 use crate::review::Hunk;
@@ -36,6 +38,9 @@ pub enum Event {
         session: SessionId,
         roots: Vec<String>,
         title: String,
+        /// What was chosen before there was a log.
+        #[serde(default, skip_serializing_if = "Choices::is_default")]
+        choices: Choices,
     },
     /// A writer opened the log; a writer that sees a newer epoch stops (L5).
     SessionOpened {
@@ -47,6 +52,9 @@ pub enum Event {
         continues: Option<RunId>,
         model: String,
         policy: Policy,
+        /// What of the session's choices it follows.
+        #[serde(default)]
+        follows: Follows,
         /// The first line of the prompt.
         #[serde(default)]
         title: String,
@@ -132,6 +140,13 @@ pub enum Event {
     RuleAdded {
         rule: Rule,
     },
+    /// The user chose another mode or model for the session.
+    ConfigChanged {
+        chosen: Chosen,
+        change: ConfigChange,
+        /// What there is to choose from after it, so that a replay tells the same list.
+        offer: Offer,
+    },
     HunkDecided {
         change_set: ChangeSetId,
         hunks: Vec<String>,
@@ -196,6 +211,7 @@ impl Event {
             Event::AskReobserved { .. } => "ask_reobserved",
             Event::AskClosed { .. } => "ask_closed",
             Event::RuleAdded { .. } => "rule_added",
+            Event::ConfigChanged { .. } => "config_changed",
             Event::HunkDecided { .. } => "hunk_decided",
             Event::ApplyStarted { .. } => "apply_started",
             Event::Applied { .. } => "applied",

@@ -5,6 +5,7 @@
 use adjutant_protocol::origin::Origin;
 use adjutant_protocol::{AskId, RunId};
 
+use crate::choices::{Chosen, Follows, Offer};
 use crate::event::{CallResult, Change, Found, KeyUse, Payload, Policy};
 use crate::message::Reply;
 use crate::retry::CallFailure;
@@ -36,6 +37,11 @@ pub enum Input {
     Cancel {
         run: Option<RunId>,
     },
+    /// The user chooses a mode or a model for the session.
+    Choose {
+        chosen: Chosen,
+        offer: Offer,
+    },
     /// A writer opened the log with facts in it.
     Opened {
         epoch: u64,
@@ -63,6 +69,8 @@ pub struct Prompt {
     /// `provider/model`.
     pub model: String,
     pub policy: Policy,
+    /// What of it are the session's choices, not this prompt's own.
+    pub follows: Follows,
     /// Where in the workspace the user was.
     pub origin: Option<Origin>,
     pub key: Option<KeyUse>,

@@ -3,6 +3,7 @@
 //!
 //! Never mocks a type of ours; time and seeds are plain arguments.
 
+mod choices;
 mod later;
 mod oracle;
 mod properties;
@@ -10,6 +11,7 @@ mod random;
 mod stories;
 
 use crate::accept::{Refusal, accept};
+use crate::choices::Follows;
 use crate::event::{CallEnd, CallResult, Event, Fact, Policy};
 use crate::input::{Answer, Choice, Input, Prompt, Report, Stamp};
 use crate::message::{Reply, RequestedCall, StopCause};
@@ -63,6 +65,7 @@ impl Bench {
             expected_run: None,
             model: "scripted/demo".to_owned(),
             policy,
+            follows: Follows { mode: true, model: true },
             origin: None,
             key: None,
         }))

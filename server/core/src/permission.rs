@@ -54,6 +54,15 @@ pub fn verdict(session: &Session, policy: &Policy, tool: &str, wanted: Wanted<'_
     }
 }
 
+/// Why a call that is safe is so; for the debug log.
+pub fn why_safe(session: &Session, policy: &Policy, wanted: Wanted<'_>) -> &'static str {
+    match (standing(session, wanted), unattended(policy, wanted)) {
+        (true, _) => "a standing answer of this session covers it",
+        (false, true) => "the settings let it run unattended",
+        (false, false) => "it reads inside the workspace, or touches nothing",
+    }
+}
+
 fn denied_by(policy: &Policy, tool: &str, wanted: Wanted<'_>) -> Option<String> {
     let subject = match wanted {
         Wanted::Change(change) => Some(change.path.as_str()),

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use adjutant_protocol::origin::Origin;
-use adjutant_protocol::session::RunEnd;
+use adjutant_protocol::session::{Mode, RunEnd};
 use adjutant_protocol::update::HunkState;
 use adjutant_protocol::{ChangeSetId, MessageId, RunId, ToolCallId};
 
+use crate::choices::Follows;
 use crate::event::{Ask, CallEnd, Change, KeyUse, Payload, Policy};
 use crate::message::Usage;
 
@@ -19,7 +20,11 @@ pub struct Run {
     pub id: RunId,
     pub started_at: u64,
     pub model: String,
+    /// Its mode is that of the last model call; see `next_mode`.
     pub policy: Policy,
+    pub follows: Follows,
+    /// The mode from the next model call on.
+    pub next_mode: Option<Mode>,
     pub title: String,
     pub origin: Option<Origin>,
     pub turn: Option<Turn>,
@@ -110,6 +115,7 @@ pub struct EndedRun {
     pub started_at: u64,
     pub model: String,
     pub policy: Policy,
+    pub follows: Follows,
     pub title: String,
     pub origin: Option<Origin>,
     pub end: RunEnd,
@@ -123,6 +129,15 @@ pub struct UsedKey {
     pub run: RunId,
     pub steer: bool,
     pub at: u64,
+}
+
+impl Run {
+    /// A model call begins: a mode that was chosen meanwhile counts from here on (S11).
+    pub(crate) fn calls_model(&mut self) {
+        if let Some(mode) = self.next_mode.take() {
+            self.policy.mode = mode;
+        }
+    }
 }
 
 impl Call {

@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use adjutant_protocol::ask::{AskGroup, AskKind, Resolution};
 use adjutant_protocol::origin::Origin;
-use adjutant_protocol::session::RunEnd;
+use adjutant_protocol::session::{Mode, RunEnd};
 use adjutant_protocol::state::{Outcome, State, SubState};
 use adjutant_protocol::update::HunkState;
 use adjutant_protocol::{AskId, ChangeSetId, RunId, SessionId, ToolCallId};
 
+use crate::choices::{Choices, Chosen};
 use crate::event::{Ask, CallEnd, Event, Fact, Found, Rule};
 use crate::message::{ModelMessage, Reply, Usage};
 pub use crate::run::{Call, CallPhase, ChangeState, EndedRun, OpenAsk, Run, Turn, TurnPhase, UsedKey};
@@ -43,6 +44,7 @@ pub struct Session {
     pub closed_asks: VecDeque<(AskId, Resolution)>,
     pub changes: BTreeMap<ChangeSetId, ChangeState>,
     pub rules: Vec<Rule>,
+    pub choices: Choices,
     pub keys: VecDeque<UsedKey>,
     /// State and the time it began.
     pub since: u64,
@@ -60,6 +62,33 @@ impl Session {
     /// The state and sub-state the session is in.
     pub fn shown(&self) -> (State, Option<SubState>) {
         shown(self)
+    }
+
+    /// Keeps a choice of a session that has no log yet; its first fact tells it.
+    pub fn choose(&mut self, chosen: &Chosen) {
+        if !self.created {
+            self.take_choice(chosen);
+        }
+    }
+
+    /// The model and the mode of a run that goes on from an ended one: what was given for that run
+    /// alone, else what is chosen now.
+    pub fn chosen_for(&self, last: &EndedRun) -> (String, Mode) {
+        let model = self.choices.model.clone().filter(|_| last.follows.model);
+        let mode = if last.follows.mode { self.choices.mode } else { last.policy.mode };
+        (model.unwrap_or_else(|| last.model.clone()), mode)
+    }
+
+    fn take_choice(&mut self, chosen: &Chosen) {
+        match chosen {
+            Chosen::Mode { mode } => {
+                self.choices.mode = *mode;
+                if let Some(run) = self.run.as_mut().filter(|run| run.follows.mode) {
+                    run.next_mode = Some(*mode);
+                }
+            }
+            Chosen::Model { model } => self.choices.model = Some(model.clone()),
+        }
     }
 
     /// Where a run, open or ended, was started from.
@@ -135,7 +164,8 @@ impl Session {
 
     fn fold(&mut self, fact: &Fact) {
         match &fact.event {
-            Event::SessionCreated { session, roots, title } => {
+            Event::SessionCreated { session, roots, title, choices } => {
+                self.choices = choices.clone();
                 self.id = session.clone();
                 self.roots = roots.clone();
                 self.title = title.clone();
@@ -143,12 +173,14 @@ impl Session {
                 self.created_at = fact.at;
             }
             Event::SessionOpened { epoch } => self.epoch = *epoch,
-            Event::RunStarted { run, model, policy, title, origin, .. } => {
+            Event::RunStarted { run, model, policy, follows, title, origin, .. } => {
                 self.run = Some(Run {
                     id: run.clone(),
                     started_at: fact.at,
                     model: model.clone(),
                     policy: policy.clone(),
+                    follows: *follows,
+                    next_mode: None,
                     title: title.clone(),
                     origin: origin.clone(),
                     turn: None,
@@ -201,6 +233,7 @@ impl Session {
                     self.rules.push(rule.clone());
                 }
             }
+            Event::ConfigChanged { chosen, .. } => self.take_choice(chosen),
             Event::Completed { summary, .. } => {
                 if let Some(run) = &mut self.run {
                     run.completed = Some(summary.clone());
@@ -228,6 +261,9 @@ impl Session {
 
     fn fold_turn(&mut self, event: &Event) {
         let Some(run) = &mut self.run else { return };
+        if matches!(event, Event::TurnStarted { .. } | Event::AttemptStarted { .. }) {
+            run.calls_model();
+        }
         if let Event::TurnStarted { turn, .. } = event {
             self.turns = *turn;
             run.turns += 1;
@@ -419,6 +455,7 @@ impl Session {
             started_at: run.started_at,
             model: run.model,
             policy: run.policy,
+            follows: run.follows,
             title: run.title,
             origin: run.origin,
             end,

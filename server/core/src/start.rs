@@ -185,7 +185,7 @@ impl<'a> Place<'a> {
     }
 
     fn title(&self, params: &StartParams) -> String {
-        let lines = self.range.map(|range| excerpt::lines_of(range));
+        let lines = self.range.map(excerpt::lines_of);
         let line = lines.map(|lines| match lines.start() == lines.end() {
             true => format!(":{}", lines.start() + 1),
             false => format!(":{}-{}", lines.start() + 1, lines.end() + 1),

@@ -11,6 +11,7 @@ use adjutant_protocol::update::{
 };
 use adjutant_protocol::{ChangeSetId, RunId, ToolCallId};
 
+use crate::choices;
 use crate::event::{CallEnd, Event, Fact, Rule};
 use crate::message::Usage;
 use crate::session::{Call, Session};
@@ -119,10 +120,14 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
         })],
         Event::RunEnded { run, .. } => run_ended(session, run),
         Event::Completed { summary, .. } => vec![Update::Complete { summary: summary.clone() }],
-        Event::AskOpened { ask } => vec![Update::Ask(AskChange::Opened { ask: crate::ask::view(session, ask) })],
+        Event::AskOpened { ask } => vec![Update::Ask(AskChange::Opened { ask: Box::new(crate::ask::view(session, ask)) })],
         Event::AskClosed { ask, resolution } => {
             vec![Update::Ask(AskChange::Closed { ask_id: ask.clone(), resolution: resolution.clone() })]
         }
+        Event::ConfigChanged { change, offer, .. } => vec![Update::ConfigOptionUpdate {
+            config_options: choices::options(session.choices.mode, offer),
+            changed: change.clone(),
+        }],
         Event::RuleAdded { rule } => vec![Update::Rule { text: rule_text(rule) }],
         Event::CallOpened { call, tool, title, .. } => vec![Update::ToolCallUpdate(ToolCallView {
             tool_call_id: call.clone(),

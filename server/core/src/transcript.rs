@@ -9,6 +9,7 @@ use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::Outcome;
 use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, TurnPhase, Update};
 
+use crate::choices;
 use crate::tool::{one_line, shown};
 
 /// Characters of one line of ours.
@@ -46,6 +47,9 @@ impl Transcript {
             Update::Ask(AskChange::Opened { ask }) => self.asked(ask)?,
             Update::Ask(AskChange::Closed { ask_id, resolution }) => self.answered(ask_id, resolution)?,
             Update::Rule { text } => format!("- from now on: {}", code(text)),
+            Update::ConfigOptionUpdate { changed, .. } => {
+                format!("- from now on: {}", code(&choices::in_words(changed)))
+            }
             Update::Complete { .. }
             | Update::AgentMessageChunk { .. }
             | Update::AgentThought { .. }

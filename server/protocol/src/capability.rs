@@ -42,6 +42,10 @@ pub struct ClientAsks {
     /// Answers `agent/session/request_permission`.
     #[ts(optional, as = "Option<bool>")]
     pub request: bool,
+    /// Shows the text of a popup as one line; what has several lines is then not allowed from there
+    /// before it was shown.
+    #[ts(optional, as = "Option<bool>")]
+    pub popup_line: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]

@@ -71,7 +71,7 @@ impl ErrorName {
             ErrorName::VersionUnsupported => "the protocol or log version is newer than this server",
             ErrorName::AskNotFound => "no ask has this id",
             ErrorName::SessionReadOnly => "the session's log can no longer be written",
-            ErrorName::AnswerInvalid => "the ask has no such option, or takes no text",
+            ErrorName::AnswerInvalid => "there is no such option, or it takes no text",
             ErrorName::DeliveryUnsupported => "this way of delivering a prompt is not offered",
         }
     }

@@ -24,10 +24,12 @@ pub struct Method {
 pub const SESSION_NEW: &str = "agent/session/new";
 pub const SESSION_LIST: &str = "agent/session/list";
 pub const SESSION_RESUME: &str = "agent/session/resume";
+pub const SESSION_CLOSE: &str = "agent/session/close";
 pub const SESSION_DELETE: &str = "agent/session/delete";
 pub const SESSION_PROMPT: &str = "agent/session/prompt";
 pub const SESSION_WAIT: &str = "agent/session/wait";
 pub const SESSION_CANCEL: &str = "agent/session/cancel";
+pub const SESSION_SET_CONFIG_OPTION: &str = "agent/session/set_config_option";
 pub const START: &str = "agent/start";
 pub const ASK_LIST: &str = "agent/ask/list";
 pub const ASK_RESPOND: &str = "agent/ask/respond";
@@ -38,7 +40,7 @@ pub const DOCUMENT_SAVE: &str = "agent/document/save";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 14] = [
+pub const METHODS: [Method; 16] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -59,6 +61,13 @@ pub const METHODS: [Method; 14] = [
         "ResumeParams",
         "ResumeResult",
         "attaches to a session, answers what is true now, then replays",
+    ),
+    row(
+        SESSION_CLOSE,
+        ClientRequest,
+        "SessionParams",
+        "Done",
+        "frees a session from memory, cancelling its open run; it stays on disk",
     ),
     row(SESSION_DELETE, ClientRequest, "SessionParams", "Done", "removes a session that has no open run"),
     row(
@@ -81,6 +90,13 @@ pub const METHODS: [Method; 14] = [
         "CancelParams",
         "",
         "cancels the open run, ahead of anything queued",
+    ),
+    row(
+        SESSION_SET_CONFIG_OPTION,
+        ClientRequest,
+        "SetConfigOptionParams",
+        "SetConfigOptionResult",
+        "chooses the mode or the model of a session",
     ),
     row(
         START,

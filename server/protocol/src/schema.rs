@@ -7,7 +7,7 @@ use ts_rs::TS;
 
 use crate::methods::{Direction, METHODS};
 use crate::update::Update;
-use crate::{ask, capability, commands, document, errors, origin, session, start, state, update};
+use crate::{ask, capability, commands, document, errors, option, origin, session, start, state, update};
 
 macro_rules! wire_types {
     ($visit:ident) => {
@@ -21,6 +21,13 @@ macro_rules! wire_types {
             origin::Position,
             origin::Range,
             origin::Origin,
+            option::ConfigId,
+            option::ConfigKind,
+            option::ConfigOption,
+            option::ConfigValue,
+            option::ConfigChange,
+            option::SetConfigOptionParams,
+            option::SetConfigOptionResult,
             session::NewSessionParams,
             session::NewSessionResult,
             session::ContentBlock,

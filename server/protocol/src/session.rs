@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::ask::AskView;
+use crate::option::ConfigOption;
 use crate::origin::Origin;
 use crate::state::{Outcome, State, StateView, StopReason};
 use crate::{RunId, SessionId};
@@ -45,6 +46,7 @@ pub struct NewSessionParams {
 #[serde(rename_all = "camelCase")]
 pub struct NewSessionResult {
     pub session_id: SessionId,
+    pub config_options: Vec<ConfigOption>,
 }
 
 /// One piece of a prompt, as in the Agent Client Protocol.
@@ -232,10 +234,17 @@ pub struct ResumeResult {
     #[ts(type = "number")]
     pub seq: u64,
     pub title: String,
+    /// Of the open run, else of the next.
     pub mode: Mode,
+    /// Of the open run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub model: Option<String>,
+    pub config_options: Vec<ConfigOption>,
+    /// The number of `replayFrom` lies beyond the last update: nothing is told again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(optional, as = "Option<bool>")]
+    pub gap: bool,
     pub asks: Vec<AskView>,
     /// What was found wrong with the log, if anything.
     pub notices: Vec<String>,
@@ -247,13 +256,23 @@ pub struct SessionListParams {
     /// Only sessions of this workspace folder, a `file:` URI.
     #[ts(optional)]
     pub cwd: Option<String>,
+    /// Only sessions whose title has this text, in whatever case.
+    #[ts(optional)]
+    pub query: Option<String>,
+    /// Goes on where a page ended: its `nextCursor`.
+    #[ts(optional)]
+    pub cursor: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionListResult {
-    /// Newest first, at most 1,000.
+    /// Newest first, at most 100.
     pub sessions: Vec<SessionEntry>,
+    /// There are more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub next_cursor: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::ask::{AskView, Resolution};
+use crate::option::{ConfigChange, ConfigOption};
 use crate::origin::Origin;
 use crate::session::{RunEnd, UsageView};
 use crate::state::StateView;
@@ -69,6 +70,11 @@ pub enum Update {
     Notice {
         message: String,
     },
+    /// A choice for the session changed: all options, and which it was.
+    ConfigOptionUpdate {
+        config_options: Vec<ConfigOption>,
+        changed: ConfigChange,
+    },
     #[serde(rename = "_turn")]
     Turn(TurnView),
     #[serde(rename = "_run")]
@@ -91,7 +97,7 @@ pub enum Update {
 
 impl Update {
     /// Every kind with its lasting or ephemeral nature; the table in `docs/protocol.md`.
-    pub const KINDS: [(&'static str, bool); 15] = [
+    pub const KINDS: [(&'static str, bool); 16] = [
         ("user_message", true),
         ("agent_message", true),
         ("agent_message_chunk", false),
@@ -101,6 +107,7 @@ impl Update {
         ("tool_call_content_chunk", false),
         ("state_update", true),
         ("notice", false),
+        ("config_option_update", true),
         ("_turn", true),
         ("_run", true),
         ("_complete", true),
@@ -121,6 +128,7 @@ impl Update {
             Update::ToolCallContentChunk { .. } => "tool_call_content_chunk",
             Update::StateUpdate(_) => "state_update",
             Update::Notice { .. } => "notice",
+            Update::ConfigOptionUpdate { .. } => "config_option_update",
             Update::Turn(_) => "_turn",
             Update::Run(_) => "_run",
             Update::Complete { .. } => "_complete",
@@ -219,7 +227,7 @@ pub enum RunView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(tag = "phase", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum AskChange {
-    Opened { ask: AskView },
+    Opened { ask: Box<AskView> },
     Closed { ask_id: AskId, resolution: Resolution },
 }
 

@@ -118,7 +118,7 @@ fn greeting(folder: &Path) -> serde_json::Value {
     let agent = ClientAgentCapabilities {
         version: VERSION,
         updates: ClientUpdates { chunks: true, opt_out: Vec::new() },
-        asks: ClientAsks { request: true },
+        asks: ClientAsks { request: true, ..ClientAsks::default() },
         documents: ClientDocuments { save: true, complete: true },
     };
     json!({

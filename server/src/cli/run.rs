@@ -159,7 +159,7 @@ async fn find(talk: &mut Conversation, task: &Task) -> Result<Option<SessionId>,
     if let Which::Named(name) = &task.which {
         return sessions::named(talk, name).await;
     }
-    let params = SessionListParams { cwd: Some(uri::of_path(&task.folder)) };
+    let params = SessionListParams { cwd: Some(uri::of_path(&task.folder)), ..SessionListParams::default() };
     let list: SessionListResult = talk.request(methods::SESSION_LIST, &params).await?;
     let newest = list.sessions.into_iter().next();
     if newest.is_none() {

@@ -9,17 +9,21 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
-use adjutant_protocol::session::{Done, SessionListParams, SessionListResult, SessionParams};
+use adjutant_protocol::session::{Done, SessionEntry, SessionListParams, SessionListResult, SessionParams};
 use clap::Subcommand;
 
 use crate::session::catalog::Catalog;
-use crate::sessions::{MAX_LISTED, reading};
+use crate::sessions::reading;
+
 use crate::settings::Sources;
 
 use super::Exit;
 use super::conversation::told;
 use super::conversation::{Answers, Conversation, Left, View};
 use super::page::{Page, note};
+
+/// Sessions a list prints; `adjutant sessions show ID` finds the older ones, too.
+const MAX_LISTED: usize = 1_000;
 
 #[derive(Clone, Debug, Subcommand)]
 pub enum Action {
@@ -121,10 +125,24 @@ async fn delete_named(talk: &mut Conversation, id: &str) -> Result<Exit, Left> {
     Ok(Exit::Fine)
 }
 
+/// Every session, page by page; bounded by what the catalog lists.
+async fn all(talk: &mut Conversation) -> Result<Vec<SessionEntry>, Left> {
+    let mut params = SessionListParams::default();
+    let mut sessions = Vec::new();
+    loop {
+        let page: SessionListResult = talk.request(methods::SESSION_LIST, &params).await?;
+        sessions.extend(page.sessions);
+        params.cursor = page.next_cursor;
+        if params.cursor.is_none() {
+            return Ok(sessions);
+        }
+    }
+}
+
 /// Returns the session of this id, or of the only id that begins so; says so where there is none.
 pub async fn named(talk: &mut Conversation, name: &str) -> Result<Option<SessionId>, Left> {
-    let found: SessionListResult = talk.request(methods::SESSION_LIST, &SessionListParams::default()).await?;
-    let ids: Vec<&str> = found.sessions.iter().map(|entry| entry.session_id.0.as_str()).collect();
+    let sessions = all(talk).await?;
+    let ids: Vec<&str> = sessions.iter().map(|entry| entry.session_id.0.as_str()).collect();
     match table::find(&ids, name) {
         Ok(id) => Ok(Some(id.into())),
         Err(why) => {

@@ -4,12 +4,14 @@
 //! missing, and an attempt that diverges goes on from where it does.
 
 mod output;
+
 #[cfg(test)]
 mod tests;
 mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use adjutant_core::choices::in_words;
 use adjutant_core::transcript::end_line;
 use adjutant_protocol::state::Outcome;
 use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, TurnPhase, TurnView, Update};
@@ -90,6 +92,9 @@ impl Show {
             Update::Run(run) => self.run(page, run),
             Update::Notice { message } => self.remark(page, Ink::Plain, &format!("! {message}")),
             Update::Rule { text } => self.remark(page, Ink::Dim, &format!("• from now on {text}")),
+            Update::ConfigOptionUpdate { changed, .. } => {
+                self.remark(page, Ink::Dim, &format!("• from now on {}", in_words(changed)));
+            }
             Update::Ask(AskChange::Opened { .. } | AskChange::Closed { .. })
             | Update::Complete { .. }
             | Update::UserMessage { .. }

@@ -98,7 +98,7 @@ impl Face {
                 open.meters.end(session, &progress::end_words(end), &self.shared.outlet);
             }
             Update::Ask(AskChange::Opened { ask }) => {
-                open.asks.insert(ask.ask_id.clone(), Arc::new(ask.clone()));
+                open.asks.insert(ask.ask_id.clone(), Arc::new(AskView::clone(ask)));
                 self.mark(&mut open);
             }
             Update::Ask(AskChange::Closed { ask_id, .. }) => {

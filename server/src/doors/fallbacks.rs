@@ -28,6 +28,8 @@ pub struct Surfaces {
     pub popup: bool,
     /// The client announced `window/showMessageRequest`; some answer it all the same.
     pub popup_announced: bool,
+    /// A popup is one line at this client: what has several is not judged there.
+    pub popup_line: bool,
     /// Returns what a popup's button carried beside its title.
     pub item_properties: bool,
     /// Runs are shown by `window/workDoneProgress`.
@@ -66,6 +68,7 @@ impl Surfaces {
             // Who takes asks as requests shows them by itself; two surfaces for one question are one too many.
             popup: !agent.asks.request,
             popup_announced: has("/window/showMessage"),
+            popup_line: agent.asks.popup_line,
             item_properties: is("/window/showMessage/messageActionItem/additionalPropertiesSupport"),
             progress: is("/window/workDoneProgress"),
             show_document: is("/window/showDocument/support"),
@@ -121,7 +124,7 @@ impl Surfaces {
             (self.popup && self.popup_announced, "window/showMessageRequest"),
             (self.popup && !self.popup_announced, "window/showMessageRequest until it is refused"),
             (self.diagnostics, "textDocument/publishDiagnostics"),
-            (self.code_actions && !self.updates, "code actions"),
+            (self.code_actions, "code actions"),
             (self.updates, methods::ASK_RESPOND),
         ];
         listed(&doors)

@@ -10,7 +10,7 @@ use adjutant_protocol::AskId;
 use adjutant_protocol::ask::{AskGroup, AskSubject, AskView};
 use serde_json::{Value, json};
 
-use super::popup;
+use super::popup::{self, Room};
 use crate::documents::Documents;
 use adjutant_core::document::Snapshot;
 
@@ -123,7 +123,8 @@ impl Place {
 }
 
 fn diagnostic(ask: &AskView, place: &Place, seen: bool) -> Value {
-    let offers: Vec<String> = popup::offers(ask, seen).into_iter().map(|offer| offer.title).collect();
+    let offers: Vec<String> =
+        popup::offers(ask, seen, Room::Lines).into_iter().map(|offer| offer.title).collect();
     let how = match offers.as_slice() {
         [] => "Answer with the command \"adjutant.respond\".".to_owned(),
         offers => format!("Use a code action here: {}.", offers.join(" · ")),
@@ -135,7 +136,7 @@ fn diagnostic(ask: &AskView, place: &Place, seen: bool) -> Value {
         },
         "severity": 3,
         "source": "agent",
-        "message": format!("{}\n{how}", popup::words(ask)),
+        "message": format!("{}\n{how}", popup::words(ask, Room::Lines)),
         "data": { "askId": ask.ask_id },
     })
 }

@@ -4,14 +4,18 @@
 //! Never asks again by itself: a popup that was closed comes back when the user
 //! does something.
 
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use adjutant_protocol::ask::{AskGroup, AskView, PermissionOutcome};
+use futures_util::FutureExt;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::popup::{self, Choice};
+use super::popup::{self, Choice, Room};
 use super::{Delivery, Doors};
-use crate::transport::ReplyError;
+use crate::transport::{PendingReply, ReplyError};
 
 /// JSON-RPC: the client does not know the method.
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -84,20 +88,21 @@ impl Doors {
     /// Shows one popup and waits for its answer.
     async fn put_up(&self, ask: &AskView) -> Pressed {
         let at = self.face.seen_at(&ask.ask_id);
-        let buttons = popup::buttons(ask, at.is_some());
-        let params = popup::params(ask, at.as_deref(), &buttons, self.surfaces.item_properties);
+        let room = if self.surfaces.popup_line { Room::Line } else { Room::Lines };
+        let buttons = popup::buttons(ask, at.is_some(), room);
+        let text = popup::text(ask, at.as_deref(), room);
+        let params = popup::params(&text, ask, &buttons, self.surfaces.item_properties);
         let Some(reply) = self.outlet.request("window/showMessageRequest", params).await else {
             return Pressed::Never;
         };
         let since = Instant::now();
-        let reply = match reply.await {
+        let reply = match (Waiting { reply: Some(reply), doors: self }).await {
             Ok(reply) => serde_json::from_str::<Value>(reply.get()).unwrap_or(Value::Null),
-            Err(ReplyError::Refused { code: METHOD_NOT_FOUND, .. }) => {
-                self.popups_are_unknown();
-                return Pressed::Never;
-            }
             Err(ReplyError::ConnectionClosed) => return Pressed::Never,
             Err(error) => {
+                if self.has_no_popups(&error) {
+                    return Pressed::Never;
+                }
                 tracing::info!(%error, ask = %ask.ask_id, "the popup was not answered");
                 return Pressed::Nothing;
             }
@@ -108,6 +113,42 @@ impl Doors {
                 Pressed::Option { id: id.clone(), approves: *approves, after: since.elapsed() }
             }
             None => Pressed::Nothing,
+        }
+    }
+
+    /// Learns from an error that this client has no popups.
+    fn has_no_popups(&self, error: &ReplyError) -> bool {
+        let unknown = matches!(error, ReplyError::Refused { code: METHOD_NOT_FOUND, .. });
+        if unknown {
+            self.popups_are_unknown();
+        }
+        unknown
+    }
+}
+
+/// A popup on the screen; dropped, it is withdrawn. What its client said of popups is heard also
+/// when the ask closed before anybody looked.
+struct Waiting<'a> {
+    /// Gone once it has come: it comes once.
+    reply: Option<PendingReply>,
+    doors: &'a Doors,
+}
+
+impl Future for Waiting<'_> {
+    type Output = Result<Box<RawValue>, ReplyError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(reply) = &mut self.reply else { return Poll::Pending };
+        let result = ready!(Pin::new(reply).poll(cx));
+        self.reply = None;
+        Poll::Ready(result)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(Err(error)) = self.reply.as_mut().and_then(FutureExt::now_or_never) {
+            self.doors.has_no_popups(&error);
         }
     }
 }

@@ -24,6 +24,15 @@ const MAX_SUGGESTIONS: usize = 3;
 /// The button that opens the whole of what is asked.
 pub const SHOW: &str = "Show";
 
+/// What a surface has room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// A few lines, as they are.
+    Lines,
+    /// One line: what is in several loses its line ends, and with them its meaning.
+    Line,
+}
+
 /// One thing a surface may offer for an ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
@@ -69,19 +78,22 @@ fn diff_text(diff: &str) -> Cow<'_, str> {
     shown(diff)
 }
 
-/// Whether the whole of an ask fits a surface of a few lines.
-pub fn fits(ask: &AskView) -> bool {
-    whole(ask).is_none_or(|whole| {
-        whole.text.lines().count() <= MAX_LINES && whole.text.chars().count() <= MAX_CHARS
-    })
+/// Whether the whole of an ask fits a surface.
+pub fn fits(ask: &AskView, room: Room) -> bool {
+    let lines = match room {
+        Room::Lines => MAX_LINES,
+        Room::Line => 1,
+    };
+    whole(ask)
+        .is_none_or(|whole| whole.text.lines().count() <= lines && whole.text.chars().count() <= MAX_CHARS)
 }
 
 /// Returns what a surface may offer now, in order: an approval is never the first, and never
 /// there before the whole was to be seen (decision 15). `seen` says that it was opened.
-pub fn offers(ask: &AskView, seen: bool) -> Vec<Offer> {
+pub fn offers(ask: &AskView, seen: bool, room: Room) -> Vec<Offer> {
     let mut offers: Vec<Offer> = Vec::new();
     let approves = |kind| matches!(kind, OptionKind::AllowOnce | OptionKind::AllowAlways);
-    let may_allow = seen || fits(ask);
+    let may_allow = seen || fits(ask, room);
     let (yes, no): (Vec<_>, Vec<_>) = ask.options.iter().partition(|option| approves(option.kind));
     let of = |option: &adjutant_protocol::ask::AskOption| Offer {
         title: one_line(&option.name, MAX_TITLE),
@@ -118,14 +130,14 @@ pub fn is_for_popups(ask: &AskView) -> bool {
 }
 
 /// Returns the buttons of a popup.
-pub fn buttons(ask: &AskView, seen: bool) -> Vec<Offer> {
-    let mut offers = offers(ask, seen);
+pub fn buttons(ask: &AskView, seen: bool, room: Room) -> Vec<Offer> {
+    let mut offers = offers(ask, seen, room);
     offers.truncate(if ask.kind == AskKind::Followup { MAX_SUGGESTIONS } else { MAX_ACTIONS });
     offers
 }
 
 /// Returns what is asked, in words and bounded: the text of a popup and of a diagnostic.
-pub fn words(ask: &AskView) -> String {
+pub fn words(ask: &AskView, room: Room) -> String {
     let mut lines = vec![format!("Agent: {}", one_line(&ask.title, MAX_LINE))];
     lines.extend(ask.description.as_deref().map(|why| one_line(why, MAX_LINE)));
     match &ask.subject {
@@ -139,17 +151,19 @@ pub fn words(ask: &AskView) -> String {
         }
         None => {}
     }
-    lines.extend(whole(ask).filter(|_| fits(ask)).map(|whole| whole.text.trim_end().to_owned()));
-    lines.join("\n")
+    lines.extend(whole(ask).filter(|_| fits(ask, room)).map(|whole| whole.text.trim_end().to_owned()));
+    lines.join(room.between())
 }
 
 /// Returns the text of a popup; `at` is where the whole was opened.
-pub fn text(ask: &AskView, at: Option<&str>) -> String {
-    let mut text = words(ask);
+pub fn text(ask: &AskView, at: Option<&str>, room: Room) -> String {
+    let mut lines = vec![words(ask, room)];
     match at {
-        Some(at) => text.push_str(&format!("\nThe whole of it is open: {}", one_line(at, MAX_LINE))),
-        None if !fits(ask) => {
-            text.push_str("\nThis is too long to be judged here: choose \"Show\" to see the whole of it.");
+        Some(at) => lines.push(format!("The whole of it is open: {}", one_line(at, MAX_LINE))),
+        None if !fits(ask, room) => {
+            lines.push(
+                "This is too long to be judged here: choose \"Show\" to see the whole of it.".to_owned(),
+            );
         }
         None => {}
     }
@@ -162,15 +176,15 @@ pub fn text(ask: &AskView, at: Option<&str>) -> String {
             .map(|option| one_line(&option.name, MAX_TITLE))
             .collect();
         if !more.is_empty() {
-            text.push_str(&format!("\nOr: {}", more.join(" · ")));
+            lines.push(format!("Or: {}", more.join(" · ")));
         }
-        text.push_str("\nThe command \"adjutant.respond\" takes an answer in your own words.");
+        lines.push("The command \"adjutant.respond\" takes an answer in your own words.".to_owned());
     }
-    text
+    lines.join(room.between())
 }
 
-/// Returns the params of the popup.
-pub fn params(ask: &AskView, at: Option<&str>, buttons: &[Offer], properties: bool) -> Value {
+/// Returns the params of the popup; `properties` says that its items come back whole.
+pub fn params(text: &str, ask: &AskView, buttons: &[Offer], properties: bool) -> Value {
     let item = |offer: &Offer| {
         let mut item = json!({ "title": offer.title });
         if properties {
@@ -180,7 +194,17 @@ pub fn params(ask: &AskView, at: Option<&str>, buttons: &[Offer], properties: bo
         item
     };
     let actions: Vec<Value> = buttons.iter().map(item).collect();
-    json!({ "type": 3, "message": text(ask, at), "actions": actions })
+    json!({ "type": 3, "message": text, "actions": actions })
+}
+
+impl Room {
+    /// What stands between two statements.
+    fn between(self) -> &'static str {
+        match self {
+            Room::Lines => "\n",
+            Room::Line => " · ",
+        }
+    }
 }
 
 impl Offer {

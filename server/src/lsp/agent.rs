@@ -9,6 +9,7 @@ use adjutant_core::input::Choice;
 use adjutant_protocol::AskId;
 use adjutant_protocol::ask::{AskListParams, AskListResult, AskRespondParams, AskRespondResult};
 use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::option::{SetConfigOptionParams, SetConfigOptionResult};
 use adjutant_protocol::session::{
     CancelParams, ContentBlock, Done, NewSessionParams, NewSessionResult, PromptParams, PromptResult,
     ResumeParams, ResumeResult, SessionListParams, SessionListResult, SessionParams, WaitParams, WaitResult,
@@ -19,8 +20,9 @@ use tower_lsp::jsonrpc::{Error, Result};
 use super::ready::MAX_PROMPT_BYTES;
 use super::{Shared, error};
 
-use crate::session::SURFACE_OF_CLIENTS;
 use crate::session::mailbox::{Mailbox, Message, Refused, Resumed};
+use crate::session::{self, SURFACE_OF_CLIENTS};
+use crate::sessions::list::{Cursor, Wanted};
 use crate::uri;
 
 /// The longest wait one request may ask for: an hour.
@@ -31,17 +33,23 @@ impl Shared {
         let ready = self.ready()?;
         let folders = match params.and_then(|params| params.cwd) {
             Some(cwd) => vec![folder(&cwd)?],
-            None => ready.folders.clone(),
+            None => ready.configured.folders(),
         };
         let session_id = ready.sessions.create(&folders).map_err(error)?;
-        Ok(NewSessionResult { session_id })
+        let config_options = session::options_of_new(&ready.sessions.world().settings());
+        Ok(NewSessionResult { session_id, config_options })
     }
 
     pub(super) async fn session_list(&self, params: Option<SessionListParams>) -> Result<SessionListResult> {
-        let cwd = params.and_then(|params| params.cwd);
+        let SessionListParams { cwd, query, cursor } = params.unwrap_or_default();
         let cwd = cwd.map(|uri| folder(&uri)).transpose()?;
         let root = cwd.map(|path| uri::of_path(&path.canonicalize().unwrap_or(path)));
-        self.ready()?.sessions.list(root).await.map_err(error)
+        let cursor = cursor.map(|text| {
+            Cursor::parse(&text)
+                .ok_or_else(|| Error::invalid_params(format!("{text:?} was never a `nextCursor`")))
+        });
+        let wanted = Wanted { root, query, after: cursor.transpose()? };
+        self.ready()?.sessions.list(wanted).await.map_err(error)
     }
 
     pub(super) async fn session_resume(&self, params: ResumeParams) -> Result<ResumeResult> {
@@ -51,6 +59,18 @@ impl Shared {
         let go_on = place.reached().await;
         self.server.out.behind_next_answer(go_on);
         Ok(result)
+    }
+
+    pub(super) async fn session_close(&self, params: SessionParams) -> Result<Done> {
+        self.ready()?.sessions.close(&params.session_id).await.map_err(error)?;
+        Ok(Done {})
+    }
+
+    pub(super) async fn set_option(&self, params: SetConfigOptionParams) -> Result<SetConfigOptionResult> {
+        let settings = self.ready()?.sessions.world().settings();
+        let chosen = session::chosen(params.config_id, &params.value, &settings).map_err(error)?;
+        let mailbox = self.mailbox(&params.session_id).await?;
+        answered(mailbox.request(|reply| Message::Choose { chosen, reply })).await
     }
 
     pub(super) async fn session_delete(&self, params: SessionParams) -> Result<Done> {

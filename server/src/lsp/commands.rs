@@ -161,7 +161,9 @@ impl Shared {
             ready.starts.went_on(&session);
             return Ok(Some(json!({ "sessionId": session, "runId": resumed.state.run_id })));
         }
-        for entry in reopen::waiting(&ready.sessions, &ready.folders).await.into_iter().take(MAX_TRIED) {
+        for entry in
+            reopen::waiting(&ready.sessions, &ready.configured.folders()).await.into_iter().take(MAX_TRIED)
+        {
             // Held by another process, or damaged.
             let Ok(resumed) = self.resumed(ready, &entry.session_id).await else { continue };
             if resumed.asks.iter().any(respond::resumes) {

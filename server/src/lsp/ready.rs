@@ -3,7 +3,6 @@
 //! Reads settings and opens no socket; the HTTP client comes with the first call.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,11 +13,13 @@ use adjutant_protocol::session::Mode;
 use adjutant_protocol::update::Update;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::ls_types::{
-    ExecuteCommandOptions, InitializeParams, InitializeResult, PositionEncodingKind, SaveOptions,
+    ExecuteCommandOptions, InitializeParams, InitializeResult, OneOf, PositionEncodingKind, SaveOptions,
     ServerCapabilities, ServerInfo, TextDocumentSyncCapability, TextDocumentSyncKind,
-    TextDocumentSyncOptions, TextDocumentSyncSaveOptions,
+    TextDocumentSyncOptions, TextDocumentSyncSaveOptions, WorkspaceFoldersServerCapabilities,
+    WorkspaceServerCapabilities,
 };
 
+use super::configured::{self, Configured};
 use super::{Ready, Server};
 use crate::documents::Documents;
 use crate::doors::fallbacks::Surfaces;
@@ -32,15 +33,14 @@ use crate::session::mailbox::MAX_QUEUE;
 use crate::session::past;
 use crate::session::storage::Disk;
 use crate::sessions::Sessions;
-use crate::settings::{Sources, load};
-use crate::uri;
+use crate::settings::load;
 
 /// The longest prompt.
 pub const MAX_PROMPT_BYTES: usize = 1024 * 1024;
 
 /// Builds what the connection works with, and the answer to `initialize`.
 pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, InitializeResult)> {
-    let folders = folders(&params);
+    let (folders, wrong) = configured::first_folders(&params);
     let mut sources = server.options.sources.clone();
     sources.roots = folders.clone();
     sources.editor = params.initialization_options.clone();
@@ -85,9 +85,8 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
     });
     let ready = Ready {
         sessions,
-        folders,
-        problems: loaded.problems.iter().map(ToString::to_string).collect(),
-        sources: Sources { editor: None, ..sources },
+        problems: wrong.into_iter().chain(loaded.problems.iter().map(ToString::to_string)).collect(),
+        configured: Configured::new(sources),
         starts: super::start::Starts::default(),
     };
     Ok((ready, result))
@@ -97,15 +96,6 @@ fn internal(error: anyhow::Error) -> Error {
     let mut answer = Error::internal_error();
     answer.message = format!("{error:#}").into();
     answer
-}
-
-fn folders(params: &InitializeParams) -> Vec<PathBuf> {
-    let uris: Vec<&str> = match &params.workspace_folders {
-        Some(folders) => folders.iter().map(|folder| folder.uri.as_str()).collect(),
-        #[allow(deprecated)]
-        None => params.root_uri.iter().map(|uri| uri.as_str()).collect(),
-    };
-    uris.into_iter().filter_map(|uri| uri::to_path(uri).ok()).collect()
 }
 
 fn answer(surfaces: &Surfaces) -> InitializeResult {
@@ -139,6 +129,13 @@ fn answer(surfaces: &Surfaces) -> InitializeResult {
                 })),
                 ..TextDocumentSyncOptions::default()
             })),
+            workspace: Some(WorkspaceServerCapabilities {
+                workspace_folders: Some(WorkspaceFoldersServerCapabilities {
+                    supported: Some(true),
+                    change_notifications: Some(OneOf::Left(true)),
+                }),
+                ..WorkspaceServerCapabilities::default()
+            }),
             code_action_provider: Some(super::actions::provider(surfaces.action_literals)),
             execute_command_provider: Some(ExecuteCommandOptions {
                 commands: COMMANDS.iter().map(|command| command.name.to_owned()).collect(),

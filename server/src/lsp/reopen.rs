@@ -48,9 +48,9 @@ pub(super) async fn waiting(sessions: &Sessions, folders: &[PathBuf]) -> Vec<Ses
     let waits = |entry: &SessionEntry| {
         matches!(entry.state, State::Resumable | State::RequiresAction | State::Running)
     };
-    match sessions.list(None).await {
+    match sessions.entries().await {
         Ok(listed) => {
-            let here = listed.sessions.into_iter().filter(|entry| roots.contains(&entry.cwd));
+            let here = listed.into_iter().filter(|entry| roots.contains(&entry.cwd));
             here.filter(waits).collect()
         }
         Err(refused) => {

@@ -113,7 +113,7 @@ impl Shared {
         let session_id = match &known {
             Some(session) => session.clone(),
             None => {
-                let made = ready.sessions.create(&ready.folders).map_err(error)?;
+                let made = ready.sessions.create(&ready.configured.folders()).map_err(error)?;
                 params.key.iter().for_each(|key| ready.starts.remember(key, &made));
                 made
             }
@@ -153,7 +153,7 @@ async fn find(ready: &Ready, uri: &str) -> std::result::Result<Found, String> {
     let documents = ready.sessions.world().documents.clone();
     // Taken before anything waits, so that what is typed next does not count.
     let open = documents.under(uri);
-    let (folders, uri) = (ready.folders.clone(), uri.to_owned());
+    let (folders, uri) = (ready.configured.folders(), uri.to_owned());
     let looked = tokio::task::spawn_blocking(move || look(&folders, &documents, &uri, open)).await;
     looked.unwrap_or_else(|error| Err(format!("the file could not be looked at: {error}")))
 }

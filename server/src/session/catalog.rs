@@ -187,6 +187,12 @@ impl Catalog {
         Ok(summary)
     }
 
+    /// Tells whether there is a session of this id. Blocks.
+    pub fn has(&self, id: &str) -> bool {
+        let found = self.place(id).ok().and_then(|place| self.storage.stat(&place.dir).ok());
+        found.is_some_and(|found| found.kind == Kind::Dir)
+    }
+
     /// Tells whether some process writes a session at this moment. Blocks.
     pub fn is_written(&self, id: &str) -> bool {
         let Ok(place) = self.place(id) else { return false };

@@ -5,10 +5,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use adjutant_core::choices::Chosen;
 use adjutant_core::input::{Choice, Report};
 use adjutant_core::step::Step;
 use adjutant_protocol::ask::{AskRespondResult, AskView};
 use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::option::SetConfigOptionResult;
 use adjutant_protocol::session::{PromptParams, PromptResult, ReplayFrom, ResumeResult, WaitResult};
 use adjutant_protocol::{AskId, RunId};
 use tokio::sync::{mpsc, oneshot};
@@ -107,6 +109,15 @@ pub enum Message {
     WaitOver {
         run: RunId,
         number: u64,
+    },
+    /// A mode or a model for the session, judged by the settings.
+    Choose {
+        chosen: Chosen,
+        reply: Reply<SetConfigOptionResult>,
+    },
+    /// Cancels the open run, tells of it, and leaves memory.
+    Close {
+        done: oneshot::Sender<()>,
     },
     Stop {
         done: oneshot::Sender<()>,

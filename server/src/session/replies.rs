@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 
 use adjutant_core::accept::Refusal;
+use adjutant_core::choices::Follows;
 use adjutant_core::event::{Event, KeyUse};
 use adjutant_core::input::{Answer, Choice, Input, Prompt};
 use adjutant_core::state;
@@ -45,7 +46,11 @@ struct Wait {
 }
 
 impl Replies {
-    fn after_durable(&mut self, seq: u64, action: impl FnOnce(Result<(), Refused>) + Send + 'static) {
+    pub(super) fn after_durable(
+        &mut self,
+        seq: u64,
+        action: impl FnOnce(Result<(), Refused>) + Send + 'static,
+    ) {
         if seq <= self.durable {
             action(Ok(()));
         } else {
@@ -150,16 +155,21 @@ impl SessionTask {
         let text = texts.collect::<Vec<_>>().join("\n");
         let settings = self.place.world.settings();
         let (provider, model) = settings
-            .provider_for(params.overrides.model.as_deref())
+            .provider_for(
+                params.overrides.model.as_ref().or(self.session.choices.model.as_ref()).map(String::as_str),
+            )
             .map_err(|why| Refused::new(ErrorName::ProviderUnavailable, why.to_string()))?;
         let overrides = &params.overrides;
-        let policy = settings.policy(overrides.mode.unwrap_or_default(), overrides.unattended);
+        let mode = overrides.mode.unwrap_or(self.session.choices.mode);
+        let policy = settings.policy(mode, overrides.unattended);
+        let follows = Follows { mode: overrides.mode.is_none(), model: overrides.model.is_none() };
         Ok(Prompt {
             text,
             title,
             expected_run: params.expected_run_id,
             model: format!("{}/{model}", provider.name),
             policy,
+            follows,
             origin: params.origin,
             key: params.key.map(|key| KeyUse { key, digest }),
         })
@@ -285,8 +295,10 @@ impl SessionTask {
             state: state::view(&self.session),
             seq: self.publisher.seq(),
             title: self.session.title.clone(),
-            mode: self.session.open_run().map_or_else(Default::default, |run| run.policy.mode),
+            mode: self.session.open_run().map_or(self.session.choices.mode, |run| run.policy.mode),
             model: self.session.open_run().map(|run| run.model.clone()),
+            config_options: super::options_of(&self.session, &self.place.world.settings()),
+            gap: matches!(from, Some(ReplayFrom::Seq { seq }) if seq > self.publisher.seq()),
             asks: self.session.open_asks().map(|ask| adjutant_core::ask::view(&self.session, ask)).collect(),
             notices: self.notices.clone(),
         };

@@ -81,12 +81,15 @@ export class Window {
     await this.page.keyboard.press('Enter');
   }
 
-  // Returns what `Ctrl+.` offers here, or waits until a title is among it and chooses that.
+  // Chooses a code action at the cursor, as `Ctrl+.` and the arrow keys do.
   async action(title) {
     await this.key('Control+.');
-    const row = this.page.locator('.action-widget .monaco-list-row.action', { hasText: title }).first();
-    await row.waitFor();
-    await row.click();
+    const list = this.page.locator('.action-widget');
+    await list.locator('.monaco-list-row.action', { hasText: title }).first().waitFor();
+    const focused = list.locator('.monaco-list-row.action.focused', { hasText: title });
+    for (let at = 0; at < 20 && !(await focused.count()); at++) await this.page.keyboard.press('ArrowDown');
+    await focused.waitFor();
+    await this.page.keyboard.press('Enter');
   }
 
   async actions() {
@@ -105,12 +108,18 @@ export class Window {
       .map((line) => line.textContent.replaceAll('\u00a0', ' ').replaceAll('\u200b', '')).join('\n'));
   }
 
-  async title() {
-    return this.page.locator('.tab.active').getAttribute('aria-label');
+  async allText() {
+    const texts = await this.page.locator('.editor-group-container .view-lines').evaluateAll((all) => all.map((lines) => lines.innerText));
+    return texts.join('\n').replaceAll('\u00a0', ' ');
+  }
+
+  // How many places are marked as wrong.
+  async errors() {
+    return this.editor.locator('.squiggly-error').count();
   }
 
   async unsaved() {
-    return (await this.page.locator('.tab.active.dirty').count()) > 0;
+    return (await this.page.locator('.editor-group-container.active .tab.active.dirty').count()) > 0;
   }
 
   async status() {

@@ -275,6 +275,11 @@ fn s17_the_debug_log_has_messages_states_and_decisions_and_never_the_key() {
     ] {
         assert!(facts.contains(&fact), "{fact} is not in the debug log: {facts:?}");
     }
+    let verdicts: Vec<&str> = lines.iter().filter_map(|line| line["fields"]["why"].as_str()).collect();
+    assert_eq!(
+        verdicts[..2],
+        ["safe: it reads inside the workspace, or touches nothing", "ask: every command asks"]
+    );
     let states: Vec<&str> = lines.iter().filter_map(|line| line["fields"]["state"].as_str()).collect();
     for state in ["Running", "RequiresAction", "Idle"] {
         assert!(states.iter().any(|told| told.contains(state)), "{state} is not in the debug log");

@@ -13,7 +13,7 @@ use super::client::Rig;
 fn params(method: &str) -> Value {
     match method {
         methods::SESSION_NEW | methods::SESSION_LIST => json!({}),
-        methods::ASK_LIST | methods::SESSION_RESUME | methods::SESSION_DELETE => {
+        methods::ASK_LIST | methods::SESSION_RESUME | methods::SESSION_CLOSE | methods::SESSION_DELETE => {
             json!({ "sessionId": "s-0000000000000000" })
         }
         methods::SESSION_PROMPT => {
@@ -21,6 +21,9 @@ fn params(method: &str) -> Value {
         }
         methods::SESSION_WAIT => {
             json!({ "sessionId": "s-0000000000000000", "runId": "run-0", "timeoutMs": 1 })
+        }
+        methods::SESSION_SET_CONFIG_OPTION => {
+            json!({ "sessionId": "s-0000000000000000", "configId": "mode", "value": "ask" })
         }
         methods::START => json!({ "sessionId": "s-0000000000000000", "text": "go" }),
         methods::ASK_RESPOND => json!({ "askId": "ask-0", "optionId": "allow" }),

@@ -41,7 +41,7 @@ impl Capabilities {
             agent: Some(ClientAgentCapabilities {
                 version: VERSION,
                 updates: ClientUpdates { chunks: true, opt_out: Vec::new() },
-                asks: ClientAsks { request: true },
+                asks: ClientAsks { request: true, ..ClientAsks::default() },
                 documents: ClientDocuments { save: true, complete: true },
             }),
             ..Self::plain()

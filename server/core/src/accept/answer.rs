@@ -198,6 +198,8 @@ fn go_on(session: &Session, stamp: &Stamp, ask: &Ask, choice: &Choice) -> Vec<Ev
     let Some(last) = session.ended.iter().rev().find(|ended| ended.run == ask.run) else { return Vec::new() };
     let run = RunId(stamp.id("run", 0));
     let mut policy = last.policy.clone();
+    let (model, mode) = session.chosen_for(last);
+    policy.mode = mode;
     if ask.kind == AskKind::AutoApprovalMaxReqReached {
         // "Continue by hand": from here on every edit and command asks again.
         policy.unattended = None;
@@ -205,8 +207,9 @@ fn go_on(session: &Session, stamp: &Stamp, ask: &Ask, choice: &Choice) -> Vec<Ev
     let mut events = vec![Event::RunStarted {
         run: run.clone(),
         continues: Some(ask.run.clone()),
-        model: last.model.clone(),
+        model,
         policy,
+        follows: last.follows,
         title: last.title.clone(),
         origin: last.origin.clone(),
     }];

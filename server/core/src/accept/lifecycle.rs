@@ -9,6 +9,7 @@ use adjutant_protocol::{AskId, RunId, ToolCallId};
 
 use super::{Refusal, answer};
 use crate::ask;
+use crate::choices::{self, Chosen, Offer};
 use crate::event::{Ask, CallEnd, CallResult, Event};
 use crate::input::{Answer, Choice, Stamp};
 use crate::retry::{CallFailure, FailureClass};
@@ -123,6 +124,17 @@ pub fn cancel(session: &Session, named: Option<&RunId>) -> Result<Vec<Event>, Re
     // No id is made on this path, so the stamp may be anything.
     let stamp = Stamp { now: 0, seed: [0; 16] };
     Ok(end_run(session, &stamp, Ending::new(Outcome::Cancelled, StopReason::Cancelled)))
+}
+
+/// Another mode or model for the session. Before its first prompt there is no log to say it in:
+/// `Session::choose` keeps it until then.
+pub fn choose(session: &Session, chosen: Chosen, offer: Offer) -> Result<Vec<Event>, Refusal> {
+    if !session.created {
+        return Err(Refusal::Nothing);
+    }
+    let change = choices::change(&session.choices, &offer, &chosen).ok_or(Refusal::Nothing)?;
+    let offer = offer.after(&chosen);
+    Ok(vec![Event::ConfigChanged { chosen, change, offer }])
 }
 
 /// A writer opened the log: what was cut short is closed, and an open run waits to be resumed.

@@ -46,6 +46,7 @@ fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
             session: session.id.clone(),
             roots: session.roots.clone(),
             title: title(&prompt),
+            choices: session.choices.clone(),
         });
     }
     events.extend(close_idle_asks(session));
@@ -55,6 +56,7 @@ fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
         continues: None,
         model: prompt.model.clone(),
         policy: prompt.policy.clone(),
+        follows: prompt.follows,
         title: title(&prompt),
         origin: prompt.origin.clone(),
     });

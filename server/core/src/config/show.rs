@@ -115,7 +115,8 @@ Later layers win:
 3. the project's file, `.adjutant/config.toml` in a workspace folder. It may only tighten: a key that could loosen anything,
    name a model or an address, or make something run is ignored and reported. What it tightened stays tight. Links are not
    followed;
-4. the editor: `initializationOptions`, or its settings section `adjutant`; the same keys as JSON;
+4. the editor: its settings section `adjutant`, or `initializationOptions` where it has none; the same keys as JSON. The section
+   is asked for where the editor answers `workspace/configuration`, and counts from the next run whenever it changes;
 5. the environment: `ADJUTANT_MODEL` sets `model`. Where no layer says where the provider `openai` is, `OPENAI_API_KEY` and
    `OPENAI_BASE_URL` define it. A `.env` file of a workspace is never read;
 6. flags: `--model PROVIDER/MODEL`.

@@ -327,6 +327,7 @@ proptest! {
                     expected_run: Some(text.as_str().into()),
                     model: text.clone(),
                     policy: Default::default(),
+            follows: Default::default(),
                     origin: None, key: None,
                 }),
             ];
@@ -480,6 +481,7 @@ fn s16_a_key_repeats_its_first_result_and_refuses_another_body() {
             expected_run: None,
             model: "p/m".to_owned(),
             policy: Default::default(),
+            follows: Default::default(),
             origin: None,
             key: Some(crate::event::KeyUse { key: "k".to_owned(), digest: digest.to_owned() }),
         })

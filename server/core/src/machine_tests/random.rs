@@ -3,8 +3,10 @@
 //! Every input is one the shell could send; illegal ones are a test of their own.
 
 use adjutant_protocol::ToolCallId;
+use adjutant_protocol::session::Mode;
 
 use super::{Bench, done, reply};
+use crate::choices::{Chosen, Follows, Offer};
 use crate::event::{CallEnd, Change, Found, Payload, Policy, Unattended};
 use crate::input::{Answer, Choice, Input, Prompt, Report};
 use crate::retry::{CallFailure, FailureClass};
@@ -35,11 +37,12 @@ impl<'a> Dice<'a> {
 
 /// Draws one input that is legal in the present state.
 pub fn input(bench: &Bench, dice: &mut Dice<'_>) -> Input {
-    match dice.roll(16) {
+    match dice.roll(17) {
         0 => Input::Prompt(prompt(dice)),
         1 => Input::Cancel { run: None },
         2 => Input::Opened { epoch: bench.session.epoch + 1 },
         3 => Input::Stopping,
+        16 => choice(bench, dice),
         4..=7 => answer(bench, dice).unwrap_or_else(|| step(bench, dice)),
         _ => step(bench, dice),
     }
@@ -60,9 +63,26 @@ fn prompt(dice: &mut Dice<'_>) -> Prompt {
         expected_run: None,
         model: "p/m".to_owned(),
         policy,
+        follows: Follows { mode: dice.roll(2) == 0, model: dice.roll(2) == 0 },
         origin: None,
         key: None,
     }
+}
+
+/// A mode or a model that is not chosen already; before the first prompt there is nothing to choose in.
+fn choice(bench: &Bench, dice: &mut Dice<'_>) -> Input {
+    if !bench.session.created {
+        return Input::Prompt(prompt(dice));
+    }
+    let offer = Offer::new(&bench.session, Some("p/m".to_owned()), Vec::new());
+    let chosen = if dice.roll(2) == 0 {
+        let mode = if bench.session.choices.mode == Mode::Code { Mode::Ask } else { Mode::Code };
+        Chosen::Mode { mode }
+    } else {
+        let other = if offer.model.as_deref() == Some("p/m") { "p/n" } else { "p/m" };
+        Chosen::Model { model: other.to_owned() }
+    };
+    Input::Choose { chosen, offer }
 }
 
 fn answer(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {

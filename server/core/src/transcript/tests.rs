@@ -36,7 +36,7 @@ fn opened(kind: AskKind, subject: Option<AskSubject>) -> Update {
         free_text: true,
         opened_at: 0,
     };
-    Update::Ask(AskChange::Opened { ask })
+    Update::Ask(AskChange::Opened { ask: Box::new(ask) })
 }
 
 fn written(updates: &[Update]) -> String {

@@ -76,7 +76,7 @@ fn subject(ask: &AskView, ready: &Ready) -> Subject {
     match &ask.subject {
         Some(AskSubject::Command { command, cwd }) => {
             let line = one_line(command, MAX_WHOLE);
-            let here = ready.folders.first().is_some_and(|folder| folder.to_str() == Some(cwd));
+            let here = ready.configured.folders().first().is_some_and(|folder| folder.to_str() == Some(cwd));
             let place = if here { String::new() } else { format!(" in {}", one_line(cwd, MAX_WHOLE)) };
             Subject { whole: line == *command, words: format!("run `{line}`{place}") }
         }

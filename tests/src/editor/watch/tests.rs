@@ -167,7 +167,7 @@ fn ask(id: &str, kind: AskKind) -> AskView {
 }
 
 fn opened(id: &str, kind: AskKind) -> Update {
-    Update::Ask(AskChange::Opened { ask: ask(id, kind) })
+    Update::Ask(AskChange::Opened { ask: Box::new(ask(id, kind)) })
 }
 
 fn closed(id: &str) -> Update {
@@ -368,7 +368,7 @@ fn asks_open_before_they_are_named_and_close_once() {
     open().tell(closed("a1")).tell(state(State::Running, &["a1"])).breaks(&[Rule::AskOrder]);
     let mut wrong = ask("a1", AskKind::Tool);
     wrong.group = AskKind::ResumeTask.group();
-    Story::to_turn().tell(Update::Ask(AskChange::Opened { ask: wrong })).breaks(&[Rule::AskOrder]);
+    Story::to_turn().tell(Update::Ask(AskChange::Opened { ask: Box::new(wrong) })).breaks(&[Rule::AskOrder]);
 }
 
 #[test]

@@ -1,0 +1,159 @@
+//! Stories of choices: what counts from when, and for which run.
+
+use adjutant_protocol::option::{ConfigChange, ConfigId};
+use adjutant_protocol::session::Mode;
+use adjutant_protocol::update::Update;
+
+use super::{Bench, is_model, is_prepare, names, option};
+use crate::accept::Refusal;
+use crate::choices::{Chosen, Follows, Offer};
+use crate::event::{Event, Policy};
+use crate::input::{Input, Prompt, Report};
+use crate::permission::{Verdict, Wanted, verdict};
+use crate::prompt::request;
+use crate::retry::{CallFailure, FailureClass};
+use crate::session::Session;
+use crate::state::Teller;
+use crate::step::{Step, next_steps};
+
+const ASK: Chosen = Chosen::Mode { mode: Mode::Ask };
+const CODE: Chosen = Chosen::Mode { mode: Mode::Code };
+
+fn choose(bench: &mut Bench, chosen: Chosen) -> Result<Vec<Event>, Refusal> {
+    let offer = Offer::new(&bench.session, Some("p/default".to_owned()), Vec::new());
+    bench.input(Input::Choose { chosen, offer })
+}
+
+fn model(name: &str) -> Chosen {
+    Chosen::Model { model: name.to_owned() }
+}
+
+fn mode_of_run(bench: &Bench) -> Mode {
+    bench.session.open_run().expect("a run is open").policy.mode
+}
+
+fn offers_edits(bench: &Bench) -> bool {
+    request(&bench.session, "m", mode_of_run(bench), None).tools.iter().any(|tool| tool.name == "edit_file")
+}
+
+/// Every change that is told of the log, from the first update on.
+fn told(bench: &Bench) -> Vec<ConfigChange> {
+    let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]);
+    let mut teller = Teller::new(&session);
+    let mut changes = Vec::new();
+    for fact in &bench.log {
+        session.apply(fact);
+        for update in teller.told(&session, fact) {
+            if let Update::ConfigOptionUpdate { changed, .. } = update {
+                changes.push(changed);
+            }
+        }
+    }
+    changes
+}
+
+#[test]
+fn s11_a_mode_chosen_during_a_run_counts_from_the_next_model_call_and_is_told_once() {
+    let mut bench = Bench::new();
+    bench.prompt("go").unwrap();
+    bench.report(is_model, Report::TurnBegan);
+    bench.report(is_model, Report::ReplyStarted);
+    assert_eq!(names(&choose(&mut bench, ASK).unwrap()), "config_changed");
+    assert_eq!(mode_of_run(&bench), Mode::Code, "the call under way has the mode it began with");
+    bench.report(is_model, Report::Replied(super::reply("", &[("read_file", r#"{"path":"a"}"#)])));
+    let edit = super::random::change(false);
+    let judged = verdict(
+        &bench.session,
+        &bench.session.open_run().unwrap().policy,
+        "edit_file",
+        Wanted::Change(&edit),
+    );
+    assert!(matches!(judged, Verdict::Ask(_)), "what it asked for is judged by that mode: {judged:?}");
+    let read = crate::event::Payload::Refused { output: "no".to_owned(), summary: "no".to_owned() };
+    bench.report(is_prepare, Report::Prepared(read));
+    bench.report(is_model, Report::TurnBegan);
+    assert_eq!(mode_of_run(&bench), Mode::Ask);
+    assert!(!offers_edits(&bench));
+    let change =
+        ConfigChange { config_id: ConfigId::Mode, from: Some("code".to_owned()), to: "ask".to_owned() };
+    assert_eq!(told(&bench), [change]);
+    assert_eq!(bench.replayed(), bench.session);
+}
+
+#[test]
+fn s11_another_attempt_is_another_model_call() {
+    let mut bench = Bench::new();
+    bench.prompt("go").unwrap();
+    bench.report(is_model, Report::TurnBegan);
+    choose(&mut bench, ASK).unwrap();
+    let class = FailureClass::Network;
+    let failure = CallFailure { class, message: "it broke".to_owned(), retry_after_ms: None };
+    bench.report(is_model, Report::CallFailed(failure));
+    assert_eq!(mode_of_run(&bench), Mode::Code);
+    let [Step::Wake { at }] = next_steps(&bench.session)[..] else { panic!("back-off is a wake") };
+    bench.input(Input::Woke { at }).unwrap();
+    assert_eq!(mode_of_run(&bench), Mode::Ask);
+}
+
+#[test]
+fn s11_what_is_so_already_is_neither_recorded_nor_told() {
+    let mut bench = Bench::new();
+    assert_eq!(choose(&mut bench, ASK), Err(Refusal::Nothing), "there is no log to record it in");
+    bench.session.choose(&ASK);
+    bench.prompt("go").unwrap();
+    assert_eq!(bench.session.choices.mode, Mode::Ask);
+    assert_eq!(bench.replayed().choices, bench.session.choices, "the first fact tells it");
+    assert_eq!(choose(&mut bench, ASK), Err(Refusal::Nothing));
+    assert_eq!(choose(&mut bench, model("p/default")), Err(Refusal::Nothing));
+    choose(&mut bench, CODE).unwrap();
+    choose(&mut bench, ASK).unwrap();
+    assert_eq!(told(&bench).len(), 2);
+}
+
+#[test]
+fn s84_what_was_given_for_one_run_stays_its_own_when_the_session_changes() {
+    let mut bench = Bench::new();
+    let policy = Policy { mode: Mode::Ask, ..Policy::default() };
+    let prompt = Prompt {
+        text: "look".to_owned(),
+        title: None,
+        expected_run: None,
+        model: "p/given".to_owned(),
+        policy,
+        follows: Follows::default(),
+        origin: None,
+        key: None,
+    };
+    bench.input(Input::Prompt(prompt)).unwrap();
+    assert_eq!(bench.session.choices.mode, Mode::Code, "an override does not leak into the session");
+    choose(&mut bench, ASK).unwrap();
+    choose(&mut bench, CODE).unwrap();
+    choose(&mut bench, model("p/other")).unwrap();
+    bench.report(is_model, Report::TurnBegan);
+    assert_eq!(mode_of_run(&bench), Mode::Ask, "and a change of the session not into the run");
+    fail(&mut bench);
+    bench.answer(option("retry")).unwrap();
+    assert_eq!(mode_of_run(&bench), Mode::Ask);
+    assert_eq!(bench.session.open_run().unwrap().model, "p/given");
+}
+
+#[test]
+fn s11_a_model_counts_from_the_next_run_also_where_that_goes_on_with_the_last() {
+    let mut bench = Bench::new();
+    bench.prompt("go").unwrap();
+    bench.report(is_model, Report::TurnBegan);
+    choose(&mut bench, model("p/other")).unwrap();
+    assert_eq!(bench.session.open_run().unwrap().model, "scripted/demo");
+    fail(&mut bench);
+    choose(&mut bench, ASK).unwrap();
+    bench.answer(option("retry")).unwrap();
+    let run = bench.session.open_run().unwrap();
+    assert_eq!((run.model.as_str(), run.policy.mode), ("p/other", Mode::Ask));
+    assert_eq!(bench.replayed(), bench.session);
+}
+
+fn fail(bench: &mut Bench) {
+    let class = FailureClass::Auth;
+    let failure = CallFailure { class, message: "no".to_owned(), retry_after_ms: None };
+    bench.report(is_model, Report::CallFailed(failure));
+}

@@ -1,0 +1,223 @@
+//! What the client may change while the server runs: its settings and its workspace folders.
+//!
+//! Takes effect in the order of arrival, also of answers: a prompt behind an answer sees what the
+//! answer said. Never makes a prompt wait for the client.
+
+use std::future::poll_fn;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tower_lsp::ls_types::{InitializeParams, WorkspaceFolder, WorkspaceFoldersChangeEvent};
+
+use crate::doors::fallbacks::Surfaces;
+use crate::session::World;
+use crate::settings::{Sources, load};
+use crate::transport::{Out, PendingReply, ReplyError};
+use crate::uri;
+
+/// How long the client may take to say what its settings are; then those it said before count.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// Workspace folders one client may have; the rest are left out, and that is told.
+const MAX_FOLDERS: usize = 1_000;
+
+type Answer = Result<Box<serde_json::value::RawValue>, ReplyError>;
+
+/// Settings and folders as the client says they are.
+pub struct Configured {
+    /// Its roots are the workspace folders.
+    sources: Mutex<Sources>,
+    /// Whether the section of the editor was ever there: until then `initializationOptions` count.
+    pulled: Mutex<bool>,
+    /// The settings that were asked for last and did not come yet.
+    pending: Mutex<Option<PendingReply>>,
+    /// Somebody looked at `pending`, so whoever waits for it has to look again.
+    looked: Notify,
+}
+
+impl Configured {
+    pub fn new(sources: Sources) -> Self {
+        Self {
+            sources: Mutex::new(sources),
+            pulled: Mutex::default(),
+            pending: Mutex::default(),
+            looked: Notify::new(),
+        }
+    }
+
+    /// The folders that later sessions get.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        lock(&self.sources).roots.clone()
+    }
+
+    /// Takes another section of the editor; runs keep their settings. Returns what is wrong with it.
+    pub fn push(&self, world: &World, section: Value) -> Vec<String> {
+        *lock(&self.pending) = None;
+        self.take_section(world, section)
+    }
+
+    fn take_section(&self, world: &World, section: Value) -> Vec<String> {
+        *lock(&self.pulled) = true;
+        let mut sources = lock(&self.sources);
+        sources.editor = Some(section);
+        reload(world, &sources)
+    }
+
+    /// Takes folders in and out; sessions keep those they began with. Returns what is wrong with them.
+    pub fn change_folders(&self, world: &World, event: &WorkspaceFoldersChangeEvent) -> Vec<String> {
+        let (added, mut problems) = paths(&event.added);
+        let (removed, _) = paths(&event.removed);
+        let mut sources = lock(&self.sources);
+        sources.roots.retain(|folder| !removed.contains(folder));
+        for folder in added {
+            if !sources.roots.contains(&folder) {
+                sources.roots.push(folder);
+            }
+        }
+        if sources.roots.len() > MAX_FOLDERS {
+            problems.push(format!("only the first {MAX_FOLDERS} workspace folders are used"));
+            sources.roots.truncate(MAX_FOLDERS);
+        }
+        // Sessions go on in folders that were closed, so their names stay known.
+        world.documents.add_folders(&sources.roots);
+        problems.extend(reload(world, &sources));
+        problems
+    }
+
+    /// Asks the client for its settings. What was asked before is not waited for any more.
+    pub fn pull(&self, out: &Out) {
+        let params = json!({ "items": [{ "section": "adjutant" }] });
+        *lock(&self.pending) = Some(out.request("workspace/configuration", &params));
+        self.looked.notify_one();
+    }
+
+    /// Waits for what was asked for, and takes it unless a handler has done so. Bounded.
+    pub async fn pulled(&self, world: &World) -> Vec<String> {
+        let answered = async {
+            loop {
+                let looked = self.looked.notified();
+                tokio::select! {
+                    answer = poll_fn(|cx| self.poll(cx)) => return answer,
+                    () = looked => {}
+                }
+            }
+        };
+        match tokio::time::timeout(ANSWER_LIMIT, answered).await {
+            Ok(answer) => self.take(world, answer),
+            Err(_) => {
+                tracing::warn!("the client did not say what its settings are");
+                *lock(&self.pending) = None;
+                Vec::new()
+            }
+        }
+    }
+
+    /// Takes an answer that has arrived already: handlers call it first, so that nothing which was
+    /// sent behind the answer overtakes it.
+    pub fn catch_up(&self, world: &World) -> Vec<String> {
+        if lock(&self.pending).is_none() {
+            return Vec::new();
+        }
+        match self.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(answer) => self.take(world, answer),
+            Poll::Pending => {
+                self.looked.notify_one();
+                Vec::new()
+            }
+        }
+    }
+
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<Answer>> {
+        let mut pending = lock(&self.pending);
+        let Some(reply) = pending.as_mut() else { return Poll::Ready(None) };
+        let answer = Pin::new(reply).poll(cx).map(Some);
+        if answer.is_ready() {
+            *pending = None;
+        }
+        answer
+    }
+
+    fn take(&self, world: &World, answer: Option<Answer>) -> Vec<String> {
+        let section = match answer {
+            None => return Vec::new(),
+            Some(Ok(values)) => {
+                serde_json::from_str::<Vec<Value>>(values.get()).unwrap_or_default().into_iter().next()
+            }
+            Some(Err(error)) => {
+                tracing::info!(%error, "the client does not say what its settings are");
+                None
+            }
+        };
+        // Clients answer null, an empty object or nothing for a section they do not have.
+        let first = !*lock(&self.pulled);
+        let said = section.filter(|section| match section {
+            Value::Object(keys) => !(first && keys.is_empty()),
+            _ => false,
+        });
+        said.map(|section| self.take_section(world, section)).unwrap_or_default()
+    }
+}
+
+fn lock<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn reload(world: &World, sources: &Sources) -> Vec<String> {
+    let loaded = load(sources);
+    world.set_settings(loaded.settings);
+    loaded.problems.iter().map(ToString::to_string).collect()
+}
+
+/// Where a client sends its settings only on request, requests it; the reply says nothing to us.
+pub async fn register(out: &Out, surfaces: &Surfaces) {
+    if !surfaces.register_configuration {
+        return;
+    }
+    let registration = json!({
+        "id": "adjutant-configuration",
+        "method": "workspace/didChangeConfiguration",
+        "registerOptions": { "section": "adjutant" },
+    });
+    let reply = out.request("client/registerCapability", &json!({ "registrations": [registration] }));
+    if let Ok(Err(error)) = tokio::time::timeout(ANSWER_LIMIT, reply).await {
+        tracing::info!(%error, "the client does not tell of changed settings");
+    }
+}
+
+/// The folders of `initialize`, and what is wrong with them.
+pub fn first_folders(params: &InitializeParams) -> (Vec<PathBuf>, Vec<String>) {
+    if let Some(folders) = &params.workspace_folders {
+        let (mut folders, mut problems) = paths(folders);
+        if folders.len() > MAX_FOLDERS {
+            problems.push(format!("only the first {MAX_FOLDERS} workspace folders are used"));
+            folders.truncate(MAX_FOLDERS);
+        }
+        return (folders, problems);
+    }
+    #[allow(deprecated)]
+    let root = params.root_uri.iter().map(|uri| uri.as_str());
+    readable(root)
+}
+
+fn paths(folders: &[WorkspaceFolder]) -> (Vec<PathBuf>, Vec<String>) {
+    readable(folders.iter().map(|folder| folder.uri.as_str()))
+}
+
+/// Folders that are no files are somebody else's; a file of another machine is a mistake to tell.
+fn readable<'a>(uris: impl Iterator<Item = &'a str>) -> (Vec<PathBuf>, Vec<String>) {
+    let (mut folders, mut problems) = (Vec::new(), Vec::new());
+    for uri in uris {
+        match uri::to_path(uri) {
+            Ok(path) => folders.push(path),
+            Err(why) if uri.starts_with("file:") => {
+                problems.push(format!("a workspace folder is left out: {why}"))
+            }
+            Err(why) => tracing::info!(%why, "a workspace folder is left out"),
+        }
+    }
+    (folders, problems)
+}

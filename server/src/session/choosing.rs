@@ -1,0 +1,75 @@
+//! Choices for a session: judged by the settings, kept, told.
+//!
+//! Which options there are is core's; which models can be used is the settings'.
+
+use adjutant_core::accept::Refusal;
+use adjutant_core::choices::{self, Chosen, Offer};
+use adjutant_core::config::Settings;
+use adjutant_core::input::Input;
+use adjutant_core::session::Session;
+use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::option::{ConfigId, ConfigOption, SetConfigOptionResult};
+use adjutant_protocol::session::Mode;
+
+use super::SessionTask;
+use super::mailbox::{Refused, Reply};
+
+/// What there is to choose from in a session, by the settings as they are.
+fn offer(session: &Session, settings: &Settings) -> Offer {
+    let default = settings.provider_for(None).ok();
+    let default = default.map(|(provider, model)| format!("{}/{model}", provider.name));
+    Offer::new(session, default.clone(), default.into_iter().collect())
+}
+
+/// All options of a session, with what they are now.
+pub fn options_of(session: &Session, settings: &Settings) -> Vec<ConfigOption> {
+    choices::options(session.choices.mode, &offer(session, settings))
+}
+
+/// All options of a session in which nothing was chosen yet.
+pub fn options_of_new(settings: &Settings) -> Vec<ConfigOption> {
+    options_of(&Session::default(), settings)
+}
+
+/// Reads a choice; refuses a mode that does not exist and a model that cannot be used.
+pub fn chosen(id: ConfigId, value: &str, settings: &Settings) -> Result<Chosen, Refused> {
+    match id {
+        ConfigId::Mode => {
+            let mode = Mode::ALL.into_iter().find(|mode| mode.name() == value);
+            let names = Mode::ALL.map(Mode::name).join(" and ");
+            let why = || format!("there is no mode {value:?}; there are {names}");
+            mode.map(|mode| Chosen::Mode { mode })
+                .ok_or_else(|| Refused::new(ErrorName::AnswerInvalid, why()))
+        }
+        ConfigId::Model => match settings.provider_for(Some(value)) {
+            Ok((provider, model)) => Ok(Chosen::Model { model: format!("{}/{model}", provider.name) }),
+            Err(why) => Err(Refused::new(ErrorName::ProviderUnavailable, why.to_string())),
+        },
+    }
+}
+
+impl SessionTask {
+    pub(super) fn choose(&mut self, chosen: Chosen, reply: Reply<SetConfigOptionResult>) {
+        self.place.mailbox.taken();
+        let settings = self.place.world.settings();
+        let offer = offer(&self.session, &settings);
+        if !self.session.created && self.stopped.is_none() {
+            // There is no log yet: who chose is answered, and the first fact says it.
+            self.session.choose(&chosen);
+        } else {
+            match self.input(Input::Choose { chosen, offer }) {
+                Err(Refusal::Nothing) if self.stopped.is_none() => {}
+                Err(refusal) => {
+                    let _ = reply.send(Err(self.refused(refusal)));
+                    return;
+                }
+                Ok(_) => {}
+            }
+        }
+        let config_options = options_of(&self.session, &settings);
+        let barrier = self.barrier;
+        self.replies.after_durable(barrier, move |durable| {
+            let _ = reply.send(durable.map(|()| SetConfigOptionResult { config_options }));
+        });
+    }
+}

@@ -1,0 +1,150 @@
+//! Modes and models of a session, chosen by the client.
+//!
+//! What counts is read off what the model was offered, and off the log.
+
+use adjutant_protocol::ask::AskKind;
+use adjutant_protocol::methods;
+use adjutant_protocol::option::{ConfigChange, ConfigId, ConfigOption, SetConfigOptionResult};
+use adjutant_protocol::session::{NewSessionResult, ReplayFrom};
+use adjutant_protocol::update::Update;
+use adjutant_protocol::{RunId, SessionId};
+use adjutant_testkit::editor::RpcError;
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::{ModelServer, Reply};
+use serde_json::{Value, json};
+
+use crate::rig::{Rig, count, facts_named, refused, session_dir, tool_outputs, tools_offered};
+
+fn start(replies: impl IntoIterator<Item = Reply>) -> (ModelServer, Workspace, Rig) {
+    let model = ModelServer::start(replies);
+    let workspace = Workspace::new("//- /a.txt\nhello\n");
+    workspace.openai(&model.base_url());
+    let rig = Rig::start(&workspace);
+    (model, workspace, rig)
+}
+
+fn set(rig: &Rig, session: &SessionId, id: &str, value: &str) -> Result<Vec<ConfigOption>, RpcError> {
+    let params = json!({"sessionId": session, "configId": id, "value": value});
+    let result: Result<SetConfigOptionResult, _> = rig.try_call(methods::SESSION_SET_CONFIG_OPTION, params);
+    result.map(|result| result.config_options)
+}
+
+fn value(options: &[ConfigOption], id: ConfigId) -> &str {
+    let found = options.iter().find(|option| option.id == id);
+    found.map_or("", |option| option.current_value.as_str())
+}
+
+/// What was told of choices, with the run it was told in.
+fn changes(rig: &Rig) -> Vec<(ConfigChange, Option<RunId>)> {
+    let changed = |update: adjutant_protocol::update::SessionUpdateParams| match update.update {
+        Update::ConfigOptionUpdate { changed, .. } => Some((changed, update.run_id)),
+        _ => None,
+    };
+    rig.updates().into_iter().filter_map(changed).collect()
+}
+
+fn changed(id: ConfigId, from: &str, to: &str) -> ConfigChange {
+    ConfigChange { config_id: id, from: Some(from.to_owned()), to: to.to_owned() }
+}
+
+#[test]
+fn s11_a_mode_chosen_during_a_run_counts_from_the_next_model_call_and_is_told_once() {
+    let edit = json!({"path": "a.txt", "old_text": "hello", "new_text": "bye"});
+    let (model, workspace, rig) = start([
+        Reply::call("edit_file", edit.clone()).hold_after(10),
+        Reply::call("edit_file", edit),
+        Reply::text("I may not."),
+    ]);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Say bye.").run_id;
+    model.wait_for_holding(1);
+    let options = set(&rig, &session, "mode", "ask").expect("the mode is chosen");
+    assert_eq!(value(&options, ConfigId::Mode), "ask");
+    assert_eq!(set(&rig, &session, "mode", "ask"), Ok(options), "once more is the same");
+    model.release();
+    let ask = rig.await_ask_of(AskKind::Tool);
+    rig.answer(&ask.ask_id, "reject");
+    rig.await_run_end(&session, &run);
+
+    let requests = model.requests();
+    assert!(tools_offered(&requests[0]).contains(&"edit_file".to_owned()));
+    assert!(!tools_offered(&requests[1]).contains(&"edit_file".to_owned()), "the next call is in ask mode");
+    let outputs = tool_outputs(&requests[2]).join("\n");
+    assert!(outputs.contains("not offered in this mode"), "{outputs}");
+    assert_eq!(changes(&rig), [(changed(ConfigId::Mode, "code", "ask"), Some(run))]);
+    assert_eq!(count(&workspace, &session, "config_changed"), 1);
+    assert_eq!(value(&rig.resume(&session, None).config_options, ConfigId::Mode), "ask");
+    rig.end();
+
+    let rig = Rig::start(&workspace);
+    let now = rig.resume(&session, Some(ReplayFrom::Start));
+    assert_eq!(value(&now.config_options, ConfigId::Mode), "ask", "a choice survives the server");
+    rig.await_update(|update| update.seq == now.seq);
+    assert_eq!(changes(&rig).len(), 1, "a replay tells it as well");
+    rig.end();
+}
+
+#[test]
+fn s84_a_model_counts_from_the_next_run_and_an_override_leaves_the_choice_alone() {
+    let (model, _workspace, rig) = start([
+        Reply::text("one").hold_after(10),
+        Reply::text("two"),
+        Reply::text("three"),
+        Reply::text("four"),
+    ]);
+    let made: NewSessionResult = rig.call(methods::SESSION_NEW, json!({}));
+    let session = made.session_id;
+    let first = value(&made.config_options, ConfigId::Model).to_owned();
+    assert!(first.starts_with("local/"), "{first}");
+    let run = rig.prompt(&session, "One.").run_id;
+    model.wait_for_holding(1);
+    let options = set(&rig, &session, "model", "local/other/one").expect("any model of a provider goes");
+    assert_eq!(value(&options, ConfigId::Model), "local/other/one");
+    let offered: Vec<&str> = options[1].options.iter().map(|option| option.value.as_str()).collect();
+    assert_eq!(offered, [first.as_str(), "local/other/one"]);
+    model.release();
+    rig.await_run_end(&session, &run);
+    rig.run_to_end(&session, "Two.");
+    let given = json!({"overrides": {"model": "local/given", "mode": "ask"}});
+    let run = rig.prompt_with(&session, "Three.", given).run_id;
+    rig.await_run_end(&session, &run);
+    rig.run_to_end(&session, "Four.");
+
+    let names: Vec<Value> = model.requests().iter().map(|request| request.json()["model"].clone()).collect();
+    let started = first.trim_start_matches("local/");
+    assert_eq!(names, [started, "other/one", "given", "other/one"]);
+    let last = tools_offered(&model.requests()[3]);
+    assert!(last.contains(&"edit_file".to_owned()), "the mode of one run does not leak: {last:?}");
+    assert_eq!(changes(&rig).len(), 1);
+    rig.end();
+}
+
+#[test]
+fn s11_what_is_chosen_before_the_first_prompt_is_kept_without_a_folder() {
+    let (model, workspace, rig) = start([Reply::text("hello")]);
+    let session = rig.new_session();
+    set(&rig, &session, "mode", "ask").expect("the mode is chosen");
+    assert_eq!(value(&rig.resume(&session, None).config_options, ConfigId::Mode), "ask");
+    assert!(!session_dir(&workspace, &session).exists(), "nobody prompted yet");
+    rig.run_to_end(&session, "Look.");
+    assert!(!tools_offered(&model.requests()[0]).contains(&"edit_file".to_owned()));
+    assert_eq!(changes(&rig), [], "nobody but who chose could have known another mode");
+    assert_eq!(facts_named(&workspace, &session, "session_created")[0]["choices"]["mode"], "ask");
+    rig.end();
+    let rig = Rig::start(&workspace);
+    assert_eq!(value(&rig.resume(&session, None).config_options, ConfigId::Mode), "ask");
+    rig.end();
+}
+
+#[test]
+fn what_cannot_be_chosen_is_refused_and_changes_nothing() {
+    let (_model, _workspace, rig) = start([]);
+    let session = rig.new_session();
+    assert_eq!(refused(set(&rig, &session, "mode", "plan")).1, "AnswerInvalid");
+    assert_eq!(refused(set(&rig, &session, "model", "nobody/has")).1, "ProviderUnavailable");
+    assert_eq!(refused(set(&rig, &session, "model", "")).1, "ProviderUnavailable");
+    assert_eq!(set(&rig, &session, "colour", "red").map_err(|error| error.code), Err(-32602));
+    assert_eq!(refused(set(&rig, &"s-0000000000000000".into(), "mode", "ask")).1, "SessionNotFound");
+    assert_eq!(changes(&rig), []);
+    rig.end();
+}
