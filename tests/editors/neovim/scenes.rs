@@ -9,7 +9,8 @@ use crate::stage::Stage;
 fn each(stage: impl Fn() -> Stage, scene: impl Fn(&Neovim<'_>)) {
     for version in VERSIONS {
         let stage = stage();
-        println!("{version}");
+        // A failure does not say in which of them otherwise.
+        eprintln!("in {version}");
         scene(&Neovim::open(&stage, version, scenes::FILE));
     }
 }
