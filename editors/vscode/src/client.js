@@ -64,7 +64,11 @@ function createClient(status, outputChannel) {
   client.onDidChangeState(({ newState }) => {
     if (newState === State.Running) status.ready();
     else if (newState === State.Starting) status.starting();
-    else status.stopped();
+    else {
+      status.stopped();
+      // What a server asked that is gone cannot be answered any more, and its notification would stay.
+      vscode.commands.executeCommand('notifications.clearAll');
+    }
   });
   return client;
 }

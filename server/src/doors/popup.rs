@@ -139,12 +139,13 @@ pub fn buttons(ask: &AskView, seen: bool, room: Room) -> Vec<Offer> {
 /// Returns what is asked, in words and bounded: the text of a popup and of a diagnostic.
 pub fn words(ask: &AskView, room: Room) -> String {
     let mut lines = vec![format!("Agent: {}", one_line(&ask.title, MAX_LINE))];
+    let colon = if fits(ask, room) { ":" } else { "" };
     lines.extend(ask.description.as_deref().map(|why| one_line(why, MAX_LINE)));
     match &ask.subject {
-        Some(AskSubject::Command { cwd, .. }) => lines.push(format!("in {}:", one_line(cwd, MAX_LINE))),
+        Some(AskSubject::Command { cwd, .. }) => lines.push(format!("in {}{colon}", one_line(cwd, MAX_LINE))),
         Some(AskSubject::Edit { path, new_file, .. }) => {
             let new = if *new_file { " (new file)" } else { "" };
-            lines.push(format!("{}{new}:", one_line(path, MAX_LINE)));
+            lines.push(format!("{}{new}{colon}", one_line(path, MAX_LINE)));
         }
         Some(AskSubject::Read { path, reason }) => {
             lines.push(format!("{} ({})", one_line(path, MAX_LINE), one_line(reason, MAX_LINE)));
@@ -198,6 +199,14 @@ pub fn params(text: &str, ask: &AskView, buttons: &[Offer], properties: bool) ->
 }
 
 impl Room {
+    /// What to do where the whole does not fit.
+    fn too_long(self) -> &'static str {
+        match self {
+            Room::Lines => "This is too long to be judged here: choose \"Show\" to see the whole of it.",
+            Room::Line => "Choose \"Show\" to see the whole of it.",
+        }
+    }
+
     /// What stands between two statements.
     fn between(self) -> &'static str {
         match self {
