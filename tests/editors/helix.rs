@@ -60,11 +60,11 @@ impl<'a> Helix<'a> {
         self.escape(|| status_line(&self.screen.text()).contains("NOR"));
     }
 
-    /// Types a line at the cursor; not by `O`, which would go on with a comment.
+    /// Puts a line at the cursor in one piece: changes that follow each other within a moment are
+    /// sent by this Helix in any order, and the server cannot follow a document that arrives so.
     fn insert(&self, text: &str) {
         self.screen.keys(&["i"]);
-        self.screen.text_in(text);
-        self.screen.keys(&["Enter"]);
+        self.screen.paste(&format!("{text}\n"));
         self.screen.wait(text);
     }
 

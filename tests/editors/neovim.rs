@@ -72,6 +72,24 @@ impl<'a> Neovim<'a> {
         })
     }
 
+    /// Answers, and types as soon as the server has sent its edit and before Neovim has read it.
+    pub fn choose_and_type_once_sent(&self, title: &str, text: &str) {
+        let logs = self.stage.workspace.state_dir().join("log/*.jsonl");
+        let (title, text) = (Value::from(title), Value::from(text));
+        self.lua(&format!(
+            "assert(Choose({title})) vim.schedule(function() \
+               local function sent() \
+                 local log = table.concat(vim.fn.readfile(vim.fn.glob('{}')), ' ') \
+                 return log:find('workspace/applyEdit', 1, true) ~= nil \
+               end \
+               local until_ = vim.uv.now() + 10000 \
+               while not sent() and vim.uv.now() < until_ do vim.uv.sleep(5) vim.uv.update_time() end \
+               vim.api.nvim_buf_set_lines(0, 0, 0, false, {{ {text} }}) \
+             end)",
+            logs.display()
+        ));
+    }
+
     /// Waits until some Lua returns true.
     #[track_caller]
     pub fn wait_true(&self, what: &str, code: &str) {

@@ -138,6 +138,18 @@ pub fn keeps_what_is_typed(editor: &impl Editor, action: Option<&str>) {
     start(editor, action);
     editor.wait_asked("Edit greet.py");
     editor.choose_and_type_at_top(ALLOW, TYPED);
+    lands_beside_what_was_typed(editor);
+}
+
+/// As [`keeps_what_is_typed`], with another way to answer and type.
+pub fn keeps_what_is_typed_by<E: Editor>(editor: &E, answer_and_type: impl Fn(&E, &str, &str)) {
+    start(editor, None);
+    editor.wait_asked("Edit greet.py");
+    answer_and_type(editor, ALLOW, TYPED);
+    lands_beside_what_was_typed(editor);
+}
+
+fn lands_beside_what_was_typed(editor: &impl Editor) {
     editor.wait_buffer(&format!("{TYPED}\n{AFTER}"));
     wait_done(editor);
     assert_eq!(disk(editor), BEFORE, "nothing was saved");

@@ -65,6 +65,13 @@ impl Screen {
         assert!(sent.status.success(), "no text reached the editor; the screen was\n{}", self.text());
     }
 
+    /// Pastes a text as a terminal does: the editor is told that it comes as one piece.
+    pub fn paste(&self, text: &str) {
+        self.tmux(&["set-buffer", text]);
+        let sent = self.tmux(&["paste-buffer", "-p", "-r"]);
+        assert!(sent.status.success(), "nothing was pasted; the screen was\n{}", self.text());
+    }
+
     /// Returns what is on the screen.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p"]).stdout).into_owned()

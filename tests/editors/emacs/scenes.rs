@@ -11,7 +11,7 @@ fn with(stage: Stage, scene: impl Fn(&Emacs<'_>)) {
 }
 
 #[test]
-fn s01_a_command_makes_an_edit_that_one_undo_takes_back() {
+fn n08_a_command_makes_an_edit_that_one_undo_takes_back() {
     with(scenes::one_edit(), |editor| scenes::edits(editor, None));
 }
 
@@ -31,12 +31,12 @@ fn s90_a_cancel_ends_the_run() {
 }
 
 #[test]
-fn n05_what_is_typed_while_the_edit_is_on_its_way_stays() {
+fn n04_what_is_typed_while_the_edit_is_on_its_way_stays() {
     with(scenes::one_edit(), |editor| scenes::keeps_what_is_typed(editor, None));
 }
 
 #[test]
-fn n05_what_was_typed_before_the_answer_stays() {
+fn n04_what_was_typed_before_the_answer_stays() {
     with(scenes::one_edit(), |editor| scenes::keeps_what_was_typed_before_the_answer(editor));
 }
 

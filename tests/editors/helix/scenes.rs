@@ -38,7 +38,7 @@ fn s90_a_cancel_ends_the_run() {
 }
 
 #[test]
-fn n05_what_is_typed_while_the_edit_is_on_its_way_stays() {
+fn n04_what_is_typed_while_the_edit_is_on_its_way_stays() {
     with(scenes::one_edit(), |editor| scenes::keeps_what_is_typed(editor, ACTION));
 }
 

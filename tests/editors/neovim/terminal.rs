@@ -25,7 +25,7 @@ fn open(stage: &Stage, version: &str) -> Screen {
 }
 
 #[test]
-fn s01_the_main_job_in_a_terminal() {
+fn n08_the_main_job_in_a_terminal() {
     for version in super::VERSIONS {
         let stage = scenes::one_edit();
         let screen = open(&stage, version);

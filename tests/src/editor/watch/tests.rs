@@ -186,6 +186,8 @@ fn change_set(state: HunkState) -> Update {
 
 fn resume_result(seq: u64) -> ResumeResult {
     ResumeResult {
+        config_options: Vec::new(),
+        gap: false,
         state: state_view(State::Running, &[]),
         seq,
         title: "t".into(),
