@@ -7,6 +7,7 @@ import net from 'node:net';
 import path from 'node:path';
 
 const SETTINGS = {
+  'breadcrumbs.enabled': false,
   'chat.disableAIFeatures': true,
   'editor.acceptSuggestionOnEnter': 'off',
   'editor.autoClosingBrackets': 'never',
