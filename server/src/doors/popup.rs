@@ -161,11 +161,7 @@ pub fn text(ask: &AskView, at: Option<&str>, room: Room) -> String {
     let mut lines = vec![words(ask, room)];
     match at {
         Some(at) => lines.push(format!("The whole of it is open: {}", one_line(at, MAX_LINE))),
-        None if !fits(ask, room) => {
-            lines.push(
-                "This is too long to be judged here: choose \"Show\" to see the whole of it.".to_owned(),
-            );
-        }
+        None if !fits(ask, room) => lines.push(room.too_long().to_owned()),
         None => {}
     }
     if ask.kind == AskKind::Followup {
