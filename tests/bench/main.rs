@@ -74,7 +74,6 @@ const SCENES: &[(&str, Scene)] = &[
     ("cancels", figures::cancels),
     ("updates", streams::updates),
     ("deaf", streams::deaf),
-    ("questions", streams::questions),
     ("crowd", crowd::crowd),
     ("arguments-2", |ground, samples| figures::arguments(ground, samples, 2)),
     ("arguments-4", |ground, samples| figures::arguments(ground, samples, 4)),

@@ -1,5 +1,5 @@
-//! What the connection itself costs: many updates, a client that does not
-//! read, and the shortest question there is.
+//! What the connection itself costs: many updates, and a client that does not
+//! read.
 //!
 //! Asserts that everything came, once and in order.
 
@@ -29,8 +29,6 @@ const UPDATES: u64 = 100_000;
 const AHEAD: u64 = 20_000;
 /// Deltas of three bytes each.
 const DELTAS: usize = 1_000_000;
-/// Questions of which the middle one counts.
-const QUESTIONS: usize = 2_000;
 
 /// A router with nothing behind it.
 struct Nothing;
@@ -123,16 +121,4 @@ pub fn deaf(ground: &Ground, samples: &mut Samples) {
     });
     samples.add("deaf heals", vec![ms(message.at - reads)]);
     stage.client.wait(|message| message.update().is_some_and(|update| update["stopReason"] == "cancelled"));
-}
-
-/// The shortest question of our own there is, one after the other.
-pub fn questions(ground: &Ground, samples: &mut Samples) {
-    let mut stage = ground.stage(ModelServer::start([]));
-    let mut took = Vec::new();
-    for _ in 0..QUESTIONS {
-        let sent = Instant::now();
-        let reply = stage.client.request("agent/ask/list", &json!({}));
-        took.push(ms(reply.at.saturating_duration_since(sent)) * 1e3);
-    }
-    samples.add("question us", took);
 }

@@ -149,7 +149,6 @@ const ROWS: &[Row] = &[
             format!("{} / {healed}", both(s.median("deaf growth MiB"), s.median("deaf cancel")))
         },
     ),
-    ("a trivial request of ours p50, µs", NONE, "50", |s| shown(s.median("question us"))),
     ("connections for 52 requests", ["52", "1", "1", "1", "2", "1", "–", "–"], "1", |s| {
         shown(s.median("connections"))
     }),

@@ -7,6 +7,7 @@ mod cli;
 mod closing;
 mod config_options;
 mod corpus_lsp;
+mod doors;
 mod edits;
 mod face;
 mod flow;

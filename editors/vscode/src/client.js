@@ -25,8 +25,10 @@ function createClient(status, outputChannel) {
       documentSelector: [{ scheme: 'file' }, { scheme: 'untitled' }],
       initializationOptions: () => ofUser(),
       middleware: {
+        // By either way the server gets its section without what a workspace says, which may never loosen anything.
         workspace: {
-          // The server's own section without what a workspace says: a workspace may never loosen anything.
+          didChangeConfiguration: () =>
+            client.sendNotification('workspace/didChangeConfiguration', { settings: { adjutant: ofUser() } }),
           configuration: async (params, token, next) => {
             const values = await next(params, token);
             return params.items.map((item, at) => (item.section === 'adjutant' ? ofUser() : values[at]));

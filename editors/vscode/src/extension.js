@@ -5,7 +5,6 @@
 const vscode = require('vscode');
 const { createClient } = require('./client');
 const { createStatus } = require('./status');
-const { ofUser } = require('./settings');
 
 let client;
 
@@ -46,11 +45,7 @@ async function activate(context) {
   register('adjutant.task.transcript', () => ask('adjutant.showTranscript'));
   register('adjutant.restart', restart);
   context.subscriptions.push(vscode.workspace.onDidChangeConfiguration((changed) => {
-    if (changed.affectsConfiguration('adjutant.server')) {
-      restart();
-    } else if (changed.affectsConfiguration('adjutant') && client.isRunning()) {
-      client.sendNotification('workspace/didChangeConfiguration', { settings: { adjutant: ofUser() } }).catch(() => {});
-    }
+    if (changed.affectsConfiguration('adjutant.server')) restart();
   }));
 
   await start();

@@ -160,7 +160,7 @@ pub fn words(ask: &AskView, room: Room) -> String {
 pub fn text(ask: &AskView, at: Option<&str>, room: Room) -> String {
     let mut lines = vec![words(ask, room)];
     match at {
-        Some(at) => lines.push(format!("The whole of it is open: {}", one_line(at, MAX_LINE))),
+        Some(at) => lines.push(format!("The whole of it is open: {}", one_line(room.place(at), MAX_LINE))),
         None if !fits(ask, room) => lines.push(room.too_long().to_owned()),
         None => {}
     }
@@ -200,6 +200,14 @@ impl Room {
         match self {
             Room::Lines => "This is too long to be judged here: choose \"Show\" to see the whole of it.",
             Room::Line => "Choose \"Show\" to see the whole of it.",
+        }
+    }
+
+    /// How a path is named: a line has no room for its folders, and the editor has it open.
+    fn place(self, path: &str) -> &str {
+        match self {
+            Room::Lines => path,
+            Room::Line => path.rsplit('/').next().unwrap_or(path),
         }
     }
 

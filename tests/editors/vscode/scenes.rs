@@ -222,18 +222,26 @@ fn n05_a_file_that_was_not_open_is_saved_for_the_server() {
     assert_eq!(code.buffer(), "print(1)\n", "what the user looks at stays");
 }
 
-/// A workspace names neither the program that is started nor the model.
+/// A workspace names neither the program that is started nor the model, and loosens nothing.
 #[test]
 fn what_a_workspace_sets_is_not_used() {
-    let stage = Stage::new(
-        "//- /greet.py\nprint(1)\n//- /.vscode/settings.json\n\
-         {\"adjutant.server.path\": \"/nowhere/evil\", \"adjutant.model\": \"evil/model\"}\n",
-        [Reply::text("Here I am.")],
-    );
+    let settings = json!({
+        "adjutant.server.path": "/nowhere/evil",
+        "adjutant.model": "evil/model",
+        "adjutant.unattended": {"command": true},
+        "adjutant.noSuchKey": 1,
+    });
+    let fixture = format!("//- /greet.py\nprint(1)\n//- /.vscode/settings.json\n{settings}\n");
+    let stage = Stage::new(&fixture, [Reply::text("Here I am.")]);
     let code = Code::open(&stage, "greet.py");
     code.command("Say something");
     stage.model.wait_for_requests(1);
     code.wait_end("done");
+    assert_eq!(
+        code.do_("popups", json!([])),
+        json!([]),
+        "the server complains of a key it should not have seen"
+    );
 }
 
 /// An untitled document is announced, too: nothing that is open is unknown to the server.

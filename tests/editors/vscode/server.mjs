@@ -7,6 +7,7 @@ import net from 'node:net';
 import path from 'node:path';
 
 const SETTINGS = {
+  'breadcrumbs.enabled': false,
   'chat.disableAIFeatures': true,
   'editor.acceptSuggestionOnEnter': 'off',
   'editor.autoClosingBrackets': 'never',
@@ -41,8 +42,10 @@ function freePort() {
 
 export async function startCodeServer({ codeServer, extension, scratch, serverPath }) {
   const at = (name) => path.join(scratch, name);
-  for (const folder of ['home', 'extensions', 'user/User']) mkdirSync(at(folder), { recursive: true });
-  writeFileSync(at('user/User/settings.json'), JSON.stringify({ ...SETTINGS, 'adjutant.server.path': serverPath }));
+  for (const folder of ['home', 'extensions', 'user/User', 'user/Machine']) mkdirSync(at(folder), { recursive: true });
+  writeFileSync(at('user/User/settings.json'), JSON.stringify(SETTINGS));
+  // A path belongs to the machine that the server runs on; VS Code reads it from nowhere else.
+  writeFileSync(at('user/Machine/settings.json'), JSON.stringify({ 'adjutant.server.path': serverPath }));
   // Discard: nothing listens on port 9 of this machine.
   const nowhere = 'http://127.0.0.1:9';
   const env = {
