@@ -155,6 +155,11 @@ fn n02_five_doors_race_and_each_ask_has_one_effect_also_over_restarts() {
         wait_until("the answer to be removed", || !more || letter.is_gone());
         let resolution = closed("ask_closed").expect("it closed")["resolution"].clone();
         let surface = resolution["surface"].as_str().unwrap_or_else(|| panic!("{resolution}"));
+        // Of the two commands each that came too late is told who answered.
+        for _ in 0..if surface == "command" { 1 } else { 2 } {
+            let told = plain.rig.await_message();
+            assert!(told.contains(&format!("by {surface}")), "{told}");
+        }
         *won.entry(surface.to_owned()).or_default() += 1;
         allowed += usize::from(resolution["option_id"] == "allow" || resolution["optionId"] == "allow");
     }
@@ -163,6 +168,6 @@ fn n02_five_doors_race_and_each_ask_has_one_effect_also_over_restarts() {
     let ledger = plain.workspace.read("ledger");
     assert_eq!(ledger.lines().count(), allowed, "what was allowed ran once, and nothing else did");
     assert_eq!(facts_named(&plain.workspace, &session, "tool_started").len(), allowed);
-    assert!(won.len() >= 4, "doors that never win do not race: {won:?}");
+    assert!(won.len() >= 3, "doors that never win do not race: {won:?}");
     plain.rig.die();
 }

@@ -118,7 +118,7 @@ impl Stage {
             Update::Ask(AskChange::Opened { ask }) => Some(ask),
             _ => None,
         };
-        self.rig.updates().into_iter().filter_map(|params| opened(params.update).map(|ask| *ask)).collect()
+        self.rig.updates().into_iter().filter_map(|params| opened(params.update)).collect()
     }
 
     /// The change set that was told last.
