@@ -64,7 +64,12 @@ impl Race<'_> {
     }
 
     fn execute(&self, params: Value) {
-        let _ = self.editor.request("workspace/executeCommand", params);
+        let answered = self.editor.request("workspace/executeCommand", params);
+        if answered.is_ok_and(|answered| answered["status"] == "accepted") {
+            return;
+        }
+        let told = self.editor.await_message();
+        assert!(told.starts_with("Agent: "), "{told}");
     }
 
     fn by_request(&self) {
@@ -145,7 +150,9 @@ fn n02_five_doors_race_and_each_ask_has_one_effect_also_over_restarts() {
             all.into_iter().find(|fact| fact["ask"] == race.ask.0.as_str())
         };
         wait_until("the ask to close", || closed("ask_closed").is_some());
-        wait_until("the answer to be removed", || letter.is_gone());
+        // Where nothing more is asked nobody looks: a late answer stays for the next one who opens it.
+        let more = number + 1 < races;
+        wait_until("the answer to be removed", || !more || letter.is_gone());
         let resolution = closed("ask_closed").expect("it closed")["resolution"].clone();
         let surface = resolution["surface"].as_str().unwrap_or_else(|| panic!("{resolution}"));
         // Of the two commands each that came too late is told who answered.
