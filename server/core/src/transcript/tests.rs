@@ -113,7 +113,7 @@ fn is_open(text: &str) -> bool {
             continue;
         }
         let mark: String =
-            body.chars().take_while(|c| Some(*c) == body.chars().next() && matches!(c, '`' | '~')).collect();
+            body.chars().take_while(|c| body.starts_with(*c) && matches!(c, '`' | '~')).collect();
         let rest = &body[mark.len()..];
         match &open {
             None if mark.len() >= 3 && !(mark.starts_with('`') && rest.contains('`')) => open = Some(mark),
