@@ -115,7 +115,7 @@ impl Stage {
     /// Every ask of this connection, in order.
     pub fn asks(&self) -> Vec<AskView> {
         let opened = |update| match update {
-            Update::Ask(AskChange::Opened { ask }) => Some(ask),
+            Update::Ask(AskChange::Opened { ask }) => Some(*ask),
             _ => None,
         };
         self.rig.updates().into_iter().filter_map(|params| opened(params.update)).collect()
