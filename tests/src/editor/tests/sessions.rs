@@ -17,7 +17,7 @@ fn session(adjust: impl FnOnce(Options) -> Options) -> (Editor, Peer) {
     thread::scope(|scope| {
         let making = scope.spawn(|| editor.new_session());
         let (id, _) = peer.read_request("agent/session/new");
-        peer.respond(&id, json!({"sessionId": "s"}));
+        peer.respond(&id, json!({"sessionId": "s", "configOptions": []}));
         assert_eq!(making.join().unwrap().0, "s");
     });
     (editor, peer)
@@ -32,7 +32,7 @@ fn ask(kind: &str, group: &str) -> Value {
 }
 
 fn started() -> Value {
-    json!({"sessionUpdate": "_run", "phase": "started", "runId": "r1", "model": "play/script"})
+    json!({"sessionUpdate": "_run", "phase": "started", "runId": "r1", "model": "play/script", "title": "t"})
 }
 
 fn ended() -> Value {
@@ -270,7 +270,7 @@ fn a_session_is_taken_up_where_it_is() {
     let (editor, mut peer) = pair(Options::new(&workspace));
     let result = json!({
         "state": {"state": "requires_action", "since": 1, "runId": "r1", "asks": ["a1"], "requiredAction": "answer"},
-        "seq": 40, "title": "t", "mode": "code", "asks": [ask("tool", "interactive")], "notices": [],
+        "seq": 40, "title": "t", "mode": "code", "configOptions": [], "asks": [ask("tool", "interactive")], "notices": [],
     });
     thread::scope(|scope| {
         let resuming = scope.spawn(|| editor.resume(&"s".into(), None));
