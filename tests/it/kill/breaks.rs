@@ -11,6 +11,7 @@ use adjutant_core::event::{Event, Fact};
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::session::PromptResult;
 use adjutant_protocol::state::Outcome;
+use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
 use adjutant_protocol::{RunId, SessionId};
 use adjutant_testkit::editor::{Answer, Editor, Options, Rule};
 use adjutant_testkit::fixture::Workspace;
@@ -61,7 +62,7 @@ const OF_STEPS: [&str; 9] = [
 
 /// Passings of a point that are tried, as long as a run has so many.
 fn passings() -> usize {
-    if std::env::var_os("ADJUTANT_SLOW").is_some() { 40 } else { 3 }
+    if std::env::var_os("ADJUTANT_SLOW").is_some() { 12 } else { 3 }
 }
 
 /// A server with a fault, its editor, and a run under way.
@@ -167,7 +168,7 @@ fn cancelled_at(point: &str, passing: usize) -> bool {
     let scene = Scene::new(&format!("{place}:hold"));
     let prompt = json!({"sessionId": scene.session, "prompt": [{"type": "text", "text": "go on"}]});
     let prompt = scene.editor.request_nowait("agent/session/prompt", prompt);
-    let over = || scene.editor.update_kinds().contains(&"_run") && scene.is_over();
+    let over = || scene.is_over();
     wait_until(&format!("{place} or the end"), || scene.is_reached() || over());
     let reached = scene.is_reached();
     let edits = scene.editor.applies().len();
@@ -193,7 +194,10 @@ fn cancelled_at(point: &str, passing: usize) -> bool {
 }
 
 impl Scene {
+    /// Whether the end was told: in the log it stands before the last points are passed.
     fn is_over(&self) -> bool {
-        self.facts().iter().any(|fact| matches!(fact.event, Event::RunEnded { .. }))
+        let ended =
+            |params: &SessionUpdateParams| matches!(params.update, Update::Run(RunView::Ended { .. }));
+        self.editor.updates().iter().any(ended)
     }
 }
