@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use adjutant_protocol::SessionId;
 use adjutant_protocol::session::ReplayFrom;
 use adjutant_protocol::state::Outcome;
-use adjutant_protocol::update::{AskChange, RunView, Update};
+use adjutant_protocol::update::{AskChange, RunView, SessionUpdateParams, Update};
 use adjutant_testkit::editor::Options;
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
@@ -149,15 +149,28 @@ fn play_lasting_updates() {
     });
     let ask = adjutant_protocol::AskId(ask.as_str().unwrap_or_default().to_owned());
     rig.await_resolved(&ask);
+    for session in &all {
+        wait_until("the end of every run", || {
+            let ended = |params: &SessionUpdateParams| {
+                params.session_id == *session && matches!(params.update, Update::Run(RunView::Ended { .. }))
+            };
+            rig.updates().iter().any(ended)
+        });
+    }
     let told = lasting(&rig.updates());
     // What was told late is what a replay tells, to the last word.
     for session in [&all[0], &all[sessions / 2], last] {
         let late: Vec<_> = told.iter().filter(|params| params.session_id == *session).cloned().collect();
         let before = rig.updates().len();
+        // Of the other sessions something may still be on its way.
+        let again = || {
+            let mut since = lasting(&rig.updates().split_off(before));
+            since.retain(|params| params.session_id == *session);
+            since
+        };
         rig.resume(session, Some(ReplayFrom::Start));
-        let end = late.last().expect("it was told of").seq;
-        rig.await_update(|params| params.session_id == *session && params.seq == end);
-        assert!(rig.updates().split_off(before) == late, "session {session} is told otherwise");
+        wait_until("the replay", || again().len() >= late.len());
+        assert!(again() == late, "session {session} is told otherwise");
     }
     rig.shutdown();
 }

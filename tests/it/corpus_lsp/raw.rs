@@ -158,7 +158,7 @@ impl Heard {
     /// Whether enough was heard to judge by this word.
     fn has_what(&self, word: &str) -> bool {
         match word {
-            "ok" => !self.answers.is_empty(),
+            "ok" | "close_or_ok" => !self.answers.is_empty(),
             "continue" => self.results() > 0,
             code if code.starts_with('-') => !self.answers.is_empty(),
             _ => true,
