@@ -6,7 +6,7 @@ use adjutant_protocol::origin::{Origin, Position, Range};
 
 use super::*;
 
-const URI: &str = "file:///work/a.rs";
+const URI: &str = "file:///project/a.rs";
 
 fn ask(id: &str, origin: Option<u32>, subject: Option<AskSubject>) -> AskView {
     let kind = AskKind::Command;

@@ -25,12 +25,12 @@ fn ask(kind: AskKind, subject: Option<AskSubject>, suggestions: &[&str]) -> AskV
 }
 
 fn command(line: &str) -> AskView {
-    let subject = AskSubject::Command { command: line.to_owned(), cwd: "/work".to_owned() };
+    let subject = AskSubject::Command { command: line.to_owned(), cwd: "/project".to_owned() };
     ask(AskKind::Command, Some(subject), &[])
 }
 
 fn edit(diff: &str) -> AskView {
-    let (uri, path) = ("file:///work/a.txt".to_owned(), "a.txt".to_owned());
+    let (uri, path) = ("file:///project/a.txt".to_owned(), "a.txt".to_owned());
     ask(AskKind::Tool, Some(AskSubject::Edit { uri, path, diff: diff.to_owned(), new_file: false }), &[])
 }
 
@@ -44,7 +44,7 @@ fn d15_an_approval_is_never_the_first_button() {
     let all = ["Reject", "Show", "Allow once", "Always allow exactly this"];
     assert_eq!(titles(&buttons(&ask, false, Room::Lines)), all);
     let said = text(&ask, None, Room::Lines);
-    assert_eq!(said, "Agent: Run echo\ncommands are asked about\nin /work:\necho hi");
+    assert_eq!(said, "Agent: Run echo\ncommands are asked about\nin /project:\necho hi");
     for kind in AskKind::ALL {
         let of_kind = self::ask(kind, None, &["one", "two", "three", "four"]);
         let buttons = buttons(&of_kind, false, Room::Lines);
