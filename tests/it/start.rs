@@ -172,6 +172,22 @@ fn n08_two_starts_at_once_are_two_sessions_and_a_key_makes_them_one() {
 }
 
 #[test]
+fn s90_a_cancel_right_behind_a_start_cancels_it() {
+    let plain = Plain::new(FILE, [Reply::never(), Reply::never()]);
+    plain.rig.open("src/a.rs");
+    let at_a_place = json!({ "text": "Go.", "uri": plain.workspace.uri("src/a.rs"), "range": at(0, 0) });
+    for arguments in [json!(["Go."]), json!([at_a_place])] {
+        let params = json!({ "command": "adjutant.start", "arguments": arguments });
+        let start = plain.rig.request_nowait("workspace/executeCommand", params);
+        let cancelled = plain.command("adjutant.cancel", json!([])).expect("the start is cancelled");
+        let started = plain.rig.await_response(&start).expect("it was started");
+        assert_eq!(cancelled["cancelled"][0]["runId"], started["runId"], "{cancelled}");
+        assert_eq!(json!(plain.finish(&started).outcome), "cancelled");
+    }
+    plain.rig.end();
+}
+
+#[test]
 fn n08_a_place_that_cannot_be_worked_on_is_refused_by_name_and_leaves_no_session() {
     let (_model, workspace, rig) = rich([]);
     let outside = workspace.write_beside("secret.txt", "x\n");

@@ -54,7 +54,7 @@ impl Shared {
         match params.command.as_str() {
             START => self.start_command(given).await,
             PROMPT => self.prompt_command(ready, given).await,
-            CANCEL => self.cancel_command(ready, read(given, "runId")?),
+            CANCEL => self.cancel_command(ready, read(given, "runId")?).await,
             RESPOND => self.respond_command(ready, given).await,
             SHOW => self.show_command(ready, read(given, "askId")?),
             SHOW_TRANSCRIPT => self.transcript_command(ready, read(given, "sessionId")?),
@@ -84,6 +84,7 @@ impl Shared {
 
     async fn prompt_command(&self, ready: &Ready, given: Given) -> Result<Option<Value>> {
         let arguments: PromptArguments = read(given, "text")?;
+        let _under_way = ready.starts.begun().await;
         let body = digest_of(&arguments);
         let session_id = arguments.session_id.or_else(|| ready.starts.last()).ok_or_else(|| {
             Error::invalid_params("nothing was started here yet; adjutant.start takes a text and starts it")
@@ -101,14 +102,23 @@ impl Shared {
         Ok(Some(json!({ "sessionId": session_id, "runId": told.run_id })))
     }
 
-    fn cancel_command(&self, ready: &Ready, arguments: CancelArguments) -> Result<Option<Value>> {
+    async fn cancel_command(&self, ready: &Ready, arguments: CancelArguments) -> Result<Option<Value>> {
         let CancelArguments { session_id, run_id } = arguments;
         let wanted = |run: &OpenRun| {
             session_id.as_ref().is_none_or(|session| *session == run.session_id)
                 && run_id.as_ref().is_none_or(|id| *id == run.run_id)
         };
-        let runs: Vec<OpenRun> =
-            ready.sessions.world().doors.face().open_runs().into_iter().filter(wanted).collect();
+        let open = || ready.sessions.world().doors.face().open_runs().into_iter().filter(wanted);
+        let mut runs: Vec<OpenRun> = open().collect();
+        runs.iter().for_each(|run| cancel(ready, &run.session_id, &run.run_id));
+        // What was started right before is meant as well, and is no run until that is durable.
+        ready.starts.answered().await;
+        for run in open().collect::<Vec<_>>() {
+            if runs.iter().all(|known| known.run_id != run.run_id) {
+                cancel(ready, &run.session_id, &run.run_id);
+                runs.push(run);
+            }
+        }
         if runs.is_empty() {
             let what = if session_id.is_some() || run_id.is_some() {
                 "that run is not open"
@@ -119,9 +129,6 @@ impl Shared {
                 ErrorName::RunMismatch,
                 format!("{what}; nothing was cancelled"),
             )));
-        }
-        for run in &runs {
-            cancel(ready, &run.session_id, &run.run_id);
         }
         if let [_, _, ..] = runs.as_slice() {
             let mut titles: Vec<String> =

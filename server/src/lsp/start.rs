@@ -14,6 +14,7 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::origin::Origin;
 use adjutant_protocol::session::{ContentBlock, Delivery, Overrides, PromptParams};
 use adjutant_protocol::start::{StartParams, StartResult};
+use tokio::sync::{RwLock, RwLockReadGuard};
 use tower_lsp::jsonrpc::{Error, Result};
 
 use super::agent::digest_of;
@@ -32,6 +33,8 @@ const MAX_FILE: u64 = 4 * 1024 * 1024;
 #[derive(Default)]
 pub(super) struct Starts {
     shared: Mutex<Started>,
+    /// Read by each start until it is answered, so that what comes behind it can wait for it.
+    under_way: RwLock<()>,
 }
 
 #[derive(Default)]
@@ -45,6 +48,17 @@ struct Started {
 impl Starts {
     fn lock(&self) -> MutexGuard<'_, Started> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a start; it is under way until the guard is dropped.
+    pub(super) async fn begun(&self) -> RwLockReadGuard<'_, ()> {
+        self.under_way.read().await
+    }
+
+    /// Waits until the starts before this are answered, which waits for a disk and for no model.
+    /// Later ones stay behind it.
+    pub(super) async fn answered(&self) {
+        drop(self.under_way.write().await);
     }
 
     /// The session the user went on in last.
@@ -90,6 +104,7 @@ impl Shared {
             return Err(Error::invalid_params(format!("a prompt has at most {MAX_PROMPT_BYTES} bytes")));
         }
         let ready = self.ready()?;
+        let _under_way = ready.starts.begun().await;
         let found = match &params.uri {
             Some(uri) => Some(find(ready, uri).await.map_err(Error::invalid_params)?),
             None => None,

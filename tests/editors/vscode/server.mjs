@@ -1,9 +1,8 @@
 // Starts code-server and a browser, both on loopback and in folders of their own.
 // Never touches the user's settings, and asks no gallery for anything.
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { createWriteStream, mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import net from 'node:net';
 import path from 'node:path';
 
 const SETTINGS = {
@@ -31,12 +30,29 @@ const SETTINGS = {
   'workbench.tips.enabled': false,
 };
 
-function freePort() {
-  return new Promise((found) => {
-    const probe = net.createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => found(port));
-    });
+// How it says where it listens: it chooses a free port by itself.
+const LISTENS = /HTTP server listening on http:\/\/(127\.0\.0\.1:\d+)/;
+
+/** Waits for the line that says where a started process listens, and keeps all it says in a file. */
+function listening(child, file) {
+  const log = createWriteStream(file);
+  return new Promise((found, failed) => {
+    const giveUp = (why) => failed(new Error(`code-server did not start: ${why}; see ${file}`));
+    const limit = setTimeout(giveUp, 60_000, 'it does not listen after 60 s');
+    child.on('error', (error) => giveUp(error.message));
+    child.on('exit', (code) => giveUp(`it ended with ${code}`));
+    let said = '';
+    const look = (bytes) => {
+      said += bytes;
+      const place = LISTENS.exec(said);
+      if (!place) return;
+      clearTimeout(limit);
+      child.stdout.off('data', look);
+      found(place[1]);
+    };
+    child.stdout.on('data', look);
+    child.stdout.pipe(log, { end: false });
+    child.stderr.pipe(log, { end: false });
   });
 }
 
@@ -58,21 +74,13 @@ export async function startCodeServer({ codeServer, extension, scratch, serverPa
   };
   const folders = ['--user-data-dir', at('user'), '--extensions-dir', at('extensions')];
   execFileSync(codeServer, [...folders, '--install-extension', extension], { env, stdio: ['ignore', 'ignore', 'inherit'] });
-  const port = await freePort();
-  const log = openSync(at('code-server.log'), 'w');
   const child = spawn(codeServer, [
-    ...folders, '--auth', 'none', '--bind-addr', `127.0.0.1:${port}`, '--disable-telemetry', '--disable-update-check',
+    ...folders, '--auth', 'none', '--bind-addr', '127.0.0.1:0', '--disable-telemetry', '--disable-update-check',
     '--disable-workspace-trust', '--disable-getting-started-override',
-  ], { env, detached: true, stdio: ['ignore', log, log] });
-  const until = Date.now() + 60_000;
-  for (;;) {
-    const answer = await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined);
-    if (answer?.ok) break;
-    if (Date.now() > until || child.exitCode !== null) throw new Error(`code-server did not start; see ${at('code-server.log')}`);
-    await new Promise((go) => setTimeout(go, 100));
-  }
+  ], { env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const authority = await listening(child, at('code-server.log'));
   return {
-    authority: `127.0.0.1:${port}`,
+    authority,
     // The whole group: extension hosts and the servers they started are children of it.
     stop: () => process.kill(-child.pid, 'SIGTERM'),
   };
