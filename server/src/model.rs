@@ -3,11 +3,15 @@
 //! Decides no retry and keeps no conversation; a call is all it knows. Nothing
 //! connects, and no TLS is set up, before the first call.
 
+mod draft;
 mod failure;
+mod frozen;
 mod http;
 mod openai_chat;
+mod reading;
 mod scripted;
 mod secret;
+mod sendable;
 pub mod sse;
 
 use std::collections::BTreeMap;
@@ -16,6 +20,9 @@ use std::sync::Arc;
 use adjutant_core::config::{ModelLimits, Provider, Wire};
 use adjutant_core::prompt::{Delta, ModelRequest, Reply};
 use adjutant_core::retry::CallFailure;
+
+use frozen::Frozen;
+use sendable::sendable;
 
 /// Finds the value of an environment variable by its name.
 type KeySource = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -28,7 +35,7 @@ pub struct Models {
 
 struct Inner {
     clients: http::Clients,
-    frozen: openai_chat::Frozen,
+    chat: Frozen,
     keys: KeySource,
     /// Scripts that are part of the binary, by the name after `embedded:`.
     embedded: BTreeMap<&'static str, &'static str>,
@@ -61,7 +68,7 @@ impl Models {
         Models {
             inner: Arc::new(Inner {
                 clients: http::Clients::default(),
-                frozen: Default::default(),
+                chat: Frozen::default(),
                 keys,
                 embedded,
             }),
@@ -78,7 +85,7 @@ impl Models {
         limits: &ModelLimits,
         request: &ModelRequest,
         attempt: u32,
-        on_delta: impl FnMut(Delta) + Send,
+        mut on_delta: impl FnMut(Delta) + Send,
     ) -> Result<Reply, CallFailure> {
         let inner = &*self.inner;
         match provider.wire {
@@ -88,7 +95,11 @@ impl Models {
             }
             Wire::OpenaiChat => {
                 let post = http::Post::to(provider, limits, &request.model, &*inner.keys)?;
-                openai_chat::call(&inner.clients, &inner.frozen, post, request, on_delta).await
+                openai_chat::call(&inner.clients, &inner.chat, post, request, &mut on_delta).await
+            }
+            Wire::OpenaiResponses | Wire::AnthropicMessages => {
+                let why = format!("provider \"{}\": this wire is not spoken yet", provider.name);
+                Err(failure::failure(adjutant_core::retry::FailureClass::InvalidRequest, why))
             }
         }
     }

@@ -1,10 +1,11 @@
 //! A model provider on loopback: real sockets, real HTTP/1.1, real streams.
 //!
-//! Speaks OpenAI Chat Completions, plays one answer per request and records
+//! Speaks the wire format of the path that is asked for, plays one answer per request and records
 //! what it was sent. Plain threads, so that it works beside any runtime; it
 //! never answers what no test told it to.
 
 mod connection;
+mod dialect;
 mod reply;
 
 use std::collections::VecDeque;
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+pub use dialect::Dialect;
 pub use reply::Reply;
 
 /// How long a wait for something that must happen may last.

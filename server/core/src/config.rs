@@ -40,6 +40,33 @@ pub enum Wire {
     Scripted,
     /// OpenAI Chat Completions over HTTP.
     OpenaiChat,
+    /// OpenAI Responses over HTTP.
+    OpenaiResponses,
+    /// Anthropic Messages over HTTP.
+    AnthropicMessages,
+}
+
+impl Wire {
+    pub const ALL: [Wire; 4] =
+        [Wire::OpenaiChat, Wire::OpenaiResponses, Wire::AnthropicMessages, Wire::Scripted];
+
+    /// Its name in the settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Wire::Scripted => "scripted",
+            Wire::OpenaiChat => "openai_chat",
+            Wire::OpenaiResponses => "openai_responses",
+            Wire::AnthropicMessages => "anthropic_messages",
+        }
+    }
+
+    /// The names of all, as a person reads them.
+    pub(crate) fn names() -> String {
+        let names = Wire::ALL.map(|wire| format!("\"{}\"", wire.name()));
+        let (last, before) =
+            names.split_last().map_or(("", &[][..]), |(last, before)| (last.as_str(), before));
+        format!("{} or {last}", before.join(", "))
+    }
 }
 
 /// One `[providers.NAME]` table, resolved.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use adjutant_protocol::session::UsageView;
 use serde::{Deserialize, Serialize};
 
+use crate::config::Wire;
+
 /// One request to a model, complete and immutable: a wire format only translates it.
 #[derive(Clone, Debug)]
 pub struct ModelRequest {
@@ -20,6 +22,32 @@ pub struct ModelRequest {
     pub messages: Vec<ModelMessage>,
     /// The most tokens the reply may have; `None` leaves it to the provider.
     pub max_output_tokens: Option<u32>,
+    /// How much the model is to think; `None` leaves it to the provider.
+    pub effort: Option<Effort>,
+    /// Asks for the whole answer at once: streams of this turn broke (S81).
+    pub whole: bool,
+}
+
+/// How much a model thinks before it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effort {
+    Low,
+    Medium,
+    High,
+}
+
+impl Effort {
+    pub const ALL: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
+
+    /// The name of it in settings and on every wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Effort::Low => "low",
+            Effort::Medium => "medium",
+            Effort::High => "high",
+        }
+    }
 }
 
 /// One tool as a model is told of it.
@@ -59,6 +87,20 @@ pub struct Reply {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     pub stop: StopCause,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Kept>,
+}
+
+/// A reply as its provider wrote it, where that has to come back verbatim: signed or encrypted
+/// reasoning. Means something only to the model it came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    pub wire: Wire,
+    pub provider: String,
+    pub model: String,
+    /// The items of the whole reply in their order, each the JSON text of one. Text, because what
+    /// is parsed and written again is not verbatim.
+    pub items: Vec<String>,
 }
 
 /// One tool call as the model asked for it; the arguments are not yet judged.

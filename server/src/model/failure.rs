@@ -17,6 +17,11 @@ pub(super) fn failure(class: FailureClass, message: impl Into<String>) -> CallFa
     CallFailure { class, message: message.into(), retry_after_ms: None }
 }
 
+/// Makes the failure of a request that cannot be written.
+pub(super) fn unwritable(error: serde_json::Error) -> CallFailure {
+    failure(FailureClass::InvalidRequest, format!("could not write the request: {error}"))
+}
+
 /// Who was asked, for the sentences.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {

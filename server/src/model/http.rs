@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use adjutant_core::config::{ModelLimits, Provider};
+use adjutant_core::config::{ModelLimits, Provider, Wire};
 use adjutant_core::retry::{CallFailure, FailureClass};
 use reqwest::header::{
     ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION,
@@ -102,8 +102,9 @@ impl<'a> Post<'a> {
         let base = checked_address(provider)?;
         let mut redactor = Redactor::default();
         let mut headers = checked_headers(provider, &mut redactor)?;
+        let (key_header, before_key) = key_header(provider.wire);
         if let Some(name) = &provider.api_key_env
-            && !headers.contains_key(AUTHORIZATION)
+            && !headers.contains_key(&key_header)
         {
             let key = keys(name).map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
             let Some(key) = key.as_deref().map(Secret::new) else {
@@ -113,13 +114,13 @@ impl<'a> Post<'a> {
                 );
                 return Err(failure(FailureClass::Auth, message));
             };
-            let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {}", key.reveal())) else {
+            let Ok(mut value) = HeaderValue::from_str(&format!("{before_key}{}", key.reveal())) else {
                 let message =
                     format!("the key in {name} has characters that no key has; set {name} to a valid key");
                 return Err(failure(FailureClass::Auth, message));
             };
             value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
+            headers.insert(key_header, value);
             redactor.hide(key);
         }
         let asked = Asked { provider: &provider.name, model, api_key_env: provider.api_key_env.as_deref() };
@@ -401,6 +402,14 @@ fn checked_address(provider: &Provider) -> Result<Url, CallFailure> {
     }
 }
 
+/// Where a wire has its key, and what stands before it.
+fn key_header(wire: Wire) -> (HeaderName, &'static str) {
+    match wire {
+        Wire::AnthropicMessages => (HeaderName::from_static("x-api-key"), ""),
+        Wire::OpenaiChat | Wire::OpenaiResponses | Wire::Scripted => (AUTHORIZATION, "Bearer "),
+    }
+}
+
 fn is_loopback(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
@@ -411,6 +420,10 @@ fn checked_headers(provider: &Provider, redactor: &mut Redactor) -> Result<Heade
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    if provider.wire == Wire::AnthropicMessages {
+        // The version whose events we read; a header of the settings comes after it and wins.
+        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+    }
     for (name, value) in &provider.headers {
         redactor.hide(Secret::new(value));
         // The value may be a key, so that only the name is shown.

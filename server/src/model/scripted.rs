@@ -152,6 +152,7 @@ async fn play(
         calls: calls.collect(),
         usage: turn.usage,
         stop: turn.stop,
+        kept: None,
     })
 }
 

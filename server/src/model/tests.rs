@@ -43,6 +43,8 @@ pub(super) fn request(prompt: &str) -> ModelRequest {
         tools: Arc::new([tool]),
         messages: vec![ModelMessage::User { text: prompt.into() }],
         max_output_tokens: None,
+        effort: None,
+        whole: false,
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
+use super::dialect::Dialect;
 use super::reply::{Act, Reply};
 use super::{Request, Shared};
 
@@ -110,6 +111,7 @@ fn write_answers(
     let mut output = socket;
     while let Ok(request) = requests.recv() {
         let reply = shared.next_reply(&request);
+        let dialect = Dialect::of_path(&request.path);
         match reply.silence() {
             Some(Act::Hold) => return hold(shared, connection),
             Some(_) => return Ok(()),
@@ -117,7 +119,7 @@ fn write_answers(
         }
         if reply.is_at_once() {
             let mut bytes = head(&reply);
-            for piece in reply.acts() {
+            for piece in reply.acts(dialect) {
                 if let Act::Send(piece) = piece {
                     push_piece(&mut bytes, &reply, &piece);
                 }
@@ -133,7 +135,7 @@ fn write_answers(
             });
             continue;
         }
-        let acts = reply.acts();
+        let acts = reply.acts(dialect);
         let began = Instant::now();
         let mut at = began;
         shared.change(|state| state.begun.push(began));

@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use super::dialect::Dialect;
 
 /// What happens at one point of an answer.
 #[derive(Clone, Debug)]
@@ -23,6 +25,39 @@ enum Fault {
     Cut,
 }
 
+/// What a streamed answer says, in whichever dialect it is sent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Said {
+    pub parts: Vec<Part>,
+    /// Tokens read and written.
+    pub usage: Option<(u64, u64)>,
+    /// Why it ended, as Chat Completions names it; none leaves the end out.
+    pub finish: Option<String>,
+    /// Whether the last event of the stream is sent.
+    pub done: bool,
+}
+
+/// One piece of a streamed answer: one event or more, by the dialect.
+#[derive(Clone, Debug)]
+pub(super) enum Part {
+    Text(String),
+    Reasoning(String),
+    /// A tool call begins, with the first piece of its arguments.
+    Call {
+        index: usize,
+        id: String,
+        name: String,
+        arguments: String,
+    },
+    /// The arguments of a call go on.
+    Arguments {
+        index: usize,
+        arguments: String,
+    },
+    /// A `data:` line as it is.
+    Raw(String),
+}
+
 /// One answer, built step by step.
 #[derive(Clone, Debug)]
 pub struct Reply {
@@ -30,11 +65,8 @@ pub struct Reply {
     pub(super) headers: Vec<(String, String)>,
     /// `None` for a stream; `Some` for an answer with a length.
     raw_body: Option<Vec<u8>>,
-    events: Vec<String>,
+    said: Said,
     calls: usize,
-    usage: Option<Value>,
-    finish: Option<String>,
-    done: bool,
     fault: Option<(usize, Fault)>,
     piece: Option<usize>,
     silent: Option<Fault>,
@@ -48,11 +80,8 @@ impl Reply {
             status: 200,
             headers: Vec::new(),
             raw_body: None,
-            events: Vec::new(),
+            said: Said { finish: Some("stop".to_owned()), done: true, ..Said::default() },
             calls: 0,
-            usage: None,
-            finish: Some("stop".to_owned()),
-            done: true,
             fault: None,
             piece: None,
             silent: None,
@@ -73,8 +102,8 @@ impl Reply {
 
     /// A stream of exactly these `data:` lines, with nothing added but `[DONE]`.
     pub fn events(events: impl IntoIterator<Item = impl Into<String>>) -> Reply {
-        let events = events.into_iter().map(Into::into).collect();
-        Reply { events, finish: None, ..Reply::empty() }
+        let parts = events.into_iter().map(|event| Part::Raw(event.into())).collect();
+        Reply { said: Said { parts, done: true, ..Said::default() }, ..Reply::empty() }
     }
 
     /// An answer without a stream, such as a refusal.
@@ -95,14 +124,14 @@ impl Reply {
     /// Adds text, streamed word by word.
     pub fn and_text(mut self, text: &str) -> Reply {
         let words = text.split_inclusive(' ');
-        self.events.extend(words.map(|word| delta(json!({"content": word}))));
+        self.said.parts.extend(words.map(|word| Part::Text(word.to_owned())));
         self
     }
 
     /// Adds reasoning, streamed word by word.
     pub fn and_reasoning(mut self, text: &str) -> Reply {
         let words = text.split_inclusive(' ');
-        self.events.extend(words.map(|word| delta(json!({"reasoning_content": word}))));
+        self.said.parts.extend(words.map(|word| Part::Reasoning(word.to_owned())));
         self
     }
 
@@ -120,10 +149,9 @@ impl Reply {
         }
         let (first, second) = arguments.split_at(middle);
         let id = format!("call_{name}_{index}");
-        self.events.extend([
-            delta(json!({"tool_calls": [{"index": index, "id": id, "type": "function",
-                "function": {"name": name, "arguments": first}}]})),
-            delta(json!({"tool_calls": [{"index": index, "function": {"arguments": second}}]})),
+        self.said.parts.extend([
+            Part::Call { index, id, name: name.to_owned(), arguments: first.to_owned() },
+            Part::Arguments { index, arguments: second.to_owned() },
         ]);
         self.calls += 1;
         self.finish("tool_calls")
@@ -131,33 +159,32 @@ impl Reply {
 
     /// Reports these token counts at the end.
     pub fn usage(mut self, input: u64, output: u64) -> Reply {
-        let total = input + output;
-        self.usage =
-            Some(json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": total}));
+        self.said.usage = Some((input, output));
         self
     }
 
     /// Ends for this reason instead of the usual one.
     pub fn finish(mut self, reason: &str) -> Reply {
-        self.finish = Some(reason.to_owned());
+        self.said.finish = Some(reason.to_owned());
         self
     }
 
     /// Leaves out the finish reason and `[DONE]`: the body just ends.
     pub fn unfinished(mut self) -> Reply {
-        self.finish = None;
+        self.said.finish = None;
         self.without_done()
     }
 
     /// Leaves out `[DONE]`.
     pub fn without_done(mut self) -> Reply {
-        self.done = false;
+        self.said.done = false;
         self
     }
 
-    /// Puts a raw `data:` line, JSON or not, before event number `at`.
+    /// Puts a raw `data:` line, JSON or not, before part number `at`: in Chat Completions, the event of that number.
     pub fn insert_event(mut self, at: usize, event: &str) -> Reply {
-        self.events.insert(at.min(self.events.len()), event.to_owned());
+        let at = at.min(self.said.parts.len());
+        self.said.parts.insert(at, Part::Raw(event.to_owned()));
         self
     }
 
@@ -203,9 +230,14 @@ impl Reply {
         self
     }
 
-    /// Returns the bytes of the body as they will be sent if nothing goes wrong.
+    /// Returns the bytes of the body as Chat Completions has them if nothing goes wrong.
     pub fn body_bytes(&self) -> Vec<u8> {
-        self.pieces().concat()
+        self.bytes_in(Dialect::Chat)
+    }
+
+    /// Returns the bytes of the body in a dialect, if nothing goes wrong.
+    pub fn bytes_in(&self, dialect: Dialect) -> Vec<u8> {
+        self.pieces(dialect).concat()
     }
 
     pub(super) fn is_stream(&self) -> bool {
@@ -229,8 +261,8 @@ impl Reply {
     }
 
     /// The acts of the body, in order.
-    pub(super) fn acts(&self) -> Vec<Act> {
-        let mut pieces = self.pieces();
+    pub(super) fn acts(&self, dialect: Dialect) -> Vec<Act> {
+        let mut pieces = self.pieces(dialect);
         if let Some(size) = self.piece {
             pieces = pieces.concat().chunks(size).map(<[u8]>::to_vec).collect();
         }
@@ -258,19 +290,11 @@ impl Reply {
         acts
     }
 
-    fn pieces(&self) -> Vec<Vec<u8>> {
-        if let Some(body) = &self.raw_body {
-            return vec![body.clone()];
+    fn pieces(&self, dialect: Dialect) -> Vec<Vec<u8>> {
+        match &self.raw_body {
+            Some(body) => vec![body.clone()],
+            None => dialect.events(&self.said),
         }
-        let finish = self.finish.as_ref().map(|reason| {
-            json!({"id": "chatcmpl-1", "object": "chat.completion.chunk",
-                "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
-            .to_string()
-        });
-        let usage = self.usage.as_ref().map(|usage| json!({"choices": [], "usage": usage}).to_string());
-        let done = self.done.then(|| "[DONE]".to_owned());
-        let events = self.events.iter().cloned().chain(finish).chain(usage).chain(done);
-        events.map(|event| format!("data: {event}\n\n").into_bytes()).collect()
     }
 }
 
@@ -281,11 +305,4 @@ impl Fault {
             Fault::Cut => Act::Cut,
         }
     }
-}
-
-/// One chunk of a streamed reply around `delta`.
-fn delta(delta: Value) -> String {
-    json!({"id": "chatcmpl-1", "object": "chat.completion.chunk",
-        "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
-    .to_string()
 }

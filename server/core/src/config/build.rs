@@ -101,17 +101,17 @@ fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, Stri
         Some(Value::Whole(number)) => u32::try_from(*number).ok(),
         _ => None,
     };
-    let wire = match text("wire").as_deref() {
-        Some("scripted") => Wire::Scripted,
-        None if text("script").is_some() => Wire::Scripted,
-        _ => Wire::OpenaiChat,
-    };
+    let named = text("wire").and_then(|name| Wire::ALL.into_iter().find(|wire| wire.name() == name));
+    let scripted = text("script").is_some();
+    let wire = named.unwrap_or(if scripted { Wire::Scripted } else { Wire::OpenaiChat });
     let missing = |key: &str, example: &str| {
         Err(format!("set `{key} = \"{example}\"` in `[providers.{}]`", super::toml_key(name)))
     };
     match wire {
         Wire::Scripted if text("script").is_none() => return missing("script", "PATH"),
-        Wire::OpenaiChat if text("base_url").is_none() => return missing("base_url", "https://HOST/v1"),
+        Wire::OpenaiChat | Wire::OpenaiResponses | Wire::AnthropicMessages if text("base_url").is_none() => {
+            return missing("base_url", "https://HOST/v1");
+        }
         _ => {}
     }
     let headers = match cells.get(&full("headers")).map(|cell| &cell.value) {

@@ -2,6 +2,7 @@
 //!
 //! Never decides what stands in for a bad value: that is the resolver's.
 
+use super::Wire;
 use super::keys::{Key, Kind};
 use super::layers::{MOST_RULES, Source, Value};
 use super::rules::DenyRule;
@@ -23,13 +24,15 @@ pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) 
         Kind::Rules => Ok(Value::Rules(rules(node, source, notes)?)),
         Kind::Variable => values::variable(values::text(node, "the name of a variable")?).map(Value::Text),
         Kind::Script => script(values::text(node, "a path")?, source).map(Value::Text),
-        Kind::Wire => match values::text(node, "\"openai_chat\" or \"scripted\"")? {
-            wire @ ("openai_chat" | "scripted") => Ok(Value::Text(wire.to_owned())),
-            other => {
-                let message = format!("{:?} is no wire format", values::shorten(other));
-                Err(Complaint::new(message, "write \"openai_chat\" or \"scripted\""))
+        Kind::Wire => {
+            let names = Wire::names();
+            let text = values::text(node, &names)?;
+            if Wire::ALL.iter().any(|wire| wire.name() == text) {
+                return Ok(Value::Text(text.to_owned()));
             }
-        },
+            let message = format!("{:?} is no wire format", values::shorten(text));
+            Err(Complaint::new(message, format!("write {names}")))
+        }
         Kind::Model => {
             let text = values::text(node, "\"PROVIDER/MODEL\"")?;
             match values::split_model(text) {

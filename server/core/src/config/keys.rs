@@ -57,7 +57,7 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Model => write!(f, "text \"PROVIDER/MODEL\""),
-            Self::Wire => write!(f, "\"openai_chat\" or \"scripted\""),
+            Self::Wire => f.write_str(&super::Wire::names()),
             Self::Url => write!(f, "an http(s) URL"),
             Self::Variable => write!(f, "the name of an environment variable"),
             Self::Script => write!(f, "a path"),
@@ -112,7 +112,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
-        meaning: "How the provider is spoken to: OpenAI Chat Completions over HTTP, or a script played from a file. When not set: `scripted` if there is a `script`, else `openai_chat`.",
+        meaning: "How the provider is spoken to: OpenAI Chat Completions, OpenAI Responses or Anthropic Messages over HTTP, or a script played from a file. When not set: `scripted` if there is a `script`, else `openai_chat`.",
     },
     Key {
         name: "providers.NAME.base_url",

@@ -271,7 +271,7 @@ allow = "ls"
             ~/config.toml:5: api_key: there is no such key; keys do not belong into files: put it into an environment variable and name that in `api_key_env`
             ~/config.toml:6: retry: this is a whole number; write a table, `[retry]`
             ~/config.toml:7: unattended: this is true or false; write a table, `[unattended]`
-            ~/config.toml:9: providers.p.wire: "grpc" is no wire format; write "openai_chat" or "scripted"
+            ~/config.toml:9: providers.p.wire: "grpc" is no wire format; write "openai_chat", "openai_responses", "anthropic_messages" or "scripted"
             ~/config.toml:10: providers.p.api_key_env: this is not the name of an environment variable; put the key into a variable and write its name here, for example "OPENAI_API_KEY"
             ~/config.toml:11: providers.p.headers: "a b" is not the name of a header; use letters, digits and dashes
             ~/config.toml:12: providers.p.context_window: this is text; write a whole number from 1024 to 100000000

@@ -1,65 +1,19 @@
 //! The body of a Chat Completions request, written straight from the messages.
 //!
-//! Builds no tree of values, and writes tools and messages once: the same bytes
-//! every turn are what lets a provider reuse what it has read.
+//! Builds no tree of values.
 
-mod conversation;
+use std::borrow::Cow;
 
-use std::sync::{Arc, Mutex, PoisonError};
-
-use adjutant_core::prompt::{ModelRequest, ToolSpec};
-use adjutant_core::retry::{CallFailure, FailureClass};
+use adjutant_core::config::Wire;
+use adjutant_core::prompt::{ModelMessage, ModelRequest, ToolSpec};
+use adjutant_core::retry::CallFailure;
+use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::super::failure::failure;
+use super::super::failure::unwritable;
+use super::super::frozen::{Frozen, Lines, List, Source};
 use super::super::http::Post;
-use conversation::Conversations;
-
-/// How many tool lists are kept: one per mode of a few sessions.
-const KEPT_TOOL_LISTS: usize = 16;
-
-/// What was written before and is sent again.
-#[derive(Default)]
-pub(in crate::model) struct Frozen {
-    tools: FrozenTools,
-    conversations: Conversations,
-}
-
-/// Tool lists as JSON, by the identity of the list they were written from.
-#[derive(Default)]
-struct FrozenTools {
-    /// Holding the list itself keeps its address from being given to another.
-    kept: Mutex<Vec<ToolList>>,
-}
-
-type ToolList = (Arc<[ToolSpec]>, Arc<RawValue>);
-
-impl FrozenTools {
-    fn json_of(&self, tools: &Arc<[ToolSpec]>) -> Result<Option<Arc<RawValue>>, serde_json::Error> {
-        if tools.is_empty() {
-            return Ok(None);
-        }
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, json)) = kept.iter().find(|(known, _)| Arc::ptr_eq(known, tools)) {
-            return Ok(Some(Arc::clone(json)));
-        }
-        let lines = tools.iter().map(|tool| ToolLine {
-            kind: "function",
-            function: ToolBody {
-                name: tool.name,
-                description: tool.description,
-                parameters: &tool.parameters,
-            },
-        });
-        let json = serde_json::value::to_raw_value(&lines.collect::<Vec<_>>())?;
-        let json = Arc::<RawValue>::from(json);
-        if kept.len() == KEPT_TOOL_LISTS {
-            kept.remove(0);
-        }
-        kept.push((Arc::clone(tools), Arc::clone(&json)));
-        Ok(Some(json))
-    }
-}
+use super::super::sendable;
 
 /// Writes the request for `post`.
 pub(super) fn write(
@@ -67,26 +21,26 @@ pub(super) fn write(
     frozen: &Frozen,
     post: &Post<'_>,
 ) -> Result<Vec<u8>, CallFailure> {
-    let wrong = |error: serde_json::Error| {
-        failure(FailureClass::InvalidRequest, format!("could not write the request: {error}"))
-    };
-    let tools = frozen.tools.json_of(&request.tools).map_err(wrong)?;
+    let tools = frozen.tools::<Chat>(&request.tools).map_err(unwritable)?;
     let limit = request.max_output_tokens.or(post.provider.max_output_tokens);
     // OpenAI's own newer models refuse the old name, all others know no other.
     let (max_completion_tokens, max_tokens) = if post.is_openai() { (limit, None) } else { (None, limit) };
+    let stream = !request.whole;
     let head = Head {
         model: &request.model,
-        stream: true,
-        stream_options: StreamOptions { include_usage: true },
+        stream,
+        stream_options: stream.then_some(StreamOptions { include_usage: true }),
         max_completion_tokens,
         max_tokens,
+        reasoning_effort: request.effort.map(|effort| effort.name()),
         tools: tools.as_deref(),
     };
-    let mut bytes = serde_json::to_vec(&head).map_err(wrong)?;
+    let mut bytes = serde_json::to_vec(&head).map_err(unwritable)?;
     // The head is an object with at least a model: its brace gives way to the last field.
     bytes.pop();
     bytes.extend_from_slice(b",\"messages\":[");
-    frozen.conversations.append(request, &mut bytes).map_err(wrong)?;
+    let source = Source { wire: Wire::OpenaiChat, provider: &post.provider.name, model: &request.model };
+    frozen.conversations.append::<Chat>(request, &source, (0, ""), &mut bytes).map_err(unwritable)?;
     bytes.extend_from_slice(b"]}");
     Ok(bytes)
 }
@@ -96,11 +50,14 @@ pub(super) fn write(
 struct Head<'a> {
     model: &'a str,
     stream: bool,
-    stream_options: StreamOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_completion_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
 }
@@ -122,6 +79,79 @@ struct ToolBody<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a serde_json::Value,
+}
+
+struct Chat;
+
+impl Lines for Chat {
+    fn tool(tool: &ToolSpec) -> impl Serialize {
+        ToolLine {
+            kind: "function",
+            function: ToolBody {
+                name: tool.name,
+                description: tool.description,
+                parameters: &tool.parameters,
+            },
+        }
+    }
+
+    fn begin(list: &mut List, system: &str) -> serde_json::Result<()> {
+        if system.is_empty() { Ok(()) } else { list.push(&Line::text("system", system)) }
+    }
+
+    fn add(list: &mut List, new: &[ModelMessage], _: &Source<'_>) -> serde_json::Result<()> {
+        new.iter().try_for_each(|message| list.push(&Line::of(message)))
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Line<'a> {
+    role: &'static str,
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<CallLine<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+}
+
+#[derive(serde::Serialize)]
+struct CallLine<'a> {
+    id: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: CallBody<'a>,
+}
+
+#[derive(serde::Serialize)]
+struct CallBody<'a> {
+    name: &'a str,
+    arguments: Cow<'a, str>,
+}
+
+impl<'a> Line<'a> {
+    fn text(role: &'static str, text: &'a str) -> Line<'a> {
+        Line { role, content: Some(text), tool_calls: Vec::new(), tool_call_id: None }
+    }
+
+    fn of(message: &'a ModelMessage) -> Line<'a> {
+        match message {
+            ModelMessage::User { text } => Line::text("user", text),
+            ModelMessage::Tool { call_id, output } => {
+                Line { tool_call_id: Some(call_id), ..Line::text("tool", output) }
+            }
+            ModelMessage::Assistant { reply } => {
+                let calls = reply.calls.iter().map(|call| CallLine {
+                    id: &call.id,
+                    kind: "function",
+                    function: CallBody { name: &call.name, arguments: sendable(&call.arguments) },
+                });
+                let tool_calls = calls.collect::<Vec<_>>();
+                let content =
+                    (tool_calls.is_empty() || !reply.text.is_empty()).then_some(reply.text.as_str());
+                Line { role: "assistant", content, tool_calls, tool_call_id: None }
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! Replies from streams as servers really write them, and from such as make no sense.
 
+use adjutant_core::prompt::Delta;
 use serde_json::json;
 
 use super::*;
+use crate::model::draft::MAX_CALLS;
 use crate::model::tests::request;
 
 /// Assembles the `delta` objects of a stream and ends it for `finish`.
@@ -18,7 +20,7 @@ fn assemble_streamed(deltas: &[Value], finish: &str) -> Result<(Reply, Vec<Delta
 
 fn assemble_events(events: Vec<String>) -> Result<(Reply, Vec<Delta>), CallFailure> {
     let asked = Asked { provider: "acme", model: "m1", api_key_env: None };
-    let mut assembly = Assembly::new(&request("hello"), asked, Arc::default());
+    let mut assembly = ChatAssembly::new(&request("hello"), asked, Arc::default());
     let mut streamed = Vec::new();
     for data in &events {
         assembly.take(&Event { name: "", id: "", data }, &mut |delta| streamed.push(delta))?;

@@ -1,0 +1,36 @@
+//! Tool lists that stay the same bytes.
+
+use serde_json::json;
+
+use super::*;
+
+struct Names;
+
+impl Lines for Names {
+    fn tool(tool: &ToolSpec) -> impl Serialize {
+        tool.name
+    }
+
+    fn begin(_: &mut List, _: &str) -> serde_json::Result<()> {
+        Ok(())
+    }
+
+    fn add(_: &mut List, _: &[ModelMessage], _: &Source<'_>) -> serde_json::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn s20_frozen_tools_are_bounded_and_known_by_identity() {
+    let tools = FrozenTools::default();
+    let list = |name| Arc::<[ToolSpec]>::from([ToolSpec { name, description: "", parameters: json!({}) }]);
+    let (one, other) = (list("one"), list("other"));
+    let written = |list: &Arc<[ToolSpec]>| tools.json_of::<Names>(list).unwrap().unwrap();
+    assert!(Arc::ptr_eq(&written(&one), &written(&one)));
+    assert_ne!(written(&one).get(), written(&other).get());
+    for _ in 0..100 {
+        written(&list("more"));
+    }
+    assert_eq!(tools.kept.lock().unwrap().len(), KEPT_TOOL_LISTS);
+    assert!(tools.json_of::<Names>(&Arc::from([])).unwrap().is_none());
+}

@@ -1,0 +1,119 @@
+//! One attempt over any wire: the request out, its answer read event by event.
+//!
+//! Knows neither a wire format nor HTTP's limits, and retries nothing.
+
+use adjutant_core::prompt::{Delta, Reply};
+use adjutant_core::retry::{CallFailure, FailureClass};
+
+use super::failure::failure;
+use super::http::{Clients, Eaten, Post};
+use super::sse::{Decoder, Event, MAX_EVENT_BYTES, SseError};
+
+/// Who hears the pieces of a reply while they stream.
+pub(super) type OnDelta<'a> = dyn FnMut(Delta) + Send + 'a;
+
+/// How far a reply has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Open,
+    /// It is complete; the usage may follow.
+    Finished,
+    /// Its last event came; whatever follows is not ours.
+    Done,
+}
+
+/// Puts one reply together from what a wire sends.
+pub(super) trait Assembly {
+    /// Takes one event of a stream.
+    fn take(&mut self, event: &Event<'_>, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure>;
+
+    /// Takes an answer that came all at once.
+    fn take_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure>;
+
+    fn state(&self) -> State;
+
+    /// Returns the reply if it is complete and sound (G3).
+    fn complete(self) -> Result<Reply, CallFailure>;
+
+    /// Returns the failure of a stream that makes no sense.
+    fn broken(&self, what: &str) -> CallFailure;
+}
+
+/// Sends `body` to `path` and returns the complete reply.
+pub(super) async fn call<A: Assembly>(
+    clients: &Clients,
+    post: Post<'_>,
+    (path, body): (&str, Vec<u8>),
+    assembly: A,
+    on_delta: &mut OnDelta<'_>,
+) -> Result<Reply, CallFailure> {
+    let mut answer = post.send(clients, path, body).await?;
+    let whole = answer.is_whole().then(Vec::new);
+    let mut reader = Reader { decoder: Decoder::default(), assembly, on_delta, payload: 0, whole };
+    let pumped = answer.pump(|piece| reader.eat(piece)).await;
+    reader.finish(pumped)
+}
+
+/// Turns the bytes of one answer into a reply.
+struct Reader<'a, 'b, A> {
+    decoder: Decoder,
+    assembly: A,
+    on_delta: &'a mut OnDelta<'b>,
+    /// How much content the decoder had seen at the last piece.
+    payload: u64,
+    /// The body so far of an answer that is not a stream: servers that do not
+    /// know streaming send all at once.
+    whole: Option<Vec<u8>>,
+}
+
+impl<A: Assembly> Reader<'_, '_, A> {
+    fn eat(&mut self, piece: &[u8]) -> Result<Eaten, CallFailure> {
+        if let Some(whole) = &mut self.whole {
+            if whole.len() + piece.len() > MAX_EVENT_BYTES {
+                return Err(SseError::TooLong { limit: MAX_EVENT_BYTES }.into());
+            }
+            whole.extend_from_slice(piece);
+            return Ok(Eaten::Progress);
+        }
+        let (assembly, on_delta) = (&mut self.assembly, &mut *self.on_delta);
+        self.decoder.feed(piece, &mut |event| assembly.take(&event, on_delta))?;
+        let before = std::mem::replace(&mut self.payload, self.decoder.payload());
+        Ok(match self.assembly.state() {
+            State::Done => Eaten::Done,
+            State::Finished => Eaten::Finishing,
+            State::Open if self.payload > before => Eaten::Progress,
+            State::Open => Eaten::KeepAlive,
+        })
+    }
+
+    fn finish(mut self, pumped: Result<(), CallFailure>) -> Result<Reply, CallFailure> {
+        // What fails after a finish reason cannot take the reply away again.
+        if self.assembly.state() == State::Open {
+            pumped?;
+            let (assembly, on_delta) = (&mut self.assembly, &mut *self.on_delta);
+            match self.whole {
+                Some(whole) => match std::str::from_utf8(&whole) {
+                    Ok(text) => assembly.take_whole(text, on_delta)?,
+                    Err(_) => return Err(assembly.broken("its answer is not valid UTF-8")),
+                },
+                // Some servers leave out the blank line after their last event.
+                None => self.decoder.finish(&mut |event| assembly.take(&event, on_delta)).map(drop)?,
+            }
+        }
+        self.assembly.complete()
+    }
+}
+
+impl From<SseError> for CallFailure {
+    fn from(error: SseError) -> CallFailure {
+        let class = match error {
+            // The same request would only bring the same flood again.
+            SseError::TooLong { .. } => FailureClass::Total,
+            SseError::NotUtf8 => FailureClass::Broken,
+        };
+        failure(class, format!("could not {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests;
