@@ -51,13 +51,13 @@ export type Range = { start: Position, end: Position, };
 
 export type Origin = { uri: string, range?: Range, };
 
-export type ConfigId = "mode" | "model";
+export type ConfigId = "mode" | "model" | "effort";
 
 export type ConfigKind = "select";
 
 export type ConfigOption = { id: ConfigId, name: string,
 /**
- * `mode` or `model`: a client may draw a picker of its own for each.
+ * `mode`, `model` or `thought_level`: a client may draw a picker of its own for each.
  */
 category: string, type: ConfigKind, currentValue: string, options: Array<ConfigValue>, };
 
@@ -96,6 +96,10 @@ export type Overrides = {
  * `provider/model`.
  */
 model?: string, mode?: Mode,
+/**
+ * How much the model thinks: `low`, `medium` or `high`; nothing leaves it to the provider.
+ */
+effort?: string,
 /**
  * Nobody watches: what `[unattended]` allows runs unasked (decision 17).
  */
@@ -279,7 +283,7 @@ asks: Array<AskId>, askKind?: AskKind, requiredAction: RequiredAction, stopReaso
 
 export type State = "none" | "running" | "requires_action" | "idle" | "resumable";
 
-export type SubState = "preparing" | "model" | "streaming" | "tools" | "retrying" | "completed" | "stopped" | "failed" | "limit" | "cancelled";
+export type SubState = "preparing" | "model" | "streaming" | "stalled" | "tools" | "retrying" | "completed" | "stopped" | "failed" | "limit" | "cancelled";
 
 export type RequiredAction = "none" | "start" | "answer" | "resume_or_discard" | "new_task" | "retry_or_new_task" | "continue_or_new_task";
 
@@ -383,21 +387,29 @@ export type TurnView = {
  */
 turn: number, phase: TurnPhase, attempt: number, usage?: UsageView,
 /**
- * Of a failed attempt: what happened.
+ * Of a failed attempt, and of a model that took over: what happened.
  */
 message?: string,
+/**
+ * Of a model that took over: `provider/model`.
+ */
+model?: string,
 /**
  * Of a failed attempt: when the next one starts.
  */
 retryAt?: number, };
 
-export type TurnPhase = "started" | "attempt_failed" | "failed" | "ended";
+export type TurnPhase = "started" | "attempt_failed" | "model_replaced" | "failed" | "ended";
 
 export type RunView = { "phase": "started", runId: RunId, continues?: RunId,
 /**
  * `provider/model`.
  */
 model: string,
+/**
+ * Its first call waits until then, as the user chose; milliseconds since the Unix epoch.
+ */
+notBefore?: number,
 /**
  * The first line of the prompt, at most 80 characters.
  */

@@ -117,6 +117,9 @@ pub struct RunLine {
     /// Which tools the model has: all of them, or the reading ones
     #[arg(long, value_enum)]
     pub mode: Option<ModeName>,
+    /// How much the model is to think: low, medium or high
+    #[arg(long, value_name = "EFFORT")]
+    pub effort: Option<String>,
     /// The model to use
     #[arg(long, value_name = "PROVIDER/MODEL")]
     pub model: Option<String>,

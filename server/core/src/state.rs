@@ -111,10 +111,11 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
         Event::Prompted { message, text, .. } => {
             vec![Update::UserMessage { message_id: message.clone(), text: text.to_string() }]
         }
-        Event::RunStarted { run, continues, model, title, origin, .. } => vec![Update::Run(RunView::Started {
+        Event::RunStarted { run, continues, model, not_before, title, origin, .. } => vec![Update::Run(RunView::Started {
             run_id: run.clone(),
             continues: continues.clone(),
             model: model.clone(),
+            not_before: *not_before,
             title: title.clone(),
             origin: origin.clone(),
         })],
@@ -125,7 +126,7 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
             vec![Update::Ask(AskChange::Closed { ask_id: ask.clone(), resolution: resolution.clone() })]
         }
         Event::ConfigChanged { change, offer, .. } => vec![Update::ConfigOptionUpdate {
-            config_options: choices::options(session.choices.mode, offer),
+            config_options: choices::options(&session.choices, offer),
             changed: change.clone(),
         }],
         Event::RuleAdded { rule } => vec![Update::Rule { text: rule_text(rule) }],
@@ -159,6 +160,7 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
         Event::TurnStarted { .. }
         | Event::AttemptFailed { .. }
         | Event::TurnFailed { .. }
+        | Event::ModelReplaced { .. }
         | Event::Replied { .. } => of_turn(session, &fact.event),
         Event::SessionCreated { .. }
         | Event::SessionOpened { .. }
@@ -166,6 +168,9 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
         | Event::ReplyStarted { .. }
         // Chunks have told it already; `cut_text` tells it to those who come later.
         | Event::ReplyPartial { .. }
+        // The state tells them.
+        | Event::WentSilent { .. }
+        | Event::Heard { .. }
         | Event::CallPrepared { .. }
         | Event::AskReobserved { .. } => Vec::new(),
     }
@@ -178,6 +183,7 @@ fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
         attempt,
         usage: None,
         message: None,
+        model: None,
         retry_at: None,
     };
     match event {
@@ -190,6 +196,14 @@ fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
                 ..turn_view(*turn, TurnTold::AttemptFailed, *attempt)
             }));
             updates
+        }
+        Event::ModelReplaced { turn, from, to } => {
+            let attempt = session.open_run().and_then(|run| run.turn.as_ref()).map_or(1, |turn| turn.attempt);
+            vec![Update::Turn(TurnView {
+                message: Some(format!("{from} does not answer; {to} takes over for the rest of this run")),
+                model: Some(to.clone()),
+                ..turn_view(*turn, TurnTold::ModelReplaced, attempt)
+            })]
         }
         Event::TurnFailed { turn, attempt, failure } => {
             let mut updates = cut_text(session);

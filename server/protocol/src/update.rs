@@ -181,10 +181,14 @@ pub struct TurnView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub usage: Option<UsageView>,
-    /// Of a failed attempt: what happened.
+    /// Of a failed attempt, and of a model that took over: what happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub message: Option<String>,
+    /// Of a model that took over: `provider/model`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub model: Option<String>,
     /// Of a failed attempt: when the next one starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional, type = "number")]
@@ -196,6 +200,8 @@ pub struct TurnView {
 pub enum TurnPhase {
     Started,
     AttemptFailed,
+    /// The retries of one model are over, and another goes on with the same turn (S113).
+    ModelReplaced,
     Failed,
     Ended,
 }
@@ -210,6 +216,10 @@ pub enum RunView {
         continues: Option<RunId>,
         /// `provider/model`.
         model: String,
+        /// Its first call waits until then, as the user chose; milliseconds since the Unix epoch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[ts(optional, type = "number")]
+        not_before: Option<u64>,
         /// The first line of the prompt, at most 80 characters.
         #[serde(default)]
         title: String,

@@ -16,7 +16,7 @@ use super::*;
 const DEADLINE: Duration = Duration::from_secs(10);
 
 pub(super) const LIMITS: ModelLimits =
-    ModelLimits { first_byte_ms: 10_000, idle_ms: 10_000, total_ms: 10_000 };
+    ModelLimits { first_byte_ms: 10_000, idle_ms: 10_000, total_ms: 10_000, silence_ms: 10_000 };
 
 pub(super) fn provider(base_url: &str) -> Provider {
     Provider {

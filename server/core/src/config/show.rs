@@ -44,6 +44,7 @@ fn row(settings: &Settings, key: &Key, full: &str, shown: String, rows: &mut Vec
         Value::Whole(number) => number.to_string(),
         Value::Truth(truth) => truth.to_string(),
         Value::Refused => "(not usable)".to_owned(),
+        Value::Models(models) => format!("{models:?}"),
         Value::Headers(headers) => {
             let shown: Vec<String> = headers.keys().map(|name| format!("{name:?} = …")).collect();
             format!("{{ {} }}", shown.join(", "))
