@@ -77,6 +77,45 @@ export type SetConfigOptionResult = {
  */
 configOptions: Array<ConfigOption>, };
 
+export type ModelListParams = Record<symbol, never>;
+
+export type ModelListResult = {
+/**
+ * Those of the settings, the one that new sessions start with first. Any other model of a
+ * configured provider can be set by its name.
+ */
+models: Array<ModelView>, };
+
+export type ModelView = {
+/**
+ * `provider/model`.
+ */
+model: string,
+/**
+ * Tokens it reads.
+ */
+contextWindow: number,
+/**
+ * Tokens one reply may have.
+ */
+maxOutputTokens: number,
+/**
+ * What it takes as `effort`; nothing where it is not known to take any.
+ */
+efforts: Array<string>,
+/**
+ * Whether it is known to read images.
+ */
+images: boolean,
+/**
+ * Whether the numbers are known; else they are stated defaults, or the settings'.
+ */
+known: boolean,
+/**
+ * Why it cannot be used now, and what to set.
+ */
+unavailable?: string, };
+
 export type NewSessionParams = {
 /**
  * A `file:` URI; the workspace folders count where it is absent.
@@ -387,6 +426,10 @@ export type TurnView = {
  */
 turn: number, phase: TurnPhase, attempt: number, usage?: UsageView,
 /**
+ * Of a failed attempt or turn: what kind of failure it was (S115).
+ */
+failure?: FailureKind,
+/**
  * Of a failed attempt, and of a model that took over: what happened.
  */
 message?: string,
@@ -400,6 +443,8 @@ model?: string,
 retryAt?: number, };
 
 export type TurnPhase = "started" | "attempt_failed" | "model_replaced" | "failed" | "ended";
+
+export type FailureKind = "rate_limited" | "overloaded" | "network" | "timed_out" | "broken" | "auth" | "quota" | "context_exceeded" | "model_not_found" | "invalid_request" | "interrupted";
 
 export type RunView = { "phase": "started", runId: RunId, continues?: RunId,
 /**

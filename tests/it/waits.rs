@@ -4,7 +4,7 @@
 
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::state::{Outcome, State, SubState};
-use adjutant_protocol::update::{RunView, TurnPhase, Update};
+use adjutant_protocol::update::{FailureKind, RunView, TurnPhase, Update};
 use adjutant_testkit::fixture::{KEY_VARIABLE, Workspace};
 use adjutant_testkit::model::{ModelServer, Reply};
 use serde_json::json;
@@ -162,4 +162,38 @@ fn s80_the_user_may_choose_to_wait() {
     assert!(now.since >= until, "{} came before {until}", now.since);
     rig.await_state(State::Idle);
     rig.end();
+}
+
+#[test]
+fn s115_every_failed_run_says_one_typed_error_before_it_rests() {
+    let cases = [
+        (401, r#"{"error":"bad key"}"#, FailureKind::Auth),
+        (402, "{}", FailureKind::Quota),
+        (404, r#"{"error":"no such model"}"#, FailureKind::ModelNotFound),
+        (413, "{}", FailureKind::ContextExceeded),
+        (400, r#"{"error":"what is this"}"#, FailureKind::InvalidRequest),
+        (503, "", FailureKind::Overloaded),
+    ];
+    for (status, body, kind) in cases {
+        let model = ModelServer::answering(move |_| Reply::status(status).body(body));
+        let workspace = workspace_of(&[&model], "attempts = 2");
+        let rig = Rig::start(&workspace);
+        let session = rig.new_session();
+        rig.prompt(&session, "Hello?");
+        rig.await_state(State::Idle);
+        let updates = rig.updates();
+        let told = |update: &Update| match update {
+            Update::Turn(turn) if turn.phase == TurnPhase::Failed => turn.failure,
+            _ => None,
+        };
+        let told: Vec<_> =
+            updates.iter().filter_map(|update| Some((update.seq, told(&update.update)?))).collect();
+        let [(at, failure)] = told[..] else { panic!("{status}: one typed error, not {told:?}") };
+        assert_eq!(failure, kind, "{status}");
+        let idle = updates
+            .iter()
+            .find(|update| matches!(&update.update, Update::StateUpdate(view) if view.state == State::Idle));
+        assert!(idle.is_some_and(|idle| at < idle.seq), "{status}");
+        rig.end();
+    }
 }

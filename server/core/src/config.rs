@@ -333,7 +333,7 @@ impl Settings {
     /// Returns the efforts a model takes; none for a model that is not known or cannot be used.
     pub fn efforts(&self, model: &str) -> Vec<Effort> {
         let Ok((provider, model)) = self.provider_for(Some(model)) else { return Vec::new() };
-        models::known(provider.wire, &model).map(|known| known.efforts.to_vec()).unwrap_or_default()
+        models::facts(&provider, &model).efforts.to_vec()
     }
 
     /// Returns the provider and the model name to call: `model` if given, else the configured one.

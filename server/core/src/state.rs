@@ -84,11 +84,25 @@ fn required_action(session: &Session, state: State) -> RequiredAction {
 #[derive(Clone, Debug)]
 pub struct Teller {
     shown: StateView,
+    /// The run that was open last.
+    run: Option<RunId>,
 }
 
 impl Teller {
     pub fn new(session: &Session) -> Self {
-        Self { shown: view(session) }
+        Self { shown: view(session), run: session.open_run().map(|run| run.id.clone()) }
+    }
+
+    /// The run that the updates of one fact belong to; `session` already holds it. The last updates of
+    /// a run belong to it, though it is over by then; what is chosen between two runs is of neither.
+    pub fn run_of(&mut self, session: &Session, fact: &Fact) -> Option<RunId> {
+        let open = session.open_run().map(|run| run.id.clone());
+        if open.is_some() {
+            self.run = open;
+        } else if matches!(fact.event, Event::ConfigChanged { .. }) {
+            return None;
+        }
+        self.run.clone()
     }
 
     /// The updates one fact becomes; `session` already holds it. Pure, so that a replay numbers
@@ -182,6 +196,7 @@ fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
         phase,
         attempt,
         usage: None,
+        failure: None,
         message: None,
         model: None,
         retry_at: None,
@@ -191,6 +206,7 @@ fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
         Event::AttemptFailed { turn, attempt, failure, retry_at } => {
             let mut updates = cut_text(session);
             updates.push(Update::Turn(TurnView {
+                failure: Some(failure.class.kind()),
                 message: Some(failure.message.clone()),
                 retry_at: Some(*retry_at),
                 ..turn_view(*turn, TurnTold::AttemptFailed, *attempt)
@@ -208,6 +224,7 @@ fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
         Event::TurnFailed { turn, attempt, failure } => {
             let mut updates = cut_text(session);
             updates.push(Update::Turn(TurnView {
+                failure: Some(failure.class.kind()),
                 message: Some(failure.message.clone()),
                 ..turn_view(*turn, TurnTold::Failed, *attempt)
             }));

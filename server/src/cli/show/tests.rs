@@ -33,6 +33,7 @@ fn failed_attempt(retry_at: u64) -> Update {
         phase: TurnPhase::AttemptFailed,
         attempt: 1,
         usage: None,
+        failure: None,
         message: Some("the model did not answer".to_owned()),
         model: None,
         retry_at: Some(retry_at),

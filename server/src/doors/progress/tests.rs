@@ -46,6 +46,7 @@ fn n08_every_step_has_its_words() {
         phase: TurnPhase::AttemptFailed,
         attempt: 1,
         usage: None,
+        failure: None,
         message: Some("the model is overloaded".to_owned()),
         model: None,
         retry_at: Some(12_500),

@@ -123,6 +123,7 @@ fn turn(phase: TurnPhase) -> Update {
         phase,
         attempt: 1,
         usage: None,
+        failure: None,
         message: None,
         model: None,
         retry_at: None,
