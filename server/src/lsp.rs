@@ -47,6 +47,7 @@ pub struct Options {
 
 impl Options {
     pub fn new(sources: Sources, models: Models) -> Self {
+        models.start_key_commands_by(crate::tools::process::run_own);
         Self { sources, models, reaction: REACTION }
     }
 }

@@ -24,9 +24,6 @@ use adjutant_core::retry::CallFailure;
 use frozen::Frozen;
 use sendable::sendable;
 
-/// Finds the value of an environment variable by its name.
-type KeySource = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
-
 /// The way to every model. Cheap to clone; clones share their connections.
 #[derive(Clone)]
 pub struct Models {
@@ -36,7 +33,6 @@ pub struct Models {
 struct Inner {
     clients: http::Clients,
     chat: Frozen,
-    keys: KeySource,
     /// Scripts that are part of the binary, by the name after `embedded:`.
     embedded: BTreeMap<&'static str, &'static str>,
 }
@@ -48,14 +44,15 @@ impl Default for Models {
 }
 
 impl Models {
-    /// Returns the models with keys from the environment of the process.
+    /// Returns the models with the environment of the process.
     pub fn new() -> Models {
         Models::with_keys(|name| std::env::var(name).ok())
     }
 
-    /// Returns the models with keys from `keys`, which gets the name of a variable.
-    pub fn with_keys(keys: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Models {
-        Models::build(Box::new(keys), [])
+    /// Returns the models with the environment that `variables` gives, which gets the name of one:
+    /// keys, and the proxies to providers.
+    pub fn with_keys(variables: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Models {
+        Models::build(Box::new(variables), [])
     }
 
     /// Returns the models with scripts that a provider names as `embedded:NAME`.
@@ -63,16 +60,24 @@ impl Models {
         Models::build(Box::new(|name| std::env::var(name).ok()), scripts)
     }
 
-    fn build(keys: KeySource, scripts: impl IntoIterator<Item = (&'static str, &'static str)>) -> Models {
+    fn build(
+        variables: Box<http::Variables>,
+        scripts: impl IntoIterator<Item = (&'static str, &'static str)>,
+    ) -> Models {
         let embedded = scripts.into_iter().collect();
         Models {
             inner: Arc::new(Inner {
-                clients: http::Clients::default(),
+                clients: http::Clients::new(variables),
                 chat: Frozen::default(),
-                keys,
                 embedded,
             }),
         }
+    }
+
+    /// Says who starts the programs that print keys; without, none can be started.
+    pub fn start_key_commands_by(&self, run: http::RunCommand) {
+        // Who said it first keeps it: a program is started the same way everywhere.
+        let _ = self.inner.clients.keys.run.set(run);
     }
 
     /// Makes attempt number `attempt`, from one, at getting a reply.
@@ -94,7 +99,7 @@ impl Models {
                 scripted::call(source, limits, request, attempt, on_delta).await
             }
             Wire::OpenaiChat => {
-                let post = http::Post::to(provider, limits, &request.model, &*inner.keys)?;
+                let post = http::Post::to(provider, limits, &request.model)?;
                 openai_chat::call(&inner.clients, &inner.chat, post, request, &mut on_delta).await
             }
             Wire::OpenaiResponses | Wire::AnthropicMessages => {

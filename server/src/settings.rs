@@ -3,6 +3,8 @@
 //! Never judges a value (that is `adjutant_core::config`), never writes a
 //! settings file, and never follows a link that a workspace made.
 
+pub mod own_files;
+
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
 use std::io::Read;
@@ -106,6 +108,7 @@ pub fn load(sources: &Sources) -> Loaded {
     layers.push(Layer::Flags(sources.flags.clone()));
     let (settings, mut problems) = config::resolve(layers);
     problems.extend(missing);
+    problems.extend(own_files::problems(&settings));
     for problem in &problems {
         tracing::warn!(problem = %problem, "settings");
     }

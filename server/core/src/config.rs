@@ -8,6 +8,7 @@ mod build;
 mod check;
 mod keys;
 mod layers;
+mod reach;
 mod rules;
 mod show;
 mod tree;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub use keys::{KEYS, Key, Kind, Literal, Project};
 pub use layers::resolve;
+pub use reach::{KeySource, Proxy, Reach};
 pub use rules::{Denials, DenyRule};
 pub use show::{configuration_markdown, explain};
 pub use values::redact_url;
@@ -78,11 +80,12 @@ pub struct Provider {
     pub wire: Wire,
     /// Without a trailing slash, e.g. `https://api.openai.com/v1`.
     pub base_url: Option<String>,
-    /// Name of the environment variable that holds the key.
-    pub api_key_env: Option<String>,
+    /// Where its key is.
+    pub key: Option<KeySource>,
     /// Path of the script of a scripted model, absolute.
     pub script: Option<String>,
     pub headers: BTreeMap<String, String>,
+    pub reach: Reach,
     pub context_window: Option<u32>,
     pub max_output_tokens: Option<u32>,
 }
@@ -94,9 +97,10 @@ impl fmt::Debug for Provider {
             .field("name", &self.name)
             .field("wire", &self.wire)
             .field("base_url", &self.base_url.as_deref().map(redact_url))
-            .field("api_key_env", &self.api_key_env)
+            .field("key", &self.key)
             .field("script", &self.script)
             .field("headers", &self.headers.keys())
+            .field("reach", &self.reach)
             .field("context_window", &self.context_window)
             .field("max_output_tokens", &self.max_output_tokens)
             .finish()
@@ -355,7 +359,8 @@ impl Settings {
             let known = self.providers.keys().cloned().collect();
             return Err(ProviderUnavailable::UnknownProvider { name: name.to_owned(), known, file: file() });
         };
-        if let (Some(variable), Some(set)) = (&provider.api_key_env, &self.keys_set)
+        // What a command prints and a file holds is known when it is asked for, at the first call.
+        if let (Some(KeySource::Variable(variable)), Some(set)) = (&provider.key, &self.keys_set)
             && !set.contains(variable)
         {
             return Err(ProviderUnavailable::NoKey { name: name.to_owned(), variable: variable.clone() });

@@ -4,6 +4,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use adjutant_core::config::KeySource;
 use adjutant_core::retry::{CallFailure, FailureClass};
 use serde_json::Value;
 
@@ -27,7 +28,7 @@ pub(super) fn unwritable(error: serde_json::Error) -> CallFailure {
 pub(super) struct Asked<'a> {
     pub provider: &'a str,
     pub model: &'a str,
-    pub api_key_env: Option<&'a str>,
+    pub key: Option<&'a KeySource>,
 }
 
 /// What a provider said about an error, in any of the usual shapes.
@@ -75,13 +76,21 @@ pub(super) fn classify(
     redactor: &Redactor,
 ) -> CallFailure {
     let quote = quote(&complaint.message, redactor);
-    let Asked { provider, model, api_key_env } = asked;
+    let Asked { provider, model, key } = asked;
     let class = class_of(status, complaint);
     let (what, hint) = match class {
-        FailureClass::Auth => match api_key_env {
-            Some(name) => (
+        FailureClass::Auth => match key {
+            Some(KeySource::Variable(name)) => (
                 format!("the key in {name} was refused by provider \"{provider}\""),
                 format!("set {name} to a valid key and try again"),
+            ),
+            Some(KeySource::Command(_)) => (
+                format!("the key that `api_key_command` printed was refused by provider \"{provider}\""),
+                "see that the command prints a valid key and try again".to_owned(),
+            ),
+            Some(KeySource::File(path)) => (
+                format!("the key in the file {path:?} was refused by provider \"{provider}\""),
+                "put a valid key into it and try again".to_owned(),
             ),
             None => (
                 format!("provider \"{provider}\" wants a key"),

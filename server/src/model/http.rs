@@ -1,86 +1,35 @@
-//! HTTP to a provider: one kept-alive client, three time limits, one request.
+//! HTTP to a provider: one request, checked before anything connects, and its answer.
 //!
 //! Follows no redirect, sends a key nowhere but to the provider's own address,
 //! and never speaks plain HTTP to another machine.
 
-use std::error::Error as _;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+mod answer;
+mod clients;
+mod keys;
+mod network;
+
+use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use adjutant_core::config::{ModelLimits, Provider, Wire};
+use adjutant_core::config::{ModelLimits, Provider, Proxy, Wire};
 use adjutant_core::retry::{CallFailure, FailureClass};
-use reqwest::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION,
-};
-use reqwest::{Client, Response, Url};
-use tokio::sync::OnceCell;
-use tokio::time::{Instant, timeout, timeout_at};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Request, Response, StatusCode, Url};
+use tokio::time::{Instant, timeout_at};
 
-use super::failure::{Asked, Complaint, classify, failure, in_words, quote, retry_after_ms};
+pub(super) use answer::{Answer, Eaten};
+pub(super) use clients::Clients;
+pub use keys::RunCommand;
+pub(super) use keys::Variables;
+
+use super::failure::{Asked, failure, in_words};
 use super::secret::{Redactor, Secret};
+use clients::Way;
+use keys::{Found, Wanted};
+use network::Line;
 
-/// The most bytes read of an answer that is an error.
-const MAX_ERROR_BYTES: usize = 64 << 10;
-/// How long the body of an error may take: its status alone says enough.
-const ERROR_BODY_WAIT: Duration = Duration::from_secs(5);
-const CONNECT_WAIT: Duration = Duration::from_secs(15);
-/// How long the end of a stream is awaited once its last event was read, so
-/// that the connection can be used again.
-const DRAIN_WAIT: Duration = Duration::from_millis(100);
-/// How long a reply that is complete waits for what usually still follows.
-const FINISHING_WAIT: Duration = Duration::from_secs(5);
-/// Longer than a person thinks between two prompts, most of the time.
-const POOL_IDLE: Duration = Duration::from_secs(300);
-
-/// The HTTP clients, built when first needed.
-#[derive(Default)]
-pub(super) struct Clients {
-    /// For loopback: no TLS, no proxy.
-    plain: OnceCell<Client>,
-    secure: OnceCell<Client>,
-}
-
-impl Clients {
-    async fn of(&self, url: &Url) -> Result<&Client, CallFailure> {
-        let secure = url.scheme() == "https";
-        let cell = if secure { &self.secure } else { &self.plain };
-        // Reading the certificates of the platform takes milliseconds of files.
-        cell.get_or_try_init(|| async move {
-            let built = tokio::task::spawn_blocking(move || build_client(secure)).await;
-            let said = match built {
-                Ok(Ok(client)) => return Ok(client),
-                Ok(Err(error)) => innermost(&error),
-                Err(error) => error.to_string(),
-            };
-            Err(failure(FailureClass::InvalidRequest, format!("could not set up HTTP: {said}")))
-        })
-        .await
-    }
-}
-
-fn build_client(secure: bool) -> Result<Client, reqwest::Error> {
-    // An error only says that a provider is installed already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = Client::builder()
-        .user_agent(concat!("adjutant/", env!("CARGO_PKG_VERSION")))
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false)
-        .connect_timeout(CONNECT_WAIT)
-        .pool_idle_timeout(POOL_IDLE)
-        .tcp_keepalive(Duration::from_secs(30))
-        .tcp_nodelay(true);
-    if secure {
-        return builder.https_only(true).build();
-    }
-    // The name is pinned, so that no resolver can send a plain request elsewhere.
-    let loopback = [IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST)];
-    let loopback = loopback.map(|address| SocketAddr::new(address, 0));
-    builder.no_proxy().tls_certs_only([]).resolve_to_addrs("localhost", &loopback).build()
-}
-
-/// One request to a provider, ready but for its path and body.
+/// One request to a provider, ready but for its key, path and body.
 pub(super) struct Post<'a> {
     pub provider: &'a Provider,
     pub asked: Asked<'a>,
@@ -89,49 +38,25 @@ pub(super) struct Post<'a> {
     headers: HeaderMap,
     limits: ModelLimits,
     began: Instant,
+    /// Which one it goes through, once that is known.
+    proxy: Option<Proxy>,
 }
 
 impl<'a> Post<'a> {
-    /// Checks the address, the headers and the key of `provider`; connects to nothing.
-    pub fn to(
-        provider: &'a Provider,
-        limits: &ModelLimits,
-        model: &'a str,
-        keys: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Post<'a>, CallFailure> {
+    /// Checks the address and the headers of `provider`; asks nobody for a key and connects to nothing.
+    pub fn to(provider: &'a Provider, limits: &ModelLimits, model: &'a str) -> Result<Post<'a>, CallFailure> {
         let base = checked_address(provider)?;
-        let mut redactor = Redactor::default();
-        let mut headers = checked_headers(provider, &mut redactor)?;
-        let (key_header, before_key) = key_header(provider.wire);
-        if let Some(name) = &provider.api_key_env
-            && !headers.contains_key(&key_header)
-        {
-            let key = keys(name).map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
-            let Some(key) = key.as_deref().map(Secret::new) else {
-                let message = format!(
-                    "provider \"{}\" needs a key and the environment variable {name} has none; set it and start again",
-                    provider.name
-                );
-                return Err(failure(FailureClass::Auth, message));
-            };
-            let Ok(mut value) = HeaderValue::from_str(&format!("{before_key}{}", key.reveal())) else {
-                let message =
-                    format!("the key in {name} has characters that no key has; set {name} to a valid key");
-                return Err(failure(FailureClass::Auth, message));
-            };
-            value.set_sensitive(true);
-            headers.insert(key_header, value);
-            redactor.hide(key);
-        }
-        let asked = Asked { provider: &provider.name, model, api_key_env: provider.api_key_env.as_deref() };
+        let redactor = Redactor::default();
+        let headers = checked_headers(provider, &redactor)?;
         Ok(Post {
             provider,
-            asked,
+            asked: Asked { provider: &provider.name, model, key: provider.key.as_ref() },
             redactor: Arc::new(redactor),
             base,
             headers,
             limits: *limits,
             began: Instant::now(),
+            proxy: None,
         })
     }
 
@@ -143,55 +68,105 @@ impl<'a> Post<'a> {
     }
 
     /// Sends `body` and returns the answer once its headers say that it is a reply.
-    pub async fn send(self, clients: &Clients, path: &str, body: Vec<u8>) -> Result<Answer<'a>, CallFailure> {
+    ///
+    /// A key that a command gave earlier and that is refused now is asked for once more, and the
+    /// request sent once more with the new one.
+    pub async fn send(
+        mut self,
+        clients: &Clients,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Result<Answer<'a>, CallFailure> {
         let mut url = self.base.clone();
         url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
-        let first_byte = self.began + Duration::from_millis(self.limits.first_byte_ms);
-        let total = self.began + Duration::from_millis(self.limits.total_ms);
+        let way = Way::to(self.provider, &url, &*clients.keys.variables)?;
+        self.proxy.clone_from(&way.proxy);
+        if let Some((_, password)) = way.proxy.as_ref().and_then(|proxy| proxy.login.as_ref()) {
+            self.redactor.hide(Secret::new(password));
+        }
+        let mut request = Request::new(Method::POST, url.clone());
+        *request.headers_mut() = self.headers.clone();
+        *request.body_mut() = Some(body.into());
+        let wanted = Wanted { provider: self.provider, url: &url, redactor: &self.redactor };
+        let key = match self.headers.contains_key(key_header(self.provider.wire).0) {
+            // A header of the settings stands for the key.
+            true => None,
+            false => self.in_time(clients.keys.find(&wanted)).await?,
+        };
+        let (mut response, mut first_byte) = self.once(clients, &way, &request, key.as_ref()).await?;
+        if response.status() == StatusCode::UNAUTHORIZED
+            && let Some(refused) = &key
+            && let Some(renewed) = self.in_time(clients.keys.renewed(refused, &wanted)).await?
+        {
+            (response, first_byte) = self.once(clients, &way, &request, Some(&renewed)).await?;
+        }
+        let total = self.total_end();
+        Answer { post: self, response, first_byte, total }.checked().await
+    }
+
+    /// Sends the request with a key; returns the answer and until when its first content may take.
+    async fn once(
+        &self,
+        clients: &Clients,
+        way: &Way,
+        request: &Request,
+        key: Option<&Found>,
+    ) -> Result<(Response, Instant), CallFailure> {
+        let mut request = request.try_clone().ok_or_else(|| {
+            failure(FailureClass::InvalidRequest, "could not make the request: its body is gone".to_owned())
+        })?;
+        if let Some(Found { key, .. }) = key {
+            let (name, before) = key_header(self.provider.wire);
+            let value = HeaderValue::from_str(&format!("{before}{}", key.reveal()));
+            let mut value = value.map_err(|_| {
+                failure(FailureClass::Auth, "the key has characters that no key has".to_owned())
+            })?;
+            value.set_sensitive(true);
+            request.headers_mut().insert(name, value);
+        }
         tracing::debug!(
             provider = self.asked.provider,
             model = self.asked.model,
-            bytes = body.len(),
+            bytes = request.body().and_then(|body| body.as_bytes()).map_or(0, <[u8]>::len),
+            proxy = self.proxy.as_ref().map(|proxy| proxy.address.as_str()),
             "call model"
         );
+        let first_byte = Instant::now() + Duration::from_millis(self.limits.first_byte_ms);
+        let total = self.total_end();
         let sent = async {
-            let client = clients.of(&url).await?;
-            client
-                .post(url)
-                .headers(self.headers.clone())
-                .body(body)
-                .send()
-                .await
-                .map_err(|error| self.network(&error))
+            let client = clients.of(way).await?;
+            client.execute(request).await.map_err(|error| {
+                if network::is_untrusted(&error) {
+                    clients.forget(way);
+                }
+                self.network(&error)
+            })
         };
-        let response = match timeout_at(first_byte.min(total), sent).await {
-            Ok(response) => response?,
-            Err(_) if first_byte < total => return Err(self.first_byte()),
-            Err(_) => return Err(self.total()),
-        };
-        let answer = Answer { post: self, response, first_byte, total };
-        answer.checked().await
+        match timeout_at(first_byte.min(total), sent).await {
+            Ok(response) => Ok((response?, first_byte)),
+            Err(_) if first_byte < total => Err(self.first_byte()),
+            Err(_) => Err(self.total()),
+        }
+    }
+
+    /// Waits no longer than the call may take in all.
+    async fn in_time<T>(&self, wait: impl Future<Output = Result<T, CallFailure>>) -> Result<T, CallFailure> {
+        timeout_at(self.total_end(), wait).await.unwrap_or_else(|_| Err(self.total()))
+    }
+
+    fn total_end(&self) -> Instant {
+        self.began + Duration::from_millis(self.limits.total_ms)
     }
 
     fn network(&self, error: &reqwest::Error) -> CallFailure {
-        if error.is_builder() {
-            return failure(
-                FailureClass::InvalidRequest,
-                format!("could not make the request: {}", innermost(error)),
-            );
-        }
-        let place = self.base.origin().ascii_serialization();
-        let said = quote(&innermost(error), &self.redactor);
-        let name = self.asked.provider;
-        // An end in the middle of the body is a broken stream; a reset is the network's.
-        if ends_early(error) {
-            return failure(
-                FailureClass::Broken,
-                format!("provider \"{name}\" ended its answer too early: {said}"),
-            );
-        }
-        let what = if error.is_connect() { "could not connect to" } else { "lost the connection to" };
-        failure(FailureClass::Network, format!("{what} provider \"{name}\" at {place}: {said}"))
+        let line = Line {
+            provider: self.asked.provider,
+            place: self.base.origin().ascii_serialization(),
+            proxy: self.proxy.as_ref(),
+            ca_file: self.provider.reach.ca_file.as_deref(),
+            redactor: &self.redactor,
+        };
+        line.broke(error)
     }
 
     fn first_byte(&self) -> CallFailure {
@@ -222,157 +197,6 @@ impl<'a> Post<'a> {
                 self.asked.provider
             ),
         )
-    }
-}
-
-/// What the reader of a body says of one piece.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Eaten {
-    /// It carried content: the idle limit starts anew.
-    Progress,
-    /// It kept the connection open and no more (G4).
-    KeepAlive,
-    /// The reply is complete; something less important may follow.
-    Finishing,
-    /// The last event was read.
-    Done,
-}
-
-/// An answer that began as a reply.
-pub(super) struct Answer<'a> {
-    pub post: Post<'a>,
-    response: Response,
-    first_byte: Instant,
-    total: Instant,
-}
-
-impl<'a> Answer<'a> {
-    async fn checked(mut self) -> Result<Answer<'a>, CallFailure> {
-        let status = self.response.status();
-        if status.is_redirection() {
-            return Err(self.redirected());
-        }
-        if !status.is_success() {
-            return Err(self.refused(status.as_u16()).await);
-        }
-        let name = self.post.asked.provider;
-        if let Some(encoding) = self.header(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
-            let message = format!(
-                "provider \"{name}\" answered in encoding \"{}\", which was not asked for",
-                quote(encoding, &self.post.redactor)
-            );
-            return Err(failure(FailureClass::Broken, message));
-        }
-        if self.header(CONTENT_TYPE).is_some_and(|kind| kind.trim_start().starts_with("text/html")) {
-            let message = format!(
-                "provider \"{name}\" answered with a web page in place of a reply; \
-                 check `base_url`, and whether this network wants a login"
-            );
-            return Err(failure(FailureClass::InvalidRequest, message));
-        }
-        Ok(self)
-    }
-
-    /// Returns whether the provider answered with one JSON object although a stream was asked for.
-    pub fn is_whole(&self) -> bool {
-        self.header(CONTENT_TYPE).is_some_and(|kind| kind.trim_start().starts_with("application/json"))
-    }
-
-    fn header(&self, name: impl reqwest::header::AsHeaderName) -> Option<&str> {
-        self.response.headers().get(name)?.to_str().ok()
-    }
-
-    fn redirected(&self) -> CallFailure {
-        let target = self.header(LOCATION).and_then(|location| Url::parse(location).ok());
-        let target = target.map_or_else(
-            || "elsewhere".to_owned(),
-            |url| format!("to {}", url.origin().ascii_serialization()),
-        );
-        let name = self.post.asked.provider;
-        let message = format!(
-            "provider \"{name}\" redirects {target}, which is not followed; set `base_url` to the final address"
-        );
-        failure(FailureClass::InvalidRequest, message)
-    }
-
-    async fn refused(&mut self, status: u16) -> CallFailure {
-        let wait =
-            retry_after_ms(self.header("retry-after-ms"), self.header("retry-after"), SystemTime::now());
-        let mut body = Vec::new();
-        let read = async {
-            while let Ok(Some(piece)) = self.response.chunk().await {
-                let room = MAX_ERROR_BYTES - body.len();
-                body.extend_from_slice(&piece[..piece.len().min(room)]);
-                if body.len() == MAX_ERROR_BYTES {
-                    break;
-                }
-            }
-        };
-        // What has come by then is enough.
-        let _ = timeout(ERROR_BODY_WAIT, read).await;
-        let complaint = Complaint::from_body(&String::from_utf8_lossy(&body));
-        let mut failed = classify(status, &complaint, self.post.asked, &self.post.redactor);
-        if failed.class.is_passing()
-            && let Some(wait) = wait
-        {
-            failed.message.push_str(&format!("; it asks to wait {}", in_words(wait)));
-            failed.retry_after_ms = Some(wait);
-        }
-        failed
-    }
-
-    /// Feeds the body to `eat`, piece by piece, within the limits, until it is
-    /// done or the body ends.
-    pub async fn pump(
-        &mut self,
-        mut eat: impl FnMut(&[u8]) -> Result<Eaten, CallFailure>,
-    ) -> Result<(), CallFailure> {
-        let idle = Duration::from_millis(self.post.limits.idle_ms);
-        // Many servers send headers at once and then read a long prompt: until
-        // the first content the longer of the two limits holds.
-        let mut until = self.first_byte.max(Instant::now() + idle);
-        let mut finishing = false;
-        loop {
-            let piece = match timeout_at(until.min(self.total), self.response.chunk()).await {
-                Ok(Ok(Some(piece))) => piece,
-                Ok(Ok(None)) => return Ok(()),
-                Ok(Err(error)) => return Err(self.post.network(&error)),
-                Err(_) if self.total <= until => return Err(self.post.total()),
-                Err(_) => return Err(self.post.stalled()),
-            };
-            let eaten = eat(&piece)?;
-            let now = Instant::now();
-            // A body that always has more never reaches the timer above.
-            if now >= self.total {
-                return Err(self.post.total());
-            }
-            match eaten {
-                Eaten::Progress => until = now + idle,
-                Eaten::KeepAlive => {}
-                Eaten::Finishing if finishing => {}
-                Eaten::Finishing => {
-                    finishing = true;
-                    until = now + idle.min(FINISHING_WAIT);
-                }
-                Eaten::Done => {
-                    self.drain().await;
-                    return Ok(());
-                }
-            }
-        }
-    }
-
-    async fn drain(&mut self) {
-        let mut left = MAX_ERROR_BYTES;
-        let rest = async {
-            while let Ok(Some(piece)) = self.response.chunk().await {
-                left = left.saturating_sub(piece.len());
-                if left == 0 {
-                    break;
-                }
-            }
-        };
-        let _ = timeout(DRAIN_WAIT, rest).await;
     }
 }
 
@@ -415,7 +239,7 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-fn checked_headers(provider: &Provider, redactor: &mut Redactor) -> Result<HeaderMap, CallFailure> {
+fn checked_headers(provider: &Provider, redactor: &Redactor) -> Result<HeaderMap, CallFailure> {
     const OURS: [&str; 5] = ["host", "content-length", "content-type", "transfer-encoding", "connection"];
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -442,27 +266,4 @@ fn checked_headers(provider: &Provider, redactor: &mut Redactor) -> Result<Heade
         headers.insert(name, value);
     }
     Ok(headers)
-}
-
-/// Returns the text of the first cause, which is the one that says something.
-fn innermost(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    cause.to_string()
-}
-
-/// Tells whether the answer ended before it was whole, as opposed to a reset.
-fn ends_early(error: &reqwest::Error) -> bool {
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        if let Some(error) = error.downcast_ref::<std::io::Error>()
-            && error.kind() == std::io::ErrorKind::UnexpectedEof
-        {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
 }

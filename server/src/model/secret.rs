@@ -3,8 +3,10 @@
 //! A key is never shown, logged or serialised; it leaves only as the header of
 //! a request to the provider it belongs to.
 
+use std::sync::{Mutex, PoisonError};
+
 /// A key. Has no `Debug`, `Display` or `Serialize` on purpose.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Secret(String);
 
 impl Secret {
@@ -29,25 +31,28 @@ const KEY_SHAPES: [&str; 9] = ["sk-", "sk_", "pk-", "pk_", "rk_", "gsk_", "xai-"
 const MIN_SECRET_BYTES: usize = 6;
 
 /// Takes known and key-shaped values out of a text.
+///
+/// One serves a whole call: what is found out on the way is hidden in what is said later.
 #[derive(Default)]
 pub(super) struct Redactor {
-    known: Vec<Secret>,
+    known: Mutex<Vec<Secret>>,
 }
 
 impl Redactor {
     /// Remembers a value that must not appear.
-    pub fn hide(&mut self, secret: Secret) {
-        if secret.0.len() >= MIN_SECRET_BYTES {
-            self.known.push(secret);
+    pub fn hide(&self, secret: Secret) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if secret.0.len() >= MIN_SECRET_BYTES && !known.contains(&secret) {
+            known.push(secret);
             // The longest first, so that a value inside another one leaves no rest of it.
-            self.known.sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));
+            known.sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));
         }
     }
 
     /// Returns `text` without any key.
     pub fn redact(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        for secret in &self.known {
+        for secret in self.known.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             text = text.replace(&secret.0, HIDDEN);
         }
         let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -74,7 +79,7 @@ mod tests {
 
     #[test]
     fn s1_known_and_key_shaped_values_are_hidden() {
-        let mut redactor = Redactor::default();
+        let redactor = Redactor::default();
         redactor.hide(Secret::new("hunter2-hunter2"));
         redactor.hide(Secret::new("hunter2"));
         redactor.hide(Secret::new("on"));

@@ -6,6 +6,7 @@ mod replies;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use adjutant_core::config::{KeySource, Reach};
 use adjutant_core::prompt::{ModelMessage, ToolSpec};
 use adjutant_core::retry::FailureClass;
 use adjutant_testkit::model::{ModelServer, Reply as Answer};
@@ -23,9 +24,10 @@ pub(super) fn provider(base_url: &str) -> Provider {
         name: "acme".to_owned(),
         wire: Wire::OpenaiChat,
         base_url: Some(base_url.to_owned()),
-        api_key_env: Some("ACME_KEY".to_owned()),
+        key: Some(KeySource::Variable("ACME_KEY".to_owned())),
         script: None,
         headers: BTreeMap::new(),
+        reach: Reach::default(),
         context_window: None,
         max_output_tokens: None,
     }

@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use adjutant_core::config::KeySource;
 use adjutant_core::event::{CallEnd, CallResult, Payload};
 use adjutant_core::input::Report;
 use adjutant_core::session::Call;
@@ -174,7 +175,11 @@ fn launch(
 /// The variables our own keys are in: no child sees them (S1).
 fn own_keys(place: &Place) -> Vec<String> {
     let settings = place.world.settings();
-    settings.providers.values().filter_map(|provider| provider.api_key_env.clone()).collect()
+    let names = settings.providers.values().filter_map(|provider| match &provider.key {
+        Some(KeySource::Variable(name)) => Some(name.clone()),
+        _ => None,
+    });
+    names.collect()
 }
 
 fn command_payload(launch: &Launch) -> Payload {

@@ -5,6 +5,7 @@
 
 mod environment;
 mod gather;
+mod own;
 mod pin;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 pub use environment::child_environment;
+pub use own::run_own;
 pub use pin::{PinnedDirectory, PinnedShell, pin_directory, pin_shell};
 
 pub(super) use gather::GAP;

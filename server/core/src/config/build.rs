@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::layers::{Cell, Value};
 use super::rules::Denials;
-use super::{Limits, ModelLimits, Provider, Settings, Wire};
+use super::{KeySource, Limits, ModelLimits, Origin, Provider, Reach, Settings, Wire};
 use crate::event::Unattended;
 use crate::message::Effort;
 use crate::retry::RetryPolicy;
@@ -26,7 +26,10 @@ pub(super) fn settings(
         }
     }
     let keys_set = environment.map(|variables| {
-        let named = providers.values().filter_map(|provider: &Provider| provider.api_key_env.clone());
+        let named = providers.values().filter_map(|provider: &Provider| match &provider.key {
+            Some(KeySource::Variable(name)) => Some(name.clone()),
+            _ => None,
+        });
         named
             .filter(|name| variables.get(name).is_some_and(|value| !value.is_empty()))
             .collect::<BTreeSet<_>>()
@@ -99,7 +102,7 @@ fn text_of(cells: &BTreeMap<String, Cell>, key: &str) -> Option<String> {
 /// Builds a provider, or says what to set.
 fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, String> {
     let full = |key: &str| format!("providers.{name}.{key}");
-    for key in ["wire", "base_url", "api_key_env", "script", "headers"] {
+    for key in ["wire", "base_url", "api_key_env", "api_key_command", "api_key_file", "script", "headers"] {
         if let Some(Cell { value: Value::Refused, origin, .. }) = cells.get(&full(key)) {
             return Err(format!("mend its `{key}`, set in {}", super::show::origin(origin)));
         }
@@ -122,6 +125,14 @@ fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, Stri
         }
         _ => {}
     }
+    if wire != Wire::Scripted {
+        for key in ["http.proxy", "http.ca_file"] {
+            if let Some(Cell { value: Value::Refused, origin, .. }) = cells.get(key) {
+                return Err(format!("mend `{key}`, set in {}", super::show::origin(origin)));
+            }
+        }
+    }
+    let key = key(cells, name)?;
     let headers = match cells.get(&full("headers")).map(|cell| &cell.value) {
         Some(Value::Headers(headers)) => headers.clone(),
         _ => BTreeMap::new(),
@@ -130,10 +141,50 @@ fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, Stri
         name: name.to_owned(),
         wire,
         base_url: text("base_url"),
-        api_key_env: text("api_key_env"),
+        key,
         script: text("script"),
         headers,
+        reach: Reach {
+            proxy: text_of(cells, "http.proxy"),
+            no_proxy: text_of(cells, "http.no_proxy"),
+            ca_file: text_of(cells, "http.ca_file"),
+        },
         context_window: whole("context_window"),
         max_output_tokens: whole("max_output_tokens"),
     })
+}
+
+/// Returns the places of a key that are set for a provider, in the order of the table, each with where
+/// that was said.
+pub(super) fn keys_of<'a>(cells: &'a BTreeMap<String, Cell>, name: &str) -> Vec<(KeySource, &'a Origin)> {
+    let places = ["api_key_env", "api_key_command", "api_key_file"].into_iter().filter_map(|key| {
+        let cell = cells.get(&format!("providers.{name}.{key}"))?;
+        let place = match &cell.value {
+            Value::Words(words) => KeySource::Command(words.clone()),
+            Value::Text(text) if key == "api_key_env" => KeySource::Variable(text.clone()),
+            Value::Text(text) => KeySource::File(text.clone()),
+            _ => return None,
+        };
+        Some((place, &cell.origin))
+    });
+    places.collect()
+}
+
+/// Returns where the key of a provider is, or says what to set.
+fn key(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Option<KeySource>, String> {
+    let mut places = keys_of(cells, name);
+    if let [(first, _), (second, _), ..] = places.as_slice() {
+        return Err(format!("keep only one of its `{}` and `{}`", first.setting(), second.setting()));
+    }
+    let Some((place, _)) = places.pop() else { return Ok(None) };
+    // Editors take settings from workspaces too: such an address gets no key that the user's own
+    // file alone can name.
+    let address = cells.get(&format!("providers.{name}.base_url")).map(|cell| &cell.origin);
+    if !matches!(place, KeySource::Variable(_)) && address == Some(&Origin::Editor) {
+        let setting = place.setting();
+        return Err(format!(
+            "the key of its `{setting}` goes only to an address that stands in the same file: set its `base_url` there"
+        ));
+    }
+    Ok(Some(place))
 }

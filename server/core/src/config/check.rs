@@ -5,6 +5,7 @@
 use super::Wire;
 use super::keys::{Key, Kind};
 use super::layers::{MOST_RULES, Source, Value};
+use super::reach;
 use super::rules::DenyRule;
 use super::tree::{Node, Raw};
 use super::values::{self, Complaint};
@@ -27,7 +28,13 @@ pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) 
         Kind::Headers => values::headers(node).map(Value::Headers),
         Kind::Rules => Ok(Value::Rules(rules(node, source, notes)?)),
         Kind::Variable => values::variable(values::text(node, "the name of a variable")?).map(Value::Text),
-        Kind::Script => script(values::text(node, "a path")?, source).map(Value::Text),
+        Kind::Script => path(values::text(node, "a path")?, "name the script", source).map(Value::Text),
+        Kind::KeyFile | Kind::CaFile => {
+            path(values::text(node, "a path")?, "name the file", source).map(Value::Text)
+        }
+        Kind::Command => command(node, source).map(Value::Words),
+        Kind::Proxy => proxy(values::text(node, "the address of a proxy")?).map(Value::Text),
+        Kind::Hosts => Ok(Value::Text(values::text(node, "hosts, with commas between them")?.to_owned())),
         Kind::Wire => {
             let names = Wire::names();
             let text = values::text(node, &names)?;
@@ -111,10 +118,47 @@ fn rules(node: &Node, source: &Source, notes: &mut Notes) -> Result<Vec<DenyRule
     Ok(rules)
 }
 
-fn script(text: &str, source: &Source) -> Result<String, Complaint> {
+/// The most words of a command.
+const MOST_WORDS: usize = 64;
+
+/// Checks the program that prints a key; none of its words is repeated.
+fn command(node: &Node, source: &Source) -> Result<Vec<String>, Complaint> {
+    const WRITE: &str = "a list of words, for example [\"pass\", \"show\", \"openai\"]";
+    let Raw::List(items) = &node.raw else { return Err(Complaint::shape(&node.raw, WRITE)) };
+    if items.len() > MOST_WORDS {
+        return Err(Complaint::new(
+            format!("these are {} words", items.len()),
+            format!("keep to {MOST_WORDS}"),
+        ));
+    }
+    let words = items.iter().map(|item| values::text(item, WRITE).map(str::to_owned));
+    let mut words = words.collect::<Result<Vec<_>, _>>()?;
+    match words.first_mut() {
+        // A bare name is looked for in `PATH`.
+        Some(program) if program.contains('/') => *program = path(program, "name the program", source)?,
+        Some(program) if !program.is_empty() => {}
+        _ => return Err(Complaint::new("there is no program in it", format!("write {WRITE}"))),
+    }
+    Ok(words)
+}
+
+fn proxy(text: &str) -> Result<String, Complaint> {
+    if text == reach::NO_PROXY_AT_ALL {
+        return Ok(text.to_owned());
+    }
+    match reach::parse(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(why) => {
+            let (why, write) = why.split_once("; ").unwrap_or((&why, "name an http proxy"));
+            Err(Complaint::new(format!("this {why}"), format!("{write}, or \"none\"")))
+        }
+    }
+}
+
+fn path(text: &str, name_it: &str, source: &Source) -> Result<String, Complaint> {
     let path = std::path::Path::new(text);
     match &source.directory {
-        _ if text.is_empty() => Err(Complaint::new("the path is empty", "name the script")),
+        _ if text.is_empty() => Err(Complaint::new("the path is empty", name_it)),
         _ if path.is_absolute() => Ok(text.to_owned()),
         Some(directory) => Ok(std::path::Path::new(directory).join(path).to_string_lossy().into_owned()),
         None => Err(Complaint::new(

@@ -28,10 +28,27 @@ pub enum Kind {
     Url,
     Variable,
     Script,
+    /// The program that prints a key, and its arguments.
+    Command,
+    KeyFile,
+    CaFile,
+    Proxy,
+    Hosts,
     Headers,
     Rules,
     Truth,
-    Whole { min: u64, max: u64 },
+    Whole {
+        min: u64,
+        max: u64,
+    },
+}
+
+impl Kind {
+    /// Says whether only the user's own file may set it: what a workspace brings along for an editor
+    /// must neither start a program, nor send a file away, nor say whom to trust.
+    pub(super) fn is_for_the_user_file(self) -> bool {
+        matches!(self, Kind::Command | Kind::KeyFile | Kind::CaFile)
+    }
 }
 
 /// A value of the table.
@@ -64,7 +81,10 @@ impl fmt::Display for Kind {
             Self::Wire => f.write_str(&super::Wire::names()),
             Self::Url => write!(f, "an http(s) URL"),
             Self::Variable => write!(f, "the name of an environment variable"),
-            Self::Script => write!(f, "a path"),
+            Self::Script | Self::KeyFile | Self::CaFile => write!(f, "a path"),
+            Self::Command => write!(f, "a list of words"),
+            Self::Proxy => write!(f, "an http(s) URL, or \"none\""),
+            Self::Hosts => write!(f, "hosts, with commas between them"),
             Self::Headers => write!(f, "a table of text"),
             Self::Rules => write!(f, "a list of rules"),
             Self::Truth => write!(f, "true or false"),
@@ -148,7 +168,23 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
-        meaning: "The environment variable that holds the key. The key itself never stands in a file.",
+        meaning: "The environment variable that holds the key. The key itself never stands in a settings file. A provider has one of `api_key_env`, `api_key_command` and `api_key_file` at most.",
+    },
+    Key {
+        name: "providers.NAME.api_key_command",
+        kind: Kind::Command,
+        default: Literal::None,
+        strict: Literal::Refuse,
+        project: Project::Never,
+        meaning: "A program that prints the key, and its arguments, for example `[\"pass\", \"show\", \"openai\"]`. Only your own settings file may set it. It runs at the first call and without a shell (write `[\"sh\", \"-c\", \"..\"]` for one), with your environment but no terminal and no input, in the root directory, for 10 s at most, and has to print one line. What it printed is kept in memory until the provider refuses it; then it runs once more.",
+    },
+    Key {
+        name: "providers.NAME.api_key_file",
+        kind: Kind::KeyFile,
+        default: Literal::None,
+        strict: Literal::Refuse,
+        project: Project::Never,
+        meaning: "A file that holds the key and nothing else, yours and readable by you alone (`chmod 600`). Only your own settings file may set it; a relative path starts at the directory of that file. It is read at each call.",
     },
     Key {
         name: "providers.NAME.script",
@@ -181,6 +217,30 @@ pub const KEYS: &[Key] = &[
         strict: Literal::None,
         project: Project::Never,
         meaning: "How many tokens one reply may have.",
+    },
+    Key {
+        name: "http.proxy",
+        kind: Kind::Proxy,
+        default: Literal::None,
+        strict: Literal::Refuse,
+        project: Project::Never,
+        meaning: "The proxy to providers, for example `http://USER:PASSWORD@HOST:PORT`; `none` for no proxy whatever the environment says. When not set: `HTTPS_PROXY`, else `ALL_PROXY`, in small or large letters. This machine is never reached through a proxy.",
+    },
+    Key {
+        name: "http.no_proxy",
+        kind: Kind::Hosts,
+        default: Literal::None,
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "Hosts that are reached without a proxy: a name stands for itself and all names below it, an address or a range such as `10.0.0.0/8` for itself, `*` for all. When not set: `NO_PROXY`.",
+    },
+    Key {
+        name: "http.ca_file",
+        kind: Kind::CaFile,
+        default: Literal::None,
+        strict: Literal::Refuse,
+        project: Project::Never,
+        meaning: "Certificates (PEM, one or more) of authorities that are trusted beside those of the platform, for a provider or a proxy with a private one. Only your own settings file may set it; a relative path starts at the directory of that file. `SSL_CERT_FILE` in the environment replaces those of the platform. No setting switches the checks off.",
     },
     Key {
         name: "permissions.deny",

@@ -30,6 +30,8 @@ pub(super) enum Value {
     Rules(Vec<DenyRule>),
     Headers(BTreeMap<String, String>),
     Models(Vec<String>),
+    /// A command: a program and its arguments.
+    Words(Vec<String>),
     /// It was set to something unusable, and no lower layer may stand in for it.
     Refused,
 }
@@ -44,6 +46,7 @@ impl std::fmt::Debug for Value {
             Self::Text(_) => write!(f, "text"),
             Self::Headers(_) => write!(f, "headers"),
             Self::Models(models) => write!(f, "{models:?}"),
+            Self::Words(_) => write!(f, "words"),
             Self::Refused => write!(f, "refused"),
         }
     }
@@ -228,7 +231,7 @@ impl Resolver {
         let text = |text: &str| Node { line: None, raw: Raw::Text(text.to_owned()) };
         let source = Source::plain(Origin::Environment(name.to_owned()));
         self.set_named(&["providers", "openai", "base_url"], &text(place), &source);
-        if has_key && !self.cells.contains_key("providers.openai.api_key_env") {
+        if has_key && build::keys_of(&self.cells, "openai").is_empty() {
             let source = Source::plain(Origin::Environment("OPENAI_API_KEY".to_owned()));
             self.set_named(&["providers", "openai", "api_key_env"], &text("OPENAI_API_KEY"), &source);
         }
@@ -328,6 +331,14 @@ impl Resolver {
             return;
         }
         let origin = source.origin_at(node.line);
+        if key.kind.is_for_the_user_file() && !matches!(origin, Origin::UserFile { .. }) {
+            let file = self.user_file.clone().unwrap_or_else(|| "your own settings file".to_owned());
+            let complaint = Complaint::new(
+                "only your own settings file may set this, so it is ignored",
+                format!("set it in {file}"),
+            );
+            return self.problem(source, node.line, Some(full), complaint);
+        }
         let mut notes = Vec::new();
         let checked = check::check(key, node, source, &mut notes);
         for (line, complaint) in notes {
@@ -420,7 +431,27 @@ impl Resolver {
         }
     }
 
+    /// Complains of each provider whose key is said to be in more places than one.
+    fn one_key_each(&mut self) {
+        let mut found = Vec::new();
+        for name in provider_names(&self.cells) {
+            if let [(first, _), (second, origin), ..] = build::keys_of(&self.cells, name).as_slice() {
+                let message = format!("`{}` and `{}` are both set", first.setting(), second.setting());
+                found.push((format!("providers.{name}"), message, (*origin).clone()));
+            }
+        }
+        for (full, message, origin) in found {
+            let line = match &origin {
+                Origin::UserFile { line, .. } | Origin::ProjectFile { line, .. } => *line,
+                _ => None,
+            };
+            let complaint = Complaint::new(message, "keep one of them; until then the provider is not used");
+            self.problem(&Source::plain(origin), line, Some(&full), complaint);
+        }
+    }
+
     fn finish(mut self) -> (Settings, Vec<Problem>) {
+        self.one_key_each();
         if self.unreported > 0 {
             self.problems.push(Problem {
                 file: None,

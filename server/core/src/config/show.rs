@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use super::build::provider_names;
-use super::keys::{KEYS, Key};
+use super::keys::{KEYS, Key, Kind};
 use super::layers::Value;
 use super::{Origin, Settings, toml_key, values};
 
@@ -39,7 +39,14 @@ fn row(settings: &Settings, key: &Key, full: &str, shown: String, rows: &mut Vec
         return;
     };
     let value = match &cell.value {
-        Value::Text(text) if key.name.ends_with("base_url") => format!("{:?}", values::redact_url(text)),
+        Value::Text(text) if matches!(key.kind, Kind::Url | Kind::Proxy) => {
+            format!("{:?}", values::redact_url(text))
+        }
+        // An argument may be a secret.
+        Value::Words(words) => {
+            let program = words.first().map_or("", String::as_str);
+            if words.len() > 1 { format!("[{program:?}, …]") } else { format!("[{program:?}]") }
+        }
         Value::Text(text) => format!("{text:?}"),
         Value::Whole(number) => number.to_string(),
         Value::Truth(truth) => truth.to_string(),
@@ -136,6 +143,14 @@ api_key_env = \"OPENAI_API_KEY\"
 [providers.local]
 base_url = \"http://127.0.0.1:11434/v1\"
 context_window = 32768
+
+[providers.work]
+base_url = \"https://models.example/v1\"
+api_key_command = [\"pass\", \"show\", \"work/models\"]
+
+[http]
+proxy = \"http://proxy.example:3128\"
+ca_file = \"work-ca.pem\"
 
 [permissions]
 deny = [\"edit_file(**/*.lock)\", \"run_command(rm *)\"]

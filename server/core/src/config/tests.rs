@@ -10,6 +10,8 @@ use serde_json::json;
 
 use super::*;
 
+mod keys;
+
 fn user(text: &str) -> Layer {
     Layer::UserFile(File {
         path: "/home/ada/.config/adjutant/config.toml".into(),
@@ -389,17 +391,17 @@ fn the_environment_defines_openai_only_where_it_is_not_configured() {
     let settings = check_problems(vec![environment(&[("OPENAI_API_KEY", "k")])], expect![""]);
     let provider = settings.provider_for(Some("openai/m")).unwrap().0;
     assert_eq!(provider.base_url.as_deref(), Some("https://api.openai.com/v1"));
-    assert_eq!(provider.api_key_env.as_deref(), Some("OPENAI_API_KEY"));
+    assert_eq!(provider.key, Some(KeySource::Variable("OPENAI_API_KEY".into())));
 
     let local = environment(&[("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"), ("OPENAI_API_KEY", "")]);
     let provider = resolve(vec![local]).0.provider_for(Some("openai/m")).unwrap().0;
-    assert_eq!((provider.base_url.as_deref(), provider.api_key_env), (Some("http://127.0.0.1:9/v1"), None));
+    assert_eq!((provider.base_url.as_deref(), provider.key), (Some("http://127.0.0.1:9/v1"), None));
 
     // A configured place gets no key it did not ask for.
     let gateway = user("[providers.openai]\nbase_url = \"https://gateway.example\"");
     let settings = resolve(vec![gateway, environment(&[("OPENAI_API_KEY", "k")])]).0;
     let provider = settings.provider_for(Some("openai/m")).unwrap().0;
-    assert_eq!((provider.base_url.as_deref(), provider.api_key_env), (Some("https://gateway.example"), None));
+    assert_eq!((provider.base_url.as_deref(), provider.key), (Some("https://gateway.example"), None));
 }
 
 #[test]
@@ -438,6 +440,9 @@ fn explain_shows_value_and_origin_in_columns() {
         model                          "p/m"                  user file /home/ada/.config/adjutant/config.toml:1
         fallback_models                (not set)              default
         effort                         (not set)              default
+        http.proxy                     (not set)              default
+        http.no_proxy                  (not set)              default
+        http.ca_file                   (not set)              default
         permissions.deny               "run_command"          project file /src/.adjutant/config.toml:2
                                        "edit_file(*.lock)"    project file /src/.adjutant/config.toml:2
         unattended.edit                true                   default

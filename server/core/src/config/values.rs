@@ -120,7 +120,7 @@ pub(super) fn base_url(given: &str) -> Result<BaseUrl, Complaint> {
 }
 
 /// Returns the host of `host`, `host:port`, `[v6]` or `[v6]:port`.
-fn host_of(text: &str) -> Option<&str> {
+pub(super) fn host_of(text: &str) -> Option<&str> {
     let (host, port) = if let Some(rest) = text.strip_prefix('[') {
         let (host, after) = rest.split_once(']')?;
         host.parse::<Ipv6Addr>().ok()?;
@@ -136,7 +136,7 @@ fn host_of(text: &str) -> Option<&str> {
     (port_is_fine && host_is_fine).then_some(host)
 }
 
-fn is_loopback(host: &str) -> bool {
+pub(super) fn is_loopback(host: &str) -> bool {
     let lower = host.to_ascii_lowercase();
     lower == "localhost"
         || lower.ends_with(".localhost")

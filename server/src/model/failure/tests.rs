@@ -1,12 +1,18 @@
 //! What each refusal is taken for, and that no key gets into a sentence.
 
+use std::sync::LazyLock;
+
 use super::*;
 use crate::model::secret::Secret;
 
-const ASKED: Asked<'static> = Asked { provider: "acme", model: "m1", api_key_env: Some("ACME_KEY") };
+static KEY: LazyLock<KeySource> = LazyLock::new(|| KeySource::Variable("ACME_KEY".to_owned()));
+
+fn asked() -> Asked<'static> {
+    Asked { provider: "acme", model: "m1", key: Some(&KEY) }
+}
 
 fn classified(status: u16, body: &str) -> CallFailure {
-    classify(status, &Complaint::from_body(body), ASKED, &Redactor::default())
+    classify(status, &Complaint::from_body(body), asked(), &Redactor::default())
 }
 
 /// Checks the class an answer gets.
@@ -71,7 +77,7 @@ fn s83_the_body_tells_more_than_the_status() {
 fn s83_an_error_inside_the_stream_is_classified_by_its_words() {
     let check = |error: &str, class| {
         let error = serde_json::from_str(error).unwrap();
-        assert_eq!(classify_in_stream(&error, ASKED, &Redactor::default()).class, class, "{error}");
+        assert_eq!(classify_in_stream(&error, asked(), &Redactor::default()).class, class, "{error}");
     };
     check(r#"{"type":"error","error":{"type":"overloaded_error"}}"#, FailureClass::Overloaded);
     check(r#"{"error":{"code":429,"message":"slow down"}}"#, FailureClass::RateLimited);
@@ -89,14 +95,14 @@ fn s83_the_sentence_names_the_key_the_user_must_mend() {
         refused,
         "the key in ACME_KEY was refused by provider \"acme\" (401: \"bad key [hidden]\"); set ACME_KEY to a valid key and try again"
     );
-    let asked = Asked { api_key_env: None, ..ASKED };
+    let asked = Asked { key: None, ..asked() };
     let missing = classify(401, &Complaint::default(), asked, &Redactor::default()).message;
     assert!(missing.contains("set `api_key_env`"), "{missing}");
 }
 
 #[test]
 fn s1_quotes_are_bounded_single_lines_without_keys() {
-    let mut redactor = Redactor::default();
+    let redactor = Redactor::default();
     redactor.hide(Secret::new("topsecret"));
     assert_eq!(quote(" a\r\n\tb\u{1b}[31m topsecret ", &redactor), "a b [31m [hidden]");
     let long = quote(&"é".repeat(10_000), &redactor);

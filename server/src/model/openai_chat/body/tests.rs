@@ -10,8 +10,7 @@ use super::*;
 use crate::model::tests::{LIMITS, provider, request};
 
 fn written(request: &ModelRequest, frozen: &Frozen, provider: &Provider) -> String {
-    let keys = |_: &str| Some("key".to_owned());
-    let post = Post::to(provider, &LIMITS, &request.model, &keys).unwrap();
+    let post = Post::to(provider, &LIMITS, &request.model).unwrap();
     String::from_utf8(write(request, frozen, &post).unwrap()).unwrap()
 }
 

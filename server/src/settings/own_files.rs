@@ -1,0 +1,110 @@
+//! Files that settings name: keys and certificates, looked at before they are believed.
+//!
+//! Never writes one, and never quotes what is in a key file.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use adjutant_core::config::{KeySource, Origin, Problem, Settings};
+use rustix::fs::Mode;
+use rustix::io::Errno;
+
+use super::reading;
+
+/// The most bytes of a key; longer than any there is.
+pub const MAX_KEY_BYTES: usize = 8 << 10;
+/// The most bytes of a file of certificates: several times what a platform has.
+const MAX_CERTIFICATE_BYTES: u64 = 4 << 20;
+
+/// How every certificate in PEM form begins.
+const PEM_CERTIFICATE: &[u8] = b"-----BEGIN CERTIFICATE-----";
+
+/// Opens a regular file without waiting for anybody; an error fits behind "the file ".
+///
+/// Links are followed: they are the user's own, and what they lead to is judged.
+fn open(path: &str) -> Result<(File, std::fs::Metadata), String> {
+    let opened = rustix::fs::open(Path::new(path), reading(), Mode::empty());
+    let file = File::from(opened.map_err(|error| match error {
+        Errno::NOENT | Errno::NOTDIR => format!("{path:?} does not exist"),
+        Errno::ACCESS | Errno::PERM => format!("{path:?} may not be read by you"),
+        error => format!("{path:?} could not be opened ({error})"),
+    })?);
+    let found = file.metadata().map_err(|error| format!("{path:?} could not be read ({error})"))?;
+    if !found.is_file() {
+        return Err(format!("{path:?} is no regular file"));
+    }
+    Ok((file, found))
+}
+
+/// Opens a file that its owner alone can read, and who that is must be the user.
+fn open_private(path: &str) -> Result<File, String> {
+    let (file, found) = open(path)?;
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(format!("{path:?} belongs to another user; make one of your own"));
+    }
+    if found.permissions().mode() & 0o077 != 0 {
+        return Err(format!("{path:?} is open to other users; run `chmod 600` on it"));
+    }
+    if found.len() > MAX_KEY_BYTES as u64 {
+        return Err(format!("{path:?} is larger than any key; let it hold the key alone"));
+    }
+    Ok(file)
+}
+
+/// Reads a file that holds a key; an error fits behind "the file ".
+pub fn private_text(path: &str) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let read = open_private(path)?.take(MAX_KEY_BYTES as u64).read_to_end(&mut bytes);
+    read.map_err(|error| format!("{path:?} could not be read ({error})"))?;
+    String::from_utf8(bytes).map_err(|_| format!("{path:?} is not text; let it hold the key alone"))
+}
+
+/// Reads a file of certificates; an error fits behind "the file ".
+pub fn certificates(path: &str) -> Result<Vec<u8>, String> {
+    let (file, found) = open(path)?;
+    if found.len() > MAX_CERTIFICATE_BYTES {
+        return Err(format!("{path:?} is larger than 4 MiB"));
+    }
+    let mut bytes = Vec::new();
+    let read = file.take(MAX_CERTIFICATE_BYTES).read_to_end(&mut bytes);
+    read.map_err(|error| format!("{path:?} could not be read ({error})"))?;
+    if !bytes.windows(PEM_CERTIFICATE.len()).any(|window| window == PEM_CERTIFICATE) {
+        return Err(format!("{path:?} holds no certificate in PEM form"));
+    }
+    Ok(bytes)
+}
+
+/// Looks at the files that settings name; no key is read here.
+pub(super) fn problems(settings: &Settings) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut tell = |key: String, why: String, what_to_do: &str| {
+        let place = match settings.origin_of(&key) {
+            Some(Origin::UserFile { path, line }) => (Some(path.clone()), *line),
+            _ => (None, None),
+        };
+        let (message, what_to_do) = why.split_once("; ").unwrap_or((&why, what_to_do));
+        problems.push(Problem {
+            file: place.0,
+            line: place.1,
+            key: Some(key),
+            message: format!("the file {message}"),
+            what_to_do: what_to_do.to_owned(),
+        });
+    };
+    // All providers have the same one.
+    if let Some(path) = settings.providers.values().find_map(|provider| provider.reach.ca_file.as_ref())
+        && let Err(why) = certificates(path)
+    {
+        tell("http.ca_file".to_owned(), why, "name a PEM file with the certificate of the authority");
+    }
+    for provider in settings.providers.values() {
+        if let Some(KeySource::File(path)) = &provider.key
+            && let Err(why) = open_private(path)
+        {
+            tell(format!("providers.{}.api_key_file", provider.name), why, "put the key into it");
+        }
+    }
+    problems
+}

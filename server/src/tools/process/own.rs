@@ -1,0 +1,115 @@
+//! A short program that the user's own settings name: run to its end, its output handed back.
+//!
+//! Never goes through a shell, and never runs what a model or a workspace asked for: what comes
+//! here is `api_key_command`, which only the user's own file can set (decision 008).
+
+use std::pin::Pin;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use super::LINGER;
+use super::tree::{self, Tree};
+
+/// How long such a program may run.
+pub const OWN_TIME: Duration = Duration::from_secs(10);
+/// The most bytes it may print; what it complains of is cut there.
+const MAX_PRINTED: usize = 8 << 10;
+
+/// A program that runs; dropped, it is killed with all it started.
+pub type Running = Pin<Box<dyn Future<Output = Result<Output, String>> + Send>>;
+
+/// Runs a program and its arguments; an error fits behind the name of what asked for it, and quotes
+/// neither.
+///
+/// It gets the user's own environment, for it is the user's own program; it starts in the root
+/// directory, so that no workspace can stand in for what it looks for.
+pub fn run_own(words: Vec<String>) -> Running {
+    Box::pin(async move {
+        let mut started = Started::spawn(&words)?;
+        match timeout(OWN_TIME, started.finish()).await {
+            Ok(output) => output,
+            Err(_) => Err(format!("did not end within {} s", OWN_TIME.as_secs())),
+        }
+    })
+}
+
+struct Started {
+    // The tree goes first, as for every command.
+    tree: Tree,
+    child: Child,
+}
+
+impl Started {
+    fn spawn(words: &[String]) -> Result<Self, String> {
+        let (program, arguments) = words.split_first().ok_or("names no program")?;
+        let marker = tree::marker("own")?;
+        let child = Command::new(program)
+            .args(arguments)
+            .env(tree::MARKER, &marker)
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| format!("could not be started: {error}"))?;
+        let tree = child.id().and_then(|id| Tree::new(id, marker, String::new()));
+        Ok(Self { tree: tree.ok_or("could not be started: it has no process id")?, child })
+    }
+
+    async fn finish(&mut self) -> Result<Output, String> {
+        let (Some(out), Some(err)) = (self.child.stdout.take(), self.child.stderr.take()) else {
+            return Err("could not be started: it has no output".to_owned());
+        };
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let mut reading =
+            Box::pin(async { tokio::try_join!(whole(out, &mut stdout), beginning(err, &mut stderr)) });
+        let (ended, read) = tokio::select! {
+            read = &mut reading => {
+                read?;
+                (self.child.wait().await, Ok(Ok(((), ()))))
+            }
+            ended = self.child.wait() => {
+                // It was reaped: its number may be another's now. What it started on purpose, such
+                // as an agent that keeps a passphrase, may stay.
+                self.tree.gone();
+                // What stayed may hold the output open for ever.
+                (ended, timeout(LINGER, &mut reading).await)
+            }
+        };
+        drop(reading);
+        self.tree.gone();
+        if let Ok(read) = read {
+            read?;
+        }
+        let status = ended.map_err(|error| format!("was lost: {error}"))?;
+        Ok(Output { status, stdout, stderr })
+    }
+}
+
+/// Reads all; more than a key can have is an error.
+async fn whole(mut from: impl AsyncRead + Unpin, into: &mut Vec<u8>) -> Result<(), String> {
+    let mut piece = [0; 1024];
+    while let Ok(length @ 1..) = from.read(&mut piece).await {
+        into.extend_from_slice(&piece[..length]);
+        if into.len() > MAX_PRINTED {
+            return Err(format!("printed more than {} KiB", MAX_PRINTED >> 10));
+        }
+    }
+    Ok(())
+}
+
+/// Reads all and keeps its beginning, so that a program that complains at length does not stand still.
+async fn beginning(mut from: impl AsyncRead + Unpin, into: &mut Vec<u8>) -> Result<(), String> {
+    let mut piece = [0; 1024];
+    while let Ok(length @ 1..) = from.read(&mut piece).await {
+        let room = MAX_PRINTED - into.len();
+        into.extend_from_slice(&piece[..length.min(room)]);
+    }
+    Ok(())
+}
