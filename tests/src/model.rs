@@ -7,6 +7,7 @@
 mod connection;
 mod dialect;
 mod reply;
+mod said;
 
 use std::collections::VecDeque;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
