@@ -26,7 +26,7 @@ pub use keys::{KEYS, Key, Kind, Literal, Project};
 pub use layers::resolve;
 pub use reach::{KeySource, Proxy, Reach};
 pub use rules::{Denials, DenyRule};
-pub use show::{configuration_markdown, explain};
+pub use show::{configuration_markdown, explain, origin as origin_text};
 pub use values::redact_url;
 
 use crate::event::{Policy, Unattended};

@@ -69,7 +69,7 @@ fn row(settings: &Settings, key: &Key, full: &str, shown: String, rows: &mut Vec
 }
 
 /// Names the place a value came from.
-pub(super) fn origin(origin: &Origin) -> String {
+pub fn origin(origin: &Origin) -> String {
     let place = |path: &str, line: &Option<u32>| match line {
         Some(line) => format!("{}:{line}", path.escape_debug()),
         None => path.escape_debug().to_string(),
