@@ -1,7 +1,10 @@
 //! Whole calls over real sockets against the loopback model.
 
 mod failures;
+mod keys;
+mod proxies;
 mod replies;
+mod secure;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
