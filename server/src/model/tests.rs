@@ -1,7 +1,6 @@
 //! Whole calls over real sockets against the loopback model.
 
 mod failures;
-mod keys;
 mod proxies;
 mod replies;
 mod secure;

@@ -1,25 +1,66 @@
 //! Keys from commands and files: when they are asked for, and what is said when there is none.
 //!
-//! Runs real programs and reads real files.
+//! Runs real programs and reads real files; only the provider is a double.
 
+mod hidden;
+
+use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
-use adjutant_testkit::model::Request;
+use adjutant::model::Models;
+use adjutant::tools::process::run_own;
+use adjutant_core::config::{KeySource, ModelLimits, Provider, Reach, Wire};
+use adjutant_core::prompt::{ModelMessage, ModelRequest, Reply};
+use adjutant_core::retry::{CallFailure, FailureClass};
+use adjutant_testkit::model::{ModelServer, Reply as Answer, Request};
 use tempfile::TempDir;
 
-use super::*;
+/// How long anything may take.
+const DEADLINE: Duration = Duration::from_secs(20);
+const LIMITS: ModelLimits = ModelLimits { first_byte_ms: 10_000, idle_ms: 10_000, total_ms: 10_000 };
+
+fn provider(base_url: &str) -> Provider {
+    Provider {
+        name: "acme".to_owned(),
+        wire: Wire::OpenaiChat,
+        base_url: Some(base_url.to_owned()),
+        key: Some(KeySource::Variable("ACME_KEY".to_owned())),
+        script: None,
+        headers: BTreeMap::new(),
+        reach: Reach::default(),
+        context_window: None,
+        max_output_tokens: None,
+    }
+}
+
+/// Makes one call, as the first attempt.
+async fn call(models: &Models, provider: &Provider, limits: &ModelLimits) -> Result<Reply, CallFailure> {
+    let request = ModelRequest {
+        model: "m1".to_owned(),
+        system: "Be brief.".into(),
+        tools: Arc::new([]),
+        messages: vec![ModelMessage::User { text: "hello".into() }],
+        max_output_tokens: None,
+        effort: None,
+        whole: false,
+    };
+    let called = tokio::time::timeout(DEADLINE, models.call(provider, limits, &request, 1, |_| {}));
+    called.await.expect("the call ends within its deadline")
+}
 
 /// A folder with a program that prints what the file `key` says and counts how often it ran.
-struct Helper {
+struct Printer {
     folder: TempDir,
 }
 
-impl Helper {
-    fn new(key: &str) -> Helper {
-        let helper = Helper { folder: tempfile::tempdir().unwrap() };
-        helper.prints(key);
-        helper
+impl Printer {
+    fn new(key: &str) -> Printer {
+        let printer = Printer { folder: tempfile::tempdir().unwrap() };
+        printer.prints(key);
+        printer
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -57,7 +98,7 @@ fn by_file(server: &ModelServer, path: &Path) -> Provider {
 /// Models that may start programs.
 fn models() -> Models {
     let models = Models::with_keys(|_| None);
-    models.start_key_commands_by(crate::tools::process::run_own);
+    models.start_key_commands_by(run_own);
     models
 }
 
@@ -71,25 +112,25 @@ fn sent(server: &ModelServer) -> Vec<String> {
 
 /// Makes one call that has no key, and returns the sentence.
 async fn refused(server: &ModelServer, provider: &Provider) -> String {
-    let called = call(&models(), provider, &LIMITS).await;
-    assert_eq!(called.class(), FailureClass::Auth, "{:?}", called.failure());
+    let failed = call(&models(), provider, &LIMITS).await.unwrap_err();
+    assert_eq!(failed.class, FailureClass::Auth, "{failed:?}");
     assert_eq!(server.connections(), 0, "nobody is asked without a key");
-    called.failure().message.clone()
+    failed.message
 }
 
 #[tokio::test]
 async fn s1_a_command_gives_the_key_once_for_many_calls() {
     let server = ModelServer::answering(|_| Answer::text("ok"));
-    let helper = Helper::new("  first-Secret\n");
-    let (models, provider) = (models(), helper.provider(&server));
-    assert_eq!(helper.runs(), 0);
+    let printer = Printer::new("  first-Secret\n");
+    let (models, provider) = (models(), printer.provider(&server));
+    assert_eq!(printer.runs(), 0);
     let one = || call(&models, &provider, &LIMITS);
     let (a, b) = tokio::join!(one(), one());
     for called in [a, b, one().await] {
-        assert_eq!(called.reply().text, "ok");
+        assert_eq!(called.unwrap().text, "ok");
     }
     assert_eq!(sent(&server), ["Bearer first-Secret"; 3]);
-    assert_eq!(helper.runs(), 1, "calls at once wait for one run");
+    assert_eq!(printer.runs(), 1, "calls at once wait for one run");
 }
 
 #[tokio::test]
@@ -99,17 +140,17 @@ async fn s1_a_kept_key_that_is_refused_is_asked_for_once_more() {
         _ if request.header("x-first").is_some() => Answer::text("ok"),
         _ => Answer::status(401).body("{}"),
     });
-    let helper = Helper::new("first-Secret");
-    let (models, provider) = (models(), helper.provider(&server));
+    let printer = Printer::new("first-Secret");
+    let (models, provider) = (models(), printer.provider(&server));
     let mut lenient = provider.clone();
     lenient.headers.insert("X-First".to_owned(), "yes".to_owned());
-    call(&models, &lenient, &LIMITS).await.result.unwrap();
-    helper.prints("second-Secret");
-    assert_eq!(call(&models, &provider, &LIMITS).await.reply().text, "ok");
+    call(&models, &lenient, &LIMITS).await.unwrap();
+    printer.prints("second-Secret");
+    assert_eq!(call(&models, &provider, &LIMITS).await.unwrap().text, "ok");
     assert_eq!(sent(&server), ["Bearer first-Secret", "Bearer first-Secret", "Bearer second-Secret"]);
-    assert_eq!(helper.runs(), 2);
-    assert_eq!(call(&models, &provider, &LIMITS).await.reply().text, "ok");
-    assert_eq!(helper.runs(), 2, "the new one is kept");
+    assert_eq!(printer.runs(), 2);
+    assert_eq!(call(&models, &provider, &LIMITS).await.unwrap().text, "ok");
+    assert_eq!(printer.runs(), 2, "the new one is kept");
 }
 
 #[tokio::test]
@@ -117,30 +158,30 @@ async fn s1_a_key_that_stays_refused_is_tried_no_more_than_that() {
     let server = ModelServer::answering(|_| {
         Answer::status(401).body(r#"{"error":{"message":"bad key first-Secret"}}"#)
     });
-    let helper = Helper::new("first-Secret");
-    let (models, provider) = (models(), helper.provider(&server));
-    let failed = call(&models, &provider, &LIMITS).await;
+    let printer = Printer::new("first-Secret");
+    let (models, provider) = (models(), printer.provider(&server));
+    let failed = call(&models, &provider, &LIMITS).await.unwrap_err();
     assert_eq!(
-        failed.failure().message,
+        failed.message,
         "the key that `api_key_command` printed was refused by provider \"acme\" (401: \"bad key [hidden]\"); \
          see that the command prints a valid key and try again"
     );
-    assert_eq!((failed.class(), server.requests().len(), helper.runs()), (FailureClass::Auth, 1, 1));
+    assert_eq!((failed.class, server.requests().len(), printer.runs()), (FailureClass::Auth, 1, 1));
     // A refused key is not kept.
-    call(&models, &provider, &LIMITS).await.result.unwrap_err();
-    assert_eq!((server.requests().len(), helper.runs()), (2, 2));
+    call(&models, &provider, &LIMITS).await.unwrap_err();
+    assert_eq!((server.requests().len(), printer.runs()), (2, 2));
 }
 
 #[tokio::test]
 async fn s1_a_key_of_a_command_stays_with_its_address() {
     let (server, other) =
         (ModelServer::answering(|_| Answer::text("ok")), ModelServer::answering(|_| Answer::text("ok")));
-    let helper = Helper::new("first-Secret");
-    let (models, provider) = (models(), helper.provider(&server));
-    call(&models, &provider, &LIMITS).await.result.unwrap();
-    helper.prints("second-Secret");
+    let printer = Printer::new("first-Secret");
+    let (models, provider) = (models(), printer.provider(&server));
+    call(&models, &provider, &LIMITS).await.unwrap();
+    printer.prints("second-Secret");
     let moved = Provider { base_url: Some(other.base_url()), ..provider };
-    call(&models, &moved, &LIMITS).await.result.unwrap();
+    call(&models, &moved, &LIMITS).await.unwrap();
     assert_eq!(
         (sent(&server), sent(&other)),
         (vec!["Bearer first-Secret".to_owned()], vec!["Bearer second-Secret".to_owned()])
@@ -180,12 +221,12 @@ async fn s1_a_command_has_no_input_no_shell_and_no_workspace() {
         // No shell looks at what stands in a list.
         (&["echo", "$HOME;`id`"], "Bearer $HOME;`id`"),
     ] {
-        call(&models, &by_command(&server, words), &LIMITS).await.result.unwrap();
+        call(&models, &by_command(&server, words), &LIMITS).await.unwrap();
         assert_eq!(sent(&server).last().unwrap(), key);
     }
     let nobody = Models::with_keys(|_| None);
-    let failed = call(&nobody, &by_command(&server, &["echo", "key"]), &LIMITS).await;
-    assert!(failed.failure().message.ends_with("cannot be run here"), "{:?}", failed.failure());
+    let failed = call(&nobody, &by_command(&server, &["echo", "key"]), &LIMITS).await.unwrap_err();
+    assert!(failed.message.ends_with("cannot be run here"), "{:?}", failed);
 }
 
 #[tokio::test]
@@ -197,8 +238,8 @@ async fn s1_a_command_that_hangs_ends_with_the_call() {
     let script = format!("sleep 600 & echo $! $$ > {0}.new; mv {0}.new {0}; wait", mark.display());
     let provider = by_command(&server, &["sh", "-c", &script]);
     let limits = ModelLimits { total_ms: 1500, ..LIMITS };
-    let called = call(&models(), &provider, &limits).await;
-    assert_eq!(called.class(), FailureClass::Total, "{:?}", called.failure());
+    let failed = call(&models(), &provider, &limits).await.unwrap_err();
+    assert_eq!(failed.class, FailureClass::Total, "{failed:?}");
     let numbers = std::fs::read_to_string(&mark).unwrap();
     for number in numbers.split_whitespace() {
         let state = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
@@ -214,7 +255,7 @@ async fn s1_what_a_command_leaves_running_holds_nothing_up() {
     // An agent that is started on the way keeps the output open; it ends once the file is there.
     let script = format!("(while [ ! -e {} ]; do sleep 0.05; done) & echo agent-Secret", stop.display());
     let called = call(&models(), &by_command(&server, &["sh", "-c", &script]), &LIMITS).await;
-    assert_eq!(called.reply().text, "ok");
+    assert_eq!(called.unwrap().text, "ok");
     std::fs::write(stop, "").unwrap();
     assert_eq!(sent(&server), ["Bearer agent-Secret"]);
 }
@@ -230,7 +271,7 @@ async fn s1_a_private_file_gives_the_key_and_is_read_at_each_call() {
         let _ = std::fs::remove_file(&file);
         std::fs::write(&file, format!("{key}\n")).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
-        call(&models, &by_file(&server, &link), &LIMITS).await.result.unwrap();
+        call(&models, &by_file(&server, &link), &LIMITS).await.unwrap();
         assert_eq!(sent(&server).last().unwrap(), &format!("Bearer {key}"));
     }
 }
@@ -297,9 +338,9 @@ async fn s1_a_file_of_another_user_is_refused() {
 #[tokio::test]
 async fn s1_a_key_in_a_header_of_the_settings_needs_no_other() {
     let server = ModelServer::start([Answer::text("ok")]);
-    let helper = Helper::new("first-Secret");
-    let mut provider = helper.provider(&server);
+    let printer = Printer::new("first-Secret");
+    let mut provider = printer.provider(&server);
     provider.headers.insert("Authorization".to_owned(), "Bearer own".to_owned());
-    call(&models(), &provider, &LIMITS).await.result.unwrap();
-    assert_eq!((sent(&server), helper.runs()), (vec!["Bearer own".to_owned()], 0));
+    call(&models(), &provider, &LIMITS).await.unwrap();
+    assert_eq!((sent(&server), printer.runs()), (vec!["Bearer own".to_owned()], 0));
 }
