@@ -136,6 +136,38 @@ fn f26_what_cannot_be_read_is_strict_and_said() {
 }
 
 #[test]
+fn s1_files_that_settings_name_are_looked_at_when_they_are_read() {
+    let place = Place::new();
+    let beside = |name: &str| place.user_file().with_file_name(name);
+    let text = "[providers.p]\nbase_url = \"https://p.example\"\napi_key_file = \"p.key\"\n[http]\nca_file = \"ca.pem\"";
+    fs::write(place.user_file(), text).unwrap();
+    let problems = || {
+        let found = place.load().problems;
+        let shown =
+            found.iter().map(|problem| problem.to_string().replace(place.home.to_str().unwrap(), "~"));
+        shown.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        problems(),
+        [
+            "~/.config/adjutant/config.toml:5: http.ca_file: the file \"~/.config/adjutant/ca.pem\" does not exist; \
+             name a PEM file with the certificate of the authority",
+            "~/.config/adjutant/config.toml:3: providers.p.api_key_file: the file \"~/.config/adjutant/p.key\" does not \
+             exist; put the key into it",
+        ]
+    );
+    fs::write(beside("ca.pem"), "no certificate").unwrap();
+    fs::write(beside("p.key"), "secret-key").unwrap();
+    fs::set_permissions(beside("p.key"), fs::Permissions::from_mode(0o644)).unwrap();
+    let found = problems();
+    assert!(found[0].contains("holds no certificate in PEM form; name a PEM file"), "{found:?}");
+    assert!(found[1].ends_with("is open to other users; run `chmod 600` on it"), "{found:?}");
+    fs::write(beside("ca.pem"), adjutant_testkit::authority::Authority::new("Work").pem()).unwrap();
+    fs::set_permissions(beside("p.key"), fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(problems(), [""; 0]);
+}
+
+#[test]
 fn t3_links_of_a_workspace_are_not_followed() {
     let place = Place::new();
     let outside = place.home.join("outside");

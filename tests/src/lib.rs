@@ -1,10 +1,14 @@
-//! Doubles and fixtures: the editor over a pipe, the model over loopback HTTP.
+//! Doubles and fixtures: the editor over a pipe, the model over loopback HTTP and TLS,
+//! a proxy.
 //!
 //! Never mocks a type of ours; nothing here knows the server.
 
+pub mod authority;
 pub mod command;
 pub mod editor;
 pub mod fixture;
 pub mod inbox;
 pub mod model;
 pub mod process;
+pub mod proxy;
+mod side;

@@ -6,6 +6,7 @@
 
 mod connection;
 mod dialect;
+mod front;
 mod reply;
 mod said;
 
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 pub use dialect::Dialect;
+pub use front::{Handshake, Offer, TlsFront};
 pub use reply::Reply;
 
 /// How long a wait for something that must happen may last.

@@ -5,7 +5,9 @@
 
 mod chat;
 mod failures;
+mod proxies;
 mod replies;
+mod secure;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -15,7 +15,7 @@ use super::LINGER;
 use super::tree::{self, Tree};
 
 /// How long such a program may run.
-pub const OWN_TIME: Duration = Duration::from_secs(10);
+const OWN_TIME: Duration = Duration::from_secs(10);
 /// The most bytes it may print; what it complains of is cut there.
 const MAX_PRINTED: usize = 8 << 10;
 
@@ -28,13 +28,15 @@ pub type Running = Pin<Box<dyn Future<Output = Result<Output, String>> + Send>>;
 /// It gets the user's own environment, for it is the user's own program; it starts in the root
 /// directory, so that no workspace can stand in for what it looks for.
 pub fn run_own(words: Vec<String>) -> Running {
-    Box::pin(async move {
-        let mut started = Started::spawn(&words)?;
-        match timeout(OWN_TIME, started.finish()).await {
-            Ok(output) => output,
-            Err(_) => Err(format!("did not end within {} s", OWN_TIME.as_secs())),
-        }
-    })
+    Box::pin(run_within(words, OWN_TIME))
+}
+
+async fn run_within(words: Vec<String>, time: Duration) -> Result<Output, String> {
+    let mut started = Started::spawn(&words)?;
+    match timeout(time, started.finish()).await {
+        Ok(output) => output,
+        Err(_) => Err(format!("did not end within {} s", time.as_secs_f32())),
+    }
 }
 
 struct Started {
@@ -113,3 +115,6 @@ async fn beginning(mut from: impl AsyncRead + Unpin, into: &mut Vec<u8>) -> Resu
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
