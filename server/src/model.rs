@@ -3,6 +3,7 @@
 //! Decides no retry and keeps no conversation; a call is all it knows. Nothing
 //! connects, and no TLS is set up, before the first call.
 
+mod anthropic;
 mod draft;
 mod failure;
 mod frozen;
@@ -36,6 +37,7 @@ pub struct Models {
 struct Inner {
     clients: http::Clients,
     chat: Frozen,
+    messages: Frozen,
     keys: KeySource,
     /// Scripts that are part of the binary, by the name after `embedded:`.
     embedded: BTreeMap<&'static str, &'static str>,
@@ -69,6 +71,7 @@ impl Models {
             inner: Arc::new(Inner {
                 clients: http::Clients::default(),
                 chat: Frozen::default(),
+                messages: Frozen::default(),
                 keys,
                 embedded,
             }),
@@ -97,7 +100,11 @@ impl Models {
                 let post = http::Post::to(provider, limits, &request.model, &*inner.keys)?;
                 openai_chat::call(&inner.clients, &inner.chat, post, request, &mut on_delta).await
             }
-            Wire::OpenaiResponses | Wire::AnthropicMessages => {
+            Wire::AnthropicMessages => {
+                let post = http::Post::to(provider, limits, &request.model, &*inner.keys)?;
+                anthropic::call(&inner.clients, &inner.messages, post, request, &mut on_delta).await
+            }
+            Wire::OpenaiResponses => {
                 let why = format!("provider \"{}\": this wire is not spoken yet", provider.name);
                 Err(failure::failure(adjutant_core::retry::FailureClass::InvalidRequest, why))
             }

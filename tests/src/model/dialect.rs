@@ -4,6 +4,7 @@
 //! format is a row in `ALL` and a file of its own.
 
 mod chat;
+mod messages;
 
 use super::said::Said;
 
@@ -12,15 +13,18 @@ use super::said::Said;
 pub enum Dialect {
     /// OpenAI Chat Completions.
     Chat,
+    /// Anthropic Messages.
+    Messages,
 }
 
 impl Dialect {
-    pub const ALL: [Dialect; 1] = [Dialect::Chat];
+    pub const ALL: [Dialect; 2] = [Dialect::Chat, Dialect::Messages];
 
     /// The end of the path its requests go to, below the `base_url`.
     pub fn path(self) -> &'static str {
         match self {
             Dialect::Chat => "chat/completions",
+            Dialect::Messages => "messages",
         }
     }
 
@@ -28,6 +32,7 @@ impl Dialect {
     pub fn wire(self) -> &'static str {
         match self {
             Dialect::Chat => "openai_chat",
+            Dialect::Messages => "anthropic_messages",
         }
     }
 
@@ -35,6 +40,7 @@ impl Dialect {
     pub fn key_header(self) -> (&'static str, &'static str) {
         match self {
             Dialect::Chat => ("authorization", "Bearer "),
+            Dialect::Messages => ("x-api-key", ""),
         }
     }
 
@@ -49,6 +55,7 @@ impl Dialect {
     pub(super) fn events(self, said: &Said) -> Vec<Vec<u8>> {
         match self {
             Dialect::Chat => chat::events(said),
+            Dialect::Messages => messages::events(said),
         }
     }
 
@@ -56,6 +63,7 @@ impl Dialect {
     pub(super) fn whole(self, said: &Said) -> Vec<u8> {
         match self {
             Dialect::Chat => chat::whole(said),
+            Dialect::Messages => messages::whole(said),
         }
     }
 }
