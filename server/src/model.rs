@@ -3,11 +3,13 @@
 //! Decides no retry and keeps no conversation; a call is all it knows. Nothing
 //! connects, and no TLS is set up, before the first call.
 
+mod anthropic;
 mod draft;
 mod failure;
 mod frozen;
 mod http;
 mod openai_chat;
+mod openai_responses;
 mod reading;
 mod scripted;
 mod secret;
@@ -33,6 +35,8 @@ pub struct Models {
 struct Inner {
     clients: http::Clients,
     chat: Frozen,
+    messages: Frozen,
+    responses: Frozen,
     /// Scripts that are part of the binary, by the name after `embedded:`.
     embedded: BTreeMap<&'static str, &'static str>,
 }
@@ -69,6 +73,8 @@ impl Models {
             inner: Arc::new(Inner {
                 clients: http::Clients::new(variables),
                 chat: Frozen::default(),
+                messages: Frozen::default(),
+                responses: Frozen::default(),
                 embedded,
             }),
         }
@@ -102,9 +108,13 @@ impl Models {
                 let post = http::Post::to(provider, limits, &request.model)?;
                 openai_chat::call(&inner.clients, &inner.chat, post, request, &mut on_delta).await
             }
-            Wire::OpenaiResponses | Wire::AnthropicMessages => {
-                let why = format!("provider \"{}\": this wire is not spoken yet", provider.name);
-                Err(failure::failure(adjutant_core::retry::FailureClass::InvalidRequest, why))
+            Wire::AnthropicMessages => {
+                let post = http::Post::to(provider, limits, &request.model)?;
+                anthropic::call(&inner.clients, &inner.messages, post, request, &mut on_delta).await
+            }
+            Wire::OpenaiResponses => {
+                let post = http::Post::to(provider, limits, &request.model)?;
+                openai_responses::call(&inner.clients, &inner.responses, post, request, &mut on_delta).await
             }
         }
     }

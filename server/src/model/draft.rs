@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use adjutant_core::prompt::{Delta, ModelMessage, ModelRequest, Reply, RequestedCall, StopCause};
 use adjutant_core::retry::{CallFailure, FailureClass};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::failure::{Asked, classify_in_stream, failure, quote};
@@ -26,6 +26,8 @@ pub(super) struct Draft<'a> {
     pub reply: Reply,
     redactor: Arc<Redactor>,
     argument_bytes: usize,
+    /// Bytes of what is kept verbatim beside the text.
+    kept_bytes: usize,
     /// The replies before this one, for ids a server left out.
     turn: usize,
 }
@@ -34,7 +36,14 @@ impl<'a> Draft<'a> {
     pub fn new(request: &ModelRequest, asked: Asked<'a>, redactor: Arc<Redactor>) -> Draft<'a> {
         let replies =
             request.messages.iter().filter(|message| matches!(message, ModelMessage::Assistant { .. }));
-        Draft { asked, reply: Reply::default(), redactor, argument_bytes: 0, turn: replies.count() }
+        Draft {
+            asked,
+            reply: Reply::default(),
+            redactor,
+            argument_bytes: 0,
+            kept_bytes: 0,
+            turn: replies.count(),
+        }
     }
 
     /// Reads one event or body of the wire.
@@ -63,6 +72,15 @@ impl<'a> Draft<'a> {
     fn check_room(&self, more: usize) -> Result<(), CallFailure> {
         match self.reply.text.len() + self.reply.reasoning.len() + more > MAX_TEXT_BYTES {
             true => Err(self.too_much("text", MAX_TEXT_BYTES >> 20, "MiB")),
+            false => Ok(()),
+        }
+    }
+
+    /// Makes room for so many bytes that are kept verbatim beside the text.
+    pub fn keep(&mut self, bytes: usize) -> Result<(), CallFailure> {
+        self.kept_bytes += bytes;
+        match self.kept_bytes > MAX_TEXT_BYTES {
+            true => Err(self.too_much("reasoning", MAX_TEXT_BYTES >> 20, "MiB")),
             false => Ok(()),
         }
     }
@@ -149,6 +167,19 @@ impl<'a> Draft<'a> {
         if self.reply.calls.is_empty() { StopCause::EndTurn } else { StopCause::ToolCalls }
     }
 
+    /// Judges a reply that ended for a reason nobody knows, or for none: text is still text, but a call
+    /// is not run on a guess.
+    pub fn ended_oddly(&self, reason: Option<&str>) -> Result<StopCause, CallFailure> {
+        match reason {
+            _ if self.reply.calls.is_empty() => Ok(StopCause::EndTurn),
+            Some(reason) => {
+                let reason = self.quoted(&reason);
+                Err(self.broken(&format!("its tool calls ended for the unknown reason \"{reason}\"")))
+            }
+            None => Err(self.broken("its tool calls came without a finish reason")),
+        }
+    }
+
     /// Returns foreign text fit for a sentence.
     pub fn quoted(&self, text: &impl ToString) -> String {
         quote(&text.to_string(), &self.redactor)
@@ -169,7 +200,8 @@ impl<'a> Draft<'a> {
         self.broken("its reply ended in the middle")
     }
 
-    fn too_much(&self, what: &str, limit: usize, unit: &str) -> CallFailure {
+    /// Returns the failure of a reply that has more of something than it may.
+    pub fn too_much(&self, what: &str, limit: usize, unit: &str) -> CallFailure {
         let provider = self.asked.provider;
         let message = format!(
             "the reply of provider \"{provider}\" has more {what} than the limit of {limit} {unit}; \
@@ -177,4 +209,11 @@ impl<'a> Draft<'a> {
         );
         failure(FailureClass::Total, message)
     }
+}
+
+/// Reads a count of tokens. A wrong one is worth less than the reply it came with: it becomes zero.
+pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    // The conversion clamps at both ends.
+    Ok(value.as_u64().or_else(|| value.as_f64().map(|number| number as u64)).unwrap_or(0))
 }

@@ -137,7 +137,7 @@ pub(super) fn classify(
     failure(class, format!("{what}{said}{hint}"))
 }
 
-const CONTEXT_WORDS: [&str; 11] = [
+const CONTEXT_WORDS: [&str; 13] = [
     "context_length",
     "request too large for",
     "context length",
@@ -149,14 +149,18 @@ const CONTEXT_WORDS: [&str; 11] = [
     "input is too long",
     "too many tokens",
     "exceeds the maximum number of tokens",
+    "exceed context limit",
+    "request_too_large",
 ];
-const QUOTA_WORDS: [&str; 6] = [
+const QUOTA_WORDS: [&str; 8] = [
     "insufficient_quota",
     "billing_hard_limit",
     "exceeded your current quota",
     "credit balance",
     "insufficient balance",
     "insufficient credits",
+    "billing_error",
+    "api usage limits",
 ];
 /// Words of a provider that does not take the conversation back as it was: calls it cannot pair with
 /// outputs, and reasoning that is not, or no longer, its own.
@@ -211,12 +215,14 @@ fn class_of_words(codes: &str, words: &str) -> FailureClass {
     let code = |list: &[&str]| list.iter().any(|word| codes.contains(word));
     if code(&["rate_limit", "too_many_requests", "resource_exhausted"]) {
         FailureClass::RateLimited
-    } else if code(&["overloaded", "server_error", "unavailable", "internal"]) {
+    } else if code(&["overloaded", "server_error", "api_error", "timeout_error", "unavailable", "internal"]) {
         FailureClass::Overloaded
     } else if code(&["authentication", "invalid_api_key", "permission"]) {
         FailureClass::Auth
-    } else if MODEL_WORDS.iter().any(|word| words.contains(word)) {
+    } else if code(&["not_found_error"]) || MODEL_WORDS.iter().any(|word| words.contains(word)) {
         FailureClass::ModelNotFound
+    } else if code(&["invalid_request"]) && HISTORY_WORDS.iter().any(|word| words.contains(word)) {
+        FailureClass::History
     } else if code(&["invalid_request"]) {
         FailureClass::InvalidRequest
     } else {

@@ -4,6 +4,8 @@
 //! format is a row in `ALL` and a file of its own.
 
 mod chat;
+mod messages;
+mod responses;
 
 use super::said::Said;
 
@@ -12,15 +14,21 @@ use super::said::Said;
 pub enum Dialect {
     /// OpenAI Chat Completions.
     Chat,
+    /// Anthropic Messages.
+    Messages,
+    /// OpenAI Responses.
+    Responses,
 }
 
 impl Dialect {
-    pub const ALL: [Dialect; 1] = [Dialect::Chat];
+    pub const ALL: [Dialect; 3] = [Dialect::Chat, Dialect::Messages, Dialect::Responses];
 
     /// The end of the path its requests go to, below the `base_url`.
     pub fn path(self) -> &'static str {
         match self {
             Dialect::Chat => "chat/completions",
+            Dialect::Messages => "messages",
+            Dialect::Responses => "responses",
         }
     }
 
@@ -28,13 +36,16 @@ impl Dialect {
     pub fn wire(self) -> &'static str {
         match self {
             Dialect::Chat => "openai_chat",
+            Dialect::Messages => "anthropic_messages",
+            Dialect::Responses => "openai_responses",
         }
     }
 
     /// The header that has the key, and what stands before the key in it.
     pub fn key_header(self) -> (&'static str, &'static str) {
         match self {
-            Dialect::Chat => ("authorization", "Bearer "),
+            Dialect::Chat | Dialect::Responses => ("authorization", "Bearer "),
+            Dialect::Messages => ("x-api-key", ""),
         }
     }
 
@@ -49,6 +60,8 @@ impl Dialect {
     pub(super) fn events(self, said: &Said) -> Vec<Vec<u8>> {
         match self {
             Dialect::Chat => chat::events(said),
+            Dialect::Messages => messages::events(said),
+            Dialect::Responses => responses::events(said),
         }
     }
 
@@ -56,6 +69,8 @@ impl Dialect {
     pub(super) fn whole(self, said: &Said) -> Vec<u8> {
         match self {
             Dialect::Chat => chat::whole(said),
+            Dialect::Messages => messages::whole(said),
+            Dialect::Responses => responses::whole(said),
         }
     }
 }

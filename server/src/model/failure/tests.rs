@@ -74,6 +74,47 @@ fn s83_the_body_tells_more_than_the_status() {
 }
 
 #[test]
+fn s83_the_error_types_of_the_messages_wire_by_status_and_inside_a_stream() {
+    use FailureClass::*;
+    for (status, kind, message, class) in [
+        (400, "invalid_request_error", "messages.3: tool_use ids were found without tool_result", History),
+        (
+            400,
+            "invalid_request_error",
+            "max_tokens: 64000 > 8192, the maximum allowed number of output tokens",
+            InvalidRequest,
+        ),
+        (400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum", ContextExceeded),
+        (
+            400,
+            "invalid_request_error",
+            "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000",
+            ContextExceeded,
+        ),
+        (400, "invalid_request_error", "Your credit balance is too low to access the API", Quota),
+        (400, "invalid_request_error", "You have reached your specified API usage limits", Quota),
+        (401, "authentication_error", "invalid x-api-key", Auth),
+        (402, "billing_error", "there is a problem with your billing", Quota),
+        (403, "permission_error", "your key may not use this", Auth),
+        (404, "not_found_error", "model: claude-none", ModelNotFound),
+        (413, "request_too_large", "Request exceeds the maximum size", ContextExceeded),
+        (
+            429,
+            "rate_limit_error",
+            "This request would exceed your rate limit of 40,000 input tokens per minute",
+            RateLimited,
+        ),
+        (500, "api_error", "Internal server error", Overloaded),
+        (504, "timeout_error", "the request timed out", Overloaded),
+        (529, "overloaded_error", "Overloaded", Overloaded),
+    ] {
+        let body = serde_json::json!({"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"});
+        check(status, &body.to_string(), class);
+        assert_eq!(classify_in_stream(&body, asked(), &Redactor::default()).class, class, "{body}");
+    }
+}
+
+#[test]
 fn s83_an_error_inside_the_stream_is_classified_by_its_words() {
     let check = |error: &str, class| {
         let error = serde_json::from_str(error).unwrap();

@@ -48,6 +48,10 @@ impl List {
         serde_json::to_writer(&mut self.json, element)
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.json.is_empty()
+    }
+
     /// Adds an element that is JSON already.
     pub fn push_raw(&mut self, element: &str) {
         self.separate();

@@ -162,10 +162,10 @@ impl<'a> ChatAssembly<'a> {
     }
 
     fn stop_cause(&self) -> Result<StopCause, CallFailure> {
-        let has_calls = !self.draft.reply.calls.is_empty();
-        let ended = self.draft.ended();
         let cause = match self.finish_reason.as_deref() {
-            Some("stop" | "tool_calls" | "function_call" | "end_turn" | "eos" | "stop_sequence") => ended,
+            Some("stop" | "tool_calls" | "function_call" | "end_turn" | "eos" | "stop_sequence") => {
+                self.draft.ended()
+            }
             Some("length" | "max_tokens" | "model_length") => return Ok(StopCause::MaxTokens),
             Some("content_filter" | "safety" | "refusal") => return Ok(StopCause::Refusal),
             Some("insufficient_system_resource") => {
@@ -176,17 +176,7 @@ impl<'a> ChatAssembly<'a> {
                 return Err(failure(FailureClass::Overloaded, message));
             }
             Some("error") => return Err(self.draft.broken("its reply ended with an error")),
-            // Text without a known reason is still text; a call is not run on a guess.
-            Some(reason) if has_calls => {
-                let reason = self.draft.quoted(&reason);
-                return Err(self
-                    .draft
-                    .broken(&format!("its tool calls ended for the unknown reason \"{reason}\"")));
-            }
-            None if has_calls => {
-                return Err(self.draft.broken("its tool calls came without a finish reason"));
-            }
-            _ => ended,
+            reason => self.draft.ended_oddly(reason)?,
         };
         Ok(if self.refused { StopCause::Refusal } else { cause })
     }

@@ -7,6 +7,8 @@ use std::fmt;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde_json::Value;
 
+use super::super::draft::count;
+
 #[derive(serde::Deserialize)]
 pub(super) struct Chunk {
     pub choices: Option<Vec<Choice>>,
@@ -60,13 +62,6 @@ pub(super) struct Counts {
 pub(super) struct CountDetails {
     #[serde(default, deserialize_with = "count")]
     pub cached_tokens: u64,
-}
-
-/// A wrong count is worth less than the reply it came with: it becomes zero.
-fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    let value = Value::deserialize(deserializer)?;
-    // The conversion clamps at both ends.
-    Ok(value.as_u64().or_else(|| value.as_f64().map(|number| number as u64)).unwrap_or(0))
 }
 
 /// A piece of arguments: text, or from some servers the object itself.

@@ -15,7 +15,10 @@ async fn check(answer: Answer, class: FailureClass) -> CallFailure {
         let address = server.base_url().replace("/v1", "");
         failed.message = failed.message.replace(&address, "http://127.0.0.1:1");
         let first = first.get_or_insert_with(|| failed.clone());
-        assert_eq!(first, &failed, "{wire:?}");
+        // The words of the JSON reader are its own.
+        let sentence =
+            |failed: &CallFailure| failed.message.split("makes no sense").next().map(str::to_owned);
+        assert_eq!(sentence(first), sentence(&failed), "{wire:?}");
     }
     first.expect("there is a wire")
 }

@@ -1,0 +1,185 @@
+//! The body of a Messages request, written straight from the messages.
+//!
+//! Builds no tree of values, and never writes what this wire is known to refuse.
+
+use adjutant_core::config::{Provider, Wire};
+use adjutant_core::prompt::{ModelMessage, ModelRequest, Reply, ToolSpec};
+use adjutant_core::retry::CallFailure;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::super::failure::unwritable;
+use super::super::frozen::{Frozen, Lines, List, Source};
+use super::block::Block;
+use super::thinking;
+
+/// The output limit where neither the run nor the provider has one, for the wire demands a number: as
+/// much as every model since Claude 4 can write. Older ones refuse it; then `max_output_tokens` of the
+/// provider says less.
+const MOST_OUTPUT_TOKENS: u32 = 32_000;
+
+/// What makes the provider keep all that stands before it. It keeps at most four such places: one is
+/// the system prompt's.
+const CACHE_MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
+/// How many places of the conversation are marked: the end of this turn, and of those before it, where
+/// the provider finds what it kept then.
+const MARKED: usize = 3;
+
+/// What stands for a message of the user that has no words.
+const NO_WORDS: &str = "(no words)";
+/// What stands before a conversation whose first words are not the user's.
+const NO_BEGINNING: &str = "(the beginning is left out)";
+
+/// Writes the request for `provider`.
+pub(super) fn write(
+    request: &ModelRequest,
+    frozen: &Frozen,
+    provider: &Provider,
+) -> Result<Vec<u8>, CallFailure> {
+    let tools = frozen.tools::<Messages>(&request.tools).map_err(unwritable)?;
+    let max_tokens = request.max_output_tokens.or(provider.max_output_tokens).unwrap_or(MOST_OUTPUT_TOKENS);
+    let source = Source { wire: Wire::AnthropicMessages, provider: &provider.name, model: &request.model };
+    let head = Head {
+        model: &request.model,
+        stream: !request.whole,
+        max_tokens,
+        asked: thinking::asked(request, max_tokens, &source),
+        tools: tools.as_deref(),
+        system: SystemBlock::of(&request.system),
+    };
+    let mut bytes = serde_json::to_vec(&head).map_err(unwritable)?;
+    // The head is an object with at least a model: its brace gives way to the last field.
+    bytes.pop();
+    bytes.extend_from_slice(b",\"messages\":[");
+    frozen
+        .conversations
+        .append::<Messages>(request, &source, (MARKED, CACHE_MARK), &mut bytes)
+        .map_err(unwritable)?;
+    bytes.extend_from_slice(b"]}");
+    Ok(bytes)
+}
+
+/// Everything but the messages, which follow as written before.
+#[derive(serde::Serialize)]
+struct Head<'a> {
+    model: &'a str,
+    stream: bool,
+    max_tokens: u32,
+    #[serde(flatten)]
+    asked: thinking::Asked,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<[SystemBlock<'a>; 1]>,
+}
+
+#[derive(serde::Serialize)]
+struct SystemBlock<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
+    cache_control: CacheControl,
+}
+
+#[derive(serde::Serialize)]
+struct CacheControl {
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+impl<'a> SystemBlock<'a> {
+    /// The system prompt; none if it is blank, which is refused.
+    fn of(text: &'a str) -> Option<[SystemBlock<'a>; 1]> {
+        let cache_control = CacheControl { kind: "ephemeral" };
+        (!text.trim().is_empty()).then_some([SystemBlock { kind: "text", text, cache_control }])
+    }
+}
+
+#[derive(serde::Serialize)]
+struct ToolLine<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a serde_json::Value,
+}
+
+#[derive(serde::Serialize)]
+struct Line<'a> {
+    role: &'static str,
+    content: Vec<Block<'a>>,
+}
+
+struct Messages;
+
+impl Lines for Messages {
+    fn tool(tool: &ToolSpec) -> impl Serialize {
+        ToolLine { name: tool.name, description: tool.description, input_schema: &tool.parameters }
+    }
+
+    /// The system prompt has a field of its own.
+    fn begin(_: &mut List, _: &str) -> serde_json::Result<()> {
+        Ok(())
+    }
+
+    fn add(list: &mut List, new: &[ModelMessage], source: &Source<'_>) -> serde_json::Result<()> {
+        let is_reply = |message: &ModelMessage| matches!(message, ModelMessage::Assistant { .. });
+        for group in new.chunk_by(|one, other| !is_reply(one) && !is_reply(other)) {
+            match group {
+                [ModelMessage::Assistant { reply }] => add_reply(list, reply, source)?,
+                group => add_input(list, group)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn add_reply(list: &mut List, reply: &Reply, source: &Source<'_>) -> serde_json::Result<()> {
+    let mut content = Vec::new();
+    if let Some(kept) = source.kept(reply).filter(|kept| !kept.is_empty()) {
+        open(list)?;
+        list.push_raw(&format!(r#"{{"role":"assistant","content":[{}]}}"#, kept.join(",")));
+        return Ok(());
+    }
+    // White space at the end is refused of a reply that stands last, and says nothing elsewhere.
+    content.extend(Block::text(reply.text.trim_end()));
+    for call in &reply.calls {
+        content.push(Block::tool_use(call)?);
+    }
+    // A refusal, or a limit that left no room for words: there is nothing to send.
+    if content.is_empty() {
+        return Ok(());
+    }
+    open(list)?;
+    list.push(&Line { role: "assistant", content })
+}
+
+/// Sees to it that the first message is the user's.
+fn open(list: &mut List) -> serde_json::Result<()> {
+    match list.is_empty() {
+        true => list.push(&Line { role: "user", content: vec![Block::Text { text: NO_BEGINNING }] }),
+        false => Ok(()),
+    }
+}
+
+/// Adds the outputs of tools and the words of the user as one message: the outputs of one reply's
+/// calls have to stand together, right behind it and before any words.
+fn add_input(list: &mut List, group: &[ModelMessage]) -> serde_json::Result<()> {
+    let outputs = group.iter().filter_map(|message| match message {
+        ModelMessage::Tool { call_id, output } => Some(Block::tool_result(call_id, output)),
+        _ => None,
+    });
+    let words = group.iter().filter_map(|message| match message {
+        ModelMessage::User { text } => Block::text(text),
+        _ => None,
+    });
+    let mut content = outputs.chain(words).collect::<Vec<_>>();
+    if content.is_empty() {
+        content.push(Block::Text { text: NO_WORDS });
+    }
+    list.push(&Line { role: "user", content })?;
+    // In the last block, before the brackets that close it, the content and the message.
+    list.mark_before_end("}]}".len());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
