@@ -35,3 +35,4 @@ mod tidy;
 mod timed;
 mod tools;
 mod waits;
+mod wires;

@@ -13,6 +13,7 @@ mod rules;
 mod show;
 mod tree;
 mod values;
+mod well_known;
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ pub use reach::{KeySource, Proxy, Reach};
 pub use rules::{Denials, DenyRule};
 pub use show::{configuration_markdown, explain, origin as origin_text};
 pub use values::redact_url;
+use well_known::WellKnown;
 
 use crate::event::{Policy, Unattended};
 use crate::message::Effort;
@@ -276,8 +278,10 @@ impl fmt::Display for ProviderUnavailable {
         match self {
             Self::NoModel { file } => write!(
                 f,
-                "no model is configured: set `model = \"PROVIDER/MODEL\"` in {file}, or set OPENAI_API_KEY and \
-                 choose one with `--model openai/MODEL` or ADJUTANT_MODEL; `adjutant demo` shows a run without one"
+                "no model is configured: run `adjutant setup`, or set `model = \"PROVIDER/MODEL\"` in {file}, or set {keys} and \
+                 choose one with `--model openai/MODEL`, `--model anthropic/MODEL` or ADJUTANT_MODEL; \
+                 `adjutant demo` shows a run without one",
+                keys = WellKnown::keys(),
             ),
             Self::NotAModel { given } => {
                 write!(
@@ -294,8 +298,8 @@ impl fmt::Display for ProviderUnavailable {
                     "no provider {name:?} is configured: add `[providers.{}]` to {file}",
                     toml_key(name)
                 )?;
-                if name == "openai" {
-                    write!(f, ", or set OPENAI_API_KEY")?;
+                if let Some(known) = WellKnown::of(name) {
+                    write!(f, ", or set {}", known.key)?;
                 }
                 if !known.is_empty() {
                     write!(f, ", or use one of {}", known.join(", "))?;
