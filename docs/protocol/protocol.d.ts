@@ -51,13 +51,13 @@ export type Range = { start: Position, end: Position, };
 
 export type Origin = { uri: string, range?: Range, };
 
-export type ConfigId = "mode" | "model";
+export type ConfigId = "mode" | "model" | "effort";
 
 export type ConfigKind = "select";
 
 export type ConfigOption = { id: ConfigId, name: string,
 /**
- * `mode` or `model`: a client may draw a picker of its own for each.
+ * `mode`, `model` or `thought_level`: a client may draw a picker of its own for each.
  */
 category: string, type: ConfigKind, currentValue: string, options: Array<ConfigValue>, };
 
@@ -76,6 +76,45 @@ export type SetConfigOptionResult = {
  * All options, with what they are now.
  */
 configOptions: Array<ConfigOption>, };
+
+export type ModelListParams = Record<symbol, never>;
+
+export type ModelListResult = {
+/**
+ * Those of the settings, the one that new sessions start with first. Any other model of a
+ * configured provider can be set by its name.
+ */
+models: Array<ModelView>, };
+
+export type ModelView = {
+/**
+ * `provider/model`.
+ */
+model: string,
+/**
+ * Tokens it reads.
+ */
+contextWindow: number,
+/**
+ * Tokens one reply may have.
+ */
+maxOutputTokens: number,
+/**
+ * What it takes as `effort`; nothing where it is not known to take any.
+ */
+efforts: Array<string>,
+/**
+ * Whether it is known to read images.
+ */
+images: boolean,
+/**
+ * Whether the numbers are known; else they are stated defaults, or the settings'.
+ */
+known: boolean,
+/**
+ * Why it cannot be used now, and what to set.
+ */
+unavailable?: string, };
 
 export type NewSessionParams = {
 /**
@@ -96,6 +135,10 @@ export type Overrides = {
  * `provider/model`.
  */
 model?: string, mode?: Mode,
+/**
+ * How much the model thinks: `low`, `medium` or `high`; nothing leaves it to the provider.
+ */
+effort?: string,
 /**
  * Nobody watches: what `[unattended]` allows runs unasked (decision 17).
  */
@@ -279,7 +322,7 @@ asks: Array<AskId>, askKind?: AskKind, requiredAction: RequiredAction, stopReaso
 
 export type State = "none" | "running" | "requires_action" | "idle" | "resumable";
 
-export type SubState = "preparing" | "model" | "streaming" | "tools" | "retrying" | "completed" | "stopped" | "failed" | "limit" | "cancelled";
+export type SubState = "preparing" | "model" | "streaming" | "stalled" | "tools" | "retrying" | "completed" | "stopped" | "failed" | "limit" | "cancelled";
 
 export type RequiredAction = "none" | "start" | "answer" | "resume_or_discard" | "new_task" | "retry_or_new_task" | "continue_or_new_task";
 
@@ -383,21 +426,35 @@ export type TurnView = {
  */
 turn: number, phase: TurnPhase, attempt: number, usage?: UsageView,
 /**
- * Of a failed attempt: what happened.
+ * Of a failed attempt or turn: what kind of failure it was (S115).
+ */
+failure?: FailureKind,
+/**
+ * Of a failed attempt, and of a model that took over: what happened.
  */
 message?: string,
+/**
+ * Of a model that took over: `provider/model`.
+ */
+model?: string,
 /**
  * Of a failed attempt: when the next one starts.
  */
 retryAt?: number, };
 
-export type TurnPhase = "started" | "attempt_failed" | "failed" | "ended";
+export type TurnPhase = "started" | "attempt_failed" | "model_replaced" | "failed" | "ended";
+
+export type FailureKind = "rate_limited" | "overloaded" | "network" | "timed_out" | "broken" | "auth" | "quota" | "context_exceeded" | "model_not_found" | "invalid_request" | "interrupted";
 
 export type RunView = { "phase": "started", runId: RunId, continues?: RunId,
 /**
  * `provider/model`.
  */
 model: string,
+/**
+ * Its first call waits until then, as the user chose; milliseconds since the Unix epoch.
+ */
+notBefore?: number,
 /**
  * The first line of the prompt, at most 80 characters.
  */

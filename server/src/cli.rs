@@ -10,13 +10,16 @@ mod client;
 mod conversation;
 mod debug_log;
 mod demo;
+mod doctor;
 mod open_asks;
 mod page;
 mod present;
+mod probe;
 mod respond;
 mod run;
 mod service;
 mod sessions;
+mod setup;
 mod show;
 
 use std::path::{Path, PathBuf};
@@ -72,6 +75,10 @@ enum Command {
         #[arg(long, hide = true)]
         stdio: bool,
     },
+    /// Choose a provider and a model, see that it answers, and write the settings
+    Setup,
+    /// Say what is set, where it came from, and whether it works
+    Doctor(doctor::DoctorLine),
     /// Give the agent a task in this folder and watch it work
     Run(RunLine),
     /// Watch a scripted model mend a small project; needs no network and no key
@@ -117,6 +124,9 @@ pub struct RunLine {
     /// Which tools the model has: all of them, or the reading ones
     #[arg(long, value_enum)]
     pub mode: Option<ModeName>,
+    /// How much the model is to think: low, medium or high
+    #[arg(long, value_name = "EFFORT")]
+    pub effort: Option<String>,
     /// The model to use
     #[arg(long, value_name = "PROVIDER/MODEL")]
     pub model: Option<String>,
@@ -170,6 +180,8 @@ pub fn main() -> ExitCode {
         Command::Lsp { stdio: _ } => in_runtime(service::serve_stdio(sources)),
         Command::Config => Ok(config(sources)),
         Command::Capabilities { initialize } => capabilities(&initialize),
+        Command::Setup => in_runtime(setup::setup(sources)),
+        Command::Doctor(line) => in_runtime(doctor::doctor(sources, line)),
         Command::Run(run) => in_runtime(run::run(sources, run)),
         Command::Demo => in_runtime(demo::demo(sources)),
         Command::Asks(line) => open_asks::asks(&sources, &line),

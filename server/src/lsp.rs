@@ -117,6 +117,7 @@ async fn connection(
     .custom_method(methods::SESSION_RESUME, Shared::session_resume)
     .custom_method(methods::SESSION_CLOSE, Shared::session_close)
     .custom_method(methods::SESSION_SET_CONFIG_OPTION, Shared::set_option)
+    .custom_method(methods::MODEL_LIST, Shared::model_list)
     .custom_method(methods::SESSION_DELETE, Shared::session_delete)
     .custom_method(methods::SESSION_PROMPT, Shared::session_prompt)
     .custom_method(methods::SESSION_WAIT, Shared::session_wait)

@@ -423,8 +423,13 @@ impl SessionTask {
     fn model_request(&self, step: &Step) -> Option<ModelRequest> {
         let Step::CallModel { .. } = step else { return None };
         let run = self.session.open_run()?;
-        let (_, model) = self.place.world.settings().provider_for(Some(&run.model)).ok()?;
-        Some(prompt::request(&self.session, &model, run.policy.mode, None))
+        let settings = self.place.world.settings();
+        let (_, model) = settings.provider_for(Some(run.current_model())).ok()?;
+        let mut request = prompt::request(&self.session, &model, run.policy.mode, None);
+        // What another model took is not sent to one that does not.
+        request.effort = run.effort.filter(|effort| settings.efforts(run.current_model()).contains(effort));
+        request.whole = run.turn.as_ref().is_some_and(|turn| turn.tries.asks_whole());
+        Some(request)
     }
 
     fn streamed(&mut self, step: &Step) {

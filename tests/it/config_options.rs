@@ -4,6 +4,7 @@
 
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::methods;
+use adjutant_protocol::model::ModelListResult;
 use adjutant_protocol::option::{ConfigChange, ConfigId, ConfigOption, SetConfigOptionResult};
 use adjutant_protocol::session::{NewSessionResult, ReplayFrom};
 use adjutant_protocol::update::Update;
@@ -146,5 +147,84 @@ fn what_cannot_be_chosen_is_refused_and_changes_nothing() {
     assert_eq!(set(&rig, &session, "colour", "red").map_err(|error| error.code), Err(-32602));
     assert_eq!(refused(set(&rig, &"s-0000000000000000".into(), "mode", "ask")).1, "SessionNotFound");
     assert_eq!(changes(&rig), []);
+    rig.end();
+}
+
+/// Two providers, and models of which one is known to take efforts.
+fn two_providers(model: &ModelServer) -> Workspace {
+    let workspace = Workspace::new("//- /a.txt\nhello\n");
+    workspace.config(&format!(
+        "model = \"here/gpt-5-mini\"\nfallback_models = [\"gone/m\"]\n[providers.here]\nbase_url = \"{}\"\n\
+         [providers.gone]\nbase_url = \"https://gone.invalid/v1\"\napi_key_env = \"NO_SUCH_KEY\"\n",
+        model.base_url()
+    ));
+    workspace
+}
+
+#[test]
+fn p18_another_model_has_other_efforts_and_each_is_told() {
+    let model = ModelServer::answering(|_| Reply::text("Yes."));
+    let workspace = two_providers(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let efforts = |options: &[ConfigOption]| -> Vec<String> {
+        let found = options.iter().find(|option| option.id == ConfigId::Effort);
+        found
+            .map(|option| option.options.iter().map(|value| value.value.clone()).collect())
+            .unwrap_or_default()
+    };
+    let sent = || {
+        let last = model.requests().pop().expect("it was asked");
+        (last.json()["model"].clone(), last.json().get("reasoning_effort").cloned())
+    };
+    let options = set(&rig, &session, "effort", "high").expect("it is chosen");
+    assert_eq!(efforts(&options), ["default", "low", "medium", "high"]);
+    rig.run_to_end(&session, "One.");
+    assert_eq!(sent(), (json!("gpt-5-mini"), Some(json!("high"))));
+
+    // A model that is not known to take efforts is sent none, and the choice is not lost.
+    let options = set(&rig, &session, "model", "here/llama-4").expect("it is chosen");
+    assert_eq!(efforts(&options), [""; 0]);
+    rig.run_to_end(&session, "Two.");
+    assert_eq!(sent(), (json!("llama-4"), None));
+    let options = set(&rig, &session, "model", "here/gpt-5-nano").expect("it is chosen");
+    assert_eq!(value(&options, ConfigId::Effort), "high");
+    rig.run_to_end(&session, "Three.");
+    assert_eq!(sent(), (json!("gpt-5-nano"), Some(json!("high"))));
+    assert_eq!(refused(set(&rig, &session, "effort", "enormous")).1, "AnswerInvalid");
+    let options = set(&rig, &session, "effort", "default").expect("it is chosen");
+    assert_eq!(value(&options, ConfigId::Effort), "default");
+    rig.run_to_end(&session, "Four.");
+    assert_eq!(sent().1, None);
+    rig.end();
+}
+
+#[test]
+fn s84_an_effort_for_one_run_does_not_leak_into_the_next() {
+    let model = ModelServer::answering(|_| Reply::text("Yes."));
+    let workspace = two_providers(&model);
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let sent = || model.requests().pop().expect("it was asked").json().get("reasoning_effort").cloned();
+    let run = rig.prompt_with(&session, "One.", json!({ "overrides": { "effort": "low" } })).run_id;
+    rig.await_run_end(&session, &run);
+    assert_eq!(sent(), Some(json!("low")));
+    rig.run_to_end(&session, "Two.");
+    assert_eq!(sent(), None);
+    rig.end();
+}
+
+#[test]
+fn s84_the_list_of_models_says_what_is_known_and_what_is_missing() {
+    let model = ModelServer::answering(|_| Reply::text("Yes."));
+    let workspace = two_providers(&model);
+    let rig = Rig::start(&workspace);
+    let list: ModelListResult = rig.call(methods::MODEL_LIST, json!({}));
+    let [first, second] = &list.models[..] else { panic!("{list:?}") };
+    assert_eq!((first.model.as_str(), first.context_window, first.known), ("here/gpt-5-mini", 400_000, true));
+    assert_eq!(first.efforts, ["low", "medium", "high"]);
+    assert_eq!((second.model.as_str(), second.known, &second.efforts[..]), ("gone/m", false, &[][..]));
+    let why = second.unavailable.as_deref().expect("it has no key");
+    assert!(why.contains("NO_SUCH_KEY"), "{why}");
     rig.end();
 }

@@ -20,7 +20,8 @@ use tempfile::TempDir;
 
 /// How long anything may take.
 const DEADLINE: Duration = Duration::from_secs(20);
-const LIMITS: ModelLimits = ModelLimits { first_byte_ms: 10_000, idle_ms: 10_000, total_ms: 10_000 };
+const LIMITS: ModelLimits =
+    ModelLimits { first_byte_ms: 10_000, idle_ms: 10_000, total_ms: 10_000, silence_ms: 10_000 };
 
 fn provider(base_url: &str) -> Provider {
     Provider {

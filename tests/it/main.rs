@@ -34,3 +34,4 @@ mod start;
 mod tidy;
 mod timed;
 mod tools;
+mod waits;

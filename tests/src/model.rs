@@ -8,6 +8,7 @@ mod connection;
 mod dialect;
 mod front;
 mod reply;
+mod said;
 
 use std::collections::VecDeque;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

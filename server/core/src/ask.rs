@@ -13,6 +13,7 @@ pub const ALLOW: &str = "allow";
 pub const ALLOW_ALWAYS: &str = "allow_always";
 pub const REJECT: &str = "reject";
 pub const RETRY: &str = "retry";
+pub const WAIT: &str = "wait";
 pub const CONTINUE: &str = "continue";
 pub const STOP: &str = "stop";
 pub const RESUME: &str = "resume";
@@ -37,7 +38,9 @@ pub fn options(kind: AskKind, always: &str, suggestions: &[String]) -> Vec<AskOp
             .map(|(index, text)| option(&format!("option-{}", index + 1), text, OptionKind::Choose))
             .collect(),
         AskKind::CompletionResult | AskKind::ResumeCompletedTask => vec![choose(NEW_TASK, "Done")],
-        AskKind::ApiReqFailed => vec![choose(RETRY, "Try again"), choose(STOP, "Stop")],
+        AskKind::ApiReqFailed => {
+            vec![choose(RETRY, "Try again"), choose(WAIT, "Wait, then try again"), choose(STOP, "Stop")]
+        }
         AskKind::MistakeLimitReached => vec![choose(CONTINUE, "Continue anyway"), choose(STOP, "Stop")],
         AskKind::AutoApprovalMaxReqReached => {
             vec![choose(CONTINUE, "Continue by hand"), choose(STOP, "Stop")]
@@ -45,6 +48,12 @@ pub fn options(kind: AskKind, always: &str, suggestions: &[String]) -> Vec<AskOp
         AskKind::ResumeTask => vec![choose(RESUME, "Resume"), choose(DISCARD, "Discard")],
         AskKind::CommandOutput => vec![choose(CONTINUE, "Let it run"), choose(ABORT, "Stop the command")],
     }
+}
+
+/// How long "wait" waits before the call is made again, in milliseconds: what the provider asked for, else
+/// a minute, in which most limits of a rate are over; never longer than a day.
+pub fn wait_ms(asked: Option<u64>) -> u64 {
+    asked.unwrap_or(60_000).clamp(1_000, 24 * 3_600_000)
 }
 
 /// Whether a text of the user's own answers this kind.

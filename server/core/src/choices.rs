@@ -7,6 +7,7 @@ use adjutant_protocol::option::{ConfigChange, ConfigId, ConfigKind, ConfigOption
 use adjutant_protocol::session::Mode;
 use serde::{Deserialize, Serialize};
 
+use crate::message::Effort;
 use crate::session::Session;
 
 /// Models one list offers; more are not shown, and can be set all the same.
@@ -20,6 +21,9 @@ pub struct Choices {
     /// `provider/model`; that of the settings where nothing was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Left to the provider where nothing was chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
 }
 
 impl Choices {
@@ -36,14 +40,24 @@ pub struct Follows {
     pub mode: bool,
     #[serde(default)]
     pub model: bool,
+    #[serde(default)]
+    pub effort: bool,
 }
 
 /// A choice, judged by the settings already.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "option", rename_all = "snake_case")]
 pub enum Chosen {
-    Mode { mode: Mode },
-    Model { model: String },
+    Mode {
+        mode: Mode,
+    },
+    Model {
+        model: String,
+    },
+    /// Nothing leaves it to the provider.
+    Effort {
+        effort: Option<Effort>,
+    },
 }
 
 /// What there is to choose from, and the model that counts now.
@@ -54,11 +68,20 @@ pub struct Offer {
     pub model: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
+    /// What the model that counts now takes (P18).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub efforts: Vec<Effort>,
 }
 
 impl Offer {
     /// The offer of a session: its model counts before that of the settings, and is in the list.
-    pub fn new(session: &Session, model: Option<String>, configured: Vec<String>) -> Self {
+    /// `efforts` says what a model takes.
+    pub fn new(
+        session: &Session,
+        model: Option<String>,
+        configured: Vec<String>,
+        efforts: impl Fn(&str) -> Vec<Effort>,
+    ) -> Self {
         let model = session.choices.model.clone().or(model);
         let used = session.ended.iter().rev().map(|ended| &ended.model);
         let run = session.open_run().map(|run| &run.model);
@@ -68,7 +91,8 @@ impl Offer {
                 models.push(name.clone());
             }
         }
-        Self { model, models }
+        let efforts = model.as_deref().map(efforts).unwrap_or_default();
+        Self { model, models, efforts }
     }
 
     /// The same offer after a choice.
@@ -95,12 +119,18 @@ pub fn change(choices: &Choices, offer: &Offer, chosen: &Chosen) -> Option<Confi
         Chosen::Model { model } => {
             ConfigChange { config_id: ConfigId::Model, from: offer.model.clone(), to: model.clone() }
         }
+        Chosen::Effort { effort } => ConfigChange {
+            config_id: ConfigId::Effort,
+            from: Some(effort_name(choices.effort).to_owned()),
+            to: effort_name(*effort).to_owned(),
+        },
     };
     (change.from.as_ref() != Some(&change.to)).then_some(change)
 }
 
 /// Every option with its value, in the order a client shows them.
-pub fn options(mode: Mode, offer: &Offer) -> Vec<ConfigOption> {
+pub fn options(choices: &Choices, offer: &Offer) -> Vec<ConfigOption> {
+    let mode = choices.mode;
     let modes = Mode::ALL.iter().map(|mode| ConfigValue {
         value: mode.name().to_owned(),
         name: title_of(*mode).to_owned(),
@@ -122,7 +152,28 @@ pub fn options(mode: Mode, offer: &Offer) -> Vec<ConfigOption> {
         current_value,
         options: offer.models.iter().map(|model| named(model)).collect(),
     }));
+    // Without a choice there is nothing to choose.
+    options.extend((!offer.efforts.is_empty()).then(|| effort_option(choices.effort, &offer.efforts)));
     options
+}
+
+fn effort_option(chosen: Option<Effort>, efforts: &[Effort]) -> ConfigOption {
+    // What another model took stays chosen, and is not sent to one that does not take it.
+    let chosen = chosen.filter(|effort| efforts.contains(effort));
+    let values = [None].into_iter().chain(efforts.iter().copied().map(Some));
+    ConfigOption {
+        id: ConfigId::Effort,
+        name: "Effort".to_owned(),
+        category: "thought_level".to_owned(),
+        kind: ConfigKind::Select,
+        current_value: effort_name(chosen).to_owned(),
+        options: values.map(|effort| named(effort_name(effort))).collect(),
+    }
+}
+
+/// The name of a choice of effort.
+pub fn effort_name(effort: Option<Effort>) -> &'static str {
+    effort.map_or("default", Effort::name)
 }
 
 /// A change for people; fits behind "from now on".
@@ -130,6 +181,7 @@ pub fn in_words(change: &ConfigChange) -> String {
     match change.config_id {
         ConfigId::Mode => format!("the mode is {}", change.to),
         ConfigId::Model => format!("new runs use {}", change.to),
+        ConfigId::Effort => format!("new runs think with effort {}", change.to),
     }
 }
 

@@ -26,10 +26,12 @@ pub use keys::{KEYS, Key, Kind, Literal, Project};
 pub use layers::resolve;
 pub use reach::{KeySource, Proxy, Reach};
 pub use rules::{Denials, DenyRule};
-pub use show::{configuration_markdown, explain};
+pub use show::{configuration_markdown, explain, origin as origin_text};
 pub use values::redact_url;
 
 use crate::event::{Policy, Unattended};
+use crate::message::Effort;
+use crate::models;
 use crate::retry::RetryPolicy;
 use crate::tool::Mode;
 use layers::{Cell, Value};
@@ -114,6 +116,8 @@ pub struct ModelLimits {
     pub idle_ms: u64,
     /// The whole call; default 1 800 000.
     pub total_ms: u64,
+    /// Before the user is told that nothing comes; default 10 000.
+    pub silence_ms: u64,
 }
 
 /// Every limit of a run.
@@ -214,6 +218,9 @@ pub enum Layer {
 pub struct Settings {
     /// `provider/model`.
     pub model: Option<String>,
+    /// `provider/model` of those that take over, in this order.
+    pub fallback_models: Vec<String>,
+    pub effort: Option<Effort>,
     /// Those that are complete, by name.
     pub providers: BTreeMap<String, Provider>,
     pub deny: Denials,
@@ -323,7 +330,14 @@ impl Settings {
             command_output_ms: self.limits.command_output_ms,
             followup_default_ms: self.limits.followup_default_ms,
             retry: self.retry,
+            stand_ins: self.fallback_models.clone(),
         }
+    }
+
+    /// Returns the efforts a model takes; none for a model that is not known or cannot be used.
+    pub fn efforts(&self, model: &str) -> Vec<Effort> {
+        let Ok((provider, model)) = self.provider_for(Some(model)) else { return Vec::new() };
+        models::facts(&provider, &model).efforts.to_vec()
     }
 
     /// Returns the provider and the model name to call: `model` if given, else the configured one.

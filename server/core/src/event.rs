@@ -14,7 +14,7 @@ use adjutant_protocol::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCal
 use serde::{Deserialize, Serialize};
 
 use crate::choices::{Choices, Chosen, Follows, Offer};
-use crate::message::Reply;
+use crate::message::{Effort, Reply};
 use crate::retry::{CallFailure, RetryPolicy};
 use crate::review::Hunk;
 
@@ -52,6 +52,11 @@ pub enum Event {
         continues: Option<RunId>,
         model: String,
         policy: Policy,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        effort: Option<Effort>,
+        /// The first call of the model waits until then; milliseconds since the Unix epoch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        not_before: Option<u64>,
         /// What of the session's choices it follows.
         #[serde(default)]
         follows: Follows,
@@ -97,6 +102,24 @@ pub enum Event {
         attempt: u32,
         failure: CallFailure,
         retry_at: u64,
+    },
+    /// The model has sent nothing for a while: it is waited for, and the user sees it.
+    WentSilent {
+        turn: u32,
+        attempt: u32,
+        /// When it last sent something, or was asked; milliseconds since the Unix epoch.
+        since: u64,
+    },
+    /// It sends again.
+    Heard {
+        turn: u32,
+        attempt: u32,
+    },
+    /// After the retries of one model another takes the turn, for the rest of the run.
+    ModelReplaced {
+        turn: u32,
+        from: String,
+        to: String,
     },
     Replied {
         turn: u32,
@@ -202,6 +225,9 @@ impl Event {
             Event::ReplyStarted { .. } => "reply_started",
             Event::ReplyPartial { .. } => "reply_partial",
             Event::AttemptFailed { .. } => "attempt_failed",
+            Event::WentSilent { .. } => "went_silent",
+            Event::Heard { .. } => "heard",
+            Event::ModelReplaced { .. } => "model_replaced",
             Event::Replied { .. } => "replied",
             Event::TurnFailed { .. } => "turn_failed",
             Event::CallOpened { .. } => "call_opened",
@@ -226,7 +252,14 @@ impl Event {
     /// Whether the fact must be durable before it is announced or acted on (L1);
     /// the others are superseded by a later fact.
     pub fn is_barrier(&self) -> bool {
-        !matches!(self, Event::ReplyStarted { .. } | Event::ReplyPartial { .. })
+        let superseded = matches!(
+            self,
+            Event::ReplyStarted { .. }
+                | Event::ReplyPartial { .. }
+                | Event::WentSilent { .. }
+                | Event::Heard { .. }
+        );
+        !superseded
     }
 }
 
@@ -250,6 +283,9 @@ pub struct Policy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub followup_default_ms: Option<u64>,
     pub retry: RetryPolicy,
+    /// Models that take a turn when the retries of the one before are over, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stand_ins: Vec<String>,
 }
 
 impl Default for Policy {
@@ -263,6 +299,7 @@ impl Default for Policy {
             command_output_ms: 10_000,
             followup_default_ms: None,
             retry: RetryPolicy::default(),
+            stand_ins: Vec::new(),
         }
     }
 }

@@ -7,7 +7,7 @@ use adjutant_protocol::{AskId, RunId};
 
 use crate::choices::{Chosen, Follows, Offer};
 use crate::event::{CallResult, Change, Found, KeyUse, Payload, Policy};
-use crate::message::Reply;
+use crate::message::{Effort, Reply};
 use crate::retry::CallFailure;
 use crate::step::Step;
 
@@ -68,6 +68,7 @@ pub struct Prompt {
     pub expected_run: Option<RunId>,
     /// `provider/model`.
     pub model: String,
+    pub effort: Option<Effort>,
     pub policy: Policy,
     /// What of it are the session's choices, not this prompt's own.
     pub follows: Follows,
@@ -112,6 +113,12 @@ pub enum Report {
         text: String,
         reasoning: String,
     },
+    /// The model has sent nothing since then; milliseconds since the Unix epoch.
+    Silent {
+        since: u64,
+    },
+    /// It sends again.
+    Heard,
     Replied(Reply),
     CallFailed(CallFailure),
     /// `Prepare` looked at the world.

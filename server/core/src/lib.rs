@@ -13,6 +13,7 @@ pub mod event;
 pub mod input;
 pub mod locate;
 pub mod message;
+pub mod models;
 pub mod permission;
 pub mod position;
 pub mod prompt;

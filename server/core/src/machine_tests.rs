@@ -9,6 +9,7 @@ mod oracle;
 mod properties;
 mod random;
 mod stories;
+mod waiting;
 
 use crate::accept::{Refusal, accept};
 use crate::choices::Follows;
@@ -64,8 +65,9 @@ impl Bench {
             title: None,
             expected_run: None,
             model: "scripted/demo".to_owned(),
+            effort: None,
             policy,
-            follows: Follows { mode: true, model: true },
+            follows: Follows { mode: true, model: true, effort: true },
             origin: None,
             key: None,
         }))

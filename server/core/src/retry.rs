@@ -2,6 +2,7 @@
 //!
 //! The only seat of that decision; never looks at a clock and never sleeps.
 
+use adjutant_protocol::update::FailureKind;
 use serde::{Deserialize, Serialize};
 
 /// What kind of failure a model call met; each class has its own path (S83).
@@ -34,6 +35,9 @@ pub enum FailureClass {
     InvalidRequest,
     /// The server was stopped while the call ran.
     Interrupted,
+    /// The provider refuses the conversation as it stands: reasoning it does not take back, or
+    /// calls and outputs it cannot pair.
+    History,
 }
 
 /// A model call that failed.
@@ -54,6 +58,34 @@ pub const MAX_ATTEMPTS: u32 = 6;
 /// is told instead of being left to watch a clock.
 pub const MAX_RETRY_AFTER_MS: u64 = 120_000;
 
+/// Streams of one turn that may break before the answer is asked for whole (S81): a proxy that
+/// cuts streams does so again.
+const MAX_BROKEN_STREAMS: u32 = 2;
+
+/// How the attempts of one turn have gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tries {
+    /// Attempts that failed since this model took the turn.
+    failed: u32,
+    broken_streams: u32,
+    /// The conversation was repaired; that helps once.
+    repaired: bool,
+}
+
+impl Tries {
+    /// Counts an attempt that failed.
+    pub fn fail(&mut self, class: FailureClass) {
+        self.failed += 1;
+        self.broken_streams += u32::from(matches!(class, FailureClass::Broken | FailureClass::Stalled));
+        self.repaired |= class == FailureClass::History;
+    }
+
+    /// Whether the next attempt asks for the whole answer in place of a stream.
+    pub fn asks_whole(&self) -> bool {
+        self.broken_streams >= MAX_BROKEN_STREAMS
+    }
+}
+
 /// How patient the retries of one turn are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryPolicy {
@@ -72,6 +104,23 @@ impl Default for RetryPolicy {
 }
 
 impl FailureClass {
+    /// The kind a client is told; what it cannot tell apart by acting otherwise is one.
+    pub fn kind(self) -> FailureKind {
+        match self {
+            FailureClass::RateLimited => FailureKind::RateLimited,
+            FailureClass::Overloaded => FailureKind::Overloaded,
+            FailureClass::Network => FailureKind::Network,
+            FailureClass::FirstByte | FailureClass::Stalled | FailureClass::Total => FailureKind::TimedOut,
+            FailureClass::Broken => FailureKind::Broken,
+            FailureClass::Auth => FailureKind::Auth,
+            FailureClass::Quota => FailureKind::Quota,
+            FailureClass::ContextExceeded => FailureKind::ContextExceeded,
+            FailureClass::ModelNotFound => FailureKind::ModelNotFound,
+            FailureClass::InvalidRequest | FailureClass::History => FailureKind::InvalidRequest,
+            FailureClass::Interrupted => FailureKind::Interrupted,
+        }
+    }
+
     /// Tells whether the same request may succeed later without anyone changing anything.
     pub fn is_passing(self) -> bool {
         match self {
@@ -87,16 +136,20 @@ impl FailureClass {
             | FailureClass::Quota
             | FailureClass::ContextExceeded
             | FailureClass::ModelNotFound
-            | FailureClass::InvalidRequest => false,
+            | FailureClass::InvalidRequest
+            | FailureClass::History => false,
         }
     }
 }
 
 /// Returns how many milliseconds to wait before the next attempt, or `None` to give up.
 ///
-/// `attempt` is the number of the attempt that failed, from one; `jitter` is
-/// drawn by the caller from 0 to 1.
-pub fn next_attempt(failure: &CallFailure, attempt: u32, jitter: f64, policy: &RetryPolicy) -> Option<u64> {
+/// `tries` are those before this failure; `jitter` is drawn by the caller from 0 to 1.
+pub fn next_attempt(failure: &CallFailure, tries: &Tries, jitter: f64, policy: &RetryPolicy) -> Option<u64> {
+    let attempt = tries.failed + 1;
+    if failure.class == FailureClass::History && !tries.repaired {
+        return Some(0);
+    }
     if !failure.class.is_passing() || attempt >= policy.max_attempts {
         return None;
     }
@@ -123,6 +176,15 @@ fn backoff(attempt: u32, jitter: f64, policy: &RetryPolicy) -> u64 {
     let done = f64::from(attempt.saturating_sub(1)) / f64::from(last - 1);
     let wait = base * (cap / base).powf(done);
     (wait * (1.0 + jitter / 4.0)).min(cap).round() as u64
+}
+
+/// Returns the model that takes the turn when one does not answer (S113): the next of those that may
+/// stand in. Only what another model may not suffer from is given to one: a wrong key, a used up
+/// quota and a refused request are the user's to know.
+pub fn stand_in<'a>(failure: &CallFailure, model: &str, others: &'a [String]) -> Option<&'a str> {
+    let at = others.iter().position(|other| other == model).map_or(0, |at| at + 1);
+    let next = others.get(at..)?.iter().find(|other| *other != model)?;
+    (failure.class.is_passing() && failure.class != FailureClass::Interrupted).then_some(next)
 }
 
 #[cfg(test)]

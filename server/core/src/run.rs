@@ -12,14 +12,23 @@ use adjutant_protocol::{ChangeSetId, MessageId, RunId, ToolCallId};
 
 use crate::choices::Follows;
 use crate::event::{Ask, CallEnd, Change, KeyUse, Payload, Policy};
-use crate::message::Usage;
+use crate::message::{Effort, Usage};
+use crate::retry::Tries;
 
 /// The open run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     pub id: RunId,
     pub started_at: u64,
+    /// The model it was given; see `current_model`.
     pub model: String,
+    /// The model that took over, for the rest of the run.
+    pub stand_in: Option<String>,
+    pub effort: Option<Effort>,
+    /// The first call of the model waits until then.
+    pub not_before: Option<u64>,
+    /// How long the provider of the call that failed last asked to wait.
+    pub wait_ms: Option<u64>,
     /// Its mode is that of the last model call; see `next_mode`.
     pub policy: Policy,
     pub follows: Follows,
@@ -46,8 +55,11 @@ pub struct Turn {
     /// The message the reply becomes; kept over attempts, so that a new one replaces it.
     pub message: Option<MessageId>,
     pub streaming: bool,
+    /// Since when the model has sent nothing, if that is long enough to be told.
+    pub silent_since: Option<u64>,
     pub partial: String,
     pub calls: Vec<Call>,
+    pub tries: Tries,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,12 +125,16 @@ pub struct ChangeState {
 pub struct EndedRun {
     pub run: RunId,
     pub started_at: u64,
+    /// The model it was given, whichever stood in.
     pub model: String,
+    pub effort: Option<Effort>,
     pub policy: Policy,
     pub follows: Follows,
     pub title: String,
     pub origin: Option<Origin>,
     pub end: RunEnd,
+    /// How long to wait before its last call is made again, where its provider said so.
+    pub wait_ms: Option<u64>,
     /// Text that had streamed when the run was cut short.
     pub cut: Option<(MessageId, String)>,
 }
@@ -132,6 +148,11 @@ pub struct UsedKey {
 }
 
 impl Run {
+    /// The model that is called now.
+    pub fn current_model(&self) -> &str {
+        self.stand_in.as_deref().unwrap_or(&self.model)
+    }
+
     /// A model call begins: a mode that was chosen meanwhile counts from here on (S11).
     pub(crate) fn calls_model(&mut self) {
         if let Some(mode) = self.next_mode.take() {

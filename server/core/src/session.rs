@@ -15,7 +15,8 @@ use adjutant_protocol::{AskId, ChangeSetId, RunId, SessionId, ToolCallId};
 
 use crate::choices::{Choices, Chosen};
 use crate::event::{Ask, CallEnd, Event, Fact, Found, Rule};
-use crate::message::{ModelMessage, Reply, Usage};
+use crate::message::{Effort, ModelMessage, Reply, Usage};
+use crate::retry::{FailureClass, Tries};
 pub use crate::run::{Call, CallPhase, ChangeState, EndedRun, OpenAsk, Run, Turn, TurnPhase, UsedKey};
 
 /// Keys, closed asks and ended runs that are remembered (protocol section 4).
@@ -79,6 +80,11 @@ impl Session {
         (model.unwrap_or_else(|| last.model.clone()), mode)
     }
 
+    /// The effort of a run that goes on from an ended one.
+    pub fn effort_for(&self, last: &EndedRun) -> Option<Effort> {
+        if last.follows.effort { self.choices.effort } else { last.effort }
+    }
+
     fn take_choice(&mut self, chosen: &Chosen) {
         match chosen {
             Chosen::Mode { mode } => {
@@ -88,6 +94,7 @@ impl Session {
                 }
             }
             Chosen::Model { model } => self.choices.model = Some(model.clone()),
+            Chosen::Effort { effort } => self.choices.effort = *effort,
         }
     }
 
@@ -158,7 +165,9 @@ impl Session {
         let shown = Some(shown(self));
         if shown != self.shown {
             self.shown = shown;
-            self.since = fact.at;
+            // Silence began before anybody called it so.
+            let silent = self.open_run().and_then(|run| run.turn.as_ref()?.silent_since);
+            self.since = silent.unwrap_or(fact.at);
         }
     }
 
@@ -173,11 +182,15 @@ impl Session {
                 self.created_at = fact.at;
             }
             Event::SessionOpened { epoch } => self.epoch = *epoch,
-            Event::RunStarted { run, model, policy, follows, title, origin, .. } => {
+            Event::RunStarted { run, model, policy, effort, not_before, follows, title, origin, .. } => {
                 self.run = Some(Run {
                     id: run.clone(),
                     started_at: fact.at,
                     model: model.clone(),
+                    stand_in: None,
+                    effort: *effort,
+                    not_before: *not_before,
+                    wait_ms: None,
                     policy: policy.clone(),
                     follows: *follows,
                     next_mode: None,
@@ -244,6 +257,9 @@ impl Session {
             | Event::AttemptStarted { .. }
             | Event::ReplyStarted { .. }
             | Event::ReplyPartial { .. }
+            | Event::WentSilent { .. }
+            | Event::Heard { .. }
+            | Event::ModelReplaced { .. }
             | Event::AttemptFailed { .. }
             | Event::Replied { .. }
             | Event::TurnFailed { .. } => self.fold_turn(&fact.event),
@@ -274,13 +290,22 @@ impl Session {
                 phase: TurnPhase::Calling,
                 message: None,
                 streaming: false,
+                silent_since: None,
                 partial: String::new(),
                 calls: Vec::new(),
+                tries: Tries::default(),
             });
             return;
         }
         let Some(turn) = &mut run.turn else { return };
+        // Whatever comes from the model ends its silence.
+        turn.silent_since = None;
         match event {
+            Event::WentSilent { since, .. } => turn.silent_since = Some(*since),
+            Event::ModelReplaced { to, .. } => {
+                run.stand_in = Some(to.clone());
+                turn.tries = Tries::default();
+            }
             Event::AttemptStarted { attempt, .. } => {
                 turn.attempt = *attempt;
                 turn.phase = TurnPhase::Calling;
@@ -292,10 +317,14 @@ impl Session {
                 turn.partial.clear();
             }
             Event::ReplyPartial { text, .. } => turn.partial.clone_from(text),
-            Event::AttemptFailed { attempt, retry_at, .. } => {
+            Event::AttemptFailed { attempt, retry_at, failure, .. } => {
                 turn.attempt = *attempt;
                 turn.phase = TurnPhase::Backoff { retry_at: *retry_at };
                 turn.streaming = false;
+                turn.tries.fail(failure.class);
+                if failure.class == FailureClass::History {
+                    repair(&mut self.transcript);
+                }
             }
             Event::Replied { reply, message, .. } => {
                 turn.message = Some(message.clone());
@@ -310,7 +339,10 @@ impl Session {
                 }
                 self.transcript.push(ModelMessage::Assistant { reply: reply.clone() });
             }
-            Event::TurnFailed { .. } => turn.streaming = false,
+            Event::TurnFailed { failure, .. } => {
+                turn.streaming = false;
+                run.wait_ms = failure.retry_after_ms;
+            }
             _ => {}
         }
     }
@@ -454,6 +486,8 @@ impl Session {
             run: run.id,
             started_at: run.started_at,
             model: run.model,
+            effort: run.effort,
+            wait_ms: run.wait_ms,
             policy: run.policy,
             follows: run.follows,
             title: run.title,
@@ -474,6 +508,18 @@ impl Session {
     }
 }
 
+/// Takes out of a conversation what its provider does not take back: reasoning kept verbatim. What
+/// was said and done stays, and calls and outputs are paired in every conversation of ours.
+fn repair(transcript: &mut [ModelMessage]) {
+    for message in transcript {
+        if let ModelMessage::Assistant { reply } = message
+            && reply.kept.is_some()
+        {
+            *reply = Arc::new(Reply { kept: None, ..Reply::clone(reply) });
+        }
+    }
+}
+
 fn remember<T>(queue: &mut VecDeque<T>, item: T) {
     if queue.len() == REMEMBERED {
         queue.pop_front();
@@ -490,7 +536,7 @@ pub(crate) fn shown(session: &Session) -> (State, Option<SubState>) {
         },
         Some(_) if session.has_open_ask(AskKind::ResumeTask) => (State::Resumable, None),
         Some(_) if session.has_blocking_ask() => (State::RequiresAction, None),
-        Some(run) => (State::Running, Some(run.turn.as_ref().map_or(SubState::Model, running_as))),
+        Some(run) => (State::Running, Some(run.turn.as_ref().map_or_else(|| beginning(run), running_as))),
     };
     (state, sub)
 }
@@ -505,8 +551,13 @@ fn ended_as(outcome: Outcome) -> SubState {
     }
 }
 
+fn beginning(run: &Run) -> SubState {
+    if run.not_before.is_some() && run.turns == 0 { SubState::Retrying } else { SubState::Model }
+}
+
 fn running_as(turn: &Turn) -> SubState {
     match turn.phase {
+        TurnPhase::Calling if turn.silent_since.is_some() => SubState::Stalled,
         TurnPhase::Calling if turn.streaming => SubState::Streaming,
         TurnPhase::Calling => SubState::Model,
         TurnPhase::Backoff { .. } => SubState::Retrying,

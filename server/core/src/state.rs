@@ -84,11 +84,25 @@ fn required_action(session: &Session, state: State) -> RequiredAction {
 #[derive(Clone, Debug)]
 pub struct Teller {
     shown: StateView,
+    /// The run that was open last.
+    run: Option<RunId>,
 }
 
 impl Teller {
     pub fn new(session: &Session) -> Self {
-        Self { shown: view(session) }
+        Self { shown: view(session), run: session.open_run().map(|run| run.id.clone()) }
+    }
+
+    /// The run that the updates of one fact belong to; `session` already holds it. The last updates of
+    /// a run belong to it, though it is over by then; what is chosen between two runs is of neither.
+    pub fn run_of(&mut self, session: &Session, fact: &Fact) -> Option<RunId> {
+        let open = session.open_run().map(|run| run.id.clone());
+        if open.is_some() {
+            self.run = open;
+        } else if matches!(fact.event, Event::ConfigChanged { .. }) {
+            return None;
+        }
+        self.run.clone()
     }
 
     /// The updates one fact becomes; `session` already holds it. Pure, so that a replay numbers
@@ -111,10 +125,11 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
         Event::Prompted { message, text, .. } => {
             vec![Update::UserMessage { message_id: message.clone(), text: text.to_string() }]
         }
-        Event::RunStarted { run, continues, model, title, origin, .. } => vec![Update::Run(RunView::Started {
+        Event::RunStarted { run, continues, model, not_before, title, origin, .. } => vec![Update::Run(RunView::Started {
             run_id: run.clone(),
             continues: continues.clone(),
             model: model.clone(),
+            not_before: *not_before,
             title: title.clone(),
             origin: origin.clone(),
         })],
@@ -125,7 +140,7 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
             vec![Update::Ask(AskChange::Closed { ask_id: ask.clone(), resolution: resolution.clone() })]
         }
         Event::ConfigChanged { change, offer, .. } => vec![Update::ConfigOptionUpdate {
-            config_options: choices::options(session.choices.mode, offer),
+            config_options: choices::options(&session.choices, offer),
             changed: change.clone(),
         }],
         Event::RuleAdded { rule } => vec![Update::Rule { text: rule_text(rule) }],
@@ -159,6 +174,7 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
         Event::TurnStarted { .. }
         | Event::AttemptFailed { .. }
         | Event::TurnFailed { .. }
+        | Event::ModelReplaced { .. }
         | Event::Replied { .. } => of_turn(session, &fact.event),
         Event::SessionCreated { .. }
         | Event::SessionOpened { .. }
@@ -166,6 +182,9 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
         | Event::ReplyStarted { .. }
         // Chunks have told it already; `cut_text` tells it to those who come later.
         | Event::ReplyPartial { .. }
+        // The state tells them.
+        | Event::WentSilent { .. }
+        | Event::Heard { .. }
         | Event::CallPrepared { .. }
         | Event::AskReobserved { .. } => Vec::new(),
     }
@@ -177,7 +196,9 @@ fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
         phase,
         attempt,
         usage: None,
+        failure: None,
         message: None,
+        model: None,
         retry_at: None,
     };
     match event {
@@ -185,15 +206,25 @@ fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
         Event::AttemptFailed { turn, attempt, failure, retry_at } => {
             let mut updates = cut_text(session);
             updates.push(Update::Turn(TurnView {
+                failure: Some(failure.class.kind()),
                 message: Some(failure.message.clone()),
                 retry_at: Some(*retry_at),
                 ..turn_view(*turn, TurnTold::AttemptFailed, *attempt)
             }));
             updates
         }
+        Event::ModelReplaced { turn, from, to } => {
+            let attempt = session.open_run().and_then(|run| run.turn.as_ref()).map_or(1, |turn| turn.attempt);
+            vec![Update::Turn(TurnView {
+                message: Some(format!("{from} does not answer; {to} takes over for the rest of this run")),
+                model: Some(to.clone()),
+                ..turn_view(*turn, TurnTold::ModelReplaced, attempt)
+            })]
+        }
         Event::TurnFailed { turn, attempt, failure } => {
             let mut updates = cut_text(session);
             updates.push(Update::Turn(TurnView {
+                failure: Some(failure.class.kind()),
                 message: Some(failure.message.clone()),
                 ..turn_view(*turn, TurnTold::Failed, *attempt)
             }));

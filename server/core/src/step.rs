@@ -49,7 +49,10 @@ pub fn next_steps(session: &Session) -> Vec<Step> {
     }
     match &run.turn {
         // Work is left over from before (a prompt, or outputs the model has not seen).
-        None => steps.push(Step::CallModel { turn: session.turns + 1, attempt: 1 }),
+        None => match run.not_before {
+            Some(at) if run.turns == 0 => steps.push(Step::Wake { at }),
+            _ => steps.push(Step::CallModel { turn: session.turns + 1, attempt: 1 }),
+        },
         Some(turn) => match turn.phase {
             TurnPhase::Calling => {
                 steps.push(Step::CallModel { turn: turn.number, attempt: turn.attempt });

@@ -40,6 +40,9 @@ impl Transcript {
                     let why = turn.message.as_deref().unwrap_or("the model did not answer");
                     format!("- ✗ {}", code(why))
                 }
+                TurnPhase::ModelReplaced => {
+                    format!("- {}", code(turn.message.as_deref().unwrap_or("another model takes over")))
+                }
                 TurnPhase::Started | TurnPhase::Ended => return None,
             },
             Update::Run(RunView::Started { model, .. }) => format!("- model {}", code(model)),

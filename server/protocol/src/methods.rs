@@ -30,6 +30,7 @@ pub const SESSION_PROMPT: &str = "agent/session/prompt";
 pub const SESSION_WAIT: &str = "agent/session/wait";
 pub const SESSION_CANCEL: &str = "agent/session/cancel";
 pub const SESSION_SET_CONFIG_OPTION: &str = "agent/session/set_config_option";
+pub const MODEL_LIST: &str = "agent/model/list";
 pub const START: &str = "agent/start";
 pub const ASK_LIST: &str = "agent/ask/list";
 pub const ASK_RESPOND: &str = "agent/ask/respond";
@@ -40,7 +41,7 @@ pub const DOCUMENT_SAVE: &str = "agent/document/save";
 
 use Direction::{ClientNotification, ClientRequest, ServerNotification, ServerRequest};
 
-pub const METHODS: [Method; 16] = [
+pub const METHODS: [Method; 17] = [
     row(
         SESSION_NEW,
         ClientRequest,
@@ -96,7 +97,14 @@ pub const METHODS: [Method; 16] = [
         ClientRequest,
         "SetConfigOptionParams",
         "SetConfigOptionResult",
-        "chooses the mode or the model of a session",
+        "chooses the mode, the model or the effort of a session",
+    ),
+    row(
+        MODEL_LIST,
+        ClientRequest,
+        "ModelListParams",
+        "ModelListResult",
+        "lists the models of the settings and what is known of them; asks no provider",
     ),
     row(
         START,

@@ -7,7 +7,9 @@ use ts_rs::TS;
 
 use crate::methods::{Direction, METHODS};
 use crate::update::Update;
-use crate::{ask, capability, commands, document, errors, option, origin, session, start, state, update};
+use crate::{
+    ask, capability, commands, document, errors, model, option, origin, session, start, state, update,
+};
 
 macro_rules! wire_types {
     ($visit:ident) => {
@@ -28,6 +30,9 @@ macro_rules! wire_types {
             option::ConfigChange,
             option::SetConfigOptionParams,
             option::SetConfigOptionResult,
+            model::ModelListParams,
+            model::ModelListResult,
+            model::ModelView,
             session::NewSessionParams,
             session::NewSessionResult,
             session::ContentBlock,
@@ -88,6 +93,7 @@ macro_rules! wire_types {
             update::ToolCallView,
             update::TurnView,
             update::TurnPhase,
+            update::FailureKind,
             update::RunView,
             update::AskChange,
             update::HunkState,

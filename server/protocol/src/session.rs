@@ -103,6 +103,9 @@ pub struct Overrides {
     pub model: Option<String>,
     #[ts(optional)]
     pub mode: Option<Mode>,
+    /// How much the model thinks: `low`, `medium` or `high`; nothing leaves it to the provider.
+    #[ts(optional)]
+    pub effort: Option<String>,
     /// Nobody watches: what `[unattended]` allows runs unasked (decision 17).
     #[ts(optional, as = "Option<bool>")]
     pub unattended: bool,

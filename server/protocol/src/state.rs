@@ -52,8 +52,10 @@ pub enum SubState {
     /// The model was asked and has not begun to answer.
     Model,
     Streaming,
+    /// The model has sent nothing for a while, since `since`; it is waited for within the limits.
+    Stalled,
     Tools,
-    /// An attempt failed; the next one waits.
+    /// An attempt failed, or the user chose to wait; the next one waits.
     Retrying,
     Completed,
     Stopped,

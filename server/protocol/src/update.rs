@@ -181,14 +181,50 @@ pub struct TurnView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub usage: Option<UsageView>,
-    /// Of a failed attempt: what happened.
+    /// Of a failed attempt or turn: what kind of failure it was (S115).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub failure: Option<FailureKind>,
+    /// Of a failed attempt, and of a model that took over: what happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub message: Option<String>,
+    /// Of a model that took over: `provider/model`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub model: Option<String>,
     /// Of a failed attempt: when the next one starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional, type = "number")]
     pub retry_at: Option<u64>,
+}
+
+/// Why a call of the model failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// Too many requests for now.
+    RateLimited,
+    /// The provider has trouble.
+    Overloaded,
+    /// No connection, or it was lost.
+    Network,
+    /// The answer did not begin, stood still, or took too long.
+    TimedOut,
+    /// The stream broke off or made no sense.
+    Broken,
+    /// The key is missing or was refused.
+    Auth,
+    /// The credit is used up.
+    Quota,
+    /// The conversation does not fit the window of the model.
+    ContextExceeded,
+    /// The provider does not know the model.
+    ModelNotFound,
+    /// The request or the settings are wrong.
+    InvalidRequest,
+    /// The server stopped meanwhile.
+    Interrupted,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
@@ -196,6 +232,8 @@ pub struct TurnView {
 pub enum TurnPhase {
     Started,
     AttemptFailed,
+    /// The retries of one model are over, and another goes on with the same turn (S113).
+    ModelReplaced,
     Failed,
     Ended,
 }
@@ -210,6 +248,10 @@ pub enum RunView {
         continues: Option<RunId>,
         /// `provider/model`.
         model: String,
+        /// Its first call waits until then, as the user chose; milliseconds since the Unix epoch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[ts(optional, type = "number")]
+        not_before: Option<u64>,
         /// The first line of the prompt, at most 80 characters.
         #[serde(default)]
         title: String,

@@ -93,8 +93,12 @@ fn task(line: &RunLine) -> anyhow::Result<(Task, bool)> {
         }
         _ => {}
     }
-    let overrides =
-        Overrides { model: line.model.clone(), mode: line.mode.map(Into::into), unattended: line.unattended };
+    let overrides = Overrides {
+        model: line.model.clone(),
+        mode: line.mode.map(Into::into),
+        effort: line.effort.clone(),
+        unattended: line.unattended,
+    };
     Ok((Task { prompt, overrides, which, folder }, read_stdin))
 }
 

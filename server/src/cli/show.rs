@@ -219,6 +219,7 @@ impl Show {
                 let when = if wait == 0 { "now".to_owned() } else { format!("in {wait} s") };
                 self.remark(page, Ink::Dim, &format!("… {message}, trying again {when}"));
             }
+            TurnPhase::ModelReplaced => self.remark(page, Ink::Plain, &format!("! {message}")),
             TurnPhase::Failed => self.remark(page, Ink::Red, &format!("✗ {message}")),
         }
     }

@@ -72,7 +72,7 @@ impl Meters {
     /// Folds in one update of a session.
     pub fn told(&mut self, session: &SessionId, update: &Update, now_ms: u64) {
         if let Some(meter) = self.open.get_mut(session) {
-            meter.progress.told(update, now_ms);
+            meter.progress.told(update, Instant::now(), now_ms);
         }
     }
 

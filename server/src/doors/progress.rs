@@ -12,6 +12,8 @@ use adjutant_protocol::update::{ToolStatus, TurnPhase, Update};
 
 /// Progress text changes at most this often (decision 16).
 const EVERY: Duration = Duration::from_secs(1);
+/// How often it is said how long something has been waited for.
+const WAITED: Duration = Duration::from_secs(10);
 /// Characters of a message; a status line has no more room.
 const MAX_MESSAGE: usize = 80;
 
@@ -22,6 +24,9 @@ pub struct Progress {
     said_at: Instant,
     /// What holds now.
     now: String,
+    /// Since when the model is waited for, if it is: that is said with it, so that a wait is never
+    /// taken for a hang.
+    waits: Option<Instant>,
     /// The step the run is at when nothing is asked and the model is not waited for.
     tool: Option<String>,
 }
@@ -30,15 +35,21 @@ impl Progress {
     /// Begins with a message that is said at once.
     pub fn begin(message: &str, at: Instant) -> Self {
         let message = one_line(message, MAX_MESSAGE);
-        Self { said: message.clone(), said_at: at, now: message, tool: None }
+        Self { said: message.clone(), said_at: at, now: message, waits: None, tool: None }
     }
 
     pub fn message(&self) -> &str {
         &self.now
     }
 
-    /// Folds in one update; `now_ms` is in milliseconds since the Unix epoch.
-    pub fn told(&mut self, update: &Update, now_ms: u64) {
+    /// Folds in one update; `now_ms` is the moment `at` in milliseconds since the Unix epoch.
+    pub fn told(&mut self, update: &Update, at: Instant, now_ms: u64) {
+        if let Update::StateUpdate(view) = update {
+            let waits = matches!(view.sub, Some(SubState::Model | SubState::Stalled));
+            let waited = Duration::from_millis(now_ms.saturating_sub(view.since));
+            self.waits =
+                (waits && view.state == State::Running).then(|| at.checked_sub(waited).unwrap_or(at));
+        }
         let step = match update {
             Update::ToolCallUpdate(call) => match call.status {
                 ToolStatus::Pending | ToolStatus::InProgress => {
@@ -65,7 +76,9 @@ impl Progress {
 
     fn of_state(&self, view: &StateView) -> Option<String> {
         match (view.state, view.sub) {
-            (State::Running, Some(SubState::Model | SubState::Streaming)) => Some(state_words(view)),
+            (State::Running, Some(SubState::Model | SubState::Streaming | SubState::Stalled)) => {
+                Some(state_words(view))
+            }
             // The failed attempt has said why and how long.
             (State::Running, Some(SubState::Retrying)) => None,
             (State::Running, _) => self.tool.clone(),
@@ -76,7 +89,13 @@ impl Progress {
 
     /// When the words that were not said yet may be said.
     pub fn due(&self) -> Option<Instant> {
-        (self.said != self.now).then(|| self.said_at + EVERY)
+        let changed = self.words(self.said_at) != self.said;
+        let waited = || {
+            let since = self.waits?;
+            let waited = self.said_at.saturating_duration_since(since);
+            Some(since + waited + (WAITED - remainder(waited)))
+        };
+        if changed { Some(self.said_at + EVERY) } else { waited() }
     }
 
     /// Returns what is to be said now, and takes it as said.
@@ -84,10 +103,25 @@ impl Progress {
         if self.due().is_none_or(|due| due > at) {
             return None;
         }
-        self.said.clone_from(&self.now);
+        self.said = self.words(at);
         self.said_at = at;
         Some(&self.said)
     }
+
+    /// What holds, with how long it has been waited for in whole steps.
+    fn words(&self, at: Instant) -> String {
+        let waited = self.waits.map_or(Duration::ZERO, |since| at.saturating_duration_since(since));
+        match (waited - remainder(waited)).as_secs() {
+            0 => self.now.clone(),
+            seconds => format!("{} ({seconds} s)", self.now),
+        }
+    }
+}
+
+/// What of a wait is no whole step yet.
+fn remainder(waited: Duration) -> Duration {
+    Duration::from_secs(waited.as_secs() % WAITED.as_secs())
+        + Duration::from_nanos(u64::from(waited.subsec_nanos()))
 }
 
 /// What a state means for somebody who looks at a status line.
@@ -104,6 +138,7 @@ fn words_of(sub: SubState) -> &'static str {
     match sub {
         SubState::Model => "waiting for the model",
         SubState::Streaming => "the model answers",
+        SubState::Stalled => "the model sends nothing",
         SubState::Retrying => "waits to try again",
         SubState::Preparing | SubState::Tools => "at work",
         SubState::Completed | SubState::Stopped => "done",

@@ -6,9 +6,11 @@
 use std::path::PathBuf;
 
 use adjutant_core::input::Choice;
+use adjutant_core::models;
 use adjutant_protocol::AskId;
 use adjutant_protocol::ask::{AskListParams, AskListResult, AskRespondParams, AskRespondResult};
 use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::model::{ModelListParams, ModelListResult};
 use adjutant_protocol::option::{SetConfigOptionParams, SetConfigOptionResult};
 use adjutant_protocol::session::{
     CancelParams, ContentBlock, Done, NewSessionParams, NewSessionResult, PromptParams, PromptResult,
@@ -71,6 +73,12 @@ impl Shared {
         let chosen = session::chosen(params.config_id, &params.value, &settings).map_err(error)?;
         let mailbox = self.mailbox(&params.session_id).await?;
         answered(mailbox.request(|reply| Message::Choose { chosen, reply })).await
+    }
+
+    pub(super) async fn model_list(&self, params: Option<ModelListParams>) -> Result<ModelListResult> {
+        let ModelListParams {} = params.unwrap_or_default();
+        let settings = self.ready()?.sessions.world().settings();
+        Ok(ModelListResult { models: models::views(&settings) })
     }
 
     pub(super) async fn session_delete(&self, params: SessionParams) -> Result<Done> {

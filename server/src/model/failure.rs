@@ -114,6 +114,10 @@ pub(super) fn classify(
         FailureClass::Overloaded => {
             (format!("provider \"{provider}\" has trouble or is overloaded"), String::new())
         }
+        FailureClass::History => (
+            format!("provider \"{provider}\" does not take the conversation as it stands"),
+            "start a new session, or choose another model".to_owned(),
+        ),
         FailureClass::Broken => {
             (format!("provider \"{provider}\" reported an error in the stream"), String::new())
         }
@@ -154,6 +158,20 @@ const QUOTA_WORDS: [&str; 6] = [
     "insufficient balance",
     "insufficient credits",
 ];
+/// Words of a provider that does not take the conversation back as it was: calls it cannot pair with
+/// outputs, and reasoning that is not, or no longer, its own.
+const HISTORY_WORDS: [&str; 10] = [
+    "tool_use ids",
+    "tool_result",
+    "tool_call_id",
+    "tool_calls",
+    "no tool output found",
+    "no tool call found",
+    "thinking block",
+    "in `thinking`",
+    "encrypted_content",
+    "encrypted content",
+];
 const MODEL_WORDS: [&str; 4] = ["model_not_found", "unknown model", "no such model", "invalid model name"];
 
 fn class_of(status: u16, complaint: &Complaint) -> FailureClass {
@@ -184,6 +202,7 @@ fn class_of(status: u16, complaint: &Complaint) -> FailureClass {
         // An error inside a stream that began well: its words are all there is.
         200 => class_of_words(&complaint.codes, &words),
         _ if speaks_of(&MODEL_WORDS) => FailureClass::ModelNotFound,
+        400 | 422 if speaks_of(&HISTORY_WORDS) => FailureClass::History,
         _ => FailureClass::InvalidRequest,
     }
 }

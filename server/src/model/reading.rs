@@ -22,8 +22,17 @@ pub(super) enum State {
     Done,
 }
 
+/// An event that is cut into pieces counts as content only from this size on, for before its end
+/// nobody knows whether it only keeps the connection open. No keep-alive of any wire is as long.
+const CONTENT_BYTES: usize = 1 << 10;
+
 /// Puts one reply together from what a wire sends.
 pub(super) trait Assembly {
+    /// Whether an event says nothing but that the connection is open; such a one is not taken (G4).
+    fn keeps_alive(event: &Event<'_>) -> bool {
+        event.data.trim().is_empty()
+    }
+
     /// Takes one event of a stream.
     fn take(&mut self, event: &Event<'_>, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure>;
 
@@ -49,7 +58,7 @@ pub(super) async fn call<A: Assembly>(
 ) -> Result<Reply, CallFailure> {
     let mut answer = post.send(clients, path, body).await?;
     let whole = answer.is_whole().then(Vec::new);
-    let mut reader = Reader { decoder: Decoder::default(), assembly, on_delta, payload: 0, whole };
+    let mut reader = Reader { decoder: Decoder::default(), assembly, on_delta, pending: 0, whole };
     let pumped = answer.pump(|piece| reader.eat(piece)).await;
     reader.finish(pumped)
 }
@@ -59,8 +68,8 @@ struct Reader<'a, 'b, A> {
     decoder: Decoder,
     assembly: A,
     on_delta: &'a mut OnDelta<'b>,
-    /// How much content the decoder had seen at the last piece.
-    payload: u64,
+    /// How much of an unfinished event there was after the last piece.
+    pending: usize,
     /// The body so far of an answer that is not a stream: servers that do not
     /// know streaming send all at once.
     whole: Option<Vec<u8>>,
@@ -76,12 +85,20 @@ impl<A: Assembly> Reader<'_, '_, A> {
             return Ok(Eaten::Progress);
         }
         let (assembly, on_delta) = (&mut self.assembly, &mut *self.on_delta);
-        self.decoder.feed(piece, &mut |event| assembly.take(&event, on_delta))?;
-        let before = std::mem::replace(&mut self.payload, self.decoder.payload());
+        let mut heard = false;
+        self.decoder.feed(piece, &mut |event| {
+            if A::keeps_alive(&event) {
+                return Ok(());
+            }
+            heard = true;
+            assembly.take(&event, on_delta)
+        })?;
+        let before = std::mem::replace(&mut self.pending, self.decoder.pending());
+        let grows = self.pending > before.max(CONTENT_BYTES);
         Ok(match self.assembly.state() {
             State::Done => Eaten::Done,
             State::Finished => Eaten::Finishing,
-            State::Open if self.payload > before => Eaten::Progress,
+            State::Open if heard || grows => Eaten::Progress,
             State::Open => Eaten::KeepAlive,
         })
     }
@@ -97,7 +114,13 @@ impl<A: Assembly> Reader<'_, '_, A> {
                     Err(_) => return Err(assembly.broken("its answer is not valid UTF-8")),
                 },
                 // Some servers leave out the blank line after their last event.
-                None => self.decoder.finish(&mut |event| assembly.take(&event, on_delta)).map(drop)?,
+                None => {
+                    let take = &mut |event: Event<'_>| match A::keeps_alive(&event) {
+                        true => Ok(()),
+                        false => assembly.take(&event, on_delta),
+                    };
+                    self.decoder.finish(take).map(drop)?;
+                }
             }
         }
         self.assembly.complete()

@@ -43,8 +43,6 @@ pub struct Decoder {
     /// Bytes looked at for a line end; equals the bytes fed, which is what
     /// keeps the decoder linear.
     scanned: u64,
-    /// Bytes that were not part of a comment or of a line end.
-    payload: u64,
 }
 
 impl Default for Decoder {
@@ -66,7 +64,6 @@ impl Decoder {
             first_line: true,
             limit,
             scanned: 0,
-            payload: 0,
         }
     }
 
@@ -84,12 +81,10 @@ impl Decoder {
             }
             let Some(end) = chunk.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
                 self.scanned += chunk.len() as u64;
-                self.count_payload(chunk);
                 self.hold(chunk)?;
                 break;
             };
             self.scanned += end as u64 + 1;
-            self.count_payload(&chunk[..end]);
             self.after_cr = chunk[end] == b'\r';
             if self.line.is_empty() {
                 self.end_line(&chunk[..end], sink)?;
@@ -126,17 +121,11 @@ impl Decoder {
         self.scanned
     }
 
-    /// Returns how many bytes carried content; comments and blank lines, which
+    /// Returns how many bytes there are of the event that has begun and not ended; comments, which
     /// servers send to keep a connection open, do not count.
-    pub fn payload(&self) -> u64 {
-        self.payload
-    }
-
-    fn count_payload(&mut self, piece: &[u8]) {
-        let begins_with = self.line.first().or(piece.first());
-        if begins_with.is_some_and(|byte| *byte != b':') {
-            self.payload += piece.len() as u64;
-        }
+    pub fn pending(&self) -> usize {
+        let line = if self.line.first() == Some(&b':') { 0 } else { self.line.len() };
+        self.data.len() + self.name.len() + line
     }
 
     fn hold(&mut self, piece: &[u8]) -> Result<(), SseError> {

@@ -1,5 +1,9 @@
 //! Whole calls over real sockets against the loopback model.
+//!
+//! One suite for every wire: a scenario says what the model does, and is played on each wire of
+//! [`Dialect::ALL`]. What only one format has stands in the file of that format.
 
+mod chat;
 mod failures;
 mod proxies;
 mod replies;
@@ -11,7 +15,7 @@ use std::time::Duration;
 use adjutant_core::config::{KeySource, Reach};
 use adjutant_core::prompt::{ModelMessage, ToolSpec};
 use adjutant_core::retry::FailureClass;
-use adjutant_testkit::model::{ModelServer, Reply as Answer};
+use adjutant_testkit::model::{Dialect, ModelServer, Reply as Answer};
 
 use super::*;
 
@@ -19,12 +23,18 @@ use super::*;
 const DEADLINE: Duration = Duration::from_secs(10);
 
 pub(super) const LIMITS: ModelLimits =
-    ModelLimits { first_byte_ms: 10_000, idle_ms: 10_000, total_ms: 10_000 };
+    ModelLimits { first_byte_ms: 10_000, idle_ms: 10_000, total_ms: 10_000, silence_ms: 10_000 };
 
+/// A provider that speaks Chat Completions.
 pub(super) fn provider(base_url: &str) -> Provider {
+    provider_on(Dialect::Chat, base_url)
+}
+
+pub(super) fn provider_on(wire: Dialect, base_url: &str) -> Provider {
+    let known = Wire::ALL.into_iter().find(|known| known.name() == wire.wire());
     Provider {
         name: "acme".to_owned(),
-        wire: Wire::OpenaiChat,
+        wire: known.expect("the double speaks wires of the settings"),
         base_url: Some(base_url.to_owned()),
         key: Some(KeySource::Variable("ACME_KEY".to_owned())),
         script: None,
@@ -73,14 +83,14 @@ async fn call(models: &Models, provider: &Provider, limits: &ModelLimits) -> Cal
     }
 }
 
-/// Calls `server` once.
-async fn call_once(server: &ModelServer) -> Called {
-    call(&models(), &provider(&server.base_url()), &LIMITS).await
+/// Calls `server` once, over `wire`.
+async fn call_once(wire: Dialect, server: &ModelServer) -> Called {
+    call(&models(), &provider_on(wire, &server.base_url()), &LIMITS).await
 }
 
 /// The same stream in one write, so that no pause falls into it by chance.
-fn at_once(answer: &Answer) -> Answer {
-    Answer::status(200).header("content-type", "text/event-stream").body(answer.body_bytes())
+fn at_once(wire: Dialect, answer: &Answer) -> Answer {
+    Answer::status(200).header("content-type", "text/event-stream").body(answer.bytes_in(wire))
 }
 
 /// Waits beside the runtime, which has to run for the close to happen.

@@ -6,6 +6,7 @@ use adjutant_core::accept::Refusal;
 use adjutant_core::choices::{self, Chosen, Offer};
 use adjutant_core::config::Settings;
 use adjutant_core::input::Input;
+use adjutant_core::prompt::Effort;
 use adjutant_core::session::Session;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::option::{ConfigId, ConfigOption, SetConfigOptionResult};
@@ -18,12 +19,13 @@ use super::mailbox::{Refused, Reply};
 fn offer(session: &Session, settings: &Settings) -> Offer {
     let default = settings.provider_for(None).ok();
     let default = default.map(|(provider, model)| format!("{}/{model}", provider.name));
-    Offer::new(session, default.clone(), default.into_iter().collect())
+    let configured = default.iter().chain(&settings.fallback_models).cloned().collect();
+    Offer::new(session, default, configured, |model| settings.efforts(model))
 }
 
 /// All options of a session, with what they are now.
 pub fn options_of(session: &Session, settings: &Settings) -> Vec<ConfigOption> {
-    choices::options(session.choices.mode, &offer(session, settings))
+    choices::options(&session.choices, &offer(session, settings))
 }
 
 /// All options of a session in which nothing was chosen yet.
@@ -45,14 +47,30 @@ pub fn chosen(id: ConfigId, value: &str, settings: &Settings) -> Result<Chosen, 
             Ok((provider, model)) => Ok(Chosen::Model { model: format!("{}/{model}", provider.name) }),
             Err(why) => Err(Refused::new(ErrorName::ProviderUnavailable, why.to_string())),
         },
+        ConfigId::Effort => effort(value).map(|effort| Chosen::Effort { effort }),
     }
+}
+
+/// Reads an effort by its name; `default` leaves it to the provider.
+pub fn effort(name: &str) -> Result<Option<Effort>, Refused> {
+    let all = [None].into_iter().chain(Effort::ALL.map(Some));
+    let found = all.clone().find(|effort| choices::effort_name(*effort) == name);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = all.map(choices::effort_name).collect();
+        let why = format!("there is no effort {name:?}; there are {}", names.join(", "));
+        Refused::new(ErrorName::AnswerInvalid, why)
+    })
 }
 
 impl SessionTask {
     pub(super) fn choose(&mut self, chosen: Chosen, reply: Reply<SetConfigOptionResult>) {
         self.place.mailbox.taken();
         let settings = self.place.world.settings();
-        let offer = offer(&self.session, &settings);
+        let mut offer = offer(&self.session, &settings);
+        if let Chosen::Model { model } = &chosen {
+            // With the model the efforts it takes change (P18).
+            offer.efforts = settings.efforts(model);
+        }
         if !self.session.created && self.stopped.is_none() {
             // There is no log yet: who chose is answered, and the first fact says it.
             self.session.choose(&chosen);

@@ -41,7 +41,7 @@ pub fn tell(
     let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
     let mut session = Session::new(id.clone(), Vec::new());
     let mut teller = Teller::new(&session);
-    let (mut seq, mut run_id, mut failed) = (0, None, None);
+    let (mut seq, mut failed) = (0, None);
     let mut sink = |record| {
         // Behind the end of the stretch nothing is of interest, and a fact that cannot be read
         // makes all that follow a guess.
@@ -56,7 +56,7 @@ pub fn tell(
             }
         };
         session.apply(&fact);
-        run_id = session.open_run().map(|run| run.id.clone()).or(run_id.take());
+        let run_id = teller.run_of(&session, &fact);
         for update in teller.told(&session, &fact) {
             seq += 1;
             if stretch.contains(Spot { seq, behind: false }) {

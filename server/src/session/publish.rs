@@ -15,7 +15,7 @@ use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::session::ResumeResult;
 use adjutant_protocol::state::{RequiredAction, State, StateView};
 use adjutant_protocol::update::{SessionUpdateParams, Update};
-use adjutant_protocol::{AskId, RunId, SessionId};
+use adjutant_protocol::{AskId, SessionId};
 
 use super::Place;
 use super::catalog::{AskMark, Summary};
@@ -74,8 +74,6 @@ pub struct Following {
 pub struct Publisher {
     place: Arc<Place>,
     teller: Teller,
-    /// The run the last updates were of.
-    run: Option<RunId>,
     waiting: VecDeque<(u64, Queued)>,
     durable: u64,
     /// Number of the last lasting update.
@@ -103,7 +101,6 @@ impl Publisher {
         index(&place, |asks| asks.extend(known_asks(session)));
         Self {
             teller: Teller::new(session),
-            run: None,
             place,
             waiting: VecDeque::new(),
             durable: 0,
@@ -171,15 +168,11 @@ impl Publisher {
 
     /// Queues the updates of one fact behind the facts that must be durable before it.
     pub fn told(&mut self, session: &Session, fact: &Fact, barrier: u64) {
+        let run = self.teller.run_of(session, fact);
         for update in self.teller.told(session, fact) {
             self.seq += 1;
             self.sub = 0;
-            let mut params = self.params(session, update, false);
-            // The last updates of a run belong to it, though it is over by now.
-            match &params.run_id {
-                Some(run) => self.run = Some(run.clone()),
-                None => params.run_id.clone_from(&self.run),
-            }
+            let params = SessionUpdateParams { run_id: run.clone(), ..self.params(session, update, false) };
             self.waiting.push_back((barrier, Queued::Update(Box::new(params))));
         }
         match &fact.event {

@@ -162,12 +162,19 @@ impl SessionTask {
         let overrides = &params.overrides;
         let mode = overrides.mode.unwrap_or(self.session.choices.mode);
         let policy = settings.policy(mode, overrides.unattended);
-        let follows = Follows { mode: overrides.mode.is_none(), model: overrides.model.is_none() };
+        let own = overrides.effort.as_deref().map(super::choosing::effort).transpose()?;
+        let effort = own.unwrap_or(self.session.choices.effort.or(settings.effort));
+        let follows = Follows {
+            mode: overrides.mode.is_none(),
+            model: overrides.model.is_none(),
+            effort: overrides.effort.is_none(),
+        };
         Ok(Prompt {
             text,
             title,
             expected_run: params.expected_run_id,
             model: format!("{}/{model}", provider.name),
+            effort,
             policy,
             follows,
             origin: params.origin,

@@ -136,9 +136,11 @@ impl Work {
     fn of(step: &Step, session: &Session, request: Option<ModelRequest>) -> Option<Self> {
         let run = session.open_run();
         Some(match step {
-            Step::CallModel { attempt, .. } => {
-                Work::Model { model: run?.model.clone(), request: Box::new(request?), attempt: *attempt }
-            }
+            Step::CallModel { attempt, .. } => Work::Model {
+                model: run?.current_model().to_owned(),
+                request: Box::new(request?),
+                attempt: *attempt,
+            },
             Step::Prepare { call, .. } => {
                 Work::Prepare { call: Box::new(session.call(call)?.clone()), mode: run?.policy.mode }
             }
@@ -195,8 +197,11 @@ async fn call_model(
         }
     };
     let limits = settings.limits.model;
-    let result =
-        place.world.models.call(&provider, &limits, request, attempt, |delta| stream.reply(delta)).await;
+    let call = place.world.models.call(&provider, &limits, request, attempt, |delta| stream.reply(delta));
+    let result = tokio::select! {
+        result = call => result,
+        never = stream.tell_silence(Duration::from_millis(limits.silence_ms)) => match never {},
+    };
     point("reply-complete");
     match result {
         Ok(reply) => Report::Replied(reply),

@@ -40,6 +40,10 @@ struct State {
     partial_len: usize,
     /// The session was told of a partial and has not taken it yet; it takes the newest.
     partial_waits: bool,
+    /// When the model sent something last; none before its first word.
+    heard: Option<Instant>,
+    /// The session was told that nothing comes.
+    silent: bool,
 }
 
 impl Stream {
@@ -53,6 +57,10 @@ impl Stream {
         if !std::mem::replace(&mut state.started, true) {
             self.report(Report::ReplyStarted);
             state.last_partial = Some(Instant::now());
+        }
+        state.heard = Some(Instant::now());
+        if std::mem::take(&mut state.silent) {
+            self.report(Report::Heard);
         }
         let was_empty = state.taken == Taken::default();
         match delta {
@@ -71,6 +79,26 @@ impl Stream {
         }
         if state.last_partial.is_some_and(|last| last.elapsed() >= PARTIAL) {
             self.partial(&mut state);
+        }
+    }
+
+    /// Tells the session each time the model has sent nothing for so long, until it is dropped.
+    pub async fn tell_silence(&self, limit: Duration) -> std::convert::Infallible {
+        let mut since = Instant::now();
+        loop {
+            tokio::time::sleep_until((since + limit).into()).await;
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let heard = state.heard.unwrap_or(since).max(since);
+            if heard > since {
+                since = heard;
+            } else {
+                if !std::mem::replace(&mut state.silent, true) {
+                    let ago = u64::try_from(since.elapsed().as_millis()).unwrap_or(0);
+                    self.report(Report::Silent { since: super::now_ms().saturating_sub(ago) });
+                }
+                // Looked at again then: it may have been heard and gone silent anew.
+                since = Instant::now();
+            }
         }
     }
 

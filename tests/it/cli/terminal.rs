@@ -2,6 +2,8 @@
 //!
 //! Waits for what the screen shows, and never for a time to pass.
 
+mod setup;
+
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;

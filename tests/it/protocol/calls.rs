@@ -12,7 +12,7 @@ use super::client::Rig;
 /// Params that are well-formed and name nothing that exists.
 fn params(method: &str) -> Value {
     match method {
-        methods::SESSION_NEW | methods::SESSION_LIST => json!({}),
+        methods::SESSION_NEW | methods::SESSION_LIST | methods::MODEL_LIST => json!({}),
         methods::ASK_LIST | methods::SESSION_RESUME | methods::SESSION_CLOSE | methods::SESSION_DELETE => {
             json!({ "sessionId": "s-0000000000000000" })
         }
@@ -53,7 +53,7 @@ fn s10_calls_too_early_or_about_nothing_get_one_defined_error() {
     for method in requests() {
         let answer = rig.client.ask(next(), method, params(method));
         let wanted = match method {
-            methods::SESSION_NEW | methods::SESSION_LIST => {
+            methods::SESSION_NEW | methods::SESSION_LIST | methods::MODEL_LIST => {
                 assert!(answer["result"].is_object(), "{method}: {answer}");
                 continue;
             }

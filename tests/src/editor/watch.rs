@@ -283,7 +283,8 @@ impl SessionWatch {
         if starts && self.whole && self.open_run.is_none() {
             faults.push(Violation::new(Rule::TurnOrder, "a turn starts outside of a run"));
         }
-        self.turn = Some(matches!(phase, TurnPhase::Started | TurnPhase::AttemptFailed));
+        self.turn =
+            Some(matches!(phase, TurnPhase::Started | TurnPhase::AttemptFailed | TurnPhase::ModelReplaced));
         self.items.attempt(seq);
     }
 

@@ -118,7 +118,7 @@ fn write_answers(
             None => {}
         }
         if reply.is_at_once() {
-            let mut bytes = head(&reply);
+            let mut bytes = head(&reply, dialect);
             for piece in reply.acts(dialect) {
                 if let Act::Send(piece) = piece {
                     push_piece(&mut bytes, &reply, &piece);
@@ -139,7 +139,7 @@ fn write_answers(
         let began = Instant::now();
         let mut at = began;
         shared.change(|state| state.begun.push(began));
-        output.write_all(&head(&reply))?;
+        output.write_all(&head(&reply, dialect))?;
         for (number, act) in (0_u32..).zip(acts) {
             if let Some(pause) = reply.pace() {
                 if !shared.wait_until(began + pause * (number + 1)) {
@@ -178,7 +178,7 @@ fn push_piece(bytes: &mut Vec<u8>, reply: &Reply, piece: &[u8]) {
     }
 }
 
-fn head(reply: &Reply) -> Vec<u8> {
+fn head(reply: &Reply, dialect: Dialect) -> Vec<u8> {
     let mut head = format!("HTTP/1.1 {} {}\r\n", reply.status, reason(reply.status));
     let has = |name: &str| reply.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
     if !has("content-type") {
@@ -188,7 +188,7 @@ fn head(reply: &Reply) -> Vec<u8> {
     if reply.is_stream() {
         head.push_str("transfer-encoding: chunked\r\n");
     } else {
-        head.push_str(&format!("content-length: {}\r\n", reply.body_bytes().len()));
+        head.push_str(&format!("content-length: {}\r\n", reply.bytes_in(dialect).len()));
     }
     for (name, value) in &reply.headers {
         head.push_str(&format!("{name}: {value}\r\n"));

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::dialect::Dialect;
+use super::said::{Part, Said};
 
 /// What happens at one point of an answer.
 #[derive(Clone, Debug)]
@@ -25,37 +26,13 @@ enum Fault {
     Cut,
 }
 
-/// What a streamed answer says, in whichever dialect it is sent.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Said {
-    pub parts: Vec<Part>,
-    /// Tokens read and written.
-    pub usage: Option<(u64, u64)>,
-    /// Why it ended, as Chat Completions names it; none leaves the end out.
-    pub finish: Option<String>,
-    /// Whether the last event of the stream is sent.
-    pub done: bool,
-}
-
-/// One piece of a streamed answer: one event or more, by the dialect.
+/// Where in the body something goes wrong.
 #[derive(Clone, Debug)]
-pub(super) enum Part {
-    Text(String),
-    Reasoning(String),
-    /// A tool call begins, with the first piece of its arguments.
-    Call {
-        index: usize,
-        id: String,
-        name: String,
-        arguments: String,
-    },
-    /// The arguments of a call go on.
-    Arguments {
-        index: usize,
-        arguments: String,
-    },
-    /// A `data:` line as it is.
-    Raw(String),
+enum Place {
+    /// After so many bytes.
+    After(usize),
+    /// At the end of the first event that has this text in it.
+    Behind(String),
 }
 
 /// One answer, built step by step.
@@ -66,8 +43,9 @@ pub struct Reply {
     /// `None` for a stream; `Some` for an answer with a length.
     raw_body: Option<Vec<u8>>,
     said: Said,
+    whole: bool,
     calls: usize,
-    fault: Option<(usize, Fault)>,
+    fault: Option<(Place, Fault)>,
     piece: Option<usize>,
     silent: Option<Fault>,
     at_once: bool,
@@ -81,6 +59,7 @@ impl Reply {
             headers: Vec::new(),
             raw_body: None,
             said: Said { finish: Some("stop".to_owned()), done: true, ..Said::default() },
+            whole: false,
             calls: 0,
             fault: None,
             piece: None,
@@ -100,7 +79,7 @@ impl Reply {
         Reply::empty().and_call(name, arguments)
     }
 
-    /// A stream of exactly these `data:` lines, with nothing added but `[DONE]`.
+    /// A stream of exactly these `data:` lines, with nothing added but the last event.
     pub fn events(events: impl IntoIterator<Item = impl Into<String>>) -> Reply {
         let parts = events.into_iter().map(|event| Part::Raw(event.into())).collect();
         Reply { said: Said { parts, done: true, ..Said::default() }, ..Reply::empty() }
@@ -135,6 +114,12 @@ impl Reply {
         self
     }
 
+    /// Adds so many of the wire's own keep-alives.
+    pub fn and_keep_alives(mut self, count: usize) -> Reply {
+        self.said.parts.extend(std::iter::repeat_n(Part::KeepAlive, count));
+        self
+    }
+
     /// Adds a tool call, its arguments in two pieces.
     pub fn and_call(self, name: &str, arguments: Value) -> Reply {
         self.and_raw_call(name, &arguments.to_string())
@@ -163,19 +148,19 @@ impl Reply {
         self
     }
 
-    /// Ends for this reason instead of the usual one.
+    /// Ends for this reason, as Chat Completions names it, instead of the usual one.
     pub fn finish(mut self, reason: &str) -> Reply {
         self.said.finish = Some(reason.to_owned());
         self
     }
 
-    /// Leaves out the finish reason and `[DONE]`: the body just ends.
+    /// Leaves out the finish reason and the last event: the body just ends.
     pub fn unfinished(mut self) -> Reply {
         self.said.finish = None;
         self.without_done()
     }
 
-    /// Leaves out `[DONE]`.
+    /// Leaves out the last event, if the wire has one behind the finish reason: `[DONE]`.
     pub fn without_done(mut self) -> Reply {
         self.said.done = false;
         self
@@ -202,13 +187,31 @@ impl Reply {
 
     /// Closes the connection after so many bytes of the body.
     pub fn cut_after(mut self, bytes: usize) -> Reply {
-        self.fault = Some((bytes, Fault::Cut));
+        self.fault = Some((Place::After(bytes), Fault::Cut));
         self
     }
 
     /// Holds after so many bytes of the body.
     pub fn hold_after(mut self, bytes: usize) -> Reply {
-        self.fault = Some((bytes, Fault::Hold));
+        self.fault = Some((Place::After(bytes), Fault::Hold));
+        self
+    }
+
+    /// Closes the connection behind the first event that has this text in it, on whichever wire.
+    pub fn cut_behind(mut self, text: &str) -> Reply {
+        self.fault = Some((Place::Behind(text.to_owned()), Fault::Cut));
+        self
+    }
+
+    /// Holds behind the first event that has this text in it, on whichever wire.
+    pub fn hold_behind(mut self, text: &str) -> Reply {
+        self.fault = Some((Place::Behind(text.to_owned()), Fault::Hold));
+        self
+    }
+
+    /// Sends the answer all at once, as a server does that was not asked for a stream.
+    pub fn whole(mut self) -> Reply {
+        self.whole = true;
         self
     }
 
@@ -230,18 +233,18 @@ impl Reply {
         self
     }
 
-    /// Returns the bytes of the body as Chat Completions has them if nothing goes wrong.
-    pub fn body_bytes(&self) -> Vec<u8> {
-        self.bytes_in(Dialect::Chat)
-    }
-
     /// Returns the bytes of the body in a dialect, if nothing goes wrong.
     pub fn bytes_in(&self, dialect: Dialect) -> Vec<u8> {
         self.pieces(dialect).concat()
     }
 
+    /// Returns where the first event ends that has this text in it.
+    pub fn end_of(&self, dialect: Dialect, text: &str) -> usize {
+        Place::Behind(text.to_owned()).within(&self.bytes_in(dialect))
+    }
+
     pub(super) fn is_stream(&self) -> bool {
-        self.raw_body.is_none()
+        self.raw_body.is_none() && !self.whole
     }
 
     pub(super) fn is_at_once(&self) -> bool {
@@ -263,10 +266,11 @@ impl Reply {
     /// The acts of the body, in order.
     pub(super) fn acts(&self, dialect: Dialect) -> Vec<Act> {
         let mut pieces = self.pieces(dialect);
+        let fault = self.fault.as_ref().map(|(place, fault)| (place.within(&pieces.concat()), *fault));
         if let Some(size) = self.piece {
             pieces = pieces.concat().chunks(size).map(<[u8]>::to_vec).collect();
         }
-        let Some((at, fault)) = self.fault else {
+        let Some((at, fault)) = fault else {
             return pieces.into_iter().map(Act::Send).collect();
         };
         let mut acts = Vec::new();
@@ -293,7 +297,23 @@ impl Reply {
     fn pieces(&self, dialect: Dialect) -> Vec<Vec<u8>> {
         match &self.raw_body {
             Some(body) => vec![body.clone()],
+            None if self.whole => vec![dialect.whole(&self.said)],
             None => dialect.events(&self.said),
+        }
+    }
+}
+
+impl Place {
+    fn within(&self, body: &[u8]) -> usize {
+        let find = |text: &[u8], from: usize| {
+            let at = body[from..].windows(text.len()).position(|bytes| bytes == text);
+            at.map(|at| from + at + text.len())
+        };
+        match self {
+            Place::After(bytes) => *bytes,
+            Place::Behind(text) => find(text.as_bytes(), 0)
+                .and_then(|at| find(b"\n\n", at))
+                .unwrap_or_else(|| panic!("no event of the answer has {text:?} in it")),
         }
     }
 }

@@ -204,11 +204,14 @@ fn go_on(session: &Session, stamp: &Stamp, ask: &Ask, choice: &Choice) -> Vec<Ev
         // "Continue by hand": from here on every edit and command asks again.
         policy.unattended = None;
     }
+    let waits = matches!(choice, Choice::Option { id, .. } if id == ask::WAIT);
     let mut events = vec![Event::RunStarted {
         run: run.clone(),
         continues: Some(ask.run.clone()),
         model,
         policy,
+        effort: session.effort_for(last),
+        not_before: waits.then(|| stamp.now.saturating_add(ask::wait_ms(last.wait_ms))),
         follows: last.follows,
         title: last.title.clone(),
         origin: last.origin.clone(),

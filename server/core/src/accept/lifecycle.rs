@@ -7,7 +7,7 @@ use adjutant_protocol::ask::{AskGroup, AskKind, Resolution};
 use adjutant_protocol::state::{Outcome, StopReason};
 use adjutant_protocol::{AskId, RunId, ToolCallId};
 
-use super::{Refusal, answer};
+use super::{Refusal, answer, turn};
 use crate::ask;
 use crate::choices::{self, Chosen, Offer};
 use crate::event::{Ask, CallEnd, CallResult, Event};
@@ -229,6 +229,9 @@ fn answered_by_time(
 
 pub fn woke(session: &Session, stamp: &Stamp, at: u64) -> Result<Vec<Event>, Refusal> {
     let run = session.open_run().ok_or(Refusal::Stale)?;
+    if run.turn.is_none() && run.not_before == Some(at) {
+        return Ok(turn::begin(session, stamp, run, session.turns + 1));
+    }
     let turn = run.turn.as_ref().ok_or(Refusal::Stale)?;
     if let TurnPhase::Backoff { retry_at } = turn.phase
         && retry_at == at

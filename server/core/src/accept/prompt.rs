@@ -56,6 +56,8 @@ fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
         continues: None,
         model: prompt.model.clone(),
         policy: prompt.policy.clone(),
+        effort: prompt.effort,
+        not_before: None,
         follows: prompt.follows,
         title: title(&prompt),
         origin: prompt.origin.clone(),

@@ -14,7 +14,7 @@ use crate::event::{CallEnd, CallResult, Event};
 use crate::input::{Report, Stamp};
 use crate::message::{Reply, StopCause};
 use crate::retry::{self, CallFailure, FailureClass};
-use crate::session::{Run, Session, Turn};
+use crate::session::{Run, Session, Turn, TurnPhase};
 
 /// Tool calls one reply may ask for; the rest are refused.
 const MAX_CALLS: usize = 64;
@@ -39,14 +39,26 @@ pub fn accept(
         (Some(turn), Report::ReplyPartial { text, reasoning }) if turn.streaming => {
             Ok(vec![Event::ReplyPartial { turn: number, attempt, text, reasoning }])
         }
+        (Some(turn), Report::Silent { since })
+            if turn.silent_since.is_none() && is_calling(turn, attempt) =>
+        {
+            Ok(vec![Event::WentSilent { turn: number, attempt, since }])
+        }
+        (Some(turn), Report::Heard) if turn.silent_since.is_some() && is_calling(turn, attempt) => {
+            Ok(vec![Event::Heard { turn: number, attempt }])
+        }
         (Some(turn), Report::Replied(reply)) => Ok(replied(session, stamp, run, turn, reply)),
         (Some(turn), Report::CallFailed(failure)) => Ok(failed(session, stamp, turn, failure)),
         _ => Err(Refusal::Stale),
     }
 }
 
+fn is_calling(turn: &Turn, attempt: u32) -> bool {
+    turn.phase == TurnPhase::Calling && turn.attempt == attempt
+}
+
 /// A turn begins unless the run may make no more requests by itself.
-fn begin(session: &Session, stamp: &Stamp, run: &Run, number: u32) -> Vec<Event> {
+pub fn begin(session: &Session, stamp: &Stamp, run: &Run, number: u32) -> Vec<Event> {
     let unattended = run.policy.unattended.map(|limits| limits.max_requests);
     let limit = unattended.into_iter().chain(run.policy.max_requests).min();
     if limit.is_some_and(|limit| run.turns >= limit) {
@@ -158,13 +170,24 @@ fn name_calls(reply: &mut Reply, turn: u32) {
 fn failed(session: &Session, stamp: &Stamp, turn: &Turn, failure: CallFailure) -> Vec<Event> {
     let Some(run) = session.open_run() else { return Vec::new() };
     let jitter = f64::from(stamp.seed[0]) / 256.0;
-    match retry::next_attempt(&failure, turn.attempt, jitter, &run.policy.retry) {
-        Some(delay) => vec![Event::AttemptFailed {
-            turn: turn.number,
-            attempt: turn.attempt,
-            failure,
-            retry_at: stamp.now.saturating_add(delay),
-        }],
+    let attempt_failed = |failure: CallFailure, delay: u64| Event::AttemptFailed {
+        turn: turn.number,
+        attempt: turn.attempt,
+        failure,
+        retry_at: stamp.now.saturating_add(delay),
+    };
+    if let Some(delay) = retry::next_attempt(&failure, &turn.tries, jitter, &run.policy.retry) {
+        return vec![attempt_failed(failure, delay)];
+    }
+    match retry::stand_in(&failure, run.current_model(), &run.policy.stand_ins) {
+        Some(to) => {
+            let replaced = Event::ModelReplaced {
+                turn: turn.number,
+                from: run.current_model().to_owned(),
+                to: to.to_owned(),
+            };
+            vec![attempt_failed(failure, 0), replaced]
+        }
         None => {
             let tries = if failure.class == FailureClass::Auth { String::new() } else { tried(turn.attempt) };
             let ending = Ending::new(Outcome::Failed, StopReason::Failed)

@@ -8,6 +8,7 @@ use super::layers::{Cell, Value};
 use super::rules::Denials;
 use super::{KeySource, Limits, ModelLimits, Origin, Provider, Reach, Settings, Wire};
 use crate::event::Unattended;
+use crate::message::Effort;
 use crate::retry::RetryPolicy;
 
 /// Builds the settings; a provider that lacks something is kept apart with what to set.
@@ -43,6 +44,12 @@ pub(super) fn settings(
     let base_ms = whole("retry.base_ms").unwrap_or(500);
     Settings {
         model: text_of(&cells, "model"),
+        fallback_models: match cells.get("fallback_models").map(|cell| &cell.value) {
+            Some(Value::Models(models)) => models.clone(),
+            _ => Vec::new(),
+        },
+        effort: text_of(&cells, "effort")
+            .and_then(|name| Effort::ALL.into_iter().find(|effort| effort.name() == name)),
         deny: match cells.get("permissions.deny").map(|cell| &cell.value) {
             Some(Value::Rules(rules)) => Denials { rules: rules.clone() },
             _ => Denials::default(),
@@ -57,6 +64,7 @@ pub(super) fn settings(
                 first_byte_ms: milliseconds("limits.first_byte_seconds"),
                 idle_ms: milliseconds("limits.idle_seconds"),
                 total_ms: milliseconds("limits.total_seconds"),
+                silence_ms: milliseconds("limits.silence_seconds"),
             },
             mistakes: narrow("limits.mistakes").unwrap_or(1),
             command_output_ms: milliseconds("limits.command_output_seconds"),

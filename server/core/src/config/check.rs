@@ -9,6 +9,10 @@ use super::reach;
 use super::rules::DenyRule;
 use super::tree::{Node, Raw};
 use super::values::{self, Complaint};
+use crate::message::Effort;
+
+/// The most models that may take over.
+const MOST_MODELS: usize = 10;
 
 /// Complaints about values that are used all the same, with their lines.
 pub(super) type Notes = Vec<(Option<u32>, Complaint)>;
@@ -40,15 +44,15 @@ pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) 
             let message = format!("{:?} is no wire format", values::shorten(text));
             Err(Complaint::new(message, format!("write {names}")))
         }
-        Kind::Model => {
-            let text = values::text(node, "\"PROVIDER/MODEL\"")?;
-            match values::split_model(text) {
-                Some(_) => Ok(Value::Text(text.to_owned())),
-                None => {
-                    let message = format!("{:?} does not name a model", values::shorten(text));
-                    Err(Complaint::new(message, "write \"PROVIDER/MODEL\", for example \"openai/MODEL\""))
-                }
+        Kind::Model => model(node).map(Value::Text),
+        Kind::Models => models(node).map(Value::Models),
+        Kind::Effort => {
+            let text = values::text(node, "\"low\", \"medium\" or \"high\"")?;
+            if Effort::ALL.iter().any(|effort| effort.name() == text) {
+                return Ok(Value::Text(text.to_owned()));
             }
+            let message = format!("{:?} is no effort", values::shorten(text));
+            Err(Complaint::new(message, "write \"low\", \"medium\" or \"high\""))
         }
         Kind::Url => {
             let url = values::base_url(values::text(node, "a URL")?)?;
@@ -58,6 +62,26 @@ pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) 
             Ok(Value::Text(url.text))
         }
     }
+}
+
+fn model(node: &Node) -> Result<String, Complaint> {
+    let text = values::text(node, "\"PROVIDER/MODEL\"")?;
+    if values::split_model(text).is_some() {
+        return Ok(text.to_owned());
+    }
+    let message = format!("{:?} does not name a model", values::shorten(text));
+    Err(Complaint::new(message, "write \"PROVIDER/MODEL\", for example \"openai/MODEL\""))
+}
+
+fn models(node: &Node) -> Result<Vec<String>, Complaint> {
+    let Raw::List(items) = &node.raw else {
+        return Err(Complaint::shape(&node.raw, "a list such as [\"PROVIDER/MODEL\"]"));
+    };
+    if items.len() > MOST_MODELS {
+        let message = format!("these are {} models", items.len());
+        return Err(Complaint::new(message, format!("keep to {MOST_MODELS}")));
+    }
+    items.iter().map(model).collect()
 }
 
 fn rules(node: &Node, source: &Source, notes: &mut Notes) -> Result<Vec<DenyRule>, Complaint> {

@@ -22,6 +22,8 @@ pub struct Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Model,
+    Models,
+    Effort,
     Wire,
     Url,
     Variable,
@@ -74,6 +76,8 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Model => write!(f, "text \"PROVIDER/MODEL\""),
+            Self::Models => write!(f, "a list of \"PROVIDER/MODEL\""),
+            Self::Effort => write!(f, "\"low\", \"medium\" or \"high\""),
             Self::Wire => f.write_str(&super::Wire::names()),
             Self::Url => write!(f, "an http(s) URL"),
             Self::Variable => write!(f, "the name of an environment variable"),
@@ -125,6 +129,22 @@ pub const KEYS: &[Key] = &[
         strict: Literal::Refuse,
         project: Project::Never,
         meaning: "The model a session starts with. The provider is what stands before the first slash; the rest, slashes included, is the name the provider knows.",
+    },
+    Key {
+        name: "fallback_models",
+        kind: Kind::Models,
+        default: Literal::None,
+        strict: Literal::Refuse,
+        project: Project::Never,
+        meaning: "Models that take over, in this order, when the retries of one are over; the next takes the turn, says so, and stays for the rest of the run. A wrong key, a used up quota and a refused request go to no other model: you are told at once.",
+    },
+    Key {
+        name: "effort",
+        kind: Kind::Effort,
+        default: Literal::None,
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "How much a model thinks, where it is known to take it; when not set, what the provider does by itself. A session and a single run may choose another.",
     },
     Key {
         name: "providers.NAME.wire",
@@ -277,6 +297,14 @@ pub const KEYS: &[Key] = &[
         strict: Literal::Whole(1_800),
         project: Project::Lower,
         meaning: "How long one model call may take in all.",
+    },
+    Key {
+        name: "limits.silence_seconds",
+        kind: whole(1, 3_600),
+        default: Literal::Whole(10),
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "How long a model may send nothing before you see that it is waited for.",
     },
     Key {
         name: "limits.mistakes",

@@ -29,6 +29,7 @@ pub(super) enum Value {
     Truth(bool),
     Rules(Vec<DenyRule>),
     Headers(BTreeMap<String, String>),
+    Models(Vec<String>),
     /// A command: a program and its arguments.
     Words(Vec<String>),
     /// It was set to something unusable, and no lower layer may stand in for it.
@@ -44,6 +45,7 @@ impl std::fmt::Debug for Value {
             Self::Rules(rules) => write!(f, "{} rules", rules.len()),
             Self::Text(_) => write!(f, "text"),
             Self::Headers(_) => write!(f, "headers"),
+            Self::Models(models) => write!(f, "{models:?}"),
             Self::Words(_) => write!(f, "words"),
             Self::Refused => write!(f, "refused"),
         }

@@ -51,6 +51,7 @@ fn row(settings: &Settings, key: &Key, full: &str, shown: String, rows: &mut Vec
         Value::Whole(number) => number.to_string(),
         Value::Truth(truth) => truth.to_string(),
         Value::Refused => "(not usable)".to_owned(),
+        Value::Models(models) => format!("{models:?}"),
         Value::Headers(headers) => {
             let shown: Vec<String> = headers.keys().map(|name| format!("{name:?} = …")).collect();
             format!("{{ {} }}", shown.join(", "))
@@ -68,7 +69,7 @@ fn row(settings: &Settings, key: &Key, full: &str, shown: String, rows: &mut Vec
 }
 
 /// Names the place a value came from.
-pub(super) fn origin(origin: &Origin) -> String {
+pub fn origin(origin: &Origin) -> String {
     let place = |path: &str, line: &Option<u32>| match line {
         Some(line) => format!("{}:{line}", path.escape_debug()),
         None => path.escape_debug().to_string(),

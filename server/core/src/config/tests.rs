@@ -46,7 +46,8 @@ fn check_problems(layers: Vec<Layer>, expected: Expect) -> Settings {
 fn defaults_are_the_documented_ones() {
     let settings = check_problems(vec![], expect![""]);
     assert_eq!(settings.unattended, Unattended { edit: true, command: false, max_requests: 50 });
-    let model = ModelLimits { first_byte_ms: 120_000, idle_ms: 60_000, total_ms: 1_800_000 };
+    let model =
+        ModelLimits { first_byte_ms: 120_000, idle_ms: 60_000, total_ms: 1_800_000, silence_ms: 10_000 };
     let limits = Limits {
         model,
         mistakes: 3,
@@ -437,6 +438,8 @@ fn explain_shows_value_and_origin_in_columns() {
     ]);
     expect![[r#"
         model                          "p/m"                  user file /home/ada/.config/adjutant/config.toml:1
+        fallback_models                (not set)              default
+        effort                         (not set)              default
         http.proxy                     (not set)              default
         http.no_proxy                  (not set)              default
         http.ca_file                   (not set)              default
@@ -448,6 +451,7 @@ fn explain_shows_value_and_origin_in_columns() {
         limits.first_byte_seconds      120                    default
         limits.idle_seconds            60                     default
         limits.total_seconds           1800                   default
+        limits.silence_seconds         10                     default
         limits.mistakes                4                      editor
         limits.command_output_seconds  10                     default
         limits.editor_seconds          30                     default

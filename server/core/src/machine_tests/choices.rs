@@ -20,7 +20,7 @@ const ASK: Chosen = Chosen::Mode { mode: Mode::Ask };
 const CODE: Chosen = Chosen::Mode { mode: Mode::Code };
 
 fn choose(bench: &mut Bench, chosen: Chosen) -> Result<Vec<Event>, Refusal> {
-    let offer = Offer::new(&bench.session, Some("p/default".to_owned()), Vec::new());
+    let offer = Offer::new(&bench.session, Some("p/default".to_owned()), Vec::new(), |_| Vec::new());
     bench.input(Input::Choose { chosen, offer })
 }
 
@@ -119,6 +119,7 @@ fn s84_what_was_given_for_one_run_stays_its_own_when_the_session_changes() {
         title: None,
         expected_run: None,
         model: "p/given".to_owned(),
+        effort: None,
         policy,
         follows: Follows::default(),
         origin: None,

@@ -131,6 +131,8 @@ proptest! {
             let ours = match (view.state, view.sub) {
                 (State::None, _) => Guess::NoTask,
                 (State::Running, Some(SubState::Streaming)) => Guess::Streaming,
+                // The seed knows no silence: a stream that stands still is a stream.
+                (State::Running, Some(SubState::Stalled)) if streams(session) => Guess::Streaming,
                 (State::Running, _) => Guess::Running,
                 (State::RequiresAction, _) => Guess::WaitingForInput,
                 (State::Idle, _) => Guess::Idle,
@@ -326,6 +328,7 @@ proptest! {
                     title: None,
                     expected_run: Some(text.as_str().into()),
                     model: text.clone(),
+                    effort: None,
                     policy: Default::default(),
             follows: Default::default(),
                     origin: None, key: None,
@@ -480,6 +483,7 @@ fn s16_a_key_repeats_its_first_result_and_refuses_another_body() {
             title: None,
             expected_run: None,
             model: "p/m".to_owned(),
+            effort: None,
             policy: Default::default(),
             follows: Default::default(),
             origin: None,
@@ -491,4 +495,8 @@ fn s16_a_key_repeats_its_first_result_and_refuses_another_body() {
     assert_eq!(bench.input(prompt("two")), Err(Refusal::KeyReused));
     bench.reply("hello", &[]);
     assert!(matches!(bench.input(prompt("one")), Err(Refusal::Repeat { .. })), "also after the run");
+}
+
+fn streams(session: &Session) -> bool {
+    session.open_run().and_then(|run| run.turn.as_ref()).is_some_and(|turn| turn.streaming)
 }

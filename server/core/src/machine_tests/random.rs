@@ -57,13 +57,16 @@ fn prompt(dice: &mut Dice<'_>) -> Prompt {
     let deny = if dice.roll(4) == 0 { vec!["run_command".to_owned()] } else { Vec::new() };
     let followup_default_ms = (dice.roll(3) == 0).then_some(5);
     let policy = Policy { unattended, deny, followup_default_ms, ..Policy::default() };
+    let stand_ins = if dice.roll(3) == 0 { vec!["p/other".to_owned()] } else { Vec::new() };
+    let policy = Policy { stand_ins, ..policy };
     Prompt {
         text: "do it".to_owned(),
         title: None,
         expected_run: None,
         model: "p/m".to_owned(),
+        effort: None,
         policy,
-        follows: Follows { mode: dice.roll(2) == 0, model: dice.roll(2) == 0 },
+        follows: Follows { mode: dice.roll(2) == 0, model: dice.roll(2) == 0, effort: dice.roll(2) == 0 },
         origin: None,
         key: None,
     }
@@ -74,7 +77,7 @@ fn choice(bench: &Bench, dice: &mut Dice<'_>) -> Input {
     if !bench.session.created {
         return Input::Prompt(prompt(dice));
     }
-    let offer = Offer::new(&bench.session, Some("p/m".to_owned()), Vec::new());
+    let offer = Offer::new(&bench.session, Some("p/m".to_owned()), Vec::new(), |_| Vec::new());
     let chosen = if dice.roll(2) == 0 {
         let mode = if bench.session.choices.mode == Mode::Code { Mode::Ask } else { Mode::Code };
         Chosen::Mode { mode }
@@ -145,13 +148,17 @@ fn model_report(dice: &mut Dice<'_>) -> Report {
         ("task_complete", r#"{"summary":"ok"}"#),
         ("nonsense", "{"),
     ];
-    match dice.roll(10) {
+    const FAILURES: [FailureClass; 4] =
+        [FailureClass::Network, FailureClass::Auth, FailureClass::Broken, FailureClass::History];
+    match dice.roll(12) {
+        10 => Report::Silent { since: 1 },
+        11 => Report::Heard,
         0..=2 => Report::TurnBegan,
         3 => Report::ReplyStarted,
         4 => Report::ReplyPartial { text: "so f".to_owned(), reasoning: String::new() },
         5 => Report::Replied(reply("done", &[])),
         6 => Report::CallFailed(CallFailure {
-            class: if dice.roll(2) == 0 { FailureClass::Network } else { FailureClass::Auth },
+            class: FAILURES[dice.roll(FAILURES.len())],
             message: "it failed".to_owned(),
             retry_after_ms: None,
         }),

@@ -504,6 +504,7 @@ fn s28_a_steer_with_the_wrong_run_is_refused() {
         title: None,
         expected_run: Some("run-other".into()),
         model: "p/m".to_owned(),
+        effort: None,
         policy: Policy::default(),
         follows: Default::default(),
         origin: None,

@@ -106,6 +106,8 @@ impl View {
             Update::StateUpdate(state) => match (state.state, state.sub) {
                 (State::Running, Some(SubState::Model)) => Some("waiting for the model"),
                 (State::Running, Some(SubState::Streaming)) => Some("waiting for the rest of the answer"),
+                // It is silent since before that was told, and `still` has said so.
+                (State::Running, Some(SubState::Stalled)) => return,
                 (State::Running, Some(SubState::Tools)) => Some("waiting for the tool"),
                 _ => None,
             },

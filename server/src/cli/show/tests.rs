@@ -33,7 +33,9 @@ fn failed_attempt(retry_at: u64) -> Update {
         phase: TurnPhase::AttemptFailed,
         attempt: 1,
         usage: None,
+        failure: None,
         message: Some("the model did not answer".to_owned()),
+        model: None,
         retry_at: Some(retry_at),
     })
 }
@@ -70,6 +72,7 @@ fn a_run_reads_as_a_story() {
             run_id: "run-1".into(),
             continues: None,
             model: "demo/m".to_owned(),
+            not_before: None,
             title: String::new(),
             origin: None,
         }),

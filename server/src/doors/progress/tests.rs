@@ -9,7 +9,7 @@ fn state(state: State, sub: Option<SubState>) -> Update {
     Update::StateUpdate(StateView {
         state,
         sub,
-        since: 0,
+        since: 10_000,
         run_id: None,
         asks: Vec::new(),
         ask_kind: None,
@@ -33,7 +33,7 @@ fn call(title: &str, status: ToolStatus) -> Update {
 fn n08_every_step_has_its_words() {
     let mut progress = Progress::begin("begins", Instant::now());
     let mut say = |update: Update| {
-        progress.told(&update, 10_000);
+        progress.told(&update, Instant::now(), 10_000);
         progress.message().to_owned()
     };
     assert_eq!(say(state(State::Running, Some(SubState::Model))), "waiting for the model");
@@ -46,7 +46,9 @@ fn n08_every_step_has_its_words() {
         phase: TurnPhase::AttemptFailed,
         attempt: 1,
         usage: None,
+        failure: None,
         message: Some("the model is overloaded".to_owned()),
+        model: None,
         retry_at: Some(12_500),
     };
     assert_eq!(say(Update::Turn(failed)), "retrying in 3 s: the model is overloaded");
@@ -63,7 +65,7 @@ fn d16_words_change_at_most_once_a_second_and_the_latest_win() {
     let mut progress = Progress::begin("begins", start);
     assert_eq!(progress.due(), None);
     for (ms, title) in [(10, "one"), (20, "two"), (400, "three")] {
-        progress.told(&call(title, ToolStatus::InProgress), 0);
+        progress.told(&call(title, ToolStatus::InProgress), start, 0);
         assert_eq!(progress.take(at(ms)), None);
     }
     assert_eq!(progress.due(), Some(at(1_000)));
@@ -71,9 +73,27 @@ fn d16_words_change_at_most_once_a_second_and_the_latest_win() {
     assert_eq!(progress.take(at(1_000)), Some("three"));
     assert_eq!(progress.take(at(5_000)), None, "nothing is said twice");
     assert_eq!(progress.due(), None);
-    progress.told(&call("four", ToolStatus::InProgress), 0);
+    progress.told(&call("four", ToolStatus::InProgress), start, 0);
     assert_eq!(progress.take(at(5_000)), Some("four"), "who was quiet for long may speak at once");
-    progress.told(&call("five", ToolStatus::InProgress), 0);
-    progress.told(&call("four", ToolStatus::InProgress), 0);
+    progress.told(&call("five", ToolStatus::InProgress), start, 0);
+    progress.told(&call("four", ToolStatus::InProgress), start, 0);
     assert_eq!(progress.due(), None, "back where it was");
+}
+
+#[test]
+fn s82_a_wait_says_how_long_it_is() {
+    let start = Instant::now();
+    let at = |ms| start + Duration::from_millis(ms);
+    let mut progress = Progress::begin("begins", start);
+    // It has waited for three seconds when that is told.
+    progress.told(&state(State::Running, Some(SubState::Model)), at(100), 13_000);
+    assert_eq!(progress.take(at(1_000)), Some("waiting for the model"));
+    assert_eq!(progress.due(), Some(at(7_100)));
+    assert_eq!(progress.take(at(7_099)), None);
+    assert_eq!(progress.take(at(7_100)), Some("waiting for the model (10 s)"));
+    assert_eq!(progress.due(), Some(at(17_100)));
+    assert_eq!(progress.take(at(39_000)), Some("waiting for the model (40 s)"), "nobody looked meanwhile");
+    progress.told(&state(State::Running, Some(SubState::Streaming)), at(39_500), 50_000);
+    assert_eq!(progress.take(at(40_000)), Some("the model answers"));
+    assert_eq!(progress.due(), None, "what moves says nothing of time");
 }

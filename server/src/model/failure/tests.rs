@@ -27,12 +27,18 @@ fn s83_each_status_has_its_class() {
     check(503, "", FailureClass::Overloaded);
     check(529, "{}", FailureClass::Overloaded);
     check(408, "", FailureClass::Overloaded);
+    check(400, r#"{"error":{"message":"tool_use ids without tool_result"}}"#, FailureClass::History);
+    check(
+        400,
+        r#"{"error":{"message":"messages.1.content.0: Invalid `signature` in `thinking` block"}}"#,
+        FailureClass::History,
+    );
+    check(500, r#"{"error":{"message":"tool_calls"}}"#, FailureClass::Overloaded);
     check(401, "{}", FailureClass::Auth);
     check(403, "{}", FailureClass::Auth);
     check(402, "{}", FailureClass::Quota);
     check(404, r#"{"error":"no such model"}"#, FailureClass::ModelNotFound);
     check(413, "<html>too large</html>", FailureClass::ContextExceeded);
-    check(400, r#"{"error":{"message":"tool_use ids without tool_result"}}"#, FailureClass::InvalidRequest);
     check(422, "{}", FailureClass::InvalidRequest);
 }
 

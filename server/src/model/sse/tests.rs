@@ -100,16 +100,17 @@ fn s82_each_byte_is_scanned_once_however_it_is_cut() {
 }
 
 #[test]
-fn g4_keep_alives_are_not_counted_as_payload() {
+fn g4_keep_alives_are_not_counted_as_part_of_an_event() {
     let mut decoder = Decoder::default();
     let mut feed = |bytes: &[u8]| {
         decoder.feed(bytes, &mut |_| Ok::<(), SseError>(())).unwrap();
-        decoder.payload()
+        decoder.pending()
     };
     assert_eq!(feed(b": processing\n\n: and"), 0);
     assert_eq!(feed(b" still\r\n\r\n"), 0);
     assert_eq!(feed(b"data"), 4);
-    assert_eq!(feed(b": x\n\n"), 7);
+    assert_eq!(feed(b": x\n: no"), 1);
+    assert_eq!(feed(b"\n\n"), 0);
 }
 
 /// A stream from the pieces that matter, in any order.

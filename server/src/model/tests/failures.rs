@@ -1,15 +1,23 @@
-//! Calls that fail: each in one class, with one sentence, within its limit.
+//! Calls that fail, on every wire: each in one class, with one sentence, within its limit.
 
 use serde_json::json;
 
 use super::*;
 
-/// Checks the class that `answer` gives.
+/// Checks the class that `answer` gives on each wire, and that each says the same of it.
 async fn check(answer: Answer, class: FailureClass) -> CallFailure {
-    let server = ModelServer::start([answer]);
-    let called = call_once(&server).await;
-    assert_eq!(called.class(), class, "{:?}", called.failure());
-    called.failure().clone()
+    let mut first = None;
+    for wire in Dialect::ALL {
+        let server = ModelServer::start([answer.clone()]);
+        let called = call_once(wire, &server).await;
+        let mut failed = called.failure().clone();
+        assert_eq!(failed.class, class, "{wire:?}: {failed:?}");
+        let address = server.base_url().replace("/v1", "");
+        failed.message = failed.message.replace(&address, "http://127.0.0.1:1");
+        let first = first.get_or_insert_with(|| failed.clone());
+        assert_eq!(first, &failed, "{wire:?}");
+    }
+    first.expect("there is a wire")
 }
 
 #[tokio::test]
@@ -24,7 +32,7 @@ async fn s80_retry_after_is_read_from_the_answer() {
     )
     .await;
     let policy = adjutant_core::retry::RetryPolicy::default();
-    assert_eq!(adjutant_core::retry::next_attempt(&far, 1, 0.0, &policy), None);
+    assert_eq!(adjutant_core::retry::next_attempt(&far, &Default::default(), 0.0, &policy), None);
     let garbage = check(Answer::status(429).header("retry-after", "soon"), FailureClass::RateLimited).await;
     assert_eq!(garbage.retry_after_ms, None);
     let overloaded =
@@ -45,7 +53,7 @@ async fn s83_each_refusal_has_its_class() {
     .await;
     check(Answer::status(400).body(r#"{"error":{"message":"bad tool"}}"#), FailureClass::InvalidRequest)
         .await;
-    let inside = json!({"error": {"code": 429, "message": "slow down"}}).to_string();
+    let inside = json!({"type": "error", "error": {"code": 429, "message": "slow down"}}).to_string();
     check(Answer::text("one two").insert_event(1, &inside), FailureClass::RateLimited).await;
 }
 
@@ -63,12 +71,14 @@ async fn s1_a_refused_key_is_named_and_not_shown() {
 
 #[tokio::test]
 async fn s1_a_missing_key_asks_nobody() {
-    let server = ModelServer::start([]);
-    let called =
-        call(&Models::with_keys(|_| Some("  ".to_owned())), &provider(&server.base_url()), &LIMITS).await;
-    assert_eq!(called.class(), FailureClass::Auth);
-    assert!(called.failure().message.contains("ACME_KEY"), "{:?}", called.failure());
-    assert_eq!(server.connections(), 0);
+    for wire in Dialect::ALL {
+        let server = ModelServer::start([]);
+        let models = Models::with_keys(|_| Some("  ".to_owned()));
+        let called = call(&models, &provider_on(wire, &server.base_url()), &LIMITS).await;
+        assert_eq!(called.class(), FailureClass::Auth, "{wire:?}");
+        assert!(called.failure().message.contains("ACME_KEY"), "{:?}", called.failure());
+        assert_eq!(server.connections(), 0);
+    }
 }
 
 #[tokio::test]
@@ -80,8 +90,7 @@ async fn s83_a_huge_error_body_is_read_and_quoted_within_bounds() {
 #[tokio::test]
 async fn s83_a_redirect_is_not_followed() {
     let server = ModelServer::start([Answer::text("lured")]);
-    let answer =
-        Answer::status(307).header("location", &format!("{}/chat/completions?key=1", server.base_url()));
+    let answer = Answer::status(307).header("location", &format!("{}/elsewhere?key=1", server.base_url()));
     let redirected = check(answer, FailureClass::InvalidRequest).await;
     assert!(redirected.message.contains("set `base_url` to the final address"), "{}", redirected.message);
     assert!(!redirected.message.contains("key=1"), "{}", redirected.message);
@@ -135,17 +144,23 @@ async fn s83_headers_that_cannot_be_sent_are_named_without_their_value() {
 
 #[tokio::test]
 async fn s80_a_connection_dropped_in_mid_word_is_broken_or_lost() {
-    let server = ModelServer::start([Answer::text("one two three").cut_after(200)]);
-    let called = call_once(&server).await;
-    assert!(matches!(called.class(), FailureClass::Broken | FailureClass::Network), "{:?}", called.failure());
-    assert_eq!(called.streamed_text(), "one ");
+    for wire in Dialect::ALL {
+        let whole = Answer::text("one two three");
+        // In the middle of the event behind the first word.
+        let at = whole.end_of(wire, "one ") + 20;
+        let server = ModelServer::start([whole.cut_after(at)]);
+        let called = call_once(wire, &server).await;
+        let expected = [FailureClass::Broken, FailureClass::Network];
+        assert!(expected.contains(&called.class()), "{wire:?}: {:?}", called.failure());
+        assert_eq!(called.streamed_text(), "one ", "{wire:?}");
+    }
 }
 
 #[tokio::test]
 async fn s80_no_answer_at_all_is_a_network_failure() {
     let failed = check(Answer::hang_up(), FailureClass::Network).await;
     assert!(
-        failed.message.contains("lost the connection to provider \"acme\" at http://127.0.0.1:"),
+        failed.message.contains("lost the connection to provider \"acme\" at http://127.0.0.1:1:"),
         "{}",
         failed.message
     );
@@ -160,8 +175,8 @@ async fn s80_a_body_without_its_final_event_is_broken() {
 
 #[tokio::test]
 async fn s80_one_malformed_event_is_broken() {
-    check(Answer::text("one two").insert_event(1, "{\"choices\": [{"), FailureClass::Broken).await;
-    check(Answer::events([r#"{"choices":[{"delta":{"content":7}}]}"#]), FailureClass::Broken).await;
+    check(Answer::text("one two").insert_event(1, "{\"type\": [{"), FailureClass::Broken).await;
+    check(Answer::text("one two").insert_event(1, "[]"), FailureClass::Broken).await;
     let bytes = b"data: \xff\xfe\n\n".to_vec();
     check(Answer::status(200).header("content-type", "text/event-stream").body(bytes), FailureClass::Broken)
         .await;
@@ -176,57 +191,72 @@ async fn s80_an_empty_reply_is_broken() {
 
 #[tokio::test]
 async fn s82_no_headers_within_the_first_byte_limit() {
-    let server = ModelServer::start([Answer::never()]);
-    let limits = ModelLimits { first_byte_ms: 200, ..LIMITS };
-    let called = call(&models(), &provider(&server.base_url()), &limits).await;
-    assert_eq!(called.class(), FailureClass::FirstByte);
-    wait_for_closed(Arc::new(server)).await;
+    for wire in Dialect::ALL {
+        let server = ModelServer::start([Answer::never()]);
+        let limits = ModelLimits { first_byte_ms: 200, ..LIMITS };
+        let called = call(&models(), &provider_on(wire, &server.base_url()), &limits).await;
+        assert_eq!(called.class(), FailureClass::FirstByte, "{wire:?}");
+        wait_for_closed(Arc::new(server)).await;
+    }
 }
 
 #[tokio::test]
 async fn s82_a_stall_in_mid_stream_ends_at_the_idle_limit() {
-    let server = ModelServer::start([at_once(&Answer::text("one two three")).hold_after(200)]);
-    let limits = ModelLimits { idle_ms: 50, ..LIMITS };
-    let called = call(&models(), &provider(&server.base_url()), &limits).await;
-    assert_eq!(called.class(), FailureClass::Stalled);
-    assert_eq!(called.streamed_text(), "one ");
-    wait_for_closed(Arc::new(server)).await;
+    for wire in Dialect::ALL {
+        let answer = at_once(wire, &Answer::text("one two three")).hold_behind("one ");
+        let server = ModelServer::start([answer]);
+        let limits = ModelLimits { idle_ms: 50, ..LIMITS };
+        let called = call(&models(), &provider_on(wire, &server.base_url()), &limits).await;
+        assert_eq!(called.class(), FailureClass::Stalled, "{wire:?}");
+        assert_eq!(called.streamed_text(), "one ", "{wire:?}");
+        wait_for_closed(Arc::new(server)).await;
+    }
 }
 
 #[tokio::test]
 async fn s82_a_call_that_never_ends_meets_the_total_limit() {
     let limits = ModelLimits { total_ms: 50, ..LIMITS };
-    let server = ModelServer::start([Answer::text("one two three").hold_after(200), Answer::never()]);
-    let (models, provider) = (models(), provider(&server.base_url()));
-    assert_eq!(call(&models, &provider, &limits).await.class(), FailureClass::Total);
-    assert_eq!(call(&models, &provider, &limits).await.class(), FailureClass::Total);
+    for wire in Dialect::ALL {
+        let answers = [Answer::text("one two three").hold_behind("one "), Answer::never()];
+        let server = ModelServer::start(answers);
+        let (models, provider) = (models(), provider_on(wire, &server.base_url()));
+        for _ in 0..2 {
+            assert_eq!(call(&models, &provider, &limits).await.class(), FailureClass::Total, "{wire:?}");
+        }
+    }
 }
 
 #[tokio::test]
 async fn g4_keep_alives_do_not_hide_a_stall() {
-    let body = [b"data: {}\n\n".to_vec(), b": keep-alive\n\n".repeat(50)].concat();
-    let stream = Answer::status(200).header("content-type", "text/event-stream").body(body);
-    // Whatever else it sends, it never comes to an end.
-    let server = ModelServer::start([stream.in_pieces_of(14).hold_after(600)]);
-    let limits = ModelLimits { idle_ms: 50, ..LIMITS };
-    assert_eq!(call(&models(), &provider(&server.base_url()), &limits).await.class(), FailureClass::Stalled);
+    for wire in Dialect::ALL {
+        // The rest would come, but only after many times the idle limit.
+        let answer = Answer::text("one ").and_keep_alives(100).and_text("two");
+        let server = ModelServer::start([answer.paced(Duration::from_millis(20))]);
+        let limits = ModelLimits { idle_ms: 300, ..LIMITS };
+        let called = call(&models(), &provider_on(wire, &server.base_url()), &limits).await;
+        assert!(called.result.is_err(), "{wire:?}: the stall was not seen");
+        assert_eq!(called.class(), FailureClass::Stalled, "{wire:?}");
+    }
 }
 
 #[tokio::test]
 async fn s82_a_slow_first_word_is_not_cut_by_the_idle_limit() {
-    let server = Arc::new(ModelServer::start([at_once(&Answer::text("at last")).hold_after(0)]));
-    // With no idle time at all, only the first-byte limit lets it wait.
-    let limits = ModelLimits { idle_ms: 0, ..LIMITS };
-    let waiter = tokio::task::spawn_blocking({
-        let server = Arc::clone(&server);
-        move || {
-            server.wait_for_holding(1);
-            server.release();
-        }
-    });
-    let called = call(&models(), &provider(&server.base_url()), &limits).await;
-    waiter.await.unwrap();
-    assert_eq!(called.reply().text, "at last");
+    for wire in Dialect::ALL {
+        let answer = at_once(wire, &Answer::text("at last")).hold_after(0);
+        let server = Arc::new(ModelServer::start([answer]));
+        // With no idle time at all, only the first-byte limit lets it wait.
+        let limits = ModelLimits { idle_ms: 0, ..LIMITS };
+        let waiter = tokio::task::spawn_blocking({
+            let server = Arc::clone(&server);
+            move || {
+                server.wait_for_holding(1);
+                server.release();
+            }
+        });
+        let called = call(&models(), &provider_on(wire, &server.base_url()), &limits).await;
+        waiter.await.unwrap();
+        assert_eq!(called.reply().text, "at last", "{wire:?}");
+    }
 }
 
 #[tokio::test]

@@ -98,6 +98,7 @@ fn started(run: &str) -> Update {
     Update::Run(RunView::Started {
         run_id: run.into(),
         continues: None,
+        not_before: None,
         model: "play/script".into(),
         title: String::new(),
         origin: None,
@@ -117,7 +118,16 @@ fn ended(run: &str) -> Update {
 }
 
 fn turn(phase: TurnPhase) -> Update {
-    Update::Turn(TurnView { turn: 1, phase, attempt: 1, usage: None, message: None, retry_at: None })
+    Update::Turn(TurnView {
+        turn: 1,
+        phase,
+        attempt: 1,
+        usage: None,
+        failure: None,
+        message: None,
+        model: None,
+        retry_at: None,
+    })
 }
 
 fn state_view(state: State, asks: &[&str]) -> StateView {

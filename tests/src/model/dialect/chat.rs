@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::reply::{Part, Said};
+use super::super::said::{Part, Said};
 
 pub fn events(said: &Said) -> Vec<Vec<u8>> {
     let parts = said.parts.iter().map(part);
@@ -11,17 +11,29 @@ pub fn events(said: &Said) -> Vec<Vec<u8>> {
             "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
         .to_string()
     });
-    let usage = said.usage.map(|(input, output)| {
-        let usage =
-            json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output});
-        json!({"choices": [], "usage": usage}).to_string()
-    });
+    let usage = said.usage.map(|usage| json!({"choices": [], "usage": counts(usage)}).to_string());
     let done = said.done.then(|| "[DONE]".to_owned());
-    let events = parts.chain(finish).chain(usage).chain(done);
-    events.map(|event| format!("data: {event}\n\n").into_bytes()).collect()
+    parts.chain(finish.into_iter().chain(usage).chain(done).map(data)).collect()
 }
 
-fn part(part: &Part) -> String {
+pub fn whole(said: &Said) -> Vec<u8> {
+    let calls = said.calls().into_iter().map(|call| {
+        json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}})
+    });
+    let message = json!({"role": "assistant", "content": said.text(), "reasoning_content": said.reasoning(),
+        "tool_calls": calls.collect::<Vec<_>>()});
+    json!({"id": "chatcmpl-1", "object": "chat.completion",
+        "choices": [{"index": 0, "message": message, "finish_reason": said.finish}],
+        "usage": said.usage.map(counts)})
+    .to_string()
+    .into_bytes()
+}
+
+fn counts((input, output): (u64, u64)) -> Value {
+    json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output})
+}
+
+fn part(part: &Part) -> Vec<u8> {
     match part {
         Part::Text(word) => delta(json!({"content": word})),
         Part::Reasoning(word) => delta(json!({"reasoning_content": word})),
@@ -32,13 +44,19 @@ fn part(part: &Part) -> String {
         Part::Arguments { index, arguments } => {
             delta(json!({"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}))
         }
-        Part::Raw(line) => line.clone(),
+        Part::Raw(line) => data(line.clone()),
+        // What many servers send while a model thinks.
+        Part::KeepAlive => b": keep-alive\n\n".to_vec(),
     }
 }
 
 /// One chunk of a streamed reply around `delta`.
-fn delta(delta: Value) -> String {
-    json!({"id": "chatcmpl-1", "object": "chat.completion.chunk",
-        "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
-    .to_string()
+fn delta(delta: Value) -> Vec<u8> {
+    let chunk = json!({"id": "chatcmpl-1", "object": "chat.completion.chunk",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": null}]});
+    data(chunk.to_string())
+}
+
+fn data(line: String) -> Vec<u8> {
+    format!("data: {line}\n\n").into_bytes()
 }

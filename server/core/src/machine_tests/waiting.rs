@@ -1,0 +1,169 @@
+//! Stories of a model that fails, is silent, or is replaced.
+
+use adjutant_protocol::ask::AskKind;
+use adjutant_protocol::state::{State, SubState};
+use adjutant_protocol::update::{TurnPhase, Update};
+use expect_test::expect;
+
+use super::stories::check;
+use super::{Bench, is_model, option, reply};
+use crate::accept::Refusal;
+use crate::config::Wire;
+use crate::event::{Event, Policy};
+use crate::input::{Input, Report};
+use crate::message::{Kept, ModelMessage, Reply};
+use crate::retry::{CallFailure, FailureClass, RetryPolicy};
+use crate::state::{Teller, view};
+use crate::step::{Step, next_steps};
+
+fn failed(class: FailureClass, retry_after_ms: Option<u64>) -> Report {
+    Report::CallFailed(CallFailure { class, message: "it broke".to_owned(), retry_after_ms })
+}
+
+fn patient(max_attempts: u32, stand_ins: &[&str]) -> Bench {
+    let mut bench = Bench::new();
+    let retry = RetryPolicy { base_ms: 1, cap_ms: 1, max_attempts };
+    let stand_ins = stand_ins.iter().map(|model| (*model).to_owned()).collect();
+    bench.prompt_with("go", Policy { retry, stand_ins, ..Policy::default() }).unwrap();
+    bench.report(is_model, Report::TurnBegan);
+    bench
+}
+
+/// Lets the one wake that is wanted come.
+fn wake(bench: &mut Bench) -> Vec<Event> {
+    let [Step::Wake { at }] = next_steps(&bench.session)[..] else { panic!("a wake is wanted") };
+    bench.input(Input::Woke { at }).unwrap()
+}
+
+fn model_of(bench: &Bench) -> String {
+    bench.session.open_run().unwrap().current_model().to_owned()
+}
+
+#[test]
+fn s82_silence_is_told_while_it_lasts_and_since_when() {
+    let mut bench = patient(2, &[]);
+    let began = bench.session.since;
+    check(&bench.report(is_model, Report::Silent { since: began }), expect!["went_silent"]);
+    let now = view(&bench.session);
+    assert_eq!((now.state, now.sub, now.since), (State::Running, Some(SubState::Stalled), began));
+    let step = next_steps(&bench.session).into_iter().find(is_model).unwrap();
+    let again = Input::Step { step, report: Report::Silent { since: 0 } };
+    assert_eq!(bench.input(again), Err(Refusal::Stale), "it is told once");
+    check(&bench.report(is_model, Report::Heard), expect!["heard"]);
+    assert_eq!(view(&bench.session).sub, Some(SubState::Model));
+    bench.report(is_model, Report::ReplyStarted);
+    bench.report(is_model, Report::Silent { since: 1 });
+    bench.report(is_model, failed(FailureClass::Stalled, None));
+    assert_eq!(view(&bench.session).sub, Some(SubState::Retrying), "what broke off is silent no more");
+    assert_eq!(bench.replayed(), bench.session);
+}
+
+#[test]
+fn s113_the_next_model_takes_the_turn_says_so_and_stays_for_the_run() {
+    let mut bench = patient(2, &["q/big", "r/last"]);
+    check(&bench.report(is_model, failed(FailureClass::Overloaded, None)), expect!["attempt_failed"]);
+    wake(&mut bench);
+    let mut teller = Teller::new(&bench.session);
+    let events = bench.report(is_model, failed(FailureClass::Overloaded, None));
+    check(&events, expect!["attempt_failed model_replaced"]);
+    let fact = bench.log.last().unwrap().clone();
+    let told = teller.told(&bench.session, &fact);
+    let Some(Update::Turn(turn)) = told.first() else { panic!("it is told: {told:?}") };
+    assert_eq!((turn.phase, turn.model.as_deref()), (TurnPhase::ModelReplaced, Some("q/big")));
+    assert_eq!(
+        turn.message.as_deref(),
+        Some("scripted/demo does not answer; q/big takes over for the rest of this run")
+    );
+    assert_eq!(model_of(&bench), "q/big");
+    wake(&mut bench);
+    // It has its own tries, and the turn is the same.
+    check(&bench.report(is_model, failed(FailureClass::Network, None)), expect!["attempt_failed"]);
+    wake(&mut bench);
+    let turn = bench.session.open_run().unwrap().turn.clone().unwrap();
+    assert_eq!((turn.number, turn.attempt), (1, 4));
+    bench.report(is_model, Report::Replied(reply("", &[("read_file", "{}")])));
+    assert_eq!(model_of(&bench), "q/big");
+    bench.input(Input::Cancel { run: None }).unwrap();
+    assert_eq!(bench.session.ended.back().unwrap().model, "scripted/demo", "the next run has its own again");
+    assert_eq!(bench.replayed(), bench.session);
+}
+
+#[test]
+fn s113_each_stands_in_once_and_then_the_user_is_asked() {
+    let mut bench = patient(1, &["q/big", "r/last"]);
+    for model in ["q/big", "r/last"] {
+        bench.report(is_model, failed(FailureClass::FirstByte, None));
+        assert_eq!(model_of(&bench), model);
+        wake(&mut bench);
+    }
+    let events = bench.report(is_model, failed(FailureClass::FirstByte, None));
+    check(&events, expect!["turn_failed run_ended ask_opened"]);
+}
+
+#[test]
+fn s81_after_two_broken_streams_the_answer_is_asked_for_whole() {
+    let mut bench = patient(6, &[]);
+    let whole = |bench: &Bench| bench.session.open_run().unwrap().turn.as_ref().unwrap().tries.asks_whole();
+    for expected in [false, true] {
+        bench.report(is_model, Report::ReplyStarted);
+        bench.report(is_model, failed(FailureClass::Broken, None));
+        wake(&mut bench);
+        assert_eq!(whole(&bench), expected);
+    }
+    bench.report(is_model, Report::Replied(reply("", &[("read_file", "{}")])));
+    bench.input(Input::Cancel { run: None }).unwrap();
+    bench.prompt("again").unwrap();
+    bench.report(is_model, Report::TurnBegan);
+    assert!(!whole(&bench), "the next turn streams again");
+}
+
+#[test]
+fn s83_a_refused_conversation_is_repaired_once_and_for_good() {
+    let mut bench = patient(6, &[]);
+    let kept = Kept {
+        wire: Wire::AnthropicMessages,
+        provider: "p".to_owned(),
+        model: "m".to_owned(),
+        items: vec!["{}".to_owned()],
+    };
+    let thought = Reply { kept: Some(kept), ..reply("done", &[]) };
+    bench.report(is_model, Report::Replied(thought));
+    bench.prompt("more").unwrap();
+    bench.report(is_model, Report::TurnBegan);
+    check(&bench.report(is_model, failed(FailureClass::History, None)), expect!["attempt_failed"]);
+    let keeps =
+        |message: &ModelMessage| matches!(message, ModelMessage::Assistant { reply } if reply.kept.is_some());
+    assert!(!bench.session.transcript.iter().any(keeps));
+    wake(&mut bench);
+    let events = bench.report(is_model, failed(FailureClass::History, None));
+    check(&events, expect!["turn_failed run_ended ask_opened"]);
+    assert_eq!(bench.replayed(), bench.session);
+}
+
+#[test]
+fn s80_the_user_may_wait_and_the_call_is_made_by_itself() {
+    let mut bench = patient(1, &[]);
+    let events = bench.report(is_model, failed(FailureClass::RateLimited, Some(300_000)));
+    check(&events, expect!["turn_failed run_ended ask_opened"]);
+    let ask = bench.session.open_asks().next().unwrap();
+    assert_eq!(ask.kind, AskKind::ApiReqFailed);
+    let ways: Vec<_> = ask.options.iter().map(|option| option.option_id.as_str()).collect();
+    assert_eq!(ways, ["retry", "wait", "stop"]);
+    check(&bench.answer(option("wait")).unwrap(), expect!["ask_closed run_started"]);
+    assert_eq!(view(&bench.session).sub, Some(SubState::Retrying));
+    let began = bench.session.open_run().unwrap().started_at;
+    assert_eq!(next_steps(&bench.session), [Step::Wake { at: began + 300_000 }]);
+    check(&wake(&mut bench), expect!["turn_started"]);
+    assert!(next_steps(&bench.session).iter().any(is_model));
+    assert_eq!(bench.replayed(), bench.session);
+}
+
+#[test]
+fn s90_a_wait_of_the_user_is_cancelled_like_everything() {
+    let mut bench = patient(1, &[]);
+    bench.report(is_model, failed(FailureClass::RateLimited, None));
+    bench.answer(option("wait")).unwrap();
+    let [Step::Wake { at }] = next_steps(&bench.session)[..] else { panic!("a wake is wanted") };
+    check(&bench.input(Input::Cancel { run: None }).unwrap(), expect!["run_ended"]);
+    assert_eq!(bench.input(Input::Woke { at }), Err(Refusal::Stale));
+}

@@ -1,0 +1,159 @@
+//! What is known of models: windows, output limits, what they take.
+//!
+//! A dated table, never a guess: what is not in it has the defaults below, and
+//! the settings of a provider win over both. No prices.
+
+use adjutant_protocol::model::ModelView;
+
+use crate::config::{Provider, Settings};
+use crate::message::Effort;
+
+/// When the table was last compared with the makers' documentation.
+pub const AS_OF: &str = "2026-11";
+
+/// The window of a model nobody told us of: what most current models have at least.
+pub const DEFAULT_WINDOW: u32 = 128_000;
+/// The longest reply of a model nobody told us of: what most current models can at least.
+pub const DEFAULT_OUTPUT: u32 = 8_192;
+
+/// What a model can, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Tokens it reads.
+    pub context_window: u32,
+    /// Tokens one reply of it may have.
+    pub max_output_tokens: u32,
+    /// The efforts it takes; none where it is not known to take any.
+    pub efforts: &'static [Effort],
+    /// Whether it is known to read images.
+    pub images: bool,
+    /// Whether the table has it; else the numbers are the defaults, or the settings'.
+    pub known: bool,
+}
+
+const UNKNOWN: Facts = Facts {
+    context_window: DEFAULT_WINDOW,
+    max_output_tokens: DEFAULT_OUTPUT,
+    efforts: &[],
+    images: false,
+    known: false,
+};
+
+/// A model that reads images, as all in the table do but those that say otherwise.
+const fn sees(context_window: u32, max_output_tokens: u32) -> Facts {
+    Facts { context_window, max_output_tokens, efforts: &[], images: true, known: true }
+}
+
+const fn thinks(context_window: u32, max_output_tokens: u32) -> Facts {
+    Facts { efforts: &Effort::ALL, ..sees(context_window, max_output_tokens) }
+}
+
+/// Families of models by how their names begin; the longest that fits counts. Where a window can be
+/// had larger for more money, this is the one without.
+const TABLE: &[(&str, Facts)] = &[
+    ("claude-3-5", sees(200_000, 8_192)),
+    ("claude-3-7", sees(200_000, 64_000)),
+    ("claude-haiku-4", sees(200_000, 64_000)),
+    ("claude-opus-4", sees(200_000, 32_000)),
+    ("claude-opus-4-5", thinks(200_000, 64_000)),
+    ("claude-opus-4-6", thinks(200_000, 128_000)),
+    ("claude-opus-4-7", thinks(200_000, 128_000)),
+    ("claude-opus-4-8", thinks(200_000, 128_000)),
+    ("claude-sonnet-4", sees(200_000, 64_000)),
+    ("claude-sonnet-4-6", thinks(200_000, 64_000)),
+    ("gemini-2.5", sees(1_048_576, 65_536)),
+    ("gemini-3", sees(1_048_576, 65_536)),
+    ("gpt-4.1", sees(1_047_576, 32_768)),
+    ("gpt-4o", sees(128_000, 16_384)),
+    ("gpt-5", thinks(400_000, 128_000)),
+    ("gpt-5.4", thinks(1_050_000, 128_000)),
+    ("gpt-5.4-mini", thinks(400_000, 128_000)),
+    ("gpt-5.4-nano", thinks(400_000, 128_000)),
+    ("gpt-5.5", thinks(1_050_000, 128_000)),
+    ("gpt-5.6", thinks(1_050_000, 128_000)),
+    ("gpt-5.6-luna", thinks(400_000, 128_000)),
+    ("o3", thinks(200_000, 100_000)),
+    ("o4-mini", thinks(200_000, 100_000)),
+];
+
+/// Returns what is known of a model by the name its provider gives it.
+pub fn facts(provider: &Provider, model: &str) -> Facts {
+    // Gateways put the maker before the name.
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let fits = TABLE.iter().filter(|(begins, _)| begins_with(name, begins));
+    let facts = fits.max_by_key(|(begins, _)| begins.len()).map_or(UNKNOWN, |(_, facts)| *facts);
+    Facts {
+        context_window: provider.context_window.unwrap_or(facts.context_window),
+        max_output_tokens: provider.max_output_tokens.unwrap_or(facts.max_output_tokens),
+        ..facts
+    }
+}
+
+/// The models of the settings, the one that sessions start with first, as clients see them.
+pub fn views(settings: &Settings) -> Vec<ModelView> {
+    let mut names: Vec<&String> = Vec::new();
+    for name in settings.model.iter().chain(&settings.fallback_models) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.into_iter().map(|name| view(settings, name)).collect()
+}
+
+fn view(settings: &Settings, name: &str) -> ModelView {
+    let found = settings.provider_for(Some(name));
+    let facts = found.as_ref().map_or(UNKNOWN, |(provider, model)| facts(provider, model));
+    ModelView {
+        model: name.to_owned(),
+        context_window: facts.context_window,
+        max_output_tokens: facts.max_output_tokens,
+        efforts: facts.efforts.iter().map(|effort| effort.name().to_owned()).collect(),
+        images: facts.images,
+        known: facts.known,
+        unavailable: found.err().map(|why| why.to_string()),
+    }
+}
+
+/// Whether a name is of a family: `gpt-5` has `gpt-5-mini` and `gpt-5.1`, and not `gpt-50`.
+fn begins_with(name: &str, family: &str) -> bool {
+    name.strip_prefix(family).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Layer, resolve};
+
+    fn provider(more: &str) -> Provider {
+        let text = format!("[providers.p]\nbase_url = \"https://p.example/v1\"\n{more}\n");
+        let file = crate::config::File {
+            path: "/home/ada/config.toml".to_owned(),
+            content: crate::config::Content::Text(text),
+        };
+        resolve(vec![Layer::UserFile(file)]).0.providers.remove("p").unwrap()
+    }
+
+    #[test]
+    fn s84_a_model_is_known_by_its_family_and_a_gateway_changes_nothing() {
+        let window = |model: &str| facts(&provider(""), model).context_window;
+        assert_eq!(window("gpt-5-mini"), 400_000);
+        assert_eq!(window("gpt-5.2-2025-12-11"), 400_000);
+        assert_eq!(window("openai/gpt-5.5"), 1_050_000);
+        assert_eq!(window("gpt-5.6-luna"), 400_000);
+        let known = |model: &str| facts(&provider(""), model).known;
+        assert!(known("claude-opus-4-20250514") && known("anthropic/claude-haiku-4-5-20251001"));
+        assert!(!known("gpt-50") && !known("my-gpt-5") && !known("llama-4"));
+        assert!(facts(&provider(""), "claude-haiku-4-5").efforts.is_empty());
+    }
+
+    #[test]
+    fn s84_an_unknown_model_has_stated_defaults_and_the_settings_win() {
+        let unknown = facts(&provider(""), "llama-4");
+        assert_eq!((unknown.context_window, unknown.max_output_tokens), (DEFAULT_WINDOW, DEFAULT_OUTPUT));
+        let set = provider("context_window = 32768\nmax_output_tokens = 4096");
+        for model in ["llama-4", "gpt-5"] {
+            let facts = facts(&set, model);
+            assert_eq!((facts.context_window, facts.max_output_tokens), (32_768, 4_096));
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `adjutant doctor`: what is set, where it came from, and whether it works.
+//!
+//! One line each. Changes nothing; asks each model for one word unless told not to.
+
+use adjutant_core::config::{Settings, origin_text};
+use adjutant_core::models::{self, AS_OF};
+use clap::Args;
+
+use super::Exit;
+use super::page::{Ink, Page};
+use super::probe::probe;
+use crate::settings::{Sources, load};
+
+/// What `adjutant doctor` takes.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct DoctorLine {
+    /// Ask no model: look at the settings alone
+    #[arg(long)]
+    offline: bool,
+}
+
+/// How a thing is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Fine,
+    /// It works, but the user should know.
+    Odd,
+    Bad,
+}
+
+/// Looks at everything; the exit code says whether a run would work.
+pub async fn doctor(mut sources: Sources, line: DoctorLine) -> anyhow::Result<Exit> {
+    sources.roots = std::env::current_dir().into_iter().collect();
+    let loaded = load(&sources);
+    let mut report = Report { page: Page::of_stdout(), worst: Mark::Fine };
+    let file = sources.user_file();
+    match file.filter(|file| file.exists()) {
+        Some(file) => report.line(Mark::Fine, "settings", &file.display().to_string()),
+        None => report.line(Mark::Odd, "settings", "no file of yours; `adjutant setup` writes one"),
+    }
+    for problem in &loaded.problems {
+        report.line(Mark::Odd, "settings", &problem.to_string());
+    }
+    match sources.state_dir() {
+        Ok(place) => report.line(Mark::Fine, "sessions", &place.display().to_string()),
+        Err(why) => report.line(Mark::Bad, "sessions", &format!("could not {why:#}")),
+    }
+    let usable = the_models(&mut report, &loaded.settings, line).await;
+    report.line(
+        Mark::Odd,
+        "sandbox",
+        "there is none yet: a command runs with your rights, after your answer",
+    );
+    Ok(match (usable, report.worst) {
+        (false, _) => Exit::Usage,
+        (true, Mark::Bad) => Exit::Failed,
+        (true, Mark::Fine | Mark::Odd) => Exit::Fine,
+    })
+}
+
+/// Says of each model whether it can be used; `false` when none is configured.
+async fn the_models(report: &mut Report, settings: &Settings, line: DoctorLine) -> bool {
+    let views = models::views(settings);
+    if settings.model.is_none() {
+        let why = settings.provider_for(None).err().map(|why| why.to_string()).unwrap_or_default();
+        report.line(Mark::Bad, "model", &why);
+    }
+    for view in &views {
+        let place = if settings.model.as_ref() == Some(&view.model) { "model" } else { "fallback_models" };
+        let from = settings.origin_of(place).map(origin_text).unwrap_or_default();
+        let name = if place == "model" { "model" } else { "fallback" };
+        if let Some(why) = &view.unavailable {
+            report.line(Mark::Bad, name, &format!("{} ({from}): {why}", view.model));
+            continue;
+        }
+        report.line(Mark::Fine, name, &format!("{} ({from})", view.model));
+        let numbers = format!("reads {} tokens, writes {}", view.context_window, view.max_output_tokens);
+        match view.known {
+            true => report.line(Mark::Fine, "window", &format!("{numbers} (as known {AS_OF}, or as set)")),
+            false => report.line(
+                Mark::Odd,
+                "window",
+                &format!("{numbers}: taken, not known; set `context_window` and `max_output_tokens` of its provider"),
+            ),
+        }
+        if line.offline {
+            report.line(Mark::Odd, "provider", "not asked (--offline)");
+            continue;
+        }
+        match probe(settings, &view.model).await {
+            Ok(took) => {
+                report.line(Mark::Fine, "provider", &format!("answers, in {:.1} s", took.as_secs_f64()))
+            }
+            Err(why) => report.line(Mark::Bad, "provider", &why),
+        }
+    }
+    settings.model.is_some()
+}
+
+struct Report {
+    page: Page,
+    worst: Mark,
+}
+
+impl Report {
+    fn line(&mut self, mark: Mark, what: &str, text: &str) {
+        let (sign, ink) = match mark {
+            Mark::Fine => ("✓", Ink::Green),
+            Mark::Odd => ("•", Ink::Plain),
+            Mark::Bad => ("✗", Ink::Red),
+        };
+        self.page.line_in(ink, &format!("{sign} {what:<9} {text}"));
+        if mark == Mark::Bad {
+            self.worst = Mark::Bad;
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! One call of one model, to see whether it answers.
+//!
+//! The same way every call goes, so that what works here works in a run. Costs a few tokens.
+
+use std::time::{Duration, Instant};
+
+use adjutant_core::config::{ModelLimits, Settings};
+use adjutant_core::prompt::{ModelMessage, ModelRequest};
+
+use crate::model::Models;
+use crate::tools::process::run_own;
+
+/// How long the answer may take in all: a person waits for it.
+const LIMIT: Duration = Duration::from_secs(30);
+/// Tokens of the answer; a model that thinks needs more than the word itself.
+const MOST_TOKENS: u32 = 1_024;
+
+/// Asks a model for one word; returns how long that took, or why it cannot be used and what to do.
+pub async fn probe(settings: &Settings, model: &str) -> Result<Duration, String> {
+    let (provider, name) = settings.provider_for(Some(model)).map_err(|why| why.to_string())?;
+    let models = Models::new();
+    models.start_key_commands_by(run_own);
+    let limit = u64::try_from(LIMIT.as_millis()).unwrap_or(u64::MAX);
+    let limits =
+        ModelLimits { first_byte_ms: limit, idle_ms: limit, total_ms: limit, ..settings.limits.model };
+    let request = ModelRequest {
+        model: name,
+        system: "Answer with one word.".into(),
+        tools: Vec::new().into(),
+        messages: vec![ModelMessage::User { text: "Say ok.".into() }],
+        max_output_tokens: Some(MOST_TOKENS),
+        effort: None,
+        whole: false,
+    };
+    let began = Instant::now();
+    match models.call(&provider, &limits, &request, 1, |_| {}).await {
+        Ok(_) => Ok(began.elapsed()),
+        Err(failure) => Err(failure.message),
+    }
+}

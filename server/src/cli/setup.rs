@@ -1,0 +1,194 @@
+//! `adjutant setup`: a provider, a key, one call to see that it works, and the settings are written.
+//!
+//! Writes nothing before the end, and a key nowhere but into a file of its own
+//! that its owner alone can read.
+
+mod questions;
+mod writing;
+
+use std::path::Path;
+
+use adjutant_core::config::Wire;
+use anyhow::Context;
+
+use super::Exit;
+use super::page::{Ink, note};
+use super::probe::probe;
+use crate::settings::{Sources, load};
+use questions::{Desk, Left};
+use writing::{Key, NewProvider};
+
+/// One kind of service that can be chosen.
+struct Service {
+    /// What a person calls it.
+    title: &'static str,
+    name: &'static str,
+    wire: Wire,
+    /// None where the user says it.
+    base_url: Option<&'static str>,
+    /// The variable its key is usually in; none where no key is wanted.
+    variable: Option<&'static str>,
+    /// A model to begin with; none where the user has to know.
+    model: Option<&'static str>,
+}
+
+const SERVICES: [Service; 5] = [
+    Service {
+        title: "Anthropic",
+        name: "anthropic",
+        wire: Wire::AnthropicMessages,
+        base_url: Some("https://api.anthropic.com/v1"),
+        variable: Some("ANTHROPIC_API_KEY"),
+        model: Some("claude-sonnet-4-6"),
+    },
+    Service {
+        title: "OpenAI",
+        name: "openai",
+        wire: Wire::OpenaiResponses,
+        base_url: Some("https://api.openai.com/v1"),
+        variable: Some("OPENAI_API_KEY"),
+        model: Some("gpt-5.5"),
+    },
+    Service {
+        title: "OpenRouter",
+        name: "openrouter",
+        wire: Wire::OpenaiChat,
+        base_url: Some("https://openrouter.ai/api/v1"),
+        variable: Some("OPENROUTER_API_KEY"),
+        model: None,
+    },
+    Service {
+        title: "a model on this machine (Ollama, llama.cpp, LM Studio, ...)",
+        name: "local",
+        wire: Wire::OpenaiChat,
+        base_url: None,
+        variable: None,
+        model: None,
+    },
+    Service {
+        title: "another service that speaks OpenAI Chat Completions",
+        name: "service",
+        wire: Wire::OpenaiChat,
+        base_url: None,
+        variable: Some("SERVICE_API_KEY"),
+        model: None,
+    },
+];
+
+/// Where most servers of local models listen.
+const LOCAL: &str = "http://127.0.0.1:11434/v1";
+
+/// Asks, tries, and writes the settings.
+pub async fn setup(sources: Sources) -> anyhow::Result<Exit> {
+    let Some(file) = sources.user_file() else {
+        note("there is no place for settings: neither HOME nor ADJUTANT_CONFIG is set");
+        return Ok(Exit::Usage);
+    };
+    let Some(mut desk) = Desk::at_terminal()? else {
+        note(
+            "setup asks questions and needs a terminal; without one, write the settings by hand: docs/configuration.md",
+        );
+        return Ok(Exit::Usage);
+    };
+    match ask_and_write(&mut desk, &sources, &file).await? {
+        Ok(exit) => Ok(exit),
+        Err(Left::Interrupted) => {
+            desk.page.line("nothing was written");
+            Ok(Exit::Interrupted)
+        }
+        Err(Left::Gone) => Ok(Exit::Usage),
+    }
+}
+
+async fn ask_and_write(
+    desk: &mut Desk,
+    sources: &Sources,
+    file: &Path,
+) -> anyhow::Result<Result<Exit, Left>> {
+    let present = writing::read(file)?;
+    let (provider, key) = match the_provider(desk, sources).await {
+        Ok(asked) => asked,
+        Err(left) => return Ok(Err(left)),
+    };
+    let scratch =
+        writing::Scratch::make(file, &present, &provider, key.as_ref()).context("try the settings")?;
+    let answers = tried(desk, sources, &scratch, &format!("{}/{}", provider.name, provider.model)).await;
+    drop(scratch);
+    if !answers {
+        match desk.ask("Write these settings all the same? (y/n)", Some("n")).await {
+            Ok(answer) if answer.eq_ignore_ascii_case("y") => {}
+            Ok(_) => {
+                desk.page.line("nothing was written; run `adjutant setup` again");
+                return Ok(Ok(Exit::Failed));
+            }
+            Err(left) => return Ok(Err(left)),
+        }
+    }
+    writing::write(file, &present, &provider, key.as_ref()).context("write the settings")?;
+    desk.page.line_in(Ink::Green, &format!("✓ written: {}", file.display()));
+    desk.page.line("Try it: adjutant run \"explain this folder\"   or start your editor.");
+    Ok(Ok(if answers { Exit::Fine } else { Exit::Failed }))
+}
+
+/// Asks for all that a provider needs.
+async fn the_provider(desk: &mut Desk, sources: &Sources) -> Result<(NewProvider, Option<Key>), Left> {
+    desk.page.line("Which service has the model?");
+    for (number, service) in (1..).zip(&SERVICES) {
+        desk.page.line(&format!("  {number}  {}", service.title));
+    }
+    let service = loop {
+        let chosen = desk.ask("Number", Some("1")).await?;
+        match chosen.parse::<usize>().ok().and_then(|number| SERVICES.get(number.wrapping_sub(1))) {
+            Some(service) => break service,
+            None => desk.page.line(&format!("type a number from 1 to {}", SERVICES.len())),
+        }
+    };
+    let base_url = match service.base_url {
+        Some(url) => url.to_owned(),
+        None => {
+            let usual = (service.variable.is_none()).then_some(LOCAL);
+            desk.ask("Address of its API, for example https://HOST/v1", usual).await?
+        }
+    };
+    let key = the_key(desk, sources, service).await?;
+    let model = desk.ask("Model, as the service calls it", service.model).await?;
+    let provider = NewProvider { name: service.name.to_owned(), wire: service.wire, base_url, model };
+    Ok((provider, key))
+}
+
+async fn the_key(desk: &mut Desk, sources: &Sources, service: &Service) -> Result<Option<Key>, Left> {
+    let Some(variable) = service.variable else { return Ok(None) };
+    if sources.environment.get(variable).is_some_and(|value| !value.is_empty()) {
+        desk.page.line(&format!("The key is in the environment variable {variable}; it is used from there."));
+        return Ok(Some(Key::Variable(variable.to_owned())));
+    }
+    desk.page.line(&format!(
+        "The key goes into a file that you alone can read. Without a key here, set {variable} before you start Adjutant."
+    ));
+    let typed = desk.secret("Key (not shown; Enter for none)").await?;
+    Ok(Some(match typed.is_empty() {
+        true => Key::Variable(variable.to_owned()),
+        false => Key::Typed(typed),
+    }))
+}
+
+/// Makes one call with the settings as they would be.
+async fn tried(desk: &mut Desk, sources: &Sources, scratch: &writing::Scratch, model: &str) -> bool {
+    desk.page.line(&format!("Asking {model} for one word ..."));
+    let mut sources = sources.clone();
+    sources.environment.insert("ADJUTANT_CONFIG".to_owned(), scratch.file().display().to_string());
+    let loaded = load(&sources);
+    for problem in &loaded.problems {
+        desk.page.line(&format!("• {problem}"));
+    }
+    match probe(&loaded.settings, model).await {
+        Ok(took) => {
+            desk.page.line_in(Ink::Green, &format!("✓ it answered in {:.1} s", took.as_secs_f64()));
+            true
+        }
+        Err(why) => {
+            desk.page.line_in(Ink::Red, &format!("✗ {why}"));
+            false
+        }
+    }
+}

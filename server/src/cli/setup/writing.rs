@@ -1,0 +1,162 @@
+//! The user's settings file with one more provider in it.
+//!
+//! Keeps what else stands there, comments and order too. Never writes a key into the settings.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use adjutant_core::config::Wire;
+use anyhow::Context;
+use toml_edit::{DocumentMut, Item, Table, TableLike, value};
+
+use crate::settings::private_dir;
+
+/// A provider as it was asked for.
+pub struct NewProvider {
+    pub name: String,
+    pub wire: Wire,
+    pub base_url: String,
+    pub model: String,
+}
+
+/// Where its key is. Has no `Debug` on purpose.
+pub enum Key {
+    Variable(String),
+    /// To be put into a file.
+    Typed(String),
+}
+
+/// Reads the settings as they are; an empty text where there are none yet.
+pub fn read(file: &Path) -> anyhow::Result<String> {
+    match fs::read_to_string(file) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(error).with_context(|| format!("read \"{}\"", file.display())),
+    }
+}
+
+/// Returns the settings with the provider in them and its model as the one to begin with. A key that
+/// was typed is read from the file of this name beside them.
+pub fn changed(
+    present: &str,
+    provider: &NewProvider,
+    key: Option<(&Key, &str)>,
+    file: &Path,
+) -> anyhow::Result<String> {
+    let mut document: DocumentMut = present.parse().map_err(|error: toml_edit::TomlError| {
+        let line = error.message();
+        anyhow::anyhow!("read \"{}\": {line}; mend it, or move it away, and run setup again", file.display())
+    })?;
+    set(document.as_table_mut(), "model", &format!("{}/{}", provider.name, provider.model));
+    let providers = document.entry("providers").or_insert_with(|| {
+        let mut table = Table::new();
+        table.set_implicit(true);
+        Item::Table(table)
+    });
+    let odd = || anyhow::anyhow!("use \"{}\": its `providers` is no table; mend it", file.display());
+    let providers = providers.as_table_like_mut().ok_or_else(odd)?;
+    let one = providers.entry(&provider.name).or_insert_with(|| Item::Table(Table::new()));
+    let one = one.as_table_like_mut().ok_or_else(odd)?;
+    // One provider has one key; what stood here before was for another.
+    for other in ["api_key_env", "api_key_command", "api_key_file", "script"] {
+        one.remove(other);
+    }
+    set(one, "wire", provider.wire.name());
+    set(one, "base_url", &provider.base_url);
+    match key {
+        Some((Key::Variable(name), _)) => set(one, "api_key_env", name),
+        Some((Key::Typed(_), name)) => set(one, "api_key_file", name),
+        None => {}
+    }
+    Ok(document.to_string())
+}
+
+/// Sets one value; the comments around the one before stay.
+fn set(table: &mut dyn TableLike, key: &str, text: &str) {
+    match table.get_mut(key).and_then(Item::as_value_mut) {
+        Some(present) => {
+            let decor = present.decor().clone();
+            *present = text.into();
+            *present.decor_mut() = decor;
+        }
+        None => drop(table.insert(key, value(text))),
+    }
+}
+
+/// Writes the key, then the settings that name it.
+pub fn write(file: &Path, present: &str, provider: &NewProvider, key: Option<&Key>) -> anyhow::Result<()> {
+    // A link of the user's, to a repository of settings for instance, stays one.
+    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let name = format!("{}.key", provider.name);
+    let text = changed(present, provider, key.map(|key| (key, name.as_str())), &file)?;
+    folder_of(&file)?;
+    if let Some(Key::Typed(key)) = key {
+        replace(&file.with_file_name(name), key)?;
+    }
+    replace(&file, &text)
+}
+
+/// Makes the folder of a file, if there is none; one that is there is the user's.
+fn folder_of(file: &Path) -> anyhow::Result<()> {
+    let dir = file.parent().context("find the folder of the settings")?;
+    if dir.exists() { Ok(()) } else { private_dir(dir) }
+}
+
+/// Puts a text in place of another, whole or not at all, for its owner alone.
+fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".new-{}", std::process::id()));
+    let new = file.with_file_name(name);
+    let written = || -> io::Result<()> {
+        let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        out.write_all(text.as_bytes())?;
+        out.sync_all()?;
+        fs::rename(&new, file)
+    };
+    written()
+        .inspect_err(|_| drop(fs::remove_file(&new)))
+        .with_context(|| format!("write \"{}\"", file.display()))
+}
+
+/// The settings as they would be, and the key, under names of their own until this is dropped.
+pub struct Scratch {
+    file: PathBuf,
+    key: PathBuf,
+}
+
+impl Scratch {
+    /// Writes them beside the real ones, where relative paths mean the same.
+    pub fn make(
+        file: &Path,
+        present: &str,
+        provider: &NewProvider,
+        key: Option<&Key>,
+    ) -> anyhow::Result<Scratch> {
+        folder_of(file)?;
+        let named = |what: &str| format!(".setup-{}.{what}", std::process::id());
+        let (settings, key_name) = (named("toml"), named("key"));
+        let scratch = Scratch { file: file.with_file_name(settings), key: file.with_file_name(&key_name) };
+        let text = changed(present, provider, key.map(|key| (key, key_name.as_str())), file)?;
+        if let Some(Key::Typed(key)) = key {
+            replace(&scratch.key, key)?;
+        }
+        replace(&scratch.file, &text)?;
+        Ok(scratch)
+    }
+
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.file);
+        let _ = fs::remove_file(&self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! Setting up a provider at a terminal, and asking whether it works.
+//!
+//! The service is on loopback; nothing else is asked.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use adjutant_testkit::command::Line;
+use adjutant_testkit::fixture::{KEY_VARIABLE, Workspace};
+use adjutant_testkit::model::{ModelServer, Reply};
+
+use super::{BINARY, Terminal};
+
+const KEY: &str = "a-key-that-nobody-may-see";
+
+impl Terminal {
+    /// Waits until this stands on the screen behind what was there before, with a line to type in.
+    fn asked(&self, question: &str, times: usize) {
+        let asked = |screen: &str| {
+            let at = screen.match_indices(question).nth(times - 1).map(|(at, _)| at);
+            at.is_some_and(|at| screen[at..].contains("\n> "))
+        };
+        adjutant_testkit::process::wait_until(&format!("the question {question:?}"), || {
+            asked(&self.screen())
+        });
+    }
+
+    /// Goes through the questions up to the model.
+    fn chooses(&mut self, model: &ModelServer) {
+        self.asked("Number", 1);
+        self.types("9");
+        self.asked("Number", 2);
+        self.types("5");
+        self.asked("Address of its API", 1);
+        self.types(&model.base_url());
+        self.asked("Key (not shown", 1);
+        self.types(KEY);
+        self.asked("Model, as the service calls it", 1);
+        self.types("m1");
+    }
+}
+
+fn left(workspace: &Workspace) -> Vec<String> {
+    let dir = workspace.config_file();
+    let dir = dir.parent().expect("the settings are in a folder");
+    let names = fs::read_dir(dir).expect("the folder can be read").flatten();
+    names.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn a_provider_is_chosen_tried_and_written_and_the_key_is_never_shown() {
+    let model = ModelServer::start([Reply::text("ok")]);
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.config("# Mine.\n[limits]\nmistakes = 2 # patience\n");
+    let mut terminal = Terminal::run(&workspace, 80, &["setup"]);
+    terminal.chooses(&model);
+    let (ran, screen) = terminal.ends();
+    ran.expect(0);
+    assert!(screen.contains("type a number from 1 to 5"), "{screen}");
+    assert!(screen.contains("it answered in"), "{screen}");
+    assert!(!screen.contains(KEY), "{screen}");
+    let sent = &model.requests()[0];
+    assert_eq!(sent.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    assert_eq!(sent.json()["model"], "m1");
+    let written = fs::read_to_string(workspace.config_file()).expect("the settings are there");
+    assert!(
+        written.starts_with("model = \"service/m1\"\n") || written.contains("\nmodel = \"service/m1\"\n"),
+        "{written}"
+    );
+    assert!(written.contains("mistakes = 2 # patience") && written.contains("# Mine."), "{written}");
+    assert!(written.contains("api_key_file = \"service.key\"") && !written.contains(KEY), "{written}");
+    let key = workspace.config_file().with_file_name("service.key");
+    assert_eq!(fs::read_to_string(&key).expect("the key is there"), KEY);
+    let mode = fs::metadata(&key).expect("the key is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(!left(&workspace).iter().any(|name| name.starts_with(".setup")), "{:?}", left(&workspace));
+}
+
+#[test]
+fn a_service_that_refuses_is_said_and_nothing_is_written() {
+    let refusal = Reply::status(401).body(format!("{{\"error\":\"bad key {KEY}\"}}"));
+    let model = ModelServer::start([refusal]);
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.config("# Mine.\n");
+    let mut terminal = Terminal::run(&workspace, 200, &["setup"]);
+    terminal.chooses(&model);
+    terminal.asked("all the same?", 1);
+    terminal.types("");
+    let (ran, screen) = terminal.ends();
+    ran.expect(1);
+    assert!(screen.contains("was refused by provider \"service\""), "{screen}");
+    assert!(!screen.contains(KEY), "{screen}");
+    assert_eq!(fs::read_to_string(workspace.config_file()).expect("it is there"), "# Mine.\n");
+    assert!(!left(&workspace).iter().any(|name| name.contains("key")), "{:?}", left(&workspace));
+}
+
+#[test]
+fn without_a_terminal_setup_says_where_to_write_instead() {
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    let ran = Line::new(BINARY, &workspace, &["setup"]).start().wait();
+    let said = ran.stderr.clone();
+    ran.expect(2);
+    assert!(said.contains("docs/configuration.md"), "{said}");
+}
+
+#[test]
+fn the_doctor_says_what_works_in_a_line_each() {
+    let model = ModelServer::start([Reply::text("ok"), Reply::status(401)]);
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.config(&format!(
+        "model = \"one/gpt-5\"\nfallback_models = [\"two/m\", \"gone/m\"]\n[providers.one]\nbase_url = \"{0}\"\n\
+         [providers.two]\nbase_url = \"{0}\"\napi_key_env = \"{KEY_VARIABLE}\"\n",
+        model.base_url()
+    ));
+    let ran = Line::new(BINARY, &workspace, &["doctor"]).start().wait();
+    let said = ran.stdout.clone();
+    ran.expect(1);
+    let has =
+        |line: &str| assert!(said.lines().any(|one| one.starts_with(line)), "{line:?} is not in\n{said}");
+    has("✓ settings  ");
+    has("✓ model     one/gpt-5 (user file ");
+    has("✓ window    reads 400000 tokens, writes 128000 (as known ");
+    has("✓ provider  answers, in ");
+    has("✓ fallback  two/m (user file ");
+    has("• window    reads 128000 tokens, writes 8192: taken, not known");
+    has("✗ provider  the key in ");
+    has("✗ fallback  gone/m (user file ");
+    let offline = Line::new(BINARY, &workspace, &["doctor", "--offline"]).start().wait();
+    assert!(offline.stdout.contains("not asked"), "{}", offline.stdout);
+    assert_eq!(model.requests().len(), 2);
+    let bare = Workspace::new("//- /a.txt\none\n");
+    let ran = Line::new(BINARY, &bare, &["doctor"]).start().wait();
+    let said = ran.stdout.clone();
+    ran.expect(2);
+    assert!(said.contains("✗ model     no model is configured"), "{said}");
+}

@@ -1,0 +1,199 @@
+//! A model that fails, is silent, or is replaced, as its user sees it.
+//!
+//! Every wait ends by something that is told; nothing here looks at a clock of its own.
+
+use adjutant_protocol::ask::AskKind;
+use adjutant_protocol::state::{Outcome, State, SubState};
+use adjutant_protocol::update::{FailureKind, RunView, TurnPhase, Update};
+use adjutant_testkit::fixture::{KEY_VARIABLE, Workspace};
+use adjutant_testkit::model::{ModelServer, Reply};
+use serde_json::json;
+
+use crate::rig::{Rig, count};
+
+/// A workspace whose models are `one/m` and, when that fails, the others.
+fn workspace_of(models: &[&ModelServer], more: &str) -> Workspace {
+    let names = ["one", "two", "three"];
+    let others: Vec<String> = names[1..models.len()].iter().map(|name| format!("{name}/m")).collect();
+    let mut config = format!(
+        "model = \"one/m\"\nfallback_models = {others:?}\n[retry]\nbase_ms = 10\ncap_ms = 20\n{more}\n"
+    );
+    for (name, model) in names.iter().zip(models) {
+        let url = model.base_url();
+        config.push_str(&format!(
+            "[providers.{name}]\nbase_url = \"{url}\"\napi_key_env = \"{KEY_VARIABLE}\"\n"
+        ));
+    }
+    let workspace = Workspace::new("//- /a.txt\nhello\n");
+    workspace.config(&config);
+    workspace
+}
+
+fn is(sub: SubState) -> impl Fn(&Update) -> bool {
+    move |update| matches!(update, Update::StateUpdate(view) if view.sub == Some(sub))
+}
+
+#[test]
+fn s82_a_stall_is_shown_while_it_lasts() {
+    let model = ModelServer::start([Reply::text("one two three").hold_after(200)]);
+    let workspace = workspace_of(&[&model], "[limits]\nsilence_seconds = 1");
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Count.").run_id;
+    model.wait_for_holding(1);
+    let told = rig.await_update(|update| is(SubState::Stalled)(&update.update));
+    let Update::StateUpdate(stalled) = told.update else { panic!("it is a state") };
+    assert_eq!((stalled.state, stalled.run_id.as_ref()), (State::Running, Some(&run)));
+    // A client that comes later is told the same, with the moment it began.
+    assert_eq!(rig.resume(&session, None).state, stalled);
+    model.release();
+    rig.await_update(|update| is(SubState::Streaming)(&update.update) && update.seq > told.seq);
+    assert_eq!(rig.await_run_end(&session, &run).summary.as_deref(), Some("one two three"));
+    assert_eq!((count(&workspace, &session, "went_silent"), count(&workspace, &session, "heard")), (1, 1));
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s82_a_model_that_does_not_begin_to_answer_is_shown_as_silent() {
+    let model = ModelServer::start([Reply::never()]);
+    let workspace = workspace_of(&[&model], "[limits]\nsilence_seconds = 1");
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Count.").run_id;
+    rig.await_update(|update| is(SubState::Stalled)(&update.update));
+    rig.cancel_run(&session);
+    assert_eq!(rig.await_run_end(&session, &run).outcome, Outcome::Cancelled);
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s113_the_next_configured_model_takes_the_turn_and_that_is_told() {
+    let busy = ModelServer::answering(|_| Reply::status(503));
+    let other = ModelServer::start([Reply::text("Here."), Reply::text("Still here.")]);
+    let workspace = workspace_of(&[&busy, &other], "attempts = 2");
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Hello?").run_id;
+    let told = rig.await_update(
+        |update| matches!(&update.update, Update::Turn(turn) if turn.phase == TurnPhase::ModelReplaced),
+    );
+    let Update::Turn(turn) = told.update else { panic!("it is a turn") };
+    assert_eq!(turn.model.as_deref(), Some("two/m"));
+    assert_eq!(
+        turn.message.as_deref(),
+        Some("one/m does not answer; two/m takes over for the rest of this run")
+    );
+    assert_eq!(rig.await_run_end(&session, &run).summary.as_deref(), Some("Here."));
+    assert_eq!((busy.requests().len(), other.requests().len()), (2, 1));
+    // One turn, whoever answered it; the next run begins with the model that was chosen.
+    assert_eq!(count(&workspace, &session, "turn_started"), 1);
+    rig.run_to_end(&session, "And now?");
+    assert_eq!((busy.requests().len(), other.requests().len()), (4, 2));
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s81_a_reply_whose_streams_break_comes_whole_and_no_word_of_it_twice() {
+    let body = json!({
+        "choices": [{ "message": { "role": "assistant", "content": "All of it." }, "finish_reason": "stop" }],
+    });
+    let model = ModelServer::start([
+        Reply::text("All of it.").cut_after(150),
+        Reply::text("All of it.").cut_after(300),
+        Reply::status(200).body(body.to_string()),
+    ]);
+    let workspace = workspace_of(&[&model], "");
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Tell me.").run_id;
+    assert_eq!(rig.await_run_end(&session, &run).summary.as_deref(), Some("All of it."));
+    let streamed: Vec<_> = model.requests().iter().map(|request| request.json()["stream"].clone()).collect();
+    assert_eq!(streamed, [true, true, false]);
+    // The rig itself checks that the chunks of the last attempt add up to the item.
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s83_a_refused_conversation_is_sent_once_more_and_never_again() {
+    let refusal = r#"{"error":{"message":"tool_use ids without tool_result"}}"#;
+    let model = ModelServer::answering(move |_| Reply::status(400).body(refusal));
+    let workspace = workspace_of(&[&model], "");
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Hello?").run_id;
+    assert_eq!(rig.await_run_end(&session, &run).outcome, Outcome::Failed);
+    assert_eq!(model.requests().len(), 2);
+    let ask = rig.await_ask_of(AskKind::ApiReqFailed);
+    assert!(ask.title.contains("does not take the conversation as it stands"), "{}", ask.title);
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s80_the_user_may_choose_to_wait() {
+    let far = Reply::status(429).header("retry-after", "121");
+    let near = Reply::status(429).header("retry-after", "1");
+    let model = ModelServer::start([far, near, Reply::text("Here.")]);
+    let workspace = workspace_of(&[&model], "attempts = 1");
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Hello?").run_id;
+    rig.await_run_end(&session, &run);
+    let ask = rig.await_ask_of(AskKind::ApiReqFailed);
+    assert!(ask.title.contains("asks to wait 3 min"), "{}", ask.title);
+    // Two minutes are more than a test waits for: it is tried at once, and then a second is waited for.
+    rig.answer(&ask.ask_id, "retry");
+    let second = rig.await_update(
+        |update| matches!(&update.update, Update::Run(RunView::Ended { run_id, .. }) if *run_id != run),
+    );
+    let ask = rig.await_ask_of(AskKind::ApiReqFailed);
+    rig.answer(&ask.ask_id, "wait");
+    let told = rig.await_update(|update| {
+        matches!(&update.update, Update::Run(RunView::Started { .. })) && update.seq > second.seq
+    });
+    let Update::Run(RunView::Started { run_id, not_before, .. }) = told.update else { panic!("it started") };
+    let until = not_before.expect("it says when it goes on");
+    assert_eq!(rig.await_run_end(&session, &run_id).summary.as_deref(), Some("Here."));
+    let now = rig.resume(&session, None).state;
+    assert!(now.since >= until, "{} came before {until}", now.since);
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
+#[test]
+fn s115_every_failed_run_says_one_typed_error_before_it_rests() {
+    let cases = [
+        (401, r#"{"error":"bad key"}"#, FailureKind::Auth),
+        (402, "{}", FailureKind::Quota),
+        (404, r#"{"error":"no such model"}"#, FailureKind::ModelNotFound),
+        (413, "{}", FailureKind::ContextExceeded),
+        (400, r#"{"error":"what is this"}"#, FailureKind::InvalidRequest),
+        (503, "", FailureKind::Overloaded),
+    ];
+    for (status, body, kind) in cases {
+        let model = ModelServer::answering(move |_| Reply::status(status).body(body));
+        let workspace = workspace_of(&[&model], "attempts = 2");
+        let rig = Rig::start(&workspace);
+        let session = rig.new_session();
+        rig.prompt(&session, "Hello?");
+        rig.await_state(State::Idle);
+        let updates = rig.updates();
+        let told = |update: &Update| match update {
+            Update::Turn(turn) if turn.phase == TurnPhase::Failed => turn.failure,
+            _ => None,
+        };
+        let told: Vec<_> =
+            updates.iter().filter_map(|update| Some((update.seq, told(&update.update)?))).collect();
+        let [(at, failure)] = told[..] else { panic!("{status}: one typed error, not {told:?}") };
+        assert_eq!(failure, kind, "{status}");
+        let idle = updates
+            .iter()
+            .find(|update| matches!(&update.update, Update::StateUpdate(view) if view.state == State::Idle));
+        assert!(idle.is_some_and(|idle| at < idle.seq), "{status}");
+        rig.end();
+    }
+}
