@@ -168,9 +168,11 @@ async fn s1_a_key_that_stays_refused_is_tried_no_more_than_that() {
          see that the command prints a valid key and try again"
     );
     assert_eq!((failed.class, server.requests().len(), printer.runs()), (FailureClass::Auth, 1, 1));
-    // A refused key is not kept.
+    // A refused key is not kept, and not sent again.
+    printer.prints("second-Secret");
     call(&models, &provider, &LIMITS).await.unwrap_err();
-    assert_eq!((server.requests().len(), printer.runs()), (2, 2));
+    assert_eq!(sent(&server), ["Bearer first-Secret", "Bearer second-Secret"]);
+    assert_eq!(printer.runs(), 2);
 }
 
 #[tokio::test]

@@ -181,7 +181,8 @@ fn s90_a_cancel_right_behind_a_start_cancels_it() {
         let start = plain.rig.request_nowait("workspace/executeCommand", params);
         let cancelled = plain.command("adjutant.cancel", json!([])).expect("the start is cancelled");
         let started = plain.rig.await_response(&start).expect("it was started");
-        assert_eq!(cancelled["cancelled"][0]["runId"], started["runId"], "{cancelled}");
+        let runs = cancelled["cancelled"].as_array().expect("it is a list");
+        assert!(runs.iter().any(|run| run["runId"] == started["runId"]), "{cancelled}");
         assert_eq!(json!(plain.finish(&started).outcome), "cancelled");
     }
     plain.rig.end();

@@ -94,11 +94,10 @@ impl Reach {
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Option<Proxy>, String> {
         let first = |names: &[&str]| {
-            let found = names.iter().find_map(|name| {
+            names.iter().find_map(|name| {
                 let value = variable(name).map(|value| value.trim().to_owned())?;
                 (!value.is_empty()).then(|| ((*name).to_owned(), value))
-            });
-            found
+            })
         };
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let named = match self.proxy.as_deref() {
@@ -113,7 +112,8 @@ impl Reach {
         }
         match parse(&address) {
             Ok((address, login)) => Ok(Some(Proxy { address, login, named_by })),
-            Err(why) => Err(format!("{named_by} {why}")),
+            Err(why) if self.proxy.is_some() => Err(format!("{named_by} {why}")),
+            Err(why) => Err(format!("{named_by} {why}, or set `http.proxy`, to \"none\" for no proxy")),
         }
     }
 }

@@ -64,8 +64,8 @@ impl Assembly for ResponseAssembly<'_> {
         let data = event.data.trim();
         // The kind stands first in what servers write; gateways leave the names of events out.
         let head: String = data.chars().take(48).filter(|c| !c.is_whitespace()).collect();
-        let is = |kind: &&str| event.name == *kind || head.starts_with(&format!(r#"{{"type":"{kind}""#));
-        data.is_empty() || IDLE.iter().any(|kind| is(&kind))
+        let is = |kind: &str| event.name == kind || head.starts_with(&format!(r#"{{"type":"{kind}""#));
+        data.is_empty() || IDLE.iter().any(|kind| is(kind))
     }
 
     fn state(&self) -> State {

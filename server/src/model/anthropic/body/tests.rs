@@ -175,7 +175,7 @@ fn turns(count: usize) -> impl Iterator<Item = ModelRequest> {
 }
 
 #[test]
-fn s20_but_for_the_marks_the_beginning_is_the_same_bytes_every_turn() {
+fn s20_s71_but_for_the_marks_the_beginning_is_the_same_bytes_every_turn() {
     let frozen = Frozen::default();
     let mut before = String::new();
     for request in turns(12) {
@@ -188,7 +188,7 @@ fn s20_but_for_the_marks_the_beginning_is_the_same_bytes_every_turn() {
 }
 
 #[test]
-fn s20_the_marks_stand_at_the_system_prompt_and_along_the_latest_messages() {
+fn s20_s71_the_marks_stand_at_the_system_prompt_and_along_the_latest_messages() {
     let frozen = Frozen::default();
     for (turn, request) in turns(12).enumerate() {
         let body = written(&request, &frozen);
