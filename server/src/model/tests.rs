@@ -5,6 +5,7 @@
 
 mod chat;
 mod failures;
+mod messages;
 mod proxies;
 mod replies;
 mod secure;
