@@ -9,6 +9,7 @@ mod failure;
 mod frozen;
 mod http;
 mod openai_chat;
+mod openai_responses;
 mod reading;
 mod scripted;
 mod secret;
@@ -38,6 +39,7 @@ struct Inner {
     clients: http::Clients,
     chat: Frozen,
     messages: Frozen,
+    responses: Frozen,
     keys: KeySource,
     /// Scripts that are part of the binary, by the name after `embedded:`.
     embedded: BTreeMap<&'static str, &'static str>,
@@ -72,6 +74,7 @@ impl Models {
                 clients: http::Clients::default(),
                 chat: Frozen::default(),
                 messages: Frozen::default(),
+                responses: Frozen::default(),
                 keys,
                 embedded,
             }),
@@ -105,8 +108,8 @@ impl Models {
                 anthropic::call(&inner.clients, &inner.messages, post, request, &mut on_delta).await
             }
             Wire::OpenaiResponses => {
-                let why = format!("provider \"{}\": this wire is not spoken yet", provider.name);
-                Err(failure::failure(adjutant_core::retry::FailureClass::InvalidRequest, why))
+                let post = http::Post::to(provider, limits, &request.model, &*inner.keys)?;
+                openai_responses::call(&inner.clients, &inner.responses, post, request, &mut on_delta).await
             }
         }
     }

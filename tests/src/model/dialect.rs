@@ -5,6 +5,7 @@
 
 mod chat;
 mod messages;
+mod responses;
 
 use super::said::Said;
 
@@ -15,16 +16,19 @@ pub enum Dialect {
     Chat,
     /// Anthropic Messages.
     Messages,
+    /// OpenAI Responses.
+    Responses,
 }
 
 impl Dialect {
-    pub const ALL: [Dialect; 2] = [Dialect::Chat, Dialect::Messages];
+    pub const ALL: [Dialect; 3] = [Dialect::Chat, Dialect::Messages, Dialect::Responses];
 
     /// The end of the path its requests go to, below the `base_url`.
     pub fn path(self) -> &'static str {
         match self {
             Dialect::Chat => "chat/completions",
             Dialect::Messages => "messages",
+            Dialect::Responses => "responses",
         }
     }
 
@@ -33,13 +37,14 @@ impl Dialect {
         match self {
             Dialect::Chat => "openai_chat",
             Dialect::Messages => "anthropic_messages",
+            Dialect::Responses => "openai_responses",
         }
     }
 
     /// The header that has the key, and what stands before the key in it.
     pub fn key_header(self) -> (&'static str, &'static str) {
         match self {
-            Dialect::Chat => ("authorization", "Bearer "),
+            Dialect::Chat | Dialect::Responses => ("authorization", "Bearer "),
             Dialect::Messages => ("x-api-key", ""),
         }
     }
@@ -56,6 +61,7 @@ impl Dialect {
         match self {
             Dialect::Chat => chat::events(said),
             Dialect::Messages => messages::events(said),
+            Dialect::Responses => responses::events(said),
         }
     }
 
@@ -64,6 +70,7 @@ impl Dialect {
         match self {
             Dialect::Chat => chat::whole(said),
             Dialect::Messages => messages::whole(said),
+            Dialect::Responses => responses::whole(said),
         }
     }
 }

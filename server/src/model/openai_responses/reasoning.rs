@@ -1,0 +1,62 @@
+//! What a request says of reasoning, and to which models.
+//!
+//! Never speaks of it to a model that may know none: such a one refuses the
+//! whole request ("unsupported parameter", "not supported with this model"),
+//! and so may a compatible server.
+
+use adjutant_core::prompt::ModelRequest;
+
+/// What the provider is asked for of the reasoning.
+#[derive(serde::Serialize)]
+pub(super) struct Asked {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Effort>,
+    /// The reasoning comes sealed, so that it can be sent back to a provider that keeps nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    include: Option<[&'static str; 1]>,
+}
+
+#[derive(serde::Serialize)]
+struct Effort {
+    effort: &'static str,
+    summary: &'static str,
+}
+
+/// Returns what is asked for: all of it where an effort is set, for then the model reasons; else only the
+/// sealed reasoning, and that of OpenAI's own models that are known to reason.
+pub(super) fn asked(request: &ModelRequest, is_openai: bool) -> Asked {
+    let reasoning = request.effort.map(|effort| Effort { effort: effort.name(), summary: "auto" });
+    let reasons = reasoning.is_some() || (is_openai && is_known_to_reason(&request.model));
+    Asked { reasoning, include: reasons.then_some(["reasoning.encrypted_content"]) }
+}
+
+/// Whether a name is one of OpenAI's models that reason: `o3`, `o4-mini`, `gpt-5.1-codex`, `codex-mini`;
+/// those made for chat alone do not.
+fn is_known_to_reason(model: &str) -> bool {
+    let generation = |prefix: &str| {
+        let digits = model.strip_prefix(prefix)?;
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        digits[..end].parse::<u32>().ok()
+    };
+    let reasons = generation("gpt-").is_some_and(|number| number >= 5)
+        || generation("o").is_some()
+        || model.starts_with("codex-");
+    reasons && !model.contains("-chat")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s85_only_models_that_are_known_to_reason_are_asked_for_it() {
+        for model in ["o3", "o4-mini", "gpt-5", "gpt-5.1-codex-max", "gpt-10", "codex-mini-latest"] {
+            assert!(is_known_to_reason(model), "{model}");
+        }
+        for model in
+            ["gpt-4o", "gpt-4.1-mini", "gpt-5-chat-latest", "chatgpt-4o", "ollama", "omni", "gpt-", ""]
+        {
+            assert!(!is_known_to_reason(model), "{model}");
+        }
+    }
+}
