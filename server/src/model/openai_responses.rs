@@ -1,16 +1,19 @@
 //! OpenAI Responses: one request out, one streamed reply in.
 //!
-//! Knows the wire format and nothing of HTTP's limits, retries or tools. Asks the provider to keep
-//! nothing: the conversation is ours.
+//! Knows the wire format and nothing of HTTP's limits, retries or tools. Never
+//! asks the provider to keep a conversation: all of it is sent each time.
 
 mod assembly;
 mod body;
 mod event;
+mod item;
+mod kept;
+mod reasoning;
 
 use adjutant_core::prompt::{ModelRequest, Reply};
 use adjutant_core::retry::CallFailure;
 
-use self::assembly::ResponseAssembly;
+use self::assembly::ResponsesAssembly;
 use super::frozen::Frozen;
 use super::http::{Clients, Post};
 use super::reading::{self, OnDelta};
@@ -23,7 +26,7 @@ pub(super) async fn call(
     request: &ModelRequest,
     on_delta: &mut OnDelta<'_>,
 ) -> Result<Reply, CallFailure> {
-    let body = body::write(request, frozen, post.provider)?;
-    let assembly = ResponseAssembly::new(request, post.asked, post.redactor.clone());
+    let body = body::write(request, frozen, &post)?;
+    let assembly = ResponsesAssembly::new(request, post.asked, post.redactor.clone());
     reading::call(clients, post, ("responses", body), assembly, on_delta).await
 }

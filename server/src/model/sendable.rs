@@ -1,4 +1,4 @@
-//! Arguments of old tool calls in a form that every provider takes back.
+//! Old tool calls in a form that every provider takes back.
 //!
 //! Never changes arguments that are a JSON object.
 
@@ -16,6 +16,17 @@ pub(super) fn sendable(arguments: &str) -> Cow<'_, str> {
     }
     let shown = arguments.chars().take(SHOWN_CHARS).collect::<String>();
     Cow::Owned(serde_json::json!({ "invalid_arguments": shown }).to_string())
+}
+
+/// Returns an id or a name in the letters that are taken. Other providers' ids have others, and a model
+/// may make a name up.
+pub(super) fn named(text: &str) -> Cow<'_, str> {
+    let taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if !text.is_empty() && text.chars().all(taken) {
+        return Cow::Borrowed(text);
+    }
+    let letters = text.chars().map(|c| if taken(c) { c } else { '_' });
+    Cow::Owned(if text.is_empty() { "_".to_owned() } else { letters.collect() })
 }
 
 fn is_sound(json: &str) -> bool {

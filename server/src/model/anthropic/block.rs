@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use adjutant_core::prompt::RequestedCall;
 use serde_json::value::RawValue;
 
-use super::super::sendable;
+use super::super::sendable::{named, sendable};
 
 #[derive(serde::Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -52,15 +52,4 @@ impl<'a> Block<'a> {
 
 fn spoken(text: &str) -> Option<&str> {
     (!text.trim().is_empty()).then_some(text)
-}
-
-/// Returns an id or a name in the letters that are taken. Other providers' ids have others, and a model
-/// may make a name up.
-fn named(text: &str) -> Cow<'_, str> {
-    let taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    if !text.is_empty() && text.chars().all(taken) {
-        return Cow::Borrowed(text);
-    }
-    let letters = text.chars().map(|c| if taken(c) { c } else { '_' });
-    Cow::Owned(if text.is_empty() { "_".to_owned() } else { letters.collect() })
 }

@@ -1,71 +1,56 @@
 //! One reply, assembled from the items of a Responses stream (S111).
 //!
-//! The last event is the truth: what streamed is the beginning of what it says, or the reply is broken.
+//! Each text comes several times: in pieces, whole behind them, and again in
+//! the last event. Never tells a word of it twice, and never believes a reply
+//! whose tellings contradict each other.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
+mod telling;
+
 use std::sync::Arc;
 
-use adjutant_core::config::Wire;
-use adjutant_core::prompt::{Kept, ModelRequest, Reply, StopCause};
+use adjutant_core::prompt::{ModelRequest, Reply, StopCause};
 use adjutant_core::retry::CallFailure;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::draft::Draft;
+use super::super::draft::{Draft, MAX_TEXT_BYTES};
 use super::super::failure::Asked;
 use super::super::reading::{Assembly, OnDelta, State};
 use super::super::secret::Redactor;
 use super::super::sse::Event;
-use super::event::{Content, Item, Piece, Response};
+use super::event::{Answer, ItemText, Kind, Piece, parts, plain};
+use super::item::{Items, Mark, Part, Sort, Voice};
+use super::kept;
 
-/// The most items of one reply.
-const MAX_ITEMS: usize = 4096;
-
-pub(super) struct ResponseAssembly<'a> {
+pub(super) struct ResponsesAssembly<'a> {
     draft: Draft<'a>,
-    parts: Vec<Part>,
+    items: Items,
+    /// Bytes of the items as the provider wrote them; `None` once they are too many to be kept.
+    kept_bytes: Option<usize>,
     refused: bool,
-    /// How it ended; none while it streams.
     end: Option<End>,
 }
 
-/// One item of the output.
-struct Part {
-    /// Its place in the output, and the name later events may call it by.
-    index: Option<u64>,
-    id: Option<String>,
-    kind: Kind,
-    /// All of it was said.
-    done: bool,
-    /// As it has to come back.
-    kept: Option<String>,
-}
-
-enum Kind {
-    /// What has streamed of it.
-    Message(String),
-    Reasoning(String),
-    /// A tool call, by its place among the calls of the draft.
-    Call(usize),
-    /// Of a kind nobody knows.
-    Other,
-}
-
+/// How the provider says that the reply ended.
 enum End {
     Completed,
-    Incomplete(Option<String>),
+    /// It was cut, for this reason.
+    Incomplete(String),
 }
 
-impl Assembly for ResponseAssembly<'_> {
-    /// These say that a response is worked on, and some servers say so again and again.
+impl Assembly for ResponsesAssembly<'_> {
     fn keeps_alive(event: &Event<'_>) -> bool {
+        /// Those that say that the provider is there, and nothing of the reply.
         const IDLE: [&str; 4] = ["keepalive", "response.created", "response.in_progress", "response.queued"];
         let data = event.data.trim();
-        // The kind stands first in what servers write; gateways leave the names of events out.
-        let head: String = data.chars().take(48).filter(|c| !c.is_whitespace()).collect();
-        let is = |kind: &str| event.name == kind || head.starts_with(&format!(r#"{{"type":"{kind}""#));
-        data.is_empty() || IDLE.iter().any(|kind| is(kind))
+        if data.is_empty() || !event.name.is_empty() {
+            return data.is_empty() || IDLE.contains(&event.name);
+        }
+        // Some gateways leave the names of events out. What the model says cannot look like this: its
+        // quotes are escaped.
+        let head = data.chars().take(96).filter(|c| !c.is_whitespace()).collect::<String>();
+        let kinds = head.split(r#""type":""#).skip(1).filter_map(|rest| rest.split('"').next());
+        kinds.into_iter().any(|kind| IDLE.contains(&kind))
     }
 
     fn state(&self) -> State {
@@ -79,65 +64,54 @@ impl Assembly for ResponseAssembly<'_> {
             return Ok(());
         }
         if event.name == "error" {
-            return Err(self.refused_by(data));
+            return Err(self.refuse(data));
+        }
+        let Kind { kind, error } = self.draft.read(data)?;
+        let kind = if kind.is_empty() { event.name } else { &*kind };
+        if kind == "error" || (kind.is_empty() && error.is_some()) {
+            return Err(self.refuse(data));
+        }
+        if !is_known(kind) {
+            return Ok(());
         }
         let piece: Piece<'_> = self.draft.read(data)?;
-        let kind = piece.kind.clone().unwrap_or(Cow::Borrowed(event.name));
-        match &*kind {
-            "error" | "response.failed" => Err(self.refused_by(data)),
-            "response.output_item.added" => self.begin(&piece, on_delta).map(drop),
-            "response.output_text.delta" => self.say(&piece, on_delta),
-            "response.refusal.delta" => {
-                self.refused = true;
-                self.say(&piece, on_delta)
-            }
-            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                self.think(&piece, on_delta)
-            }
-            "response.reasoning_summary_part.added" if piece.summary_index.unwrap_or(0) > 0 => {
-                self.think(&Piece { delta: Some("\n\n".to_owned()), ..piece }, on_delta)
-            }
-            "response.function_call_arguments.delta" => {
-                let at = self.call(&piece)?;
-                self.draft.arguments(at, piece.delta.as_deref().unwrap_or_default())
-            }
-            "response.function_call_arguments.done" => {
-                let at = self.call(&piece)?;
-                self.settle_call(at, piece.arguments.as_deref())
-            }
-            "response.output_item.done" => self.finish_item(&piece, on_delta),
-            "response.completed" | "response.incomplete" | "response.done" => match piece.response {
-                Some(response) => self.finish(response.get(), on_delta),
-                None => Err(self.draft.broken("its reply ended without saying what it is")),
-            },
-            _ => Ok(()),
-        }
+        self.take_piece(kind, piece, on_delta)
     }
 
     fn take_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
-        self.finish(body, on_delta)
+        let answer: Answer<'_> = self.draft.read(body)?;
+        match (&answer.error, &answer.status, &answer.output) {
+            (Some(_), _, _) => Err(self.refuse(body)),
+            // What is still being made in the background is no answer.
+            (None, Some(status), _) if matches!(&**status, "in_progress" | "queued") => Ok(()),
+            (None, None, None) => Ok(()),
+            _ => self.finish(answer, "", on_delta),
+        }
     }
 
-    fn complete(self) -> Result<Reply, CallFailure> {
+    fn complete(mut self) -> Result<Reply, CallFailure> {
         let stop = match &self.end {
             None => return Err(self.draft.cut_short()),
-            Some(_) if self.refused => StopCause::Refusal,
+            Some(End::Completed) if self.items.all.iter().any(|item| item.cut && item.call.is_some()) => {
+                return Err(self.draft.broken("a tool call of its reply never ended"));
+            }
+            Some(End::Completed) if self.refused => StopCause::Refusal,
             Some(End::Completed) => self.draft.ended(),
-            Some(End::Incomplete(reason)) => match reason.as_deref() {
-                Some("max_output_tokens" | "max_tokens") => StopCause::MaxTokens,
-                Some("content_filter") => StopCause::Refusal,
-                reason => self.draft.ended_oddly(reason)?,
+            Some(End::Incomplete(reason)) => match reason.as_str() {
+                "max_output_tokens" | "max_tokens" | "length" => StopCause::MaxTokens,
+                "content_filter" => StopCause::Refusal,
+                reason => {
+                    let reason = self.draft.quoted(&reason);
+                    return Err(self.draft.broken(&format!("its reply was cut for the reason \"{reason}\"")));
+                }
             },
         };
         let asked = self.draft.asked;
-        let items = kept(self.parts);
         let mut reply = self.draft.complete(stop)?;
-        reply.kept = items.map(|items| Kept {
-            wire: Wire::OpenaiResponses,
-            provider: asked.provider.to_owned(),
-            model: asked.model.to_owned(),
-            items,
-        });
+        if self.kept_bytes.is_some() {
+            self.items.sort();
+            reply.kept = kept::of(self.items.all, &reply, asked);
+        }
         Ok(reply)
     }
 
@@ -146,237 +120,275 @@ impl Assembly for ResponseAssembly<'_> {
     }
 }
 
-impl<'a> ResponseAssembly<'a> {
-    pub fn new(request: &ModelRequest, asked: Asked<'a>, redactor: Arc<Redactor>) -> ResponseAssembly<'a> {
-        ResponseAssembly {
+fn is_known(kind: &str) -> bool {
+    let name = kind.strip_prefix("response.").unwrap_or_default();
+    let (group, end) = name.rsplit_once('.').unwrap_or(("", name));
+    match group {
+        "" => matches!(end, "completed" | "done" | "incomplete" | "failed" | "cancelled"),
+        "output_item" => matches!(end, "added" | "done"),
+        "output_text"
+        | "refusal"
+        | "reasoning_summary_text"
+        | "reasoning_text"
+        | "function_call_arguments" => {
+            matches!(end, "delta" | "done")
+        }
+        _ => false,
+    }
+}
+
+impl<'a> ResponsesAssembly<'a> {
+    pub fn new(request: &ModelRequest, asked: Asked<'a>, redactor: Arc<Redactor>) -> ResponsesAssembly<'a> {
+        ResponsesAssembly {
             draft: Draft::new(request, asked, redactor),
-            parts: Vec::new(),
+            items: Items::default(),
+            kept_bytes: Some(0),
             refused: false,
             end: None,
         }
     }
 
-    /// An error stands by itself, in a field, or in the response that failed.
-    fn refused_by(&self, data: &str) -> CallFailure {
-        let value: Value = serde_json::from_str(data).unwrap_or_else(|_| Value::from(data));
-        let inner = value.pointer("/response/error").or(value.get("error")).filter(|error| !error.is_null());
-        self.draft.refused(inner.unwrap_or(&value))
+    fn refuse(&self, data: &str) -> CallFailure {
+        self.draft.refused(&serde_json::from_str(data).unwrap_or_else(|_| Value::from(data)))
     }
 
-    /// Finds the item a piece belongs to. The latest is looked at first, so that long ones stay cheap.
-    fn find(&self, index: Option<u64>, id: Option<&str>) -> Option<usize> {
-        let named = |part: &Part| id.is_some() && part.id.as_deref() == id;
-        let placed = |part: &Part| index.is_some() && part.index == index;
-        // Some gateways give every event another id: the place tells.
-        self.parts.iter().rposition(placed).or_else(|| self.parts.iter().rposition(named))
-    }
-
-    fn find_of(&self, piece: &Piece<'_>) -> Option<usize> {
-        self.find(piece.output_index, piece.item_id.as_deref())
-    }
-
-    fn push(&mut self, index: Option<u64>, id: Option<&str>, kind: Kind) -> Result<usize, CallFailure> {
-        if self.parts.len() == MAX_ITEMS {
-            return Err(self.draft.too_much("items", MAX_ITEMS, "of them"));
-        }
-        self.parts.push(Part { index, id: id.map(str::to_owned), kind, done: false, kept: None });
-        Ok(self.parts.len() - 1)
-    }
-
-    /// Takes up an item as it begins; returns its place.
-    fn begin(&mut self, piece: &Piece<'_>, on_delta: &mut OnDelta<'_>) -> Result<usize, CallFailure> {
-        let Some(raw) = piece.item else {
-            return Err(self.draft.broken("an item of its reply began without saying what it is"));
-        };
-        let item: Item<'_> = self.draft.read(raw.get())?;
-        if self.find(piece.output_index, item.id.as_deref()).is_some() {
-            return Err(self.draft.broken("two items of its reply have the same number"));
-        }
-        self.open(piece.output_index, &item, on_delta)
-    }
-
-    fn open(
+    fn take_piece(
         &mut self,
-        index: Option<u64>,
-        item: &Item<'_>,
+        kind: &str,
+        piece: Piece<'_>,
         on_delta: &mut OnDelta<'_>,
-    ) -> Result<usize, CallFailure> {
-        let kind = match &*item.kind {
-            "message" => Kind::Message(String::new()),
-            "reasoning" => Kind::Reasoning(String::new()),
-            "function_call" => {
-                let at = self.draft.open_call()?;
-                let id = item.call_id.clone().or_else(|| item.id.as_deref().map(str::to_owned));
-                self.draft.identify(at, id.unwrap_or_default());
-                if let Some(name) = item.name.clone().filter(|name| !name.is_empty()) {
+    ) -> Result<(), CallFailure> {
+        let id = piece.item_id.as_deref().filter(|id| !id.is_empty());
+        let mark = Mark { id, index: piece.output_index, call_id: None };
+        let part = |voice, index: Option<i64>| Part { voice, index: index.unwrap_or(0) };
+        let said = part(Voice::Said, piece.content_index);
+        let summary = part(Voice::Summary, piece.summary_index);
+        let thought = part(Voice::Thought, piece.content_index);
+        match (kind, piece.item, piece.response) {
+            ("response.output_item.added", Some(item), _) => self.begin_item(mark, item, on_delta),
+            ("response.output_item.done", Some(item), _) => self.end_item(mark, item, None, on_delta),
+            ("response.output_text.delta", ..) => self.tell(mark, said, piece.delta, on_delta),
+            ("response.output_text.done", ..) => self.tell_rest(mark, said, piece.text, on_delta),
+            ("response.refusal.delta", ..) => {
+                self.refused = true;
+                self.tell(mark, said, piece.delta, on_delta)
+            }
+            ("response.refusal.done", ..) => {
+                self.refused = true;
+                self.tell_rest(mark, said, piece.refusal, on_delta)
+            }
+            ("response.reasoning_summary_text.delta", ..) => self.tell(mark, summary, piece.delta, on_delta),
+            ("response.reasoning_summary_text.done", ..) => {
+                self.tell_rest(mark, summary, piece.text, on_delta)
+            }
+            ("response.reasoning_text.delta", ..) => self.tell(mark, thought, piece.delta, on_delta),
+            ("response.reasoning_text.done", ..) => self.tell_rest(mark, thought, piece.text, on_delta),
+            ("response.function_call_arguments.delta", ..) => {
+                let at = self.open_call(mark)?;
+                self.draft.arguments(at, piece.delta.as_deref().unwrap_or_default())
+            }
+            ("response.function_call_arguments.done", ..) if self.items.is_over(Sort::Call, mark) => Ok(()),
+            ("response.function_call_arguments.done", ..) => {
+                let at = self.open_call(mark)?;
+                if let Some(name) = piece.name.filter(|name| !name.is_empty()) {
                     self.draft.name(at, name, on_delta)?;
                 }
-                Kind::Call(at)
+                self.final_arguments(at, piece.arguments).map(drop)
             }
-            _ => Kind::Other,
-        };
-        self.push(index, item.id.as_deref(), kind)
+            (kind, _, Some(response)) if !kind.contains("item") => {
+                let answer: Answer<'_> = self.draft.read(response.get())?;
+                self.finish(answer, kind, on_delta)
+            }
+            ("response.output_item.added" | "response.output_item.done", ..) => Ok(()),
+            (kind, ..) => self.finish(Answer::default(), kind, on_delta),
+        }
     }
 
-    fn say(&mut self, piece: &Piece<'_>, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
-        let at = match self.find_of(piece) {
+    fn begin_item(
+        &mut self,
+        mark: Mark<'_>,
+        raw: &RawValue,
+        on_delta: &mut OnDelta<'_>,
+    ) -> Result<(), CallFailure> {
+        let sort = self.sort_of(raw)?;
+        if sort == Sort::Other {
+            return Ok(());
+        }
+        let text: ItemText<'_> = self.draft.read(raw.get())?;
+        let mark = text.marked(mark);
+        let at = match self.items.of_announced(sort, mark) {
             Some(at) => at,
-            // Some servers leave out that a message begins.
-            None => self.push(piece.output_index, piece.item_id.as_deref(), Kind::Message(String::new()))?,
+            None => self.items.begin(sort, mark, &mut self.draft)?,
         };
-        match (&mut self.parts[at].kind, piece.delta.clone().filter(|delta| !delta.is_empty())) {
-            (Kind::Message(said), Some(delta)) => {
-                said.push_str(&delta);
-                self.draft.text(delta, on_delta)
-            }
-            (Kind::Message(_) | Kind::Other, _) => Ok(()),
-            _ => Err(self.draft.broken("a piece does not fit the item it came for")),
-        }
+        self.items.all[at].announce(mark);
+        self.identify(at, &text, on_delta)
     }
 
-    fn think(&mut self, piece: &Piece<'_>, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
-        let at = match self.find_of(piece) {
+    /// Takes an item that is complete: when it ends, or at its place in the final output.
+    fn end_item(
+        &mut self,
+        mark: Mark<'_>,
+        raw: &RawValue,
+        place: Option<usize>,
+        on_delta: &mut OnDelta<'_>,
+    ) -> Result<(), CallFailure> {
+        let sort = self.sort_of(raw)?;
+        let text: ItemText<'_> = match sort {
+            Sort::Other => ItemText::default(),
+            _ => self.draft.read(raw.get())?,
+        };
+        let mark = text.marked(mark);
+        let found = match place {
+            Some(_) => self.items.of_final(sort, mark),
+            None => self.items.of_ended(sort, mark),
+        };
+        let at = match found {
             Some(at) => at,
-            None => {
-                self.push(piece.output_index, piece.item_id.as_deref(), Kind::Reasoning(String::new()))?
-            }
+            None => self.items.begin(sort, mark, &mut self.draft)?,
         };
-        match (&mut self.parts[at].kind, piece.delta.clone().filter(|delta| !delta.is_empty())) {
-            (Kind::Reasoning(said), Some(delta)) => {
-                said.push_str(&delta);
-                self.draft.reasoning(delta, on_delta)
+        self.items.all[at].end(mark, place);
+        self.identify(at, &text, on_delta)?;
+        let unreadable = |_| self.draft.broken("an item of its reply makes no sense");
+        let (whole, sealed) = match sort {
+            Sort::Message => {
+                let content = parts(text.content).map_err(unreadable)?;
+                self.refused |= content.iter().any(|part| part.refusal.is_some());
+                let texts = content.into_iter().filter_map(|part| part.text.or(part.refusal));
+                (self.end_text(at, &texts.collect::<String>(), on_delta)?, true)
             }
-            (Kind::Reasoning(_) | Kind::Other, _) => Ok(()),
-            _ => Err(self.draft.broken("a piece does not fit the item it came for")),
-        }
-    }
-
-    /// The call a piece of arguments belongs to.
-    fn call(&self, piece: &Piece<'_>) -> Result<usize, CallFailure> {
-        match self.find_of(piece).map(|at| &self.parts[at]) {
-            Some(Part { kind: Kind::Call(_), done: true, .. }) => {
-                Err(self.draft.broken("a tool call of its reply went on after its end"))
+            Sort::Reasoning => {
+                let texts = |raw| -> Result<Vec<String>, CallFailure> {
+                    let parts = parts(raw).map_err(unreadable)?;
+                    Ok(parts.into_iter().filter_map(|part| part.text).collect())
+                };
+                let (summary, content) = (texts(text.summary)?, texts(text.content)?);
+                let sealed = kept::is_sealed(&text, &content);
+                self.end_reasoning(at, &summary, &content, on_delta)?;
+                (true, sealed)
             }
-            Some(Part { kind: Kind::Call(at), .. }) => Ok(*at),
-            Some(_) => Err(self.draft.broken("a piece does not fit the item it came for")),
-            None => Err(self.draft.broken("arguments came before any tool call began")),
-        }
+            Sort::Call => {
+                let call = self.items.all[at].call.unwrap_or_default();
+                (self.final_arguments(call, text.arguments)?, true)
+            }
+            Sort::Other => (true, true),
+        };
+        let item = &mut self.items.all[at];
+        item.irreplaceable |= sort == Sort::Reasoning || text.phase.is_some();
+        item.cut = text.status.as_deref() == Some("incomplete");
+        let json = (whole && sealed).then(|| raw.get().to_owned());
+        self.keep(at, json);
+        Ok(())
     }
 
-    /// Adds what has not streamed of the arguments of a call.
-    fn settle_call(&mut self, at: usize, all: Option<&str>) -> Result<(), CallFailure> {
-        let Some(all) = all.filter(|all| !all.is_empty()) else { return Ok(()) };
-        let rest = all.strip_prefix(self.draft.reply.calls[at].arguments.as_str()).map(str::to_owned);
-        match rest {
-            Some(rest) => self.draft.arguments(at, &rest),
-            None => Err(self.draft.broken("the arguments of a tool call are not what had streamed")),
+    /// Takes the last event, or an answer that came all at once.
+    fn finish(
+        &mut self,
+        answer: Answer<'_>,
+        kind: &str,
+        on_delta: &mut OnDelta<'_>,
+    ) -> Result<(), CallFailure> {
+        let is = |ends: &[&str]| {
+            let status = answer.status.as_deref().unwrap_or_default();
+            ends.contains(&status) || kind.strip_prefix("response.").is_some_and(|kind| ends.contains(&kind))
+        };
+        if is(&["failed"]) || answer.error.is_some() {
+            return Err(match answer.error {
+                Some(error) => self.refuse(error.get()),
+                None => self.draft.broken("its reply failed, it does not say why"),
+            });
         }
+        if is(&["cancelled"]) {
+            return Err(self.draft.broken("its reply was cancelled"));
+        }
+        for (place, raw) in answer.output.iter().flatten().enumerate() {
+            self.end_item(Mark::default(), raw, Some(place), on_delta)?;
+        }
+        if let Some(usage) = answer.usage {
+            self.draft.reply.usage = Some(usage.counted());
+        }
+        let reason = answer.incomplete_details.and_then(|details| details.reason);
+        self.end = Some(match is(&["incomplete"]) || reason.is_some() {
+            true => End::Incomplete(reason.unwrap_or_default()),
+            false => End::Completed,
+        });
+        Ok(())
     }
 
-    fn finish_item(&mut self, piece: &Piece<'_>, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
-        match piece.item {
-            Some(raw) => self.settle(piece.output_index, raw, on_delta),
+    fn sort_of(&self, raw: &RawValue) -> Result<Sort, CallFailure> {
+        let Kind { kind, .. } = self.draft.read(raw.get())?;
+        Ok(match &*kind {
+            "message" => Sort::Message,
+            "reasoning" => Sort::Reasoning,
+            "function_call" => Sort::Call,
+            _ => Sort::Other,
+        })
+    }
+
+    /// Takes up the id and the name of a call.
+    fn identify(
+        &mut self,
+        at: usize,
+        text: &ItemText<'_>,
+        on_delta: &mut OnDelta<'_>,
+    ) -> Result<(), CallFailure> {
+        let Some(call) = self.items.all[at].call else { return Ok(()) };
+        if let Some(id) = text.call_id.as_ref().filter(|id| !id.is_empty()) {
+            self.draft.identify(call, id.clone());
+        }
+        match text.name.as_ref().filter(|name| !name.is_empty()) {
+            Some(name) => self.draft.name(call, name.clone(), on_delta),
             None => Ok(()),
         }
     }
 
-    /// Takes an item as it is in the end: what streamed of it has to be its beginning.
-    fn settle(
-        &mut self,
-        index: Option<u64>,
-        raw: &RawValue,
-        on_delta: &mut OnDelta<'_>,
-    ) -> Result<(), CallFailure> {
-        let item: Item<'_> = self.draft.read(raw.get())?;
-        let at = match self.find(index, item.id.as_deref()) {
+    /// Keeps an item as the provider wrote it; one that cannot come back takes the place of none.
+    fn keep(&mut self, at: usize, json: Option<String>) {
+        let before = self.items.all[at].json.as_ref().map_or(0, String::len);
+        let more = json.as_ref().map_or(0, String::len);
+        let bytes = self.kept_bytes.map(|bytes| bytes - before + more);
+        self.kept_bytes = bytes.filter(|bytes| *bytes <= MAX_TEXT_BYTES);
+        if self.kept_bytes.is_some() {
+            self.items.all[at].json = json;
+        } else {
+            self.items.all.iter_mut().for_each(|item| item.json = None);
+        }
+    }
+
+    fn open_call(&mut self, mark: Mark<'_>) -> Result<usize, CallFailure> {
+        let at = match self.items.of_piece(Sort::Call, mark) {
             Some(at) => at,
-            None => self.open(index, &item, on_delta)?,
+            None if self.items.is_over(Sort::Call, mark) => return Err(self.went_on()),
+            None if mark.id.is_none() && mark.index.is_none() => {
+                return Err(self.draft.broken("arguments came before any tool call began"));
+            }
+            None => self.items.begin(Sort::Call, mark, &mut self.draft)?,
         };
-        if std::mem::replace(&mut self.parts[at].done, true) {
-            return Ok(());
-        }
-        self.draft.keep(raw.get().len())?;
-        self.parts[at].kept = to_send_back(&item, raw);
-        let rest = |said: &str, all: &str| all.strip_prefix(said).map(str::to_owned);
-        match &self.parts[at].kind {
-            Kind::Call(call) => {
-                let call = *call;
-                self.settle_call(call, item.arguments.as_deref())
-            }
-            Kind::Message(said) => {
-                let all = item.content.unwrap_or_default();
-                self.refused |= all.iter().any(|part| part.refusal.is_some());
-                let all = text_of(all);
-                match rest(said, &all) {
-                    Some(rest) if rest.is_empty() => Ok(()),
-                    Some(rest) => self.draft.text(rest, on_delta),
-                    // Servers that repeat nothing at the end.
-                    None if all.is_empty() => Ok(()),
-                    None => Err(self.draft.broken("a text is not what had streamed")),
-                }
-            }
-            // What was thought and not streamed is shown whole; how it streamed does not matter.
-            Kind::Reasoning(said) if said.is_empty() => {
-                let parts = item.summary.into_iter().chain(item.content).flatten();
-                let texts: Vec<String> = parts.filter_map(|part| part.text).collect();
-                match texts.join("\n\n") {
-                    all if all.is_empty() => Ok(()),
-                    all => self.draft.reasoning(all, on_delta),
-                }
-            }
-            Kind::Reasoning(_) | Kind::Other => Ok(()),
-        }
+        Ok(self.items.all[at].call.unwrap_or_default())
     }
 
-    /// Takes the response as it is in the end.
-    fn finish(&mut self, response: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
-        let response: Response<'_> = self.draft.read(response)?;
-        if let Some(error) = response.error.filter(|error| !error.is_null()) {
-            return Err(self.draft.refused(&error));
-        }
-        for (index, raw) in (0..).zip(response.output.unwrap_or_default()) {
-            self.settle(Some(index), raw, on_delta)?;
-        }
-        if let Some(usage) = response.usage {
-            self.draft.reply.usage = Some(usage.counted());
-        }
-        let reason = response.incomplete_details.and_then(|details| details.reason).map(Cow::into_owned);
-        self.end = match response.status.as_deref() {
-            Some("incomplete") => Some(End::Incomplete(reason)),
-            Some("failed" | "cancelled") => return Err(self.draft.broken("it gave up its reply")),
-            // A whole answer that is no response at all.
-            None if self.parts.is_empty() => return Err(self.draft.broken("its answer is no response")),
-            Some("in_progress" | "queued") => return Err(self.draft.cut_short()),
-            _ => Some(End::Completed),
-        };
-        Ok(())
+    fn went_on(&self) -> CallFailure {
+        self.draft.broken("an item of its reply went on after its end")
     }
-}
 
-fn text_of(content: Vec<Content>) -> String {
-    content.into_iter().filter_map(|part| part.text.or(part.refusal)).collect()
-}
-
-/// An item as it goes back: verbatim but for its id and status. Nothing is stored there, so that an
-/// id would be looked for and not found, and a status is not taken.
-fn to_send_back(item: &Item<'_>, raw: &RawValue) -> Option<String> {
-    let usable = match &*item.kind {
-        "reasoning" => item.encrypted_content.is_some(),
-        "message" | "function_call" => true,
-        _ => false,
-    };
-    let mut fields: BTreeMap<String, &RawValue> = serde_json::from_str(raw.get()).ok().filter(|_| usable)?;
-    fields.remove("id");
-    fields.remove("status");
-    serde_json::to_string(&fields).ok()
-}
-
-/// What has to come back verbatim: everything, where reasoning is among it; else nothing.
-fn kept(mut parts: Vec<Part>) -> Option<Vec<String>> {
-    parts.sort_by_key(|part| part.index);
-    let thought = parts.iter().any(|part| matches!(part.kind, Kind::Reasoning(_)) && part.kept.is_some());
-    let all: Vec<String> = parts.into_iter().filter_map(|part| part.kept).collect();
-    thought.then_some(all)
+    /// Takes the arguments of a call as a whole, and returns whether they are what the call has now.
+    fn final_arguments(&mut self, at: usize, raw: Option<&RawValue>) -> Result<bool, CallFailure> {
+        let unreadable = |_| self.draft.broken("the arguments of a tool call make no sense");
+        let whole = plain(raw).map_err(unreadable)?;
+        let told = &self.draft.reply.calls[at].arguments;
+        // Some servers leave out at the end what they streamed.
+        if whole.is_empty() || *told == whole {
+            return Ok(*told == whole);
+        }
+        if let Some(rest) = whole.strip_prefix(told.as_str()) {
+            return self.draft.arguments(at, rest).map(|()| true);
+        }
+        // Others write the same arguments with other spaces.
+        let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
+        match parsed(told).is_some_and(|value| parsed(&whole) == Some(value)) {
+            true => Ok(true),
+            false => Err(self.draft.broken("the arguments of a tool call are not those it streamed")),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,96 +1,94 @@
 //! The body of a Responses request, written straight from the messages.
 //!
-//! Builds no tree of values.
+//! Builds no tree of values, and never names what the provider would have to
+//! remember: all there is to know stands in the request.
 
 use std::borrow::Cow;
 
-use adjutant_core::config::{Provider, Wire};
-use adjutant_core::models;
+use adjutant_core::config::Wire;
 use adjutant_core::prompt::{ModelMessage, ModelRequest, Reply, ToolSpec};
 use adjutant_core::retry::CallFailure;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
 
 use super::super::failure::unwritable;
 use super::super::frozen::{Frozen, Lines, List, Source};
-use super::super::sendable;
+use super::super::http::Post;
+use super::super::sendable::{named, sendable};
+use super::{kept, reasoning};
 
-/// Writes the request for `provider`.
+/// The longest id of a call that is taken.
+pub(super) const MAX_CALL_ID: usize = 64;
+
+/// Writes the request for `post`.
 pub(super) fn write(
     request: &ModelRequest,
     frozen: &Frozen,
-    provider: &Provider,
+    post: &Post<'_>,
 ) -> Result<Vec<u8>, CallFailure> {
     let tools = frozen.tools::<Responses>(&request.tools).map_err(unwritable)?;
-    // Models that do not think refuse to be asked for what they thought, and servers that only speak
-    // alike may know no such field: it is asked for where it is known to be there.
-    let thinks = request.effort.is_some() || !models::facts(provider, &request.model).efforts.is_empty();
     let head = Head {
         model: &request.model,
         stream: !request.whole,
         store: false,
-        instructions: Some(&*request.system).filter(|system| !system.is_empty()),
-        max_output_tokens: request.max_output_tokens.or(provider.max_output_tokens),
-        reasoning: request.effort.map(|effort| Reasoning { effort: effort.name() }),
-        include: thinks.then_some(["reasoning.encrypted_content"]),
+        max_output_tokens: request.max_output_tokens.or(post.provider.max_output_tokens),
+        asked: reasoning::asked(request, post.provider, post.is_openai()),
+        parallel_tool_calls: tools.is_some().then_some(true),
         tools: tools.as_deref(),
+        instructions: (!request.system.is_empty()).then_some(&request.system),
     };
     let mut bytes = serde_json::to_vec(&head).map_err(unwritable)?;
     // The head is an object with at least a model: its brace gives way to the last field.
     bytes.pop();
     bytes.extend_from_slice(b",\"input\":[");
-    let source = Source { wire: Wire::OpenaiResponses, provider: &provider.name, model: &request.model };
+    let source = Source { wire: Wire::OpenaiResponses, provider: &post.provider.name, model: &request.model };
     frozen.conversations.append::<Responses>(request, &source, (0, ""), &mut bytes).map_err(unwritable)?;
     bytes.extend_from_slice(b"]}");
     Ok(bytes)
 }
 
-/// Everything but the input, which follows as written before.
-#[derive(Serialize)]
+/// Everything but the conversation, which follows as written before.
+#[derive(serde::Serialize)]
 struct Head<'a> {
     model: &'a str,
     stream: bool,
     store: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    instructions: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
+    #[serde(flatten)]
+    asked: reasoning::Asked,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning: Option<Reasoning>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    include: Option<[&'static str; 1]>,
+    parallel_tool_calls: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<&'a str>,
 }
 
-#[derive(Serialize)]
-struct Reasoning {
-    effort: &'static str,
-}
-
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 struct ToolLine<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     name: &'a str,
     description: &'a str,
     parameters: &'a serde_json::Value,
-    /// Our schemas have optional fields, which the strict form does not know.
+    /// What strict schemas forbid, optional fields among it, is what our tools have.
     strict: bool,
 }
 
 /// One item of the input.
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Line<'a> {
-    Message { role: &'static str, content: [Text<'a>; 1] },
-    FunctionCall { call_id: &'a str, name: &'a str, arguments: Cow<'a, str> },
-    FunctionCallOutput { call_id: &'a str, output: &'a str },
+    Message { role: &'static str, content: [Words<'a>; 1] },
+    FunctionCall { call_id: Cow<'a, str>, name: Cow<'a, str>, arguments: Cow<'a, str> },
+    FunctionCallOutput { call_id: Cow<'a, str>, output: &'a str },
 }
 
-#[derive(Serialize)]
+#[derive(serde::Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Text<'a> {
+enum Words<'a> {
     InputText { text: &'a str },
     OutputText { text: &'a str },
 }
@@ -114,35 +112,46 @@ impl Lines for Responses {
     }
 
     fn add(list: &mut List, new: &[ModelMessage], source: &Source<'_>) -> serde_json::Result<()> {
-        for message in new {
-            match message {
-                ModelMessage::User { text } => {
-                    list.push(&Line::Message { role: "user", content: [Text::InputText { text }] })?;
-                }
-                ModelMessage::Tool { call_id, output } => {
-                    list.push(&Line::FunctionCallOutput { call_id, output })?;
-                }
-                ModelMessage::Assistant { reply } => add_reply(list, reply, source)?,
+        new.iter().try_for_each(|message| match message {
+            ModelMessage::User { text } => {
+                list.push(&Line::Message { role: "user", content: [Words::InputText { text }] })
             }
-        }
-        Ok(())
+            ModelMessage::Tool { call_id, output } => {
+                list.push(&Line::FunctionCallOutput { call_id: paired(call_id), output })
+            }
+            ModelMessage::Assistant { reply } => add_reply(list, reply, source),
+        })
     }
 }
 
 fn add_reply(list: &mut List, reply: &Reply, source: &Source<'_>) -> serde_json::Result<()> {
-    if let Some(kept) = source.kept(reply) {
-        kept.iter().for_each(|item| list.push_raw(item));
+    let items = source.kept(reply).unwrap_or_default().iter().map(|item| kept::input_of(item));
+    // One item that cannot be read is not worth a session: all of them are written anew.
+    if let Some(items) = items.collect::<Result<Vec<_>, _>>().ok().filter(|items| !items.is_empty()) {
+        items.iter().for_each(|item| list.push_raw(item));
         return Ok(());
     }
     if !reply.text.is_empty() {
-        let content = [Text::OutputText { text: &reply.text }];
+        let content = [Words::OutputText { text: &reply.text }];
         list.push(&Line::Message { role: "assistant", content })?;
     }
-    for call in &reply.calls {
-        let arguments = sendable(&call.arguments);
-        list.push(&Line::FunctionCall { call_id: &call.id, name: &call.name, arguments })?;
+    reply.calls.iter().try_for_each(|call| {
+        list.push(&Line::FunctionCall {
+            call_id: paired(&call.id),
+            name: named(&call.name),
+            arguments: sendable(&call.arguments),
+        })
+    })
+}
+
+/// Returns the id of a call in the length that is taken; other providers' ids may be longer.
+fn paired(id: &str) -> Cow<'_, str> {
+    if id.len() <= MAX_CALL_ID {
+        return Cow::Borrowed(id);
     }
-    Ok(())
+    let digest = Sha256::digest(id.as_bytes());
+    let digest = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>();
+    Cow::Owned(format!("call_{digest}"))
 }
 
 #[cfg(test)]

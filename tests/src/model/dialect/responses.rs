@@ -1,168 +1,248 @@
-//! Answers as OpenAI Responses streams them: items, each added, continued and done, and all of them
-//! again in the last event.
+//! Answers as OpenAI Responses streams them: items, each announced, streamed, ended, and
+//! told once more in the last event.
 
 use serde_json::{Value, json};
 
 use super::super::said::{Part, Said};
 
-/// What all reasoning is encrypted to.
-const ENCRYPTED: &str = "gAAAAB+/==";
+/// What every reasoning is sealed as.
+const SEALED: &str = "gAAAAABsealed+/==";
 
 pub fn events(said: &Said) -> Vec<Vec<u8>> {
     let mut stream = Stream::default();
     // What consists of raw lines alone is sent as it is.
     if said.finish.is_some() || !said.parts.iter().all(|part| matches!(part, Part::Raw(_))) {
         for kind in ["response.created", "response.in_progress"] {
-            let response =
-                json!({"id": "resp_1", "object": "response", "status": "in_progress", "output": []});
-            stream.event(kind, json!({"response": response}));
+            let response = response("in_progress", Vec::new());
+            stream.event(json!({"type": kind, "response": response}));
         }
     }
     for (at, part) in said.parts.iter().enumerate() {
         stream.part(part, &said.parts[at + 1..]);
     }
+    // The end and its reason are one event: there is none behind it that could be left out.
     if let Some(reason) = &said.finish {
-        stream.end_items(|_| false);
-        let response = response(said, reason, std::mem::take(&mut stream.output));
-        let kind =
-            if response["status"] == "incomplete" { "response.incomplete" } else { "response.completed" };
-        if said.done {
-            stream.event(kind, json!({"response": response}));
-        }
+        stream.end_items(|_| true);
+        let items = std::mem::take(&mut stream.ended);
+        stream.event(ending(reason, items, said.usage));
     }
     stream.events
 }
 
 pub fn whole(said: &Said) -> Vec<u8> {
     let mut stream = Stream::default();
-    for (at, part) in said.parts.iter().enumerate() {
-        stream.part(part, &said.parts[at + 1..]);
+    let reasoning = said.reasoning();
+    let text = said.text();
+    let parts = [
+        (!reasoning.is_empty()).then_some(Part::Reasoning(reasoning)),
+        (!text.is_empty()).then_some(Part::Text(text)),
+    ];
+    let calls = said.calls().into_iter().map(|call| Part::Call {
+        index: call.index,
+        id: call.id,
+        name: call.name,
+        arguments: call.arguments,
+    });
+    for part in parts.into_iter().flatten().chain(calls) {
+        stream.part(&part, &[]);
     }
-    stream.end_items(|_| false);
+    stream.end_items(|_| true);
     let reason = said.finish.as_deref().unwrap_or("stop");
-    response(said, reason, stream.output).to_string().into_bytes()
+    ending(reason, stream.ended, said.usage)["response"].to_string().into_bytes()
 }
 
-fn response(said: &Said, reason: &str, output: Vec<Value>) -> Value {
-    let (status, why) = match reason {
-        "length" => ("incomplete", json!({"reason": "max_output_tokens"})),
-        "content_filter" => ("incomplete", json!({"reason": "content_filter"})),
-        "stop" | "tool_calls" => ("completed", Value::Null),
-        other => ("incomplete", json!({"reason": other})),
+fn response(status: &str, output: Vec<Value>) -> Value {
+    json!({"id": "resp_1", "object": "response", "created_at": 1, "status": status, "error": null,
+        "incomplete_details": null, "model": "m1", "output": output, "parallel_tool_calls": true,
+        "store": false, "usage": null})
+}
+
+/// The last event, with all that was said.
+fn ending(reason: &str, items: Vec<(usize, Value)>, usage: Option<(u64, u64)>) -> Value {
+    let mut items = items;
+    items.sort_by_key(|(index, _)| *index);
+    let output = items.into_iter().map(|(_, item)| item).collect();
+    let cut = match reason {
+        "stop" | "tool_calls" => None,
+        "length" => Some("max_output_tokens"),
+        other => Some(other),
     };
-    let mut response = json!({"id": "resp_1", "object": "response", "status": status, "error": null,
-        "incomplete_details": why, "output": output});
-    if let Some((input, written)) = said.usage {
-        response["usage"] = json!({"input_tokens": input, "input_tokens_details": {"cached_tokens": 0},
-            "output_tokens": written, "total_tokens": input + written});
+    let status = if cut.is_some() { "incomplete" } else { "completed" };
+    let mut response = response(status, output);
+    if let Some(reason) = cut {
+        response["incomplete_details"] = json!({"reason": reason});
     }
-    response
+    if let Some((input, output)) = usage {
+        response["usage"] = json!({"input_tokens": input, "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": output, "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": input + output});
+    }
+    json!({"type": format!("response.{status}"), "response": response})
 }
 
-#[derive(Clone, Copy, PartialEq)]
+/// What an open item is for.
+#[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Text,
-    Thinking,
-    Call(usize),
+    Reasoning,
+    Call { index: usize, call_id: String, name: String },
 }
 
 /// An item that has not ended.
 struct Open {
     index: usize,
+    id: String,
     kind: Kind,
-    item: Value,
-    said: String,
+    /// All that was streamed of it.
+    told: String,
 }
 
 #[derive(Default)]
 struct Stream {
     events: Vec<Vec<u8>>,
     open: Vec<Open>,
-    output: Vec<Value>,
-    number: usize,
+    /// The complete items, by their place in the output.
+    ended: Vec<(usize, Value)>,
+    items: usize,
 }
 
 impl Stream {
-    fn event(&mut self, kind: &str, fields: Value) {
-        let mut event = format!("{{\"type\":\"{kind}\",\"sequence_number\":{}", self.number);
-        self.number += 1;
-        for (name, value) in fields.as_object().into_iter().flatten() {
-            event.push_str(&format!(",\"{name}\":{value}"));
-        }
-        self.events.push(format!("event: {kind}\ndata: {event}}}\n\n").into_bytes());
+    /// Adds an event with the number that follows.
+    fn event(&mut self, mut event: Value) {
+        event["sequence_number"] = json!(self.events.len());
+        let name = event["type"].as_str().unwrap_or_default();
+        self.events.push(format!("event: {name}\ndata: {event}\n\n").into_bytes());
     }
 
     fn part(&mut self, part: &Part, rest: &[Part]) {
         match part {
-            Part::Text(word) => {
-                let item = json!({"type": "message", "role": "assistant", "content": []});
-                self.say(Kind::Text, item, rest, ("response.output_text.delta", word));
-            }
-            Part::Reasoning(word) => {
-                let item = json!({"type": "reasoning", "summary": []});
-                self.say(Kind::Thinking, item, rest, ("response.reasoning_summary_text.delta", word));
-            }
+            Part::Text(word) => self.tell(Kind::Text, word, rest),
+            Part::Reasoning(word) => self.tell(Kind::Reasoning, word, rest),
             Part::Call { index, id, name, arguments } => {
-                let item = json!({"type": "function_call", "call_id": id, "name": name, "arguments": ""});
-                let delta = ("response.function_call_arguments.delta", arguments.as_str());
-                self.say(Kind::Call(*index), item, rest, delta);
+                let kind = Kind::Call { index: *index, call_id: id.clone(), name: name.clone() };
+                self.tell(kind, arguments, rest);
             }
-            Part::Arguments { index, arguments } => {
-                let delta = ("response.function_call_arguments.delta", arguments.as_str());
-                self.say(Kind::Call(*index), Value::Null, rest, delta);
+            Part::Arguments { index: wanted, arguments } => {
+                let is_it = |open: &Open| matches!(open.kind, Kind::Call { index, .. } if index == *wanted);
+                let at = self.open.iter().position(is_it).expect("arguments follow their call");
+                self.delta(at, arguments);
             }
             Part::Raw(line) => self.events.push(format!("data: {line}\n\n").into_bytes()),
-            Part::KeepAlive => {
-                let response =
-                    json!({"id": "resp_1", "object": "response", "status": "in_progress", "output": []});
-                self.event("response.in_progress", json!({"response": response}));
-            }
+            Part::KeepAlive => self.event(json!({"type": "keepalive"})),
         }
     }
 
-    /// Adds to the open item of this kind; begins it if there is none, and ends what is not needed any more.
-    fn say(&mut self, kind: Kind, item: Value, rest: &[Part], (event, word): (&str, &str)) {
-        if !self.open.iter().any(|open| open.kind == kind) {
-            self.end_items(|kind| {
-                rest.iter()
-                    .any(|part| matches!(part, Part::Arguments { index, .. } if kind == Kind::Call(*index)))
-            });
-            let index = self.output.len();
-            let mut item = item;
-            item["id"] = json!(format!("item_{index}"));
-            item["status"] = json!("in_progress");
-            self.output.push(Value::Null);
-            self.event("response.output_item.added", json!({"output_index": index, "item": item}));
-            self.open.push(Open { index, kind, item, said: String::new() });
-        }
-        let open = self.open.iter_mut().find(|open| open.kind == kind).expect("it was just begun");
-        open.said.push_str(word);
-        let fields = json!({"output_index": open.index, "item_id": open.item["id"], "content_index": 0, "delta": word});
-        self.event(event, fields);
+    /// Streams a piece of the item of this kind; begins that if it is not open, and ends what is not
+    /// needed any more.
+    fn tell(&mut self, kind: Kind, piece: &str, rest: &[Part]) {
+        let at = self.open.iter().position(|open| open.kind == kind).unwrap_or_else(|| {
+            let needed = |open: &Open| {
+                rest.iter().any(|part| match (part, &open.kind) {
+                    (Part::Arguments { index: wanted, .. }, Kind::Call { index, .. }) => wanted == index,
+                    _ => false,
+                })
+            };
+            self.end_items(|open| !needed(open));
+            self.begin(kind)
+        });
+        self.delta(at, piece);
     }
 
-    fn end_items(&mut self, kept: impl Fn(Kind) -> bool) {
-        let (kept, ended): (Vec<Open>, Vec<Open>) =
-            std::mem::take(&mut self.open).into_iter().partition(|open| kept(open.kind));
+    fn begin(&mut self, kind: Kind) -> usize {
+        let index = self.items;
+        self.items += 1;
+        let prefix = match kind {
+            Kind::Text => "msg",
+            Kind::Reasoning => "rs",
+            Kind::Call { .. } => "fc",
+        };
+        let open = Open { index, id: format!("{prefix}_{index}"), kind, told: String::new() };
+        self.event(json!({"type": "response.output_item.added", "output_index": index,
+            "item": open.item("in_progress")}));
+        if let Some(event) = open.part_event("added", "") {
+            self.event(event);
+        }
+        self.open.push(open);
+        self.open.len() - 1
+    }
+
+    fn delta(&mut self, at: usize, piece: &str) {
+        let open = &mut self.open[at];
+        open.told.push_str(piece);
+        let event = open.text_event("delta", "delta", piece);
+        self.event(event);
+    }
+
+    fn end_items(&mut self, ends: impl Fn(&Open) -> bool) {
+        let (ended, kept) = std::mem::take(&mut self.open).into_iter().partition(ends);
         self.open = kept;
-        for Open { index, kind, mut item, said } in ended {
-            item["status"] = json!("completed");
-            match kind {
-                Kind::Text => {
-                    item["content"] = json!([{"type": "output_text", "text": said, "annotations": []}]);
-                }
-                Kind::Thinking => {
-                    item["summary"] = json!([{"type": "summary_text", "text": said}]);
-                    item["encrypted_content"] = json!(ENCRYPTED);
-                }
-                Kind::Call(_) => {
-                    item["arguments"] = json!(said);
-                    let fields = json!({"output_index": index, "item_id": item["id"], "arguments": said});
-                    self.event("response.function_call_arguments.done", fields);
-                }
+        let ended: Vec<Open> = ended;
+        for open in ended {
+            let field = if matches!(open.kind, Kind::Call { .. }) { "arguments" } else { "text" };
+            self.event(open.text_event("done", field, &open.told));
+            if let Some(event) = open.part_event("done", &open.told) {
+                self.event(event);
             }
-            self.event("response.output_item.done", json!({"output_index": index, "item": item}));
-            self.output[index] = item;
+            let item = open.item("completed");
+            self.event(
+                json!({"type": "response.output_item.done", "output_index": open.index, "item": item}),
+            );
+            self.ended.push((open.index, item));
         }
+    }
+}
+
+impl Open {
+    /// The item as it is announced, or with all that was told of it.
+    fn item(&self, status: &str) -> Value {
+        let done = status == "completed";
+        match &self.kind {
+            Kind::Text => {
+                let content = if done { vec![self.text_part(&self.told)] } else { Vec::new() };
+                json!({"id": self.id, "type": "message", "status": status, "role": "assistant",
+                    "content": content})
+            }
+            Kind::Reasoning => {
+                let summary = if done { vec![self.text_part(&self.told)] } else { Vec::new() };
+                let sealed = if done { SEALED } else { "gAAAAABearly" };
+                json!({"id": self.id, "type": "reasoning", "summary": summary, "encrypted_content": sealed})
+            }
+            Kind::Call { call_id, name, .. } => {
+                json!({"id": self.id, "type": "function_call", "status": status, "call_id": call_id,
+                    "name": name, "arguments": self.told})
+            }
+        }
+    }
+
+    fn text_part(&self, text: &str) -> Value {
+        match self.kind {
+            Kind::Reasoning => json!({"type": "summary_text", "text": text}),
+            _ => json!({"type": "output_text", "annotations": [], "logprobs": [], "text": text}),
+        }
+    }
+
+    /// The event that begins or ends the part a text stands in; a call has none.
+    fn part_event(&self, end: &str, text: &str) -> Option<Value> {
+        let (group, place) = match self.kind {
+            Kind::Text => ("content_part", "content_index"),
+            Kind::Reasoning => ("reasoning_summary_part", "summary_index"),
+            Kind::Call { .. } => return None,
+        };
+        Some(json!({"type": format!("response.{group}.{end}"), "item_id": self.id,
+            "output_index": self.index, place: 0, "part": self.text_part(text)}))
+    }
+
+    fn text_event(&self, end: &str, field: &str, text: &str) -> Value {
+        let (group, place) = match self.kind {
+            Kind::Text => ("output_text", Some("content_index")),
+            Kind::Reasoning => ("reasoning_summary_text", Some("summary_index")),
+            Kind::Call { .. } => ("function_call_arguments", None),
+        };
+        let mut event = json!({"type": format!("response.{group}.{end}"), "item_id": self.id,
+            "output_index": self.index, field: text});
+        if let Some(place) = place {
+            event[place] = json!(0);
+        }
+        event
     }
 }

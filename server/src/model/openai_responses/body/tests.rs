@@ -2,19 +2,25 @@
 
 use std::sync::Arc;
 
+use adjutant_core::config::Provider;
 use adjutant_core::prompt::{Effort, Kept, RequestedCall};
 use adjutant_testkit::model::Dialect;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::tests::{provider_on, request};
+use crate::model::tests::{LIMITS, provider_on, request};
 
 fn acme() -> Provider {
     provider_on(Dialect::Responses, "http://localhost:1")
 }
 
 fn written(request: &ModelRequest, frozen: &Frozen) -> String {
-    String::from_utf8(write(request, frozen, &acme()).unwrap()).unwrap()
+    written_to(&acme(), request, frozen)
+}
+
+fn written_to(provider: &Provider, request: &ModelRequest, frozen: &Frozen) -> String {
+    let post = Post::to(provider, &LIMITS, &request.model).unwrap();
+    String::from_utf8(write(request, frozen, &post).unwrap()).unwrap()
 }
 
 fn json_of(request: &ModelRequest) -> Value {
@@ -48,7 +54,7 @@ fn s20_the_request_says_what_the_conversation_is_and_asks_to_keep_nothing() {
     request.messages.push(assistant(None));
     request.messages.push(ModelMessage::Tool { call_id: "c1".into(), output: "fn main() {}\n".into() });
     let expected = json!({
-        "model": "m1", "stream": true, "store": false, "instructions": "Be brief.",
+        "model": "m1", "stream": true, "store": false, "parallel_tool_calls": true, "instructions": "Be brief.",
         "tools": [{"type": "function", "name": "read_file", "description": "Reads.",
             "parameters": {"type": "object"}, "strict": false}],
         "input": [
@@ -70,7 +76,10 @@ fn s85_reasoning_goes_back_verbatim_to_the_model_it_is_from_and_to_no_other() {
         written(&request, &Frozen::default())
     };
     let own = with(kept("acme", "m1"));
-    assert!(own.contains(r#"{"encrypted_content":"e+/","type":"reasoning"},{"type":"message"}]"#), "{own}");
+    assert!(
+        own.contains(r#"{"encrypted_content":"e+/","type":"reasoning","summary":[]},{"type":"message"}]"#),
+        "{own}"
+    );
     assert!(!own.contains("function_call"), "what was kept stands for all of it: {own}");
     for foreign in [kept("other", "m1"), kept("acme", "m2")] {
         let foreign = with(foreign);
@@ -86,14 +95,20 @@ fn s85_what_was_thought_is_asked_for_only_where_it_is_there() {
     let body = json_of(&request);
     assert_eq!(
         (&body["include"], &body["reasoning"]),
-        (&json!(["reasoning.encrypted_content"]), &json!({"effort": "low"}))
+        (&json!(["reasoning.encrypted_content"]), &json!({"effort": "low", "summary": "auto"}))
     );
     request.effort = None;
-    request.model = "gpt-5-mini".to_owned();
-    let body = json_of(&request);
-    assert_eq!((body.get("include").is_some(), body.get("reasoning")), (true, None));
-    request.model = "gpt-4o".to_owned();
-    assert_eq!(json_of(&request).get("include"), None, "it refuses to be asked");
+    let asked = |base: &str, model: &str| {
+        let mut request = request.clone();
+        request.model = model.to_owned();
+        let provider = provider_on(Dialect::Responses, base);
+        let body: Value = serde_json::from_str(&written_to(&provider, &request, &Frozen::default())).unwrap();
+        body.get("include").is_some()
+    };
+    assert!(asked("https://api.openai.com/v1", "gpt-5-mini"));
+    assert!(!asked("https://api.openai.com/v1", "gpt-4o"), "it refuses to be asked");
+    assert!(!asked("https://api.openai.com/v1", "gpt-5-chat-latest"));
+    assert!(!asked("https://gateway.example/v1", "gpt-5-mini"), "it may know no such field");
 }
 
 #[test]
