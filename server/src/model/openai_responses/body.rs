@@ -153,3 +153,6 @@ fn paired(id: &str) -> Cow<'_, str> {
     let digest = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>();
     Cow::Owned(format!("call_{digest}"))
 }
+
+#[cfg(test)]
+mod tests;
