@@ -32,3 +32,4 @@ mod start;
 mod tidy;
 mod timed;
 mod tools;
+mod wires;

@@ -8,6 +8,8 @@ use std::path::{Component, Path, PathBuf};
 
 use tempfile::TempDir;
 
+use crate::model::Dialect;
+
 /// The name of the variable that holds the made-up key of `Workspace::openai`.
 pub const KEY_VARIABLE: &str = "ADJUTANT_TEST_KEY";
 
@@ -125,9 +127,14 @@ impl Workspace {
 
     /// Makes a Chat Completions endpoint the one in use: `local/test`, with a made-up key.
     pub fn openai(&self, base_url: &str) -> &Self {
-        let url = toml_text(base_url);
+        self.provider(Dialect::Chat, base_url)
+    }
+
+    /// Makes an endpoint of this wire the one in use: `local/test`, with a made-up key.
+    pub fn provider(&self, wire: Dialect, base_url: &str) -> &Self {
+        let (wire, url) = (wire.wire(), toml_text(base_url));
         self.config(&format!(
-            "model = \"local/test\"\n\n[providers.local]\nwire = \"openai_chat\"\nbase_url = {url}\n\
+            "model = \"local/test\"\n\n[providers.local]\nwire = \"{wire}\"\nbase_url = {url}\n\
              api_key_env = \"{KEY_VARIABLE}\"\n"
         ))
     }

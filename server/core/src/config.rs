@@ -12,6 +12,7 @@ mod rules;
 mod show;
 mod tree;
 mod values;
+mod well_known;
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ pub use layers::resolve;
 pub use rules::{Denials, DenyRule};
 pub use show::{configuration_markdown, explain};
 pub use values::redact_url;
+use well_known::WellKnown;
 
 use crate::event::{Policy, Unattended};
 use crate::retry::RetryPolicy;
@@ -265,8 +267,10 @@ impl fmt::Display for ProviderUnavailable {
         match self {
             Self::NoModel { file } => write!(
                 f,
-                "no model is configured: set `model = \"PROVIDER/MODEL\"` in {file}, or set OPENAI_API_KEY and \
-                 choose one with `--model openai/MODEL` or ADJUTANT_MODEL; `adjutant demo` shows a run without one"
+                "no model is configured: set `model = \"PROVIDER/MODEL\"` in {file}, or set {keys} and \
+                 choose one with `--model openai/MODEL`, `--model anthropic/MODEL` or ADJUTANT_MODEL; \
+                 `adjutant demo` shows a run without one",
+                keys = WellKnown::keys(),
             ),
             Self::NotAModel { given } => {
                 write!(
@@ -283,8 +287,8 @@ impl fmt::Display for ProviderUnavailable {
                     "no provider {name:?} is configured: add `[providers.{}]` to {file}",
                     toml_key(name)
                 )?;
-                if name == "openai" {
-                    write!(f, ", or set OPENAI_API_KEY")?;
+                if let Some(known) = WellKnown::of(name) {
+                    write!(f, ", or set {}", known.key)?;
                 }
                 if !known.is_empty() {
                     write!(f, ", or use one of {}", known.join(", "))?;

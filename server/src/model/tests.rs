@@ -5,6 +5,7 @@
 
 mod chat;
 mod failures;
+mod messages;
 mod replies;
 
 use std::sync::{Arc, Mutex};

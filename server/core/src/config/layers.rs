@@ -11,6 +11,7 @@ use super::keys::{self, KEYS, Key, Literal, Project};
 use super::rules::DenyRule;
 use super::tree::{self, Entries, Node, Raw};
 use super::values::{self, Complaint};
+use super::well_known::{WELL_KNOWN, WellKnown};
 use super::{Content, File, Flag, Layer, Origin, Problem, Settings};
 
 /// A resolved value of one key.
@@ -204,31 +205,35 @@ impl Resolver {
             let node = Node { line: None, raw: Raw::Text(model.clone()) };
             self.set_named(&["model"], &node, &source);
         }
-        self.openai_from(&variables);
+        WELL_KNOWN.iter().for_each(|known| self.well_known(known, &variables));
         self.environment = Some(variables);
     }
 
-    /// `OPENAI_*` define the provider `openai` where no layer says where it is.
-    fn openai_from(&mut self, variables: &BTreeMap<String, String>) {
+    /// The variables of a well-known provider define it where no layer says where it is.
+    fn well_known(&mut self, known: &WellKnown, variables: &BTreeMap<String, String>) {
         let set = |name: &str| variables.get(name).filter(|value| !value.is_empty());
-        let (url, has_key) = (set("OPENAI_BASE_URL"), set("OPENAI_API_KEY").is_some());
+        let (url, has_key) = (set(known.address), set(known.key).is_some());
+        let name_of = |key: &str| format!("providers.{}.{key}", known.provider);
         // A configured place keeps its own key settings: ours must not send a key there.
-        let placed = ["base_url", "script"]
-            .iter()
-            .any(|key| self.cells.contains_key(&format!("providers.openai.{key}")));
+        let placed = ["base_url", "script"].iter().any(|key| self.cells.contains_key(&name_of(key)));
         if placed || (url.is_none() && !has_key) {
             return;
         }
-        let (name, place) = match url {
-            Some(url) => ("OPENAI_BASE_URL", url.as_str()),
-            None => ("OPENAI_API_KEY", "https://api.openai.com/v1"),
+        let (variable, place) = match url {
+            Some(url) => (known.address, known.whole_address(url)),
+            None => (known.key, known.home.to_owned()),
         };
-        let text = |text: &str| Node { line: None, raw: Raw::Text(text.to_owned()) };
-        let source = Source::plain(Origin::Environment(name.to_owned()));
-        self.set_named(&["providers", "openai", "base_url"], &text(place), &source);
-        if has_key && !self.cells.contains_key("providers.openai.api_key_env") {
-            let source = Source::plain(Origin::Environment("OPENAI_API_KEY".to_owned()));
-            self.set_named(&["providers", "openai", "api_key_env"], &text("OPENAI_API_KEY"), &source);
+        let mut says = vec![(variable, "base_url", place)];
+        if has_key && !self.cells.contains_key(&name_of("api_key_env")) {
+            says.push((known.key, "api_key_env", known.key.to_owned()));
+        }
+        if !self.cells.contains_key(&name_of("wire")) {
+            says.push((variable, "wire", known.wire.name().to_owned()));
+        }
+        for (variable, key, text) in says {
+            let source = Source::plain(Origin::Environment(variable.to_owned()));
+            let node = Node { line: None, raw: Raw::Text(text) };
+            self.set_named(&["providers", known.provider, key], &node, &source);
         }
     }
 

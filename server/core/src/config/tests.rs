@@ -402,14 +402,40 @@ fn the_environment_defines_openai_only_where_it_is_not_configured() {
 }
 
 #[test]
+fn s85_the_environment_defines_anthropic_with_its_own_wire() {
+    let found = |layers| {
+        let provider = resolve(layers).0.provider_for(Some("anthropic/m")).unwrap().0.clone();
+        (provider.wire, provider.base_url.unwrap(), provider.api_key_env)
+    };
+    let key = ("ANTHROPIC_API_KEY", "k");
+    let named = Some("ANTHROPIC_API_KEY".to_owned());
+    let (messages, home) = (Wire::AnthropicMessages, "https://api.anthropic.com/v1");
+    assert_eq!(found(vec![environment(&[key])]), (messages, home.to_owned(), named.clone()));
+    // Other programs read the address without its version, and add it.
+    for address in ["https://gateway.example/a", "https://gateway.example/a/", "https://gateway.example/a/v1"]
+    {
+        let variables = environment(&[key, ("ANTHROPIC_BASE_URL", address)]);
+        assert_eq!(found(vec![variables]).1, "https://gateway.example/a/v1", "{address}");
+    }
+    // What is configured without a place stays, and so does a place with all of its own.
+    let settings = user("[providers.anthropic]\nwire = \"openai_chat\"");
+    assert_eq!(found(vec![settings, environment(&[key])]).0, Wire::OpenaiChat);
+    let gateway = user("[providers.anthropic]\nbase_url = \"https://gateway.example\"");
+    let expected = (Wire::OpenaiChat, "https://gateway.example".to_owned(), None);
+    assert_eq!(found(vec![gateway, environment(&[key])]), expected);
+}
+
+#[test]
 fn an_unavailable_provider_says_what_to_set() {
     let refused = |layers, model| resolve(layers).0.provider_for(model).unwrap_err().to_string();
-    expect!["no model is configured: set `model = \"PROVIDER/MODEL\"` in /home/ada/.config/adjutant/config.toml, or set OPENAI_API_KEY and choose one with `--model openai/MODEL` or ADJUTANT_MODEL; `adjutant demo` shows a run without one"]
+    expect!["no model is configured: set `model = \"PROVIDER/MODEL\"` in /home/ada/.config/adjutant/config.toml, or set OPENAI_API_KEY or ANTHROPIC_API_KEY and choose one with `--model openai/MODEL`, `--model anthropic/MODEL` or ADJUTANT_MODEL; `adjutant demo` shows a run without one"]
         .assert_eq(&refused(vec![user("")], None));
     expect![[r#""gpt" does not name a model: write it as "PROVIDER/MODEL", for example "openai/MODEL""#]]
         .assert_eq(&refused(vec![], Some("gpt")));
     expect!["no provider \"openai\" is configured: add `[providers.openai]` to the user settings file, or set OPENAI_API_KEY"]
         .assert_eq(&refused(vec![], Some("openai/gpt")));
+    expect!["no provider \"anthropic\" is configured: add `[providers.anthropic]` to the user settings file, or set ANTHROPIC_API_KEY"]
+        .assert_eq(&refused(vec![], Some("anthropic/claude")));
     expect![[r#"no provider "x" is configured: add `[providers.x]` to /home/ada/.config/adjutant/config.toml, or use one of demo"#]]
         .assert_eq(&refused(vec![user("[providers.demo]\nscript = \"s\"")], Some("x/y")));
     expect![[r#"the provider "p" cannot be used: set `base_url = "https://HOST/v1"` in `[providers.p]`"#]]

@@ -29,6 +29,9 @@ const MARKED: usize = 3;
 const NO_WORDS: &str = "(no words)";
 /// What stands before a conversation whose first words are not the user's.
 const NO_BEGINNING: &str = "(the beginning is left out)";
+/// What follows a conversation whose last words are the model's: newer models take no such one. Never
+/// part of what is kept, for the next turn has something better there.
+const GO_ON: &[u8] = br#",{"role":"user","content":[{"type":"text","text":"Go on."}]}"#;
 
 /// Writes the request for `provider`.
 pub(super) fn write(
@@ -55,6 +58,10 @@ pub(super) fn write(
         .conversations
         .append::<Messages>(request, &source, (MARKED, CACHE_MARK), &mut bytes)
         .map_err(unwritable)?;
+    if bytes.last() == Some(&b'}') && matches!(request.messages.last(), Some(ModelMessage::Assistant { .. }))
+    {
+        bytes.extend_from_slice(GO_ON);
+    }
     bytes.extend_from_slice(b"]}");
     Ok(bytes)
 }

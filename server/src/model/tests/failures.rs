@@ -233,12 +233,16 @@ async fn s82_a_call_that_never_ends_meets_the_total_limit() {
 async fn g4_keep_alives_do_not_hide_a_stall() {
     for wire in Dialect::ALL {
         // The rest would come, but only after many times the idle limit.
-        let answer = Answer::text("one ").and_keep_alives(100).and_text("two");
-        let server = ModelServer::start([answer.paced(Duration::from_millis(20))]);
-        let limits = ModelLimits { idle_ms: 300, ..LIMITS };
-        let called = call(&models(), &provider_on(wire, &server.base_url()), &limits).await;
-        assert!(called.result.is_err(), "{wire:?}: the stall was not seen");
-        assert_eq!(called.class(), FailureClass::Stalled, "{wire:?}");
+        let answer =
+            Answer::text("one ").and_keep_alives(100).and_text("two").paced(Duration::from_millis(20));
+        // Also where each comes in pieces.
+        for answer in [answer.clone(), answer.in_pieces_of(40)] {
+            let server = ModelServer::start([answer]);
+            let limits = ModelLimits { idle_ms: 300, ..LIMITS };
+            let called = call(&models(), &provider_on(wire, &server.base_url()), &limits).await;
+            assert!(called.result.is_err(), "{wire:?}: the stall was not seen");
+            assert_eq!(called.class(), FailureClass::Stalled, "{wire:?}");
+        }
     }
 }
 

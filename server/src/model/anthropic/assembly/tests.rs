@@ -2,6 +2,7 @@
 
 use adjutant_core::prompt::{Delta, Usage};
 use adjutant_core::retry::FailureClass;
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -367,4 +368,39 @@ fn s81_a_whole_answer_is_taken_as_its_stream_would_be() {
     );
     assert_eq!(failed(json!({})), FailureClass::Broken);
     assert_eq!(failed(json!({"content": [], "stop_reason": "end_turn"})), FailureClass::Broken);
+}
+
+/// Events that fit together and such as do not, in any order.
+fn some_event() -> impl Strategy<Value = Value> {
+    (0..3_u64, 0..12_usize).prop_map(|(index, kind)| match kind {
+        0 => json!({"type": "message_start", "message": {"usage": {"input_tokens": 3}}}),
+        1 => start(index, json!({"type": "text", "text": ""})),
+        2 => start(index, json!({"type": "thinking", "thinking": "", "signature": "s"})),
+        3 => start(index, json!({"type": "redacted_thinking", "data": "d"})),
+        4 => tool(index, &format!("c{index}"), "read"),
+        5 => delta(index, json!({"type": "text_delta", "text": "né "})),
+        6 => delta(index, json!({"type": "thinking_delta", "thinking": "hm"})),
+        7 => input(index, "{\"p\":"),
+        8 => input(index, "1}"),
+        9 => json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
+        10 => json!({"type": "message_stop"}),
+        _ => stop(index),
+    })
+}
+
+proptest! {
+    #[test]
+    fn s111_no_events_make_the_assembly_of_messages_panic(events in prop::collection::vec(some_event(), 0..24)) {
+        match assemble_streamed(&events) {
+            Ok((reply, streamed)) => {
+                // What was streamed is what is there, and what is kept can be sent back.
+                let texts = streamed.iter().map(|delta| if let Delta::Text(text) = delta { text } else { "" });
+                prop_assert_eq!(&texts.collect::<String>(), &reply.text);
+                for item in reply.kept.into_iter().flat_map(|kept| kept.items) {
+                    prop_assert!(serde_json::from_str::<Value>(&item).unwrap().is_object());
+                }
+            }
+            Err(failed) => prop_assert_eq!(failed.class, FailureClass::Broken),
+        }
+    }
 }

@@ -158,6 +158,19 @@ fn s85_reasoning_goes_back_verbatim_to_the_model_it_is_from_and_to_no_other() {
     assert!(body.contains(r#"{"role":"assistant","content":[{"type":"text","text":"so"}]}"#), "{body}");
 }
 
+#[test]
+fn s20_a_conversation_ends_with_the_user() {
+    let mut request = request("hello");
+    request.messages.push(assistant("so \n", &[]));
+    let messages = messages_of(&request);
+    assert_eq!(messages[1]["content"][0]["text"], "so");
+    assert_eq!(messages[2], json!({"role": "user", "content": [{"type": "text", "text": "Go on."}]}));
+    request.messages = vec![assistant("", &[])];
+    assert_eq!(messages_of(&request), json!([]));
+    request.messages.push(user("hello"));
+    assert_eq!(messages_of(&request).as_array().map(Vec::len), Some(1));
+}
+
 /// A conversation, one turn after the other.
 fn turns(count: usize) -> impl Iterator<Item = ModelRequest> {
     let mut request = request("hello");
@@ -175,7 +188,7 @@ fn turns(count: usize) -> impl Iterator<Item = ModelRequest> {
 }
 
 #[test]
-fn s20_but_for_the_marks_the_beginning_is_the_same_bytes_every_turn() {
+fn s71_but_for_the_marks_the_beginning_is_the_same_bytes_every_turn() {
     let frozen = Frozen::default();
     let mut before = String::new();
     for request in turns(12) {
@@ -188,7 +201,7 @@ fn s20_but_for_the_marks_the_beginning_is_the_same_bytes_every_turn() {
 }
 
 #[test]
-fn s20_the_marks_stand_at_the_system_prompt_and_along_the_latest_messages() {
+fn s71_the_marks_stand_at_the_system_prompt_and_along_the_latest_messages() {
     let frozen = Frozen::default();
     for (turn, request) in turns(12).enumerate() {
         let body = written(&request, &frozen);

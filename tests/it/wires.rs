@@ -1,0 +1,84 @@
+//! Every wire through the whole loop: the tools run, and what is sent again is the same bytes.
+//!
+//! Says nothing of the formats; the tests beside each wire do.
+
+use adjutant_protocol::state::{Outcome, State};
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::{Dialect, ModelServer, Reply, Request};
+use serde_json::json;
+
+use crate::rig::Rig;
+
+/// Where a provider is told to keep what stands before; the marks move, all else stays.
+const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
+
+/// The body without marks and without what closes the conversation.
+fn unmarked(request: &Request) -> String {
+    let body = String::from_utf8(request.body.clone()).expect("a request is text");
+    let bare = body.replace(MARK, "");
+    bare.strip_suffix("]}").expect("the conversation stands last").to_owned()
+}
+
+#[test]
+fn s35_s71_the_beginning_is_the_same_bytes_every_turn_on_every_wire_and_after_a_restart() {
+    for wire in Dialect::ALL {
+        let read = |path: &str| {
+            Reply::text("I look. ")
+                .and_reasoning("It may be there.")
+                .and_call("read_file", json!({"path": path}))
+        };
+        let model = ModelServer::start([
+            read("a.txt").and_call("list_files", json!({"path": "."})),
+            read("nowhere.txt"),
+            Reply::text("Found it."),
+            Reply::text("Still there."),
+        ]);
+        let workspace = Workspace::new("//- /a.txt\nhello\n");
+        workspace.provider(wire, &model.base_url());
+        let rig = Rig::start(&workspace);
+        let session = rig.new_session();
+        let end = rig.run_to_end(&session, "Find it.");
+        assert_eq!((end.outcome, end.summary.as_deref()), (Outcome::Stopped, Some("Found it.")), "{wire:?}");
+        rig.await_state(State::Idle);
+        rig.end();
+        let rig = Rig::start(&workspace);
+        rig.resume(&session, None);
+        rig.run_to_end(&session, "Is it?");
+        rig.await_state(State::Idle);
+        rig.end();
+        let requests = model.requests();
+        assert!(requests.iter().all(|request| request.path.ends_with(wire.path())), "{wire:?}");
+        let bodies = requests.iter().map(unmarked).collect::<Vec<_>>();
+        for (before, after) in bodies.iter().zip(&bodies[1..]) {
+            assert!(after.starts_with(before), "{wire:?}:\n{before}\n{after}");
+        }
+        assert!(bodies[1].contains("hello") && bodies[2].contains("nowhere.txt"), "{wire:?}: {}", bodies[2]);
+    }
+}
+
+#[test]
+fn s85_signed_reasoning_goes_back_to_its_model_also_after_a_restart_and_to_no_other() {
+    let signed = r#"{"type":"thinking","thinking":"It may be there.","signature":"c2lnbmVk+/=="}"#;
+    let model = ModelServer::start([
+        Reply::text("").and_reasoning("It may be there.").and_call("read_file", json!({"path": "a.txt"})),
+        Reply::text("Found it."),
+        Reply::text("Still there."),
+        Reply::text("Who knows."),
+    ]);
+    let workspace = Workspace::new("//- /a.txt\nhello\n");
+    workspace.provider(Dialect::Messages, &model.base_url());
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    rig.run_to_end(&session, "Find it.");
+    rig.await_state(State::Idle);
+    rig.end();
+    let rig = Rig::start(&workspace);
+    rig.resume(&session, None);
+    rig.run_to_end(&session, "Is it?");
+    let run = rig.prompt_with(&session, "And you?", json!({"overrides": {"model": "local/other"}})).run_id;
+    rig.await_run_end(&session, &run);
+    rig.await_state(State::Idle);
+    rig.end();
+    let sent = model.requests().iter().map(|request| unmarked(request).contains(signed)).collect::<Vec<_>>();
+    assert_eq!(sent, [false, true, true, false]);
+}
