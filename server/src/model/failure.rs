@@ -213,7 +213,7 @@ fn class_of(status: u16, complaint: &Complaint) -> FailureClass {
 
 fn class_of_words(codes: &str, words: &str) -> FailureClass {
     let code = |list: &[&str]| list.iter().any(|word| codes.contains(word));
-    if code(&["rate_limit", "too_many_requests", "resource_exhausted"]) {
+    if code(&["rate_limit", "too_many_requests", "resource_exhausted", "slow_down"]) {
         FailureClass::RateLimited
     } else if code(&["overloaded", "server_error", "api_error", "timeout_error", "unavailable", "internal"]) {
         FailureClass::Overloaded
@@ -221,9 +221,11 @@ fn class_of_words(codes: &str, words: &str) -> FailureClass {
         FailureClass::Auth
     } else if code(&["not_found_error"]) || MODEL_WORDS.iter().any(|word| words.contains(word)) {
         FailureClass::ModelNotFound
-    } else if code(&["invalid_request"]) && HISTORY_WORDS.iter().any(|word| words.contains(word)) {
+    } else if code(&["invalid_encrypted_content"])
+        || (code(&["invalid_request"]) && HISTORY_WORDS.iter().any(|word| words.contains(word)))
+    {
         FailureClass::History
-    } else if code(&["invalid_request"]) {
+    } else if code(&["invalid_request", "invalid_prompt"]) {
         FailureClass::InvalidRequest
     } else {
         FailureClass::Broken

@@ -18,6 +18,14 @@ pub(super) fn sendable(arguments: &str) -> Cow<'_, str> {
     Cow::Owned(serde_json::json!({ "invalid_arguments": shown }).to_string())
 }
 
+fn is_sound(json: &str) -> bool {
+    // Half of an escaped character is passed over by a reader that builds no text; servers refuse it.
+    match json.contains("\\u") {
+        true => serde_json::from_str::<serde_json::Value>(json).is_ok(),
+        false => serde_json::from_str::<serde::de::IgnoredAny>(json).is_ok(),
+    }
+}
+
 /// Returns an id or a name in the letters that are taken. Other providers' ids have others, and a model
 /// may make a name up.
 pub(super) fn named(text: &str) -> Cow<'_, str> {
@@ -27,14 +35,6 @@ pub(super) fn named(text: &str) -> Cow<'_, str> {
     }
     let letters = text.chars().map(|c| if taken(c) { c } else { '_' });
     Cow::Owned(if text.is_empty() { "_".to_owned() } else { letters.collect() })
-}
-
-fn is_sound(json: &str) -> bool {
-    // Half of an escaped character is passed over by a reader that builds no text; servers refuse it.
-    match json.contains("\\u") {
-        true => serde_json::from_str::<serde_json::Value>(json).is_ok(),
-        false => serde_json::from_str::<serde::de::IgnoredAny>(json).is_ok(),
-    }
 }
 
 #[cfg(test)]

@@ -43,10 +43,10 @@ impl Assembly for ResponsesAssembly<'_> {
         /// Those that say that the provider is there, and nothing of the reply.
         const IDLE: [&str; 4] = ["keepalive", "response.created", "response.in_progress", "response.queued"];
         let data = event.data.trim();
-        if data.is_empty() || !event.name.is_empty() {
+        if data.is_empty() || !matches!(event.name, "" | "message") {
             return data.is_empty() || IDLE.contains(&event.name);
         }
-        // Some gateways leave the names of events out. What the model says cannot look like this: its
+        // Some gateways leave the names of events out, or write the same for all. What the model says cannot look like this: its
         // quotes are escaped.
         let head = data.chars().take(96).filter(|c| !c.is_whitespace()).collect::<String>();
         let kinds = head.split(r#""type":""#).skip(1).filter_map(|rest| rest.split('"').next());

@@ -116,3 +116,6 @@ impl<'de> Visitor<'de> for FieldsVisitor {
         Ok(Fields(fields))
     }
 }
+
+#[cfg(test)]
+mod tests;

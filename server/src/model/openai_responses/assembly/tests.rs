@@ -1,218 +1,299 @@
 //! Replies from streams as servers really write them, and from such as make no sense.
 
-use adjutant_core::config::Wire;
-use adjutant_core::prompt::{Delta, Usage};
+mod ends;
+mod keeping;
+
+use adjutant_core::prompt::Delta;
 use adjutant_core::retry::FailureClass;
 use serde_json::json;
 
 use super::*;
 use crate::model::tests::request;
 
-const ASKED: Asked<'static> = Asked { provider: "acme", model: "m1", key: None };
+/// A reply, and what was told while it came.
+type Told = (Reply, Vec<Delta>);
 
-fn assembly() -> ResponsesAssembly<'static> {
-    ResponsesAssembly::new(&request("hello"), ASKED, Arc::default())
-}
-
-/// Assembles events; the names of events are left out, as some gateways do.
-fn assemble(events: &[Value]) -> Result<(Reply, Vec<Delta>), CallFailure> {
-    let mut assembly = assembly();
-    let mut streamed = Vec::new();
+fn assembled(events: &[Value]) -> Result<Told, CallFailure> {
+    let asked = Asked { provider: "acme", model: "m1", key: None };
+    let mut assembly = ResponsesAssembly::new(&request("hello"), asked, Arc::default());
+    let mut told = Vec::new();
     for event in events {
         let data = event.to_string();
-        let event = Event { name: "", id: "", data: &data };
-        assembly.take(&event, &mut |delta| streamed.push(delta))?;
+        let event = Event { name: event["type"].as_str().unwrap_or_default(), id: "", data: &data };
+        if !ResponsesAssembly::keeps_alive(&event) {
+            assembly.take(&event, &mut |delta| told.push(delta))?;
+        }
     }
-    Ok((assembly.complete()?, streamed))
+    Ok((assembly.complete()?, told))
 }
 
-fn added(index: u64, item: Value) -> Value {
-    json!({"type": "response.output_item.added", "output_index": index, "item": item})
-}
-
-fn done(index: u64, item: Value) -> Value {
-    json!({"type": "response.output_item.done", "output_index": index, "item": item})
-}
-
-fn call(index: u64, id: &str, name: &str, arguments: &str) -> Value {
-    json!({"type": "function_call", "id": format!("fc_{index}"), "call_id": id, "name": name, "arguments": arguments})
-}
-
-fn arguments(index: u64, delta: &str) -> Value {
-    json!({"type": "response.function_call_arguments.delta", "output_index": index, "delta": delta})
-}
-
-fn text(index: u64, delta: &str) -> Value {
-    json!({"type": "response.output_text.delta", "output_index": index, "item_id": format!("m_{index}"), "delta": delta})
-}
-
-fn message(text: &str) -> Value {
-    json!({"type": "message", "id": "m_0", "status": "completed", "role": "assistant",
-        "content": [{"type": "output_text", "text": text, "annotations": []}]})
-}
-
-fn end(status: &str, output: &[Value]) -> Value {
-    json!({"type": format!("response.{status}"), "response": {"status": status, "output": output,
-        "usage": {"input_tokens": 9, "output_tokens": 4, "input_tokens_details": {"cached_tokens": 5}}}})
-}
-
-fn check(events: &[Value], text: &str, calls: &[&str]) -> Reply {
-    let (reply, streamed) = assemble(events).unwrap();
-    let found = reply.calls.iter().map(|call| format!("{} {} {}", call.id, call.name, call.arguments));
-    assert_eq!(
-        (reply.text.as_str(), found.collect::<Vec<_>>()),
-        (text, calls.iter().map(ToString::to_string).collect())
-    );
-    let said = streamed.iter().map(|delta| if let Delta::Text(text) = delta { text.as_str() } else { "" });
-    assert_eq!(said.collect::<String>(), text, "what streamed is what was said");
-    reply
+fn whole(body: &Value) -> Result<Reply, CallFailure> {
+    let asked = Asked { provider: "acme", model: "m1", key: None };
+    let mut assembly = ResponsesAssembly::new(&request("hello"), asked, Arc::default());
+    assembly.take_whole(&body.to_string(), &mut |_| {})?;
+    assembly.complete()
 }
 
 fn check_broken(events: &[Value], because: &str) {
-    let failed = assemble(events).unwrap_err();
+    let failed = assembled(events).unwrap_err();
     assert_eq!(failed.class, FailureClass::Broken, "{}", failed.message);
     assert!(failed.message.contains(because), "{}", failed.message);
 }
 
+/// Checks the text of a reply, and that it was told word for word.
+fn check_text(events: &[Value], text: &str) {
+    let (reply, told) = assembled(events).unwrap();
+    assert_eq!(reply.text, text);
+    assert_eq!(words(&told), text);
+}
+
+fn words(told: &[Delta]) -> String {
+    told.iter().map(|delta| if let Delta::Text(text) = delta { text.as_str() } else { "" }).collect()
+}
+
+/// Checks that the calls come out as `id name arguments`.
+fn check_calls(events: &[Value], expected: &[&str]) {
+    let (reply, told) = assembled(events).unwrap();
+    let calls = reply.calls.iter().map(|call| format!("{} {} {}", call.id, call.name, call.arguments));
+    assert_eq!(calls.collect::<Vec<_>>(), expected);
+    assert_eq!(reply.stop, StopCause::ToolCalls);
+    let named = told.iter().filter(|delta| matches!(delta, Delta::ToolCall { .. })).count();
+    assert_eq!(named, expected.len(), "each call is told once");
+}
+
+/// An event of the item at `index`, with the id that goes with it.
+fn event(kind: &str, index: i64, fields: Value) -> Value {
+    let mut event =
+        json!({"type": format!("response.{kind}"), "output_index": index, "item_id": format!("i{index}")});
+    event.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    event
+}
+
+fn added(index: i64, item: Value) -> Value {
+    json!({"type": "response.output_item.added", "output_index": index, "item": item})
+}
+
+fn ended(index: i64, item: Value) -> Value {
+    json!({"type": "response.output_item.done", "output_index": index, "item": item})
+}
+
+fn message(id: &str, text: &str) -> Value {
+    json!({"id": id, "type": "message", "role": "assistant", "status": "completed",
+        "content": [{"type": "output_text", "text": text, "annotations": []}]})
+}
+
+fn call(id: &str, call_id: &str, name: &str, arguments: &str) -> Value {
+    json!({"id": id, "type": "function_call", "call_id": call_id, "name": name, "arguments": arguments})
+}
+
+fn text(index: i64, piece: &str) -> Value {
+    event("output_text.delta", index, json!({"content_index": 0, "delta": piece}))
+}
+
+fn arguments(index: i64, piece: &str) -> Value {
+    event("function_call_arguments.delta", index, json!({"delta": piece}))
+}
+
+fn completed(output: Value) -> Value {
+    json!({"type": "response.completed", "response": {"status": "completed", "output": output}})
+}
+
 #[test]
 fn s111_split_and_interleaved_arguments() {
-    let events = [
-        added(0, call(0, "a", "read", "")),
-        added(1, call(1, "b", "list", "")),
+    let stream = [
+        added(0, call("i0", "a", "read", "")),
+        added(1, call("i1", "b", "list", "")),
         arguments(0, "{\"p\""),
         arguments(1, "{"),
         arguments(0, ":1}"),
         arguments(1, "}"),
-        done(0, call(0, "a", "read", "{\"p\":1}")),
-        done(1, call(1, "b", "list", "{}")),
-        end("completed", &[call(0, "a", "read", "{\"p\":1}"), call(1, "b", "list", "{}")]),
+        event("function_call_arguments.done", 0, json!({"arguments": "{\"p\":1}"})),
+        ended(0, call("i0", "a", "read", "{\"p\":1}")),
+        ended(1, call("i1", "b", "list", "{}")),
+        completed(json!([call("i0", "a", "read", "{\"p\":1}"), call("i1", "b", "list", "{}")])),
     ];
-    let reply = check(&events, "", &["a read {\"p\":1}", "b list {}"]);
-    assert_eq!(reply.stop, StopCause::ToolCalls);
-    let usage = Usage { input_tokens: 9, output_tokens: 4, cache_read_tokens: 5, cache_write_tokens: 0 };
-    assert_eq!(reply.usage, Some(usage));
+    check_calls(&stream, &[r#"a read {"p":1}"#, "b list {}"]);
 }
 
 #[test]
-fn s111_what_comes_only_later_is_taken_then_and_nothing_twice() {
-    let whole = [message("Hello."), call(1, "a", "read", "{}")];
-    // Nothing but the end; items as a whole; deltas, and the rest in each place it may stand in.
-    check(&[end("completed", &whole)], "Hello.", &["a read {}"]);
-    check(
-        &[done(0, whole[0].clone()), done(1, whole[1].clone()), end("completed", &[])],
-        "Hello.",
-        &["a read {}"],
-    );
-    check(&[text(0, "Hel"), done(0, whole[0].clone()), end("completed", &whole)], "Hello.", &["a read {}"]);
-    check(&[text(0, "Hel"), text(0, "lo."), end("completed", &whole)], "Hello.", &["a read {}"]);
-    let finished =
-        json!({"type": "response.function_call_arguments.done", "output_index": 1, "arguments": "{}"});
-    check(
-        &[
-            text(0, "Hello."),
-            added(1, call(1, "a", "read", "")),
-            arguments(1, "{"),
-            finished,
-            end("completed", &[]),
-        ],
-        "Hello.",
-        &["a read {}"],
-    );
+fn s111_arguments_may_come_late_and_only_once() {
+    let begun = || added(0, call("i0", "a", "read", ""));
+    let given = |item: Value| completed(json!([item]));
+    let expected = &["a read {\"p\":1}"];
+    let in_done = event("function_call_arguments.done", 0, json!({"arguments": "{\"p\":1}"}));
+    check_calls(&[begun(), in_done.clone(), completed(json!([]))], expected);
+    check_calls(&[begun(), ended(0, call("i0", "a", "read", "{\"p\":1}")), completed(json!([]))], expected);
+    check_calls(&[begun(), given(call("i0", "a", "read", "{\"p\":1}"))], expected);
+    check_calls(&[ended(0, call("i0", "a", "read", "{\"p\":1}")), completed(json!([]))], expected);
+    check_calls(&[given(call("i0", "a", "read", "{\"p\":1}"))], expected);
+    // What was cut off the pieces is in the whole.
+    check_calls(&[begun(), arguments(0, "{\"p"), in_done, completed(json!([]))], expected);
+    // The whole is left out at the end, and the last event says nothing at all.
+    let left_out = [begun(), arguments(0, "{\"p\":1}"), ended(0, call("i0", "a", "read", ""))];
+    check_calls(&[&left_out[..], &[json!({"type": "response.completed"})]].concat(), expected);
+    // Other spaces, and an object in place of its text.
+    let mut object = call("i0", "a", "read", "");
+    object["arguments"] = json!({"p": 1});
+    check_calls(&[begun(), arguments(0, "{\"p\": 1}"), given(object.clone())], &["a read {\"p\": 1}"]);
+    check_calls(&[given(object)], expected);
 }
 
 #[test]
-fn s111_streams_that_make_no_sense_are_clean_errors() {
-    let nowhere = json!({"type": "response.function_call_arguments.delta", "delta": "{}"});
-    check_broken(&[nowhere], "before any tool call began");
-    check_broken(&[text(0, "Hullo"), end("completed", &[message("Hello.")])], "not the one it streamed");
+fn s111_items_are_told_apart_by_whatever_mark_is_good() {
+    // Each item is number zero.
+    let at_zero = |kind: &str, id: &str, field: &str, text: &str| {
+        let mut event = event(kind, 0, json!({"item_id": id}));
+        event[field] = json!(text);
+        event
+    };
+    let zero = [
+        added(0, call("x", "a", "read", "")),
+        at_zero("function_call_arguments.delta", "x", "delta", "{}"),
+        added(0, call("y", "b", "list", "")),
+        at_zero("function_call_arguments.delta", "y", "delta", "[1"),
+        at_zero("function_call_arguments.delta", "x", "delta", " "),
+        at_zero("function_call_arguments.delta", "y", "delta", "]"),
+        ended(0, call("y", "b", "list", "[1]")),
+        ended(0, call("x", "a", "read", "{} ")),
+        completed(json!([call("x", "a", "read", "{} "), call("y", "b", "list", "[1]")])),
+    ];
+    check_calls(&zero, &["a read {} ", "b list [1]"]);
+    // Each event has an id of its own.
+    let fresh = [
+        added(0, message("q1", "")),
+        at_zero("output_text.delta", "q2", "delta", "one "),
+        at_zero("output_text.delta", "q3", "delta", "two"),
+        at_zero("output_text.done", "q4", "text", "one two"),
+        ended(0, message("q5", "one two")),
+        completed(json!([message("q6", "one two")])),
+    ];
+    check_text(&fresh, "one two");
+    // There are no marks at all.
+    let bare = [
+        json!({"type": "response.output_text.delta", "delta": "one "}),
+        json!({"type": "response.output_text.delta", "delta": "two"}),
+        completed(json!([message("late", "one two")])),
+    ];
+    check_text(&bare, "one two");
+}
+
+#[test]
+fn s111_no_word_is_told_twice_and_none_is_lost() {
+    let all = || completed(json!([message("i0", "one two")]));
+    check_text(&[text(0, "one "), text(0, "two"), all()], "one two");
+    // Only at the end, only in the last event, or the rest of it there.
+    check_text(&[ended(0, message("i0", "one two")), all()], "one two");
+    check_text(&[all()], "one two");
+    check_text(&[text(0, "one "), all()], "one two");
+    check_text(
+        &[text(0, "one "), event("output_text.done", 0, json!({"text": "one two"})), all()],
+        "one two",
+    );
+    // Behind its item, and with other white space around it.
+    let late = event("output_text.done", 0, json!({"text": "one two"}));
+    check_text(&[text(0, "one two"), ended(0, message("i0", "one two")), late, all()], "one two");
+    check_text(&[text(0, "one two\n"), all()], "one two\n");
+    // The end is empty: what was streamed counts.
+    check_text(&[text(0, "one two"), completed(json!([message("i0", "")]))], "one two");
+    // Two messages do not run into each other.
+    let two = completed(json!([message("i0", "one"), message("i1", "two")]));
+    check_text(&[text(0, "one"), text(1, "two"), two.clone()], "one\n\ntwo");
+    check_text(&[two], "one\n\ntwo");
+}
+
+#[test]
+fn s111_streams_that_contradict_themselves_are_clean_errors() {
     check_broken(
-        &[added(0, call(0, "a", "r", "")), arguments(0, "[1"), end("completed", &[call(0, "a", "r", "{}")])],
-        "not those it streamed",
+        &[text(0, "one"), completed(json!([message("i0", "two")]))],
+        "the text at its end is not the one it streamed",
     );
-    check_broken(&[done(0, call(0, "a", "r", "{}")), arguments(0, "{}")], "went on after its end");
-    check_broken(&[end("completed", &[call(0, "a", "r", "{}"), call(1, "a", "r", "{}")])], "the same id");
-    check_broken(&[end("completed", &[])], "empty");
-    check_broken(&[json!({"type": "response.completed"})], "is empty");
-    check_broken(&[text(0, "So")], "ended in the middle");
+    check_broken(&[text(0, "one"), event("output_text.done", 0, json!({"text": "two"}))], "not the one");
+    let begun = added(0, call("i0", "a", "read", ""));
+    let other = completed(json!([call("i0", "a", "read", "{\"p\":2}")]));
+    check_broken(&[begun.clone(), arguments(0, "{\"p\":1}"), other], "are not those it streamed");
+    let shorter = completed(json!([call("i0", "a", "read", "{\"p\"")]));
+    check_broken(&[begun.clone(), arguments(0, "{\"p\":1}"), shorter], "are not those it streamed");
+    let renamed = completed(json!([call("i0", "a", "shell", "{}")]));
+    check_broken(&[begun.clone(), renamed], "began as \"read\"");
+    let over = ended(0, call("i0", "a", "read", "{}"));
+    check_broken(&[begun, over, arguments(0, "{}")], "went on after its end");
+    check_broken(
+        &[json!({"type": "response.function_call_arguments.delta", "delta": "{}"})],
+        "before any tool call",
+    );
+    check_broken(&[arguments(0, "{}"), completed(json!([]))], "no name");
+    let same = json!([call("i0", "a", "read", "{}"), call("i1", "a", "read", "[]")]);
+    check_broken(&[completed(same)], "the same id");
 }
 
 #[test]
-fn g3_a_cut_reply_says_so_and_its_calls_do_not_count_as_whole() {
-    let cut = |reason: &str| {
-        let mut end = end("incomplete", &[]);
-        end["response"]["incomplete_details"] = json!({"reason": reason});
-        assemble(&[added(0, call(0, "a", "read", "")), arguments(0, "{\"p"), end])
+fn s111_deltas_come_in_order_and_reasoning_is_heard_once() {
+    let summary = |part: i64, piece: &str| {
+        event("reasoning_summary_text.delta", 0, json!({"summary_index": part, "delta": piece}))
     };
-    assert_eq!(cut("max_output_tokens").unwrap().0.stop, StopCause::MaxTokens);
-    assert_eq!(cut("content_filter").unwrap().0.stop, StopCause::Refusal);
-    assert!(cut("moon").unwrap_err().message.contains("cut for the reason \"moon\""));
+    let thought =
+        event("reasoning_text.delta", 0, json!({"content_index": 0, "delta": "the same at length"}));
+    let item = json!({"id": "i0", "type": "reasoning", "encrypted_content": "x", "summary": [
+        {"type": "summary_text", "text": "So then"}, {"type": "summary_text", "text": "done"}],
+        "content": [{"type": "reasoning_text", "text": "the same at length"}]});
+    let stream = [
+        summary(0, "So "),
+        thought,
+        summary(0, "then"),
+        event("reasoning_summary_text.done", 0, json!({"summary_index": 0, "text": "So then"})),
+        summary(1, "done"),
+        ended(0, item.clone()),
+        text(1, "text"),
+        added(2, call("i2", "a", "read", "")),
+        completed(json!([item, message("i1", "text"), call("i2", "a", "read", "{}")])),
+    ];
+    let (reply, told) = assembled(&stream).unwrap();
+    assert_eq!(reply.reasoning, "So then\n\ndone");
+    let reasoning = |text: &str| Delta::Reasoning(text.to_owned());
+    let expected = [
+        reasoning("So "),
+        reasoning("then"),
+        reasoning("\n\ndone"),
+        Delta::Text("text".to_owned()),
+        Delta::ToolCall { name: "read".to_owned() },
+    ];
+    assert_eq!(told, expected);
+    // Told only at the end, in either form; a summary that was reworded takes nothing back.
+    let only =
+        |item: Value| assembled(&[ended(0, item), text(1, "t"), completed(json!([]))]).unwrap().0.reasoning;
+    assert_eq!(only(json!({"type": "reasoning", "summary": [{"text": "a"}, {"text": "b"}]})), "a\n\nb");
+    assert_eq!(only(json!({"type": "reasoning", "summary": [], "content": [{"text": "raw"}]})), "raw");
+    let reworded = json!({"id": "i0", "type": "reasoning", "summary": [{"text": "Otherwise"}]});
+    let kept = assembled(&[summary(0, "So"), text(1, "t"), completed(json!([reworded, message("i1", "t")]))]);
+    assert_eq!(kept.unwrap().0.reasoning, "So");
 }
 
 #[test]
-fn s85_encrypted_reasoning_is_kept_as_it_came() {
-    let thought = json!({"type": "reasoning", "id": "rs_1", "status": "completed", "encrypted_content": "gA+/=",
-        "summary": [{"type": "summary_text", "text": "First."}, {"type": "summary_text", "text": "Then."}]});
-    let output = [thought, call(1, "a", "read", "{ \"p\" : 1 }")];
-    let (reply, streamed) = assemble(&[end("completed", &output)]).unwrap();
-    assert_eq!(reply.reasoning, "First.\n\nThen.");
-    assert_eq!(streamed[0], Delta::Reasoning("First.\n\nThen.".to_owned()));
-    let kept = reply.kept.unwrap();
-    assert_eq!(
-        (kept.wire, kept.provider.as_str(), kept.model.as_str()),
-        (Wire::OpenaiResponses, "acme", "m1")
-    );
-    let items: Vec<Value> = kept.items.iter().map(|item| serde_json::from_str(item).unwrap()).collect();
-    assert_eq!(items, output);
-    // Without anything encrypted there is nothing that could not be written again.
-    let plain = json!({"type": "reasoning", "id": "rs_1", "encrypted_content": null, "summary": []});
-    assert_eq!(assemble(&[end("completed", &[plain, message("So.")])]).unwrap().0.kept, None);
+fn s111_what_nobody_knows_is_skipped() {
+    let stream = [
+        json!({"type": "response.created", "response": {"status": "in_progress", "output": []}}),
+        json!({"type": "response.audio.delta", "delta": {"not": "a text"}, "item": 7}),
+        json!({"type": "response.output_text.annotation.added", "annotation": {}, "output_index": "x"}),
+        json!({"type": "brand.new", "response": false}),
+        added(0, json!({"id": "w", "type": "web_search_call", "status": "in_progress", "content": 1})),
+        ended(0, json!({"id": "w", "type": "web_search_call", "status": "completed", "content": 1})),
+        text(1, "found"),
+        completed(json!([{"type": "web_search_call", "summary": 3}, message("i1", "found")])),
+        text(1, "late"),
+    ];
+    check_text(&stream, "found");
 }
 
 #[test]
-fn s83_errors_are_found_wherever_they_stand() {
-    let class = |event: Value| assemble(&[text(0, "So"), event]).unwrap_err().class;
-    let error = json!({"code": "rate_limit_exceeded", "message": "slow down"});
-    assert_eq!(
-        class(json!({"type": "error", "code": "server_error", "message": "oops"})),
-        FailureClass::Overloaded
-    );
-    assert_eq!(class(json!({"type": "error", "error": error})), FailureClass::RateLimited);
-    let failed =
-        |error: Value| json!({"type": "response.failed", "response": {"status": "failed", "error": error}});
-    assert_eq!(class(failed(error)), FailureClass::RateLimited);
-    let long = json!({"code": "context_length_exceeded", "message": "too long"});
-    assert_eq!(class(failed(long)), FailureClass::ContextExceeded);
-    assert_eq!(
-        class(json!({"type": "response.completed", "response": {"status": "failed", "error": null}})),
-        FailureClass::Broken
-    );
-}
-
-#[test]
-fn g4_what_says_that_a_response_is_worked_on_is_no_progress() {
-    let alive = |data: &str| ResponsesAssembly::keeps_alive(&Event { name: "", id: "", data });
-    assert!(alive(r#"{"type":"response.in_progress","sequence_number":1,"response":{}}"#));
-    assert!(alive(r#"{ "type": "keepalive" }"#) && alive(""));
-    assert!(!alive(r#"{"type":"response.output_text.delta","delta":"a"}"#));
-    assert!(!alive(r#"{"delta":"{\"type\":\"keepalive\"","type":"response.output_text.delta"}"#));
-}
-
-#[test]
-fn s81_an_answer_that_came_at_once_is_a_reply_or_an_error() {
-    let whole = |body: Value| {
-        let mut assembly = assembly();
-        assembly.take_whole(&body.to_string(), &mut |_| {})?;
-        assembly.complete()
+fn s111_items_and_calls_are_bounded() {
+    let calls = |count: usize| {
+        let calls = (0..count).map(|at| call("", &format!("c{at}"), "x", "{}"));
+        assembled(&[completed(Value::from(calls.collect::<Vec<_>>()))])
     };
-    let body = json!({"status": "completed", "output": [message("Hello.")], "error": null});
-    assert_eq!(whole(body).unwrap().text, "Hello.");
-    assert_eq!(
-        whole(json!({"error": {"code": "server_error"}})).unwrap_err().class,
-        FailureClass::Overloaded
-    );
-    assert_eq!(whole(json!({"hello": 1})).unwrap_err().class, FailureClass::Broken);
-    assert_eq!(
-        whole(json!({"status": "in_progress", "output": []})).unwrap_err().class,
-        FailureClass::Broken
-    );
+    assert_eq!(calls(256).unwrap().0.calls.len(), 256);
+    assert_eq!(calls(257).unwrap_err().class, FailureClass::Total);
+    let others = vec![json!({"type": "strange"}); 4097];
+    let failed = assembled(&[completed(Value::from(others))]).unwrap_err();
+    assert_eq!(failed.class, FailureClass::Total);
+    assert!(failed.message.contains("more items than the limit of 4096"), "{}", failed.message);
 }

@@ -1,0 +1,37 @@
+//! Items as they go back: what is left out of them, and that the rest is as it was.
+
+use super::*;
+
+fn check(item: &str, expected: &str) {
+    assert_eq!(input_of(item).unwrap(), expected);
+}
+
+#[test]
+fn s111_only_what_no_input_may_have_is_left_out() {
+    check(
+        r#"{"id":"rs_1","type":"reasoning","status":"completed","summary":[],"encrypted_content":"a\/b+==","content":null}"#,
+        r#"{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"a\/b+=="}"#,
+    );
+    check(
+        r#"{ "type": "message", "phase": "commentary", "status": null, "content": [ {"n": 1.50} ] }"#,
+        r#"{"type":"message","phase":"commentary","content":[ {"n": 1.50} ]}"#,
+    );
+    check(r#"{"type":"reasoning"}"#, r#"{"type":"reasoning","summary":[]}"#);
+    assert!(input_of("[1]").is_err());
+}
+
+#[test]
+fn s20_a_call_the_model_got_wrong_goes_back_as_valid_json() {
+    check(
+        r#"{"type":"function_call","call_id":"a","arguments":"{\"p\": 1}"}"#,
+        r#"{"type":"function_call","call_id":"a","arguments":"{\"p\": 1}"}"#,
+    );
+    check(
+        r#"{"type":"function_call","call_id":"a","arguments":"{\"p"}"#,
+        r#"{"type":"function_call","call_id":"a","arguments":"{\"invalid_arguments\":\"{\\\"p\"}"}"#,
+    );
+    check(
+        r#"{"type":"function_call","arguments":{"p":1}}"#,
+        r#"{"type":"function_call","arguments":"{\"p\":1}"}"#,
+    );
+}
