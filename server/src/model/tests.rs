@@ -7,6 +7,7 @@ mod chat;
 mod failures;
 mod messages;
 mod replies;
+mod responses;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

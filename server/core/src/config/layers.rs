@@ -223,12 +223,13 @@ impl Resolver {
             Some(url) => (known.address, known.whole_address(url)),
             None => (known.key, known.home.to_owned()),
         };
+        let wire = known.wire_at(&place);
         let mut says = vec![(variable, "base_url", place)];
         if has_key && !self.cells.contains_key(&name_of("api_key_env")) {
             says.push((known.key, "api_key_env", known.key.to_owned()));
         }
         if !self.cells.contains_key(&name_of("wire")) {
-            says.push((variable, "wire", known.wire.name().to_owned()));
+            says.push((variable, "wire", wire.name().to_owned()));
         }
         for (variable, key, text) in says {
             let source = Source::plain(Origin::Environment(variable.to_owned()));

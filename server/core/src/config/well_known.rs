@@ -7,7 +7,10 @@ use super::Wire;
 /// A provider whose variables many people have set.
 pub(super) struct WellKnown {
     pub provider: &'static str,
+    /// How it is spoken to at its own address.
     pub wire: Wire,
+    /// How servers that imitate it are spoken to.
+    pub wire_elsewhere: Wire,
     /// The variable that holds the key.
     pub key: &'static str,
     /// The variable that may hold another address.
@@ -21,7 +24,9 @@ pub(super) struct WellKnown {
 pub(super) const WELL_KNOWN: [WellKnown; 2] = [
     WellKnown {
         provider: "openai",
-        wire: Wire::OpenaiChat,
+        // Only this wire gives its models their own reasoning back; what imitates it speaks the older one.
+        wire: Wire::OpenaiResponses,
+        wire_elsewhere: Wire::OpenaiChat,
         key: "OPENAI_API_KEY",
         address: "OPENAI_BASE_URL",
         home: "https://api.openai.com/v1",
@@ -30,6 +35,7 @@ pub(super) const WELL_KNOWN: [WellKnown; 2] = [
     WellKnown {
         provider: "anthropic",
         wire: Wire::AnthropicMessages,
+        wire_elsewhere: Wire::AnthropicMessages,
         key: "ANTHROPIC_API_KEY",
         address: "ANTHROPIC_BASE_URL",
         home: "https://api.anthropic.com/v1",
@@ -40,6 +46,11 @@ pub(super) const WELL_KNOWN: [WellKnown; 2] = [
 impl WellKnown {
     pub fn of(provider: &str) -> Option<&'static WellKnown> {
         WELL_KNOWN.iter().find(|known| known.provider == provider)
+    }
+
+    /// Returns the wire that is spoken at an address.
+    pub fn wire_at(&self, address: &str) -> Wire {
+        if address.trim_end_matches('/') == self.home { self.wire } else { self.wire_elsewhere }
     }
 
     /// Returns the address with its version.

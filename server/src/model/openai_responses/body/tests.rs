@@ -19,7 +19,7 @@ fn provider(base_url: &str) -> Provider {
 fn written(request: &ModelRequest, frozen: &Frozen, provider: &Provider) -> String {
     let keys = |_: &str| Some("key".to_owned());
     let post = Post::to(provider, &LIMITS, &request.model, &keys).unwrap();
-    String::from_utf8(write(request, frozen, &post).unwrap()).unwrap()
+    String::from_utf8(write(request, frozen, &post, Refused::default()).unwrap()).unwrap()
 }
 
 fn json_of(request: &ModelRequest, provider: &Provider) -> Value {
