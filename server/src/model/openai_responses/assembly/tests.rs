@@ -2,6 +2,7 @@
 
 mod ends;
 mod keeping;
+mod mixes;
 
 use adjutant_core::prompt::Delta;
 use adjutant_core::retry::FailureClass;
