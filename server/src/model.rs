@@ -36,7 +36,7 @@ struct Inner {
     clients: http::Clients,
     chat: Frozen,
     messages: Frozen,
-    responses: Frozen,
+    responses: openai_responses::Responses,
     /// Scripts that are part of the binary, by the name after `embedded:`.
     embedded: BTreeMap<&'static str, &'static str>,
 }
@@ -74,7 +74,7 @@ impl Models {
                 clients: http::Clients::new(variables),
                 chat: Frozen::default(),
                 messages: Frozen::default(),
-                responses: Frozen::default(),
+                responses: openai_responses::Responses::default(),
                 embedded,
             }),
         }
@@ -113,8 +113,8 @@ impl Models {
                 anthropic::call(&inner.clients, &inner.messages, post, request, &mut on_delta).await
             }
             Wire::OpenaiResponses => {
-                let post = http::Post::to(provider, limits, &request.model)?;
-                openai_responses::call(&inner.clients, &inner.responses, post, request, &mut on_delta).await
+                let post = || http::Post::to(provider, limits, &request.model);
+                inner.responses.call(&inner.clients, post, request, &mut on_delta).await
             }
         }
     }

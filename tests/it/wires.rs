@@ -59,26 +59,31 @@ fn s35_s71_the_beginning_is_the_same_bytes_every_turn_on_every_wire_and_after_a_
 #[test]
 fn s85_signed_reasoning_goes_back_to_its_model_also_after_a_restart_and_to_no_other() {
     let signed = r#"{"type":"thinking","thinking":"It may be there.","signature":"c2lnbmVk+/=="}"#;
-    let model = ModelServer::start([
-        Reply::text("").and_reasoning("It may be there.").and_call("read_file", json!({"path": "a.txt"})),
-        Reply::text("Found it."),
-        Reply::text("Still there."),
-        Reply::text("Who knows."),
-    ]);
-    let workspace = Workspace::new("//- /a.txt\nhello\n");
-    workspace.provider(Dialect::Messages, &model.base_url());
-    let rig = Rig::start(&workspace);
-    let session = rig.new_session();
-    rig.run_to_end(&session, "Find it.");
-    rig.await_state(State::Idle);
-    rig.end();
-    let rig = Rig::start(&workspace);
-    rig.resume(&session, None);
-    rig.run_to_end(&session, "Is it?");
-    let run = rig.prompt_with(&session, "And you?", json!({"overrides": {"model": "local/other"}})).run_id;
-    rig.await_run_end(&session, &run);
-    rig.await_state(State::Idle);
-    rig.end();
-    let sent = model.requests().iter().map(|request| unmarked(request).contains(signed)).collect::<Vec<_>>();
-    assert_eq!(sent, [false, true, true, false]);
+    let sealed = r#""encrypted_content":"gAAAAABsealed+/==""#;
+    for (wire, reasoning) in [(Dialect::Messages, signed), (Dialect::Responses, sealed)] {
+        let model = ModelServer::start([
+            Reply::text("").and_reasoning("It may be there.").and_call("read_file", json!({"path": "a.txt"})),
+            Reply::text("Found it."),
+            Reply::text("Still there."),
+            Reply::text("Who knows."),
+        ]);
+        let workspace = Workspace::new("//- /a.txt\nhello\n");
+        workspace.provider(wire, &model.base_url());
+        let rig = Rig::start(&workspace);
+        let session = rig.new_session();
+        rig.run_to_end(&session, "Find it.");
+        rig.await_state(State::Idle);
+        rig.end();
+        let rig = Rig::start(&workspace);
+        rig.resume(&session, None);
+        rig.run_to_end(&session, "Is it?");
+        let run =
+            rig.prompt_with(&session, "And you?", json!({"overrides": {"model": "local/other"}})).run_id;
+        rig.await_run_end(&session, &run);
+        rig.await_state(State::Idle);
+        rig.end();
+        let sent =
+            model.requests().iter().map(|request| unmarked(request).contains(reasoning)).collect::<Vec<_>>();
+        assert_eq!(sent, [false, true, true, false], "{wire:?}");
+    }
 }

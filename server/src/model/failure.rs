@@ -236,7 +236,34 @@ fn class_of_words(codes: &str, words: &str) -> FailureClass {
 pub(super) fn classify_in_stream(error: &Value, asked: Asked<'_>, redactor: &Redactor) -> CallFailure {
     let complaint = Complaint::from_json(error);
     let status = complaint.status.filter(|status| (400..600).contains(status)).unwrap_or(200);
-    classify(status, &complaint, asked, redactor)
+    let mut failed = classify(status, &complaint, asked, redactor);
+    // There are no headers any more that could say it.
+    if failed.class == FailureClass::RateLimited {
+        failed.retry_after_ms = wait_in_words(&complaint.message);
+    }
+    failed
+}
+
+/// Finds the wait in words such as "Please try again in 1m2.5s."
+fn wait_in_words(message: &str) -> Option<u64> {
+    let message = message.to_ascii_lowercase();
+    let mut rest = message.split_once("try again in ")?.1.trim_start();
+    let mut wait = None;
+    loop {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let Ok(number) = rest[..digits].parse::<f64>() else { return wait };
+        let unit = rest[digits..].trim_start();
+        let letters = unit.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit.len());
+        let milliseconds = match &unit[..letters] {
+            "ms" | "milliseconds" => 1.0,
+            "s" | "second" | "seconds" => 1000.0,
+            "m" | "minute" | "minutes" => 60_000.0,
+            "h" | "hour" | "hours" => 3_600_000.0,
+            _ => return wait,
+        };
+        wait = Some(wait.unwrap_or(0_u64).saturating_add((number * milliseconds).ceil() as u64));
+        rest = &unit[letters..];
+    }
 }
 
 /// Makes foreign text fit for a sentence: no keys, one line, bounded.

@@ -8,6 +8,7 @@ mod failures;
 mod messages;
 mod proxies;
 mod replies;
+mod responses;
 mod secure;
 
 use std::sync::{Arc, Mutex};

@@ -228,12 +228,12 @@ impl Resolver {
             Some(url) => (known.address, known.whole_address(url)),
             None => (known.key, known.home.to_owned()),
         };
+        let wire = known.wire_at(&place);
         let mut says = vec![(variable, "base_url", place)];
         if has_key && build::keys_of(&self.cells, known.provider).is_empty() {
             says.push((known.key, "api_key_env", known.key.to_owned()));
         }
         if !self.cells.contains_key(&name_of("wire")) {
-            let wire = if url.is_some() { known.elsewhere } else { known.wire };
             says.push((variable, "wire", wire.name().to_owned()));
         }
         for (variable, key, text) in says {

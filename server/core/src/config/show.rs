@@ -126,8 +126,9 @@ Later layers win:
 4. the editor: its settings section `adjutant`, or `initializationOptions` where it has none; the same keys as JSON. The section
    is asked for where the editor answers `workspace/configuration`, and counts from the next run whenever it changes;
 5. the environment: `ADJUTANT_MODEL` sets `model`. Where no layer says where the provider `openai` is, `OPENAI_API_KEY` and
-   `OPENAI_BASE_URL` define it; `ANTHROPIC_API_KEY` and `ANTHROPIC_BASE_URL` define the provider `anthropic`, whose `wire` is
-   then `anthropic_messages`. A `.env` file of a workspace is never read;
+   `OPENAI_BASE_URL` define it, with the `wire` `openai_responses` at OpenAI's own address and `openai_chat` at every other;
+   `ANTHROPIC_API_KEY` and `ANTHROPIC_BASE_URL` define the provider `anthropic`, whose `wire` is then `anthropic_messages`. A
+   `wire` that is set counts before all of this. A `.env` file of a workspace is never read;
 6. flags: `--model PROVIDER/MODEL`.
 
 A file larger than 1 MiB, or one that is no regular file, is not read. A file that cannot be read or parsed never stops

@@ -405,6 +405,24 @@ fn the_environment_defines_openai_only_where_it_is_not_configured() {
 }
 
 #[test]
+fn s85_openai_is_spoken_to_by_responses_at_its_own_address_alone() {
+    let key = ("OPENAI_API_KEY", "k");
+    let wire = |layers| resolve(layers).0.provider_for(Some("openai/m")).unwrap().0.wire;
+    assert_eq!(wire(vec![environment(&[key])]), Wire::OpenaiResponses);
+    let at = |address| wire(vec![environment(&[key, ("OPENAI_BASE_URL", address)])]);
+    assert_eq!(at("https://api.openai.com/v1/"), Wire::OpenaiResponses);
+    assert_eq!(at("https://gateway.example/v1"), Wire::OpenaiChat);
+    assert_eq!(at("http://127.0.0.1:9/v1"), Wire::OpenaiChat);
+    // What the settings say counts, wherever it is.
+    let said = |wire| user(&format!("[providers.openai]\nwire = \"{wire}\""));
+    assert_eq!(wire(vec![said("openai_chat"), environment(&[key])]), Wire::OpenaiChat);
+    let elsewhere = environment(&[key, ("OPENAI_BASE_URL", "https://gateway.example/v1")]);
+    assert_eq!(wire(vec![said("openai_responses"), elsewhere]), Wire::OpenaiResponses);
+    let placed = user("[providers.openai]\nbase_url = \"https://api.openai.com/v1\"");
+    assert_eq!(wire(vec![placed, environment(&[key])]), Wire::OpenaiChat);
+}
+
+#[test]
 fn s85_the_environment_defines_anthropic_with_its_own_wire() {
     let found = |layers| {
         let provider = resolve(layers).0.provider_for(Some("anthropic/m")).unwrap().0.clone();

@@ -9,8 +9,8 @@ pub(super) struct WellKnown {
     pub provider: &'static str,
     /// How it is spoken to at its own address.
     pub wire: Wire,
-    /// How it is spoken to at another address: most that stand in for OpenAI know only the older wire.
-    pub elsewhere: Wire,
+    /// How servers that imitate it are spoken to.
+    pub wire_elsewhere: Wire,
     /// The variable that holds the key.
     pub key: &'static str,
     /// The variable that may hold another address.
@@ -24,8 +24,9 @@ pub(super) struct WellKnown {
 pub(super) const WELL_KNOWN: [WellKnown; 2] = [
     WellKnown {
         provider: "openai",
+        // Only this wire gives its models their own reasoning back; what imitates it speaks the older one.
         wire: Wire::OpenaiResponses,
-        elsewhere: Wire::OpenaiChat,
+        wire_elsewhere: Wire::OpenaiChat,
         key: "OPENAI_API_KEY",
         address: "OPENAI_BASE_URL",
         home: "https://api.openai.com/v1",
@@ -34,7 +35,7 @@ pub(super) const WELL_KNOWN: [WellKnown; 2] = [
     WellKnown {
         provider: "anthropic",
         wire: Wire::AnthropicMessages,
-        elsewhere: Wire::AnthropicMessages,
+        wire_elsewhere: Wire::AnthropicMessages,
         key: "ANTHROPIC_API_KEY",
         address: "ANTHROPIC_BASE_URL",
         home: "https://api.anthropic.com/v1",
@@ -45,6 +46,11 @@ pub(super) const WELL_KNOWN: [WellKnown; 2] = [
 impl WellKnown {
     pub fn of(provider: &str) -> Option<&'static WellKnown> {
         WELL_KNOWN.iter().find(|known| known.provider == provider)
+    }
+
+    /// Returns the wire that is spoken at an address.
+    pub fn wire_at(&self, address: &str) -> Wire {
+        if address.trim_end_matches('/') == self.home { self.wire } else { self.wire_elsewhere }
     }
 
     /// Returns the address with its version.

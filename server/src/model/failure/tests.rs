@@ -130,6 +130,44 @@ fn s83_an_error_inside_the_stream_is_classified_by_its_words() {
 }
 
 #[test]
+fn s80_a_wait_inside_the_stream_is_read_from_its_words() {
+    let wait = |code: &str, message: &str| {
+        let error = serde_json::json!({"code": code, "message": message});
+        classify_in_stream(&error, asked(), &Redactor::default()).retry_after_ms
+    };
+    let limited = |message| wait("rate_limit_exceeded", message);
+    assert_eq!(limited("Limit 30000, Used 22999. Please try again in 11.054s. Visit a page."), Some(11_054));
+    assert_eq!(limited("please try again in 28ms"), Some(28));
+    assert_eq!(limited("Try again in 1m2.5s."), Some(62_500));
+    assert_eq!(limited("try again in 35 seconds"), Some(35_000));
+    for message in
+        ["try again in a while", "try again in 3 fortnights", "try again in", "", "try again in ...s"]
+    {
+        assert_eq!(limited(message), None, "{message}");
+    }
+    assert_eq!(limited("try again in 99999999999999999999999h"), Some(u64::MAX));
+    assert_eq!(wait("server_error", "try again in 3s"), None);
+}
+
+#[test]
+fn s83_the_codes_of_responses_have_their_class() {
+    let check = |code: &str, class| {
+        let error = serde_json::json!({"code": code, "message": "x"});
+        assert_eq!(classify_in_stream(&error, asked(), &Redactor::default()).class, class, "{code}");
+    };
+    check("rate_limit_exceeded", FailureClass::RateLimited);
+    check("slow_down", FailureClass::RateLimited);
+    check("server_error", FailureClass::Overloaded);
+    check("server_is_overloaded", FailureClass::Overloaded);
+    check("context_length_exceeded", FailureClass::ContextExceeded);
+    check("insufficient_quota", FailureClass::Quota);
+    check("invalid_prompt", FailureClass::InvalidRequest);
+    check("invalid_encrypted_content", FailureClass::History);
+    check("model_not_found", FailureClass::ModelNotFound);
+    check("something_new", FailureClass::Broken);
+}
+
+#[test]
 fn s83_the_sentence_names_the_key_the_user_must_mend() {
     let refused = classified(401, r#"{"error":"bad key sk-live-SECRETSECRET"}"#).message;
     assert_eq!(

@@ -239,7 +239,7 @@ impl<'a> ResponsesAssembly<'a> {
         };
         let mark = text.marked(mark);
         let found = match place {
-            Some(_) => self.items.of_final(sort, mark),
+            Some(place) => self.items.of_final(sort, mark, place),
             None => self.items.of_ended(sort, mark),
         };
         let at = match found {
@@ -299,6 +299,13 @@ impl<'a> ResponsesAssembly<'a> {
         }
         if is(&["cancelled"]) {
             return Err(self.draft.broken("its reply was cancelled"));
+        }
+        for (place, raw) in answer.output.iter().flatten().enumerate() {
+            let sort = self.sort_of(raw)?;
+            if sort != Sort::Other {
+                let text: ItemText<'_> = self.draft.read(raw.get())?;
+                self.items.place(sort, text.marked(Mark::default()), place);
+            }
         }
         for (place, raw) in answer.output.iter().flatten().enumerate() {
             self.end_item(Mark::default(), raw, Some(place), on_delta)?;

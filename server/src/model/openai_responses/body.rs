@@ -16,7 +16,8 @@ use super::super::failure::unwritable;
 use super::super::frozen::{Frozen, Lines, List, Source};
 use super::super::http::Post;
 use super::super::sendable::{named, sendable};
-use super::{kept, reasoning};
+use super::kept;
+use super::reasoning::{self, Refused};
 
 /// The longest id of a call that is taken.
 pub(super) const MAX_CALL_ID: usize = 64;
@@ -26,6 +27,7 @@ pub(super) fn write(
     request: &ModelRequest,
     frozen: &Frozen,
     post: &Post<'_>,
+    refused: Refused,
 ) -> Result<Vec<u8>, CallFailure> {
     let tools = frozen.tools::<Responses>(&request.tools).map_err(unwritable)?;
     let head = Head {
@@ -33,7 +35,7 @@ pub(super) fn write(
         stream: !request.whole,
         store: false,
         max_output_tokens: request.max_output_tokens.or(post.provider.max_output_tokens),
-        asked: reasoning::asked(request, post.provider, post.is_openai()),
+        asked: reasoning::asked(request, post.provider, post.is_openai(), refused),
         parallel_tool_calls: tools.is_some().then_some(true),
         tools: tools.as_deref(),
         instructions: (!request.system.is_empty()).then_some(&request.system),
@@ -42,7 +44,9 @@ pub(super) fn write(
     // The head is an object with at least a model: its brace gives way to the last field.
     bytes.pop();
     bytes.extend_from_slice(b",\"input\":[");
-    let source = Source { wire: Wire::OpenaiResponses, provider: &post.provider.name, model: &request.model };
+    // What was kept comes back to nobody who refused it.
+    let provider = if refused.sealed { "" } else { &post.provider.name };
+    let source = Source { wire: Wire::OpenaiResponses, provider, model: &request.model };
     frozen.conversations.append::<Responses>(request, &source, (0, ""), &mut bytes).map_err(unwritable)?;
     bytes.extend_from_slice(b"]}");
     Ok(bytes)

@@ -135,13 +135,24 @@ impl Items {
         let open = |item: &Item| known(item) && !item.ended;
         self.last(|item| known(item) && (item.is_call(mark) || item.is(mark)))
             .or_else(|| self.last(|item| open(item) && item.at(mark)))
-            .or_else(|| self.first(open))
+            .or_else(|| self.first(|item| open(item) && !item.is_elsewhere(mark)))
     }
 
-    /// Finds the item that stands next in the final output.
-    pub fn of_final(&self, sort: Sort, mark: Mark<'_>) -> Option<usize> {
-        let left = |item: &Item| item.sort == sort && item.place.is_none() && !item.is_other_call(mark);
-        self.first(|item| left(item) && (item.is_call(mark) || item.is(mark))).or_else(|| self.first(left))
+    /// Gives the item that stands here in the final output its place, if its own marks tell it; before
+    /// all others, so that no other takes it.
+    pub fn place(&mut self, sort: Sort, mark: Mark<'_>, place: usize) {
+        let named = |item: &Item| item.is_left(sort, mark) && (item.is_call(mark) || item.is(mark));
+        if let Some(at) = self.first(named) {
+            self.all[at].place = Some(place);
+        }
+    }
+
+    /// Finds the item that stands at this place of the final output.
+    pub fn of_final(&self, sort: Sort, mark: Mark<'_>, place: usize) -> Option<usize> {
+        let here = Mark { index: i64::try_from(place).ok(), ..mark };
+        self.first(|item| item.place == Some(place))
+            .or_else(|| self.first(|item| item.is_left(sort, mark) && item.at(here)))
+            .or_else(|| self.first(|item| item.is_left(sort, mark)))
     }
 
     /// Puts the items in the order the provider gave them.
@@ -199,6 +210,16 @@ impl Item {
 
     fn is_call(&self, mark: Mark<'_>) -> bool {
         mark.call_id.is_some_and(|id| !id.is_empty() && id == self.call_id)
+    }
+
+    /// Whether the two are known to stand at different places.
+    fn is_elsewhere(&self, mark: Mark<'_>) -> bool {
+        mark.index.is_some() && self.index.is_some() && self.index != mark.index
+    }
+
+    /// Whether the item has no place in the final output yet, and may be what stands there.
+    fn is_left(&self, sort: Sort, mark: Mark<'_>) -> bool {
+        self.sort == sort && self.place.is_none() && !self.is_other_call(mark)
     }
 
     fn is_other_call(&self, mark: Mark<'_>) -> bool {

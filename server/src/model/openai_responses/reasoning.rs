@@ -7,6 +7,7 @@
 use adjutant_core::config::Provider;
 use adjutant_core::models;
 use adjutant_core::prompt::ModelRequest;
+use adjutant_core::retry::CallFailure;
 
 /// What the provider is asked for of the reasoning.
 #[derive(serde::Serialize)]
@@ -21,14 +22,40 @@ pub(super) struct Asked {
 #[derive(serde::Serialize)]
 struct Effort {
     effort: &'static str,
-    summary: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'static str>,
+}
+
+/// What a provider refused to hear of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Refused {
+    /// Summaries are for verified organizations alone.
+    pub summary: bool,
+    /// Sealed reasoning is unknown to it, or was sealed with another key than it has now.
+    pub sealed: bool,
+}
+
+impl Refused {
+    /// Returns what is refused from now on, if the failure of a request says so of something new.
+    pub fn and(self, failed: &CallFailure) -> Option<Refused> {
+        let said = failed.message.to_ascii_lowercase();
+        let speaks_of = |words: &[&str]| words.iter().any(|word| said.contains(word));
+        let now = Refused {
+            summary: self.summary || speaks_of(&["reasoning summar", "reasoning.summary"]),
+            sealed: self.sealed
+                || speaks_of(&["encrypted content", "encrypted_content", "items are not persisted"]),
+        };
+        (now != self).then_some(now)
+    }
 }
 
 /// Returns what is asked for: all of it where an effort is set, for then the model reasons; else only the
 /// sealed reasoning, and that of OpenAI's own models that are known to reason.
-pub(super) fn asked(request: &ModelRequest, provider: &Provider, is_openai: bool) -> Asked {
-    let reasoning = request.effort.map(|effort| Effort { effort: effort.name(), summary: "auto" });
+pub(super) fn asked(request: &ModelRequest, provider: &Provider, is_openai: bool, refused: Refused) -> Asked {
+    let summary = (!refused.summary).then_some("auto");
+    let reasoning = request.effort.map(|effort| Effort { effort: effort.name(), summary });
     let is_known = || !models::facts(provider, &request.model).efforts.is_empty();
     let reasons = reasoning.is_some() || (is_openai && is_known());
-    Asked { reasoning, include: reasons.then_some(["reasoning.encrypted_content"]) }
+    let include = (reasons && !refused.sealed).then_some(["reasoning.encrypted_content"]);
+    Asked { reasoning, include }
 }

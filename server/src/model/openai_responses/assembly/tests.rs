@@ -2,6 +2,7 @@
 
 mod ends;
 mod keeping;
+mod mixes;
 
 use adjutant_core::prompt::Delta;
 use adjutant_core::retry::FailureClass;
@@ -168,6 +169,30 @@ fn s111_items_are_told_apart_by_whatever_mark_is_good() {
         completed(json!([message("q6", "one two")])),
     ];
     check_text(&fresh, "one two");
+    // What ends first began last, and its place is the only mark.
+    let crossed = [
+        at_zero("output_text.delta", "q1", "delta", "one"),
+        event("output_text.delta", 1, json!({"item_id": "q2", "delta": "two"})),
+        ended(1, message("q3", "two")),
+        ended(0, message("q4", "one")),
+        completed(json!([message("q5", "one"), message("q6", "two")])),
+    ];
+    check_text(&crossed, "one\n\ntwo");
+    // What ends was never heard of, while another goes on; the last event has new ids for both.
+    let unheard = [
+        arguments(2, "{\"p\""),
+        ended(1, call("i1", "b", "list", "[1]")),
+        arguments(2, ":1}"),
+        ended(2, call("i2", "c", "read", "{\"p\":1}")),
+        completed(json!([call("y", "b", "list", "[1]"), call("z", "c", "read", "{\"p\":1}")])),
+    ];
+    check_calls(&unheard, &[r#"c read {"p":1}"#, "b list [1]"]);
+    // The pieces of the second come alone, and only its id tells so at the end.
+    let second = [
+        arguments(1, "{\"p\":1}"),
+        completed(json!([call("i0", "a", "list", "[]"), call("i1", "b", "read", "{\"p\":1}")])),
+    ];
+    check_calls(&second, &[r#"b read {"p":1}"#, "a list []"]);
     // There are no marks at all.
     let bare = [
         json!({"type": "response.output_text.delta", "delta": "one "}),

@@ -18,7 +18,7 @@ fn provider(base_url: &str) -> Provider {
 
 fn written(request: &ModelRequest, frozen: &Frozen, provider: &Provider) -> String {
     let post = Post::to(provider, &LIMITS, &request.model).unwrap();
-    String::from_utf8(write(request, frozen, &post).unwrap()).unwrap()
+    String::from_utf8(write(request, frozen, &post, Refused::default()).unwrap()).unwrap()
 }
 
 fn json_of(request: &ModelRequest, provider: &Provider) -> Value {
