@@ -12,7 +12,7 @@ use adjutant_core::config::Provider;
 use adjutant_core::prompt::{ModelRequest, Reply};
 use adjutant_core::retry::CallFailure;
 
-use self::assembly::MessagesAssembly;
+pub(in crate::model) use self::assembly::MessagesAssembly;
 use super::frozen::Frozen;
 use super::http::{Clients, Post};
 use super::reading::{self, OnDelta};

@@ -9,7 +9,7 @@ mod chunk;
 use adjutant_core::prompt::{ModelRequest, Reply};
 use adjutant_core::retry::CallFailure;
 
-use self::assembly::ChatAssembly;
+pub(in crate::model) use self::assembly::ChatAssembly;
 use super::frozen::Frozen;
 use super::http::{Clients, Post};
 use super::reading::{self, OnDelta};

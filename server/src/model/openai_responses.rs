@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use adjutant_core::prompt::{ModelRequest, Reply};
 use adjutant_core::retry::CallFailure;
 
-use self::assembly::ResponsesAssembly;
+pub(in crate::model) use self::assembly::ResponsesAssembly;
 use self::reasoning::Refused;
 use super::frozen::Frozen;
 use super::http::{Clients, Post};

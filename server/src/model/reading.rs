@@ -5,7 +5,6 @@
 use adjutant_core::prompt::{Delta, Reply};
 use adjutant_core::retry::{CallFailure, FailureClass};
 
-use super::failure::failure;
 use super::http::{Clients, Eaten, Post};
 use super::sse::{Decoder, Event, MAX_EVENT_BYTES, SseError};
 
@@ -63,6 +62,20 @@ pub(super) async fn call<A: Assembly>(
     reader.finish(pumped)
 }
 
+/// Reads the body of a stream that came in these pieces, and nothing of HTTP.
+#[cfg(test)]
+pub(super) fn read_in_pieces<A: Assembly>(assembly: A, pieces: &[&[u8]]) -> Result<Reply, CallFailure> {
+    let mut heard = |_: Delta| {};
+    let mut reader =
+        Reader { decoder: Decoder::default(), assembly, on_delta: &mut heard, pending: 0, whole: None };
+    for piece in pieces {
+        if reader.eat(piece)? == Eaten::Done {
+            break;
+        }
+    }
+    reader.finish(Ok(()))
+}
+
 /// Turns the bytes of one answer into a reply.
 struct Reader<'a, 'b, A> {
     decoder: Decoder,
@@ -79,20 +92,21 @@ impl<A: Assembly> Reader<'_, '_, A> {
     fn eat(&mut self, piece: &[u8]) -> Result<Eaten, CallFailure> {
         if let Some(whole) = &mut self.whole {
             if whole.len() + piece.len() > MAX_EVENT_BYTES {
-                return Err(SseError::TooLong { limit: MAX_EVENT_BYTES }.into());
+                return Err(unreadable(&SseError::TooLong { limit: MAX_EVENT_BYTES }, &self.assembly));
             }
             whole.extend_from_slice(piece);
             return Ok(Eaten::Progress);
         }
         let (assembly, on_delta) = (&mut self.assembly, &mut *self.on_delta);
         let mut heard = false;
-        self.decoder.feed(piece, &mut |event| {
+        let fed = self.decoder.feed(piece, &mut |event| {
             if A::keeps_alive(&event) {
                 return Ok(());
             }
             heard = true;
-            assembly.take(&event, on_delta)
-        })?;
+            assembly.take(&event, on_delta).map_err(Stop::Call)
+        });
+        fed.map_err(|stop| stop.of(&self.assembly))?;
         let before = std::mem::replace(&mut self.pending, self.decoder.pending());
         let grows = self.pending > before.max(CONTENT_BYTES);
         Ok(match self.assembly.state() {
@@ -117,9 +131,10 @@ impl<A: Assembly> Reader<'_, '_, A> {
                 None => {
                     let take = &mut |event: Event<'_>| match A::keeps_alive(&event) {
                         true => Ok(()),
-                        false => assembly.take(&event, on_delta),
+                        false => assembly.take(&event, on_delta).map_err(Stop::Call),
                     };
-                    self.decoder.finish(take).map(drop)?;
+                    let finished = self.decoder.finish(take).map(drop);
+                    finished.map_err(|stop| stop.of(&self.assembly))?;
                 }
             }
         }
@@ -127,14 +142,34 @@ impl<A: Assembly> Reader<'_, '_, A> {
     }
 }
 
-impl From<SseError> for CallFailure {
-    fn from(error: SseError) -> CallFailure {
-        let class = match error {
-            // The same request would only bring the same flood again.
-            SseError::TooLong { .. } => FailureClass::Total,
-            SseError::NotUtf8 => FailureClass::Broken,
-        };
-        failure(class, format!("could not {error}"))
+/// Why a stream is read no further.
+enum Stop {
+    Stream(SseError),
+    Call(CallFailure),
+}
+
+impl From<SseError> for Stop {
+    fn from(error: SseError) -> Stop {
+        Stop::Stream(error)
+    }
+}
+
+impl Stop {
+    fn of(self, assembly: &impl Assembly) -> CallFailure {
+        match self {
+            Stop::Call(failed) => failed,
+            Stop::Stream(error) => unreadable(&error, assembly),
+        }
+    }
+}
+
+/// Returns the failure of a stream that cannot be decoded.
+fn unreadable(error: &SseError, assembly: &impl Assembly) -> CallFailure {
+    let failed = assembly.broken(&format!("could not {error}"));
+    match error {
+        // The same request would only bring the same flood again.
+        SseError::TooLong { .. } => CallFailure { class: FailureClass::Total, ..failed },
+        SseError::NotUtf8 => failed,
     }
 }
 

@@ -4,8 +4,10 @@
 //! [`Dialect::ALL`]. What only one format has stands in the file of that format.
 
 mod chat;
+mod corpus;
 mod failures;
 mod messages;
+mod mixes;
 mod proxies;
 mod replies;
 mod responses;

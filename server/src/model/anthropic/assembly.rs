@@ -22,7 +22,7 @@ use super::event::{Begun, Change, Counts, Piece, Whole};
 /// The most blocks of one reply.
 const MAX_BLOCKS: usize = 4096;
 
-pub(super) struct MessagesAssembly<'a> {
+pub(in crate::model) struct MessagesAssembly<'a> {
     draft: Draft<'a>,
     parts: Vec<Part>,
     counts: Counts,

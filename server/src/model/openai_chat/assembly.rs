@@ -15,7 +15,7 @@ use super::super::secret::Redactor;
 use super::super::sse::Event;
 use super::chunk::{CallPiece, Choice, Chunk, Message};
 
-pub(super) struct ChatAssembly<'a> {
+pub(in crate::model) struct ChatAssembly<'a> {
     draft: Draft<'a>,
     /// The index each call was announced with, beside the calls of the draft.
     indices: Vec<Option<u64>>,

@@ -22,7 +22,7 @@ use super::event::{Answer, ItemText, Kind, Piece, parts, plain};
 use super::item::{Items, Mark, Part, Sort, Voice};
 use super::kept;
 
-pub(super) struct ResponsesAssembly<'a> {
+pub(in crate::model) struct ResponsesAssembly<'a> {
     draft: Draft<'a>,
     items: Items,
     /// Bytes of the items as the provider wrote them; `None` once they are too many to be kept.

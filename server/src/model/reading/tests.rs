@@ -1,11 +1,21 @@
 //! What becomes of a stream that cannot be decoded.
 
+use std::sync::Arc;
+
 use super::*;
+use crate::model::failure::Asked;
+use crate::model::openai_chat::ChatAssembly;
+use crate::model::tests::request;
 
 #[test]
 fn s82_a_flood_in_one_event_is_not_asked_for_again() {
-    let failed = CallFailure::from(SseError::TooLong { limit: 64 << 20 });
+    let asked = Asked { provider: "acme", model: "m1", key: None };
+    let assembly = ChatAssembly::new(&request("hello"), asked, Arc::default());
+    let failed = unreadable(&SseError::TooLong { limit: 64 << 20 }, &assembly);
     assert_eq!(failed.class, FailureClass::Total);
-    assert_eq!(failed.message, "could not read an event of the stream: it is longer than 67108864 bytes");
-    assert_eq!(CallFailure::from(SseError::NotUtf8).class, FailureClass::Broken);
+    assert_eq!(
+        failed.message,
+        "provider \"acme\" broke off: could not read an event of the stream: it is longer than 67108864 bytes"
+    );
+    assert_eq!(unreadable(&SseError::NotUtf8, &assembly).class, FailureClass::Broken);
 }

@@ -1,0 +1,177 @@
+//! Replies of any content, spoiled in any way: nothing breaks, and nothing that was cut passes for whole.
+//!
+//! Seeded and repeatable; not guided by coverage. Ten thousand mixes by `ADJUTANT_SLOW`, a few hundred
+//! otherwise, and then a minute for each wire of bytes that make no sense at all.
+
+use std::time::Instant;
+
+use adjutant_testkit::model::Reply as Answer;
+
+use super::super::anthropic::MessagesAssembly;
+use super::super::failure::Asked;
+use super::super::openai_chat::ChatAssembly;
+use super::super::openai_responses::ResponsesAssembly;
+use super::super::reading::{Assembly, read_in_pieces};
+use super::*;
+
+/// Numbers from a seed (xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % below.max(1) as u64) as usize
+    }
+}
+
+const ASKED: Asked<'static> = Asked { provider: "acme", model: "m1", key: None };
+
+fn is_slow() -> bool {
+    std::env::var_os("ADJUTANT_SLOW").is_some()
+}
+
+/// Reads a body as one wire does, cut into pieces of any size.
+fn read(wire: Dialect, bytes: &[u8], dice: &mut Dice) -> Result<Reply, CallFailure> {
+    let mut pieces = Vec::new();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at((1 + dice.roll(200)).min(rest.len()));
+        pieces.push(piece);
+        rest = after;
+    }
+    let request = request("hello");
+    fn run<A: Assembly>(assembly: A, pieces: &[&[u8]]) -> Result<Reply, CallFailure> {
+        read_in_pieces(assembly, pieces)
+    }
+    match wire {
+        Dialect::Chat => run(ChatAssembly::new(&request, ASKED, Arc::default()), &pieces),
+        Dialect::Messages => run(MessagesAssembly::new(&request, ASKED, Arc::default()), &pieces),
+        Dialect::Responses => run(ResponsesAssembly::new(&request, ASKED, Arc::default()), &pieces),
+    }
+}
+
+fn answer(dice: &mut Dice) -> Answer {
+    let words = ["So ", "né ", "😀 ", "{\"a\":1} ", "data: x ", "\u{1b}[0m "];
+    let mut answer = Answer::text(words[dice.roll(words.len())]).usage(7, 3);
+    for _ in 0..dice.roll(6) {
+        answer = match dice.roll(3) {
+            0 => answer.and_text(words[dice.roll(words.len())]),
+            1 => answer.and_reasoning(words[dice.roll(words.len())]),
+            _ => answer.and_call("read_file", serde_json::json!({"path": words[dice.roll(words.len())]})),
+        };
+    }
+    answer
+}
+
+/// Spoils a body in one way; returns whether it is only cut short.
+fn spoil(bytes: &mut Vec<u8>, dice: &mut Dice) -> bool {
+    let at = dice.roll(bytes.len());
+    match dice.roll(6) {
+        0 => {
+            bytes.truncate(at);
+            return true;
+        }
+        1 => bytes[at] ^= 1 << dice.roll(8),
+        2 => drop(bytes.remove(at)),
+        3 => bytes.insert(at, dice.roll(256) as u8),
+        4 => {
+            let end = (at + dice.roll(300)).min(bytes.len());
+            drop(bytes.drain(at..end));
+        }
+        _ => {
+            let end = (at + dice.roll(300)).min(bytes.len());
+            let piece = bytes[at..end].to_vec();
+            drop(bytes.splice(at..at, piece));
+        }
+    }
+    false
+}
+
+#[test]
+fn f12_ten_thousand_mixes_end_whole_or_in_one_failure() {
+    let rounds = if is_slow() { 10_000 } else { 300 };
+    for wire in Dialect::ALL {
+        let mut dice = Dice(0x5eed_0000 + wire as u64);
+        for round in 0..rounds {
+            let answer = answer(&mut dice);
+            let sound = answer.bytes_in(wire);
+            let whole = read(wire, &sound, &mut dice);
+            let whole = whole.unwrap_or_else(|failed| panic!("{wire:?} {round}: {failed:?}"));
+            let mut bytes = sound.clone();
+            let cut = spoil(&mut bytes, &mut dice);
+            match read(wire, &bytes, &mut dice) {
+                // What was cut behind the end of the reply lost nothing; what was cut before is no reply.
+                Ok(reply) if cut => {
+                    let same =
+                        (&reply.text, &reply.calls, reply.stop) == (&whole.text, &whole.calls, whole.stop);
+                    assert!(same, "{wire:?} {round}: {} of {} bytes", bytes.len(), sound.len());
+                }
+                Ok(_) => {}
+                Err(failed) => assert!(!failed.message.is_empty(), "{wire:?} {round}"),
+            }
+        }
+    }
+}
+
+/// A minute of each in the long form: bodies that are spoiled again and again.
+fn fuzz(wire: Dialect) {
+    let limit = if is_slow() { Duration::from_secs(60) } else { Duration::from_secs(1) };
+    let (began, mut dice) = (Instant::now(), Dice(0xf0_2221 + wire as u64));
+    let mut rounds = 0;
+    while began.elapsed() < limit {
+        let mut bytes = answer(&mut dice).bytes_in(wire);
+        for _ in 0..=dice.roll(12) {
+            if bytes.is_empty() {
+                break;
+            }
+            spoil(&mut bytes, &mut dice);
+        }
+        drop(read(wire, &bytes, &mut dice));
+        rounds += 1;
+    }
+    assert!(rounds > 100, "{wire:?}: only {rounds} rounds");
+}
+
+#[test]
+fn f12_fuzz_chat() {
+    fuzz(Dialect::Chat);
+}
+
+#[test]
+fn f12_fuzz_messages() {
+    fuzz(Dialect::Messages);
+}
+
+#[test]
+fn f12_fuzz_responses() {
+    fuzz(Dialect::Responses);
+}
+
+#[test]
+fn f12_fuzz_decoder() {
+    let limit = if is_slow() { Duration::from_secs(60) } else { Duration::from_secs(1) };
+    let (began, mut dice) = (Instant::now(), Dice(0xdec0de));
+    let alphabet = b"data: event:id:\r\n\n: \xef\xbb\xbf\xff{}";
+    while began.elapsed() < limit {
+        let bytes: Vec<u8> = (0..dice.roll(400)).map(|_| alphabet[dice.roll(alphabet.len())]).collect();
+        // However it is cut, the same events come out, and each byte is looked at once.
+        let decoded = |pieces: &[&[u8]]| {
+            let mut decoder = super::super::sse::Decoder::default();
+            let mut events = Vec::new();
+            let mut sink = |event: super::super::sse::Event<'_>| {
+                events.push((event.name.to_owned(), event.data.to_owned()));
+                Ok::<(), super::super::sse::SseError>(())
+            };
+            let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut sink));
+            let scanned = decoder.scanned();
+            (events, fed.is_ok().then_some(scanned))
+        };
+        let at = dice.roll(bytes.len() + 1);
+        let (one, other) = bytes.split_at(at);
+        let whole = decoded(&[&bytes]);
+        assert_eq!(decoded(&[one, other]), whole, "{bytes:?} cut at {at}");
+        assert!(whole.1.is_none_or(|scanned| scanned == bytes.len() as u64));
+    }
+}
