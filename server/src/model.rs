@@ -99,6 +99,9 @@ impl Models {
         mut on_delta: impl FnMut(Delta) + Send,
     ) -> Result<Reply, CallFailure> {
         let inner = &*self.inner;
+        // An answer that comes whole begins when it is complete.
+        let patient = ModelLimits { first_byte_ms: limits.first_byte_ms.max(limits.total_ms / 3), ..*limits };
+        let limits = if request.whole { &patient } else { limits };
         match provider.wire {
             Wire::Scripted => {
                 let source = scripted::Source::of(provider, &inner.embedded)?;

@@ -83,6 +83,7 @@ pub fn prompts(ground: &Ground, samples: &mut Samples) {
             to_idle.push(ms(idle.saturating_duration_since(answered)));
         }
     }
+    samples.add("first kB", vec![stage.model.requests()[0].size as f64 / 1e3]);
     samples.add("prompt", to_request);
     samples.add("idle", to_idle);
 }

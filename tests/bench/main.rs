@@ -6,6 +6,7 @@
 
 mod client;
 mod crowd;
+mod decoding;
 mod figures;
 mod process;
 mod samples;
@@ -75,6 +76,7 @@ const SCENES: &[(&str, Scene)] = &[
     ("updates", streams::updates),
     ("deaf", streams::deaf),
     ("crowd", crowd::crowd),
+    ("decoding", decoding::decoding),
     ("arguments-2", |ground, samples| figures::arguments(ground, samples, 2)),
     ("arguments-4", |ground, samples| figures::arguments(ground, samples, 4)),
     ("arguments-8", |ground, samples| figures::arguments(ground, samples, 8)),

@@ -149,6 +149,11 @@ const ROWS: &[Row] = &[
             format!("{} / {healed}", both(s.median("deaf growth MiB"), s.median("deaf cancel")))
         },
     ),
+    ("decoding a stream of events, MB/s", NONE, "at least 500", |s| shown(s.median("sse MB/s"))),
+    ("decoding one line of 1 / 8 MiB in packets, ms", NONE, "linear", |s| {
+        both(s.median("line ms"), s.median("long line ms"))
+    }),
+    ("first request of a session, kB", NONE, "12", |s| shown(s.median("first kB"))),
     ("connections for 52 requests", ["52", "1", "1", "1", "2", "1", "–", "–"], "1", |s| {
         shown(s.median("connections"))
     }),

@@ -52,14 +52,17 @@ const fn thinks(context_window: u32, max_output_tokens: u32) -> Facts {
 /// had larger for more money, this is the one without.
 const TABLE: &[(&str, Facts)] = &[
     ("claude-3-5", sees(200_000, 8_192)),
-    ("claude-3-7", sees(200_000, 64_000)),
-    ("claude-haiku-4", sees(200_000, 64_000)),
-    ("claude-opus-4", sees(200_000, 32_000)),
+    ("claude-3-7", thinks(200_000, 64_000)),
+    ("claude-haiku-4", thinks(200_000, 64_000)),
+    ("claude-opus-4", thinks(200_000, 32_000)),
     ("claude-opus-4-5", thinks(200_000, 64_000)),
     ("claude-opus-4-6", thinks(200_000, 128_000)),
     ("claude-opus-4-7", thinks(200_000, 128_000)),
     ("claude-opus-4-8", thinks(200_000, 128_000)),
-    ("claude-sonnet-4", sees(200_000, 64_000)),
+    // Of these it is known that they read so much, and that they write at least so much.
+    ("claude-opus-5", thinks(1_000_000, 64_000)),
+    ("claude-sonnet-5", thinks(1_000_000, 64_000)),
+    ("claude-sonnet-4", thinks(200_000, 64_000)),
     ("claude-sonnet-4-6", thinks(200_000, 64_000)),
     ("gemini-2.5", sees(1_048_576, 65_536)),
     ("gemini-3", sees(1_048_576, 65_536)),
@@ -144,7 +147,7 @@ mod tests {
         let known = |model: &str| facts(&provider(""), model).known;
         assert!(known("claude-opus-4-20250514") && known("anthropic/claude-haiku-4-5-20251001"));
         assert!(!known("gpt-50") && !known("my-gpt-5") && !known("llama-4"));
-        assert!(facts(&provider(""), "claude-haiku-4-5").efforts.is_empty());
+        assert!(facts(&provider(""), "claude-3-5-haiku-latest").efforts.is_empty());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Builds no tree of values, and never writes what this wire is known to refuse.
 
 use adjutant_core::config::{Provider, Wire};
+use adjutant_core::models;
 use adjutant_core::prompt::{ModelMessage, ModelRequest, Reply, ToolSpec};
 use adjutant_core::retry::CallFailure;
 use serde::Serialize;
@@ -14,8 +15,7 @@ use super::block::Block;
 use super::thinking;
 
 /// The output limit where neither the run nor the provider has one, for the wire demands a number: as
-/// much as every model since Claude 4 can write. Older ones refuse it; then `max_output_tokens` of the
-/// provider says less.
+/// much as every model since Claude 4 can write. What is known to write less is asked for less.
 const MOST_OUTPUT_TOKENS: u32 = 32_000;
 
 /// What makes the provider keep all that stands before it. It keeps at most four such places: one is
@@ -40,7 +40,10 @@ pub(super) fn write(
     provider: &Provider,
 ) -> Result<Vec<u8>, CallFailure> {
     let tools = frozen.tools::<Messages>(&request.tools).map_err(unwritable)?;
-    let max_tokens = request.max_output_tokens.or(provider.max_output_tokens).unwrap_or(MOST_OUTPUT_TOKENS);
+    let max_tokens = request.max_output_tokens.or(provider.max_output_tokens).unwrap_or_else(|| {
+        let facts = models::facts(provider, &request.model);
+        if facts.known { facts.max_output_tokens.min(MOST_OUTPUT_TOKENS) } else { MOST_OUTPUT_TOKENS }
+    });
     let source = Source { wire: Wire::AnthropicMessages, provider: &provider.name, model: &request.model };
     let head = Head {
         model: &request.model,

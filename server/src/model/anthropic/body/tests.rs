@@ -216,3 +216,15 @@ fn s71_the_marks_stand_at_the_system_prompt_and_along_the_latest_messages() {
         }
     }
 }
+
+#[test]
+fn s84_a_model_that_is_known_to_write_less_is_asked_for_less() {
+    let asked = |model: &str| {
+        let mut request = request("hello");
+        request.model = model.to_owned();
+        json_of(&request)["max_tokens"].clone()
+    };
+    assert_eq!(asked("claude-3-5-haiku-20241022"), 8_192);
+    assert_eq!(asked("claude-opus-4-6"), 32_000, "enough for one reply");
+    assert_eq!(asked("m1"), 32_000);
+}

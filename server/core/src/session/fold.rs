@@ -1,0 +1,376 @@
+//! How each fact changes a session.
+//!
+//! Decides nothing: what a fact says has happened.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use adjutant_protocol::ask::{AskGroup, AskKind};
+use adjutant_protocol::session::RunEnd;
+use adjutant_protocol::update::HunkState;
+use adjutant_protocol::{ChangeSetId, ToolCallId};
+
+use super::{
+    Call, CallPhase, ChangeState, EndedRun, OpenAsk, REMEMBERED, Run, Session, Turn, TurnPhase, UsedKey,
+};
+use crate::event::{CallEnd, Event, Fact, Found};
+use crate::message::{ModelMessage, Reply, Usage};
+use crate::retry::{FailureClass, Tries};
+
+impl Session {
+    /// Takes one fact into the session; `apply` tells what changed by it.
+    pub(super) fn fold(&mut self, fact: &Fact) {
+        match &fact.event {
+            Event::SessionCreated { session, roots, title, choices } => {
+                self.choices = choices.clone();
+                self.id = session.clone();
+                self.roots = roots.clone();
+                self.title = title.clone();
+                self.created = true;
+                self.created_at = fact.at;
+            }
+            Event::SessionOpened { epoch } => self.epoch = *epoch,
+            Event::RunStarted { run, model, policy, effort, not_before, follows, title, origin, .. } => {
+                self.run = Some(Run {
+                    id: run.clone(),
+                    started_at: fact.at,
+                    model: model.clone(),
+                    stand_in: None,
+                    effort: *effort,
+                    not_before: *not_before,
+                    wait_ms: None,
+                    policy: policy.clone(),
+                    follows: *follows,
+                    next_mode: None,
+                    title: title.clone(),
+                    origin: origin.clone(),
+                    turn: None,
+                    pending: Vec::new(),
+                    turns: 0,
+                    usage: Usage::default(),
+                    mistakes: 0,
+                    completed: None,
+                });
+            }
+            Event::Prompted { run, text, steer, key, .. } => {
+                if let Some(used) = key {
+                    remember(
+                        &mut self.keys,
+                        UsedKey { used: used.clone(), run: run.clone(), steer: *steer, at: fact.at },
+                    );
+                }
+                if let Some(open) = &mut self.run {
+                    open.pending.push(text.clone());
+                }
+            }
+            Event::AskOpened { ask } => {
+                let observed = self.epoch;
+                if ask.kind == AskKind::CommandOutput {
+                    self.with_call(ask.call.as_ref(), |call| call.output_asked = true);
+                } else if ask.kind.group() == AskGroup::Interactive {
+                    self.with_call(ask.call.as_ref(), |call| {
+                        call.phase = CallPhase::Asking { epoch: observed }
+                    });
+                }
+                self.asks.insert(
+                    ask.id.clone(),
+                    OpenAsk { ask: (**ask).clone(), seq: fact.seq, observed, since: fact.at },
+                );
+            }
+            Event::AskReobserved { ask, epoch } => {
+                let call = self.asks.get_mut(ask).and_then(|open| {
+                    open.observed = *epoch;
+                    open.since = fact.at;
+                    open.ask.call.clone()
+                });
+                self.with_call(call.as_ref(), |call| call.phase = CallPhase::Asking { epoch: *epoch });
+            }
+            Event::AskClosed { ask, resolution } => {
+                self.asks.remove(ask);
+                remember(&mut self.closed_asks, (ask.clone(), resolution.clone()));
+            }
+            Event::RuleAdded { rule } => {
+                if !self.rules.contains(rule) {
+                    self.rules.push(rule.clone());
+                }
+            }
+            Event::ConfigChanged { chosen, .. } => self.take_choice(chosen),
+            Event::Completed { summary, .. } => {
+                if let Some(run) = &mut self.run {
+                    run.completed = Some(summary.clone());
+                }
+            }
+            Event::RunEnded { .. } => self.end_run(fact),
+            Event::TurnStarted { .. }
+            | Event::AttemptStarted { .. }
+            | Event::ReplyStarted { .. }
+            | Event::ReplyPartial { .. }
+            | Event::WentSilent { .. }
+            | Event::Heard { .. }
+            | Event::ModelReplaced { .. }
+            | Event::AttemptFailed { .. }
+            | Event::Replied { .. }
+            | Event::TurnFailed { .. } => self.fold_turn(&fact.event),
+            Event::CallOpened { .. }
+            | Event::CallPrepared { .. }
+            | Event::ChangeProposed { .. }
+            | Event::HunkDecided { .. }
+            | Event::ApplyStarted { .. }
+            | Event::Applied { .. }
+            | Event::ToolStarted { .. }
+            | Event::ToolFinished { .. }
+            | Event::Settled { .. } => self.fold_call(fact),
+        }
+    }
+
+    fn fold_turn(&mut self, event: &Event) {
+        let Some(run) = &mut self.run else { return };
+        if matches!(event, Event::TurnStarted { .. } | Event::AttemptStarted { .. }) {
+            run.calls_model();
+        }
+        if let Event::TurnStarted { turn, .. } = event {
+            self.turns = *turn;
+            run.turns += 1;
+            self.transcript.extend(run.pending.drain(..).map(|text| ModelMessage::User { text }));
+            run.turn = Some(Turn {
+                number: *turn,
+                attempt: 1,
+                phase: TurnPhase::Calling,
+                message: None,
+                streaming: false,
+                silent_since: None,
+                partial: String::new(),
+                calls: Vec::new(),
+                tries: Tries::default(),
+            });
+            return;
+        }
+        let Some(turn) = &mut run.turn else { return };
+        // Whatever comes from the model ends its silence.
+        turn.silent_since = None;
+        match event {
+            Event::WentSilent { since, .. } => turn.silent_since = Some(*since),
+            Event::ModelReplaced { to, .. } => {
+                run.stand_in = Some(to.clone());
+                turn.tries = Tries::default();
+            }
+            Event::AttemptStarted { attempt, .. } => {
+                turn.attempt = *attempt;
+                turn.phase = TurnPhase::Calling;
+                turn.streaming = false;
+            }
+            Event::ReplyStarted { message, .. } => {
+                turn.message = Some(message.clone());
+                turn.streaming = true;
+                turn.partial.clear();
+            }
+            Event::ReplyPartial { text, .. } => turn.partial.clone_from(text),
+            Event::AttemptFailed { attempt, retry_at, failure, .. } => {
+                turn.attempt = *attempt;
+                turn.phase = TurnPhase::Backoff { retry_at: *retry_at };
+                turn.streaming = false;
+                turn.tries.fail(failure.class);
+                if failure.class == FailureClass::History {
+                    repair(&mut self.transcript);
+                }
+            }
+            Event::Replied { reply, message, .. } => {
+                turn.message = Some(message.clone());
+                turn.streaming = false;
+                turn.partial.clear();
+                turn.phase = TurnPhase::Acting;
+                if let Some(usage) = reply.usage {
+                    run.usage.input_tokens += usage.input_tokens;
+                    run.usage.output_tokens += usage.output_tokens;
+                    run.usage.cache_read_tokens += usage.cache_read_tokens;
+                    run.usage.cache_write_tokens += usage.cache_write_tokens;
+                }
+                self.transcript.push(ModelMessage::Assistant { reply: reply.clone() });
+            }
+            Event::TurnFailed { failure, .. } => {
+                turn.streaming = false;
+                run.wait_ms = failure.retry_after_ms;
+            }
+            _ => {}
+        }
+    }
+
+    fn fold_call(&mut self, fact: &Fact) {
+        match &fact.event {
+            Event::CallOpened { call, index, tool, title, .. } => {
+                self.open_call(call, *index as usize, tool, title);
+            }
+            Event::CallPrepared { call, payload } => {
+                self.with_call(Some(call), |call| call.payload = Some(payload.clone()));
+            }
+            Event::ChangeProposed { call, change } => {
+                let hunks = change.hunks.iter().map(|hunk| (hunk.id.clone(), HunkState::Proposed)).collect();
+                self.with_call(Some(call), |call| call.change_set = Some(change.change_set.clone()));
+                self.changes.insert(
+                    change.change_set.clone(),
+                    ChangeState { call: call.clone(), change: (**change).clone(), hunks, unsettled: false },
+                );
+            }
+            Event::HunkDecided { change_set, hunks, apply: false, .. } => {
+                self.mark_hunks(change_set, hunks, HunkState::Rejected);
+            }
+            Event::ApplyStarted { call, change_set, hunks } => {
+                self.mark_hunks(change_set, hunks, HunkState::Applying);
+                self.with_call(Some(call), |call| call.phase = CallPhase::Started { at: fact.at });
+            }
+            Event::Applied { change_set, hunks } => {
+                self.mark_hunks(change_set, hunks, HunkState::Applied);
+            }
+            Event::ToolStarted { call } => {
+                self.with_call(Some(call), |call| call.phase = CallPhase::Started { at: fact.at });
+            }
+            Event::ToolFinished { call, result } => {
+                let id = call;
+                let mut provider_id = None;
+                self.with_call(Some(id), |call| {
+                    call.phase = CallPhase::Finished { end: result.end };
+                    provider_id = Some((call.provider_id.clone(), call.change_set.clone()));
+                });
+                if let Some((call_id, change_set)) = provider_id {
+                    self.transcript.push(ModelMessage::Tool { call_id, output: result.output.clone() });
+                    self.count_mistake(result.end);
+                    if let Some(state) = change_set.and_then(|id| self.changes.get_mut(&id)) {
+                        state.unsettled = state.hunks.values().any(|hunk| *hunk == HunkState::Applying);
+                    }
+                }
+            }
+            Event::Settled { change_set, found } => self.settle(change_set, *found),
+            _ => {}
+        }
+    }
+
+    fn open_call(&mut self, id: &ToolCallId, index: usize, tool: &str, title: &str) {
+        let Some(ModelMessage::Assistant { reply }) =
+            self.transcript.iter().rev().find(|message| matches!(message, ModelMessage::Assistant { .. }))
+        else {
+            return;
+        };
+        let Some(requested) = reply.calls.get(index) else { return };
+        let call = Call {
+            id: id.clone(),
+            index,
+            tool: tool.to_owned(),
+            arguments: requested.arguments.as_str().into(),
+            provider_id: requested.id.as_str().into(),
+            title: title.to_owned(),
+            phase: CallPhase::Opened,
+            payload: None,
+            change_set: None,
+            output_asked: false,
+        };
+        if let Some(turn) = self.run.as_mut().and_then(|run| run.turn.as_mut()) {
+            turn.calls.push(call);
+        }
+    }
+
+    fn count_mistake(&mut self, end: CallEnd) {
+        let Some(run) = &mut self.run else { return };
+        match end {
+            CallEnd::Failed => run.mistakes += 1,
+            CallEnd::Completed => run.mistakes = 0,
+            CallEnd::Denied | CallEnd::Cancelled | CallEnd::Interrupted => {}
+        }
+    }
+
+    fn settle(&mut self, id: &ChangeSetId, found: Found) {
+        let Some(state) = self.changes.get_mut(id) else { return };
+        // While its call is open, the call's own output says what became of it.
+        let unsettled = std::mem::take(&mut state.unsettled);
+        let became = match found {
+            Found::Landed => HunkState::Applied,
+            Found::NotLanded | Found::Unclear => HunkState::NotApplied,
+        };
+        for hunk in state.hunks.values_mut().filter(|hunk| **hunk == HunkState::Applying) {
+            *hunk = became;
+        }
+        if !unsettled {
+            return;
+        }
+        let told = match found {
+            Found::Landed => "is in the file",
+            Found::NotLanded => "is not in the file",
+            Found::Unclear => "may or may not be in the file; read it before you go on",
+        };
+        let note = format!("[note] The edit of \"{}\" that was cut short {told}.", state.change.path);
+        match &mut self.run {
+            Some(run) => run.pending.push(note.into()),
+            None => self.transcript.push(ModelMessage::User { text: note.into() }),
+        }
+    }
+
+    fn mark_hunks(&mut self, id: &ChangeSetId, hunks: &[String], state: HunkState) {
+        if let Some(change) = self.changes.get_mut(id) {
+            for hunk in hunks {
+                change.hunks.insert(hunk.clone(), state);
+            }
+        }
+    }
+
+    fn end_run(&mut self, fact: &Fact) {
+        let Event::RunEnded { outcome, stop, summary, .. } = &fact.event else { return };
+        let Some(run) = self.run.take() else { return };
+        let cut = run.turn.and_then(|turn| Some((turn.message?, turn.partial)));
+        let cut = cut.filter(|(_, text)| !text.is_empty());
+        if let Some((_, text)) = &cut {
+            // The user read this text, so the model has to know it said it.
+            let reply = Reply { text: text.clone(), ..Reply::default() };
+            self.transcript.push(ModelMessage::Assistant { reply: Arc::new(reply) });
+        }
+        self.transcript.extend(run.pending.into_iter().map(|text| ModelMessage::User { text }));
+        let end = RunEnd {
+            ended_at: fact.at,
+            outcome: *outcome,
+            stop_reason: *stop,
+            summary: summary.clone(),
+            usage: run.usage.view(),
+            turns: run.turns,
+        };
+        let ended = EndedRun {
+            run: run.id,
+            started_at: run.started_at,
+            model: run.model,
+            effort: run.effort,
+            wait_ms: run.wait_ms,
+            policy: run.policy,
+            follows: run.follows,
+            title: run.title,
+            origin: run.origin,
+            end,
+            cut,
+        };
+        remember(&mut self.ended, ended);
+    }
+
+    fn with_call(&mut self, id: Option<&ToolCallId>, change: impl FnOnce(&mut Call)) {
+        let turn = self.run.as_mut().and_then(|run| run.turn.as_mut());
+        if let (Some(turn), Some(id)) = (turn, id)
+            && let Some(call) = turn.calls.iter_mut().find(|call| call.id == *id)
+        {
+            change(call);
+        }
+    }
+}
+
+/// Takes out of a conversation what its provider does not take back: reasoning kept verbatim. What
+/// was said and done stays, and calls and outputs are paired in every conversation of ours.
+fn repair(transcript: &mut [ModelMessage]) {
+    for message in transcript {
+        if let ModelMessage::Assistant { reply } = message
+            && reply.kept.is_some()
+        {
+            *reply = Arc::new(Reply { kept: None, ..Reply::clone(reply) });
+        }
+    }
+}
+
+fn remember<T>(queue: &mut VecDeque<T>, item: T) {
+    if queue.len() == REMEMBERED {
+        queue.pop_front();
+    }
+    queue.push_back(item);
+}
