@@ -147,8 +147,6 @@ fn test(page: &mut Page, project: &Path, when: &str) -> anyhow::Result<bool> {
 fn what_next(page: &mut Page) {
     page.line("");
     page.line("With a model of your own:");
-    page.block(
-        "  export OPENAI_API_KEY=...\n  adjutant run --model openai/MODEL \"what is to be done\"\nor ANTHROPIC_API_KEY and anthropic/MODEL, or in ~/.config/adjutant/config.toml:\n  model = \"local/MODEL\"\n  [providers.local]\n  base_url = \"http://127.0.0.1:11434/v1\"",
-    );
+    page.block("  adjutant setup\n  adjutant run \"what is to be done\"");
     page.line("In your editor: add `adjutant lsp` as a language server.");
 }
