@@ -334,7 +334,13 @@ impl Settings {
             command_output_ms: self.limits.command_output_ms,
             followup_default_ms: self.limits.followup_default_ms,
             retry: self.retry,
-            stand_ins: self.fallback_models.clone(),
+            // One that cannot be called would only hide why the first failed.
+            stand_ins: self
+                .fallback_models
+                .iter()
+                .filter(|model| self.provider_for(Some(model)).is_ok())
+                .cloned()
+                .collect(),
         }
     }
 

@@ -160,4 +160,18 @@ mod tests {
             assert_eq!((facts.context_window, facts.max_output_tokens), (32_768, 4_096));
         }
     }
+
+    #[test]
+    fn s113_a_model_that_cannot_be_used_does_not_stand_in() {
+        let text = "fallback_models = [\"gone/m\", \"p/m\", \"nobody/m\"]\n[providers.p]\n\
+                    base_url = \"https://p.example/v1\"\n[providers.gone]\nbase_url = \"https://gone.example/v1\"\n\
+                    api_key_env = \"NO_SUCH_KEY\"\n";
+        let file = crate::config::File {
+            path: "/home/ada/config.toml".to_owned(),
+            content: crate::config::Content::Text(text.to_owned()),
+        };
+        let layers = vec![Layer::UserFile(file), Layer::Environment(Default::default())];
+        let policy = resolve(layers).0.policy(crate::tool::Mode::Code, false);
+        assert_eq!(policy.stand_ins, ["p/m"]);
+    }
 }
