@@ -51,13 +51,13 @@ export type Range = { start: Position, end: Position, };
 
 export type Origin = { uri: string, range?: Range, };
 
-export type ConfigId = "mode" | "model" | "effort";
+export type ConfigId = "mode" | "model" | "effort" | "verbosity";
 
 export type ConfigKind = "select";
 
 export type ConfigOption = { id: ConfigId, name: string,
 /**
- * `mode`, `model` or `thought_level`: a client may draw a picker of its own for each.
+ * `mode`, `model`, `thought_level` or `_verbosity`: a client may draw a picker of its own for each.
  */
 category: string, type: ConfigKind, currentValue: string, options: Array<ConfigValue>, };
 
@@ -104,6 +104,10 @@ maxOutputTokens: number,
  */
 efforts: Array<string>,
 /**
+ * What it takes as `verbosity`; likewise.
+ */
+verbosities: Array<string>,
+/**
  * Whether it is known to read images.
  */
 images: boolean,
@@ -139,6 +143,10 @@ model?: string, mode?: Mode,
  * How much the model thinks: `low`, `medium` or `high`; nothing leaves it to the provider.
  */
 effort?: string,
+/**
+ * How many words the model makes: `low`, `medium` or `high`, likewise.
+ */
+verbosity?: string,
 /**
  * Nobody watches: what `[unattended]` allows runs unasked (decision 17).
  */

@@ -127,6 +127,9 @@ pub struct RunLine {
     /// How much the model is to think: low, medium or high
     #[arg(long, value_name = "EFFORT")]
     pub effort: Option<String>,
+    /// How many words the model is to make: low, medium or high
+    #[arg(long, value_name = "VERBOSITY")]
+    pub verbosity: Option<String>,
     /// The model to use
     #[arg(long, value_name = "PROVIDER/MODEL")]
     pub model: Option<String>,

@@ -427,7 +427,8 @@ impl SessionTask {
         let (_, model) = settings.provider_for(Some(run.current_model())).ok()?;
         let mut request = prompt::request(&self.session, &model, run.policy.mode, None);
         // What another model took is not sent to one that does not.
-        request.effort = run.effort.filter(|effort| settings.efforts(run.current_model()).contains(effort));
+        request.manner =
+            settings.facts(run.current_model()).map(|facts| facts.taken(run.manner)).unwrap_or_default();
         request.whole = run.turn.as_ref().is_some_and(|turn| turn.tries.asks_whole());
         Some(request)
     }

@@ -150,7 +150,11 @@ fn what_cannot_be_chosen_is_refused_and_changes_nothing() {
     rig.end();
 }
 
-/// Two providers, and models of which one is known to take efforts.
+/// How it is said how a model answers: the option, its id, and the field of a Chat request.
+const MANNERS: [(&str, ConfigId, &str); 2] =
+    [("effort", ConfigId::Effort, "reasoning_effort"), ("verbosity", ConfigId::Verbosity, "verbosity")];
+
+/// Two providers, and models of which one is known to take efforts and verbosities.
 fn two_providers(model: &ModelServer) -> Workspace {
     let workspace = Workspace::new("//- /a.txt\nhello\n");
     workspace.config(&format!(
@@ -162,55 +166,64 @@ fn two_providers(model: &ModelServer) -> Workspace {
 }
 
 #[test]
-fn p18_another_model_has_other_efforts_and_each_is_told() {
+fn p18_another_model_takes_other_efforts_and_verbosities_and_each_is_told() {
+    for (name, id, field) in MANNERS {
+        another_model_takes_others(name, id, field);
+    }
+}
+
+fn another_model_takes_others(name: &str, id: ConfigId, field: &str) {
     let model = ModelServer::answering(|_| Reply::text("Yes."));
     let workspace = two_providers(&model);
     let rig = Rig::start(&workspace);
     let session = rig.new_session();
-    let efforts = |options: &[ConfigOption]| -> Vec<String> {
-        let found = options.iter().find(|option| option.id == ConfigId::Effort);
+    let levels = |options: &[ConfigOption]| -> Vec<String> {
+        let found = options.iter().find(|option| option.id == id);
         found
             .map(|option| option.options.iter().map(|value| value.value.clone()).collect())
             .unwrap_or_default()
     };
     let sent = || {
         let last = model.requests().pop().expect("it was asked");
-        (last.json()["model"].clone(), last.json().get("reasoning_effort").cloned())
+        (last.json()["model"].clone(), last.json().get(field).cloned())
     };
-    let options = set(&rig, &session, "effort", "high").expect("it is chosen");
-    assert_eq!(efforts(&options), ["default", "low", "medium", "high"]);
+    let options = set(&rig, &session, name, "high").expect("it is chosen");
+    assert_eq!(levels(&options), ["default", "low", "medium", "high"]);
     rig.run_to_end(&session, "One.");
     assert_eq!(sent(), (json!("gpt-5-mini"), Some(json!("high"))));
 
-    // A model that is not known to take efforts is sent none, and the choice is not lost.
+    // A model that is not known to take any is sent none, and the choice is not lost.
     let options = set(&rig, &session, "model", "here/llama-4").expect("it is chosen");
-    assert_eq!(efforts(&options), [""; 0]);
+    assert_eq!(levels(&options), [""; 0]);
     rig.run_to_end(&session, "Two.");
     assert_eq!(sent(), (json!("llama-4"), None));
     let options = set(&rig, &session, "model", "here/gpt-5-nano").expect("it is chosen");
-    assert_eq!(value(&options, ConfigId::Effort), "high");
+    assert_eq!(value(&options, id), "high");
     rig.run_to_end(&session, "Three.");
     assert_eq!(sent(), (json!("gpt-5-nano"), Some(json!("high"))));
-    assert_eq!(refused(set(&rig, &session, "effort", "enormous")).1, "AnswerInvalid");
-    let options = set(&rig, &session, "effort", "default").expect("it is chosen");
-    assert_eq!(value(&options, ConfigId::Effort), "default");
+    assert_eq!(refused(set(&rig, &session, name, "enormous")).1, "AnswerInvalid");
+    let options = set(&rig, &session, name, "default").expect("it is chosen");
+    assert_eq!(value(&options, id), "default");
     rig.run_to_end(&session, "Four.");
     assert_eq!(sent().1, None);
     rig.end();
 }
 
 #[test]
-fn s84_an_effort_for_one_run_does_not_leak_into_the_next() {
+fn s84_an_effort_and_a_verbosity_for_one_run_do_not_leak_into_the_next() {
     let model = ModelServer::answering(|_| Reply::text("Yes."));
     let workspace = two_providers(&model);
     let rig = Rig::start(&workspace);
     let session = rig.new_session();
-    let sent = || model.requests().pop().expect("it was asked").json().get("reasoning_effort").cloned();
-    let run = rig.prompt_with(&session, "One.", json!({ "overrides": { "effort": "low" } })).run_id;
-    rig.await_run_end(&session, &run);
-    assert_eq!(sent(), Some(json!("low")));
-    rig.run_to_end(&session, "Two.");
-    assert_eq!(sent(), None);
+    let sent = |field: &str| model.requests().pop().expect("it was asked").json().get(field).cloned();
+    for (name, _, field) in MANNERS {
+        let overrides = json!({ "overrides": { name: "low" } });
+        let run = rig.prompt_with(&session, "One.", overrides).run_id;
+        rig.await_run_end(&session, &run);
+        assert_eq!(sent(field), Some(json!("low")));
+        rig.run_to_end(&session, "Two.");
+        assert_eq!(sent(field), None);
+    }
     rig.end();
 }
 
@@ -223,6 +236,7 @@ fn s84_the_list_of_models_says_what_is_known_and_what_is_missing() {
     let [first, second] = &list.models[..] else { panic!("{list:?}") };
     assert_eq!((first.model.as_str(), first.context_window, first.known), ("here/gpt-5-mini", 400_000, true));
     assert_eq!(first.efforts, ["low", "medium", "high"]);
+    assert_eq!(first.verbosities, first.efforts);
     assert_eq!((second.model.as_str(), second.known, &second.efforts[..]), ("gone/m", false, &[][..]));
     let why = second.unavailable.as_deref().expect("it has no key");
     assert!(why.contains("NO_SUCH_KEY"), "{why}");

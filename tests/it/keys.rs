@@ -13,7 +13,7 @@ use std::time::Duration;
 use adjutant::model::Models;
 use adjutant::tools::process::run_own;
 use adjutant_core::config::{KeySource, ModelLimits, Provider, Reach, Wire};
-use adjutant_core::prompt::{ModelMessage, ModelRequest, Reply};
+use adjutant_core::prompt::{Manner, ModelMessage, ModelRequest, Reply};
 use adjutant_core::retry::{CallFailure, FailureClass};
 use adjutant_testkit::model::{ModelServer, Reply as Answer, Request};
 use tempfile::TempDir;
@@ -45,7 +45,7 @@ async fn call(models: &Models, provider: &Provider, limits: &ModelLimits) -> Res
         tools: Arc::new([]),
         messages: vec![ModelMessage::User { text: "hello".into() }],
         max_output_tokens: None,
-        effort: None,
+        manner: Manner::default(),
         whole: false,
     };
     let called = tokio::time::timeout(DEADLINE, models.call(provider, limits, &request, 1, |_| {}));

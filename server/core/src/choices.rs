@@ -7,7 +7,8 @@ use adjutant_protocol::option::{ConfigChange, ConfigId, ConfigKind, ConfigOption
 use adjutant_protocol::session::Mode;
 use serde::{Deserialize, Serialize};
 
-use crate::message::Effort;
+use crate::message::{Level, Manner};
+use crate::models::Facts;
 use crate::session::Session;
 
 /// Models one list offers; more are not shown, and can be set all the same.
@@ -21,9 +22,8 @@ pub struct Choices {
     /// `provider/model`; that of the settings where nothing was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Left to the provider where nothing was chosen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub effort: Option<Effort>,
+    #[serde(flatten)]
+    pub manner: Manner,
 }
 
 impl Choices {
@@ -42,6 +42,8 @@ pub struct Follows {
     pub model: bool,
     #[serde(default)]
     pub effort: bool,
+    #[serde(default)]
+    pub verbosity: bool,
 }
 
 /// A choice, judged by the settings already.
@@ -56,7 +58,11 @@ pub enum Chosen {
     },
     /// Nothing leaves it to the provider.
     Effort {
-        effort: Option<Effort>,
+        effort: Option<Level>,
+    },
+    /// Likewise.
+    Verbosity {
+        verbosity: Option<Level>,
     },
 }
 
@@ -68,19 +74,33 @@ pub struct Offer {
     pub model: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
-    /// What the model that counts now takes (P18).
+    #[serde(flatten)]
+    pub takes: Takes,
+}
+
+/// What a model takes, and can be told therefore (P18).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Takes {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub efforts: Vec<Effort>,
+    pub efforts: Vec<Level>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verbosities: Vec<Level>,
+}
+
+impl From<Facts> for Takes {
+    fn from(facts: Facts) -> Self {
+        Self { efforts: facts.efforts.to_vec(), verbosities: facts.verbosities.to_vec() }
+    }
 }
 
 impl Offer {
     /// The offer of a session: its model counts before that of the settings, and is in the list.
-    /// `efforts` says what a model takes.
+    /// `takes` says what a model takes.
     pub fn new(
         session: &Session,
         model: Option<String>,
         configured: Vec<String>,
-        efforts: impl Fn(&str) -> Vec<Effort>,
+        takes: impl Fn(&str) -> Takes,
     ) -> Self {
         let model = session.choices.model.clone().or(model);
         let used = session.ended.iter().rev().map(|ended| &ended.model);
@@ -91,8 +111,8 @@ impl Offer {
                 models.push(name.clone());
             }
         }
-        let efforts = model.as_deref().map(efforts).unwrap_or_default();
-        Self { model, models, efforts }
+        let takes = model.as_deref().map(takes).unwrap_or_default();
+        Self { model, models, takes }
     }
 
     /// The same offer after a choice.
@@ -119,13 +139,16 @@ pub fn change(choices: &Choices, offer: &Offer, chosen: &Chosen) -> Option<Confi
         Chosen::Model { model } => {
             ConfigChange { config_id: ConfigId::Model, from: offer.model.clone(), to: model.clone() }
         }
-        Chosen::Effort { effort } => ConfigChange {
-            config_id: ConfigId::Effort,
-            from: Some(effort_name(choices.effort).to_owned()),
-            to: effort_name(*effort).to_owned(),
-        },
+        Chosen::Effort { effort } => of_level(ConfigId::Effort, choices.manner.effort, *effort),
+        Chosen::Verbosity { verbosity } => {
+            of_level(ConfigId::Verbosity, choices.manner.verbosity, *verbosity)
+        }
     };
     (change.from.as_ref() != Some(&change.to)).then_some(change)
+}
+
+fn of_level(config_id: ConfigId, from: Option<Level>, to: Option<Level>) -> ConfigChange {
+    ConfigChange { config_id, from: Some(level_name(from).to_owned()), to: level_name(to).to_owned() }
 }
 
 /// Every option with its value, in the order a client shows them.
@@ -152,28 +175,35 @@ pub fn options(choices: &Choices, offer: &Offer) -> Vec<ConfigOption> {
         current_value,
         options: offer.models.iter().map(|model| named(model)).collect(),
     }));
-    // Without a choice there is nothing to choose.
-    options.extend((!offer.efforts.is_empty()).then(|| effort_option(choices.effort, &offer.efforts)));
+    let Takes { efforts, verbosities } = &offer.takes;
+    options.extend(level_option(ConfigId::Effort, choices.manner.effort, efforts));
+    options.extend(level_option(ConfigId::Verbosity, choices.manner.verbosity, verbosities));
     options
 }
 
-fn effort_option(chosen: Option<Effort>, efforts: &[Effort]) -> ConfigOption {
+/// Nothing where the model takes none: without a choice there is nothing to choose.
+fn level_option(id: ConfigId, chosen: Option<Level>, levels: &[Level]) -> Option<ConfigOption> {
     // What another model took stays chosen, and is not sent to one that does not take it.
-    let chosen = chosen.filter(|effort| efforts.contains(effort));
-    let values = [None].into_iter().chain(efforts.iter().copied().map(Some));
-    ConfigOption {
-        id: ConfigId::Effort,
-        name: "Effort".to_owned(),
-        category: "thought_level".to_owned(),
+    let chosen = chosen.filter(|level| levels.contains(level));
+    let values = [None].into_iter().chain(levels.iter().copied().map(Some));
+    let (name, category) = match id {
+        ConfigId::Effort => ("Effort", "thought_level"),
+        // The Agent Client Protocol leaves names that begin so to everybody.
+        _ => ("Verbosity", "_verbosity"),
+    };
+    (!levels.is_empty()).then(|| ConfigOption {
+        id,
+        name: name.to_owned(),
+        category: category.to_owned(),
         kind: ConfigKind::Select,
-        current_value: effort_name(chosen).to_owned(),
-        options: values.map(|effort| named(effort_name(effort))).collect(),
-    }
+        current_value: level_name(chosen).to_owned(),
+        options: values.map(|level| named(level_name(level))).collect(),
+    })
 }
 
-/// The name of a choice of effort.
-pub fn effort_name(effort: Option<Effort>) -> &'static str {
-    effort.map_or("default", Effort::name)
+/// The name of a choice among levels.
+pub fn level_name(level: Option<Level>) -> &'static str {
+    level.map_or("default", Level::name)
 }
 
 /// A change for people; fits behind "from now on".
@@ -182,6 +212,7 @@ pub fn in_words(change: &ConfigChange) -> String {
         ConfigId::Mode => format!("the mode is {}", change.to),
         ConfigId::Model => format!("new runs use {}", change.to),
         ConfigId::Effort => format!("new runs think with effort {}", change.to),
+        ConfigId::Verbosity => format!("new runs answer with verbosity {}", change.to),
     }
 }
 

@@ -32,7 +32,7 @@ pub use values::redact_url;
 use well_known::WellKnown;
 
 use crate::event::{Policy, Unattended};
-use crate::message::Effort;
+use crate::message::Manner;
 use crate::models;
 use crate::retry::RetryPolicy;
 use crate::tool::Mode;
@@ -222,7 +222,8 @@ pub struct Settings {
     pub model: Option<String>,
     /// `provider/model` of those that take over, in this order.
     pub fallback_models: Vec<String>,
-    pub effort: Option<Effort>,
+    /// How a model answers where nobody says otherwise.
+    pub manner: Manner,
     /// Those that are complete, by name.
     pub providers: BTreeMap<String, Provider>,
     pub deny: Denials,
@@ -344,10 +345,10 @@ impl Settings {
         }
     }
 
-    /// Returns the efforts a model takes; none for a model that is not known or cannot be used.
-    pub fn efforts(&self, model: &str) -> Vec<Effort> {
-        let Ok((provider, model)) = self.provider_for(Some(model)) else { return Vec::new() };
-        models::facts(&provider, &model).efforts.to_vec()
+    /// Returns what is known of a model; `None` for one that cannot be used.
+    pub fn facts(&self, model: &str) -> Option<models::Facts> {
+        let (provider, model) = self.provider_for(Some(model)).ok()?;
+        Some(models::facts(&provider, &model))
     }
 
     /// Returns the provider and the model name to call: `model` if given, else the configured one.

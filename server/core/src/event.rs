@@ -14,7 +14,7 @@ use adjutant_protocol::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCal
 use serde::{Deserialize, Serialize};
 
 use crate::choices::{Choices, Chosen, Follows, Offer};
-use crate::message::{Effort, Reply};
+use crate::message::{Manner, Reply};
 use crate::retry::{CallFailure, RetryPolicy};
 use crate::review::Hunk;
 
@@ -52,8 +52,8 @@ pub enum Event {
         continues: Option<RunId>,
         model: String,
         policy: Policy,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        effort: Option<Effort>,
+        #[serde(flatten)]
+        manner: Manner,
         /// The first call of the model waits until then; milliseconds since the Unix epoch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_before: Option<u64>,

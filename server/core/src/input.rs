@@ -7,7 +7,7 @@ use adjutant_protocol::{AskId, RunId};
 
 use crate::choices::{Chosen, Follows, Offer};
 use crate::event::{CallResult, Change, Found, KeyUse, Payload, Policy};
-use crate::message::{Effort, Reply};
+use crate::message::{Manner, Reply};
 use crate::retry::CallFailure;
 use crate::step::Step;
 
@@ -68,7 +68,7 @@ pub struct Prompt {
     pub expected_run: Option<RunId>,
     /// `provider/model`.
     pub model: String,
-    pub effort: Option<Effort>,
+    pub manner: Manner,
     pub policy: Policy,
     /// What of it are the session's choices, not this prompt's own.
     pub follows: Follows,

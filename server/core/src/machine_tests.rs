@@ -15,7 +15,7 @@ use crate::accept::{Refusal, accept};
 use crate::choices::Follows;
 use crate::event::{CallEnd, CallResult, Event, Fact, Policy};
 use crate::input::{Answer, Choice, Input, Prompt, Report, Stamp};
-use crate::message::{Reply, RequestedCall, StopCause};
+use crate::message::{Manner, Reply, RequestedCall, StopCause};
 use crate::session::Session;
 use crate::step::{Step, next_steps};
 
@@ -60,17 +60,7 @@ impl Bench {
     }
 
     pub fn prompt_with(&mut self, text: &str, policy: Policy) -> Result<Vec<Event>, Refusal> {
-        self.input(Input::Prompt(Prompt {
-            text: text.to_owned(),
-            title: None,
-            expected_run: None,
-            model: "scripted/demo".to_owned(),
-            effort: None,
-            policy,
-            follows: Follows { mode: true, model: true, effort: true },
-            origin: None,
-            key: None,
-        }))
+        self.input(Input::Prompt(Prompt { policy, ..prompt(text) }))
     }
 
     /// Reports for the one step that matches.
@@ -143,4 +133,19 @@ pub fn names(events: &[Event]) -> String {
         event.name()
     };
     events.iter().map(name).collect::<Vec<_>>().join(" ")
+}
+
+/// A prompt whose run follows every choice of its session.
+pub fn prompt(text: &str) -> Prompt {
+    Prompt {
+        text: text.to_owned(),
+        title: None,
+        expected_run: None,
+        model: "scripted/demo".to_owned(),
+        manner: Manner::default(),
+        policy: Policy::default(),
+        follows: Follows { mode: true, model: true, effort: true, verbosity: true },
+        origin: None,
+        key: None,
+    }
 }

@@ -22,30 +22,53 @@ pub struct ModelRequest {
     pub messages: Vec<ModelMessage>,
     /// The most tokens the reply may have; `None` leaves it to the provider.
     pub max_output_tokens: Option<u32>,
-    /// How much the model is to think; `None` leaves it to the provider.
-    pub effort: Option<Effort>,
+    /// What of this the model takes; the rest is left to the provider.
+    pub manner: Manner,
     /// Asks for the whole answer at once: streams of this turn broke (S81).
     pub whole: bool,
 }
 
-/// How much a model thinks before it answers.
+/// How a model is to answer; what is not set is left to its provider.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manner {
+    /// How much it thinks before it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Level>,
+    /// How many words it makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbosity: Option<Level>,
+}
+
+impl Manner {
+    /// Returns what is set here, and that of `other` for the rest.
+    pub fn or(self, other: Manner) -> Manner {
+        Manner { effort: self.effort.or(other.effort), verbosity: self.verbosity.or(other.verbosity) }
+    }
+}
+
+/// How much of something a model is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Effort {
+pub enum Level {
     Low,
     Medium,
     High,
 }
 
-impl Effort {
-    pub const ALL: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
+impl Level {
+    pub const ALL: [Level; 3] = [Level::Low, Level::Medium, Level::High];
+
+    /// Returns the level of that name.
+    pub fn named(name: &str) -> Option<Level> {
+        Level::ALL.into_iter().find(|level| level.name() == name)
+    }
 
     /// The name of it in settings and on every wire.
     pub fn name(self) -> &'static str {
         match self {
-            Effort::Low => "low",
-            Effort::Medium => "medium",
-            Effort::High => "high",
+            Level::Low => "low",
+            Level::Medium => "medium",
+            Level::High => "high",
         }
     }
 }

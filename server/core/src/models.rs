@@ -6,7 +6,7 @@
 use adjutant_protocol::model::ModelView;
 
 use crate::config::{Provider, Settings};
-use crate::message::Effort;
+use crate::message::{Level, Manner};
 
 /// When the table was last compared with the makers' documentation.
 pub const AS_OF: &str = "2026-11";
@@ -24,7 +24,9 @@ pub struct Facts {
     /// Tokens one reply of it may have.
     pub max_output_tokens: u32,
     /// The efforts it takes; none where it is not known to take any.
-    pub efforts: &'static [Effort],
+    pub efforts: &'static [Level],
+    /// The verbosities it takes, likewise.
+    pub verbosities: &'static [Level],
     /// Whether it is known to read images.
     pub images: bool,
     /// Whether the table has it; else the numbers are the defaults, or the settings'.
@@ -35,17 +37,33 @@ const UNKNOWN: Facts = Facts {
     context_window: DEFAULT_WINDOW,
     max_output_tokens: DEFAULT_OUTPUT,
     efforts: &[],
+    verbosities: &[],
     images: false,
     known: false,
 };
 
 /// A model that reads images, as all in the table do but those that say otherwise.
 const fn sees(context_window: u32, max_output_tokens: u32) -> Facts {
-    Facts { context_window, max_output_tokens, efforts: &[], images: true, known: true }
+    Facts { context_window, max_output_tokens, efforts: &[], verbosities: &[], images: true, known: true }
 }
 
 const fn thinks(context_window: u32, max_output_tokens: u32) -> Facts {
-    Facts { efforts: &Effort::ALL, ..sees(context_window, max_output_tokens) }
+    Facts { efforts: &Level::ALL, ..sees(context_window, max_output_tokens) }
+}
+
+/// A model that thinks, and makes as many words as it is asked for.
+const fn tells(context_window: u32, max_output_tokens: u32) -> Facts {
+    Facts { verbosities: &Level::ALL, ..thinks(context_window, max_output_tokens) }
+}
+
+impl Facts {
+    /// Returns what the model takes of this.
+    pub fn taken(&self, manner: Manner) -> Manner {
+        Manner {
+            effort: manner.effort.filter(|level| self.efforts.contains(level)),
+            verbosity: manner.verbosity.filter(|level| self.verbosities.contains(level)),
+        }
+    }
 }
 
 /// Families of models by how their names begin; the longest that fits counts. Where a window can be
@@ -68,14 +86,14 @@ const TABLE: &[(&str, Facts)] = &[
     ("gemini-3", sees(1_048_576, 65_536)),
     ("gpt-4.1", sees(1_047_576, 32_768)),
     ("gpt-4o", sees(128_000, 16_384)),
-    ("gpt-5", thinks(400_000, 128_000)),
+    ("gpt-5", tells(400_000, 128_000)),
     ("gpt-5-chat", sees(400_000, 128_000)),
-    ("gpt-5.4", thinks(1_050_000, 128_000)),
-    ("gpt-5.4-mini", thinks(400_000, 128_000)),
-    ("gpt-5.4-nano", thinks(400_000, 128_000)),
-    ("gpt-5.5", thinks(1_050_000, 128_000)),
-    ("gpt-5.6", thinks(1_050_000, 128_000)),
-    ("gpt-5.6-luna", thinks(400_000, 128_000)),
+    ("gpt-5.4", tells(1_050_000, 128_000)),
+    ("gpt-5.4-mini", tells(400_000, 128_000)),
+    ("gpt-5.4-nano", tells(400_000, 128_000)),
+    ("gpt-5.5", tells(1_050_000, 128_000)),
+    ("gpt-5.6", tells(1_050_000, 128_000)),
+    ("gpt-5.6-luna", tells(400_000, 128_000)),
     ("o3", thinks(200_000, 100_000)),
     ("o4-mini", thinks(200_000, 100_000)),
 ];
@@ -111,11 +129,16 @@ fn view(settings: &Settings, name: &str) -> ModelView {
         model: name.to_owned(),
         context_window: facts.context_window,
         max_output_tokens: facts.max_output_tokens,
-        efforts: facts.efforts.iter().map(|effort| effort.name().to_owned()).collect(),
+        efforts: names(facts.efforts),
+        verbosities: names(facts.verbosities),
         images: facts.images,
         known: facts.known,
         unavailable: found.err().map(|why| why.to_string()),
     }
+}
+
+fn names(levels: &[Level]) -> Vec<String> {
+    levels.iter().map(|level| level.name().to_owned()).collect()
 }
 
 /// Whether a name is of a family: `gpt-5` has `gpt-5-mini` and `gpt-5.1`, and not `gpt-50`.

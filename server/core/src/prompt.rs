@@ -3,7 +3,7 @@
 //! Never knows a provider's wire format; `server/src/model/` translates.
 
 pub use crate::message::{
-    Delta, Effort, Kept, ModelMessage, ModelRequest, Reply, RequestedCall, StopCause, ToolSpec, Usage,
+    Delta, Kept, Level, Manner, ModelMessage, ModelRequest, Reply, RequestedCall, StopCause, ToolSpec, Usage,
 };
 use crate::session::Session;
 use crate::tool::{self, Mode};
@@ -46,7 +46,7 @@ pub fn request(session: &Session, model: &str, mode: Mode, max_output_tokens: Op
         tools: tool::specs_for(mode),
         messages: session.transcript.clone(),
         max_output_tokens,
-        effort: None,
+        manner: Manner::default(),
         whole: false,
     }
 }

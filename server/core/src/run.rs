@@ -12,7 +12,7 @@ use adjutant_protocol::{ChangeSetId, MessageId, RunId, ToolCallId};
 
 use crate::choices::Follows;
 use crate::event::{Ask, CallEnd, Change, KeyUse, Payload, Policy};
-use crate::message::{Effort, Usage};
+use crate::message::{Manner, Usage};
 use crate::retry::Tries;
 
 /// The open run.
@@ -24,7 +24,7 @@ pub struct Run {
     pub model: String,
     /// The model that took over, for the rest of the run.
     pub stand_in: Option<String>,
-    pub effort: Option<Effort>,
+    pub manner: Manner,
     /// The first call of the model waits until then.
     pub not_before: Option<u64>,
     /// How long the provider of the call that failed last asked to wait.
@@ -127,7 +127,7 @@ pub struct EndedRun {
     pub started_at: u64,
     /// The model it was given, whichever stood in.
     pub model: String,
-    pub effort: Option<Effort>,
+    pub manner: Manner,
     pub policy: Policy,
     pub follows: Follows,
     pub title: String,

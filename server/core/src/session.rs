@@ -15,7 +15,7 @@ use adjutant_protocol::{AskId, ChangeSetId, RunId, SessionId, ToolCallId};
 
 use crate::choices::{Choices, Chosen};
 use crate::event::{Ask, Fact, Rule};
-use crate::message::{Effort, ModelMessage};
+use crate::message::{Manner, ModelMessage};
 pub use crate::run::{Call, CallPhase, ChangeState, EndedRun, OpenAsk, Run, Turn, TurnPhase, UsedKey};
 
 /// Keys, closed asks and ended runs that are remembered (protocol section 4).
@@ -79,9 +79,13 @@ impl Session {
         (model.unwrap_or_else(|| last.model.clone()), mode)
     }
 
-    /// The effort of a run that goes on from an ended one.
-    pub fn effort_for(&self, last: &EndedRun) -> Option<Effort> {
-        if last.follows.effort { self.choices.effort } else { last.effort }
+    /// How the model of a run answers that goes on from an ended one.
+    pub fn manner_for(&self, last: &EndedRun) -> Manner {
+        let chosen = self.choices.manner;
+        Manner {
+            effort: if last.follows.effort { chosen.effort } else { last.manner.effort },
+            verbosity: if last.follows.verbosity { chosen.verbosity } else { last.manner.verbosity },
+        }
     }
 
     fn take_choice(&mut self, chosen: &Chosen) {
@@ -93,7 +97,8 @@ impl Session {
                 }
             }
             Chosen::Model { model } => self.choices.model = Some(model.clone()),
-            Chosen::Effort { effort } => self.choices.effort = *effort,
+            Chosen::Effort { effort } => self.choices.manner.effort = *effort,
+            Chosen::Verbosity { verbosity } => self.choices.manner.verbosity = *verbosity,
         }
     }
 

@@ -97,7 +97,7 @@ pub const METHODS: [Method; 17] = [
         ClientRequest,
         "SetConfigOptionParams",
         "SetConfigOptionResult",
-        "chooses the mode, the model or the effort of a session",
+        "chooses the mode, the model, the effort or the verbosity of a session",
     ),
     row(
         MODEL_LIST,

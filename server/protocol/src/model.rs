@@ -29,6 +29,8 @@ pub struct ModelView {
     pub max_output_tokens: u32,
     /// What it takes as `effort`; nothing where it is not known to take any.
     pub efforts: Vec<String>,
+    /// What it takes as `verbosity`; likewise.
+    pub verbosities: Vec<String>,
     /// Whether it is known to read images.
     pub images: bool,
     /// Whether the numbers are known; else they are stated defaults, or the settings'.

@@ -1,4 +1,4 @@
-//! Config options of a session: modes, models and effort, in the shape of the Agent
+//! Config options of a session: modes, models and how they answer, in the shape of the Agent
 //! Client Protocol. Holds names only; what a choice does is the server's.
 
 use schemars::JsonSchema;
@@ -19,6 +19,8 @@ pub enum ConfigId {
     Model,
     /// How much the model thinks; absent where the model is not known to take it.
     Effort,
+    /// How many words the model makes; absent likewise.
+    Verbosity,
 }
 
 /// How an option is shown; a list to choose from is the only way yet.
@@ -34,7 +36,7 @@ pub enum ConfigKind {
 pub struct ConfigOption {
     pub id: ConfigId,
     pub name: String,
-    /// `mode`, `model` or `thought_level`: a client may draw a picker of its own for each.
+    /// `mode`, `model`, `thought_level` or `_verbosity`: a client may draw a picker of its own for each.
     pub category: String,
     #[serde(rename = "type")]
     pub kind: ConfigKind,

@@ -106,6 +106,9 @@ pub struct Overrides {
     /// How much the model thinks: `low`, `medium` or `high`; nothing leaves it to the provider.
     #[ts(optional)]
     pub effort: Option<String>,
+    /// How many words the model makes: `low`, `medium` or `high`, likewise.
+    #[ts(optional)]
+    pub verbosity: Option<String>,
     /// Nobody watches: what `[unattended]` allows runs unasked (decision 17).
     #[ts(optional, as = "Option<bool>")]
     pub unattended: bool,

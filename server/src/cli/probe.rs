@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use adjutant_core::config::{ModelLimits, Settings};
-use adjutant_core::prompt::{ModelMessage, ModelRequest};
+use adjutant_core::prompt::{Manner, ModelMessage, ModelRequest};
 
 use crate::model::Models;
 use crate::tools::process::run_own;
@@ -29,7 +29,7 @@ pub async fn probe(settings: &Settings, model: &str) -> Result<Duration, String>
         tools: Vec::new().into(),
         messages: vec![ModelMessage::User { text: "Say ok.".into() }],
         max_output_tokens: Some(MOST_TOKENS),
-        effort: None,
+        manner: Manner::default(),
         whole: false,
     };
     let began = Instant::now();

@@ -97,6 +97,7 @@ fn task(line: &RunLine) -> anyhow::Result<(Task, bool)> {
         model: line.model.clone(),
         mode: line.mode.map(Into::into),
         effort: line.effort.clone(),
+        verbosity: line.verbosity.clone(),
         unattended: line.unattended,
     };
     Ok((Task { prompt, overrides, which, folder }, read_stdin))

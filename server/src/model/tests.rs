@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use adjutant_core::config::{KeySource, Reach};
-use adjutant_core::prompt::{ModelMessage, ToolSpec};
+use adjutant_core::prompt::{Manner, ModelMessage, ToolSpec};
 use adjutant_core::retry::FailureClass;
 use adjutant_testkit::model::{Dialect, ModelServer, Reply as Answer};
 
@@ -61,7 +61,7 @@ pub(super) fn request(prompt: &str) -> ModelRequest {
         tools: Arc::new([tool]),
         messages: vec![ModelMessage::User { text: prompt.into() }],
         max_output_tokens: None,
-        effort: None,
+        manner: Manner::default(),
         whole: false,
     }
 }

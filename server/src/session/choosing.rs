@@ -3,14 +3,14 @@
 //! Which options there are is core's; which models can be used is the settings'.
 
 use adjutant_core::accept::Refusal;
-use adjutant_core::choices::{self, Chosen, Offer};
+use adjutant_core::choices::{self, Choices, Chosen, Offer, Takes};
 use adjutant_core::config::Settings;
 use adjutant_core::input::Input;
-use adjutant_core::prompt::Effort;
+use adjutant_core::prompt::{Level, Manner};
 use adjutant_core::session::Session;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::option::{ConfigId, ConfigOption, SetConfigOptionResult};
-use adjutant_protocol::session::Mode;
+use adjutant_protocol::session::{Mode, Overrides};
 
 use super::SessionTask;
 use super::mailbox::{Refused, Reply};
@@ -20,7 +20,11 @@ fn offer(session: &Session, settings: &Settings) -> Offer {
     let default = settings.provider_for(None).ok();
     let default = default.map(|(provider, model)| format!("{}/{model}", provider.name));
     let configured = default.iter().chain(&settings.fallback_models).cloned().collect();
-    Offer::new(session, default, configured, |model| settings.efforts(model))
+    Offer::new(session, default, configured, |model| takes(settings, model))
+}
+
+fn takes(settings: &Settings, model: &str) -> Takes {
+    settings.facts(model).map(Takes::from).unwrap_or_default()
 }
 
 /// All options of a session, with what they are now.
@@ -47,18 +51,30 @@ pub fn chosen(id: ConfigId, value: &str, settings: &Settings) -> Result<Chosen, 
             Ok((provider, model)) => Ok(Chosen::Model { model: format!("{}/{model}", provider.name) }),
             Err(why) => Err(Refused::new(ErrorName::ProviderUnavailable, why.to_string())),
         },
-        ConfigId::Effort => effort(value).map(|effort| Chosen::Effort { effort }),
+        ConfigId::Effort => level("effort", value).map(|effort| Chosen::Effort { effort }),
+        ConfigId::Verbosity => level("verbosity", value).map(|verbosity| Chosen::Verbosity { verbosity }),
     }
 }
 
-/// Reads an effort by its name; `default` leaves it to the provider.
-pub fn effort(name: &str) -> Result<Option<Effort>, Refused> {
-    let all = [None].into_iter().chain(Effort::ALL.map(Some));
-    let found = all.clone().find(|effort| choices::effort_name(*effort) == name);
+/// Reads a level of `what` by its name; `default` leaves it to the provider.
+pub fn level(what: &str, name: &str) -> Result<Option<Level>, Refused> {
+    let all = [None].into_iter().chain(Level::ALL.map(Some));
+    let found = all.clone().find(|level| choices::level_name(*level) == name);
     found.ok_or_else(|| {
-        let names: Vec<&str> = all.map(choices::effort_name).collect();
-        let why = format!("there is no effort {name:?}; there are {}", names.join(", "));
+        let names: Vec<&str> = all.map(choices::level_name).collect();
+        let why = format!("there is no {what} {name:?}; there are {}", names.join(", "));
         Refused::new(ErrorName::AnswerInvalid, why)
+    })
+}
+
+/// Returns how the model of a run answers: what was given for the run alone, else what was chosen for
+/// its session, else what the settings say.
+pub fn manner(own: &Overrides, choices: &Choices, settings: &Settings) -> Result<Manner, Refused> {
+    let Manner { effort, verbosity } = choices.manner.or(settings.manner);
+    let given = |what: &str, name: &Option<String>| name.as_deref().map(|name| level(what, name)).transpose();
+    Ok(Manner {
+        effort: given("effort", &own.effort)?.unwrap_or(effort),
+        verbosity: given("verbosity", &own.verbosity)?.unwrap_or(verbosity),
     })
 }
 
@@ -68,8 +84,8 @@ impl SessionTask {
         let settings = self.place.world.settings();
         let mut offer = offer(&self.session, &settings);
         if let Chosen::Model { model } = &chosen {
-            // With the model the efforts it takes change (P18).
-            offer.efforts = settings.efforts(model);
+            // With the model the levels it takes change (P18).
+            offer.takes = takes(&settings, model);
         }
         if !self.session.created && self.stopped.is_none() {
             // There is no log yet: who chose is answered, and the first fact says it.

@@ -19,6 +19,7 @@ use adjutant_protocol::state::Outcome;
 use adjutant_protocol::{AskId, RunId};
 use tokio::sync::oneshot;
 
+use super::choosing;
 use super::mailbox::{Message, Refused, Reply, Resumed};
 use super::publish::Following;
 use super::{SessionTask, now_ms};
@@ -162,19 +163,19 @@ impl SessionTask {
         let overrides = &params.overrides;
         let mode = overrides.mode.unwrap_or(self.session.choices.mode);
         let policy = settings.policy(mode, overrides.unattended);
-        let own = overrides.effort.as_deref().map(super::choosing::effort).transpose()?;
-        let effort = own.unwrap_or(self.session.choices.effort.or(settings.effort));
+        let manner = choosing::manner(overrides, &self.session.choices, &settings)?;
         let follows = Follows {
             mode: overrides.mode.is_none(),
             model: overrides.model.is_none(),
             effort: overrides.effort.is_none(),
+            verbosity: overrides.verbosity.is_none(),
         };
         Ok(Prompt {
             text,
             title,
             expected_run: params.expected_run_id,
             model: format!("{}/{model}", provider.name),
-            effort,
+            manner,
             policy,
             follows,
             origin: params.origin,

@@ -210,7 +210,7 @@ fn go_on(session: &Session, stamp: &Stamp, ask: &Ask, choice: &Choice) -> Vec<Ev
         continues: Some(ask.run.clone()),
         model,
         policy,
-        effort: session.effort_for(last),
+        manner: session.manner_for(last),
         not_before: waits.then(|| stamp.now.saturating_add(ask::wait_ms(last.wait_ms))),
         follows: last.follows,
         title: last.title.clone(),

@@ -56,7 +56,7 @@ fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
         continues: None,
         model: prompt.model.clone(),
         policy: prompt.policy.clone(),
-        effort: prompt.effort,
+        manner: prompt.manner,
         not_before: None,
         follows: prompt.follows,
         title: title(&prompt),

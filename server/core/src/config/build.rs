@@ -8,7 +8,7 @@ use super::layers::{Cell, Value};
 use super::rules::Denials;
 use super::{KeySource, Limits, ModelLimits, Origin, Provider, Reach, Settings, Wire};
 use crate::event::Unattended;
-use crate::message::Effort;
+use crate::message::{Level, Manner};
 use crate::retry::RetryPolicy;
 
 /// Builds the settings; a provider that lacks something is kept apart with what to set.
@@ -41,6 +41,7 @@ pub(super) fn settings(
     let narrow = |key: &str| whole(key).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
     let truth = |key: &str| matches!(cells.get(key).map(|cell| &cell.value), Some(Value::Truth(true)));
     let milliseconds = |key: &str| whole(key).unwrap_or(1).saturating_mul(1000);
+    let level = |key: &str| text_of(&cells, key).and_then(|name| Level::named(&name));
     let base_ms = whole("retry.base_ms").unwrap_or(500);
     Settings {
         model: text_of(&cells, "model"),
@@ -48,8 +49,7 @@ pub(super) fn settings(
             Some(Value::Models(models)) => models.clone(),
             _ => Vec::new(),
         },
-        effort: text_of(&cells, "effort")
-            .and_then(|name| Effort::ALL.into_iter().find(|effort| effort.name() == name)),
+        manner: Manner { effort: level("effort"), verbosity: level("verbosity") },
         deny: match cells.get("permissions.deny").map(|cell| &cell.value) {
             Some(Value::Rules(rules)) => Denials { rules: rules.clone() },
             _ => Denials::default(),

@@ -9,7 +9,7 @@ use super::reach;
 use super::rules::DenyRule;
 use super::tree::{Node, Raw};
 use super::values::{self, Complaint};
-use crate::message::Effort;
+use crate::message::Level;
 
 /// The most models that may take over.
 const MOST_MODELS: usize = 10;
@@ -46,12 +46,12 @@ pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) 
         }
         Kind::Model => model(node).map(Value::Text),
         Kind::Models => models(node).map(Value::Models),
-        Kind::Effort => {
+        Kind::Level => {
             let text = values::text(node, "\"low\", \"medium\" or \"high\"")?;
-            if Effort::ALL.iter().any(|effort| effort.name() == text) {
+            if Level::named(text).is_some() {
                 return Ok(Value::Text(text.to_owned()));
             }
-            let message = format!("{:?} is no effort", values::shorten(text));
+            let message = format!("{:?} is no level", values::shorten(text));
             Err(Complaint::new(message, "write \"low\", \"medium\" or \"high\""))
         }
         Kind::Url => {

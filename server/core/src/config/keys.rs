@@ -23,7 +23,7 @@ pub struct Key {
 pub enum Kind {
     Model,
     Models,
-    Effort,
+    Level,
     Wire,
     Url,
     Variable,
@@ -77,7 +77,7 @@ impl fmt::Display for Kind {
         match self {
             Self::Model => write!(f, "text \"PROVIDER/MODEL\""),
             Self::Models => write!(f, "a list of \"PROVIDER/MODEL\""),
-            Self::Effort => write!(f, "\"low\", \"medium\" or \"high\""),
+            Self::Level => write!(f, "\"low\", \"medium\" or \"high\""),
             Self::Wire => f.write_str(&super::Wire::names()),
             Self::Url => write!(f, "an http(s) URL"),
             Self::Variable => write!(f, "the name of an environment variable"),
@@ -140,11 +140,19 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "effort",
-        kind: Kind::Effort,
+        kind: Kind::Level,
         default: Literal::None,
         strict: Literal::None,
         project: Project::Never,
         meaning: "How much a model thinks, where it is known to take it; when not set, what the provider does by itself. A session and a single run may choose another.",
+    },
+    Key {
+        name: "verbosity",
+        kind: Kind::Level,
+        default: Literal::None,
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "How many words a model makes, where it is known to take it; when not set, what the provider does by itself. A session and a single run may choose another.",
     },
     Key {
         name: "providers.NAME.wire",

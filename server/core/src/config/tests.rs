@@ -494,6 +494,7 @@ fn explain_shows_value_and_origin_in_columns() {
         model                          "p/m"                  user file /home/ada/.config/adjutant/config.toml:1
         fallback_models                (not set)              default
         effort                         (not set)              default
+        verbosity                      (not set)              default
         http.proxy                     (not set)              default
         http.no_proxy                  (not set)              default
         http.ca_file                   (not set)              default

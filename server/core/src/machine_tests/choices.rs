@@ -4,13 +4,13 @@ use adjutant_protocol::option::{ConfigChange, ConfigId};
 use adjutant_protocol::session::Mode;
 use adjutant_protocol::update::Update;
 
-use super::{Bench, is_model, is_prepare, names, option};
+use super::{Bench, is_model, is_prepare, names, option, prompt as words};
 use crate::accept::Refusal;
-use crate::choices::{Chosen, Follows, Offer};
+use crate::choices::{Chosen, Follows, Offer, Takes};
 use crate::event::{Event, Policy};
 use crate::input::{Input, Prompt, Report};
 use crate::permission::{Verdict, Wanted, verdict};
-use crate::prompt::request;
+use crate::prompt::{Level, Manner, request};
 use crate::retry::{CallFailure, FailureClass};
 use crate::session::Session;
 use crate::state::Teller;
@@ -20,7 +20,7 @@ const ASK: Chosen = Chosen::Mode { mode: Mode::Ask };
 const CODE: Chosen = Chosen::Mode { mode: Mode::Code };
 
 fn choose(bench: &mut Bench, chosen: Chosen) -> Result<Vec<Event>, Refusal> {
-    let offer = Offer::new(&bench.session, Some("p/default".to_owned()), Vec::new(), |_| Vec::new());
+    let offer = Offer::new(&bench.session, Some("p/default".to_owned()), Vec::new(), |_| Takes::default());
     bench.input(Input::Choose { chosen, offer })
 }
 
@@ -114,17 +114,8 @@ fn s11_what_is_so_already_is_neither_recorded_nor_told() {
 fn s84_what_was_given_for_one_run_stays_its_own_when_the_session_changes() {
     let mut bench = Bench::new();
     let policy = Policy { mode: Mode::Ask, ..Policy::default() };
-    let prompt = Prompt {
-        text: "look".to_owned(),
-        title: None,
-        expected_run: None,
-        model: "p/given".to_owned(),
-        effort: None,
-        policy,
-        follows: Follows::default(),
-        origin: None,
-        key: None,
-    };
+    let follows = Follows::default();
+    let prompt = Prompt { model: "p/given".to_owned(), policy, follows, ..words("look") };
     bench.input(Input::Prompt(prompt)).unwrap();
     assert_eq!(bench.session.choices.mode, Mode::Code, "an override does not leak into the session");
     choose(&mut bench, ASK).unwrap();
@@ -136,6 +127,29 @@ fn s84_what_was_given_for_one_run_stays_its_own_when_the_session_changes() {
     bench.answer(option("retry")).unwrap();
     assert_eq!(mode_of_run(&bench), Mode::Ask);
     assert_eq!(bench.session.open_run().unwrap().model, "p/given");
+}
+
+#[test]
+fn s84_a_run_that_goes_on_keeps_what_was_given_for_it_alone() {
+    let given = Manner { effort: Some(Level::Low), verbosity: Some(Level::High) };
+    let chosen = Manner { effort: Some(Level::High), verbosity: Some(Level::Low) };
+    for (effort, verbosity) in [(false, false), (true, false), (false, true), (true, true)] {
+        let mut bench = Bench::new();
+        let follows = Follows { effort, verbosity, ..Follows::default() };
+        bench.input(Input::Prompt(Prompt { manner: given, follows, ..words("look") })).unwrap();
+        bench.report(is_model, Report::TurnBegan);
+        choose(&mut bench, Chosen::Effort { effort: chosen.effort }).unwrap();
+        choose(&mut bench, Chosen::Verbosity { verbosity: chosen.verbosity }).unwrap();
+        assert_eq!(bench.session.open_run().unwrap().manner, given, "a run goes on as it began");
+        fail(&mut bench);
+        bench.answer(option("retry")).unwrap();
+        let expected = Manner {
+            effort: if effort { chosen.effort } else { given.effort },
+            verbosity: if verbosity { chosen.verbosity } else { given.verbosity },
+        };
+        assert_eq!(bench.session.open_run().unwrap().manner, expected);
+        assert_eq!(bench.replayed(), bench.session);
+    }
 }
 
 #[test]

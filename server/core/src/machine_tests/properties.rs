@@ -16,7 +16,7 @@ use super::random::{Dice, input, report};
 use crate::accept::{Refusal, accept};
 use crate::event::{Event, Fact};
 use crate::input::{Answer, Choice, Input, Prompt, Stamp};
-use crate::message::ModelMessage;
+use crate::message::{Manner, ModelMessage};
 use crate::session::Session;
 use crate::state::{EDGES, Teller, view};
 use crate::step::{Step, next_steps};
@@ -328,7 +328,7 @@ proptest! {
                     title: None,
                     expected_run: Some(text.as_str().into()),
                     model: text.clone(),
-                    effort: None,
+                    manner: Manner::default(),
                     policy: Default::default(),
             follows: Default::default(),
                     origin: None, key: None,
@@ -478,17 +478,8 @@ fn s12_every_ask_kind_has_a_group_and_a_way_to_answer() {
 fn s16_a_key_repeats_its_first_result_and_refuses_another_body() {
     let mut bench = Bench::new();
     let prompt = |digest: &str| {
-        Input::Prompt(Prompt {
-            text: "x".to_owned(),
-            title: None,
-            expected_run: None,
-            model: "p/m".to_owned(),
-            effort: None,
-            policy: Default::default(),
-            follows: Default::default(),
-            origin: None,
-            key: Some(crate::event::KeyUse { key: "k".to_owned(), digest: digest.to_owned() }),
-        })
+        let key = crate::event::KeyUse { key: "k".to_owned(), digest: digest.to_owned() };
+        Input::Prompt(Prompt { key: Some(key), ..super::prompt("x") })
     };
     bench.input(prompt("one")).expect("the first is accepted");
     assert!(matches!(bench.input(prompt("one")), Err(Refusal::Repeat { .. })));

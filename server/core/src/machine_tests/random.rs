@@ -6,7 +6,7 @@ use adjutant_protocol::ToolCallId;
 use adjutant_protocol::session::Mode;
 
 use super::{Bench, done, reply};
-use crate::choices::{Chosen, Follows, Offer};
+use crate::choices::{Chosen, Follows, Offer, Takes};
 use crate::event::{CallEnd, Change, Found, Payload, Policy, Unattended};
 use crate::input::{Answer, Choice, Input, Prompt, Report};
 use crate::retry::{CallFailure, FailureClass};
@@ -59,17 +59,13 @@ fn prompt(dice: &mut Dice<'_>) -> Prompt {
     let policy = Policy { unattended, deny, followup_default_ms, ..Policy::default() };
     let stand_ins = if dice.roll(3) == 0 { vec!["p/other".to_owned()] } else { Vec::new() };
     let policy = Policy { stand_ins, ..policy };
-    Prompt {
-        text: "do it".to_owned(),
-        title: None,
-        expected_run: None,
-        model: "p/m".to_owned(),
-        effort: None,
-        policy,
-        follows: Follows { mode: dice.roll(2) == 0, model: dice.roll(2) == 0, effort: dice.roll(2) == 0 },
-        origin: None,
-        key: None,
-    }
+    let follows = Follows {
+        mode: dice.roll(2) == 0,
+        model: dice.roll(2) == 0,
+        effort: dice.roll(2) == 0,
+        verbosity: dice.roll(2) == 0,
+    };
+    Prompt { model: "p/m".to_owned(), policy, follows, ..super::prompt("do it") }
 }
 
 /// A mode or a model that is not chosen already; before the first prompt there is nothing to choose in.
@@ -77,7 +73,7 @@ fn choice(bench: &Bench, dice: &mut Dice<'_>) -> Input {
     if !bench.session.created {
         return Input::Prompt(prompt(dice));
     }
-    let offer = Offer::new(&bench.session, Some("p/m".to_owned()), Vec::new(), |_| Vec::new());
+    let offer = Offer::new(&bench.session, Some("p/m".to_owned()), Vec::new(), |_| Takes::default());
     let chosen = if dice.roll(2) == 0 {
         let mode = if bench.session.choices.mode == Mode::Code { Mode::Ask } else { Mode::Code };
         Chosen::Mode { mode }

@@ -499,17 +499,7 @@ fn s28_a_prompt_during_a_run_steers_it_and_the_run_does_not_end_before_it_is_see
 fn s28_a_steer_with_the_wrong_run_is_refused() {
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
-    let wrong = Prompt {
-        text: "x".to_owned(),
-        title: None,
-        expected_run: Some("run-other".into()),
-        model: "p/m".to_owned(),
-        effort: None,
-        policy: Policy::default(),
-        follows: Default::default(),
-        origin: None,
-        key: None,
-    };
+    let wrong = Prompt { expected_run: Some("run-other".into()), ..super::prompt("x") };
     assert!(matches!(bench.input(Input::Prompt(wrong)), Err(Refusal::RunMismatch { open: Some(_) })));
 }
 

@@ -30,13 +30,13 @@ impl Session {
                 self.created_at = fact.at;
             }
             Event::SessionOpened { epoch } => self.epoch = *epoch,
-            Event::RunStarted { run, model, policy, effort, not_before, follows, title, origin, .. } => {
+            Event::RunStarted { run, model, policy, manner, not_before, follows, title, origin, .. } => {
                 self.run = Some(Run {
                     id: run.clone(),
                     started_at: fact.at,
                     model: model.clone(),
                     stand_in: None,
-                    effort: *effort,
+                    manner: *manner,
                     not_before: *not_before,
                     wait_ms: None,
                     policy: policy.clone(),
@@ -334,7 +334,7 @@ impl Session {
             run: run.id,
             started_at: run.started_at,
             model: run.model,
-            effort: run.effort,
+            manner: run.manner,
             wait_ms: run.wait_ms,
             policy: run.policy,
             follows: run.follows,

@@ -2,7 +2,7 @@
 //!
 //! Asks for nothing where no effort was chosen: then the model's own default holds.
 
-use adjutant_core::prompt::{Effort, ModelMessage, ModelRequest};
+use adjutant_core::prompt::{Level, ModelMessage, ModelRequest};
 
 use super::super::frozen::Source;
 
@@ -41,7 +41,7 @@ const LEAST_BUDGET: u32 = 1024;
 
 /// Says how to ask for the effort of `request`, whose reply may have `max_tokens`.
 pub(super) fn asked(request: &ModelRequest, max_tokens: u32, source: &Source<'_>) -> Asked {
-    let Some(effort) = request.effort else { return Asked::default() };
+    let Some(effort) = request.manner.effort else { return Asked::default() };
     let output_config = Some(OutputConfig { effort: effort.name() });
     let claude = request.model.to_ascii_lowercase().contains("claude");
     match generation(&request.model) {
@@ -55,11 +55,11 @@ pub(super) fn asked(request: &ModelRequest, max_tokens: u32, source: &Source<'_>
     }
 }
 
-fn budget(effort: Effort, request: &ModelRequest, max_tokens: u32, source: &Source<'_>) -> Option<Thinking> {
+fn budget(effort: Level, request: &ModelRequest, max_tokens: u32, source: &Source<'_>) -> Option<Thinking> {
     let tokens = match effort {
-        Effort::Low => 4 << 10,
-        Effort::Medium => 10 << 10,
-        Effort::High => 24 << 10,
+        Level::Low => 4 << 10,
+        Level::Medium => 10 << 10,
+        Level::High => 24 << 10,
     };
     // What is thought comes out of the same limit as the answer, which has to have room too.
     let budget_tokens = tokens.min(max_tokens / 2);

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use adjutant_core::config::Wire;
-use adjutant_core::prompt::{ModelMessage, ModelRequest, ToolSpec};
+use adjutant_core::prompt::{Level, ModelMessage, ModelRequest, ToolSpec};
 use adjutant_core::retry::CallFailure;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -32,7 +32,8 @@ pub(super) fn write(
         stream_options: stream.then_some(StreamOptions { include_usage: true }),
         max_completion_tokens,
         max_tokens,
-        reasoning_effort: request.effort.map(|effort| effort.name()),
+        reasoning_effort: request.manner.effort.map(Level::name),
+        verbosity: request.manner.verbosity.map(Level::name),
         tools: tools.as_deref(),
     };
     let mut bytes = serde_json::to_vec(&head).map_err(unwritable)?;
@@ -58,6 +59,8 @@ struct Head<'a> {
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verbosity: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
 }

@@ -38,6 +38,7 @@ pub(super) fn write(
         asked: reasoning::asked(request, post.provider, post.is_openai(), refused),
         parallel_tool_calls: tools.is_some().then_some(true),
         tools: tools.as_deref(),
+        text: request.manner.verbosity.map(|level| Text { verbosity: level.name() }),
         instructions: (!request.system.is_empty()).then_some(&request.system),
     };
     let mut bytes = serde_json::to_vec(&head).map_err(unwritable)?;
@@ -67,7 +68,14 @@ struct Head<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<&'a str>,
+}
+
+#[derive(serde::Serialize)]
+struct Text {
+    verbosity: &'static str,
 }
 
 #[derive(serde::Serialize)]

@@ -53,7 +53,7 @@ impl Refused {
 /// sealed reasoning, and that of OpenAI's own models that are known to reason.
 pub(super) fn asked(request: &ModelRequest, provider: &Provider, is_openai: bool, refused: Refused) -> Asked {
     let summary = (!refused.summary).then_some("auto");
-    let reasoning = request.effort.map(|effort| Effort { effort: effort.name(), summary });
+    let reasoning = request.manner.effort.map(|effort| Effort { effort: effort.name(), summary });
     let is_known = || !models::facts(provider, &request.model).efforts.is_empty();
     let reasons = reasoning.is_some() || (is_openai && is_known());
     let include = (reasons && !refused.sealed).then_some(["reasoning.encrypted_content"]);

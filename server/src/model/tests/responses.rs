@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use adjutant_core::prompt::{Effort, Kept};
+use adjutant_core::prompt::{Kept, Level};
 use serde_json::{Value, json};
 
 use super::*;
@@ -18,7 +18,7 @@ fn reasoning_request() -> ModelRequest {
     };
     let reply = Reply { text: "said".to_owned(), kept: Some(kept), ..Reply::default() };
     let mut request = request("hello");
-    request.effort = Some(Effort::Low);
+    request.manner.effort = Some(Level::Low);
     request.messages.push(ModelMessage::Assistant { reply: Arc::new(reply) });
     request
 }

@@ -11,10 +11,10 @@ use crate::model::tests::request;
 
 const SOURCE: Source<'static> = Source { wire: Wire::AnthropicMessages, provider: "acme", model: "m1" };
 
-fn asked_of(model: &str, effort: Option<Effort>, max_tokens: u32) -> Value {
+fn asked_of(model: &str, effort: Option<Level>, max_tokens: u32) -> Value {
     let mut request = request("hello");
     request.model = model.to_owned();
-    request.effort = effort;
+    request.manner.effort = effort;
     serde_json::to_value(asked(&request, max_tokens, &SOURCE)).unwrap()
 }
 
@@ -30,20 +30,20 @@ fn s84_an_effort_is_asked_for_in_the_way_the_model_knows() {
         "claude-opus-10",
         "claude-mythos-preview",
     ] {
-        assert_eq!(asked_of(model, Some(Effort::Low), 32_000), adaptive, "{model}");
+        assert_eq!(asked_of(model, Some(Level::Low), 32_000), adaptive, "{model}");
     }
     let budget = json!({"thinking": {"type": "enabled", "budget_tokens": 4096}});
     for model in ["claude-3-7-sonnet-20250219", "claude-sonnet-4@20250514", "claude-haiku-4-5-20251001"] {
-        assert_eq!(asked_of(model, Some(Effort::Low), 32_000), budget, "{model}");
+        assert_eq!(asked_of(model, Some(Level::Low), 32_000), budget, "{model}");
     }
-    assert_eq!(asked_of("claude-3-5-haiku-20241022", Some(Effort::High), 32_000), json!({}));
-    assert_eq!(asked_of("glm-5", Some(Effort::High), 32_000), json!({"output_config": {"effort": "high"}}));
+    assert_eq!(asked_of("claude-3-5-haiku-20241022", Some(Level::High), 32_000), json!({}));
+    assert_eq!(asked_of("glm-5", Some(Level::High), 32_000), json!({"output_config": {"effort": "high"}}));
     assert_eq!(asked_of("claude-opus-4-6", None, 32_000), json!({}));
 }
 
 #[test]
 fn s84_a_budget_leaves_room_for_the_answer() {
-    let of = |max_tokens| asked_of("claude-haiku-4-5", Some(Effort::High), max_tokens);
+    let of = |max_tokens| asked_of("claude-haiku-4-5", Some(Level::High), max_tokens);
     assert_eq!(of(8192)["thinking"]["budget_tokens"], 4096);
     assert_eq!(of(2048)["thinking"]["budget_tokens"], 1024);
     assert_eq!(of(2047), json!({}));
@@ -53,7 +53,7 @@ fn s84_a_budget_leaves_room_for_the_answer() {
 fn s84_no_budget_behind_a_reply_that_came_without_thinking() {
     let mut request = request("hello");
     request.model = "claude-haiku-4-5".to_owned();
-    request.effort = Some(Effort::High);
+    request.manner.effort = Some(Level::High);
     let source = Source { model: "claude-haiku-4-5", ..SOURCE };
     let mut thinks = |kept: Option<Kept>| {
         let reply = Reply { text: "so".to_owned(), kept, ..Reply::default() };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use adjutant_core::config::Provider;
-use adjutant_core::prompt::{Effort, Kept, RequestedCall};
+use adjutant_core::prompt::{Kept, Level, RequestedCall};
 use adjutant_testkit::model::Dialect;
 use serde_json::{Value, json};
 
@@ -91,6 +91,14 @@ fn s20_what_is_empty_is_left_out() {
 }
 
 #[test]
+fn s84_a_verbosity_is_asked_for_where_it_is_set() {
+    let mut request = request("hello");
+    assert_eq!(json_of(&request, &provider(LOCAL)).get("text"), None);
+    request.manner.verbosity = Some(Level::Low);
+    assert_eq!(json_of(&request, &provider(LOCAL))["text"], json!({"verbosity": "low"}));
+}
+
+#[test]
 fn s111_what_was_kept_goes_back_to_whom_it_came_from() {
     let frozen = Frozen::default();
     let body = |message: ModelMessage| {
@@ -147,9 +155,9 @@ fn s20_calls_from_elsewhere_are_written_as_this_wire_takes_them() {
 
 #[test]
 fn s85_reasoning_is_asked_for_where_the_model_has_it() {
-    let asked = |model: &str, base_url: &str, effort: Option<Effort>| {
+    let asked = |model: &str, base_url: &str, effort: Option<Level>| {
         let mut request = request("hello");
-        (request.model, request.effort) = (model.to_owned(), effort);
+        (request.model, request.manner.effort) = (model.to_owned(), effort);
         let body = json_of(&request, &provider(base_url));
         (body["reasoning"].clone(), body["include"].clone())
     };
@@ -160,7 +168,7 @@ fn s85_reasoning_is_asked_for_where_the_model_has_it() {
     // Nobody knows what a compatible server makes of it, until the user says that its model reasons.
     assert_eq!(asked("gpt-5.1", LOCAL, None), (Value::Null, Value::Null));
     let effort = json!({"effort": "high", "summary": "auto"});
-    assert_eq!(asked("any", LOCAL, Some(Effort::High)), (effort, sealed));
+    assert_eq!(asked("any", LOCAL, Some(Level::High)), (effort, sealed));
 }
 
 #[test]
