@@ -34,6 +34,7 @@ use adjutant_core::accept::{Refusal, accept};
 use adjutant_core::config::Settings;
 use adjutant_core::event::{Event, Fact};
 use adjutant_core::input::{Input, Report, Stamp};
+use adjutant_core::models;
 use adjutant_core::prompt::{self, ModelRequest};
 use adjutant_core::session::Session;
 use adjutant_core::step::{Step, next_steps};
@@ -424,11 +425,10 @@ impl SessionTask {
         let Step::CallModel { .. } = step else { return None };
         let run = self.session.open_run()?;
         let settings = self.place.world.settings();
-        let (_, model) = settings.provider_for(Some(run.current_model())).ok()?;
-        let mut request = prompt::request(&self.session, &model, run.policy.mode, None);
+        let (provider, model) = settings.provider_for(Some(run.current_model())).ok()?;
+        let mut request = prompt::request(&self.session, &model, run.policy.mode, provider.tools);
         // What another model took is not sent to one that does not.
-        request.manner =
-            settings.facts(run.current_model()).map(|facts| facts.taken(run.manner)).unwrap_or_default();
+        request.manner = models::facts(&provider, &model).taken(run.manner);
         request.whole = run.turn.as_ref().is_some_and(|turn| turn.tries.asks_whole());
         Some(request)
     }

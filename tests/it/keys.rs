@@ -34,6 +34,8 @@ fn provider(base_url: &str) -> Provider {
         reach: Reach::default(),
         context_window: None,
         max_output_tokens: None,
+        temperature: None,
+        tools: true,
     }
 }
 

@@ -87,3 +87,41 @@ fn s85_signed_reasoning_goes_back_to_its_model_also_after_a_restart_and_to_no_ot
         assert_eq!(sent, [false, true, true, false], "{wire:?}");
     }
 }
+
+#[test]
+fn s22_l11_a_model_without_tools_goes_on_where_one_with_tools_was() {
+    for wire in Dialect::ALL {
+        let model = ModelServer::start([
+            Reply::text("I look.").and_call("read_file", json!({"path": "a.txt"})),
+            Reply::text("It says hello."),
+            Reply::text("As I said: hello."),
+        ]);
+        let workspace = Workspace::new("//- /a.txt\nhello\n");
+        let (url, wire_name) = (model.base_url(), wire.wire());
+        workspace.config(&format!(
+            "model = \"able/m\"\n[providers.able]\nwire = \"{wire_name}\"\nbase_url = \"{url}\"\ntemperature = 0.5\n\
+             [providers.plain]\nwire = \"{wire_name}\"\nbase_url = \"{url}\"\ntools = false\n"
+        ));
+        let rig = Rig::start(&workspace);
+        let session = rig.new_session();
+        rig.run_to_end(&session, "What is in a.txt?");
+        let overrides = json!({ "overrides": { "model": "plain/m" } });
+        let run = rig.prompt_with(&session, "Again?", overrides).run_id;
+        let end = rig.await_run_end(&session, &run);
+        assert_eq!(end.summary.as_deref(), Some("As I said: hello."), "{wire:?}");
+        let [first, _, last] = &model.requests()[..] else { panic!("{wire:?}: three requests") };
+        let (first, last) = (first.json(), last.json());
+        assert_eq!((&first["temperature"], first.get("tools").is_some()), (&json!(0.5), true), "{wire:?}");
+        assert_eq!((last.get("temperature"), last.get("tools")), (None, None), "{wire:?}");
+        // What the other did stands there as text, in its order.
+        let told = last.to_string();
+        let at = |words: &str| told.find(words).unwrap_or_else(|| panic!("{wire:?}: no {words:?} in {told}"));
+        assert!(
+            at("I look.") < at("[read_file {") && at("[read_file {") < at("[output]"),
+            "{wire:?}: {told}"
+        );
+        assert!(at("hello") < at("It says hello.") && at("You have no tools") > 0, "{wire:?}: {told}");
+        assert!(!told.contains("call_id") && !told.contains("tool_use_id"), "{wire:?}: {told}");
+        rig.end();
+    }
+}

@@ -90,6 +90,10 @@ pub struct Provider {
     pub reach: Reach,
     pub context_window: Option<u32>,
     pub max_output_tokens: Option<u32>,
+    /// Not sent where it is not set.
+    pub temperature: Option<serde_json::Number>,
+    /// Whether its models take tools.
+    pub tools: bool,
 }
 
 impl fmt::Debug for Provider {
@@ -105,6 +109,8 @@ impl fmt::Debug for Provider {
             .field("reach", &self.reach)
             .field("context_window", &self.context_window)
             .field("max_output_tokens", &self.max_output_tokens)
+            .field("temperature", &self.temperature)
+            .field("tools", &self.tools)
             .finish()
     }
 }

@@ -98,6 +98,29 @@ pub enum ModelMessage {
     },
 }
 
+impl ModelMessage {
+    /// Returns the same message without calls of tools, which stand in it as text: for a model that takes none.
+    pub fn in_words(&self) -> ModelMessage {
+        match self {
+            ModelMessage::User { .. } => self.clone(),
+            ModelMessage::Assistant { reply } if reply.calls.is_empty() => self.clone(),
+            ModelMessage::Assistant { reply } => {
+                let mut text = reply.text.clone();
+                for RequestedCall { name, arguments, .. } in &reply.calls {
+                    let gap = if text.is_empty() { "" } else { "\n" };
+                    text.push_str(&format!("{gap}[{name} {arguments}]"));
+                }
+                let (reasoning, usage, stop) = (reply.reasoning.clone(), reply.usage, reply.stop);
+                let reply = Reply { text, reasoning, usage, stop, ..Reply::default() };
+                ModelMessage::Assistant { reply: Arc::new(reply) }
+            }
+            ModelMessage::Tool { output, .. } => {
+                ModelMessage::User { text: format!("[output]\n{output}").into() }
+            }
+        }
+    }
+}
+
 /// A complete answer of the model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reply {

@@ -12,6 +12,8 @@ use super::secret::Redactor;
 
 /// The most characters of a provider's own words in a message of ours.
 const MAX_QUOTE_CHARS: usize = 300;
+/// The most characters of it that are searched for what it means.
+const MOST_SEARCHED: usize = 4000;
 
 /// Makes a failure without a wait.
 pub(super) fn failure(class: FailureClass, message: impl Into<String>) -> CallFailure {
@@ -66,7 +68,15 @@ impl Complaint {
             message: message.unwrap_or_else(|| value.to_string()),
         }
     }
+
+    fn refuses_tools(&self) -> bool {
+        let said = self.message.chars().take(MOST_SEARCHED).collect::<String>().to_ascii_lowercase();
+        TOOL_WORDS.iter().any(|words| said.contains(words))
+    }
 }
+
+/// How providers say that a model takes no tools.
+const TOOL_WORDS: [&str; 3] = ["not support tool", "support tool use", "tools is not supported"];
 
 /// Says what the answer with `status` and `complaint` means.
 pub(super) fn classify(
@@ -121,6 +131,10 @@ pub(super) fn classify(
         FailureClass::Broken => {
             (format!("provider \"{provider}\" reported an error in the stream"), String::new())
         }
+        _ if complaint.refuses_tools() => (
+            format!("model \"{model}\" takes no tools"),
+            format!("choose another model, or set `tools = false` for provider \"{provider}\""),
+        ),
         _ => (
             format!("provider \"{provider}\" refused the request"),
             "check the settings of this provider and model".to_owned(),
@@ -179,8 +193,9 @@ const HISTORY_WORDS: [&str; 10] = [
 const MODEL_WORDS: [&str; 4] = ["model_not_found", "unknown model", "no such model", "invalid model name"];
 
 fn class_of(status: u16, complaint: &Complaint) -> FailureClass {
-    let words = format!("{} {}", complaint.codes, complaint.message.chars().take(4000).collect::<String>())
-        .to_ascii_lowercase();
+    let words =
+        format!("{} {}", complaint.codes, complaint.message.chars().take(MOST_SEARCHED).collect::<String>())
+            .to_ascii_lowercase();
     let speaks_of = |list: &[&str]| list.iter().any(|word| words.contains(word));
     // A refused key comes first: what else its body speaks of does not matter.
     match status {
@@ -200,6 +215,8 @@ fn class_of(status: u16, complaint: &Complaint) -> FailureClass {
         return FailureClass::ContextExceeded;
     }
     match status {
+        // A gateway says so of a model that nobody serves with tools.
+        400 | 404 if complaint.refuses_tools() => FailureClass::InvalidRequest,
         404 => FailureClass::ModelNotFound,
         429 => FailureClass::RateLimited,
         408 | 409 | 425 | 500..=599 => FailureClass::Overloaded,

@@ -46,6 +46,8 @@ pub(super) fn provider_on(wire: Dialect, base_url: &str) -> Provider {
         reach: Reach::default(),
         context_window: None,
         max_output_tokens: None,
+        temperature: None,
+        tools: true,
     }
 }
 

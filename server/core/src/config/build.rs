@@ -151,6 +151,11 @@ fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, Stri
         },
         context_window: whole("context_window"),
         max_output_tokens: whole("max_output_tokens"),
+        temperature: match cells.get(&full("temperature")).map(|cell| &cell.value) {
+            Some(Value::Number(number)) => Some(number.clone()),
+            _ => None,
+        },
+        tools: !matches!(cells.get(&full("tools")).map(|cell| &cell.value), Some(Value::Truth(false))),
     })
 }
 

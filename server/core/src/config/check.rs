@@ -25,6 +25,7 @@ pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) 
             _ => Err(Complaint::shape(&node.raw, "true or false, without quotes")),
         },
         Kind::Whole { min, max } => values::whole(node, min, max).map(Value::Whole),
+        Kind::Amount { max } => values::amount(node, max).map(Value::Number),
         Kind::Headers => values::headers(node).map(Value::Headers),
         Kind::Rules => Ok(Value::Rules(rules(node, source, notes)?)),
         Kind::Variable => values::variable(values::text(node, "the name of a variable")?).map(Value::Text),

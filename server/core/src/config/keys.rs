@@ -41,6 +41,10 @@ pub enum Kind {
         min: u64,
         max: u64,
     },
+    /// From nothing to this, fractions allowed.
+    Amount {
+        max: u32,
+    },
 }
 
 impl Kind {
@@ -88,6 +92,7 @@ impl fmt::Display for Kind {
             Self::Headers => write!(f, "a table of text"),
             Self::Rules => write!(f, "a list of rules"),
             Self::Truth => write!(f, "true or false"),
+            Self::Amount { max } => write!(f, "a number from 0 to {max}"),
             Self::Whole { min, max } => write!(f, "a whole number from {min} to {max}"),
         }
     }
@@ -225,6 +230,22 @@ pub const KEYS: &[Key] = &[
         strict: Literal::None,
         project: Project::Never,
         meaning: "How many tokens one reply may have.",
+    },
+    Key {
+        name: "providers.NAME.temperature",
+        kind: Kind::Amount { max: 2 },
+        default: Literal::None,
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "How freely the model picks its words. Not sent when not set; models that think often refuse it, so it is not sent where an Anthropic model is asked to think.",
+    },
+    Key {
+        name: "providers.NAME.tools",
+        kind: Kind::Truth,
+        default: Literal::None,
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "Set it to false for a model that takes no tools: it is told so, answers from what the conversation holds, and its answer ends the run.",
     },
     Key {
         name: "http.proxy",

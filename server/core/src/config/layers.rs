@@ -28,6 +28,7 @@ pub(super) enum Value {
     Text(String),
     Whole(u64),
     Truth(bool),
+    Number(serde_json::Number),
     Rules(Vec<DenyRule>),
     Headers(BTreeMap<String, String>),
     Models(Vec<String>),
@@ -43,6 +44,7 @@ impl std::fmt::Debug for Value {
         match self {
             Self::Whole(number) => write!(f, "{number}"),
             Self::Truth(truth) => write!(f, "{truth}"),
+            Self::Number(number) => write!(f, "{number}"),
             Self::Rules(rules) => write!(f, "{} rules", rules.len()),
             Self::Text(_) => write!(f, "text"),
             Self::Headers(_) => write!(f, "headers"),

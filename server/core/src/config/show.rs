@@ -50,6 +50,7 @@ fn row(settings: &Settings, key: &Key, full: &str, shown: String, rows: &mut Vec
         Value::Text(text) => format!("{text:?}"),
         Value::Whole(number) => number.to_string(),
         Value::Truth(truth) => truth.to_string(),
+        Value::Number(number) => number.to_string(),
         Value::Refused => "(not usable)".to_owned(),
         Value::Models(models) => format!("{models:?}"),
         Value::Headers(headers) => {

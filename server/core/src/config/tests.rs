@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::*;
 
+mod answering;
 mod keys;
 
 fn user(text: &str) -> Layer {

@@ -17,6 +17,7 @@ pub(super) struct Node {
 pub(super) enum Raw {
     Text(String),
     Whole(i64),
+    Fraction(f64),
     Truth(bool),
     List(Vec<Node>),
     Table(Entries),
@@ -42,6 +43,7 @@ impl Raw {
         match self {
             Self::Text(_) => "text",
             Self::Whole(_) => "a whole number",
+            Self::Fraction(_) => "a number with a fraction",
             Self::Truth(_) => "true or false",
             Self::List(_) => "a list",
             Self::Table(_) => "a table",
@@ -84,7 +86,10 @@ fn toml_raw(value: &DeValue<'_>, lines: &Lines) -> Raw {
             Ok(number) => Raw::Whole(number),
             Err(_) => Raw::Other("a number that is too large"),
         },
-        DeValue::Float(_) => Raw::Other("a number with a fraction"),
+        DeValue::Float(number) => match number.as_str().parse() {
+            Ok(number) => Raw::Fraction(number),
+            Err(_) => Raw::Other("a number with a fraction"),
+        },
         DeValue::Datetime(_) => Raw::Other("a date"),
         DeValue::Table(table) => Raw::Table(toml_entries(table, lines)),
         DeValue::Array(items) => Raw::List(
@@ -112,9 +117,10 @@ fn json_raw(value: &serde_json::Value) -> Raw {
     match value {
         Value::Null => Raw::Other("null"),
         Value::Bool(truth) => Raw::Truth(*truth),
-        Value::Number(number) => match number.as_i64() {
-            Some(number) => Raw::Whole(number),
-            None => Raw::Other("a number that is not whole or too large"),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(number), _) => Raw::Whole(number),
+            (None, Some(number)) if number.fract() != 0.0 => Raw::Fraction(number),
+            _ => Raw::Other("a number that is too large"),
         },
         Value::String(text) => Raw::Text(text.clone()),
         Value::Array(items) => {

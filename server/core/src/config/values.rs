@@ -73,6 +73,21 @@ pub(super) fn variable(text: &str) -> Result<String, Complaint> {
     ))
 }
 
+/// Checks a number that may have a fraction.
+pub(super) fn amount(node: &Node, max: u32) -> Result<serde_json::Number, Complaint> {
+    let wanted = || format!("a number from 0 to {max}");
+    let (number, written) = match node.raw {
+        // More digits than a float holds are beyond every limit anyway.
+        Raw::Whole(number) => (number as f64, Some(serde_json::Number::from(number))),
+        Raw::Fraction(number) => (number, serde_json::Number::from_f64(number)),
+        ref other => return Err(Complaint::shape(other, wanted())),
+    };
+    match written {
+        Some(written) if (0.0..=f64::from(max)).contains(&number) => Ok(written),
+        _ => Err(Complaint::new(format!("{number} is not {}", wanted()), format!("write {}", wanted()))),
+    }
+}
+
 /// A base URL that may be used, with what the user should still hear about it.
 #[derive(Debug)]
 pub(super) struct BaseUrl {

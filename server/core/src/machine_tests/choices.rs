@@ -33,7 +33,7 @@ fn mode_of_run(bench: &Bench) -> Mode {
 }
 
 fn offers_edits(bench: &Bench) -> bool {
-    request(&bench.session, "m", mode_of_run(bench), None).tools.iter().any(|tool| tool.name == "edit_file")
+    request(&bench.session, "m", mode_of_run(bench), true).tools.iter().any(|tool| tool.name == "edit_file")
 }
 
 /// Every change that is told of the log, from the first update on.

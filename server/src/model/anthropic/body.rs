@@ -45,11 +45,14 @@ pub(super) fn write(
         if facts.known { facts.max_output_tokens.min(MOST_OUTPUT_TOKENS) } else { MOST_OUTPUT_TOKENS }
     });
     let source = Source { wire: Wire::AnthropicMessages, provider: &provider.name, model: &request.model };
+    let asked = thinking::asked(request, max_tokens, &source);
     let head = Head {
         model: &request.model,
         stream: !request.whole,
         max_tokens,
-        asked: thinking::asked(request, max_tokens, &source),
+        // A model that is asked to think refuses it.
+        temperature: provider.temperature.as_ref().filter(|_| asked.thinking.is_none()),
+        asked,
         tools: tools.as_deref(),
         system: SystemBlock::of(&request.system),
     };
@@ -75,6 +78,8 @@ struct Head<'a> {
     model: &'a str,
     stream: bool,
     max_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<&'a serde_json::Number>,
     #[serde(flatten)]
     asked: thinking::Asked,
     #[serde(skip_serializing_if = "Option::is_none")]

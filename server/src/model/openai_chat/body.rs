@@ -34,6 +34,7 @@ pub(super) fn write(
         max_tokens,
         reasoning_effort: request.manner.effort.map(Level::name),
         verbosity: request.manner.verbosity.map(Level::name),
+        temperature: post.provider.temperature.as_ref(),
         tools: tools.as_deref(),
     };
     let mut bytes = serde_json::to_vec(&head).map_err(unwritable)?;
@@ -61,6 +62,8 @@ struct Head<'a> {
     reasoning_effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     verbosity: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<&'a serde_json::Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
 }

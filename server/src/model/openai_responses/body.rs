@@ -39,6 +39,7 @@ pub(super) fn write(
         parallel_tool_calls: tools.is_some().then_some(true),
         tools: tools.as_deref(),
         text: request.manner.verbosity.map(|level| Text { verbosity: level.name() }),
+        temperature: post.provider.temperature.as_ref(),
         instructions: (!request.system.is_empty()).then_some(&request.system),
     };
     let mut bytes = serde_json::to_vec(&head).map_err(unwritable)?;
@@ -69,6 +70,8 @@ struct Head<'a> {
     tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<&'a serde_json::Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<&'a str>,
 }

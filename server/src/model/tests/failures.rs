@@ -61,6 +61,21 @@ async fn s83_each_refusal_has_its_class() {
 }
 
 #[tokio::test]
+async fn s22_a_model_that_takes_no_tools_is_told_apart_and_what_to_set_is_said() {
+    for (status, words) in [
+        (400, "registry/library/gemma:2b does not support tools"),
+        (404, "No endpoints found that support tool use"),
+    ] {
+        let body = json!({"error": {"message": words}}).to_string();
+        let refused = check(Answer::status(status).body(body), FailureClass::InvalidRequest).await;
+        assert!(
+            refused.message.contains("takes no tools") && refused.message.contains("`tools = false`"),
+            "{refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn s1_a_refused_key_is_named_and_not_shown() {
     let echo =
         r#"{"error":{"message":"Incorrect API key provided: topsecret-key (or sk-live-SECRETSECRET)"}}"#;
@@ -247,7 +262,7 @@ async fn g4_keep_alives_do_not_hide_a_stall() {
 }
 
 #[tokio::test]
-async fn s82_a_slow_first_word_is_not_cut_by_the_idle_limit() {
+async fn s82_l11_a_slow_first_word_is_not_cut_by_the_idle_limit() {
     for wire in Dialect::ALL {
         let answer = at_once(wire, &Answer::text("at last")).hold_after(0);
         let server = Arc::new(ModelServer::start([answer]));

@@ -1,0 +1,37 @@
+//! How models answer, as far as the settings say it.
+//!
+//! Never calls one.
+
+use super::*;
+
+#[test]
+fn l11_a_temperature_is_a_setting_and_nothing_is_sent_without_one() {
+    let provider = |lines: &str| {
+        let text = format!("[providers.p]\nbase_url = \"https://p.example\"\n{lines}");
+        let (settings, problems) = resolve(vec![user(&text)]);
+        let said = problems.iter().map(ToString::to_string).collect::<String>();
+        (settings.provider_for(Some("p/m")).unwrap().0.temperature.map(|number| number.to_string()), said)
+    };
+    assert_eq!(provider(""), (None, String::new()));
+    assert_eq!(provider("temperature = 0.3"), (Some("0.3".to_owned()), String::new()));
+    assert_eq!(provider("temperature = 2"), (Some("2".to_owned()), String::new()));
+    for bad in ["-0.1", "2.5", "nan", "inf", "\"hot\"", "9223372036854775807"] {
+        let (found, said) = provider(&format!("temperature = {bad}"));
+        assert_eq!(found, None, "{bad}");
+        assert!(said.contains("write a number from 0 to 2"), "{bad}: {said}");
+    }
+    let editor = json!({"providers": {"p": {"base_url": "https://p.example", "temperature": 0.5}}});
+    let settings = resolve(vec![Layer::Editor(editor)]).0;
+    let found = settings.provider_for(Some("p/m")).unwrap().0.temperature;
+    assert_eq!(found.map(|number| number.to_string()).as_deref(), Some("0.5"));
+}
+
+#[test]
+fn s22_only_false_takes_the_tools_away() {
+    let tools = |lines: &str| {
+        let text = format!("[providers.p]\nbase_url = \"https://p.example\"\n{lines}");
+        resolve(vec![user(&text)]).0.provider_for(Some("p/m")).unwrap().0.tools
+    };
+    assert!(tools("") && tools("tools = true") && tools("tools = \"no\""));
+    assert!(!tools("tools = false"));
+}
