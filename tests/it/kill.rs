@@ -7,6 +7,7 @@
 mod breaks;
 mod campaign;
 mod ends;
+mod hunted;
 mod story;
 mod torn;
 

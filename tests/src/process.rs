@@ -108,6 +108,11 @@ impl Server {
             .unwrap_or_else(|| panic!("the server did not end in {DEADLINE:?}; it said\n{}", text_of(stderr)))
     }
 
+    /// Gives it so long to end by itself; returns whether it did.
+    pub fn ends_within(&mut self, time: Duration) -> bool {
+        poll(time, || self.child.try_wait().ok().flatten()).is_some()
+    }
+
     /// Returns everything it started that runs now and is still below it.
     pub fn descendants(&self) -> Vec<Process> {
         let all = processes();

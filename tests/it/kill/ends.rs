@@ -414,7 +414,7 @@ fn l15_a_prompt_that_waited_for_its_turn_survives_a_kill() {
     ran_once(&facts(&workspace, &session.0), Outcome::Stopped);
 }
 
-fn send(pid: u32, signal: Signal) {
+pub fn send(pid: u32, signal: Signal) {
     let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     let Some(pid) = pid else { panic!("the process has no number") };
     rustix::process::kill_process(pid, signal).unwrap_or_else(|error| panic!("{error}"));

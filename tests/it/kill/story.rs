@@ -288,7 +288,7 @@ pub fn fold(facts: &[Fact]) -> Session {
     session
 }
 
-fn told(facts: &[Fact]) -> Vec<Update> {
+pub fn told(facts: &[Fact]) -> Vec<Update> {
     let mut session = fold(&facts[..0]);
     let mut teller = Teller::new(&session);
     let mut updates = Vec::new();
