@@ -272,7 +272,8 @@ impl Sessions {
             self.lock().remove(id);
         }
         let (world, id) = (self.world.clone(), id.clone());
-        tokio::task::spawn_blocking(move || world.catalog.delete(&id.0))
+        let is_used = |error: &CatalogError| matches!(error, CatalogError::InUse { .. });
+        tokio::task::spawn_blocking(move || patiently(|| world.catalog.delete(&id.0), is_used))
             .await
             .map_err(|error| Refused::new(ErrorName::SessionLocked, error.to_string()))?
             .map_err(catalog_error)
@@ -306,21 +307,24 @@ async fn ends(mut over: watch::Receiver<()>) -> bool {
 /// Opens a log for writing; what its last writer left half-written goes, now that nobody writes it.
 fn open(place: log::Place) -> Result<Opened, OpenError> {
     let blobs = Blobs::new(place.storage.clone(), &place.dir);
-    let mut tried = 0;
-    let opened = loop {
-        match Log::open(place.clone(), now_ms()) {
-            // Whoever lists sessions, here or in another process, takes the lock for an instant.
-            Err(OpenError::Locked { .. }) if tried < LOCK_TRIES => {
-                tried += 1;
-                std::thread::sleep(LOCK_PAUSE);
-            }
-            other => break other?,
-        }
-    };
+    let is_locked = |error: &OpenError| matches!(error, OpenError::Locked { .. });
+    let opened = patiently(|| Log::open(place.clone(), now_ms()), is_locked)?;
     if let Err(error) = blobs.sweep() {
         tracing::warn!(%error, "what an earlier process left half-written stays");
     }
     Ok(opened)
+}
+
+/// Tries what needs the lock of a session again for an instant: whoever lists sessions, here or in
+/// another process, holds it that long.
+fn patiently<T, E>(attempt: impl Fn() -> Result<T, E>, is_locked: impl Fn(&E) -> bool) -> Result<T, E> {
+    for _ in 0..LOCK_TRIES {
+        match attempt() {
+            Err(error) if is_locked(&error) => std::thread::sleep(LOCK_PAUSE),
+            other => return other,
+        }
+    }
+    attempt()
 }
 
 async fn stop(mailbox: &Mailbox) {

@@ -8,6 +8,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use adjutant_protocol::{AskId, SessionId};
+use adjutant_testkit::campaign;
 use adjutant_testkit::editor::{Answer, Editor, Popup};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::inbox;
@@ -27,7 +28,7 @@ const RESTART_EVERY: usize = 20;
 const HEAD_START: usize = 40_000;
 
 fn races() -> usize {
-    if std::env::var_os("ADJUTANT_SLOW").is_some() { MANY } else { FEW }
+    campaign::size("ADJUTANT_RACES", MANY, FEW)
 }
 
 /// What one race needs: the ask, and the surfaces it is on.

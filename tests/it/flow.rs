@@ -11,6 +11,7 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::session::ReplayFrom;
 use adjutant_protocol::state::Outcome;
 use adjutant_protocol::update::{AskChange, RunView, SessionUpdateParams, Update};
+use adjutant_testkit::campaign;
 use adjutant_testkit::editor::Options;
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
@@ -52,8 +53,7 @@ fn await_ends(workspace: &Workspace, session: &SessionId, ends: usize) {
 
 #[test]
 fn f8_l09_a_client_that_does_not_read_costs_bounded_memory_and_finds_all_text_later() {
-    let slow = std::env::var_os("ADJUTANT_SLOW").is_some();
-    many_deltas_unread(if slow { 1_000_000 } else { 20_000 });
+    many_deltas_unread(campaign::size("ADJUTANT_DELTAS", 1_000_000, 20_000));
 }
 
 /// Streams deltas to a client that does not read, cancels the next run, and reads again.

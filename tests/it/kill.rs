@@ -8,7 +8,7 @@ mod breaks;
 mod campaign;
 mod ends;
 mod hunted;
-mod story;
+pub mod story;
 mod torn;
 
 pub use story::sessions;

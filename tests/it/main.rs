@@ -18,6 +18,7 @@ mod inbox;
 mod keys;
 mod kill;
 mod lanes;
+mod load;
 mod log_files;
 mod model_wire;
 mod plain;

@@ -1,9 +1,10 @@
 //! Doubles and fixtures: the editor over a pipe, the model over loopback HTTP and TLS,
-//! a proxy.
+//! a proxy; and the chance and the size of campaigns.
 //!
 //! Never mocks a type of ours; nothing here knows the server.
 
 pub mod authority;
+pub mod campaign;
 pub mod command;
 pub mod editor;
 pub mod fixture;

@@ -131,6 +131,12 @@ impl Server {
         marked(&self.mark, self.pid())
     }
 
+    /// Returns how many descriptors it has open, and how many threads it has.
+    pub fn handles(&self) -> Option<Handles> {
+        let count = |what: &str| Some(fs::read_dir(format!("/proc/{}/{what}", self.pid())).ok()?.count());
+        Some(Handles { descriptors: count("fd")?, threads: count("task")? })
+    }
+
     /// Returns its resident memory, and the most it ever was, in bytes.
     pub fn memory(&self) -> Option<Memory> {
         memory_of(self.pid())
@@ -150,6 +156,13 @@ pub struct Process {
     pub parent: u32,
     /// The arguments, joined by spaces.
     pub command: String,
+}
+
+/// What a process holds of the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handles {
+    pub descriptors: usize,
+    pub threads: usize,
 }
 
 /// Resident memory in bytes.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use adjutant_protocol::update::{AskChange, HunkState, RunView, Update};
+use adjutant_testkit::campaign::{self, Dice};
 use adjutant_testkit::editor::{
     Answer, ApplyBehaviour, Buffers, Capabilities, Editor, Encoding, Place, Rule,
 };
@@ -237,17 +238,6 @@ fn n04_two_sessions_edit_one_document_without_losing_each_other() {
     assert_eq!(edited, 10, "one edit is on its way at a time, so none is overtaken");
 }
 
-/// A generator of its own, so that a failing seed can be played again.
-#[derive(Clone)]
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % sides
-    }
-}
-
 /// A user who types, somewhere, and remembers every word.
 struct Typist {
     dice: Dice,
@@ -401,21 +391,25 @@ fn interleave(seed: u64, rounds: usize) -> usize {
     several
 }
 
+/// Edits against one document.
+const ROUNDS: usize = 30;
+
 /// Three hundred interleavings, ten thousand in the campaign of `tests/run`; in turn in each encoding.
-fn campaign(half: u64) {
-    let seeds = if std::env::var_os("ADJUTANT_SLOW").is_some() { 334 } else { 10 };
-    let several: usize = (0..seeds).filter(|seed| seed % 2 == half).map(|seed| interleave(seed, 30)).sum();
+fn half_of_them(half: u64) {
+    let seeds = campaign::size("ADJUTANT_INTERLEAVINGS", 10_000, 300).div_ceil(ROUNDS) as u64;
+    let several: usize =
+        (0..seeds).filter(|seed| seed % 2 == half).map(|seed| interleave(seed, ROUNDS)).sum();
     assert!(several > 2, "only {several} edits of several places landed");
 }
 
 #[test]
 fn n04_no_character_is_lost_in_three_hundred_interleavings_first_half() {
-    campaign(0);
+    half_of_them(0);
 }
 
 #[test]
 fn n04_no_character_is_lost_in_three_hundred_interleavings_second_half() {
-    campaign(1);
+    half_of_them(1);
 }
 
 #[test]

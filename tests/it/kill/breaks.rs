@@ -13,6 +13,7 @@ use adjutant_protocol::session::PromptResult;
 use adjutant_protocol::state::Outcome;
 use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
 use adjutant_protocol::{RunId, SessionId};
+use adjutant_testkit::campaign;
 use adjutant_testkit::editor::{Answer, Editor, Options, Rule};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::process::{Server, wait_until};
@@ -62,7 +63,7 @@ const OF_STEPS: [&str; 9] = [
 
 /// Passings of a point that are tried, as long as a run has so many.
 fn passings() -> usize {
-    if std::env::var_os("ADJUTANT_SLOW").is_some() { 12 } else { 3 }
+    if campaign::is_slow() { 12 } else { 3 }
 }
 
 /// A server with a fault, its editor, and a run under way.

@@ -16,6 +16,7 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::session::PromptResult;
 use adjutant_protocol::state::{Outcome, State};
+use adjutant_testkit::campaign::{self, Dice};
 use adjutant_testkit::editor::{Answer, Editor, Id, Options};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply, Request};
@@ -49,27 +50,6 @@ const POINTS: [&str; 11] = [
     "command-started",
     "command-ended",
 ];
-
-/// How many of something a campaign does: by its variable, for long in `tests/run`, else briefly.
-fn count(variable: &str, slow: usize, brief: usize) -> usize {
-    let wanted = std::env::var(variable).ok().map(|count| count.parse());
-    match wanted {
-        Some(Ok(count)) => count,
-        Some(Err(why)) => panic!("{variable} is no number: {why}"),
-        None if std::env::var_os("ADJUTANT_SLOW").is_some() => slow,
-        None => brief,
-    }
-}
-
-/// A generator of its own, so that a failing seed can be played again.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % sides
-    }
-}
 
 /// A session whose servers die.
 struct Hunted {
@@ -253,7 +233,7 @@ impl Hunted {
 #[test]
 fn f1_f4_a_server_that_dies_at_any_moment_loses_nothing_told_and_runs_no_command_twice() {
     let begun = Instant::now();
-    let kills = count("ADJUTANT_KILLS", 2000, 100);
+    let kills = campaign::size("ADJUTANT_KILLS", 2000, 100);
     let sessions = kills.div_ceil(LIVES);
     let next = AtomicUsize::new(0);
     let deaths: Mutex<BTreeMap<String, usize>> = Mutex::default();
@@ -287,7 +267,7 @@ fn f1_f4_a_server_that_dies_at_any_moment_loses_nothing_told_and_runs_no_command
 
 #[test]
 fn f9_editors_that_die_with_an_ask_open_leave_it_open_and_nothing_running() {
-    let cycles = count("ADJUTANT_DEATHS", 250, 5);
+    let cycles = campaign::size("ADJUTANT_DEATHS", 250, 5);
     thread::scope(|scope| {
         for allows in [true, false, true, false] {
             scope.spawn(move || editors_die(cycles, allows));

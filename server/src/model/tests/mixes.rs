@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use adjutant_testkit::campaign::{self, Dice};
 use adjutant_testkit::model::Reply as Answer;
 
 use super::super::anthropic::MessagesAssembly;
@@ -14,23 +15,7 @@ use super::super::openai_responses::ResponsesAssembly;
 use super::super::reading::{Assembly, read_in_pieces};
 use super::*;
 
-/// Numbers from a seed (xorshift).
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, below: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % below.max(1) as u64) as usize
-    }
-}
-
 const ASKED: Asked<'static> = Asked { provider: "acme", model: "m1", key: None };
-
-fn is_slow() -> bool {
-    std::env::var_os("ADJUTANT_SLOW").is_some()
-}
 
 /// Reads a body as one wire does, cut into pieces of any size.
 fn read(wire: Dialect, bytes: &[u8], dice: &mut Dice) -> Result<Reply, CallFailure> {
@@ -91,7 +76,7 @@ fn spoil(bytes: &mut Vec<u8>, dice: &mut Dice) -> bool {
 
 #[test]
 fn f12_ten_thousand_mixes_end_whole_or_in_one_failure() {
-    let rounds = if is_slow() { 10_000 } else { 300 };
+    let rounds = campaign::size("ADJUTANT_MIXES", 10_000, 300);
     for wire in Dialect::ALL {
         let mut dice = Dice(0x5eed_0000 + wire as u64);
         for round in 0..rounds {
@@ -117,7 +102,7 @@ fn f12_ten_thousand_mixes_end_whole_or_in_one_failure() {
 
 /// A minute of each in the long form: bodies that are spoiled again and again.
 fn fuzz(wire: Dialect) {
-    let limit = if is_slow() { Duration::from_secs(60) } else { Duration::from_secs(1) };
+    let limit = if campaign::is_slow() { Duration::from_secs(60) } else { Duration::from_secs(1) };
     let (began, mut dice) = (Instant::now(), Dice(0xf0_2221 + wire as u64));
     let mut rounds = 0;
     while began.elapsed() < limit {
@@ -151,7 +136,7 @@ fn f12_fuzz_responses() {
 
 #[test]
 fn f12_fuzz_decoder() {
-    let limit = if is_slow() { Duration::from_secs(60) } else { Duration::from_secs(1) };
+    let limit = if campaign::is_slow() { Duration::from_secs(60) } else { Duration::from_secs(1) };
     let (began, mut dice) = (Instant::now(), Dice(0xdec0de));
     let alphabet = b"data: event:id:\r\n\n: \xef\xbb\xbf\xff{}";
     while began.elapsed() < limit {

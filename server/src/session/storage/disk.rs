@@ -58,6 +58,16 @@ fn refused(path: &Path, why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, format!("open \"{}\": {why}", path.display()))
 }
 
+/// A lock that goes with this value, even while a process that is just being started still has a copy
+/// of the descriptor: closing the file alone would leave it locked until that one runs its program.
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        _ = self.0.unlock();
+    }
+}
+
 /// Opens a file and proves that it is a regular file of this user.
 fn open_ours(path: &Path, options: &OpenOptions) -> io::Result<File> {
     let mut options = options.clone();
@@ -181,7 +191,7 @@ impl Storage for Disk {
                 // does not depend on it.
                 _ = file.set_len(0);
                 _ = file.write_all_at(format!("{}\n", std::process::id()).as_bytes(), 0);
-                return Ok(Box::new(file));
+                return Ok(Box::new(Lock(file)));
             }
         }
         Err(io::Error::new(io::ErrorKind::NotFound, "the session was deleted").into())

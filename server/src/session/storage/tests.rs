@@ -117,3 +117,23 @@ fn l4_the_twin_loses_what_a_failed_sync_should_have_written() {
     let after = disk.after_power_loss(disk.crash_points(), Loss::Unsynced);
     assert_eq!(after.content(Path::new("/file")).unwrap(), b"\0\0\0\0kept");
 }
+
+#[test]
+fn l5_a_lock_that_was_let_go_is_free_while_other_processes_are_being_started() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("lock");
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            // A process that is being started has a copy of every descriptor, until its program runs.
+            scope.spawn(|| {
+                while !over.load(std::sync::atomic::Ordering::SeqCst) {
+                    std::process::Command::new("true").status().unwrap();
+                }
+            });
+        }
+        let free = (0..500).filter(|_| Disk.lock(&path).is_ok()).count();
+        over.store(true, std::sync::atomic::Ordering::SeqCst);
+        assert_eq!(free, 500, "a lock that nobody has is refused");
+    });
+}

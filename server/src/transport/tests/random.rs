@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Once;
 
+use adjutant_testkit::campaign::{self, Dice};
 use serde_json::{Value, json};
 
 use super::super::framing;
@@ -19,24 +20,6 @@ const FORGED: &str = "forged";
 
 /// Methods that take no params.
 const BARE: [&str; 4] = ["test/hang", "test/panicNow", "test/panicLater", "test/panicDropped"];
-
-/// A small generator of numbers that repeats for a seed (splitmix64).
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let sides = u64::try_from(sides).unwrap_or(1);
-        usize::try_from((mixed ^ (mixed >> 31)) % sides).unwrap_or_default()
-    }
-
-    fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
-        &of[self.roll(of.len())]
-    }
-}
 
 /// What one sequence has sent and heard.
 #[derive(Default)]
@@ -335,8 +318,7 @@ fn be_quiet_of_wanted_panics() {
 
 #[test]
 fn f23_random_sequences_are_answered_exactly_once_each() {
-    let slow = std::env::var_os("ADJUTANT_SLOW").is_some();
-    let count: u64 = if slow { 100_000 } else { 2_000 };
+    let count = campaign::size("ADJUTANT_SEQUENCES", 100_000, 2_000) as u64;
     be_quiet_of_wanted_panics();
     let mut played = 0;
     while played < count {
