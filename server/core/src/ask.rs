@@ -23,15 +23,17 @@ pub const NEW_TASK: &str = "new_task";
 /// The door of an answer that time gave.
 pub const TIME: &str = "time";
 
-/// The ways to answer a kind of ask; exhaustive, so that a new kind has to choose (S12).
-pub fn options(kind: AskKind, always: &str, suggestions: &[String]) -> Vec<AskOption> {
+/// The ways to answer a kind of ask; exhaustive, so that a new kind has to choose (S12). `always` says
+/// what a standing answer allows, where there can be one.
+pub fn options(kind: AskKind, always: Option<&str>, suggestions: &[String]) -> Vec<AskOption> {
     let choose = |id: &str, name: &str| option(id, name, OptionKind::Choose);
     match kind {
-        AskKind::Tool | AskKind::Command | AskKind::BrowserActionLaunch | AskKind::UseMcpServer => vec![
-            option(ALLOW, "Allow once", OptionKind::AllowOnce),
-            option(ALLOW_ALWAYS, always, OptionKind::AllowAlways),
-            option(REJECT, "Reject", OptionKind::RejectOnce),
-        ],
+        AskKind::Tool | AskKind::Command | AskKind::BrowserActionLaunch | AskKind::UseMcpServer => {
+            let once = option(ALLOW, "Allow once", OptionKind::AllowOnce);
+            let always = always.map(|name| option(ALLOW_ALWAYS, name, OptionKind::AllowAlways));
+            let reject = option(REJECT, "Reject", OptionKind::RejectOnce);
+            [Some(once), always, Some(reject)].into_iter().flatten().collect()
+        }
         AskKind::Followup => suggestions
             .iter()
             .enumerate()
@@ -187,3 +189,6 @@ fn push_hunk(text: &mut String, hunk: &Hunk, shift: &mut isize) {
     }
     *shift += hunk.inserted.len() as isize - hunk.removed.len() as isize;
 }
+
+#[cfg(test)]
+mod tests;

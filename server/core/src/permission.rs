@@ -96,10 +96,17 @@ fn unattended(policy: &Policy, wanted: Wanted<'_>) -> bool {
     }
 }
 
-/// The rule an "always" to this call makes.
+/// Whether a part of a line may be what another command prints; quoted ones count too, which is strict.
+fn has_substitution(line: &str) -> bool {
+    ["$(", "`", "<(", ">("].iter().any(|sign| line.contains(sign))
+}
+
+/// The rule an "always" to this call makes; none where it cannot be had.
 pub fn standing_rule(wanted: Wanted<'_>) -> Option<Rule> {
     match wanted {
         Wanted::Change(_) => Some(Rule::Edits),
+        // What another command prints is another line each time.
+        Wanted::Payload(Payload::Command { line, .. }) if has_substitution(line) => None,
         Wanted::Payload(Payload::Command { line, cwd, .. }) => {
             Some(Rule::Command { line: line.clone(), cwd: cwd.clone() })
         }

@@ -12,7 +12,7 @@ use super::lifecycle::{Ending, end_run, result};
 use crate::ask;
 use crate::event::{Ask, CallEnd, CallResult, Change, Event, Payload};
 use crate::input::Stamp;
-use crate::permission::{Verdict, Wanted, verdict};
+use crate::permission::{Verdict, Wanted, standing_rule, verdict};
 use crate::session::{Call, CallPhase, ChangeState, Run, Session};
 
 /// How often one call's change is shown while the text moves on; then the model looks at the file anew.
@@ -113,7 +113,7 @@ fn propose(
                     call: Some(call.id.clone()),
                     title: format!("{verb} {}", change.path),
                     description: Some(why),
-                    options: ask::options(AskKind::Tool, "Allow all edits in this session", &[]),
+                    options: ask::options(AskKind::Tool, Some("Allow all edits in this session"), &[]),
                     free_text: true,
                     digest,
                     opened_at: stamp.now,
@@ -234,7 +234,7 @@ fn open_ask(
         Payload::Command { line, .. } => (
             AskKind::Command,
             format!("Run {line}"),
-            "Allow exactly this line in this directory for this session",
+            "Allow exactly this line in this directory for this session, whatever it runs by then",
             Vec::new(),
         ),
         Payload::Question { question, options } => {
@@ -245,6 +245,7 @@ fn open_ask(
         }
         _ => (AskKind::Tool, call.title.clone(), "Allow reading this file in this session", Vec::new()),
     };
+    let always = standing_rule(Wanted::Payload(payload)).map(|_| always);
     Event::AskOpened {
         ask: Box::new(Ask {
             id: stamp.id("ask", 0).as_str().into(),

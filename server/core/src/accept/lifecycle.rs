@@ -100,7 +100,7 @@ fn idle_ask(stamp: &Stamp, run: &RunId, kind: AskKind, title: String) -> Event {
             digest: crate::digest_parts(&[title.as_bytes()]),
             title,
             description: None,
-            options: ask::options(kind, "", &[]),
+            options: ask::options(kind, None, &[]),
             free_text: ask::takes_text(kind),
             opened_at: stamp.now,
         }),

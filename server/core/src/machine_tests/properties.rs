@@ -467,7 +467,7 @@ fn s08_no_edge_is_taken_that_is_not_in_the_table_and_none_is_there_for_nothing()
 #[test]
 fn s12_every_ask_kind_has_a_group_and_a_way_to_answer() {
     for kind in AskKind::ALL {
-        let options = crate::ask::options(kind, "Always", &["a".to_owned()]);
+        let options = crate::ask::options(kind, Some("Always"), &["a".to_owned()]);
         assert!(!options.is_empty(), "{kind:?} cannot be answered");
         let ids: BTreeSet<_> = options.iter().map(|option| &option.option_id).collect();
         assert_eq!(ids.len(), options.len(), "{kind:?} has two options of one id");

@@ -232,6 +232,26 @@ fn a6_always_allows_exactly_this_line_in_this_directory() {
 }
 
 #[test]
+fn a6_a_command_with_a_substitution_is_asked_about_each_time() {
+    for line in ["echo $(date)", "rm `cat list`", "diff <(ls a) b", "tee >(wc)"] {
+        let mut bench = Bench::new();
+        bench.prompt("go").unwrap();
+        bench.reply("", &[("run_command", &format!("{{\"command\":{line:?}}}"))]);
+        let payload = Payload::Command {
+            line: line.to_owned(),
+            cwd: "/ws".to_owned(),
+            timeout_seconds: 60,
+            binding: "b".to_owned(),
+        };
+        bench.report(is_prepare, Report::Prepared(payload));
+        let ask = bench.session.open_asks().next().expect("it is asked");
+        let ids: Vec<&str> = ask.options.iter().map(|option| option.option_id.as_str()).collect();
+        assert_eq!(ids, ["allow", "reject"], "{line}");
+        assert!(matches!(bench.answer(option("allow_always")), Err(Refusal::AnswerInvalid(_))), "{line}");
+    }
+}
+
+#[test]
 fn s03_an_edit_asks_is_decided_by_hunk_and_applied() {
     let mut bench = asking_edit(false);
     check(&bench.answer(option("allow")).unwrap(), expect!["ask_closed hunk_decided apply_started"]);

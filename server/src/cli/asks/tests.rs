@@ -21,7 +21,7 @@ fn ask(kind: AskKind, suggestions: &[&str]) -> AskView {
         run_id: None,
         tool_call_id: None,
         origin: None,
-        options: options(kind, "Allow exactly this", &suggestions),
+        options: options(kind, Some("Allow exactly this"), &suggestions),
         free_text: takes_text(kind),
         opened_at: 0,
     }

@@ -22,7 +22,7 @@ fn ask(id: &str, origin: Option<u32>, subject: Option<AskSubject>) -> AskView {
         run_id: None,
         tool_call_id: None,
         origin: origin.map(|line| Origin { uri: URI.to_owned(), range: Some(at(line)) }),
-        options: options(kind, "Always", &[]),
+        options: options(kind, Some("Always"), &[]),
         free_text: true,
         opened_at: 0,
     }

@@ -18,7 +18,7 @@ fn ask(kind: AskKind, subject: Option<AskSubject>, suggestions: &[&str]) -> AskV
         run_id: None,
         tool_call_id: None,
         origin: None,
-        options: options(kind, "Always allow exactly this", &suggestions),
+        options: options(kind, Some("Always allow exactly this"), &suggestions),
         free_text: true,
         opened_at: 0,
     }
