@@ -5,6 +5,7 @@
 
 pub mod authority;
 pub mod command;
+pub mod corpus;
 pub mod editor;
 pub mod fixture;
 pub mod inbox;
