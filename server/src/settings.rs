@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use adjutant_core::config::{self, Content, File, Flag, Layer, Problem, Settings};
+use adjutant_core::config::{self, Content, File, Flag, Flaw, Layer, Problem, Settings};
 use anyhow::Context;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -133,6 +133,7 @@ pub fn private_dir(path: &Path) -> anyhow::Result<()> {
 
 fn no_such_file(path: &Path) -> Problem {
     Problem {
+        flaw: Flaw::Unreadable,
         file: Some(shown(path)),
         line: None,
         key: None,

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use adjutant_core::cause::Cause;
 use adjutant_core::tool::{MAX_TITLE, one_line};
 
 use crate::documents::Buffers;
@@ -42,18 +43,31 @@ pub struct Output {
     pub summary: String,
     /// Whether the tool could not do what was asked; counts against the recovery budget (S26).
     pub failed: bool,
+    /// Why it could not, as a class.
+    pub cause: Option<Cause>,
 }
 
 impl Output {
     /// Returns the output of a call that was done.
     pub fn done(text: impl Into<String>, summary: &str) -> Self {
-        Self { text: text.into(), whole: None, summary: one_line(summary, MAX_TITLE), failed: false }
+        Self {
+            text: text.into(),
+            whole: None,
+            summary: one_line(summary, MAX_TITLE),
+            failed: false,
+            cause: None,
+        }
     }
 
     /// Returns the output of a call that could not be done: a sentence for the model.
     pub fn failed(text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { summary: one_line(&text, MAX_TITLE), text, whole: None, failed: true }
+        Self { summary: one_line(&text, MAX_TITLE), text, whole: None, failed: true, cause: None }
+    }
+
+    /// Returns the output of a call that could not be done, with the class of what is in the way.
+    pub fn refused(cause: Cause, text: impl Into<String>) -> Self {
+        Self { cause: Some(cause), ..Self::failed(text) }
     }
 }
 

@@ -6,6 +6,7 @@
 pub mod authority;
 pub mod campaign;
 pub mod command;
+pub mod corpus;
 pub mod editor;
 pub mod fixture;
 pub mod inbox;

@@ -147,7 +147,7 @@ fn subject(session: &Session, call: &Call) -> Option<AskSubject> {
         Payload::Command { line, cwd, .. } => {
             Some(AskSubject::Command { command: line.clone(), cwd: cwd.clone() })
         }
-        Payload::Read { path, ask: Some(reason) } => {
+        Payload::Read { path, ask: Some(reason), .. } => {
             Some(AskSubject::Read { path: path.clone(), reason: reason.clone() })
         }
         _ => None,

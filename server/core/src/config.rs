@@ -155,9 +155,37 @@ pub enum Origin {
     Flag(String),
 }
 
+/// What kind of thing is wrong in a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Flaw {
+    /// The file is missing though it was named, cannot be read, or is not what it has to be.
+    Unreadable,
+    /// It is not TOML.
+    Syntax,
+    UnknownKey,
+    /// A value of the wrong type.
+    Shape,
+    /// A value of the right type that makes no sense.
+    Value,
+    /// A rule that is not understood, or is taken for another one.
+    Rule,
+    /// It would be sent where others read it.
+    Unencrypted,
+    /// A password stands where it is shown.
+    Credentials,
+    /// A project file may only tighten.
+    Loosens,
+    /// Only the user's own file may set it.
+    OwnFileOnly,
+    /// Two settings contradict each other.
+    Conflict,
+    TooMany,
+}
+
 /// Something wrong in a layer, and what the user can do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
+    pub flaw: Flaw,
     pub file: Option<String>,
     pub line: Option<u32>,
     pub key: Option<String>,

@@ -13,6 +13,7 @@ use adjutant_protocol::state::{Outcome, StopReason};
 use adjutant_protocol::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
 use serde::{Deserialize, Serialize};
 
+use crate::cause::{Cause, Reason};
 use crate::choices::{Choices, Chosen, Follows, Offer};
 use crate::message::{Manner, Reply};
 use crate::retry::{CallFailure, RetryPolicy};
@@ -331,6 +332,8 @@ pub enum Payload {
         /// Why reading it needs an answer: outside the roots, or a secret store.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ask: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cause: Option<Cause>,
     },
     Command {
         line: String,
@@ -354,18 +357,28 @@ pub enum Payload {
     Refused {
         output: String,
         summary: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cause: Option<Cause>,
     },
     /// A rule of ours forbids it, whatever anybody answers.
     Denied {
         reason: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cause: Option<Cause>,
     },
 }
 
 impl Payload {
     /// A call that cannot be made; the sentence is for the model.
-    pub fn refused(output: impl Into<String>) -> Self {
-        let output = output.into();
-        Payload::Refused { summary: crate::tool::one_line(&output, crate::tool::MAX_TITLE), output }
+    pub fn refused(reason: Reason) -> Self {
+        let Reason { cause, text: output } = reason;
+        let summary = crate::tool::one_line(&output, crate::tool::MAX_TITLE);
+        Payload::Refused { summary, output, cause: Some(cause) }
+    }
+
+    /// A call that we forbid ourselves.
+    pub fn denied(cause: Cause, reason: String) -> Self {
+        Payload::Denied { reason, cause: Some(cause) }
     }
 }
 
@@ -387,6 +400,8 @@ pub struct Change {
     /// Why no standing answer covers it: the user is always asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always_ask: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
     /// What the user should know of this file: it runs on build or install (decision 8).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
@@ -413,6 +428,9 @@ pub struct Ask {
     /// SHA-256 of the frozen payload; an approval binds exactly that.
     pub digest: String,
     pub opened_at: u64,
+    /// Why it is asked, as a class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
 }
 
 /// A standing answer: "always", which here means this session.
@@ -448,6 +466,9 @@ pub struct CallResult {
     /// One line for the user.
     pub summary: String,
     pub elapsed_ms: u64,
+    /// Why it was not done, as a class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
     /// Where the whole output is, relative to the session's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<String>,

@@ -5,6 +5,7 @@
 
 pub mod accept;
 pub mod ask;
+pub mod cause;
 pub mod choices;
 pub mod config;
 pub mod document;

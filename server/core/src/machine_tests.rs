@@ -110,7 +110,14 @@ pub fn option(id: &str) -> Choice {
 }
 
 pub fn done(end: CallEnd) -> CallResult {
-    CallResult { end, output: "out".into(), summary: "sum".to_owned(), elapsed_ms: 3, whole: None }
+    CallResult {
+        end,
+        output: "out".into(),
+        summary: "sum".to_owned(),
+        elapsed_ms: 3,
+        cause: None,
+        whole: None,
+    }
 }
 
 pub fn is_model(step: &Step) -> bool {

@@ -2,6 +2,7 @@
 //!
 //! Never looks at the world: what was seen of it came with the payload.
 
+use crate::cause::{Cause, Reason};
 use crate::config::Denials;
 use crate::event::{Change, Payload, Policy, Rule};
 use crate::session::Session;
@@ -11,9 +12,9 @@ use crate::session::Session;
 pub enum Verdict {
     Safe,
     /// With the reason, for the user.
-    Ask(String),
+    Ask(Reason),
     /// With the reason, for the model and the user.
-    Deny(String),
+    Deny(Reason),
 }
 
 /// What a call would do, as `verdict` sees it.
@@ -29,29 +30,40 @@ pub enum Wanted<'a> {
 /// 6. what may run unattended, 7. the default: reading inside the workspace is safe, everything else asks.
 pub fn verdict(session: &Session, policy: &Policy, tool: &str, wanted: Wanted<'_>) -> Verdict {
     if let Some(rule) = denied_by(policy, tool, wanted) {
-        return Verdict::Deny(format!("the rule \"{rule}\" of your settings forbids it"));
+        let text = format!("the rule \"{rule}\" of your settings forbids it");
+        return Verdict::Deny(Reason::new(Cause::Rule, text));
     }
-    if let Wanted::Payload(Payload::Denied { reason }) = wanted {
-        return Verdict::Deny(reason.clone());
+    if let Wanted::Payload(Payload::Denied { reason, cause }) = wanted {
+        return Verdict::Deny(known(*cause, reason));
     }
     if !crate::tool::allowed_in(policy.mode, tool) {
-        return Verdict::Deny(format!("\"{tool}\" is not available in {} mode", policy.mode.name()));
+        let text = format!("\"{tool}\" is not available in {} mode", policy.mode.name());
+        return Verdict::Deny(Reason::new(Cause::Mode, text));
     }
-    if let Wanted::Change(Change { always_ask: Some(reason), .. }) = wanted {
-        return Verdict::Ask(reason.clone());
+    if let Wanted::Change(Change { always_ask: Some(reason), cause, .. }) = wanted {
+        return Verdict::Ask(known(*cause, reason));
     }
     if standing(session, wanted) || unattended(policy, wanted) {
         return Verdict::Safe;
     }
     match wanted {
-        Wanted::Change(_) => {
-            Verdict::Ask("every edit asks until you allow edits for this session".to_owned())
+        Wanted::Change(_) => ask(Cause::EveryEdit, "every edit asks until you allow edits for this session"),
+        Wanted::Payload(Payload::Command { .. }) => ask(Cause::EveryCommand, "every command asks"),
+        Wanted::Payload(Payload::Read { ask: Some(reason), cause, .. }) => {
+            Verdict::Ask(known(*cause, reason))
         }
-        Wanted::Payload(Payload::Command { .. }) => Verdict::Ask("every command asks".to_owned()),
-        Wanted::Payload(Payload::Read { ask: Some(reason), .. }) => Verdict::Ask(reason.clone()),
-        Wanted::Payload(Payload::Question { .. }) => Verdict::Ask("the model has a question".to_owned()),
+        Wanted::Payload(Payload::Question { .. }) => ask(Cause::Question, "the model has a question"),
         Wanted::Payload(_) => Verdict::Safe,
     }
+}
+
+fn ask(cause: Cause, text: &str) -> Verdict {
+    Verdict::Ask(Reason::new(cause, text))
+}
+
+/// Logs of earlier versions know the text alone.
+fn known(cause: Option<Cause>, text: &str) -> Reason {
+    Reason::new(cause.unwrap_or(Cause::Other), text)
 }
 
 /// Why a call that is safe is so; for the debug log.

@@ -8,6 +8,7 @@ mod sight;
 
 use std::time::Duration;
 
+use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::edit::rewritten;
 use adjutant_core::event::{Change, Found, Payload};
 use adjutant_core::input::Report;
@@ -49,7 +50,7 @@ pub async fn prepare(place: &Place, arguments: Arguments) -> Report {
             if let Some(bytes) = before {
                 match put_blob(place, bytes).await {
                     Ok(hash) => change.before = Some(hash),
-                    Err(why) => return Report::Prepared(Payload::refused(why)),
+                    Err(why) => return Report::Prepared(Payload::refused(Reason::new(Cause::Other, why))),
                 }
             }
             Report::PreparedChange(Box::new(change))
@@ -74,40 +75,48 @@ async fn put_blob(place: &Place, bytes: Vec<u8>) -> Result<String, String> {
 fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8>>), Payload> {
     let path = match &arguments {
         Arguments::EditFile { path, .. } | Arguments::WriteFile { path, .. } => path,
-        _ => return Err(Payload::refused("this is not an edit".to_owned())),
+        _ => return Err(Payload::refused(Reason::new(Cause::Other, "this is not an edit"))),
     };
-    let at = ground(&place.roots, path).map_err(|why| Payload::refused(why.to_string()))?;
+    let at = ground(&place.roots, path).map_err(|why| Payload::refused(why.into()))?;
     if !at.inside {
         let reason = format!("\"{}\" is outside the workspace, where nothing is written", at.display);
-        return Err(Payload::Denied { reason });
+        return Err(Payload::denied(Cause::Outside, reason));
     }
     let (always_ask, mark) = match write_class(&at, &place.world.own) {
         WriteClass::Plain => (None, None),
-        WriteClass::Marked(why) => (None, Some(format!("\"{}\" {why}", at.display))),
-        WriteClass::Ask(why) => (Some(format!("\"{}\" {why}", at.display)), None),
+        WriteClass::Marked(why) => (None, Some(why.of(&at).text)),
+        WriteClass::Ask(why) => (Some(why.of(&at)), None),
         WriteClass::Denied(why) => {
-            return Err(Payload::Denied { reason: format!("\"{}\" is protected: it {why}", at.display) });
+            let reason = format!("\"{}\" is protected: it {}", at.display, why.text);
+            return Err(Payload::denied(why.cause, reason));
         }
     };
     let now = now(place, &at).map_err(Payload::refused)?;
     let always_ask = [always_ask, written_on_disk(place, &now, &at)];
-    let always_ask = always_ask.into_iter().flatten().reduce(|one, other| format!("{one}; {other}"));
+    let always_ask = always_ask
+        .into_iter()
+        .flatten()
+        .reduce(|one, other| Reason { text: format!("{one}; {other}"), ..one });
     let secret = matches!(read_class(&at), ReadClass::Secret(_));
     let after = after(&arguments, &now, &at)
         .and_then(|after| match now.exists && after == now.text {
-            true => Err(format!("\"{}\" has this content already; nothing to change", at.display)),
+            true => {
+                let text = format!("\"{}\" has this content already; nothing to change", at.display);
+                Err(Reason::new(Cause::NothingToChange, text))
+            }
             false => Ok(after),
         })
         // Nobody has allowed this text to be read, and the reasons quote it (P5).
-        .map_err(|why| Payload::refused(if secret && now.exists { untold(&at) } else { why }))?;
+        .map_err(|why| Payload::refused(if secret && now.exists { untold(&at, why.cause) } else { why }))?;
     let hunks = hunks(&now.text, &after);
     let size: usize =
         hunks.iter().flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted)).map(String::len).sum();
     if size > MAX_CHANGE {
-        return Err(Payload::refused(format!(
+        let text = format!(
             "the change of \"{}\" is {size} bytes; at most {MAX_CHANGE} fit one review, so split it",
             at.display
-        )));
+        );
+        return Err(Payload::refused(Reason::new(Cause::TooLarge, text)));
     }
     let change = Change {
         change_set: "".into(),
@@ -116,7 +125,8 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         target: uri::of_path(&at.absolute),
         open: now.open.is_some(),
         existed: now.exists,
-        always_ask,
+        cause: always_ask.as_ref().map(|why| why.cause),
+        always_ask: always_ask.map(|why| why.text),
         mark,
         before: None,
         hunks,
@@ -125,78 +135,86 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
 }
 
 /// What the user has to know before a file is written on disk that may be open all the same (decision 4).
-fn written_on_disk(place: &Place, now: &Now, at: &Grounded) -> Option<String> {
+fn written_on_disk(place: &Place, now: &Now, at: &Grounded) -> Option<Reason> {
     let way = place.world.abilities().way(now.open.is_some(), now.exists);
     (way == Way::DiskIfSaved).then(|| {
-        format!(
+        let text = format!(
             "\"{}\" is written on disk: if this file is open with unsaved changes, save it first",
             at.display
-        )
+        );
+        Reason::new(Cause::OnDisk, text)
     })
 }
 
 /// Why a change of a secret file cannot be made, with nothing of its text.
-fn untold(at: &Grounded) -> String {
-    format!(
+fn untold(at: &Grounded, cause: Cause) -> Reason {
+    let text = format!(
         "\"{}\" was not changed: it may hold secrets, so nothing is told of its text here, and the edit does not fit \
          it; read the file first, which asks the user",
         at.display
-    )
+    );
+    Reason::new(cause, text)
 }
 
 /// The whole new text.
-fn after(arguments: &Arguments, now: &Now, at: &Grounded) -> Result<String, String> {
+fn after(arguments: &Arguments, now: &Now, at: &Grounded) -> Result<String, Reason> {
     match arguments {
         Arguments::EditFile { old_text, new_text, replace_all, .. } => {
             if !now.exists {
-                return Err(format!("\"{}\" does not exist; write_file creates it", at.display));
+                let text = format!("\"{}\" does not exist; write_file creates it", at.display);
+                return Err(Reason::new(Cause::Missing, text));
             }
             locate::replace(&now.text, old_text, new_text, *replace_all)
-                .map_err(|why| format!("\"{}\" was not changed: {why}", at.display))
+                .map_err(|why| Reason::new(why.cause(), format!("\"{}\" was not changed: {why}", at.display)))
         }
         Arguments::WriteFile { content, .. } => Ok(rewritten(&now.text, content)),
-        _ => Err("this is not an edit".to_owned()),
+        _ => Err(Reason::new(Cause::Other, "this is not an edit")),
     }
 }
 
 /// The text of a file as it is now: the buffer before the disk.
-fn now(place: &Place, at: &Grounded) -> Result<Now, String> {
+fn now(place: &Place, at: &Grounded) -> Result<Now, Reason> {
     match place.world.documents.text(&at.absolute) {
         Text::Open(snapshot) => {
             Ok(Now { open: snapshot.version, text: snapshot.string(), exists: true, disk: None })
         }
-        Text::Unsynced(why) => Err(format!(
-            "\"{}\" is open in the editor, but its text is not known ({why}); it is neither read nor edited \
-             until the editor sends it whole",
-            at.display
-        )),
+        Text::Unsynced(why) => {
+            let text = format!(
+                "\"{}\" is open in the editor, but its text is not known ({why}); it is neither read nor edited \
+                 until the editor sends it whole",
+                at.display
+            );
+            Err(Reason::new(Cause::Unreadable, text))
+        }
         Text::Closed => on_disk(at),
     }
 }
 
-fn on_disk(at: &Grounded) -> Result<Now, String> {
+fn on_disk(at: &Grounded) -> Result<Now, Reason> {
+    let name = &at.display;
     if at.kind == Some(Kind::Directory) {
-        return Err(format!("\"{}\" is a directory", at.display));
+        return Err(Reason::new(Cause::Directory, format!("\"{name}\" is a directory")));
     }
     let file = match open_read(at) {
         Ok(file) => file,
         Err(OpenRefusal::Missing) => {
             return Ok(Now { text: String::new(), open: None, exists: false, disk: None });
         }
-        Err(why) => return Err(format!("\"{}\" cannot be edited: {why}", at.display)),
+        Err(why) => return Err(Reason::new(why.cause(), format!("\"{name}\" cannot be edited: {why}"))),
     };
     let mut bytes = Vec::new();
     use std::io::Read;
     file.take(MAX_FILE + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| format!("\"{}\" cannot be read: {error}", at.display))?;
+        .map_err(|error| Reason::new(Cause::Unreadable, format!("\"{name}\" cannot be read: {error}")))?;
     if bytes.len() as u64 > MAX_FILE {
-        return Err(format!("\"{}\" is larger than {MAX_FILE} bytes and is not edited", at.display));
+        let text = format!("\"{name}\" is larger than {MAX_FILE} bytes and is not edited");
+        return Err(Reason::new(Cause::TooLarge, text));
     }
     let disk = Some(hash_of(&bytes));
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Now { text, open: None, exists: true, disk }),
-        Err(_) => Err(format!("\"{}\" is not UTF-8 text and is not edited", at.display)),
+        Err(_) => Err(Reason::new(Cause::NotText, format!("\"{name}\" is not UTF-8 text and is not edited"))),
     }
 }
 

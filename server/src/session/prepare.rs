@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::config::KeySource;
 use adjutant_core::event::{CallEnd, CallResult, Payload};
 use adjutant_core::input::Report;
@@ -16,7 +17,7 @@ use super::stream::Stream;
 use super::{Place, edits};
 use crate::faults::point;
 use crate::settings::private_dir;
-use crate::tools::paths::{Grounded, ground};
+use crate::tools::paths::{Grounded, Kind, ground};
 use crate::tools::process::{Launch, MAX_OUTPUT, child_environment, pin_directory, pin_shell};
 use crate::tools::protected::{ReadClass, read_class};
 use crate::tools::run_command::{run_command, time_limit};
@@ -35,9 +36,10 @@ pub async fn prepare(place: &Place, call: &Call, mode: Mode) -> Report {
         Arguments::SearchText { path: None, pattern, .. } | Arguments::FindFiles { pattern } => {
             match place.roots.is_empty() {
                 true => {
-                    Payload::refused("no workspace folder is open, so there is nothing to search".to_owned())
+                    let text = "no workspace folder is open, so there is nothing to search";
+                    Payload::refused(Reason::new(Cause::NoPlace, text))
                 }
-                false => Payload::Read { path: pattern, ask: None },
+                false => Payload::Read { path: pattern, ask: None, cause: None },
             }
         }
         Arguments::RunCommand { command, cwd, timeout_seconds } => {
@@ -57,19 +59,31 @@ pub async fn prepare(place: &Place, call: &Call, mode: Mode) -> Report {
 
 fn reading(place: &Place, path: &str) -> Payload {
     match ground(&place.roots, path) {
-        Ok(at) => Payload::Read { ask: read_needs(&at), path: at.display },
-        Err(why) => Payload::refused(why.to_string()),
+        // Nothing is asked that no answer can bring about.
+        Ok(at) if at.kind == Some(Kind::Special) => {
+            let text = format!("\"{}\" is a device, pipe or socket, which is not read", at.display);
+            Payload::refused(Reason::new(Cause::Special, text))
+        }
+        Ok(at) => read_payload(&at),
+        Err(why) => Payload::refused(why.into()),
     }
 }
 
+fn read_payload(at: &Grounded) -> Payload {
+    let why = read_needs(at);
+    let cause = why.as_ref().map(|why| why.cause);
+    Payload::Read { ask: why.map(|why| why.text), path: at.display.clone(), cause }
+}
+
 /// Why reading this place needs an answer (P1, P5).
-fn read_needs(at: &Grounded) -> Option<String> {
+fn read_needs(at: &Grounded) -> Option<Reason> {
     if !at.inside {
-        return Some(format!("\"{}\" is outside the workspace", at.display));
+        let text = format!("\"{}\" is outside the workspace", at.display);
+        return Some(Reason::new(Cause::Outside, text));
     }
     match read_class(at) {
         ReadClass::Plain => None,
-        ReadClass::Secret(why) => Some(format!("\"{}\" {why}", at.display)),
+        ReadClass::Secret(why) => Some(why.of(at)),
     }
 }
 
@@ -78,25 +92,26 @@ pub async fn run(place: &Place, stream: &Stream, call: &Call) -> Report {
     let started = Instant::now();
     let output = match run_allowed(place, stream, call).await {
         Ok(output) => output,
-        Err(why) => Output::failed(why),
+        Err(why) => Output::refused(why.cause, why.text),
     };
     Report::Finished(CallResult {
         end: if output.failed { CallEnd::Failed } else { CallEnd::Completed },
         output: output.text.into(),
         summary: output.summary,
         elapsed_ms: started.elapsed().as_millis() as u64,
+        cause: output.cause,
         whole: output.whole.map(|path| path.display().to_string()),
     })
 }
 
-async fn run_allowed(place: &Place, stream: &Stream, call: &Call) -> Result<Output, String> {
+async fn run_allowed(place: &Place, stream: &Stream, call: &Call) -> Result<Output, Reason> {
     let arguments = parse_for(Mode::Code, &call.tool, &call.arguments)?;
-    let grounded = |path: &str| -> Result<Grounded, String> {
-        let at = ground(&place.roots, path).map_err(|why| why.to_string())?;
-        let now = Payload::Read { ask: read_needs(&at), path: at.display.clone() };
-        match call.payload.as_ref() == Some(&now) {
+    let changed = |text: String| Reason::new(Cause::Changed, text);
+    let grounded = |path: &str| -> Result<Grounded, Reason> {
+        let at = ground(&place.roots, path)?;
+        match call.payload.as_ref() == Some(&read_payload(&at)) {
             true => Ok(at),
-            false => Err(format!("\"{path}\" leads elsewhere than when it was allowed; call again")),
+            false => Err(changed(format!("\"{path}\" leads elsewhere than when it was allowed; call again"))),
         }
     };
     let reading = match arguments {
@@ -111,9 +126,8 @@ async fn run_allowed(place: &Place, stream: &Stream, call: &Call) -> Result<Outp
         Arguments::RunCommand { command, cwd, timeout_seconds } => {
             let launch = launch(place, call, (command, cwd.as_deref(), timeout_seconds))?;
             if call.payload.as_ref() != Some(&command_payload(&launch)) {
-                return Err(
-                    "the shell or the directory changed since this was allowed; call again".to_owned()
-                );
+                let text = "the shell or the directory changed since this was allowed; call again";
+                return Err(changed(text.to_owned()));
             }
             return Ok(command_run(place, stream, &launch).await);
         }
@@ -121,7 +135,9 @@ async fn run_allowed(place: &Place, stream: &Stream, call: &Call) -> Result<Outp
         | Arguments::WriteFile { .. }
         | Arguments::AskUser { .. }
         | Arguments::TaskComplete { .. }
-        | Arguments::Fail { .. } => return Err("this call is not run as a tool".to_owned()),
+        | Arguments::Fail { .. } => {
+            return Err(Reason::new(Cause::Other, "this call is not run as a tool"));
+        }
     };
     Ok(read(reading, place.roots.clone(), place.world.documents.buffers()).await)
 }
@@ -152,18 +168,21 @@ fn launch(
     place: &Place,
     call: &Call,
     (command, cwd, timeout_seconds): (String, Option<&str>, Option<u64>),
-) -> Result<Launch, String> {
+) -> Result<Launch, Reason> {
+    let nowhere = "no workspace folder is open, so there is nowhere to run it";
     let at = match cwd {
-        Some(cwd) => ground(&place.roots, cwd).map_err(|why| why.to_string())?,
-        None => place.roots.folder(0).ok_or("no workspace folder is open, so there is nowhere to run it")?,
+        Some(cwd) => ground(&place.roots, cwd)?,
+        None => place.roots.folder(0).ok_or_else(|| Reason::new(Cause::NoPlace, nowhere))?,
     };
     if !at.inside {
-        return Err(format!("\"{}\" is outside the workspace; commands run inside it", at.display));
+        let text = format!("\"{}\" is outside the workspace; commands run inside it", at.display);
+        return Err(Reason::new(Cause::Outside, text));
     }
+    let other = |text: String| Reason::new(Cause::Other, text);
     Ok(Launch {
         command,
-        shell: pin_shell().map_err(|error| format!("find a shell: {error}"))?,
-        directory: pin_directory(&at)?,
+        shell: pin_shell().map_err(|error| other(format!("find a shell: {error}")))?,
+        directory: pin_directory(&at).map_err(other)?,
         environment: child_environment(std::env::vars_os(), &own_keys(place)),
         call: call.id.to_string(),
         time_limit: time_limit(timeout_seconds),

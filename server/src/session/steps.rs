@@ -244,6 +244,7 @@ pub fn broken(step: &Step) -> Option<Report> {
         output: "the tool broke; this is a fault of Adjutant, not of the call. Try another way.".into(),
         summary: "broke".to_owned(),
         elapsed_ms: 0,
+        cause: None,
         whole: None,
     };
     match step {

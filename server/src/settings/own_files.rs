@@ -7,7 +7,7 @@ use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use adjutant_core::config::{KeySource, Origin, Problem, Settings};
+use adjutant_core::config::{Flaw, KeySource, Origin, Problem, Settings};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
@@ -86,6 +86,7 @@ pub(super) fn problems(settings: &Settings) -> Vec<Problem> {
         };
         let (message, what_to_do) = why.split_once("; ").unwrap_or((&why, what_to_do));
         problems.push(Problem {
+            flaw: Flaw::Unreadable,
             file: place.0,
             line: place.1,
             key: Some(key),

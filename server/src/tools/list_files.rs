@@ -2,6 +2,7 @@
 //!
 //! Never goes deeper and never lists more than a bounded number of entries.
 
+use adjutant_core::cause::Cause;
 use adjutant_core::tool::nearest;
 
 use super::paths::{Grounded, Kind, Roots};
@@ -18,21 +19,22 @@ pub fn list_files(at: &Grounded, roots: &Roots) -> Output {
     match at.kind {
         Some(Kind::Directory) => {}
         Some(_) => {
-            return Output::failed(format!(
-                "\"{}\" is not a directory; use read_file to read a file",
-                at.display
-            ));
+            let text = format!("\"{}\" is not a directory; use read_file to read a file", at.display);
+            return Output::refused(Cause::NotADirectory, text);
         }
         None => return missing(at, "directory"),
     }
     let total = match std::fs::read_dir(&at.absolute) {
         Ok(entries) => entries.take(MAX_COUNTED).count(),
-        Err(error) => return Output::failed(format!("list \"{}\": {error}", at.display)),
+        Err(error) => {
+            return Output::refused(Cause::Unreadable, format!("list \"{}\": {error}", at.display));
+        }
     };
     let (mut lines, listed) = names(at);
     // The names were read by path; that path must still be the directory that was allowed.
     if at.absolute.canonicalize().ok().as_ref() != Some(&at.absolute) {
-        return Output::failed(format!("\"{}\" was changed while it was listed; try again", at.display));
+        let text = format!("\"{}\" was changed while it was listed; try again", at.display);
+        return Output::refused(Cause::Changed, text);
     }
     let notes = notes(at, roots, total, listed);
     lines.extend(notes);
@@ -120,5 +122,5 @@ pub(super) fn missing(at: &Grounded, what: &str) -> Output {
     } else {
         text.push_str(&format!("; the nearest names there are {}", near.join(", ")));
     }
-    Output::failed(text)
+    Output::refused(Cause::Missing, text)
 }

@@ -16,6 +16,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::tool::{MAX_PATH, shown};
 use rustix::fs::{Mode, OFlags};
 
@@ -65,6 +66,12 @@ impl Grounded {
         self.kind.is_some()
     }
 
+    /// Returns whether it is a file with other names (hard links): what is written to it shows under
+    /// all of them.
+    pub fn has_other_names(&self) -> bool {
+        open::links(self) > 1
+    }
+
     /// Returns how many names below its folder it lies.
     pub(super) fn depth(&self) -> usize {
         self.relative.components().filter(|c| *c != Component::CurDir).count()
@@ -107,6 +114,28 @@ pub enum PathRefusal {
     NotADirectory(String),
     #[error("look at \"{0}\": {1}")]
     Io(String, io::Error),
+}
+
+impl PathRefusal {
+    /// Returns the class of the refusal.
+    pub fn cause(&self) -> Cause {
+        match self {
+            Self::Empty | Self::Nul | Self::NoRoots(_) | Self::Unexpanded(_) | Self::NoFile(_) => {
+                Cause::NoPlace
+            }
+            Self::TooLong => Cause::LongName,
+            Self::Uri(..) => Cause::BadUri,
+            Self::Magic(_) | Self::Loop(_) => Cause::BadLink,
+            Self::NotADirectory(_) => Cause::NotADirectory,
+            Self::Io(..) => Cause::Unreadable,
+        }
+    }
+}
+
+impl From<PathRefusal> for Reason {
+    fn from(why: PathRefusal) -> Self {
+        Self::new(why.cause(), why.to_string())
+    }
 }
 
 impl Roots {

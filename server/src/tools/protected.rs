@@ -9,10 +9,29 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::tool::hidden;
 
 use super::paths::Grounded;
 use table::*;
+
+/// Why a file is special, as a class and as what fits behind its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Why {
+    pub cause: Cause,
+    pub text: &'static str,
+}
+
+impl Why {
+    const fn new(cause: Cause, text: &'static str) -> Self {
+        Self { cause, text }
+    }
+
+    /// The reason for one file.
+    pub fn of(self, at: &Grounded) -> Reason {
+        Reason::new(self.cause, format!("\"{}\" {}", at.display, self.text))
+    }
+}
 
 /// How far a write may go without the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,11 +39,11 @@ pub enum WriteClass {
     /// Nothing special.
     Plain,
     /// Runs on build or install; marked in review (decision 8).
-    Marked(&'static str),
+    Marked(Why),
     /// Always asked for.
-    Ask(&'static str),
+    Ask(Why),
     /// Never written by a tool.
-    Denied(&'static str),
+    Denied(Why),
 }
 
 /// How far a read may go without the user.
@@ -32,12 +51,12 @@ pub enum WriteClass {
 pub enum ReadClass {
     Plain,
     /// Likely holds secrets; asked for even inside the workspace.
-    Secret(&'static str),
+    Secret(Why),
 }
 
 /// Returns why a grounded file must never be written by a tool, if so; `own` are
 /// the directories of our configuration and state.
-pub fn protected(at: &Grounded, own: &[PathBuf]) -> Option<&'static str> {
+pub fn protected(at: &Grounded, own: &[PathBuf]) -> Option<Why> {
     match write_class(at, own) {
         WriteClass::Denied(reason) => Some(reason),
         _ => None,
@@ -51,12 +70,12 @@ pub fn write_class(at: &Grounded, own: &[PathBuf]) -> WriteClass {
         return WriteClass::Denied(OWN);
     }
     let Some(last) = names.last() else {
-        return WriteClass::Denied("is the whole file system");
+        return WriteClass::Denied(TOP);
     };
-    let listed = |table: &[(&[&str], &'static str)], name: &String| {
+    let listed = |table: &[(&[&str], Why)], name: &String| {
         table.iter().find(|(set, _)| set.contains(&name.as_str())).map(|(_, reason)| *reason)
     };
-    let ends = |table: &[(&[&str], &'static str)]| {
+    let ends = |table: &[(&[&str], Why)]| {
         table.iter().find(|(end, _)| ends_with(&names, end)).map(|(_, reason)| *reason)
     };
     // Agents keep whole checkouts in their directories; a folder the user opened
@@ -68,6 +87,9 @@ pub fn write_class(at: &Grounded, own: &[PathBuf]) -> WriteClass {
     let denied = directory.or_else(|| listed(DENIED_FILES, last)).or_else(|| ends(DENIED_ENDS));
     if let Some(reason) = denied {
         return WriteClass::Denied(reason);
+    }
+    if at.has_other_names() {
+        return WriteClass::Denied(LINKED);
     }
     if last.ends_with(".code-workspace") {
         return WriteClass::Denied(EDITOR);
@@ -93,7 +115,7 @@ pub fn read_class(at: &Grounded) -> ReadClass {
 }
 
 /// Returns why a resolved path likely holds secrets, if so.
-pub(super) fn secret(path: &Path) -> Option<&'static str> {
+pub(super) fn secret(path: &Path) -> Option<Why> {
     let names = folded(path);
     let last = names.last()?.as_str();
     if names.iter().any(|name| SECRET_DIRECTORIES.contains(&name.as_str())) {
@@ -113,7 +135,7 @@ pub(super) fn secret(path: &Path) -> Option<&'static str> {
     }
     let process = names.first().is_some_and(|name| name == "proc");
     if process && matches!(last, "environ" | "mem" | "maps" | "cmdline" | "kcore") {
-        return Some("shows the memory or environment of a process");
+        return Some(PROCESS);
     }
     let kept = [[".config", "gcloud", "*"], [".config", "gh", "*"]];
     kept.iter().any(|end| ends_with(&names, end)).then_some(KEYS)

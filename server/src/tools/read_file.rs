@@ -4,6 +4,8 @@
 
 use std::io::{self, BufRead, BufReader};
 
+use adjutant_core::cause::Cause;
+
 use super::list_files::missing;
 use super::paths::{Grounded, Kind, OpenRefusal, open_read};
 use super::{Output, Stop, Stoppable, counted};
@@ -34,10 +36,11 @@ pub fn read_file(at: &Grounded, buffers: &Buffers, wanted: Wanted, stop: &Stop) 
     match buffers.get(&at.absolute) {
         Some(Ok(buffer)) => return told(at, excerpt(buffer.text.as_bytes(), first, limit), first),
         Some(Err(reason)) => {
-            return Output::failed(format!(
+            let text = format!(
                 "read \"{}\": it is open in the editor and its text there is not known ({reason}); work on something else or ask the user to reopen it",
                 at.display
-            ));
+            );
+            return Output::refused(Cause::Unreadable, text);
         }
         None => {}
     }
@@ -45,7 +48,8 @@ pub fn read_file(at: &Grounded, buffers: &Buffers, wanted: Wanted, stop: &Stop) 
         return missing(at, "file");
     }
     if at.kind == Some(Kind::Directory) {
-        return Output::failed(format!("\"{}\" is a directory; use list_files", at.display));
+        let text = format!("\"{}\" is a directory; use list_files", at.display);
+        return Output::refused(Cause::Directory, text);
     }
     match open_read(at) {
         Ok(file) => {
@@ -53,7 +57,7 @@ pub fn read_file(at: &Grounded, buffers: &Buffers, wanted: Wanted, stop: &Stop) 
             told(at, excerpt(source, first, limit), first)
         }
         Err(OpenRefusal::Missing) => missing(at, "file"),
-        Err(refusal) => Output::failed(format!("read \"{}\": {refusal}", at.display)),
+        Err(why) => Output::refused(why.cause(), format!("read \"{}\": {why}", at.display)),
     }
 }
 
@@ -76,19 +80,20 @@ fn told(at: &Grounded, result: Result<Excerpt, Unreadable>, first: usize) -> Out
     let excerpt = match result {
         Ok(excerpt) => excerpt,
         Err(Unreadable::NotText(what)) => {
-            return Output::failed(format!("\"{name}\" cannot be read as text: {what}"));
+            return Output::refused(Cause::NotText, format!("\"{name}\" cannot be read as text: {what}"));
         }
-        Err(Unreadable::Io(error)) => return Output::failed(format!("read \"{name}\": {error}")),
+        Err(Unreadable::Io(error)) => {
+            return Output::refused(Cause::Unreadable, format!("read \"{name}\": {error}"));
+        }
     };
     let last = first + excerpt.lines.saturating_sub(1);
     let mut text = excerpt.text;
     match excerpt.total {
         Some(0) => text.push_str("[the file is empty]\n"),
         Some(total) if excerpt.lines == 0 => {
-            return Output::failed(format!(
-                "\"{name}\" has only {}; read from an earlier offset",
-                counted(total, "line")
-            ));
+            let lines = counted(total, "line");
+            let text = format!("\"{name}\" has only {lines}; read from an earlier offset");
+            return Output::refused(Cause::Missing, text);
         }
         Some(total) if total > last => {
             text.push_str(&format!("[lines {first} to {last} of {total}; go on with offset {}]\n", last + 1))

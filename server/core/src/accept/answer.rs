@@ -10,6 +10,7 @@ use super::Refusal;
 use super::call::end_call;
 use super::lifecycle::{Ending, end_run, result};
 use crate::ask;
+use crate::cause::Cause;
 use crate::event::{Ask, CallEnd, Event, Payload};
 use crate::input::{Answer, Choice, Stamp};
 use crate::permission::{Wanted, standing_rule};
@@ -119,14 +120,15 @@ fn rejected(choice: &Choice) -> crate::event::CallResult {
         }
         _ => None,
     };
-    match reason {
+    let told = match reason {
         Some(reason) => result(
             CallEnd::Denied,
             &format!("The user rejected this and says: {reason}"),
             &format!("rejected: {}", reason.lines().next().unwrap_or_default()),
         ),
         None => result(CallEnd::Denied, "The user rejected this.", "rejected"),
-    }
+    };
+    crate::event::CallResult { cause: Some(Cause::Rejected), ..told }
 }
 
 fn followup(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Result<Vec<Event>, Refusal> {

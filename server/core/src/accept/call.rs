@@ -10,6 +10,7 @@ use adjutant_protocol::update::HunkState;
 use super::Refusal;
 use super::lifecycle::{Ending, end_run, result};
 use crate::ask;
+use crate::cause::Reason;
 use crate::event::{Ask, CallEnd, CallResult, Change, Event, Payload};
 use crate::input::Stamp;
 use crate::permission::{Verdict, Wanted, standing_rule, verdict};
@@ -33,8 +34,9 @@ pub fn prepared(
     let mut events = supersede(session, call);
     events.push(Event::CallPrepared { call: id.clone(), payload: payload.clone() });
     match &payload {
-        Payload::Refused { output, summary } => {
-            events.extend(end_call(session, stamp, call, result(CallEnd::Failed, output, summary)));
+        Payload::Refused { output, summary, cause } => {
+            let told = CallResult { cause: *cause, ..result(CallEnd::Failed, output, summary) };
+            events.extend(end_call(session, stamp, call, told));
         }
         Payload::Complete { summary } => events.extend(complete(session, stamp, run, call, summary)),
         Payload::Fail { reason } => {
@@ -65,15 +67,16 @@ pub fn prepared_change(
     if let Some(events) = again(session, call, &digest) {
         return Ok(events);
     }
-    change.always_ask = change.always_ask.or_else(|| must_ask(session, call));
+    if change.always_ask.is_none()
+        && let Some(before) = session.change_of(call)
+    {
+        // What had to be asked before a restart has to be asked after it.
+        change.always_ask = before.change.always_ask.clone();
+        change.cause = before.change.cause;
+    }
     let mut events = supersede(session, call);
     events.extend(propose(session, stamp, (run, call), change, digest));
     Ok(events)
-}
-
-/// What had to be asked before a restart has to be asked after it.
-fn must_ask(session: &Session, call: &Call) -> Option<String> {
-    session.change_of(call).and_then(|state| state.change.always_ask.clone())
 }
 
 /// Puts a change before the rules, and before the user where they say so.
@@ -104,7 +107,8 @@ fn propose(
         }
         Verdict::Ask(why) => {
             let verb = if change.existed { "Edit" } else { "Create" };
-            let why = change.mark.iter().fold(why, |why, mark| format!("{why}; note: {mark}"));
+            let Reason { cause, text } = why;
+            let why = change.mark.iter().fold(text, |why, mark| format!("{why}; note: {mark}"));
             events.push(Event::AskOpened {
                 ask: Box::new(Ask {
                     id: stamp.id("ask", 0).as_str().into(),
@@ -117,6 +121,7 @@ fn propose(
                     free_text: true,
                     digest,
                     opened_at: stamp.now,
+                    cause: Some(cause),
                 }),
             });
         }
@@ -228,7 +233,7 @@ fn open_ask(
     run: &Run,
     call: &Call,
     (payload, digest): (&Payload, String),
-    mut why: String,
+    Reason { cause, text: mut why }: Reason,
 ) -> Event {
     let (kind, title, always, suggestions) = match payload {
         Payload::Command { line, .. } => (
@@ -258,6 +263,7 @@ fn open_ask(
             free_text: ask::takes_text(kind),
             digest,
             opened_at: stamp.now,
+            cause: Some(cause),
         }),
     }
 }
@@ -299,10 +305,11 @@ fn brief(text: &str) -> String {
     text.lines().next().unwrap_or_default().chars().take(200).collect()
 }
 
-fn denied(why: &str) -> CallResult {
-    result(
+fn denied(why: &Reason) -> CallResult {
+    let told = result(
         CallEnd::Denied,
         &format!("Denied: {why}. Do not try it again in another way."),
         &format!("denied: {why}"),
-    )
+    );
+    CallResult { cause: Some(why.cause), ..told }
 }

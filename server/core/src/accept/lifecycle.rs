@@ -82,7 +82,14 @@ pub fn end_run(session: &Session, stamp: &Stamp, ending: Ending<'_>) -> Vec<Even
 
 /// The result of a call that no tool made.
 pub fn result(end: CallEnd, output: &str, summary: &str) -> CallResult {
-    CallResult { end, output: output.into(), summary: summary.to_owned(), elapsed_ms: 0, whole: None }
+    CallResult {
+        end,
+        output: output.into(),
+        summary: summary.to_owned(),
+        elapsed_ms: 0,
+        cause: None,
+        whole: None,
+    }
 }
 
 fn open_calls(session: &Session) -> impl Iterator<Item = &Call> {
@@ -103,6 +110,7 @@ fn idle_ask(stamp: &Stamp, run: &RunId, kind: AskKind, title: String) -> Event {
             options: ask::options(kind, None, &[]),
             free_text: ask::takes_text(kind),
             opened_at: stamp.now,
+            cause: None,
         }),
     }
 }

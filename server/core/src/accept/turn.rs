@@ -10,6 +10,7 @@ use adjutant_protocol::state::{Outcome, StopReason};
 
 use super::Refusal;
 use super::lifecycle::{Ending, end_run};
+use crate::cause::{Cause, Reason};
 use crate::event::{CallEnd, CallResult, Event};
 use crate::input::{Report, Stamp};
 use crate::message::{Reply, StopCause};
@@ -97,8 +98,9 @@ fn replied(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: 
             tool: bounded(&requested.name, 64),
             title: crate::tool::title_of(&requested.name, &requested.arguments),
         });
-        let too_large = left_out.get(&index).map(|bytes| too_large(*bytes));
-        if let Some(why) = too_large.or_else(|| unusable(&reply, index).map(str::to_owned)) {
+        let too_large = left_out.get(&index).map(|bytes| Reason::new(Cause::TooLong, too_large(*bytes)));
+        let cut = || unusable(&reply, index).map(|why| Reason::new(Cause::CutReply, why));
+        if let Some(why) = too_large.or_else(cut) {
             events.push(Event::ToolFinished { call, result: refused(&why) });
         }
     }
@@ -146,12 +148,13 @@ fn leave_out_large(reply: &mut Reply) -> BTreeMap<usize, usize> {
     left_out
 }
 
-fn refused(why: &str) -> CallResult {
+fn refused(why: &Reason) -> CallResult {
     CallResult {
         end: CallEnd::Failed,
-        output: why.into(),
+        output: why.text.as_str().into(),
         summary: "not run".to_owned(),
         elapsed_ms: 0,
+        cause: Some(why.cause),
         whole: None,
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! Never decides what stands in for a bad value: that is the resolver's.
 
-use super::Wire;
 use super::keys::{Key, Kind};
 use super::layers::{MOST_RULES, Source, Value};
 use super::reach;
 use super::rules::DenyRule;
 use super::tree::{Node, Raw};
 use super::values::{self, Complaint};
+use super::{Flaw, Wire};
 use crate::message::Level;
 
 /// The most models that may take over.
@@ -91,7 +91,8 @@ fn rules(node: &Node, source: &Source, notes: &mut Notes) -> Result<Vec<DenyRule
         Raw::List(items) => items.as_slice(),
         Raw::Text(_) => {
             let complaint =
-                Complaint::new("this is text, taken as a list of one rule", "write a list: [\"...\"]");
+                Complaint::new("this is text, taken as a list of one rule", "write a list: [\"...\"]")
+                    .of(Flaw::Shape);
             notes.push((node.line, complaint));
             one
         }
@@ -104,7 +105,7 @@ fn rules(node: &Node, source: &Source, notes: &mut Notes) -> Result<Vec<DenyRule
             Raw::Text(text) => {
                 let (rule, fault) = DenyRule::parse(text, origin);
                 if let Some(fault) = fault {
-                    let complaint = Complaint::new(fault.message, fault.what_to_do);
+                    let complaint = Complaint::new(fault.message, fault.what_to_do).of(Flaw::Rule);
                     notes.push((item.line, complaint));
                 }
                 rules.push(rule);

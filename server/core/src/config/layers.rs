@@ -12,7 +12,7 @@ use super::rules::DenyRule;
 use super::tree::{self, Entries, Node, Raw};
 use super::values::{self, Complaint};
 use super::well_known::{WELL_KNOWN, WellKnown};
-use super::{Content, File, Flag, Layer, Origin, Problem, Settings};
+use super::{Content, File, Flag, Flaw, Layer, Origin, Problem, Settings};
 
 /// A resolved value of one key.
 #[derive(Clone, Debug)]
@@ -147,8 +147,8 @@ impl Resolver {
             Origin::Default => (None, None),
         };
         let key = key.map(|key| values::shorten(&key.escape_debug().to_string()));
-        let Complaint { message, what_to_do } = complaint;
-        self.problems.push(Problem { file, line, key, message, what_to_do });
+        let Complaint { flaw, message, what_to_do } = complaint;
+        self.problems.push(Problem { flaw, file, line, key, message, what_to_do });
     }
 
     fn file(&mut self, file: File, project: bool) {
@@ -163,7 +163,12 @@ impl Resolver {
             Content::Missing => return,
             Content::Text(text) => text,
             Content::Unreadable(why) => {
-                self.problem(&source, None, None, Complaint::new(format!("the file {why}"), UNTIL_MENDED));
+                self.problem(
+                    &source,
+                    None,
+                    None,
+                    Complaint::new(format!("the file {why}"), UNTIL_MENDED).of(Flaw::Unreadable),
+                );
                 self.go_strict(&source);
                 return;
             }
@@ -175,7 +180,7 @@ impl Resolver {
                     &source,
                     line,
                     None,
-                    Complaint::new(format!("not valid TOML: {message}"), UNTIL_MENDED),
+                    Complaint::new(format!("not valid TOML: {message}"), UNTIL_MENDED).of(Flaw::Syntax),
                 );
             }
             source.tighten = true;
@@ -201,7 +206,7 @@ impl Resolver {
                 &source,
                 None,
                 None,
-                Complaint::new("these are no object", "send an object of keys"),
+                Complaint::new("these are no object", "send an object of keys").of(Flaw::Shape),
             ),
         }
     }
@@ -294,7 +299,8 @@ impl Resolver {
             }
             if !known && provider_names(&self.cells).len() >= MOST_PROVIDERS {
                 let complaint =
-                    Complaint::new("there are too many providers", format!("keep to {MOST_PROVIDERS}"));
+                    Complaint::new("there are too many providers", format!("keep to {MOST_PROVIDERS}"))
+                        .of(Flaw::TooMany);
                 return self.problem(source, line, Some(&path.join(".")), complaint);
             }
         }
@@ -313,7 +319,12 @@ impl Resolver {
             (_, Some(near)) => format!("did you mean `{near}`?"),
             (_, None) => "remove it; `adjutant config` lists the keys there are".to_owned(),
         };
-        self.problem(source, line, Some(&path.join(".")), Complaint::new("there is no such key", what));
+        self.problem(
+            source,
+            line,
+            Some(&path.join(".")),
+            Complaint::new("there is no such key", what).of(Flaw::UnknownKey),
+        );
     }
 
     fn not_a_table(&mut self, path: &[String], node: &Node, source: &Source) {
@@ -333,7 +344,8 @@ impl Resolver {
                 let complaint = Complaint::new(
                     "a project file may only tighten, so this is ignored",
                     format!("set it in {file}"),
-                );
+                )
+                .of(Flaw::Loosens);
                 self.problem(source, node.line, Some(full), complaint);
             }
             return;
@@ -344,7 +356,8 @@ impl Resolver {
             let complaint = Complaint::new(
                 "only your own settings file may set this, so it is ignored",
                 format!("set it in {file}"),
-            );
+            )
+            .of(Flaw::OwnFileOnly);
             return self.problem(source, node.line, Some(full), complaint);
         }
         let mut notes = Vec::new();
@@ -376,7 +389,8 @@ impl Resolver {
         let loosens = below.is_some_and(|below| looser(&value, &below.value));
         if loosens && source.project {
             let what = format!("a project file may set it {}", key.project);
-            let complaint = Complaint::new("this would loosen what stands below, so it is ignored", what);
+            let complaint = Complaint::new("this would loosen what stands below, so it is ignored", what)
+                .of(Flaw::Loosens);
             return self.problem(source, line, Some(full), complaint);
         }
         if loosens && source.tighten {
@@ -384,7 +398,8 @@ impl Resolver {
         }
         if let Some((_, holder)) = bound.as_ref().filter(|(limit, _)| looser(&value, limit)) {
             let what = format!("it is set in {}", super::show::origin(holder));
-            let complaint = Complaint::new("a project file keeps this tighter, so this is ignored", what);
+            let complaint = Complaint::new("a project file keeps this tighter, so this is ignored", what)
+                .of(Flaw::Loosens);
             return self.problem(source, line, Some(full), complaint);
         }
         let bound = if source.project { Some((value.clone(), origin.clone())) } else { bound };
@@ -410,7 +425,8 @@ impl Resolver {
         }
         if too_many {
             let what = format!("keep to {MOST_RULES}; until then every tool is denied");
-            self.problem(source, line, Some(full), Complaint::new("there are too many rules", what));
+            let complaint = Complaint::new("there are too many rules", what).of(Flaw::TooMany);
+            self.problem(source, line, Some(full), complaint);
         }
     }
 
@@ -453,7 +469,8 @@ impl Resolver {
                 Origin::UserFile { line, .. } | Origin::ProjectFile { line, .. } => *line,
                 _ => None,
             };
-            let complaint = Complaint::new(message, "keep one of them; until then the provider is not used");
+            let complaint = Complaint::new(message, "keep one of them; until then the provider is not used")
+                .of(Flaw::Conflict);
             self.problem(&Source::plain(origin), line, Some(&full), complaint);
         }
     }
@@ -462,6 +479,7 @@ impl Resolver {
         self.one_key_each();
         if self.unreported > 0 {
             self.problems.push(Problem {
+                flaw: Flaw::TooMany,
                 file: None,
                 line: None,
                 key: None,

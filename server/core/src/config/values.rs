@@ -6,22 +6,29 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use super::Flaw;
 use super::tree::{Node, Raw};
 
 /// What is wrong with a value, and what to write instead.
 #[derive(Debug)]
 pub(super) struct Complaint {
+    pub(super) flaw: Flaw,
     pub(super) message: String,
     pub(super) what_to_do: String,
 }
 
 impl Complaint {
     pub(super) fn new(message: impl Into<String>, what_to_do: impl Into<String>) -> Self {
-        Self { message: message.into(), what_to_do: what_to_do.into() }
+        Self { flaw: Flaw::Value, message: message.into(), what_to_do: what_to_do.into() }
+    }
+
+    /// The same of another kind than a value that makes no sense.
+    pub(super) fn of(self, flaw: Flaw) -> Self {
+        Self { flaw, ..self }
     }
 
     pub(super) fn shape(raw: &Raw, wanted: impl std::fmt::Display) -> Self {
-        Self::new(format!("this is {}", raw.shape()), format!("write {wanted}"))
+        Self::new(format!("this is {}", raw.shape()), format!("write {wanted}")).of(Flaw::Shape)
     }
 }
 
@@ -123,13 +130,15 @@ pub(super) fn base_url(given: &str) -> Result<BaseUrl, Complaint> {
         return Err(Complaint::new(
             format!("{shown:?} would send prompts and the key unencrypted, so it is not used"),
             "use https; plain http goes only to this machine",
-        ));
+        )
+        .of(Flaw::Unencrypted));
     }
     let warning = credentials.map(|_| {
         Complaint::new(
             format!("{shown:?} has credentials in it"),
             "put the key into an environment variable and name it in `api_key_env`",
         )
+        .of(Flaw::Credentials)
     });
     Ok(BaseUrl { text: given.trim_end_matches('/').to_owned(), warning })
 }
@@ -195,7 +204,8 @@ pub(super) fn headers(node: &Node) -> Result<BTreeMap<String, String>, Complaint
             ));
         }
         let value = text(node, "text").map_err(|complaint| {
-            Complaint::new(format!("header {name:?}: {}", complaint.message), complaint.what_to_do)
+            let message = format!("header {name:?}: {}", complaint.message);
+            Complaint { message, ..complaint }
         })?;
         headers.insert(name.clone(), value.to_owned());
     }

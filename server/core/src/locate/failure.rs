@@ -5,6 +5,7 @@
 use std::fmt;
 
 use super::Nearest;
+use crate::cause::Cause;
 
 /// Why a quoted text has no one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +33,19 @@ pub enum EditFailure {
     },
     NoChange,
     TooLarge,
+}
+
+impl EditFailure {
+    /// Returns the class of the failure.
+    pub fn cause(&self) -> Cause {
+        match self {
+            EditFailure::NotLocated(NotLocated::Ambiguous { .. }) => Cause::Ambiguous,
+            EditFailure::NotLocated(NotLocated::Missing { .. }) => Cause::NotFound,
+            EditFailure::NotLocated(NotLocated::Empty) => Cause::WrongArgument,
+            EditFailure::AlreadyThere { .. } | EditFailure::NoChange => Cause::NothingToChange,
+            EditFailure::TooLarge => Cause::TooLarge,
+        }
+    }
 }
 
 impl From<NotLocated> for EditFailure {

@@ -6,6 +6,7 @@ use adjutant_protocol::update::Update;
 
 use super::{Bench, is_model, is_prepare, names, option, prompt as words};
 use crate::accept::Refusal;
+use crate::cause::{Cause, Reason};
 use crate::choices::{Chosen, Follows, Offer, Takes};
 use crate::event::{Event, Policy};
 use crate::input::{Input, Prompt, Report};
@@ -69,7 +70,7 @@ fn s11_a_mode_chosen_during_a_run_counts_from_the_next_model_call_and_is_told_on
         Wanted::Change(&edit),
     );
     assert!(matches!(judged, Verdict::Ask(_)), "what it asked for is judged by that mode: {judged:?}");
-    let read = crate::event::Payload::Refused { output: "no".to_owned(), summary: "no".to_owned() };
+    let read = crate::event::Payload::refused(Reason::new(Cause::Missing, "no"));
     bench.report(is_prepare, Report::Prepared(read));
     bench.report(is_model, Report::TurnBegan);
     assert_eq!(mode_of_run(&bench), Mode::Ask);

@@ -95,7 +95,11 @@ fn s15_time_takes_the_first_suggestion_where_the_user_has_set_it_and_nothing_els
         (
             "read_file",
             r#"{"path":"/b"}"#,
-            Report::Prepared(Payload::Read { path: "/b".to_owned(), ask: Some("outside".to_owned()) }),
+            Report::Prepared(Payload::Read {
+                path: "/b".to_owned(),
+                ask: Some("outside".to_owned()),
+                cause: None,
+            }),
         ),
     ] {
         let mut bench = Bench::new();

@@ -6,6 +6,7 @@ use adjutant_protocol::ToolCallId;
 use adjutant_protocol::session::Mode;
 
 use super::{Bench, done, reply};
+use crate::cause::{Cause, Reason};
 use crate::choices::{Chosen, Follows, Offer, Takes};
 use crate::event::{CallEnd, Change, Found, Payload, Policy, Unattended};
 use crate::input::{Answer, Choice, Input, Prompt, Report};
@@ -170,12 +171,13 @@ fn model_report(dice: &mut Dice<'_>) -> Report {
 fn prepared(bench: &Bench, id: &ToolCallId, dice: &mut Dice<'_>) -> Report {
     let tool = bench.session.call(id).map_or("", |call| call.tool.as_str());
     if dice.roll(8) == 0 {
-        return Report::Prepared(Payload::Denied { reason: "it is protected".to_owned() });
+        return Report::Prepared(Payload::denied(Cause::OwnFiles, "it is protected".to_owned()));
     }
     match tool {
         "read_file" => Report::Prepared(Payload::Read {
             path: "a".to_owned(),
             ask: (dice.roll(3) == 0).then(|| "it is outside".to_owned()),
+            cause: Some(Cause::Outside),
         }),
         "edit_file" => Report::PreparedChange(Box::new(change(dice.roll(2) == 0))),
         "run_command" => Report::Prepared(Payload::Command {
@@ -189,9 +191,7 @@ fn prepared(bench: &Bench, id: &ToolCallId, dice: &mut Dice<'_>) -> Report {
             options: vec!["yes".to_owned(), "no".to_owned()],
         }),
         "task_complete" => Report::Prepared(Payload::Complete { summary: "ok".to_owned() }),
-        _ => {
-            Report::Prepared(Payload::Refused { output: "no such tool".to_owned(), summary: "no".to_owned() })
-        }
+        _ => Report::Prepared(Payload::refused(Reason::new(Cause::UnknownTool, "no such tool"))),
     }
 }
 
@@ -204,6 +204,7 @@ pub fn change(open: bool) -> Change {
         open,
         existed: true,
         always_ask: None,
+        cause: None,
         mark: None,
         before: None,
         hunks: vec![Hunk {

@@ -7,6 +7,7 @@ use expect_test::{Expect, expect};
 use super::random::change;
 use super::{Bench, done, is_model, is_prepare, is_tool, names, option, reply};
 use crate::accept::Refusal;
+use crate::cause::{Cause, Reason};
 use crate::event::{CallEnd, Event, Found, Payload, Policy, Unattended};
 use crate::input::{Answer, Choice, Input, Prompt, Report};
 use crate::message::{ModelMessage, Reply, StopCause};
@@ -124,12 +125,14 @@ fn s26_three_failures_in_a_row_end_the_run_and_continue_takes_it_up_again() {
     bench.prompt("go").unwrap();
     for _ in 0..2 {
         bench.reply("", &[("read_file", r#"{"path":"a"}"#)]);
-        bench.report(is_prepare, Report::Prepared(Payload::Read { path: "a".to_owned(), ask: None }));
+        bench.report(
+            is_prepare,
+            Report::Prepared(Payload::Read { path: "a".to_owned(), ask: None, cause: None }),
+        );
         check(&bench.report(is_tool, Report::Finished(done(CallEnd::Failed))), expect!["tool_finished"]);
     }
     bench.reply("", &[("nonsense", "{"), ("read_file", r#"{"path":"a"}"#)]);
-    let refused =
-        Report::Prepared(Payload::Refused { output: "no such tool".to_owned(), summary: "no".to_owned() });
+    let refused = Report::Prepared(Payload::refused(Reason::new(Cause::UnknownTool, "no such tool")));
     let events = bench.report(is_prepare, refused);
     check(&events, expect!["call_prepared tool_finished tool_finished run_ended ask_opened"]);
     assert_eq!(bench.session.ended.back().unwrap().end.stop_reason, StopReason::Mistakes);
@@ -143,7 +146,10 @@ fn s26_a_success_between_failures_starts_the_count_anew() {
     bench.prompt("go").unwrap();
     for end in [CallEnd::Failed, CallEnd::Failed, CallEnd::Completed, CallEnd::Failed, CallEnd::Failed] {
         bench.reply("", &[("read_file", r#"{"path":"a"}"#)]);
-        bench.report(is_prepare, Report::Prepared(Payload::Read { path: "a".to_owned(), ask: None }));
+        bench.report(
+            is_prepare,
+            Report::Prepared(Payload::Read { path: "a".to_owned(), ask: None, cause: None }),
+        );
         bench.report(is_tool, Report::Finished(done(end)));
     }
     assert!(bench.session.open_run().is_some());

@@ -5,8 +5,10 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
+
+use crate::cause::{Cause, Reason};
 
 use super::{
     Arguments, MAX_ARGUMENTS, MAX_COMMAND, MAX_EDIT_ARGUMENTS, MAX_PATH, MAX_PATTERN, MAX_TIMEOUT_SECONDS,
@@ -22,12 +24,12 @@ const MAX_BLANKS: usize = 200;
 const MAX_PROSE: usize = 64 * 1024;
 
 /// Checks a call against the schema of its tool, or says what to do instead.
-pub fn parse(name: &str, arguments: &str) -> Result<Arguments, String> {
+pub fn parse(name: &str, arguments: &str) -> Result<Arguments, Reason> {
     parse_for(Mode::Code, name, arguments)
 }
 
 /// Checks a call as [`parse`] does, with only the tools of a mode known.
-pub fn parse_for(mode: Mode, name: &str, arguments: &str) -> Result<Arguments, String> {
+pub fn parse_for(mode: Mode, name: &str, arguments: &str) -> Result<Arguments, Reason> {
     let Some(tool) = schema::names(mode).find(|known| *known == name) else {
         return Err(unknown_tool(mode, name));
     };
@@ -36,25 +38,33 @@ pub fn parse_for(mode: Mode, name: &str, arguments: &str) -> Result<Arguments, S
         _ => MAX_ARGUMENTS,
     };
     if arguments.len() > limit {
-        return Err(format!(
+        let text = format!(
             "the arguments of {tool} have {} bytes and at most {limit} are taken; send less in one call",
             arguments.len()
-        ));
+        );
+        return Err(Reason::new(Cause::TooLong, text));
     }
+    let no_object = |cause: Cause, why: &str| {
+        let (why, form) = (one_line(why, 200), form(tool));
+        let text = format!(
+            "the arguments of {tool} are not one JSON object: {why}; send {form} and nothing around it"
+        );
+        Reason::new(cause, text)
+    };
     let object: Object = serde_json::from_str(arguments).map_err(|error| {
-        format!(
-            "the arguments of {tool} are not one JSON object: {}; send {} and nothing around it",
-            one_line(&error.to_string(), 200),
-            form(tool)
-        )
+        let cause = if error.is_data() { Cause::NotAnObject } else { Cause::NotJson };
+        no_object(cause, &error.to_string())
     })?;
-    let mut fields = Fields { tool, fields: object.0 };
+    if let Some((cause, why)) = object.flaw {
+        return Err(no_object(cause, &why));
+    }
+    let mut fields = Fields { tool, fields: object.fields };
     fields.only_known()?;
     let parsed = typed(tool, &mut fields)?;
     Ok(parsed)
 }
 
-fn typed(tool: &str, fields: &mut Fields) -> Result<Arguments, String> {
+fn typed(tool: &str, fields: &mut Fields) -> Result<Arguments, Reason> {
     Ok(match tool {
         "list_files" => Arguments::ListFiles { path: fields.path("path")? },
         "read_file" => Arguments::ReadFile {
@@ -84,56 +94,69 @@ fn typed(tool: &str, fields: &mut Fields) -> Result<Arguments, String> {
     })
 }
 
-fn edit(fields: &mut Fields) -> Result<Arguments, String> {
+fn edit(fields: &mut Fields) -> Result<Arguments, Reason> {
     let path = fields.path("path")?;
     let old_text = fields.text("old_text")?;
     let new_text = fields.text("new_text")?;
     let replace_all = fields.boolean("replace_all")?.unwrap_or(false);
     if old_text.is_empty() {
-        return Err(
-            "`old_text` of edit_file is empty; give the text to replace, or use write_file for a new file"
-                .into(),
-        );
+        return Err(Reason::new(
+            Cause::WrongArgument,
+            "`old_text` of edit_file is empty; give the text to replace, or use write_file for a new file",
+        ));
     }
     if old_text == new_text {
-        return Err("`old_text` and `new_text` of edit_file are equal, so nothing would change; give the changed text".into());
+        return Err(Reason::new(
+            Cause::NothingToChange,
+            "`old_text` and `new_text` of edit_file are equal, so nothing would change; give the changed text",
+        ));
     }
     if old_text.replace('\r', "") == new_text.replace('\r', "") {
-        return Err("`old_text` and `new_text` of edit_file differ only in line ends; a file keeps its line ends, so leave them as they are".into());
+        return Err(Reason::new(
+            Cause::LineEnds,
+            "`old_text` and `new_text` of edit_file differ only in line ends; a file keeps its line ends, so leave them as they are",
+        ));
     }
     Ok(Arguments::EditFile { path, old_text, new_text, replace_all })
 }
 
 /// Refuses what cannot be shown to the user as it will run (A2).
-fn command(command: String) -> Result<String, String> {
+fn command(command: String) -> Result<String, Reason> {
     if command.trim().is_empty() {
-        return Err("`command` of run_command is empty; give a command line".into());
+        return Err(Reason::new(
+            Cause::WrongArgument,
+            "`command` of run_command is empty; give a command line",
+        ));
     }
     if let Some(c) = command.chars().find(|c| hidden(*c) && *c != '\n' && *c != '\t') {
-        return Err(format!(
+        let text = format!(
             "`command` of run_command holds the character {}, which cannot be shown to the user faithfully; write the command without control, bidirectional or invisible characters (printf can produce them)",
             shown(&c.to_string())
-        ));
+        );
+        return Err(Reason::new(Cause::NotShowable, text));
     }
     let mut blank_lines = 0;
     for line in command.trim().split('\n') {
         blank_lines = if line.trim().is_empty() { blank_lines + 1 } else { 0 };
         let longest = line.split(|c: char| !c.is_whitespace()).map(|run| run.chars().count()).max();
         if blank_lines > MAX_BLANK_LINES || longest.unwrap_or(0) > MAX_BLANKS {
-            return Err("`command` of run_command holds a long stretch of white space that would push the rest out of the user's view; write it without".into());
+            return Err(Reason::new(
+                Cause::NotShowable,
+                "`command` of run_command holds a long stretch of white space that would push the rest out of the user's view; write it without",
+            ));
         }
     }
     Ok(command)
 }
 
-fn unknown_tool(mode: Mode, name: &str) -> String {
+fn unknown_tool(mode: Mode, name: &str) -> Reason {
     let known = nearest(name, schema::names(mode));
-    let what = if schema::names(Mode::Code).any(|n| n == name) {
-        format!("the tool `{name}` is not offered in this mode")
+    let (cause, what) = if schema::names(Mode::Code).any(|n| n == name) {
+        (Cause::HiddenTool, format!("the tool `{name}` is not offered in this mode"))
     } else {
-        format!("there is no tool `{}`", one_line(name, 60))
+        (Cause::UnknownTool, format!("there is no tool `{}`", one_line(name, 60)))
     };
-    format!("{what}; the tools are {}", known.join(", "))
+    Reason::new(cause, format!("{what}; the tools are {}", known.join(", ")))
 }
 
 /// Returns the candidates, the most alike to `wanted` first.
@@ -187,17 +210,19 @@ struct Fields {
 }
 
 impl Fields {
-    fn only_known(&self) -> Result<(), String> {
+    fn only_known(&self) -> Result<(), Reason> {
         let tool = self.tool;
         for (key, _) in &self.fields {
             if !schema::parameters(tool).any(|(name, _)| name == key) {
                 let key = one_line(key, 60);
-                return Err(format!("{tool} has no argument `{key}`; it takes {}", form(tool)));
+                let text = format!("{tool} has no argument `{key}`; it takes {}", form(tool));
+                return Err(Reason::new(Cause::UnknownArgument, text));
             }
         }
         for (name, required) in schema::parameters(tool) {
             if required && !self.fields.iter().any(|(key, _)| key == name) {
-                return Err(format!("{tool} needs the argument `{name}`; it takes {}", form(tool)));
+                let text = format!("{tool} needs the argument `{name}`; it takes {}", form(tool));
+                return Err(Reason::new(Cause::MissingArgument, text));
             }
         }
         Ok(())
@@ -213,7 +238,7 @@ impl Fields {
         found.map(|(_, value)| value.take()).unwrap_or(Value::Null)
     }
 
-    fn wrong(&self, key: &str, wanted: &str, found: &Value) -> String {
+    fn wrong(&self, key: &str, wanted: &str, found: &Value) -> Reason {
         let found = match found {
             Value::Null => "null".to_owned(),
             Value::Array(_) => "an array".to_owned(),
@@ -221,44 +246,45 @@ impl Fields {
             Value::String(text) => format!("the string \"{}\"", one_line(text, 40)),
             other => one_line(&other.to_string(), 40),
         };
-        format!("`{key}` of {} must be {wanted}, and {found} was found", self.tool)
+        let text = format!("`{key}` of {} must be {wanted}, and {found} was found", self.tool);
+        Reason::new(Cause::WrongArgument, text)
     }
 
-    fn text(&mut self, key: &str) -> Result<String, String> {
+    fn text(&mut self, key: &str) -> Result<String, Reason> {
         match self.take(key) {
             Value::String(text) => Ok(text),
             other => Err(self.wrong(key, "a string", &other)),
         }
     }
 
-    fn bounded(&mut self, key: &str, limit: usize) -> Result<String, String> {
+    fn bounded(&mut self, key: &str, limit: usize) -> Result<String, Reason> {
         let text = self.text(key)?;
         if text.is_empty() {
-            return Err(format!("`{key}` of {} is empty", self.tool));
+            return Err(Reason::new(Cause::WrongArgument, format!("`{key}` of {} is empty", self.tool)));
         }
         if text.len() > limit {
-            return Err(format!(
-                "`{key}` of {} has {} bytes and at most {limit} are taken; make it shorter",
-                self.tool,
-                text.len()
-            ));
+            let (tool, bytes) = (self.tool, text.len());
+            let text =
+                format!("`{key}` of {tool} has {bytes} bytes and at most {limit} are taken; make it shorter");
+            return Err(Reason::new(Cause::TooLong, text));
         }
         Ok(text)
     }
 
-    fn path(&mut self, key: &str) -> Result<String, String> {
+    fn path(&mut self, key: &str) -> Result<String, Reason> {
         let path = self.bounded(key, MAX_PATH)?;
         match path.chars().find(|c| c.is_control()) {
-            Some(c) => Err(format!(
-                "`{key}` of {} holds the control character {}; give the path without it",
-                self.tool,
-                c.escape_default()
-            )),
+            Some(c) => {
+                let (tool, c) = (self.tool, c.escape_default());
+                let text =
+                    format!("`{key}` of {tool} holds the control character {c}; give the path without it");
+                Err(Reason::new(Cause::WrongArgument, text))
+            }
             None => Ok(path),
         }
     }
 
-    fn integer(&mut self, key: &str, least: u64, most: u64) -> Result<Option<u64>, String> {
+    fn integer(&mut self, key: &str, least: u64, most: u64) -> Result<Option<u64>, Reason> {
         let value = self.take(key);
         if value.is_null() {
             return Ok(None);
@@ -269,7 +295,7 @@ impl Fields {
         }
     }
 
-    fn boolean(&mut self, key: &str) -> Result<Option<bool>, String> {
+    fn boolean(&mut self, key: &str) -> Result<Option<bool>, Reason> {
         match self.take(key) {
             Value::Null => Ok(None),
             Value::Bool(value) => Ok(Some(value)),
@@ -277,7 +303,7 @@ impl Fields {
         }
     }
 
-    fn options(&mut self) -> Result<Vec<String>, String> {
+    fn options(&mut self) -> Result<Vec<String>, Reason> {
         const WANTED: &str = "an array of up to 10 strings of 1 to 1000 bytes";
         let items = match self.take("options") {
             Value::Null => return Ok(Vec::new()),
@@ -294,9 +320,17 @@ impl Fields {
     }
 }
 
-/// A JSON object as it was written: a key that comes twice is an error, because
+/// A JSON object as it was written: a key that comes twice is a flaw, because
 /// parsers disagree on which one counts.
-struct Object(Vec<(String, Value)>);
+#[derive(Default)]
+struct Object {
+    fields: Vec<(String, Value)>,
+    /// The first thing wrong with it as an object of arguments.
+    flaw: Option<(Cause, String)>,
+}
+
+/// No tool has more than four arguments; a flood of keys is not kept.
+const MAX_KEYS: usize = 16;
 
 impl<'de> Deserialize<'de> for Object {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -309,19 +343,22 @@ impl<'de> Deserialize<'de> for Object {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
-                let mut fields: Vec<(String, Value)> = Vec::new();
+                let mut object = Object::default();
                 while let Some(key) = map.next_key::<String>()? {
-                    if fields.iter().any(|(name, _)| *name == key) {
-                        let key = one_line(&key, 60);
-                        return Err(serde::de::Error::custom(format!("the key `{key}` comes twice")));
+                    if object.flaw.is_some() {
+                        map.next_value::<IgnoredAny>()?;
+                        continue;
                     }
-                    // No tool has more than four arguments; a flood of keys stops here.
-                    if fields.len() == 16 {
-                        return Err(serde::de::Error::custom("it has more than 16 keys"));
+                    if object.fields.iter().any(|(name, _)| *name == key) {
+                        let why = format!("the key `{}` comes twice", one_line(&key, 60));
+                        object.flaw = Some((Cause::RepeatedArgument, why));
+                    } else if object.fields.len() == MAX_KEYS {
+                        let why = format!("it has more than {MAX_KEYS} keys");
+                        object.flaw = Some((Cause::UnknownArgument, why));
                     }
-                    fields.push((key, map.next_value()?));
+                    object.fields.push((key, map.next_value()?));
                 }
-                Ok(Object(fields))
+                Ok(object)
             }
         }
         // `deserialize_any` so that an array is refused too, not read as a struct.

@@ -1,11 +1,12 @@
 //! Tests of names, schemas and strict arguments.
 
 use super::*;
+use crate::cause::Reason;
 
 fn refused(name: &str, arguments: &str) -> String {
     match parse(name, arguments) {
         Ok(parsed) => panic!("{name} {arguments} was taken as {parsed:?}"),
-        Err(text) => {
+        Err(Reason { text, .. }) => {
             assert!(text.len() < 1000, "bounded: {text}");
             assert!(!text.ends_with('.'), "a fragment: {text}");
             text
@@ -156,7 +157,7 @@ fn ask_mode_offers_and_takes_only_reads_and_questions() {
         names,
         ["list_files", "read_file", "find_files", "search_text", "ask_user", "task_complete", "fail"]
     );
-    let text = parse_for(Mode::Ask, "run_command", r#"{"command":"ls"}"#).expect_err("refused");
+    let text = parse_for(Mode::Ask, "run_command", r#"{"command":"ls"}"#).expect_err("refused").text;
     assert!(text.contains("not offered in this mode") && !text.contains(", run_command"), "{text}");
 }
 

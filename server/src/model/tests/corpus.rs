@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use adjutant_core::prompt::StopCause;
 use adjutant_core::retry::{RetryPolicy, Tries, next_attempt};
+use adjutant_testkit::corpus::{self, Line};
 use serde_json::{Value, json};
 
 use super::*;
@@ -24,12 +25,12 @@ const ELSEWHERE: [(&str, &str); 7] = [
     ("llm-072", "s26_three_failures_in_a_row_end_the_run_and_continue_takes_it_up_again"),
 ];
 
-fn lines() -> Vec<Value> {
-    LINES.lines().map(|line| serde_json::from_str(line).expect("a line of the corpus is JSON")).collect()
+fn lines() -> Vec<Line> {
+    corpus::read("llm_stream.jsonl", LINES)
 }
 
-fn of_class(class: &str) -> Vec<Value> {
-    let lines: Vec<Value> = lines().into_iter().filter(|line| line["class"] == class).collect();
+fn of_class(class: &str) -> Vec<Line> {
+    let lines: Vec<Line> = lines().into_iter().filter(|line| line.class == class).collect();
     assert!(lines.len() >= 7, "{class} has {} lines", lines.len());
     lines
 }
@@ -61,14 +62,14 @@ fn check_failed(called: &Called, expect: &str, what: &str) {
 async fn f12_corpus_http() {
     for line in of_class("http") {
         for wire in Dialect::ALL {
-            let what = format!("{} on {wire:?}", text(&line, "/id"));
-            let status = line["input"]["status"].as_u64().expect("a status") as u16;
-            let mut answer = Answer::status(status).body(text(&line, "/input/body"));
-            for (name, value) in line["input"]["headers"].as_object().into_iter().flatten() {
+            let what = format!("{} on {wire:?}", line.id.as_str());
+            let status = line.input["status"].as_u64().expect("a status") as u16;
+            let mut answer = Answer::status(status).body(text(&line.input, "/body"));
+            for (name, value) in line.input["headers"].as_object().into_iter().flatten() {
                 answer = answer.header(name, value.as_str().expect("a header is text"));
             }
             let server = ModelServer::start([answer]);
-            check_failed(&call_once(wire, &server).await, text(&line, "/expect"), &what);
+            check_failed(&call_once(wire, &server).await, line.expect.as_str(), &what);
         }
     }
 }
@@ -101,14 +102,14 @@ fn chunk(chunk: &Value) -> Vec<u8> {
 #[tokio::test]
 async fn f12_corpus_framing() {
     for line in of_class("sse-framing") {
-        let (id, expect) = (text(&line, "/id"), text(&line, "/expect"));
+        let (id, expect) = (line.id.as_str(), line.expect.as_str());
         for wire in Dialect::ALL {
             let what = format!("{id} on {wire:?}");
             let stream = |bytes: Vec<u8>| {
                 Answer::status(200).header("content-type", "text/event-stream").body(bytes).in_pieces_of(1)
             };
             // As it stands: no reply of ours, so that it can only fail, and is tried again.
-            let chunks = line["input"]["chunks"].as_array().expect("a line has chunks");
+            let chunks = line.input["chunks"].as_array().expect("a line has chunks");
             let server = ModelServer::start([stream(chunks.iter().flat_map(chunk).collect())]);
             check_failed(&call_once(wire, &server).await, "retry", &what);
             let sound = Answer::text("né 😀").bytes_in(wire);
@@ -190,7 +191,7 @@ fn meant(id: &str, wire: Dialect) -> Option<Answer> {
 async fn f12_corpus_meaning() {
     let elsewhere = BTreeMap::from(ELSEWHERE);
     for line in of_class("semantic-stream") {
-        let (id, expect) = (text(&line, "/id"), text(&line, "/expect"));
+        let (id, expect) = (line.id.as_str(), line.expect.as_str());
         if elsewhere.contains_key(id) {
             continue;
         }
@@ -217,7 +218,7 @@ async fn f12_corpus_meaning() {
 async fn f12_corpus_timing() {
     let elsewhere = BTreeMap::from(ELSEWHERE);
     for line in of_class("timing-chaos") {
-        let id = text(&line, "/id");
+        let id = line.id.as_str();
         if elsewhere.contains_key(id) {
             continue;
         }
@@ -272,10 +273,10 @@ async fn f13_a_flood_of_small_events_is_one_text() {
 
 #[test]
 fn f12_every_line_of_the_corpus_is_played_somewhere() {
-    let here = lines().into_iter().map(|line| text(&line, "/class").to_owned());
+    let here = lines().into_iter().map(|line| line.class);
     let known = ["http", "sse-framing", "timing-chaos", "semantic-stream"];
     assert!(here.into_iter().all(|class| known.contains(&class.as_str())));
     assert_eq!(lines().len(), 36);
-    let ids: Vec<String> = lines().iter().map(|line| text(line, "/id").to_owned()).collect();
+    let ids: Vec<String> = lines().iter().map(|line| line.id.clone()).collect();
     assert!(ELSEWHERE.iter().all(|(id, _)| ids.iter().any(|known| known == id)));
 }

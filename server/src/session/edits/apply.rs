@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use adjutant_core::cause::Cause;
 use adjutant_core::edit::text_edits;
 use adjutant_core::event::{CallEnd, CallResult, Change};
 use adjutant_core::input::Report;
@@ -84,7 +85,7 @@ async fn show_anew(place: &Place, change: &Change, why: &str, started: Instant) 
     };
     let now = match now(place, &at) {
         Ok(now) => now,
-        Err(why) => return failed(why),
+        Err(why) => return failed(why.text),
     };
     let wanted = match apply_hunks(&now.text, &change.hunks) {
         Ok(wanted) if wanted != now.text || !now.exists => wanted,
@@ -100,11 +101,12 @@ async fn show_anew(place: &Place, change: &Change, why: &str, started: Instant) 
         Err(why) => return failed(why),
     };
     let changed = format!("{why}, so this is the edit as it would be made now");
-    let warning = written_on_disk(place, &now, &at);
+    let warning = written_on_disk(place, &now, &at).map(|why| why.text);
     let anew = Change {
         open: now.open.is_some(),
         existed: now.exists,
         always_ask: Some([Some(changed), warning].into_iter().flatten().collect::<Vec<_>>().join("; ")),
+        cause: Some(Cause::Changed),
         before,
         hunks: hunks(&now.text, &wanted),
         ..change.clone()
@@ -167,6 +169,7 @@ fn landed(change: &Change, (kept, exact): (Kept, bool), started: Instant) -> Rep
         output: output.into(),
         summary: format!("+{inserted} -{removed} lines"),
         elapsed_ms: started.elapsed().as_millis() as u64,
+        cause: None,
         whole: None,
     })
 }
@@ -205,6 +208,7 @@ fn failed_result(output: String, summary: &str, started: Instant) -> CallResult 
         output: output.into(),
         summary: summary.to_owned(),
         elapsed_ms: started.elapsed().as_millis() as u64,
+        cause: None,
         whole: None,
     }
 }
@@ -212,14 +216,19 @@ fn failed_result(output: String, summary: &str, started: Instant) -> CallResult 
 async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
     let failed = |why: String| Tried::Failed { why, in_doubt: false };
     let at = match ground(&place.roots, &change.path) {
-        Ok(at) if at.inside && uri::of_path(&at.absolute) == change.target => at,
-        Ok(_) => return failed("the path leads elsewhere than when it was shown".to_owned()),
+        Ok(at) if !at.inside || uri::of_path(&at.absolute) != change.target => {
+            return failed("the path leads elsewhere than when it was shown".to_owned());
+        }
+        Ok(at) if at.has_other_names() => {
+            return failed("the file has other names (hard links) since it was shown".to_owned());
+        }
+        Ok(at) => at,
         Err(why) => return failed(why.to_string()),
     };
     let _turn = place.world.editor.turn(&at.absolute).await;
     let now = match now(place, &at) {
         Ok(now) => now,
-        Err(why) => return failed(why),
+        Err(why) => return failed(why.text),
     };
     if change.existed && !now.exists {
         return failed("the file is gone since it was shown".to_owned());

@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path};
 
+use adjutant_core::cause::Cause;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -25,6 +26,19 @@ pub enum OpenRefusal {
     Changed,
     #[error("{0}")]
     Io(io::Error),
+}
+
+impl OpenRefusal {
+    /// Returns the class of the refusal.
+    pub fn cause(&self) -> Cause {
+        match self {
+            Self::Missing => Cause::Missing,
+            Self::Directory => Cause::Directory,
+            Self::Special(_) => Cause::Special,
+            Self::Changed => Cause::Changed,
+            Self::Io(_) => Cause::Unreadable,
+        }
+    }
 }
 
 impl From<Errno> for OpenRefusal {
@@ -66,6 +80,15 @@ pub(in crate::tools) fn read_beneath(
         return Err(OpenRefusal::Changed);
     }
     Ok(File::from(file))
+}
+
+/// Returns how many names a regular file has; 0 for anything else, and for what cannot be looked at.
+pub(super) fn links(at: &Grounded) -> u64 {
+    let found = open_beneath(at.anchor.as_fd(), &at.relative, OFlags::PATH).and_then(rustix::fs::fstat);
+    match found {
+        Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile => found.st_nlink as u64,
+        _ => 0,
+    }
 }
 
 /// Opens a grounded directory so that its entries can be read.

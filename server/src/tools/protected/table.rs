@@ -2,20 +2,30 @@
 //!
 //! Never decides anything; `protected` compares folded names with these.
 
-pub(super) const OWN: &str = "holds Adjutant's own settings, rules and records";
-pub(super) const VCS: &str = "belongs to version control, which runs programs named there";
-pub(super) const EDITOR: &str = "configures what the editor runs";
-pub(super) const AGENT: &str = "configures or is run by a coding agent";
-pub(super) const SHELL: &str = "is run when a shell or a login starts";
-pub(super) const KEYS: &str = "holds keys or logins";
-pub(super) const CRON: &str = "is run by the system on its own";
-pub(super) const TEXT: &str = "instructs agents in later sessions";
-pub(super) const CI: &str = "runs on build servers, which hold secrets";
-pub(super) const BUILD: &str = "runs or chooses programs on build";
-pub(super) const ENVIRONMENT: &str = "sets the environment of programs and often holds secrets";
+use adjutant_core::cause::Cause;
+
+use super::Why;
+
+pub(super) const OWN: Why = Why::new(Cause::OwnFiles, "holds Adjutant's own settings, rules and records");
+pub(super) const VCS: Why =
+    Why::new(Cause::VersionControl, "belongs to version control, which runs programs named there");
+pub(super) const EDITOR: Why = Why::new(Cause::EditorSettings, "configures what the editor runs");
+pub(super) const AGENT: Why = Why::new(Cause::AgentSettings, "configures or is run by a coding agent");
+pub(super) const SHELL: Why = Why::new(Cause::StartUp, "is run when a shell or a login starts");
+pub(super) const KEYS: Why = Why::new(Cause::Keys, "holds keys or logins");
+pub(super) const CRON: Why = Why::new(Cause::Schedule, "is run by the system on its own");
+pub(super) const TEXT: Why = Why::new(Cause::Instructions, "instructs agents in later sessions");
+pub(super) const CI: Why = Why::new(Cause::BuildServer, "runs on build servers, which hold secrets");
+pub(super) const BUILD: Why = Why::new(Cause::Build, "runs or chooses programs on build");
+pub(super) const PROCESS: Why = Why::new(Cause::Process, "shows the memory or environment of a process");
+pub(super) const LINKED: Why =
+    Why::new(Cause::SecondName, "has other names (hard links), and a write would show under all of them");
+pub(super) const TOP: Why = Why::new(Cause::Directory, "is the whole file system");
+pub(super) const ENVIRONMENT: Why =
+    Why::new(Cause::Environment, "sets the environment of programs and often holds secrets");
 
 /// Directories in which nothing is written, whatever is in them.
-pub(super) const DENIED_DIRECTORIES: &[(&[&str], &str)] = &[
+pub(super) const DENIED_DIRECTORIES: &[(&[&str], Why)] = &[
     (&[".adjutant"], OWN),
     (&[".git", "git~1", ".hg", ".svn", ".jj", ".bzr", ".husky", ".githooks"], VCS),
     (&[".idea", ".vs", ".fleet", ".zed", ".emacs.d"], EDITOR),
@@ -49,7 +59,7 @@ pub(super) const DENIED_DIRECTORIES: &[(&[&str], &str)] = &[
 ];
 
 /// Files, by name, that are never written.
-pub(super) const DENIED_FILES: &[(&[&str], &str)] = &[
+pub(super) const DENIED_FILES: &[(&[&str], Why)] = &[
     (&[".gitconfig"], VCS),
     (
         &[
@@ -103,7 +113,7 @@ pub(super) const DENIED_FILES: &[(&[&str], &str)] = &[
 ];
 
 /// Ends of a path, name by name, that are never written; a final `*` stands for any rest.
-pub(super) const DENIED_ENDS: &[(&[&str], &str)] = &[
+pub(super) const DENIED_ENDS: &[(&[&str], Why)] = &[
     (&[".vscode", "settings.json"], EDITOR),
     (&[".vscode", "tasks.json"], EDITOR),
     (&[".vscode", "launch.json"], EDITOR),
@@ -123,7 +133,7 @@ pub(super) const DENIED_ENDS: &[(&[&str], &str)] = &[
 ];
 
 /// Ends of a path that are always asked for.
-pub(super) const ASK_ENDS: &[(&[&str], &str)] = &[
+pub(super) const ASK_ENDS: &[(&[&str], Why)] = &[
     (&[".gitmodules"], VCS),
     (&[".gitattributes"], VCS),
     (&[".envrc"], ENVIRONMENT),
