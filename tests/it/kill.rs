@@ -6,7 +6,7 @@
 
 mod breaks;
 mod campaign;
-mod ends;
+pub mod ends;
 mod hunted;
 pub mod story;
 mod torn;

@@ -28,6 +28,7 @@ mod reconfigured;
 mod rig;
 mod rules;
 mod runs;
+mod scenarios;
 mod sessions;
 mod settings;
 mod stage;

@@ -10,7 +10,7 @@ use adjutant_protocol::state::Outcome;
 use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, TurnPhase, Update};
 
 use crate::choices;
-use crate::tool::{one_line, shown};
+use crate::tool::{one_line, shown, shown_command};
 
 /// Characters of one line of ours.
 const MAX_LINE: usize = 400;
@@ -78,7 +78,7 @@ impl Transcript {
         match &ask.subject {
             Some(AskSubject::Edit { diff, .. }) => text.push_str(&format!("\n\n{}", fenced("diff", diff))),
             Some(AskSubject::Command { command, cwd }) => {
-                text.push_str(&format!("\n\nin {}:\n\n{}", code(cwd), fenced("sh", command)));
+                text.push_str(&format!("\n\nin {}:\n\n{}", code(cwd), fenced("sh", &shown_command(command))));
             }
             Some(AskSubject::Read { path, reason }) => {
                 text.push_str(&format!("\n\n{} ({})", code(path), code(reason)));

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use adjutant_core::tool::{one_line, shown};
+use adjutant_core::tool::{one_line, shown, shown_command};
 use adjutant_protocol::ask::{AskGroup, AskKind, AskSubject, AskView, OptionKind};
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ pub struct Whole<'a> {
 pub fn whole(ask: &AskView) -> Option<Whole<'_>> {
     match ask.subject.as_ref()? {
         AskSubject::Edit { diff, .. } => Some(Whole { text: diff_text(diff), ending: "diff" }),
-        AskSubject::Command { command, .. } => Some(Whole { text: shown(command), ending: "txt" }),
+        AskSubject::Command { command, .. } => Some(Whole { text: shown_command(command), ending: "txt" }),
         AskSubject::Read { .. } => None,
     }
 }

@@ -35,6 +35,22 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Returns a command as it is shown where it is asked about: blanks at the end of a line, which nobody
+/// would see, are written `\u{20}` as well.
+pub fn shown_command(command: &str) -> Cow<'_, str> {
+    let unseen = |line: &str| line.ends_with([' ', '\t']);
+    if !command.split('\n').any(unseen) {
+        return shown(command);
+    }
+    let lines = command.split('\n').map(|line| {
+        let seen = line.trim_end_matches([' ', '\t']);
+        let blanks: String =
+            line[seen.len()..].chars().map(|blank| format!("\\u{{{:x}}}", blank as u32)).collect();
+        shown(seen).into_owned() + &blanks
+    });
+    Cow::Owned(lines.collect::<Vec<_>>().join("\n"))
+}
+
 /// Returns the text on one line, white space folded, odd characters escaped,
 /// cut with `…` to at most `limit` characters.
 pub fn one_line(text: &str, limit: usize) -> String {

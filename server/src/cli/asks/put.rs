@@ -2,6 +2,7 @@
 //!
 //! Never shortens what is approved, and never prints it unescaped (A2).
 
+use adjutant_core::tool::shown_command;
 use adjutant_protocol::ask::{AskGroup, AskSubject, AskView, OptionKind};
 
 use crate::cli::page::{Ink, Page};
@@ -35,7 +36,7 @@ pub fn put_whole(page: &mut Page, ask: &AskView) {
         Some(AskSubject::Command { command, cwd }) => {
             page.line(&format!("  runs in {cwd}:"));
             // Lines are split at line feeds alone: anything else in a command is shown escaped.
-            for (at, line) in command.split('\n').enumerate() {
+            for (at, line) in shown_command(command).split('\n').enumerate() {
                 let mark = if at == 0 { "$" } else { ">" };
                 page.verbatim(Ink::Cyan, &format!("  {mark} {line}"));
             }

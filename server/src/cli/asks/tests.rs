@@ -118,6 +118,19 @@ fn a2_the_whole_command_is_put_with_its_folder() {
 }
 
 #[test]
+fn appr_013_blanks_at_the_end_of_a_command_are_seen() {
+    for (command, seen) in
+        [("echo a  ", "echo a\\u{20}\\u{20}"), ("ls \t\nrm b", "ls\\u{20}\\u{9}\n  > rm b")]
+    {
+        let subject = AskSubject::Command { command: command.to_owned(), cwd: "/work".into() };
+        let (mut page, paper) = plain(60, true);
+        put(&mut page, &AskView { subject: Some(subject), ..ask(AskKind::Command, &[]) });
+        let text = paper.text();
+        assert!(text.contains(&format!("  $ {seen}\n")), "{text}");
+    }
+}
+
+#[test]
 fn an_answer_counts_only_when_the_ask_could_be_read() {
     let mut desk = Desk::default();
     let start = Instant::now();

@@ -1,0 +1,180 @@
+//! A system that fails, told as stories.
+//!
+//! Ends only processes it started; what the system refuses is refused to them alone.
+
+use std::path::Path;
+
+use adjutant_core::event::CallEnd;
+use adjutant_protocol::state::Outcome;
+use adjutant_testkit::command::Line;
+use adjutant_testkit::editor::Options;
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::{ModelServer, Reply};
+use adjutant_testkit::process::{Server, wait_until};
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::kill::ends::send;
+use crate::kill::story::{BINARY, calls, facts, only_session, ran_once};
+use crate::rig::tool_outputs;
+
+fn command(line: &str) -> Reply {
+    Reply::call("run_command", json!({"command": line}))
+}
+
+#[test]
+fn os_007_a_command_that_cannot_be_started_is_an_error_of_its_call() {
+    let model = ModelServer::start([
+        command("touch ran"),
+        Reply::call("read_file", json!({"path": "a.txt"})).hold_after(1),
+        Reply::text("I go on without."),
+    ]);
+    let workspace = Workspace::new("//- /a.txt\nstill here\n");
+    workspace.openai(&model.base_url());
+    let mut server = Server::spawn(BINARY, &workspace, &["lsp"]);
+    let editor = server.editor(Options::new(&workspace));
+    let session = editor.new_session();
+    let run = editor.prompt(&session, "go on").run_id;
+    let ask = editor.await_ask().ask_id;
+    // No count of processes stops root; without descriptors nobody starts one.
+    let before = descriptors(&server, open_now(&server) + 3);
+    editor.answer(&ask, "allow");
+    model.wait_for_holding(1);
+    descriptors(&server, before);
+    model.release();
+    let end = editor.await_run_end(&session, &run);
+    assert_eq!((end.outcome, end.summary.as_deref()), (Outcome::Stopped, Some("I go on without.")));
+    let told = tool_outputs(model.requests().last().expect("it was asked"));
+    assert!(told[0].contains("Too many open files"), "{told:?}");
+    assert!(told[1].contains("still here"), "the run goes on: {told:?}");
+    assert!(!workspace.exists("ran"));
+    editor.shutdown();
+    ran_once(&facts(&workspace, &session.0), Outcome::Stopped);
+}
+
+fn open_now(server: &Server) -> u64 {
+    server.handles().expect("it runs").descriptors as u64
+}
+
+/// Limits how many descriptors a server may have; returns how many it might.
+fn descriptors(server: &Server, most: u64) -> u64 {
+    let pid = i32::try_from(server.pid()).ok().and_then(rustix::process::Pid::from_raw);
+    // It has the bound of this process, which it inherited.
+    let maximum = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
+    let now = rustix::process::Rlimit { current: Some(most), maximum };
+    let before = rustix::process::prlimit(pid, rustix::process::Resource::Nofile, now);
+    before.expect("it is ours").current.unwrap_or(1024)
+}
+
+#[test]
+fn os_014_another_time_zone_changes_nothing_that_is_kept() {
+    let model = ModelServer::start([Reply::text("One."), Reply::text("Two.")]);
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.openai(&model.base_url());
+    let run = |zone: &str, args: &[&str]| Line::new(BINARY, &workspace, args).env("TZ", zone).run();
+    run("Pacific/Kiritimati", &["run", "go on"]).expect(0);
+    run("Pacific/Pago_Pago", &["run", "--continue", "and on"]).expect(0);
+    let facts = facts(&workspace, &only_session(&workspace));
+    let spread = facts.iter().map(|fact| fact.at).max().zip(facts.iter().map(|fact| fact.at).min());
+    let (last, first) = spread.expect("there are facts");
+    // The two zones are 25 hours apart.
+    assert!(last - first < 3_600_000, "{first} .. {last}");
+    let list = |zone: &str| run(zone, &["sessions", "list"]).expect(0).stdout.clone();
+    assert_eq!(list("Pacific/Kiritimati").lines().count(), list("Pacific/Pago_Pago").lines().count());
+}
+
+#[test]
+fn os_019_an_interrupt_ends_a_run_with_its_command() {
+    let model = ModelServer::start([command("echo begun > ledger; cat gate; echo through >> ledger")]);
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.openai(&model.base_url());
+    let gate = workspace.path().join("gate");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &gate, rustix::fs::Mode::from_raw_mode(0o600)).expect("it is ours");
+    let running = Line::new(BINARY, &workspace, &["run", "-y", "--allow-commands", "go on"]).start();
+    wait_until("the command to stand at the gate", || workspace.exists("ledger"));
+    send(running.pid(), Signal::INT);
+    let ran = running.wait();
+    ran.expect(1);
+    assert!(ran.stdout.contains("Cancelled"), "{ran}");
+    assert_eq!(ran.left(), [], "the command outlives its run");
+    assert_eq!(workspace.read("ledger"), "begun\n");
+    let facts = facts(&workspace, &only_session(&workspace));
+    ran_once(&facts, Outcome::Cancelled);
+    let ends: Vec<CallEnd> = calls(&facts).into_values().flat_map(|call| call.ends).collect();
+    assert_eq!(ends, [CallEnd::Cancelled]);
+}
+
+#[test]
+fn os_021_a_server_that_was_stopped_goes_on() {
+    let words: String = (0..400).map(|word| format!("word{word} ")).collect();
+    let model = ModelServer::start([Reply::text(&words).hold_after(2_000), Reply::text("And after it.")]);
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.openai(&model.base_url());
+    let mut server = Server::spawn(BINARY, &workspace, &["lsp"]);
+    let editor = server.editor(Options::new(&workspace));
+    let session = editor.new_session();
+    let run = editor.prompt(&session, "Talk.").run_id;
+    model.wait_for_holding(1);
+    send(server.pid(), Signal::STOP);
+    let stopped = || {
+        std::fs::read_to_string(format!("/proc/{}/stat", server.pid())).is_ok_and(|it| it.contains(") T "))
+    };
+    wait_until("the server to stand still", stopped);
+    // All that was held comes while it stands still, and more is asked of it.
+    model.release();
+    let next = json!({"sessionId": session, "prompt": [{"type": "text", "text": "And on."}]});
+    editor.request_nowait("agent/session/prompt", next);
+    send(server.pid(), Signal::CONT);
+    let end = editor.await_run_end(&session, &run);
+    assert_eq!(end.outcome, Outcome::Stopped);
+    assert_eq!(
+        end.summary.as_deref(),
+        Some("And after it."),
+        "the second prompt was taken up by the same run"
+    );
+    let text = editor.updates().into_iter().find_map(|params| match params.update {
+        adjutant_protocol::update::Update::AgentMessage { text, .. } => Some(text),
+        _ => None,
+    });
+    assert_eq!(text.as_deref(), Some(words.as_str()), "no word is lost or doubled");
+    editor.shutdown();
+    server.wait();
+}
+
+/// What a server says to a prompt whose session cannot be kept; its model is not asked.
+fn refused(program: &str, args: &[&str], state: &Path, workspace: &Workspace) -> String {
+    let model = ModelServer::start([Reply::text("Hello.")]);
+    workspace.openai(&model.base_url());
+    let mut server = Server::spawn_with(program, workspace, args, |command| {
+        command.env("ADJUTANT_STATE_DIR", state);
+    });
+    let editor = server.editor(Options::new(workspace));
+    let session = editor.new_session();
+    let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": "go on"}]});
+    let refused = editor.request("agent/session/prompt", prompt).expect_err("nothing can be kept");
+    assert!(model.requests().is_empty(), "a model was asked, and nobody would know");
+    let read = editor.request("agent/session/list", json!({}));
+    assert!(read.is_ok(), "the server goes on: {read:?}");
+    editor.shutdown();
+    refused.message
+}
+
+#[test]
+fn os_003_where_no_file_can_be_made_a_prompt_is_refused() {
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    let state = workspace.path().with_file_name("small");
+    std::fs::create_dir(&state).expect("it is ours");
+    // In a view of the files that is this server's own. The folder itself is the first of the three.
+    let script = "mount -t tmpfs -o nr_inodes=3,mode=700 none \"$ADJUTANT_STATE_DIR\" && exec \"$0\" lsp";
+    let said = refused("unshare", &["-rm", "--", "sh", "-c", script, BINARY], &state, &workspace);
+    assert!(said.contains("no space is left; free some"), "{said}");
+    assert_eq!(std::fs::read_dir(&state).expect("it is ours").count(), 0, "it was written elsewhere");
+}
+
+#[test]
+fn os_005_where_nothing_can_be_written_a_prompt_is_refused_and_says_so() {
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    // The system lets nobody write there, root included.
+    let said = refused(BINARY, &["lsp"], Path::new("/proc/adjutant"), &workspace);
+    assert!(said.contains("/proc/adjutant"), "{said}");
+}
