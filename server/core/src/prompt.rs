@@ -2,6 +2,8 @@
 //!
 //! Never knows a provider's wire format; `server/src/model/` translates.
 
+mod pairs;
+
 pub use crate::message::{
     Delta, Effort, Kept, ModelMessage, ModelRequest, Reply, RequestedCall, StopCause, ToolSpec, Usage,
 };
@@ -44,7 +46,7 @@ pub fn request(session: &Session, model: &str, mode: Mode, max_output_tokens: Op
         model: model.to_owned(),
         system: system.into(),
         tools: tool::specs_for(mode),
-        messages: session.transcript.clone(),
+        messages: pairs::paired(&session.transcript),
         max_output_tokens,
         effort: None,
         whole: false,

@@ -392,13 +392,17 @@ fn write(place: &Place, summary: &Summary) {
 
 /// Folds a log into its summary, for a list that finds none that fits.
 pub fn summary_of(id: &str, read: &ReadBack) -> Summary {
-    let facts = super::facts_of(&read.records).unwrap_or_default();
+    // Of a log with facts of a newer version, what comes before them.
+    let facts: Vec<Fact> = read.records.iter().map_while(|record| super::fact_of(record).ok()).collect();
     let mut session = Session::new(id.into(), Vec::new());
+    let mut strays = past::Strays::default();
     for fact in &facts {
+        strays.look(&session, fact);
         session.apply(fact);
     }
     let updated_at = facts.last().map_or(0, |fact| fact.at);
-    Summary { updated_at, ..summary(&session, read.mark) }
+    let damage = strays.told().map(|notice| notice.to_string());
+    Summary { updated_at, damage, ..summary(&session, read.mark) }
 }
 
 /// What a list shows of a session.

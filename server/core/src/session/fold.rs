@@ -245,6 +245,11 @@ impl Session {
     }
 
     fn open_call(&mut self, id: &ToolCallId, index: usize, tool: &str, title: &str) {
+        // Where the reply was lost, a call must not get the arguments of an older one.
+        let turn = self.run.as_ref().and_then(|run| run.turn.as_ref());
+        if turn.is_none_or(|turn| turn.phase != TurnPhase::Acting) {
+            return;
+        }
         let Some(ModelMessage::Assistant { reply }) =
             self.transcript.iter().rev().find(|message| matches!(message, ModelMessage::Assistant { .. }))
         else {
