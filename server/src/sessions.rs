@@ -95,7 +95,7 @@ impl Sessions {
         let Told { session, strays, seq, .. } = told;
         let folders: Vec<PathBuf> = session.roots.iter().map(PathBuf::from).collect();
         let (roots, problems) = Roots::open(&folders);
-        let notices = opened.notices.iter().chain(&strays.told()).map(ToString::to_string);
+        let notices = opened.notices.into_iter().chain(strays.told()).map(|notice| notice.to_string());
         let notices = notices.chain(problems).collect();
         self.spawn(session, roots, opened.log, (seq, notices), Some(opened.epoch))
     }

@@ -103,13 +103,6 @@ impl Default for RetryPolicy {
     }
 }
 
-impl RetryPolicy {
-    /// The longest wait before an attempt: what a provider may ask for and its jitter, or the last of ours.
-    pub fn longest(&self) -> u64 {
-        MAX_RETRY_AFTER_MS.saturating_add(self.base_ms / 2).max(self.cap_ms)
-    }
-}
-
 impl FailureClass {
     /// The kind a client is told; what it cannot tell apart by acting otherwise is one.
     pub fn kind(self) -> FailureKind {

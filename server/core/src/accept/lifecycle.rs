@@ -249,7 +249,7 @@ pub fn woke(session: &Session, stamp: &Stamp, at: u64) -> Result<Vec<Event>, Ref
         return Ok(turn::begin(session, stamp, run, session.turns + 1));
     }
     let turn = run.turn.as_ref().ok_or(Refusal::Stale)?;
-    if let TurnPhase::Backoff { retry_at } = turn.phase
+    if let TurnPhase::Backoff { retry_at, .. } = turn.phase
         && retry_at == at
     {
         return Ok(vec![Event::AttemptStarted { turn: turn.number, attempt: turn.attempt + 1 }]);

@@ -5,7 +5,9 @@
 mod batches;
 mod faults;
 mod kills;
+mod flips;
 mod limits;
+mod power;
 mod shapes;
 
 use std::path::Path;
