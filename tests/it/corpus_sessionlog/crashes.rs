@@ -88,7 +88,7 @@ impl Over {
         fs::write(self.dir().join("events.jsonl"), log).expect("a log");
     }
 
-    fn dir(&self) -> std::path::PathBuf {
+    pub fn dir(&self) -> std::path::PathBuf {
         session_dir(&self.workspace, &self.session)
     }
 
