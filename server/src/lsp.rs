@@ -31,6 +31,7 @@ use tower_lsp::{LanguageServer, LspService};
 use crate::doors::REACTION;
 use crate::model::Models;
 use crate::session::mailbox::Refused;
+use crate::session::storage::{Disk, Storage};
 use crate::sessions::Sessions;
 use crate::settings::Sources;
 use crate::transport::{self, Ended, Out};
@@ -43,12 +44,14 @@ pub struct Options {
     pub models: Models,
     /// How long an approval in a popup has to have been on the screen before it counts.
     pub reaction: Duration,
+    /// The disk that sessions are kept on; a test hands in its twin.
+    pub storage: Arc<dyn Storage>,
 }
 
 impl Options {
     pub fn new(sources: Sources, models: Models) -> Self {
         models.start_key_commands_by(crate::tools::process::run_own);
-        Self { sources, models, reaction: REACTION }
+        Self { sources, models, reaction: REACTION, storage: Arc::new(Disk) }
     }
 }
 

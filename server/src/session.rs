@@ -486,7 +486,8 @@ pub fn facts_of(records: &[log::RecordRaw]) -> Result<Vec<Fact>, String> {
     records.iter().map(fact_of).collect()
 }
 
-fn fact_of(record: &log::RecordRaw) -> Result<Fact, String> {
+/// Reads one record as a fact.
+pub fn fact_of(record: &log::RecordRaw) -> Result<Fact, String> {
     serde_json::from_str(record.event.get())
         .map(|event| Fact { seq: record.seq, at: record.at_ms, last: record.last, event })
         .map_err(|error| format!("read record {} of the log: {error}", record.seq))

@@ -21,10 +21,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::doors::{Paper, PaperRequest, Written};
 use crate::session::blobs::Blobs;
 use crate::session::catalog::CatalogError;
-use crate::session::log::{self, Log, OpenError, Opened};
+use crate::session::log::{self, Log, OpenError, Opened, RecordRaw};
 use crate::session::mailbox::{Mailbox, Message, Refused};
 use crate::session::papers;
-use crate::session::{Place, SessionTask, World, facts_of, now_ms};
+use crate::session::past::Strays;
+use crate::session::{Place, SessionTask, World, fact_of, now_ms};
 use crate::tools::paths::Roots;
 
 /// Sessions one process has in memory at once.
@@ -84,25 +85,18 @@ impl Sessions {
         }
         let place = self.world.catalog.place(&id.0).map_err(catalog_error)?;
         let opened = tokio::task::spawn_blocking(move || open(place)).await;
-        let opened = opened
+        let (opened, told) = opened
             .map_err(|error| Refused::new(ErrorName::SessionReadOnly, error.to_string()))?
             .map_err(open_error)?;
-        self.reopen(id, opened)
+        self.reopen(opened, told)
     }
 
-    fn reopen(&self, id: &SessionId, opened: Opened) -> Result<Mailbox, Refused> {
-        let facts =
-            facts_of(&opened.records).map_err(|why| Refused::new(ErrorName::VersionUnsupported, why))?;
-        let mut session = Session::new(id.clone(), Vec::new());
-        let mut teller = Teller::new(&session);
-        let mut seq = 0;
-        for fact in &facts {
-            session.apply(fact);
-            seq += teller.told(&session, fact).len() as u64;
-        }
+    fn reopen(&self, opened: Opened, told: Told) -> Result<Mailbox, Refused> {
+        let Told { session, strays, seq, .. } = told;
         let folders: Vec<PathBuf> = session.roots.iter().map(PathBuf::from).collect();
         let (roots, problems) = Roots::open(&folders);
-        let notices = opened.notices.iter().map(ToString::to_string).chain(problems).collect();
+        let notices = opened.notices.into_iter().chain(strays.told()).map(|notice| notice.to_string());
+        let notices = notices.chain(problems).collect();
         self.spawn(session, roots, opened.log, (seq, notices), Some(opened.epoch))
     }
 
@@ -304,11 +298,40 @@ async fn ends(mut over: watch::Receiver<()>) -> bool {
     tokio::time::timeout(CLOSE_LIMIT, over.changed()).await.is_ok()
 }
 
+/// A session as its log says it is, folded record by record.
+struct Told {
+    session: Session,
+    teller: Teller,
+    strays: Strays,
+    /// How many lasting updates it has told.
+    seq: u64,
+}
+
+impl Told {
+    fn new(id: &str) -> Self {
+        let session = Session::new(id.into(), Vec::new());
+        Self { teller: Teller::new(&session), session, strays: Strays::default(), seq: 0 }
+    }
+
+    /// Takes one record; one that this version does not know ends in an error, never a guess.
+    fn take(&mut self, record: &RecordRaw) -> Result<(), String> {
+        let fact = fact_of(record)?;
+        self.strays.look(&self.session, &fact);
+        self.session.apply(&fact);
+        self.seq += self.teller.told(&self.session, &fact).len() as u64;
+        Ok(())
+    }
+}
+
 /// Opens a log for writing; what its last writer left half-written goes, now that nobody writes it.
-fn open(place: log::Place) -> Result<Opened, OpenError> {
+fn open(place: log::Place) -> Result<(Opened, Told), OpenError> {
     let blobs = Blobs::new(place.storage.clone(), &place.dir);
     let is_locked = |error: &OpenError| matches!(error, OpenError::Locked { .. });
-    let opened = patiently(|| Log::open(place.clone(), now_ms()), is_locked)?;
+    let open = || {
+        let mut told = Told::new(&place.session);
+        Log::open_each(place.clone(), now_ms(), &mut |record| told.take(&record)).map(|opened| (opened, told))
+    };
+    let opened = patiently(open, is_locked)?;
     if let Err(error) = blobs.sweep() {
         tracing::warn!(%error, "what an earlier process left half-written stays");
     }
@@ -358,7 +381,7 @@ fn open_error(error: OpenError) -> Refused {
     let name = match &error {
         OpenError::Missing { .. } => ErrorName::SessionNotFound,
         OpenError::Locked { .. } => ErrorName::SessionLocked,
-        OpenError::NewerFormat { .. } => ErrorName::VersionUnsupported,
+        OpenError::NewerFormat { .. } | OpenError::Unknown { .. } => ErrorName::VersionUnsupported,
         _ => ErrorName::SessionReadOnly,
     };
     Refused::new(name, error.to_string())

@@ -153,6 +153,13 @@ const ROWS: &[Row] = &[
     ("decoding one line of 1 / 8 MiB in packets, ms", NONE, "linear", |s| {
         both(s.median("line ms"), s.median("long line ms"))
     }),
+    ("opening a session of 10 000 facts: ms / peak MB", NONE, "200 / –", |s| {
+        both(s.median("opening 10k"), s.median("opening 10k MB"))
+    }),
+    ("opening a session of 1 M facts: s / peak MiB", NONE, "5 / 128", |s| {
+        both(s.median("opening 1M"), s.median("opening 1M MiB"))
+    }),
+    ("listing 10 000 sessions, ms", NONE, "1000", |s| shown(s.median("listing 10k"))),
     ("first request of a session, kB", NONE, "12", |s| shown(s.median("first kB"))),
     ("connections for 52 requests", ["52", "1", "1", "1", "2", "1", "–", "–"], "1", |s| {
         shown(s.median("connections"))

@@ -7,6 +7,8 @@ mod cli;
 mod closing;
 mod config_options;
 mod corpus_lsp;
+mod corpus_sessionlog;
+mod disks;
 mod doors;
 mod edits;
 mod endpoint;

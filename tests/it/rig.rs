@@ -7,12 +7,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Deref;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
 use adjutant::lsp;
 use adjutant::model::Models;
+use adjutant::session::storage::Storage;
+use adjutant::session::storage::faulty::FaultyDisk;
 use adjutant::settings::Sources;
 use adjutant::transport::{self, Ended};
 use adjutant_protocol::SessionId;
@@ -65,8 +68,26 @@ impl Rig {
 
     /// The same, for a user who has to have looked at a popup for so long.
     pub fn connect_human(workspace: &Workspace, options: Options, reaction: Duration) -> Rig {
+        Rig::with(workspace, options, |server| server.reaction = reaction)
+    }
+
+    /// A rich editor whose server keeps its sessions on another disk, past `initialize`.
+    pub fn start_on(workspace: &Workspace, storage: Arc<dyn Storage>) -> Rig {
+        let rig = Rig::with(workspace, Options::new(workspace), |server| {
+            server.reaction = Duration::ZERO;
+            server.storage = storage;
+        });
+        if let Err(error) = rig.initialize() {
+            panic!("initialize: {error}");
+        }
+        rig
+    }
+
+    fn with(workspace: &Workspace, options: Options, set: impl FnOnce(&mut lsp::Options)) -> Rig {
         let (near, far) = transport::pipe().expect("the system gives a pipe");
-        let server = Server::start(workspace, far, reaction);
+        let mut server = lsp::Options::new(sources(workspace), models(workspace));
+        set(&mut server);
+        let server = Server::start(server, far);
         Rig { editor: Editor::connect(near.reader, near.writer, options), server }
     }
 
@@ -97,8 +118,7 @@ struct Server {
 }
 
 impl Server {
-    fn start(workspace: &Workspace, far: transport::End, reaction: Duration) -> Server {
-        let options = lsp::Options { reaction, ..lsp::Options::new(sources(workspace), models(workspace)) };
+    fn start(options: lsp::Options, far: transport::End) -> Server {
         let (told, ended) = channel();
         let (running, gone) = channel();
         thread::spawn(move || {
@@ -132,6 +152,13 @@ fn sources(workspace: &Workspace) -> Sources {
 fn models(workspace: &Workspace) -> Models {
     let environment: BTreeMap<String, String> = workspace.env().into_iter().collect();
     Models::with_keys(move |name| environment.get(name).cloned())
+}
+
+/// Returns a disk in memory for the sessions of a workspace; what leads to its state is durable.
+pub fn twin_for(workspace: &Workspace) -> FaultyDisk {
+    let disk = FaultyDisk::new();
+    disk.plant(&workspace.state_dir().join("was-there"), b"");
+    disk
 }
 
 /// Returns the folder of a session.

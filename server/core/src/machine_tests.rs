@@ -4,6 +4,8 @@
 //! Never mocks a type of ours; time and seeds are plain arguments.
 
 mod choices;
+mod clocks;
+mod holes;
 mod later;
 mod oracle;
 mod properties;
@@ -26,18 +28,21 @@ pub struct Bench {
     /// Length of the log after each batch: a batch is kept whole or not at all.
     pub batches: Vec<usize>,
     pub now: u64,
+    /// Randomness does not come from the clock.
+    drawn: u64,
 }
 
 impl Bench {
     pub fn new() -> Self {
         let session = Session::new("s1".into(), vec!["/ws".to_owned()]);
-        Self { session, log: Vec::new(), batches: Vec::new(), now: 1_000 }
+        Self { session, log: Vec::new(), batches: Vec::new(), now: 1_000, drawn: 1_000 }
     }
 
     pub fn stamp(&mut self) -> Stamp {
         self.now += 1;
+        self.drawn += 1;
         let mut seed = [0; 16];
-        seed[..8].copy_from_slice(&self.now.to_le_bytes());
+        seed[..8].copy_from_slice(&self.drawn.to_le_bytes());
         Stamp { now: self.now, seed }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Never knows a provider's wire format; `server/src/model/` translates.
 
+mod pairs;
+
 use std::sync::Arc;
 
 pub use crate::message::{
@@ -49,13 +51,14 @@ pub fn request(session: &Session, model: &str, mode: Mode, takes_tools: bool) ->
             system.push_str(&format!("\nThe workspace is {first}; further folders: {}.", rest.join(", ")));
         }
     }
+    let messages = pairs::paired(&session.transcript);
     ModelRequest {
         model: model.to_owned(),
         system: system.into(),
         tools: if takes_tools { tool::specs_for(mode) } else { Arc::default() },
         messages: match takes_tools {
-            true => session.transcript.clone(),
-            false => session.transcript.iter().map(ModelMessage::in_words).collect(),
+            true => messages,
+            false => messages.iter().map(ModelMessage::in_words).collect(),
         },
         max_output_tokens: None,
         manner: Manner::default(),

@@ -65,7 +65,7 @@ pub struct Turn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnPhase {
     Calling,
-    Backoff { retry_at: u64 },
+    Backoff { since: u64, retry_at: u64 },
     Acting,
 }
 

@@ -4,6 +4,7 @@
 //! what is durable are not in here.
 
 mod fold;
+mod order;
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -57,7 +57,7 @@ pub fn next_steps(session: &Session) -> Vec<Step> {
             TurnPhase::Calling => {
                 steps.push(Step::CallModel { turn: turn.number, attempt: turn.attempt });
             }
-            TurnPhase::Backoff { retry_at } => steps.push(Step::Wake { at: retry_at }),
+            TurnPhase::Backoff { retry_at, .. } => steps.push(Step::Wake { at: retry_at }),
             TurnPhase::Acting => match turn.calls.iter().find(|call| !call.is_finished()) {
                 Some(call) => steps.extend(call_steps(session, run, call)),
                 None => steps.push(Step::CallModel { turn: turn.number + 1, attempt: 1 }),
@@ -81,10 +81,25 @@ fn call_steps(session: &Session, run: &Run, call: &Call) -> Vec<Step> {
         CallPhase::Started { at } => {
             let mut steps = vec![Step::RunTool { call: call.id.clone() }];
             if call.is_command() && !call.output_asked {
-                steps.push(Step::Wake { at: at + run.policy.command_output_ms });
+                steps.push(Step::Wake { at: at.saturating_add(run.policy.command_output_ms) });
             }
             steps
         }
+    }
+}
+
+/// The longest a `Wake` may last: what was waited for when it was decided. Its time was told by the
+/// clock of that moment, and that clock may have been set back since.
+pub fn longest_wait(session: &Session, at: u64) -> u64 {
+    let Some(run) = session.open_run() else { return 0 };
+    let Some(turn) = &run.turn else { return at.saturating_sub(run.started_at) };
+    if let TurnPhase::Backoff { since, retry_at } = turn.phase {
+        return retry_at.saturating_sub(since);
+    }
+    match session.current_call().map(|call| &call.phase) {
+        Some(CallPhase::Started { .. }) => run.policy.command_output_ms,
+        Some(CallPhase::Asking { .. }) => run.policy.followup_default_ms.unwrap_or(0),
+        _ => 0,
     }
 }
 

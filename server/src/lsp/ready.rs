@@ -31,7 +31,6 @@ use crate::session::frontier::Syncer;
 use crate::session::inbox::Watch;
 use crate::session::mailbox::MAX_QUEUE;
 use crate::session::past;
-use crate::session::storage::Disk;
 use crate::sessions::Sessions;
 use crate::settings::load;
 
@@ -61,7 +60,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
     let (doors, wants) = Doors::open(server.out.clone(), surfaces, timing, documents.clone());
     tokio::spawn(doors.clone().serve_editor(questions));
     let syncer = Syncer::start().map_err(|error| internal(error.into()))?;
-    let catalog = Catalog::new(Arc::new(Disk), syncer, &state_dir);
+    let catalog = Catalog::new(server.options.storage.clone(), syncer, &state_dir);
     tokio::spawn(past::serve(catalog.clone(), wants.recalls));
     let own = [sources.user_file(), Some(state_dir.clone())];
     let world = Arc::new(World {

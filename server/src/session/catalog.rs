@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::frontier::Syncer;
-use super::log::{EVENTS, LOCK, Log, LogMark, OpenError, Place, ReadBack};
+use super::log::{EVENTS, LOCK, Log, LogMark, Notice, OpenError, Place, ReadBack};
 use super::storage::{Held, Kind, LockError, Storage, remove_tree};
 pub use summary::{AskMark, Summary};
 
@@ -168,7 +168,7 @@ impl Catalog {
     }
 
     /// Rebuilds the summary of a session with `fold`, which sees its records.
-    /// What it sets as `log` and `damage` is replaced by what was found. Blocks.
+    /// What it sets as `log` is replaced by what was found, and `damage` where the log itself has some. Blocks.
     pub fn rebuild(
         &self,
         id: &str,
@@ -181,9 +181,12 @@ impl Catalog {
         })?;
         let mut summary = fold(&read);
         let damage = read.notices.iter().find(|notice| notice.is_damage());
-        summary.damage = damage.map(ToString::to_string);
+        summary.damage = damage.map(ToString::to_string).or(summary.damage);
         summary.log = read.mark;
-        self.write_summary(id, &summary)?;
+        // What a newer version keeps beside its log knows more than can be folded here.
+        if !read.notices.iter().any(|notice| matches!(notice, Notice::NewerFormat { .. })) {
+            self.write_summary(id, &summary)?;
+        }
         Ok(summary)
     }
 

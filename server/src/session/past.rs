@@ -16,6 +16,28 @@ use super::fact_of;
 use super::log::{Log, Notice};
 use crate::doors::past::{Recall, Spot, Stretch, Told};
 
+/// Facts of a log that cannot stand where they stand.
+#[derive(Default)]
+pub struct Strays {
+    first: Option<u64>,
+    count: u64,
+}
+
+impl Strays {
+    /// Looks at a fact before the session takes it.
+    pub fn look(&mut self, session: &Session, fact: &Fact) {
+        if session.is_out_of_place(&fact.event) {
+            self.first.get_or_insert(fact.seq);
+            self.count += 1;
+        }
+    }
+
+    /// Returns what is to be told of them.
+    pub fn told(&self) -> Option<Notice> {
+        self.first.map(|seq| Notice::OutOfPlace { seq, facts: self.count })
+    }
+}
+
 /// Returns a session as its log says it is. Blocks.
 pub fn fold(catalog: &Catalog, id: &SessionId) -> Result<Session, String> {
     let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
@@ -42,6 +64,7 @@ pub fn tell(
     let mut session = Session::new(id.clone(), Vec::new());
     let mut teller = Teller::new(&session);
     let (mut seq, mut failed) = (0, None);
+    let mut strays = Strays::default();
     let mut sink = |record| {
         // Behind the end of the stretch nothing is of interest, and a fact that cannot be read
         // makes all that follow a guess.
@@ -55,6 +78,7 @@ pub fn tell(
                 return;
             }
         };
+        strays.look(&session, &fact);
         session.apply(&fact);
         let run_id = teller.run_of(&session, &fact);
         for update in teller.told(&session, &fact) {
@@ -78,8 +102,14 @@ pub fn tell(
         }
     };
     let read = Log::read_each(&*place.storage, &place.dir, &id.0, &mut sink);
-    let read = read.map_err(|error| error.to_string())?;
-    failed.map_or(Ok(read.notices), Err)
+    let mut read = read.map_err(|error| error.to_string())?;
+    read.notices.extend(strays.told());
+    let newer = read.notices.iter().find(|notice| matches!(notice, Notice::NewerFormat { .. }));
+    match (failed, newer) {
+        (None, _) => Ok(read.notices),
+        (Some(why), None) => Err(why),
+        (Some(why), Some(newer)) => Err(format!("{newer} ({why})")),
+    }
 }
 
 /// Serves what clients have missed, one stretch at a time, until nobody can ask any more.

@@ -14,7 +14,7 @@ use adjutant_core::step::Step;
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::session::ResumeResult;
 use adjutant_protocol::state::{RequiredAction, State, StateView};
-use adjutant_protocol::update::{SessionUpdateParams, Update};
+use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
 use adjutant_protocol::{AskId, SessionId};
 
 use super::Place;
@@ -83,6 +83,8 @@ pub struct Publisher {
     released: (u64, u64),
     /// A client made, resumed or prompted this session: until then nothing is told.
     attached: bool,
+    /// The client knows of the open run: what was never told cannot be told to wait.
+    run_shown: bool,
     /// Asks that closed since the index was last cleared of what the session has forgotten.
     closed_asks: usize,
     /// Grows with what is told, once somebody wanted to see it.
@@ -108,6 +110,7 @@ impl Publisher {
             sub: 0,
             released: (seq, 0),
             attached: !session.created,
+            run_shown: false,
             closed_asks: 0,
             transcript: None,
         }
@@ -245,7 +248,7 @@ impl Publisher {
         let notice = self.params(session, Update::Notice { message }, true);
         self.place.world.doors.last_word(&notice);
         self.place.world.doors.forget(&session.id, "stopped: it can no longer be written");
-        if session.open_run().is_none() {
+        if session.open_run().is_none() || !self.run_shown {
             return;
         }
         self.seq += 1;
@@ -286,10 +289,16 @@ impl Publisher {
             let Some((_, told)) = self.waiting.pop_front() else { return };
             if let Queued::Update(params) = &told {
                 self.released = (params.seq, params.sub.unwrap_or(0));
+                match &params.update {
+                    Update::Run(RunView::Started { .. }) => self.run_shown = true,
+                    Update::Run(RunView::Ended { .. }) => self.run_shown = false,
+                    _ => {}
+                }
                 self.write_down(params);
             }
             match told {
                 Queued::Now(now) => {
+                    self.run_shown |= now.run.is_some();
                     self.place.world.doors.now(&self.place.id, &now.state, now.run, &now.asks);
                 }
                 Queued::Resumed(following) => {
@@ -392,13 +401,17 @@ fn write(place: &Place, summary: &Summary) {
 
 /// Folds a log into its summary, for a list that finds none that fits.
 pub fn summary_of(id: &str, read: &ReadBack) -> Summary {
-    let facts = super::facts_of(&read.records).unwrap_or_default();
+    // Of a log with facts of a newer version, what comes before them.
+    let facts: Vec<Fact> = read.records.iter().map_while(|record| super::fact_of(record).ok()).collect();
     let mut session = Session::new(id.into(), Vec::new());
+    let mut strays = past::Strays::default();
     for fact in &facts {
+        strays.look(&session, fact);
         session.apply(fact);
     }
     let updated_at = facts.last().map_or(0, |fact| fact.at);
-    Summary { updated_at, ..summary(&session, read.mark) }
+    let damage = strays.told().map(|notice| notice.to_string());
+    Summary { updated_at, damage, ..summary(&session, read.mark) }
 }
 
 /// What a list shows of a session.

@@ -14,7 +14,7 @@ use adjutant_core::input::{Choice, Report};
 use adjutant_core::prompt::ModelRequest;
 use adjutant_core::retry::{CallFailure, FailureClass};
 use adjutant_core::session::{Call, ChangeState, Session};
-use adjutant_core::step::Step;
+use adjutant_core::step::{Step, longest_wait};
 use adjutant_protocol::ask::{AskView, PermissionOutcome};
 use futures_util::FutureExt;
 use tokio::task::JoinHandle;
@@ -124,7 +124,7 @@ enum Work {
     Edit { call: Box<Call>, change: Box<ChangeState> },
     Settle { change: Box<ChangeState> },
     Deliver { ask: Box<AskView> },
-    Wake { at: u64 },
+    Wake { at: u64, longest: u64 },
 }
 
 enum Done {
@@ -155,7 +155,7 @@ impl Work {
                 Work::Settle { change: Box::new(session.changes.get(change_set)?.clone()) }
             }
             Step::DeliverAsk { ask } => Work::Deliver { ask: Box::new(ask::open_view(session, ask)?) },
-            Step::Wake { at } => Work::Wake { at: *at },
+            Step::Wake { at } => Work::Wake { at: *at, longest: longest_wait(session, *at) },
         })
     }
 
@@ -168,8 +168,9 @@ impl Work {
             Work::Tool { call } => prepare::run(place, stream, &call).await,
             Work::Edit { call, change } => edits::apply(place, &call, &change.change).await,
             Work::Settle { change } => edits::settle(place, &change.change).await,
-            Work::Wake { at } => {
-                tokio::time::sleep(Duration::from_millis(at.saturating_sub(super::now_ms()))).await;
+            Work::Wake { at, longest } => {
+                let left = at.saturating_sub(super::now_ms()).min(longest);
+                tokio::time::sleep(Duration::from_millis(left)).await;
                 return Some(Done::Message(Box::new(Message::Woke { at })));
             }
             Work::Deliver { ask } => return deliver(place, &ask).await,

@@ -149,9 +149,10 @@ pub fn choose(session: &Session, chosen: Chosen, offer: Offer) -> Result<Vec<Eve
 /// A run that only waits for an answer goes on waiting for it.
 pub fn opened(session: &Session, stamp: &Stamp, epoch: u64) -> Result<Vec<Event>, Refusal> {
     let mut events = vec![Event::SessionOpened { epoch }];
+    events.extend(moot_asks(session));
     events.extend(interrupt(session, stamp));
     match session.open_run() {
-        Some(run) if !session.has_blocking_ask() && !session.has_open_ask(AskKind::ResumeTask) => {
+        Some(run) if !waits_for_an_answer(session) && !session.has_open_ask(AskKind::ResumeTask) => {
             let title = format!("\"{}\" was interrupted. Resume it?", session.title);
             events.push(idle_ask(stamp, &run.id, AskKind::ResumeTask, title));
         }
@@ -159,6 +160,21 @@ pub fn opened(session: &Session, stamp: &Stamp, epoch: u64) -> Result<Vec<Event>
         None => events.extend(reopened_completed(session, stamp)),
     }
     Ok(events)
+}
+
+/// Whether a call of the open turn waits for the user.
+fn waits_for_an_answer(session: &Session) -> bool {
+    let blocking = |ask: &Ask| ask.kind.group() == AskGroup::Interactive;
+    session.open_asks().filter(|ask| blocking(ask)).any(|ask| {
+        ask.call.as_ref().is_none_or(|call| session.call(call).is_some_and(|call| !call.is_finished()))
+    })
+}
+
+/// Asks about a call that is over, which only a log with a hole in it has: nobody could answer them.
+fn moot_asks(session: &Session) -> impl Iterator<Item = Event> + '_ {
+    let over = |call: &ToolCallId| session.call(call).is_none_or(Call::is_finished);
+    let moot = session.open_asks().filter(move |ask| ask.call.as_ref().is_some_and(over));
+    moot.map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Withdrawn })
 }
 
 /// A finished task that is looked at again says so (seed 000).
@@ -241,7 +257,7 @@ pub fn woke(session: &Session, stamp: &Stamp, at: u64) -> Result<Vec<Event>, Ref
         return Ok(turn::begin(session, stamp, run, session.turns + 1));
     }
     let turn = run.turn.as_ref().ok_or(Refusal::Stale)?;
-    if let TurnPhase::Backoff { retry_at } = turn.phase
+    if let TurnPhase::Backoff { retry_at, .. } = turn.phase
         && retry_at == at
     {
         return Ok(vec![Event::AttemptStarted { turn: turn.number, attempt: turn.attempt + 1 }]);
@@ -251,7 +267,7 @@ pub fn woke(session: &Session, stamp: &Stamp, at: u64) -> Result<Vec<Event>, Ref
         return answered_by_time(session, stamp, run, (call, at));
     }
     let due = match call.phase {
-        CallPhase::Started { at: started } => started + run.policy.command_output_ms == at,
+        CallPhase::Started { at: started } => started.saturating_add(run.policy.command_output_ms) == at,
         _ => false,
     };
     if !due || !call.is_command() || call.output_asked {

@@ -110,7 +110,7 @@ impl Session {
             | Event::ModelReplaced { .. }
             | Event::AttemptFailed { .. }
             | Event::Replied { .. }
-            | Event::TurnFailed { .. } => self.fold_turn(&fact.event),
+            | Event::TurnFailed { .. } => self.fold_turn(fact),
             Event::CallOpened { .. }
             | Event::CallPrepared { .. }
             | Event::ChangeProposed { .. }
@@ -123,7 +123,8 @@ impl Session {
         }
     }
 
-    fn fold_turn(&mut self, event: &Event) {
+    fn fold_turn(&mut self, fact: &Fact) {
+        let event = &fact.event;
         let Some(run) = &mut self.run else { return };
         if matches!(event, Event::TurnStarted { .. } | Event::AttemptStarted { .. }) {
             run.calls_model();
@@ -167,7 +168,7 @@ impl Session {
             Event::ReplyPartial { text, .. } => turn.partial.clone_from(text),
             Event::AttemptFailed { attempt, retry_at, failure, .. } => {
                 turn.attempt = *attempt;
-                turn.phase = TurnPhase::Backoff { retry_at: *retry_at };
+                turn.phase = TurnPhase::Backoff { since: fact.at, retry_at: *retry_at };
                 turn.streaming = false;
                 turn.tries.fail(failure.class);
                 if failure.class == FailureClass::History {
@@ -245,6 +246,11 @@ impl Session {
     }
 
     fn open_call(&mut self, id: &ToolCallId, index: usize, tool: &str, title: &str) {
+        // Where the reply was lost, a call must not get the arguments of an older one.
+        let turn = self.run.as_ref().and_then(|run| run.turn.as_ref());
+        if turn.is_none_or(|turn| turn.phase != TurnPhase::Acting) {
+            return;
+        }
         let Some(ModelMessage::Assistant { reply }) =
             self.transcript.iter().rev().find(|message| matches!(message, ModelMessage::Assistant { .. }))
         else {

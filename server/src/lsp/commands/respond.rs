@@ -107,7 +107,8 @@ fn approves(ask: &AskView, choice: &Choice) -> bool {
 }
 
 fn is_new(ask: &AskView) -> bool {
-    now_ms().saturating_sub(ask.opened_at) < REACTION_MS
+    // A clock that was set back since makes no ask of long ago a new one.
+    now_ms().abs_diff(ask.opened_at) < REACTION_MS
 }
 
 /// Says how an ask is answered.

@@ -81,6 +81,13 @@ pub enum Notice {
         /// Its number.
         seq: u64,
     },
+    /// Facts cannot stand where they stand: others before them are missing, or they were forged.
+    OutOfPlace {
+        /// The number of the first.
+        seq: u64,
+        /// How many there are.
+        facts: u64,
+    },
     /// A newer version wrote this log; it may mean more than is shown.
     NewerFormat {
         /// The format found.
@@ -152,6 +159,9 @@ impl fmt::Display for Notice {
             }
             Notice::Unreadable { seq } => {
                 write!(f, "record {seq} holds no event and was passed over")
+            }
+            Notice::OutOfPlace { seq, facts } => {
+                write!(f, "{facts} records cannot follow what stands before them, the first is number {seq}")
             }
             Notice::NewerFormat { found } => {
                 write!(f, "a newer version wrote this log (format {found}); update to continue it")

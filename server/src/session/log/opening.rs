@@ -83,6 +83,14 @@ pub enum OpenError {
         /// The format of the file.
         found: u64,
     },
+    /// A whole record is none that this version can take.
+    #[error("open the log of session \"{session}\": {why}; it was left as it is")]
+    Unknown {
+        /// The session.
+        session: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The system refused.
     #[error("open the log of session \"{session}\": {source}")]
     Io {
@@ -105,17 +113,20 @@ impl Log {
     /// Opens a log for writing and returns its records. Blocks.
     pub fn open(place: Place, now_ms: u64) -> Result<Opened, OpenError> {
         let mut records = Vec::new();
-        let mut opened = Self::open_each(place, now_ms, &mut |record| records.push(record))?;
+        let mut opened = Self::open_each(place, now_ms, &mut |record| {
+            records.push(record);
+            Ok(())
+        })?;
         opened.records = records;
         Ok(opened)
     }
 
-    /// Opens a log for writing and gives its records to `sink`, which keeps the
-    /// memory of a long one bounded. Blocks.
+    /// Opens a log for writing and gives its records to `sink`, which keeps the memory of a long one
+    /// bounded. When the sink cannot take one, nothing is changed. Blocks.
     pub fn open_each(
         place: Place,
         now_ms: u64,
-        sink: &mut dyn FnMut(RecordRaw),
+        sink: &mut dyn FnMut(RecordRaw) -> Result<(), String>,
     ) -> Result<Opened, OpenError> {
         let session = place.session.clone();
         let failed = |error| io_error(&session, error);
@@ -130,7 +141,16 @@ impl Log {
         let file = place.storage.open(&place.events(), Open::Append).map_err(failed)?;
         let mut scan = scan::scan(&file, &place.session).map_err(failed)?;
         check_identity(&place.session, &place.events(), &scan)?;
-        scan::each_record(&file, &mut scan, sink).map_err(failed)?;
+        let mut untaken = None;
+        let mut take = |record| {
+            if untaken.is_none() {
+                untaken = sink(record).err();
+            }
+        };
+        scan::each_record(&file, &mut scan, &mut take).map_err(failed)?;
+        if let Some(why) = untaken {
+            return Err(OpenError::Unknown { session, why });
+        }
         let sound = repair::repair(&place, file, &mut scan, now_ms).map_err(failed)?;
         let epoch = scan.epoch + 1;
         let (len, id) = write_epoch(&place, &sound, epoch, now_ms).map_err(failed)?;

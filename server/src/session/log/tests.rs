@@ -4,8 +4,10 @@
 
 mod batches;
 mod faults;
+mod flips;
 mod kills;
 mod limits;
+mod power;
 mod shapes;
 
 use std::path::Path;

@@ -31,52 +31,6 @@ fn check(disk: &FaultyDisk, acknowledged: u64, attempted: &[String], when: &str)
     goes_on(disk, opened);
 }
 
-/// Appends, syncs now and then, and opens the log anew in between; returns
-/// which record was acknowledged at which point, and what was appended.
-fn trace(disk: &FaultyDisk, operations: usize) -> (Vec<(usize, u64)>, Vec<String>) {
-    let mut acknowledged = Vec::new();
-    let mut attempted = vec!["go on".to_owned()];
-    let mut log = Log::create(place(disk), 1);
-    for number in 0..operations {
-        match number % 10 {
-            2 | 5 | 9 => {
-                let seq = synced(&log).unwrap();
-                acknowledged.push((disk.crash_points(), seq));
-            }
-            7 if number % 70 == 7 => {
-                drop(log);
-                log = open(disk).unwrap().log;
-            }
-            step => {
-                let texts = [format!("{number} a {}", "x".repeat(step * 90)), format!("{number} b")];
-                let events = texts.each_ref().map(|text| prompted(text));
-                log.append(number as u64, &events, step == 4).unwrap();
-                attempted.extend(texts);
-            }
-        }
-    }
-    assert!(synced(&log).is_ok());
-    (acknowledged, attempted)
-}
-
-#[test]
-fn f2_power_lost_anywhere_keeps_what_was_acknowledged() {
-    let disk = FaultyDisk::new();
-    let (acknowledged, attempted) = trace(&disk, 200);
-    assert!(acknowledged.len() >= 50 && disk.crash_points() > 200);
-    let mut nothing_left = 0;
-    for point in 0..=disk.crash_points() {
-        let told = acknowledged.iter().rfind(|(at, _)| *at <= point).map_or(0, |(_, seq)| *seq);
-        let seed = point as u64;
-        for loss in [Loss::Nothing, Loss::Unsynced, Loss::Torn(seed), Loss::Shuffled(seed)] {
-            let after = disk.after_power_loss(point, loss);
-            nothing_left += usize::from(after.content(&events_path()).is_err());
-            check(&after, told, &attempted, &format!("power lost at {point}, {loss:?}"));
-        }
-    }
-    assert!(nothing_left > 4, "the simulation never lost anything");
-}
-
 #[test]
 fn f2_power_lost_during_a_repair_keeps_the_original() {
     let mut bytes = valid_log(6);

@@ -1,0 +1,104 @@
+//! Clocks that jump, stand still or run backwards (F11): they change no order, end no wait and
+//! make none longer than it was meant to be.
+//!
+//! The disk's and the system's part is not here: time is an argument.
+
+use proptest::prelude::*;
+
+use super::random::{Dice, input};
+use super::*;
+use crate::step::longest_wait;
+
+const TEN_YEARS: u64 = 10 * 365 * 86_400_000;
+/// A moment that has ten years before and behind it.
+const NOW: u64 = 1_800_000_000_000;
+/// The longest anybody is ever made to wait: a day, when a provider asks for it and the user agrees.
+const LONGEST: u64 = 24 * 3_600_000;
+
+/// Plays the same inputs by a clock of its own.
+fn drive(bytes: &[u8], clock: impl Fn(usize) -> u64) -> Bench {
+    let mut bench = Bench::new();
+    let mut dice = Dice::new(bytes);
+    let mut number = 0;
+    while !dice.is_used_up() {
+        let input = input(&bench, &mut dice);
+        bench.now = clock(number);
+        number += 1;
+        let _ = bench.input(input);
+    }
+    bench
+}
+
+/// What happened, without when.
+fn happened(bench: &Bench) -> Vec<(u64, bool, &'static str)> {
+    bench.log.iter().map(|fact| (fact.seq, fact.last, fact.event.name())).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn f11_whatever_the_clock_says_the_same_happens_in_the_same_order(
+        bytes in prop::collection::vec(any::<u8>(), 0..400),
+        jumps in prop::collection::vec(0_u8..4, 1..40),
+    ) {
+        let even = drive(&bytes, |number| NOW + number as u64);
+        let jumping = drive(&bytes, |number| match jumps[number % jumps.len()] {
+            0 => NOW - TEN_YEARS,
+            1 => NOW + TEN_YEARS,
+            2 => 0,
+            _ => NOW + number as u64,
+        });
+        let stalled = drive(&bytes, |_| NOW);
+        let last = drive(&bytes, |_| u64::MAX - 10);
+        for other in [&jumping, &stalled, &last] {
+            prop_assert_eq!(happened(&even), happened(other));
+            prop_assert_eq!(even.session.shown(), other.session.shown());
+            prop_assert_eq!(&other.replayed(), &other.session);
+        }
+    }
+
+    #[test]
+    fn f11_a_wait_ends_by_its_own_length_and_is_taken_at_any_time(
+        bytes in prop::collection::vec(any::<u8>(), 0..400),
+        jumps in prop::collection::vec(any::<bool>(), 1..40),
+    ) {
+        let mut bench = drive(&bytes, |number| match jumps[number % jumps.len()] {
+            true => NOW + TEN_YEARS,
+            false => NOW,
+        });
+        let waits: Vec<u64> = next_steps(&bench.session).iter().filter_map(wait).collect();
+        for at in waits {
+            prop_assert!(longest_wait(&bench.session, at) <= LONGEST);
+            // The clock was set back by twenty years meanwhile.
+            bench.now = NOW - TEN_YEARS;
+            let taken = bench.input(Input::Woke { at });
+            prop_assert!(taken.is_ok(), "{:?}", taken);
+        }
+    }
+}
+
+fn wait(step: &Step) -> Option<u64> {
+    match step {
+        Step::Wake { at } => Some(*at),
+        _ => None,
+    }
+}
+
+#[test]
+fn f11_a_retry_of_a_clock_ten_years_ahead_does_not_wait_ten_years() {
+    let mut bench = Bench::new();
+    bench.now = NOW + TEN_YEARS;
+    bench.prompt("go").unwrap();
+    bench.report(is_model, Report::TurnBegan);
+    let failure = crate::retry::CallFailure {
+        class: crate::retry::FailureClass::RateLimited,
+        message: "busy".to_owned(),
+        retry_after_ms: Some(20_000),
+    };
+    bench.report(is_model, Report::CallFailed(failure));
+    let at = next_steps(&bench.session).iter().find_map(wait).expect("a retry is waited for");
+    assert!(at > NOW + TEN_YEARS);
+    let longest = longest_wait(&bench.session, at);
+    assert!((20_000..=LONGEST).contains(&longest), "{longest}");
+}

@@ -1,0 +1,108 @@
+//! Logs with a fact missing or out of its place: said so, folded without a panic, and gone on with.
+//!
+//! What of a bad log is still readable is the log's own business.
+
+use proptest::prelude::*;
+
+use super::random::{Dice, input};
+use super::*;
+use crate::message::ModelMessage;
+use crate::prompt;
+
+fn drive(bench: &mut Bench, bytes: &[u8]) {
+    let mut dice = Dice::new(bytes);
+    while !dice.is_used_up() {
+        let input = input(bench, &mut dice);
+        let _ = bench.input(input);
+    }
+}
+
+/// The session a log gives, and how many of its facts cannot stand where they stand.
+fn folded(log: &[Fact]) -> (Session, usize) {
+    let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]);
+    let mut strays = 0;
+    for fact in log {
+        strays += usize::from(session.is_out_of_place(&fact.event));
+        session.apply(fact);
+    }
+    (session, strays)
+}
+
+/// Each call of a reply has exactly one output, behind it and before anything else.
+fn is_paired(messages: &[ModelMessage]) -> bool {
+    let mut open: Vec<&str> = Vec::new();
+    for message in messages {
+        match message {
+            ModelMessage::Tool { call_id, .. } => match open.iter().position(|id| **id == **call_id) {
+                Some(at) => _ = open.remove(at),
+                None => return false,
+            },
+            _ if !open.is_empty() => return false,
+            ModelMessage::Assistant { reply } => open.extend(reply.calls.iter().map(|call| call.id.as_str())),
+            ModelMessage::User { .. } => {}
+        }
+    }
+    open.is_empty()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn l3_no_fact_of_a_sound_log_is_out_of_its_place(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let mut bench = Bench::new();
+        drive(&mut bench, &bytes);
+        prop_assert_eq!(folded(&bench.log).1, 0);
+    }
+
+    #[test]
+    fn l3_l7_a_session_goes_on_whatever_fact_is_missing(
+        bytes in prop::collection::vec(any::<u8>(), 0..400),
+        more in prop::collection::vec(any::<u8>(), 0..200),
+        at in any::<prop::sample::Index>(),
+        swap in any::<bool>(),
+    ) {
+        let mut bench = Bench::new();
+        drive(&mut bench, &bytes);
+        if bench.log.is_empty() {
+            return Ok(());
+        }
+        let at = at.index(bench.log.len());
+        if swap && at > 0 {
+            bench.log.swap(at - 1, at);
+        } else {
+            bench.log.remove(at);
+        }
+        bench.session = folded(&bench.log).0;
+        bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).expect("it opens");
+        // Nothing is left that blocks for ever: what is asked can be answered.
+        let asks: Vec<_> = bench.session.open_asks().cloned().collect();
+        for ask in asks.iter().filter(|ask| !ask.options.is_empty()) {
+            let mut copy = Bench { session: bench.session.clone(), ..Bench::new() };
+            let choice = Choice::Option { id: ask.options[0].option_id.clone(), text: None };
+            let answer = Answer { ask: ask.id.clone(), choice, surface: "test".to_owned() };
+            // An ask that has to be looked at again first says so.
+            let taken = copy.input(Input::Answer(answer));
+            prop_assert!(taken.is_ok() || !copy.session.is_observed(ask), "{:?}: {:?}", ask, taken);
+        }
+        drive(&mut bench, &more);
+        let _ = bench.input(Input::Cancel { run: None });
+        prop_assert!(bench.session.open_run().is_none());
+        let request = prompt::request(&bench.session, "m", crate::tool::Mode::Code, true);
+        prop_assert!(is_paired(&request.messages), "{:?}", request.messages);
+    }
+}
+
+#[test]
+fn log_073_an_outcome_without_its_intent_is_out_of_place() {
+    let mut bench = Bench::new();
+    bench.prompt("go").unwrap();
+    bench.reply("", &[("run_command", r#"{"command":"true"}"#)]);
+    let call = bench.session.current_call().expect("a call").id.clone();
+    let outcome = |end| Event::ToolFinished { call: call.clone(), result: done(end) };
+    assert!(bench.session.is_out_of_place(&outcome(CallEnd::Completed)));
+    // What was refused was never begun.
+    assert!(!bench.session.is_out_of_place(&outcome(CallEnd::Denied)));
+    let stranger = Event::ToolFinished { call: "c-other".into(), result: done(CallEnd::Denied) };
+    assert!(bench.session.is_out_of_place(&stranger));
+}

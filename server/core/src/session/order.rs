@@ -1,0 +1,57 @@
+//! Whether a fact can stand where it stands. `accept` makes no other order, so where it
+//! cannot, facts before it were lost or somebody else wrote it.
+//!
+//! Only says so: what such a fact tells is folded all the same, as far as it makes sense.
+
+use adjutant_protocol::{RunId, ToolCallId};
+
+use super::{CallPhase, Session, TurnPhase};
+use crate::event::{CallEnd, Event};
+use crate::tool::{Effect, effect_of};
+
+impl Session {
+    /// Whether this cannot be the next fact of the session.
+    pub fn is_out_of_place(&self, event: &Event) -> bool {
+        match event {
+            Event::SessionCreated { .. } => self.created,
+            Event::RunStarted { .. } => self.run.is_some(),
+            Event::TurnStarted { run, .. } | Event::Completed { run, .. } | Event::RunEnded { run, .. } => {
+                !self.runs(run)
+            }
+            Event::AskReobserved { ask, .. } | Event::AskClosed { ask, .. } => !self.asks.contains_key(ask),
+            Event::ReplyStarted { turn, .. } | Event::Replied { turn, .. } => !self.is_calling(*turn),
+            Event::CallPrepared { call, .. }
+            | Event::ChangeProposed { call, .. }
+            | Event::ApplyStarted { call, .. }
+            | Event::ToolStarted { call } => !self.works_on(call),
+            Event::ToolFinished { call, result } => {
+                !self.works_on(call) || self.has_no_intent(call, result.end)
+            }
+            Event::HunkDecided { change_set, .. }
+            | Event::Applied { change_set, .. }
+            | Event::Settled { change_set, .. } => !self.changes.contains_key(change_set),
+            _ => false,
+        }
+    }
+
+    fn runs(&self, run: &RunId) -> bool {
+        self.open_run().is_some_and(|open| open.id == *run)
+    }
+
+    fn is_calling(&self, number: u32) -> bool {
+        let turn = self.open_run().and_then(|run| run.turn.as_ref());
+        turn.is_some_and(|turn| turn.number == number && turn.phase == TurnPhase::Calling)
+    }
+
+    fn works_on(&self, call: &ToolCallId) -> bool {
+        self.call(call).is_some_and(|call| !call.is_finished())
+    }
+
+    /// Something was done that nobody wanted to do (L6).
+    fn has_no_intent(&self, call: &ToolCallId, end: CallEnd) -> bool {
+        self.call(call).is_some_and(|call| {
+            let acts = matches!(effect_of(&call.tool), Effect::OwnEdit | Effect::Opaque);
+            acts && end == CallEnd::Completed && !matches!(call.phase, CallPhase::Started { .. })
+        })
+    }
+}

@@ -1,0 +1,181 @@
+//! What a long past costs: logs of ten thousand and a million facts opened, ten thousand sessions
+//! listed (F5).
+//!
+//! The facts are those the core itself makes of a task that reads a file a turn; only the disk's part
+//! of writing them is left out.
+
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use adjutant::session::catalog::Summary;
+use adjutant::session::log::{LogMark, line};
+use adjutant_core::accept::accept;
+use adjutant_core::choices::Follows;
+use adjutant_core::event::{CallEnd, CallResult, Event, Fact, Payload, Policy};
+use adjutant_core::input::{Input, Prompt, Report, Stamp};
+use adjutant_core::message::{Reply, RequestedCall, StopCause};
+use adjutant_core::session::Session;
+use adjutant_core::step::{Step, next_steps};
+use serde_json::json;
+
+use super::client::Client;
+use super::figures::Ground;
+use super::process::memory;
+use super::samples::{Samples, ms};
+
+/// Turns of one run.
+const TURNS: u32 = 50;
+const SESSIONS: usize = 10_000;
+const ID: &str = "s-0123456789abcdef";
+
+/// Opens a log of ten thousand facts.
+pub fn opening(ground: &Ground, samples: &mut Samples) {
+    let (took, peak) = open(ground, 10_000);
+    samples.add("opening 10k", vec![took]);
+    samples.add("opening 10k MB", vec![peak]);
+}
+
+/// Opens a log of a million facts.
+pub fn opening_long(ground: &Ground, samples: &mut Samples) {
+    let (took, peak) = open(ground, 1_000_000);
+    samples.add("opening 1M", vec![took / 1e3]);
+    samples.add("opening 1M MiB", vec![peak * 1e6 / f64::from(1 << 20)]);
+}
+
+/// Lists ten thousand sessions whose summaries fit.
+pub fn listing(ground: &Ground, samples: &mut Samples) {
+    let home = home(ground);
+    for number in 0..SESSIONS {
+        let id = format!("s-{number:016x}");
+        let dir = folder(home.path(), &id);
+        let mut log = Vec::new();
+        line::put_header(&mut log, &id, 1);
+        line::put_epoch(&mut log, &id, 1, 1);
+        let event = json!({"type": "session_created", "session": id, "roots": ["/ws"], "title": "t"});
+        line::put_record(&mut log, &id, (1, 1, false), &event).expect("a record");
+        let mark = LogMark { len: log.len() as u64, last_seq: 1, sum: line::sum_of(&log) };
+        let title = format!("title {number}");
+        let known = Summary { title, state: "idle".to_owned(), log: mark, ..Summary::default() };
+        write(&dir.join("events.jsonl"), &log);
+        write(&dir.join("summary.json"), &serde_json::to_vec(&known).expect("JSON"));
+    }
+    let (mut client, _) = Client::start(ground.program, home.path(), &ground.workspace.root);
+    let sent = Instant::now();
+    let listed = client.request("agent/session/list", &json!({}));
+    samples.add("listing 10k", vec![ms(listed.at - sent)]);
+    let page = listed.body["result"]["sessions"].as_array().expect("a page").len();
+    assert!(page == 100 && listed.body["result"]["nextCursor"].is_string(), "{page} were listed");
+}
+
+/// Milliseconds that opening takes, and the most memory of the server, in megabytes.
+fn open(ground: &Ground, facts: u64) -> (f64, f64) {
+    let home = home(ground);
+    write(&folder(home.path(), ID).join("events.jsonl"), &log_of(facts, &ground.workspace.root));
+    let (mut client, _) = Client::start(ground.program, home.path(), &ground.workspace.root);
+    let sent = Instant::now();
+    let resumed = client.request("agent/session/resume", &json!({"sessionId": ID}));
+    let took = ms(resumed.at - sent);
+    let result = &resumed.body["result"];
+    assert!(result["seq"].as_u64().is_some_and(|seq| seq > facts / 4), "not opened: {}", resumed.body);
+    assert_eq!(result["notices"].as_array().map_or(0, Vec::len), 0, "{result}");
+    (took, memory(client.pid()).1)
+}
+
+fn home(ground: &Ground) -> tempfile::TempDir {
+    let home = tempfile::TempDir::new_in(ground.directory).expect("the directory can be written");
+    let settings = "model = \"bench/scripted\"\n[providers.bench]\nbase_url = \"http://127.0.0.1:9\"\n";
+    fs::write(home.path().join("config.toml"), settings).expect("the settings can be written");
+    home
+}
+
+fn folder(home: &Path, id: &str) -> PathBuf {
+    let dir = home.join("state/sessions").join(id);
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir).expect("a folder");
+    dir
+}
+
+fn write(path: &Path, bytes: &[u8]) {
+    fs::write(path, bytes).expect("a file");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("for its owner");
+}
+
+/// A session as the core makes it, written as it goes.
+struct Past {
+    session: Session,
+    log: Vec<u8>,
+    now: u64,
+}
+
+impl Past {
+    fn input(&mut self, input: Input) {
+        self.now += 1;
+        let mut seed = [0; 16];
+        seed[..8].copy_from_slice(&self.now.to_le_bytes());
+        let stamp = Stamp { now: 1_700_000_000_000 + self.now, seed };
+        let events: Vec<Event> = accept(&self.session, &stamp, input).expect("it is legal");
+        for (index, event) in events.iter().enumerate() {
+            let last = index + 1 == events.len();
+            let fact = Fact { seq: self.session.seq + 1, at: stamp.now, last, event: event.clone() };
+            line::put_record(&mut self.log, ID, (fact.seq, fact.at, !last), event).expect("a record");
+            self.session.apply(&fact);
+        }
+    }
+
+    fn report(&mut self, report: Report) {
+        let step = next_steps(&self.session).into_iter().find(|step| !matches!(step, Step::Wake { .. }));
+        self.input(Input::Step { step: step.expect("there is work"), report });
+    }
+
+    fn turn(&mut self, number: u32) {
+        let call = RequestedCall {
+            id: format!("call_{number}"),
+            name: "read_file".to_owned(),
+            arguments: r#"{"path":"src/main.rs"}"#.to_owned(),
+        };
+        let calls = if number == TURNS { Vec::new() } else { vec![call] };
+        let stop = if calls.is_empty() { StopCause::EndTurn } else { StopCause::ToolCalls };
+        self.report(Report::TurnBegan);
+        self.report(Report::ReplyStarted);
+        self.report(Report::Replied(Reply {
+            text: "I read it.".to_owned(),
+            calls,
+            stop,
+            ..Reply::default()
+        }));
+        if number == TURNS {
+            return;
+        }
+        self.report(Report::Prepared(Payload::Read { path: "src/main.rs".to_owned(), ask: None }));
+        self.report(Report::Finished(CallResult {
+            end: CallEnd::Completed,
+            output: "fn main() {}\n".into(),
+            summary: "1 line".to_owned(),
+            elapsed_ms: 1,
+            whole: None,
+        }));
+    }
+}
+
+fn log_of(facts: u64, root: &Path) -> Vec<u8> {
+    let roots = vec![root.display().to_string()];
+    let mut past = Past { session: Session::new(ID.into(), roots), log: Vec::new(), now: 0 };
+    line::put_header(&mut past.log, ID, 1);
+    line::put_epoch(&mut past.log, ID, 1, 1);
+    while past.session.seq < facts {
+        past.input(Input::Prompt(Prompt {
+            text: "Look at it.".to_owned(),
+            title: None,
+            expected_run: None,
+            model: "bench/scripted".to_owned(),
+            effort: None,
+            policy: Policy::default(),
+            follows: Follows { mode: true, model: true, effort: true },
+            origin: None,
+            key: None,
+        }));
+        (1..=TURNS).for_each(|number| past.turn(number));
+    }
+    past.log
+}

@@ -1,0 +1,238 @@
+//! Bad session logs, a line each: what is done to a real log or to its file, and what must follow.
+//!
+//! The lines are data in `tests/corpus`; here is what their words mean. A line nobody knows how to
+//! play fails, and so does one that is played though it is said that it cannot be.
+
+mod base;
+mod clocks;
+mod crashes;
+mod open;
+mod sizes;
+mod writers;
+
+use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
+
+use base::{Base, Spoiled};
+use open::{Opened, open};
+use serde_json::Value;
+
+/// The lines as they were given, and the relatives of what they found.
+const FILES: [(&str, &str, usize); 2] = [
+    ("sessionlog.jsonl", include_str!("../corpus/sessionlog.jsonl"), 40),
+    ("sessionlog_more.jsonl", include_str!("../corpus/sessionlog_more.jsonl"), 24),
+];
+
+/// Lines whose word is another here: ours, and why.
+const OTHERWISE: &[(&str, &str, &str)] = &[
+    (
+        "log-011",
+        "resume_headless",
+        "a log cut inside its head has no record left to resume: it is named, told and empty",
+    ),
+    (
+        "log-014",
+        "flag",
+        "the last line has the shape of a record, so it was whole once: that is damage and no torn tail",
+    ),
+    ("log-024", "resume_full", "line ends are no part of a record: nothing is lost, and it is told"),
+];
+
+/// Lines that cannot be played, and why.
+const CANNOT: &[(&str, &str)] = &[(
+    "log-016",
+    "a record has no length field; more-016a and more-016b are a line as long and a number as large",
+)];
+
+type Check = fn(&Opened, &Spoiled) -> bool;
+
+/// What each word asks of a log that was opened.
+const WORDS: &[(&str, Check)] = &[
+    // What never counted is cut, told, and kept beside the log.
+    ("resume_drop_tail", |seen, spoiled| {
+        whole(seen, &spoiled.hit) && seen.is_told() && !seen.flagged() && seen.kept_aside(&spoiled.bytes)
+    }),
+    ("resume_empty", |seen, _| seen.went_on && seen.says("empty") && seen.listed.is_some()),
+    // Only what was hit is gone, it is flagged, and all that was found is kept.
+    ("resume_partial", |seen, spoiled| {
+        whole(seen, &spoiled.hit)
+            && seen.flagged()
+            && seen.kept_whole(&spoiled.bytes)
+            && seen.listed.is_some()
+    }),
+    ("resume_full", |seen, _| whole(seen, &[]) && !seen.flagged()),
+    ("flag", |seen, spoiled| whole(seen, &spoiled.hit) && seen.flagged() && seen.listed.is_some()),
+    // The head is all there was: nothing of the session is left, and that is told.
+    ("resume_headless", |seen, spoiled| {
+        seen.went_on && seen.flagged() && seen.kept_whole(&spoiled.bytes) && seen.listed.is_some()
+    }),
+    ("migrate_copy", |seen, spoiled| {
+        whole(seen, &[]) && seen.says("carried over from format") && seen.kept_whole(&spoiled.bytes)
+    }),
+    ("refuse_keep_file", |seen, _| seen.refused.is_some() && seen.untouched && seen.aside.is_empty()),
+    ("refuse_newer", |seen, _| {
+        let says = |(name, text): &(String, String)| {
+            name == "VersionUnsupported" && text.contains("update to continue it")
+        };
+        seen.refused.as_ref().is_some_and(says) && seen.untouched && seen.aside.is_empty()
+    }),
+];
+
+/// It was opened, went on, and lost no record but these.
+fn whole(seen: &Opened, but: &[u64]) -> bool {
+    seen.refused.is_none() && seen.went_on && seen.lost.iter().all(|seq| but.contains(seq))
+}
+
+type Scene = fn() -> &'static str;
+
+/// Who plays the lines that are steps, or too large to be made as bytes; a scene asserts by itself
+/// and returns the word it has shown.
+const SCENES: &[(&str, Scene)] = &[
+    ("log-045", sizes::line_of_a_gibibyte),
+    ("log-047", sizes::ten_thousand_sessions),
+    ("log-049", writers::two_servers),
+    ("log-051", writers::a_number_in_the_lock_file),
+    ("log-053", writers::file_replaced),
+    ("log-055", writers::file_cut),
+    ("log-057", writers::log_is_a_pipe),
+    ("log-059", writers::log_of_another_user),
+    ("log-061", writers::disk_full),
+    ("log-063", writers::sync_fails_once),
+    ("log-065", crashes::copy_of_yesterday),
+    ("log-067", crashes::command_without_outcome),
+    ("log-069", crashes::read_without_outcome),
+    ("log-071", crashes::denied),
+    ("log-073", crashes::outcome_without_intent),
+    ("log-075", crashes::call_without_result),
+    ("log-077", crashes::workspace_moved),
+    ("log-079", writers::another_editor),
+    ("more-053a", writers::file_removed),
+    ("more-055a", writers::file_grown),
+    ("more-057a", writers::log_is_a_link),
+    ("more-063a", writers::sync_fails_for_ever),
+    ("more-069a", crashes::edit_without_outcome),
+    ("more-073a", crashes::intent_without_call),
+    ("more-075a", crashes::result_lost_long_ago),
+    ("more-075b", crashes::any_fact_lost),
+    ("more-077a", crashes::workspace_is_a_file),
+];
+
+/// One line of the corpus.
+struct Line {
+    id: String,
+    class: String,
+    input: Value,
+    /// What is expected here: the word of the line, or ours.
+    word: String,
+    why: String,
+}
+
+impl Line {
+    fn is_mutation(&self) -> bool {
+        self.input["mutate"].is_array()
+    }
+}
+
+fn lines() -> Vec<Line> {
+    FILES.iter().flat_map(|(name, text, count)| read(name, text, *count)).collect()
+}
+
+fn read(name: &str, text: &str, count: usize) -> Vec<Line> {
+    let lines: Vec<Line> = text.lines().map(|line| one(name, line)).collect();
+    assert_eq!(lines.len(), count, "{name}: the count here follows the file");
+    lines
+}
+
+fn one(name: &str, line: &str) -> Line {
+    let value: Value = serde_json::from_str(line).unwrap_or_else(|why| panic!("{name}: {why}: {line}"));
+    let text = |field: &str| value[field].as_str().unwrap_or_else(|| panic!("{field} in {line}")).to_owned();
+    let (id, word) = (text("id"), text("expect"));
+    let ours = OTHERWISE.iter().find(|(other, ..)| *other == id).map(|(_, ours, _)| (*ours).to_owned());
+    Line {
+        class: text("class"),
+        input: value["input"].clone(),
+        word: ours.unwrap_or(word),
+        why: text("why"),
+        id,
+    }
+}
+
+/// Plays the lines of a class, all of them, and says which failed.
+fn play(class: &str) {
+    let base = Base::make();
+    let lines = lines();
+    let of_class: Vec<&Line> = lines.iter().filter(|line| line.class == class).collect();
+    assert!(!of_class.is_empty(), "there is no line of the class {class}");
+    let fails = |line: &&&Line| std::panic::catch_unwind(AssertUnwindSafe(|| played(&base, line))).is_err();
+    let failed: Vec<&str> = of_class.iter().filter(fails).map(|line| line.id.as_str()).collect();
+    assert!(failed.is_empty(), "these lines failed, as is said above: {failed:?}");
+}
+
+fn played(base: &Base, line: &Line) {
+    let Line { id, word, why, .. } = line;
+    let scene = SCENES.iter().find(|(named, _)| named == id).map(|(_, scene)| scene);
+    let cannot = CANNOT.iter().any(|(named, _)| named == id);
+    match (scene, line.is_mutation(), cannot) {
+        (None, _, true) => {}
+        (Some(scene), _, false) => assert_eq!(scene(), word, "{id}: {why}"),
+        (None, true, false) => {
+            let spoiled = base.spoiled(&line.input["mutate"]);
+            let seen = open(base, &spoiled);
+            let check = WORDS.iter().find(|(known, _)| known == word).map(|(_, check)| check);
+            let check = check.unwrap_or_else(|| panic!("{id}: nobody knows the word {word:?}"));
+            let hit = &spoiled.hit;
+            assert!(check(&seen, &spoiled), "{id}: {word} is expected ({why}); hit {hit:?}, seen: {seen:#?}");
+        }
+        _ => panic!("{id}: nobody knows how to play this line, or it is said that it cannot be played"),
+    }
+}
+
+const CLASSES: [&str; 6] = ["torn-tail", "damage", "order-identity", "size", "writers-fs", "crash-semantics"];
+
+#[test]
+fn l3_corpus_torn_tail() {
+    play("torn-tail");
+}
+
+#[test]
+fn l3_corpus_damage() {
+    play("damage");
+}
+
+#[test]
+fn l2_corpus_order_identity() {
+    play("order-identity");
+}
+
+#[test]
+fn f13_corpus_size() {
+    play("size");
+}
+
+#[test]
+fn l5_corpus_writers_fs() {
+    play("writers-fs");
+}
+
+#[test]
+fn l6_l7_corpus_crash_semantics() {
+    play("crash-semantics");
+}
+
+#[test]
+fn l3_corpus_no_line_is_skipped() {
+    let lines = lines();
+    let ids: BTreeSet<&str> = lines.iter().map(|line| line.id.as_str()).collect();
+    assert_eq!(ids.len(), lines.len(), "no id stands twice");
+    for line in &lines {
+        assert!(CLASSES.contains(&line.class.as_str()), "{}: no test plays {:?}", line.id, line.class);
+        let scene = SCENES.iter().any(|(id, _)| *id == line.id);
+        let cannot = CANNOT.iter().any(|(id, _)| *id == line.id);
+        assert!(scene || cannot || line.is_mutation(), "{} is played by nobody", line.id);
+        assert!(!(scene && cannot), "{} is played, so it can be", line.id);
+    }
+    let named = SCENES.iter().map(|(id, _)| id).chain(CANNOT.iter().map(|(id, _)| id));
+    for id in named.chain(OTHERWISE.iter().map(|(id, ..)| id)) {
+        assert!(ids.contains(id), "{id} has no line");
+    }
+}

@@ -1,0 +1,140 @@
+//! Clocks that were set between two openings of a session, and clocks of the machine that stand
+//! elsewhere (F11): nothing waits for years, and no answer is refused for an ask of the future.
+//!
+//! The wall clock is changed in the log, for no name space has one of its own; the clock that only
+//! runs forward is the binary's, in a time name space. A kernel that gives none fails the test.
+
+use std::time::{Duration, Instant};
+
+use adjutant_protocol::ask::AskKind;
+use adjutant_protocol::state::State;
+use adjutant_testkit::command::Line;
+use adjutant_testkit::editor::Answer;
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::{ModelServer, Reply};
+use serde_json::{Value, json};
+
+use super::crashes::{command, open_run, over_with};
+use crate::rig::Rig;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
+const TEN_YEARS_MS: u64 = 10 * 365 * 86_400_000;
+const TEN_YEARS_S: &str = "315360000";
+
+fn now_ms() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+    now.as_millis() as u64
+}
+
+/// Moves every time an event names by as much as the clock is moved.
+fn shift(value: &mut Value, by: i64) {
+    match value {
+        Value::Object(fields) => fields.iter_mut().for_each(|(name, value)| match value.as_u64() {
+            Some(at) if ["retry_at", "not_before", "opened_at", "since"].contains(&name.as_str()) => {
+                *value = json!(at.saturating_add_signed(by));
+            }
+            _ => shift(value, by),
+        }),
+        Value::Array(values) => values.iter_mut().for_each(|value| shift(value, by)),
+        _ => {}
+    }
+}
+
+#[test]
+fn f11_a_retry_noted_by_another_clock_waits_no_longer_than_it_was_to() {
+    for by in [TEN_YEARS_MS as i64, -(TEN_YEARS_MS as i64)] {
+        let mut asked = 0;
+        let model = ModelServer::answering(move |_| {
+            asked += 1;
+            if asked == 1 { Reply::status(429).header("retry-after", "1") } else { Reply::text("Done.") }
+        });
+        let over = over_with(model, "allow");
+        let mut told = over.up_to("attempt_failed");
+        let at = now_ms().saturating_add_signed(by);
+        for (_, event) in &mut told {
+            if event["type"] == "attempt_failed" {
+                event["retry_at"] = json!(at + 1_000);
+            }
+        }
+        over.write_at(&told, at);
+        let (rig, now) = over.reopened();
+        assert_eq!(now.state.state, State::Resumable);
+        let ask = now.asks.iter().find(|ask| ask.kind == AskKind::ResumeTask).expect("it is asked");
+        let begun = Instant::now();
+        rig.answer(&ask.ask_id, "resume");
+        rig.await_run_end(&over.session, &open_run(&now));
+        assert!(begun.elapsed() < Duration::from_secs(9), "it waited {:?}", begun.elapsed());
+        rig.await_state(State::Idle);
+        rig.end();
+    }
+}
+
+#[test]
+fn f11_an_ask_of_a_clock_that_was_set_since_can_be_answered_by_command() {
+    for by in [TEN_YEARS_MS as i64, -(TEN_YEARS_MS as i64)] {
+        let over = command("allow");
+        let mut told = over.up_to("ask_opened");
+        told.iter_mut().for_each(|(_, event)| shift(event, by));
+        over.write_at(&told, now_ms().saturating_add_signed(by));
+        // Its output is kept under the name of the call, which has run in this test already.
+        std::fs::remove_dir_all(over.dir().join("outputs")).expect("the outputs are there");
+        let rig = Rig::start(&over.workspace);
+        rig.on_ask(|_| Answer::Hold);
+        let now = rig.resume(&over.session, None);
+        let [ask] = &now.asks[..] else { panic!("one ask: {now:?}") };
+        rig.await_delivery(&ask.ask_id);
+        // An approval that names no ask counts only for one that is not new.
+        let respond = json!({"command": "adjutant.respond", "arguments": [{"optionId": "allow"}]});
+        let answered = rig.request("workspace/executeCommand", respond);
+        assert!(answered.is_ok(), "moved by {by}: {answered:?}");
+        rig.await_run_end(&over.session, &open_run(&now));
+        rig.await_state(State::Idle);
+        rig.end();
+        assert_eq!(over.workspace.read("ledger"), "ran\nran\n", "the answer did not count");
+    }
+}
+
+/// A task that fails once, waits, asks nothing and runs a command; killed in between, and gone on with.
+#[test]
+fn f11_a_machine_whose_clock_runs_elsewhere_retries_waits_and_resumes_as_ever() {
+    let script = r#"
+[[turn]]
+text = "I run it."
+[[turn.call]]
+tool = "run_command"
+arguments = { command = "sleep 0.1; echo ran >> ledger" }
+
+[[turn]]
+text = "And again."
+[[turn.call]]
+tool = "run_command"
+arguments = { command = "sleep 0.1; echo again >> ledger" }
+
+[[turn]]
+[[turn.call]]
+tool = "task_complete"
+arguments = { summary = "Ran." }
+"#;
+    // Both clocks ahead, as on a machine that has run for ten years; and only the one that counts
+    // sleep, as on a machine that slept for them.
+    for clocks in [&["--monotonic", TEN_YEARS_S, "--boottime", TEN_YEARS_S][..], &["--boottime", TEN_YEARS_S]]
+    {
+        let workspace = Workspace::new("//- /a.txt\nhello\n");
+        workspace.script(script);
+        let elsewhere = |args: &[&str], fault: Option<&str>| {
+            let all = [&["-r", "-T", "--fork"][..], clocks, &[BINARY], args].concat();
+            let line = Line::new("unshare", &workspace, &all);
+            match fault {
+                Some(fault) => line.env("ADJUTANT_FAULT", fault).run(),
+                None => line.run(),
+            }
+        };
+        let ran = elsewhere(&["run", "-y", "--allow-commands", "run it twice"], Some("command-ended:2"));
+        assert!(workspace.exists("ledger"), "the kernel gives no time name space, or it hangs there: {ran}");
+        assert!(!ran.status.success(), "it was to be killed: {ran}");
+        // The next one lives by the clocks of this machine.
+        let ran = Line::new(BINARY, &workspace, &["run", "--continue", "-y", "--allow-commands"]).run();
+        assert!(ran.expect(0).stdout.contains("Ran."), "{ran}");
+        assert_eq!(workspace.read("ledger"), "ran\nagain\n");
+    }
+}

@@ -1,0 +1,137 @@
+//! A spoiled log is opened by a real server and gone on with: what was kept, told, kept aside.
+//!
+//! Judges by the protocol and the files alone.
+
+use std::fs;
+
+use adjutant::session::log::{Log, Notice};
+use adjutant::session::storage::Disk;
+use adjutant_protocol::ask::AskKind;
+use adjutant_protocol::methods;
+use adjutant_protocol::session::{ResumeResult, SessionListResult};
+use adjutant_protocol::state::State;
+use adjutant_testkit::editor::Answer;
+use serde_json::json;
+
+use super::base::{Base, Spoiled, records};
+use crate::rig::{Rig, assert_paired, refused};
+
+/// A copy beside the log.
+pub struct Aside {
+    pub name: String,
+    pub bytes: Vec<u8>,
+}
+
+impl std::fmt::Debug for Aside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({} bytes)", self.name, self.bytes.len())
+    }
+}
+
+/// What a server made of a log.
+#[derive(Debug, Default)]
+pub struct Opened {
+    /// The name and words of the refusal, when it was not opened.
+    pub refused: Option<(String, String)>,
+    /// What the log's own reader says, and which of it is damage.
+    pub notices: Vec<Notice>,
+    /// What the client was told.
+    pub told: Vec<String>,
+    /// What the list of sessions said of it before.
+    pub listed: Option<String>,
+    /// Records of the base that are gone or changed afterwards.
+    pub lost: Vec<u64>,
+    /// Files kept beside the log.
+    pub aside: Vec<Aside>,
+    /// The log has the very bytes it had.
+    pub untouched: bool,
+    /// A prompt behind it ran to its end, and its facts are in the log.
+    pub went_on: bool,
+}
+
+impl Opened {
+    /// Something recorded is said to be lost or doubtful.
+    pub fn flagged(&self) -> bool {
+        self.notices.iter().any(Notice::is_damage) && self.is_told()
+    }
+
+    /// The client was told all that the reader of the log says.
+    pub fn is_told(&self) -> bool {
+        !self.notices.is_empty() && self.notices.iter().all(|notice| self.told.contains(&notice.to_string()))
+    }
+
+    pub fn says(&self, word: &str) -> bool {
+        self.told.iter().any(|told| told.contains(word))
+    }
+
+    /// The bytes that were found, or those that were cut, lie beside the log.
+    pub fn kept_aside(&self, found: &[u8]) -> bool {
+        self.aside.iter().any(|kept| !kept.bytes.is_empty() && found.ends_with(&kept.bytes))
+    }
+
+    /// All that was found lies beside the log.
+    pub fn kept_whole(&self, found: &[u8]) -> bool {
+        self.aside.iter().any(|kept| kept.bytes == found)
+    }
+}
+
+/// Plants a log, lists it, opens it and goes on.
+pub fn open(base: &Base, spoiled: &Spoiled) -> Opened {
+    base.plant(&spoiled.bytes);
+    let mut opened = Opened::default();
+    if let Ok(read) = Log::read(&Disk, &base.dir(), &base.session.0) {
+        opened.notices = read.notices;
+    }
+    let rig = Rig::start(&base.workspace);
+    rig.on_ask(|_| Answer::option("allow"));
+    let listed = rig.call::<SessionListResult>(methods::SESSION_LIST, json!({})).sessions;
+    let listed = listed.into_iter().find(|entry| entry.session_id == base.session);
+    opened.listed = listed.expect("a session is never hidden").damaged;
+    let answer = rig.request(methods::SESSION_RESUME, json!({ "sessionId": base.session }));
+    match answer {
+        Err(error) => {
+            let message = error.message.clone();
+            opened.refused = Some((refused::<()>(Err(error)).1, message));
+        }
+        Ok(now) => {
+            let now: ResumeResult = serde_json::from_value(now).expect("the answer to a resume");
+            opened.told = now.notices.clone();
+            opened.went_on = goes_on(base, &rig, now);
+        }
+    }
+    rig.end();
+    let after = fs::read(base.dir().join("events.jsonl")).unwrap_or_default();
+    opened.untouched = after == spoiled.bytes;
+    let now = records(&base.session, &after);
+    let was = records(&base.session, &base.bytes);
+    let gone = was.iter().filter(|record| !now.contains(record));
+    opened.lost = gone.map(|(seq, _)| *seq).collect();
+    opened.aside = aside(base);
+    opened
+}
+
+/// A command that ran before runs never again by itself, and a prompt comes to its end.
+fn goes_on(base: &Base, rig: &Rig, now: ResumeResult) -> bool {
+    let before = base.model.requests().len();
+    if now.state.state == State::Resumable {
+        let ask = now.asks.iter().find(|ask| ask.kind == AskKind::ResumeTask).expect("it can be resumed");
+        let run = now.state.run_id.expect("an open run");
+        rig.answer(&ask.ask_id, "resume");
+        rig.await_run_end(&base.session, &run);
+    }
+    let run = rig.prompt(&base.session, "And now?").run_id;
+    rig.await_run_end(&base.session, &run);
+    rig.await_state(State::Idle);
+    assert_eq!(base.workspace.read("ledger"), "ran\n", "a command of long ago ran again");
+    let requests = base.model.requests();
+    assert!(requests.len() > before, "the model was asked");
+    requests[before..].iter().for_each(assert_paired);
+    true
+}
+
+fn aside(base: &Base) -> Vec<Aside> {
+    let entries = fs::read_dir(base.dir()).expect("the folder").map(|entry| entry.expect("an entry"));
+    let named = entries.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()));
+    let copies = named.filter(|(name, _)| name.starts_with("events.jsonl."));
+    copies.map(|(name, path)| Aside { name, bytes: fs::read(path).expect("a copy") }).collect()
+}

@@ -1,0 +1,283 @@
+//! Whole sessions on a disk that fails at its n-th write or sync, or is full (F10, S30): no effect
+//! without a durable intent, one end, a session that opens afterwards, and one clear message.
+//!
+//! The server is the real one; its disk is the twin, or 64 KiB of memory in a name space of its own.
+//! A kernel that gives no such name space fails the test.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use adjutant::session::log::{Log, RecordRaw};
+use adjutant::session::storage::faulty::{Fault, FaultyDisk, Loss, Op};
+use adjutant::session::storage::{Disk, Storage};
+use adjutant_protocol::SessionId;
+use adjutant_protocol::ask::AskGroup;
+use adjutant_protocol::methods;
+use adjutant_protocol::session::SessionListResult;
+use adjutant_protocol::state::State;
+use adjutant_protocol::update::{RunView, Update};
+use adjutant_testkit::command::Line;
+use adjutant_testkit::editor::Answer;
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::{ModelServer, Reply, Request};
+use adjutant_testkit::process::wait_until;
+use serde_json::{Value, json};
+
+use crate::rig::{Rig, session_dir, tool_outputs, twin_for};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
+/// Turns of a run: enough for three hundred writes.
+const TURNS: usize = 48;
+const MOST: usize = 300;
+
+/// Reads, commands and new files in turn, until enough is done.
+fn model() -> ModelServer {
+    ModelServer::answering(|request: &Request| match tool_outputs(request).len() {
+        number if number >= TURNS => Reply::text("Done."),
+        number => match number % 3 {
+            0 => Reply::call("read_file", json!({"path": "a.txt"})),
+            1 => Reply::call("run_command", json!({"command": format!("echo {number} >> ledger")})),
+            _ => {
+                let path = format!("notes/{number}.txt");
+                Reply::call("write_file", json!({"path": path, "content": "noted\n"}))
+            }
+        },
+    })
+}
+
+struct Scene {
+    workspace: Workspace,
+    _model: ModelServer,
+    disk: FaultyDisk,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let model = model();
+        let workspace = Workspace::new("//- /a.txt\nhello\n");
+        workspace.openai(&model.base_url());
+        let disk = twin_for(&workspace);
+        Scene { workspace, _model: model, disk }
+    }
+
+    fn rig(&self) -> Rig {
+        let rig = Rig::start_on(&self.workspace, Arc::new(self.disk.clone()));
+        rig.on_ask(|_| Answer::option("allow"));
+        rig
+    }
+
+    /// The facts of a session on one state of the disk; none when it was never born.
+    fn records(&self, disk: &FaultyDisk, session: &SessionId) -> Vec<RecordRaw> {
+        match Log::read(disk, &session_dir(&self.workspace, session), &session.0) {
+            Ok(read) => read.records,
+            Err(error) => {
+                let born = disk.stat(&session_dir(&self.workspace, session).join("events.jsonl")).is_ok();
+                assert!(!born, "the log cannot be read: {error}");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Nothing was done twice, and nothing that the disk does not say was wanted.
+    fn effects_have_intents(&self, records: &[RecordRaw], when: &str) {
+        let ledger = fs::read_to_string(self.workspace.path().join("ledger")).unwrap_or_default();
+        let lines: Vec<&str> = ledger.lines().collect();
+        assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), lines.len(), "{when}: twice: {lines:?}");
+        let notes = fs::read_dir(self.workspace.path().join("notes")).into_iter().flatten().count();
+        assert!(lines.len() <= started(records, "run_command"), "{when}: a command without its intent");
+        assert!(notes <= started(records, "write_file"), "{when}: an edit without its intent");
+    }
+}
+
+fn event(record: &RecordRaw) -> Value {
+    serde_json::from_str(record.event.get()).expect("a fact is JSON")
+}
+
+/// How many calls of a tool were begun.
+fn started(records: &[RecordRaw], tool: &str) -> usize {
+    let events: Vec<Value> = records.iter().map(event).collect();
+    let of_tool = |call: &Value| {
+        events
+            .iter()
+            .any(|event| event["type"] == "call_opened" && event["call"] == *call && event["tool"] == tool)
+    };
+    let begun = |event: &&Value| {
+        (event["type"] == "tool_started" || event["type"] == "apply_started") && of_tool(&event["call"])
+    };
+    events.iter().filter(begun).count()
+}
+
+fn named(records: &[RecordRaw], name: &str) -> Vec<Value> {
+    records.iter().map(event).filter(|event| event["type"] == name).collect()
+}
+
+/// What the client saw of the run under the fault.
+struct Seen {
+    session: SessionId,
+    stopped: bool,
+}
+
+/// Runs the task until it ends, or until the session says that it cannot go on.
+fn run(scene: &Scene, when: &str) -> Seen {
+    let rig = scene.rig();
+    let session = rig.new_session();
+    let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": "Do all of it."}]});
+    let prompt = rig.request_nowait(methods::SESSION_PROMPT, prompt);
+    let notices = || {
+        let told = rig.updates().into_iter().filter_map(|params| match params.update {
+            Update::Notice { message } => Some(message),
+            _ => None,
+        });
+        told.filter(|message| message.contains("can no longer be written")).collect::<Vec<_>>()
+    };
+    let ended = || {
+        let end = |update: &Update| matches!(update, Update::Run(RunView::Ended { .. }));
+        rig.updates().iter().any(|params| end(&params.update))
+    };
+    wait_until(&format!("{when}: an end or a message"), || ended() || !notices().is_empty());
+    let stopped = !notices().is_empty();
+    let answer = rig.await_response(&prompt);
+    assert!(answer.is_ok() || stopped, "{when}: {answer:?}");
+    rig.end();
+    Seen { session, stopped }
+}
+
+/// Opens the session on a sound disk again and brings its run to an end.
+fn finish(scene: &Scene, seen: &Seen, when: &str) {
+    let rig = scene.rig();
+    let listed = rig.call::<SessionListResult>(methods::SESSION_LIST, json!({})).sessions;
+    let Some(entry) = listed.iter().find(|entry| entry.session_id == seen.session) else {
+        // Nothing of it was ever promised; another one begins.
+        assert!(seen.stopped, "{when}: the session is gone");
+        let session = rig.new_session();
+        rig.run_to_end(&session, "Begin anew.");
+        rig.await_state(State::Idle);
+        rig.end();
+        return;
+    };
+    assert_eq!(entry.damaged, None, "{when}");
+    let now = rig.resume(&seen.session, None);
+    if let Some(run) = now.state.run_id.clone() {
+        for ask in now.asks.iter().filter(|ask| ask.group == AskGroup::Resumable) {
+            rig.answer(&ask.ask_id, "resume");
+        }
+        rig.await_run_end(&seen.session, &run);
+        rig.await_state(State::Idle);
+    }
+    rig.end();
+    let records = scene.records(&scene.disk, &seen.session);
+    let runs = named(&records, "run_started");
+    let ends = named(&records, "run_ended");
+    assert_eq!((runs.len(), ends.len()), (1, 1), "{when}: not one end");
+    assert_eq!(runs[0]["run"], ends[0]["run"], "{when}");
+    scene.effects_have_intents(&records, when);
+}
+
+/// One run whose `nth` operation of a kind fails; returns whether the fault was ever met.
+fn fails_at(op: Op, nth: usize, fault: Fault, power_too: bool) -> bool {
+    let when = format!("{op:?} {nth} {fault:?}");
+    let mut scene = Scene::new();
+    scene.disk.fail(op, nth, fault);
+    let seen = run(&scene, &when);
+    let met = scene.disk.count(op) >= nth;
+    scene.disk.heal();
+    let durable = scene.disk.after_power_loss(scene.disk.crash_points(), Loss::Unsynced);
+    scene.effects_have_intents(&scene.records(&durable, &seen.session), &when);
+    if power_too {
+        scene.disk = durable;
+    }
+    finish(&scene, &seen, &when);
+    met
+}
+
+/// Which of three hundred are tried.
+fn chosen() -> Vec<usize> {
+    let whole = std::env::var_os("ADJUTANT_WHOLE").is_some();
+    let step = if whole {
+        1
+    } else if std::env::var_os("ADJUTANT_SLOW").is_some() {
+        9
+    } else {
+        43
+    };
+    (1..=MOST).step_by(step).chain([2, 3]).collect()
+}
+
+#[test]
+fn f10_s30_whichever_write_fails_under_a_session_it_ends_once_and_opens_again() {
+    let mut met = 0;
+    for nth in chosen() {
+        let fault = [Fault::Full, Fault::Broken, Fault::Partial(40)][nth % 3];
+        met += usize::from(fails_at(Op::Write, nth, fault, nth % 2 == 0));
+    }
+    assert!(met >= chosen().len() - 1, "a run writes too seldom for this: {met}");
+}
+
+#[test]
+fn f10_s30_whichever_sync_fails_under_a_session_it_ends_once_and_opens_again() {
+    let mut met = 0;
+    for nth in chosen() {
+        let op = if nth % 5 == 0 { Op::SyncDir } else { Op::Sync };
+        met += usize::from(fails_at(op, nth, Fault::Broken, nth % 2 == 0));
+    }
+    assert!(met > chosen().len() / 4, "a run syncs too seldom for this: {met}");
+}
+
+/// More than 64 KiB hold, and fewer than a run that nobody watches may have.
+const MANY: usize = 40;
+
+/// Commands until the disk is full, in words of the scripted model.
+fn filling() -> String {
+    let turn = |number: usize| {
+        format!(
+            "[[turn]]\ntext = \"{}\"\n[[turn.call]]\ntool = \"run_command\"\n\
+             arguments = {{ command = \"echo {number} >> ledger\" }}\n",
+            "I note the next one. ".repeat(40)
+        )
+    };
+    let end = "[[turn]]\n[[turn.call]]\ntool = \"task_complete\"\narguments = { summary = \"All noted.\" }\n";
+    (0..MANY).map(turn).chain([end.to_owned()]).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn f10_a_disk_of_64_kib_fills_up_with_one_clear_message_and_all_it_holds_is_sound() {
+    let workspace = Workspace::new("//- /a.txt\nhello\n");
+    workspace.script(&filling());
+    let kept = workspace.write_beside("kept", "");
+    fs::remove_file(&kept).and_then(|()| fs::create_dir(&kept)).expect("a folder");
+    let script = "mount -t tmpfs -o size=64k,mode=700 none \"$ADJUTANT_STATE_DIR\" && : > \"$0/mounted\" \
+                  && { \"$@\"; code=$?; cp -R \"$ADJUTANT_STATE_DIR/.\" \"$0\"; exit $code; }";
+    let line = ["-rm", "sh", "-c", script, &kept.to_string_lossy(), BINARY];
+    let line = [&line[..], &["run", "-y", "--allow-commands", "fill it"]].concat();
+    let ran = Line::new("unshare", &workspace, &line).run();
+    assert!(kept.join("mounted").exists(), "the kernel gives no mount name space: {ran}");
+    assert!(!ran.status.success(), "64 KiB were enough: {ran}");
+    // It may be wrapped for a terminal.
+    let all = format!("{} {}", ran.stdout, ran.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(all.matches("no space is left").count(), 1, "{ran}");
+
+    // What the full disk held is moved to one with room, and the run goes on to its one end.
+    fs::remove_file(kept.join("mounted")).expect("the mark");
+    let state = workspace.state_dir();
+    fs::remove_dir_all(&state).and_then(|()| fs::rename(&kept, &state)).expect("moved");
+    let id = only_session(&state);
+    let records = || Log::read(&Disk, &state.join("sessions").join(&id), &id).expect("a log").records;
+    let before = workspace.read("ledger").lines().count();
+    assert!((1..MANY).contains(&before) && before <= started(&records(), "run_command"), "{before} ran");
+    let ran = Line::new(BINARY, &workspace, &["run", "--continue", "-y", "--allow-commands"]).run();
+    assert!(ran.expect(0).stdout.contains("All noted."), "{ran}");
+    assert_eq!(named(&records(), "run_ended").len(), 1);
+    let ledger = workspace.read("ledger");
+    let once: BTreeSet<&str> = ledger.lines().collect();
+    assert_eq!(once.len(), ledger.lines().count(), "something ran twice: {ledger}");
+}
+
+fn only_session(state: &Path) -> String {
+    let entries = fs::read_dir(state.join("sessions")).expect("the sessions").flatten();
+    let mut ids: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    assert_eq!(ids.len(), 1, "{ids:?}");
+    ids.remove(0)
+}
