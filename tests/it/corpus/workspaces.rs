@@ -35,6 +35,8 @@ pub const SCENES: &[(&str, Scene)] = &[
     ("ws-026", made_up_results),
     ("ws-028", publishes),
     ("ws-030", long_conversation),
+    ("more-ws-022a", writes_what_nobody_sees),
+    ("more-ws-022b", writes_signs_of_many_parts),
     ("more-ws-003a", repository_in_a_folder_of_the_user),
     ("more-ws-005a", tool_names_in_the_folder),
 ];
@@ -271,6 +273,34 @@ fn writes_its_own_instructions() -> &'static str {
     assert_eq!(seen.came, Came::Asked, "what it says counts for nothing here");
     assert_eq!(system(&stage), before);
     "ask"
+}
+
+/// What is said of an edit when it is asked about.
+fn said_of(text: &str) -> String {
+    let stage = Stage::new(FILES).answering("reject");
+    let seen = steered(&stage, write("AGENTS.md", text));
+    assert_eq!((seen.came, seen.cause.as_deref()), (Came::Asked, Some("instructions")), "{seen:?}");
+    seen.ask.and_then(|ask| ask.description).expect("it says why")
+}
+
+fn writes_what_nobody_sees() -> &'static str {
+    for (text, shown) in [
+        ("Be kind.\u{200b}\n", "\\u{200b}"),
+        ("a\nif x { \u{202e}} /* admin\n", "\\u{202e}"),
+        ("tag \u{e0041}\u{e0042}\n", "\\u{e0041}"),
+    ] {
+        let said = said_of(text);
+        assert!(said.contains("characters nobody sees, such as") && said.contains(shown), "{said}");
+    }
+    "flagged"
+}
+
+fn writes_signs_of_many_parts() -> &'static str {
+    for text in ["\u{feff}one\r\n\ttwo\r\n", "👩\u{200d}💻 and ❤\u{fe0f}\n", "naïve 日本語\n"] {
+        let said = said_of(text);
+        assert!(!said.contains("nobody sees"), "{said}");
+    }
+    "ok"
 }
 
 /// A text that comes back from a tool is the content of one message, and moves nothing.
