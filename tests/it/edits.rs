@@ -301,12 +301,15 @@ fn n05_a_file_that_a_client_without_edits_has_closed_is_replaced_whole() {
     stage.rig.answer(&ask.ask_id, "reject");
     assert_eq!(stage.finish(&run), ["The user rejected this."]);
     assert_eq!(stage.workspace.read("a.txt"), "ONE\ntwo\nthree\n");
-    fs::hard_link(stage.workspace.path().join("a.txt"), stage.workspace.path().join("twin.txt")).unwrap();
     let run = stage.send([edit("a.txt", "two", "2")]);
     let ask = stage.rig.await_ask();
+    // A second name that it gets while the question is open, and one that it has before.
+    fs::hard_link(stage.workspace.path().join("a.txt"), stage.workspace.path().join("twin.txt")).unwrap();
     stage.rig.answer(&ask.ask_id, "allow");
     let told = stage.finish(&run);
-    assert!(told[0].contains("several names (hard links)"), "{told:?}");
+    assert!(told[0].contains("other names (hard links) since it was shown"), "{told:?}");
+    let told = stage.edit("a.txt", "two", "2");
+    assert!(told.starts_with("Denied: ") && told.contains("other names (hard links)"), "{told:?}");
     assert_eq!(stage.workspace.read("twin.txt"), "ONE\ntwo\nthree\n");
 }
 

@@ -15,7 +15,7 @@ pub use adjutant_protocol::session::Mode;
 pub use named::{allowed_in, effect_of, title_of};
 pub(crate) use schema::names;
 pub use schema::{specs, specs_for};
-pub use shown::{hidden, one_line, shown, shown_command};
+pub use shown::{hidden, one_line, shown, shown_command, unseen};
 pub(crate) use strict::nearest_with_distance;
 pub use strict::{nearest, parse, parse_for};
 

@@ -14,7 +14,7 @@ use adjutant_core::event::{Change, Found, Payload};
 use adjutant_core::input::Report;
 use adjutant_core::locate;
 use adjutant_core::review::{Presence, hunks, present};
-use adjutant_core::tool::Arguments;
+use adjutant_core::tool::{Arguments, shown, unseen};
 
 pub use apply::apply;
 
@@ -109,6 +109,10 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         // Nobody has allowed this text to be read, and the reasons quote it (P5).
         .map_err(|why| Payload::refused(if secret && now.exists { untold(&at, why.cause) } else { why }))?;
     let hunks = hunks(&now.text, &after);
+    let odd = hunks.iter().flat_map(|hunk| &hunk.inserted).find_map(|line| unseen(line));
+    let odd =
+        odd.map(|c| format!("its new text holds characters nobody sees, such as {}", shown(&c.to_string())));
+    let mark = [mark, odd].into_iter().flatten().reduce(|one, other| format!("{one}; {other}"));
     let size: usize =
         hunks.iter().flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted)).map(String::len).sum();
     if size > MAX_CHANGE {

@@ -51,6 +51,17 @@ pub fn shown_command(command: &str) -> Cow<'_, str> {
     Cow::Owned(lines.collect::<Vec<_>>().join("\n"))
 }
 
+/// Returns the first character of a line that nobody would see in it: a hidden one, but for its end, tabs,
+/// a byte-order mark at its start, and what joins or colours the sign before it, as in emoji.
+pub fn unseen(line: &str) -> Option<char> {
+    let mut before = ' ';
+    line.trim_start_matches('\u{feff}').chars().find(|c| {
+        let joins = matches!(c, '\u{200d}' | '\u{fe00}'..='\u{fe0f}') && !before.is_ascii();
+        before = *c;
+        hidden(*c) && !matches!(c, '\n' | '\r' | '\t') && !joins
+    })
+}
+
 /// Returns the text on one line, white space folded, odd characters escaped,
 /// cut with `…` to at most `limit` characters.
 pub fn one_line(text: &str, limit: usize) -> String {

@@ -87,9 +87,17 @@ pub fn child_environment(
     kept
 }
 
-/// Nothing pages, paints or waits for an answer.
-const FIXED: &[(&str, &str)] =
-    &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "dumb")];
+/// Nothing pages, paints or waits for an answer; and git takes no folder of the workspace that looks like
+/// the inside of `.git` for a repository, whose settings would name programs for it to run.
+const FIXED: &[(&str, &str)] = &[
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_CONFIG_COUNT", "1"),
+    ("GIT_CONFIG_KEY_0", "safe.bareRepository"),
+    ("GIT_CONFIG_VALUE_0", "explicit"),
+    ("TERM", "dumb"),
+];
 
 fn passes(name: &OsStr, own_keys: &[String]) -> bool {
     let name = name.to_string_lossy();

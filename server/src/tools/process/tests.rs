@@ -352,6 +352,9 @@ async fn e1_secrets_and_steering_variables_do_not_reach_a_command() {
         lines,
         [
             "EDITOR=vi",
+            "GIT_CONFIG_COUNT=1",
+            "GIT_CONFIG_KEY_0=safe.bareRepository",
+            "GIT_CONFIG_VALUE_0=explicit",
             "GIT_PAGER=cat",
             "GIT_TERMINAL_PROMPT=0",
             "HOME=/h",
@@ -371,7 +374,7 @@ async fn e1_secrets_and_steering_variables_do_not_reach_a_command() {
     let output = run(&launch).await;
     let names: Vec<&str> =
         output.text.lines().skip(1).filter(|n| !["PWD", "SHLVL", "_", "OLDPWD"].contains(n)).collect();
-    assert_eq!(names.len(), 13, "{names:?}");
+    assert_eq!(names.len(), 16, "{names:?}");
     assert!(names.contains(&"ADJUTANT_CALL"));
 }
 

@@ -1,0 +1,114 @@
+//! A program that leaves a file when anything runs it, and an editor that opens a
+//! workspace which names it.
+//!
+//! The server is the binary, so that its environment is its own.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use adjutant_protocol::SessionId;
+use adjutant_testkit::editor::{Answer, Editor, Options};
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::{ModelServer, Reply};
+use adjutant_testkit::process::Server;
+use serde_json::json;
+
+use super::setup::beside;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
+
+/// The program.
+pub struct Canary {
+    pub program: PathBuf,
+    left: PathBuf,
+}
+
+impl Canary {
+    /// Writes it beside the workspace, and sees that it works.
+    pub fn of(workspace: &Workspace) -> Canary {
+        let (program, left) = (beside(workspace, "canary"), beside(workspace, "sang"));
+        fs::write(&program, format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\n", left.display()))
+            .expect("a program");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it can be run");
+        let canary = Canary { program, left };
+        canary.sings("itself", |canary| {
+            Command::new(&canary.program).status().expect("it runs");
+        });
+        canary
+    }
+
+    /// Sees that something runs it, and forgets that: a trap that cannot close proves nothing.
+    pub fn sings(&self, what: &str, run: impl FnOnce(&Canary)) {
+        run(self);
+        assert!(self.left.exists(), "the trap works: {what} runs the program");
+        fs::remove_file(&self.left).expect("it is forgotten");
+    }
+
+    #[track_caller]
+    pub fn is_silent(&self, what: &str) {
+        let text = fs::read_to_string(&self.left).unwrap_or_default();
+        assert!(!self.left.exists(), "{what} ran what the workspace names: {text}");
+    }
+
+    pub fn name(&self) -> String {
+        self.program.display().to_string()
+    }
+}
+
+/// Git as the user has it, with nothing of the user's settings.
+pub fn git(workspace: &Workspace, folder: &str, arguments: &[&str]) -> std::process::Output {
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=a", "-c", "user.email=a@b.invalid"]).args(arguments);
+    command.current_dir(workspace.path().join(folder)).env("HOME", beside(workspace, "home"));
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+    command.output().expect("git is installed")
+}
+
+/// A workspace that an editor has open.
+pub struct Opened {
+    // Dropped first, so that the model is there as long as the server.
+    pub editor: Editor,
+    pub server: Server,
+    pub model: ModelServer,
+    pub session: SessionId,
+}
+
+impl Opened {
+    pub fn new(workspace: &Workspace) -> Opened {
+        let model = ModelServer::start([]);
+        workspace.openai(&model.base_url()).add_config("[limits]\nmistakes = 50");
+        let mut server = Server::spawn(BINARY, workspace, &["lsp"]);
+        let editor = server.editor(Options::new(workspace));
+        let session = editor.new_session();
+        Opened { editor, server, model, session }
+    }
+
+    /// Plays turns of the model, everybody asked answering this.
+    pub fn play(&self, turns: impl IntoIterator<Item = Reply>, answer: &'static str) {
+        self.editor.on_ask(move |_| Answer::option(answer));
+        turns.into_iter().for_each(|turn| self.model.push(turn));
+        self.model.push(Reply::text("Done."));
+        let run = self.editor.prompt(&self.session, "go on").run_id;
+        self.editor.await_run_end(&self.session, &run);
+    }
+
+    /// What an agent does in any workspace, without a command.
+    pub fn look_around(&self) {
+        let look = [
+            Reply::call("list_files", json!({"path": "."})),
+            Reply::call("find_files", json!({"pattern": "*"})),
+            Reply::call("search_text", json!({"pattern": "e"})),
+            Reply::call("read_file", json!({"path": "a.txt"})),
+            Reply::call("write_file", json!({"path": "a.txt", "content": "other\n"})),
+        ];
+        self.play(look, "allow");
+        assert!(self.server.marked().is_empty(), "nothing was started: {:?}", self.server.marked());
+    }
+
+    /// What the tools told the model in its last request.
+    pub fn told(&self) -> Vec<String> {
+        self.model.requests().last().map(crate::rig::tool_outputs).unwrap_or_default()
+    }
+}

@@ -1,0 +1,187 @@
+//! Lines about settings: a real start with them, what is told, and what counts then.
+//!
+//! The model of the test is named by the editor, so that a settings file is exactly
+//! the line.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use adjutant::settings::{Loaded, Sources, load};
+use adjutant_core::config::{Flaw, Problem, Settings};
+use adjutant_testkit::corpus::Line;
+use adjutant_testkit::editor::{Answer, Options};
+use adjutant_testkit::fixture::{KEY_VARIABLE, Workspace};
+use adjutant_testkit::model::{ModelServer, Reply};
+use serde_json::{Value, json};
+
+use super::names;
+use super::play::{Came, Seen};
+use crate::rig::Rig;
+use crate::stage::Stage;
+
+const FILES: &str = "
+    //- /a.txt
+    text
+";
+
+/// A workspace with settings, and a model that they cannot take away.
+pub struct Start {
+    pub workspace: Workspace,
+    pub model: ModelServer,
+}
+
+impl Start {
+    pub fn new() -> Start {
+        Start { workspace: Workspace::new(FILES), model: ModelServer::start([]) }
+    }
+
+    pub fn project(self, text: &str) -> Start {
+        self.workspace.write(".adjutant/config.toml", text);
+        self
+    }
+
+    fn editor(&self) -> Value {
+        let provider =
+            json!({"wire": "openai_chat", "base_url": self.model.base_url(), "api_key_env": KEY_VARIABLE});
+        json!({"model": "local/test", "providers": {"local": provider}})
+    }
+
+    /// What a server that starts here finds.
+    pub fn load(&self) -> Loaded {
+        let environment: std::collections::BTreeMap<_, _> = self.workspace.env().into_iter().collect();
+        let home = environment.get("HOME").map(PathBuf::from);
+        let (roots, editor) = (vec![self.workspace.path().to_owned()], Some(self.editor()));
+        load(&Sources { environment, home, roots, editor, ..Sources::default() })
+    }
+
+    /// Starts a server: `initialize` is answered, and each problem is told to the user.
+    pub fn open(self, id: &str) -> (Stage, Loaded) {
+        let loaded = self.load();
+        let since = Instant::now();
+        let options = Options { initialization_options: self.editor(), ..Options::new(&self.workspace) };
+        let rig = Rig::start_with(&self.workspace, options);
+        let took = since.elapsed();
+        for problem in &loaded.problems {
+            let told = rig.await_message();
+            assert!(told.ends_with(&problem.to_string()), "{id}: {told:?} tells of {problem}");
+        }
+        // What F26 promises in a second is for a release build; this is the deadline for liveness.
+        assert!(took.as_secs() < 10, "{id}: initialize was answered after {took:?}");
+        let session = rig.new_session();
+        (Stage { rig, model: self.model, session, workspace: self.workspace }, loaded)
+    }
+}
+
+/// The name of a flaw, as the lines say it.
+pub fn name(flaw: Flaw) -> String {
+    let mut name = String::new();
+    for c in format!("{flaw:?}").chars() {
+        if c.is_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.extend(c.to_lowercase());
+    }
+    name
+}
+
+/// Nothing is looser than by default, and nothing at all is done unattended behind a file that cannot be
+/// believed.
+pub fn is_safe(settings: &Settings, problems: &[Problem], id: &str) {
+    let by_default = Settings::default();
+    let (now, then) = (settings.unattended, by_default.unattended);
+    assert!(now.edit <= then.edit && now.command <= then.command, "{id}: {now:?}");
+    assert!(now.max_requests <= then.max_requests, "{id}: {now:?}");
+    let (now, then) = (settings.limits, by_default.limits);
+    assert!(now.mistakes <= then.mistakes && now.model.total_ms <= then.model.total_ms, "{id}: {now:?}");
+    assert!(now.followup_default_ms.is_none(), "{id}: {now:?}");
+    if problems.iter().any(|problem| matches!(problem.flaw, Flaw::Syntax | Flaw::Unreadable)) {
+        assert!(!settings.unattended.edit && !settings.unattended.command, "{id}");
+    }
+}
+
+/// One call of the model, and what came of it.
+pub fn call(stage: &Stage, tool: &str, arguments: Value) -> Seen {
+    stage.rig.on_ask(|_| Answer::option("reject"));
+    let run = stage.send([Reply::call(tool, arguments)]);
+    stage.rig.await_run_end(&stage.session, &run);
+    Seen::last(stage)
+}
+
+/// Plays a line as it stands, and under our names for its settings.
+pub fn play(line: &Line) {
+    let text = line.input.as_str().map_or_else(|| line.text("/text").expect("a text"), str::to_owned);
+    play_as(line, &text, names::reason(line));
+    for (text, reason) in names::settings(line) {
+        play_as(line, text, reason);
+    }
+}
+
+fn play_as(line: &Line, text: &str, reason: &str) {
+    let word = names::setting_word(line);
+    let id = &line.id;
+    let project = line.class == "project-config";
+    let without = Start::new().load();
+    let start = Start::new();
+    let start = match project {
+        true => start.project(text),
+        false => {
+            start.workspace.config(text);
+            start
+        }
+    };
+    let (stage, loaded) = start.open(id);
+    let Loaded { settings, problems } = &loaded;
+    let told: Vec<String> = problems.iter().map(|problem| name(problem.flaw)).collect();
+    if word != "ok" {
+        assert!(told.iter().any(|flaw| flaw == reason), "{id}: {text:?} is {reason}: {problems:?}");
+        let place = problems.iter().all(|problem| problem.file.is_some() && !problem.what_to_do.is_empty());
+        assert!(place, "{id}: where it is and what to do: {problems:?}");
+    }
+    match word {
+        "start_defaults_warn" | "start_safe_warn" | "start_warn" => {
+            is_safe(settings, problems, id);
+            let seen = call(&stage, "read_file", json!({"path": "a.txt"}));
+            assert!(matches!(seen.came, Came::Allowed), "{id}: work goes on: {seen:?}");
+            assert!(!stage.rig.seen().contains("pw-of-a-url"), "{id}: a password is never shown");
+        }
+        "refuse_tool" => {
+            is_safe(settings, problems, id);
+            let seen = call(&stage, "read_file", json!({"path": "a.txt"}));
+            assert_eq!((seen.came, seen.cause.as_deref()), (Came::Denied, Some("rule")), "{id}: {seen:?}");
+        }
+        "ignore_key" => {
+            let [before, now] = [&without.settings, settings].map(|settings| meaning(settings));
+            assert_eq!(now, before, "{id}: {text:?} changes nothing");
+            let seen = call(&stage, "read_file", json!({"path": "a.txt"}));
+            assert_eq!(seen.came, Came::Allowed, "{id}: {seen:?}");
+            assert!(!stage.workspace.exists("pwned"), "{id}: nothing was started");
+        }
+        "ok" => denies(line, &stage, reason),
+        other => panic!("{id}: nobody knows the word {other:?}"),
+    }
+}
+
+/// What the settings mean, wherever they came from.
+fn meaning(settings: &Settings) -> String {
+    let Settings { model, fallback_models, manner, deny, unattended, limits, retry, .. } = settings;
+    // The address of the double is another one at each start.
+    let providers: Vec<_> = settings.providers.keys().collect();
+    let local = settings.providers["local"].base_url.as_deref().unwrap_or_default();
+    let loopback = local.starts_with("http://127.0.0.1:");
+    let deny = deny.texts();
+    format!(
+        "{model:?} {fallback_models:?} {manner:?} {deny:?} {unattended:?} {limits:?} {retry:?} {providers:?} {loopback}"
+    )
+}
+
+/// What a rule forbids is denied, and what is only like it is not.
+fn denies(line: &Line, stage: &Stage, reason: &str) {
+    let text = |at: &str| line.text(at);
+    let forbidden = text("/denied").unwrap_or_else(|| "ls".to_owned());
+    let seen = call(stage, "run_command", json!({"command": forbidden}));
+    assert_eq!((seen.came, seen.cause.as_deref()), (Came::Denied, Some(reason)), "{}: {seen:?}", line.id);
+    if let Some(like) = text("/asked") {
+        let seen = call(stage, "run_command", json!({"command": like}));
+        assert_eq!(seen.came, Came::Asked, "{}: {seen:?}", line.id);
+    }
+}

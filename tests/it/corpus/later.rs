@@ -1,0 +1,59 @@
+//! Lines that nothing of ours can be played against yet, each with the feature
+//! that will bring it.
+//!
+//! Never a place for a line that fails: what a line lacks is looked for each time,
+//! and a line whose feature has come has to be played.
+
+use adjutant_core::config::KEYS;
+use adjutant_core::tool::specs;
+use adjutant_testkit::corpus::Line;
+
+use crate::tidy::source::read;
+
+/// What has to be there before a line can be played.
+#[derive(Debug)]
+enum Lacks {
+    Tool(&'static str),
+    Setting(&'static str),
+    System(&'static str),
+    /// The feature as a whole: its row says `works`.
+    Feature,
+}
+
+/// The line, what it lacks, and the row of `docs/features.md` that brings it.
+const LATER: &[(&str, Lacks, &str)] = &[
+    ("path-073", Lacks::System("windows"), "S55"),
+    ("path-075", Lacks::System("windows"), "S55"),
+    ("path-093", Lacks::Tool("delete_file"), "S51"),
+    ("path-096", Lacks::Tool("unpack"), "S48"),
+    ("path-098", Lacks::Tool("unpack"), "S48"),
+    ("path-100", Lacks::Tool("unpack"), "S48"),
+    ("cfg-012", Lacks::Setting("permissions.allow"), "P10"),
+    ("cfg-047", Lacks::Setting("trust"), "P29"),
+    ("ws-022", Lacks::Feature, "P24"),
+];
+
+/// Says whether a line waits for its feature.
+pub fn waits(line: &Line) -> bool {
+    LATER.iter().any(|(id, ..)| *id == line.id)
+}
+
+/// Fails on an entry whose line is unknown or could be played, and on one that names no open row.
+pub fn is_true(lines: &[Line]) {
+    let page = read("docs/features.md");
+    for (id, lacks, row) in LATER {
+        let line = lines.iter().find(|line| line.id == *id);
+        let line = line.unwrap_or_else(|| panic!("{id} waits for {row} and is no line"));
+        let cells = page.lines().find(|line| line.starts_with(&format!("| {row} |")));
+        let cells = cells.unwrap_or_else(|| panic!("{id} waits for {row}, which is no row"));
+        let state = cells.split('|').nth(3).unwrap_or_default().trim();
+        let here = match lacks {
+            Lacks::Tool(name) => specs().iter().any(|spec| spec.name == *name),
+            Lacks::Setting(key) => KEYS.iter().any(|known| known.name.starts_with(key)),
+            Lacks::System(name) => std::env::consts::OS == *name,
+            Lacks::Feature => false,
+        };
+        assert!(!here && state != "works", "{id} can be played now ({lacks:?}, {row} {state}): {}", line.why);
+        assert!(line.os.is_none() || matches!(lacks, Lacks::System(_)), "{id} is about a system");
+    }
+}
