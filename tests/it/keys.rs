@@ -34,6 +34,7 @@ fn provider(base_url: &str) -> Provider {
         reach: Reach::default(),
         context_window: None,
         max_output_tokens: None,
+        images: None,
     }
 }
 
@@ -43,10 +44,11 @@ async fn call(models: &Models, provider: &Provider, limits: &ModelLimits) -> Res
         model: "m1".to_owned(),
         system: "Be brief.".into(),
         tools: Arc::new([]),
-        messages: vec![ModelMessage::User { text: "hello".into() }],
+        messages: vec![ModelMessage::user("hello")],
         max_output_tokens: None,
         effort: None,
         whole: false,
+        images: Default::default(),
     };
     let called = tokio::time::timeout(DEADLINE, models.call(provider, limits, &request, 1, |_| {}));
     called.await.expect("the call ends within its deadline")

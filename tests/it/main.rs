@@ -14,6 +14,7 @@ mod face;
 mod flow;
 mod folders;
 mod grounding;
+mod images;
 mod inbox;
 mod keys;
 mod kill;

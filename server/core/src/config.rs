@@ -90,6 +90,8 @@ pub struct Provider {
     pub reach: Reach,
     pub context_window: Option<u32>,
     pub max_output_tokens: Option<u32>,
+    /// Whether its models take images, where it is not as the table of models says.
+    pub images: Option<bool>,
 }
 
 impl fmt::Debug for Provider {
@@ -105,6 +107,7 @@ impl fmt::Debug for Provider {
             .field("reach", &self.reach)
             .field("context_window", &self.context_window)
             .field("max_output_tokens", &self.max_output_tokens)
+            .field("images", &self.images)
             .finish()
     }
 }
@@ -348,6 +351,11 @@ impl Settings {
     pub fn efforts(&self, model: &str) -> Vec<Effort> {
         let Ok((provider, model)) = self.provider_for(Some(model)) else { return Vec::new() };
         models::facts(&provider, &model).efforts.to_vec()
+    }
+
+    /// Returns whether a model takes images; no for one that cannot be used.
+    pub fn takes_images(&self, model: &str) -> bool {
+        self.provider_for(Some(model)).is_ok_and(|(provider, model)| models::facts(&provider, &model).images)
     }
 
     /// Returns the provider and the model name to call: `model` if given, else the configured one.

@@ -14,6 +14,7 @@ use adjutant_protocol::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCal
 use serde::{Deserialize, Serialize};
 
 use crate::choices::{Choices, Chosen, Follows, Offer};
+use crate::image::Image;
 use crate::message::{Effort, Reply};
 use crate::retry::{CallFailure, RetryPolicy};
 use crate::review::Hunk;
@@ -71,6 +72,9 @@ pub enum Event {
         run: RunId,
         message: MessageId,
         text: Arc<str>,
+        /// By name: what they show lies beside the log, durable before this fact.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
         /// It arrived while the run was open.
         steer: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -62,6 +62,8 @@ impl Bench {
     pub fn prompt_with(&mut self, text: &str, policy: Policy) -> Result<Vec<Event>, Refusal> {
         self.input(Input::Prompt(Prompt {
             text: text.to_owned(),
+            images: Vec::new(),
+            takes_images: true,
             title: None,
             expected_run: None,
             model: "scripted/demo".to_owned(),

@@ -2,12 +2,15 @@
 //!
 //! Never knows a provider's wire format; `server/src/model/` translates.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use adjutant_protocol::session::UsageView;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Wire;
+use crate::image::Picture;
 
 /// One request to a model, complete and immutable: a wire format only translates it.
 #[derive(Clone, Debug)]
@@ -26,6 +29,19 @@ pub struct ModelRequest {
     pub effort: Option<Effort>,
     /// Asks for the whole answer at once: streams of this turn broke (S81).
     pub whole: bool,
+    /// What the pictures of the conversation show, by hash. The shell adds it just before the call; one
+    /// that is not withheld and not in here is lost.
+    pub images: BTreeMap<String, Encoded>,
+}
+
+/// An image as base64. Its debug text shows no more than its length: it may be megabytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Encoded(pub Arc<str>);
+
+impl fmt::Debug for Encoded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Encoded({} characters)", self.0.len())
+    }
 }
 
 /// How much a model thinks before it answers.
@@ -64,6 +80,7 @@ pub struct ToolSpec {
 pub enum ModelMessage {
     User {
         text: Arc<str>,
+        pictures: Vec<Picture>,
     },
     Assistant {
         reply: Arc<Reply>,
@@ -73,6 +90,13 @@ pub enum ModelMessage {
         call_id: Arc<str>,
         output: Arc<str>,
     },
+}
+
+impl ModelMessage {
+    /// What the user says in words alone.
+    pub fn user(text: impl Into<Arc<str>>) -> Self {
+        ModelMessage::User { text: text.into(), pictures: Vec::new() }
+    }
 }
 
 /// A complete answer of the model.

@@ -89,6 +89,7 @@ pub fn facts(provider: &Provider, model: &str) -> Facts {
     Facts {
         context_window: provider.context_window.unwrap_or(facts.context_window),
         max_output_tokens: provider.max_output_tokens.unwrap_or(facts.max_output_tokens),
+        images: provider.images.unwrap_or(facts.images),
         ..facts
     }
 }

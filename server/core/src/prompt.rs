@@ -2,8 +2,10 @@
 //!
 //! Never knows a provider's wire format; `server/src/model/` translates.
 
+use crate::image;
 pub use crate::message::{
-    Delta, Effort, Kept, ModelMessage, ModelRequest, Reply, RequestedCall, StopCause, ToolSpec, Usage,
+    Delta, Effort, Encoded, Kept, ModelMessage, ModelRequest, Reply, RequestedCall, StopCause, ToolSpec,
+    Usage,
 };
 use crate::session::Session;
 use crate::tool::{self, Mode};
@@ -27,8 +29,9 @@ const READ_ONLY: &str = "\
 \nYou are in ask mode: you can read and search, but not edit files or run commands. Say so if the user \
 wants a change, and never claim to have made one.";
 
-/// Builds the request of the next turn from what the session holds.
-pub fn request(session: &Session, model: &str, mode: Mode, max_output_tokens: Option<u32>) -> ModelRequest {
+/// Builds the request of the next turn from what the session holds; `images` says whether the model
+/// takes them.
+pub fn request(session: &Session, model: &str, mode: Mode, images: bool) -> ModelRequest {
     let mut system = String::from(SYSTEM);
     if mode == Mode::Ask {
         system.push_str(READ_ONLY);
@@ -40,13 +43,16 @@ pub fn request(session: &Session, model: &str, mode: Mode, max_output_tokens: Op
             system.push_str(&format!("\nThe workspace is {first}; further folders: {}.", rest.join(", ")));
         }
     }
+    let mut messages = session.transcript.clone();
+    image::withhold(&mut messages, images);
     ModelRequest {
         model: model.to_owned(),
         system: system.into(),
         tools: tool::specs_for(mode),
-        messages: session.transcript.clone(),
-        max_output_tokens,
+        messages,
+        max_output_tokens: None,
         effort: None,
         whole: false,
+        images: Default::default(),
     }
 }

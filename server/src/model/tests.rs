@@ -6,6 +6,7 @@
 mod chat;
 mod corpus;
 mod failures;
+mod images;
 mod messages;
 mod mixes;
 mod proxies;
@@ -46,6 +47,7 @@ pub(super) fn provider_on(wire: Dialect, base_url: &str) -> Provider {
         reach: Reach::default(),
         context_window: None,
         max_output_tokens: None,
+        images: None,
     }
 }
 
@@ -59,10 +61,11 @@ pub(super) fn request(prompt: &str) -> ModelRequest {
         model: "m1".to_owned(),
         system: "Be brief.".into(),
         tools: Arc::new([tool]),
-        messages: vec![ModelMessage::User { text: prompt.into() }],
+        messages: vec![ModelMessage::user(prompt)],
         max_output_tokens: None,
         effort: None,
         whole: false,
+        images: Default::default(),
     }
 }
 

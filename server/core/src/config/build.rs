@@ -151,6 +151,10 @@ fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, Stri
         },
         context_window: whole("context_window"),
         max_output_tokens: whole("max_output_tokens"),
+        images: match cells.get(&full("images")).map(|cell| &cell.value) {
+            Some(Value::Truth(taken)) => Some(*taken),
+            _ => None,
+        },
     })
 }
 

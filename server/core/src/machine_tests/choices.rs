@@ -33,7 +33,7 @@ fn mode_of_run(bench: &Bench) -> Mode {
 }
 
 fn offers_edits(bench: &Bench) -> bool {
-    request(&bench.session, "m", mode_of_run(bench), None).tools.iter().any(|tool| tool.name == "edit_file")
+    request(&bench.session, "m", mode_of_run(bench), true).tools.iter().any(|tool| tool.name == "edit_file")
 }
 
 /// Every change that is told of the log, from the first update on.
@@ -116,6 +116,8 @@ fn s84_what_was_given_for_one_run_stays_its_own_when_the_session_changes() {
     let policy = Policy { mode: Mode::Ask, ..Policy::default() };
     let prompt = Prompt {
         text: "look".to_owned(),
+        images: Vec::new(),
+        takes_images: true,
         title: None,
         expected_run: None,
         model: "p/given".to_owned(),

@@ -325,6 +325,8 @@ proptest! {
                 Input::Answer(Answer { ask, choice: Choice::Text(text.clone()), surface: text.clone() }),
                 Input::Prompt(Prompt {
                     text: text.clone(),
+                    images: Vec::new(),
+                    takes_images: true,
                     title: None,
                     expected_run: Some(text.as_str().into()),
                     model: text.clone(),
@@ -480,6 +482,8 @@ fn s16_a_key_repeats_its_first_result_and_refuses_another_body() {
     let prompt = |digest: &str| {
         Input::Prompt(Prompt {
             text: "x".to_owned(),
+            images: Vec::new(),
+            takes_images: true,
             title: None,
             expected_run: None,
             model: "p/m".to_owned(),

@@ -8,6 +8,7 @@ use adjutant_protocol::session::Mode;
 use super::{Bench, done, reply};
 use crate::choices::{Chosen, Follows, Offer};
 use crate::event::{CallEnd, Change, Found, Payload, Policy, Unattended};
+use crate::image::{Image, MediaType};
 use crate::input::{Answer, Choice, Input, Prompt, Report};
 use crate::retry::{CallFailure, FailureClass};
 use crate::review::Hunk;
@@ -59,8 +60,11 @@ fn prompt(dice: &mut Dice<'_>) -> Prompt {
     let policy = Policy { unattended, deny, followup_default_ms, ..Policy::default() };
     let stand_ins = if dice.roll(3) == 0 { vec!["p/other".to_owned()] } else { Vec::new() };
     let policy = Policy { stand_ins, ..policy };
+    let image = Image { mime_type: MediaType::Png, bytes: 3_000_000, hash: "0f".repeat(32) };
     Prompt {
         text: "do it".to_owned(),
+        images: if dice.roll(3) == 0 { vec![image; 2] } else { Vec::new() },
+        takes_images: dice.roll(4) > 0,
         title: None,
         expected_run: None,
         model: "p/m".to_owned(),
@@ -148,8 +152,13 @@ fn model_report(dice: &mut Dice<'_>) -> Report {
         ("task_complete", r#"{"summary":"ok"}"#),
         ("nonsense", "{"),
     ];
-    const FAILURES: [FailureClass; 4] =
-        [FailureClass::Network, FailureClass::Auth, FailureClass::Broken, FailureClass::History];
+    const FAILURES: [FailureClass; 4] = [
+        FailureClass::Network,
+        FailureClass::Auth,
+        FailureClass::Broken,
+        FailureClass::History,
+        FailureClass::Images,
+    ];
     match dice.roll(12) {
         10 => Report::Silent { since: 1 },
         11 => Report::Heard,

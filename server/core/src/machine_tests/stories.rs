@@ -501,6 +501,8 @@ fn s28_a_steer_with_the_wrong_run_is_refused() {
     bench.prompt("go").unwrap();
     let wrong = Prompt {
         text: "x".to_owned(),
+        images: Vec::new(),
+        takes_images: true,
         title: None,
         expected_run: Some("run-other".into()),
         model: "p/m".to_owned(),

@@ -51,7 +51,11 @@ fn s101_a_session_reads_as_whole_blocks() {
     let resolution =
         Resolution::Selected { option_id: "allow".to_owned(), text: None, surface: "popup".to_owned() };
     let text = written(&[
-        Update::UserMessage { message_id: "u-1".into(), text: "Fix it.\n```\nopen".to_owned() },
+        Update::UserMessage {
+            message_id: "u-1".into(),
+            text: "Fix it.\n```\nopen".to_owned(),
+            images: Vec::new(),
+        },
         Update::AgentMessageChunk { message_id: "m-1".into(), text: "Half a sen".to_owned() },
         message("I look.\n\n```rust\nfn a() {}\n```\nThat is all.", false),
         call("Read a.md", ToolStatus::InProgress, ""),
@@ -137,7 +141,7 @@ proptest! {
         for text in &texts {
             for update in [
                 message(text, true),
-                Update::UserMessage { message_id: "u".into(), text: text.clone() },
+                Update::UserMessage { message_id: "u".into(), text: text.clone(), images: Vec::new() },
                 call(text, ToolStatus::Failed, text),
                 Update::Complete { summary: text.clone() },
             ] {
