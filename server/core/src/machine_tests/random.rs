@@ -152,7 +152,7 @@ fn model_report(dice: &mut Dice<'_>) -> Report {
         ("task_complete", r#"{"summary":"ok"}"#),
         ("nonsense", "{"),
     ];
-    const FAILURES: [FailureClass; 4] = [
+    const FAILURES: [FailureClass; 5] = [
         FailureClass::Network,
         FailureClass::Auth,
         FailureClass::Broken,
