@@ -102,14 +102,14 @@ impl Shared {
         let blocks = std::mem::take(&mut params.prompt);
         let Content { text, images } = content::read(blocks).map_err(Error::invalid_params)?;
         let ready = self.ready()?;
-        let room = ready.sessions.world().images.take(&images).ok_or_else(|| {
+        let images = ready.sessions.world().images.take(images).ok_or_else(|| {
             error(Refused::new(ErrorName::Overloaded, "too many images wait to be kept; send it again later"))
         })?;
         let mailbox = self.mailbox(&params.session_id).await?;
         ready.starts.went_on(&params.session_id);
         // Popups that were closed without an answer come back.
         ready.sessions.world().doors.user_acted();
-        let prompt = Box::new(Posted { params, text, images, room, title, body });
+        let prompt = Box::new(Posted { params, text, images, title, body });
         answered(mailbox.request(|reply| Message::Prompt { prompt, reply })).await
     }
 

@@ -26,6 +26,24 @@ pub struct NewImage {
     pub content: Vec<u8>,
 }
 
+/// The images of one prompt, as long as they wait to be kept.
+#[derive(Debug, Default)]
+pub struct Waiting {
+    images: Vec<NewImage>,
+    /// What they take up of the room.
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+impl Waiting {
+    pub(super) fn is_empty(&self) -> bool {
+        self.images.is_empty()
+    }
+
+    pub(super) fn names(&self) -> Vec<Image> {
+        self.images.iter().map(|new| new.image.clone()).collect()
+    }
+}
+
 /// Room for images that wait to be kept.
 #[derive(Clone)]
 pub struct Room(Arc<Semaphore>);
@@ -37,17 +55,18 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Takes the room of these images until it is dropped; none where too many wait already.
-    pub fn take(&self, images: &[NewImage]) -> Option<OwnedSemaphorePermit> {
+    /// Lets these images wait; none where too many do already.
+    pub fn take(&self, images: Vec<NewImage>) -> Option<Waiting> {
         let bytes = images.iter().map(|new| new.content.len()).sum::<usize>();
         let permits = u32::try_from(bytes.div_ceil(PERMIT)).ok()?;
-        Arc::clone(&self.0).try_acquire_many_owned(permits).ok()
+        let room = Arc::clone(&self.0).try_acquire_many_owned(permits).ok()?;
+        Some(Waiting { images, _room: Some(room) })
     }
 }
 
 /// Keeps the images of a prompt durably; a failure says why.
-pub(super) async fn keep(blobs: Arc<Blobs>, images: Vec<NewImage>) -> Result<(), String> {
-    let put = move || images.iter().try_for_each(|new| blobs.put(&new.content).map(drop));
+pub(super) async fn keep(blobs: Arc<Blobs>, waiting: Waiting) -> Result<(), String> {
+    let put = move || waiting.images.iter().try_for_each(|new| blobs.put(&new.content).map(drop));
     match tokio::task::spawn_blocking(put).await {
         Ok(kept) => kept.map_err(|error| error.to_string()),
         Err(_) => Err("writing them broke".to_owned()),
@@ -81,4 +100,28 @@ pub(super) async fn load(blobs: Arc<Blobs>, request: &mut ModelRequest) {
         images
     };
     request.images = tokio::task::spawn_blocking(read).await.unwrap_or_default();
+}
+
+#[cfg(test)]
+mod tests {
+    use adjutant_core::image::MediaType;
+
+    use super::*;
+
+    fn images(bytes: usize) -> Vec<NewImage> {
+        let image = Image { mime_type: MediaType::Png, bytes: bytes as u64, hash: String::new() };
+        vec![NewImage { image, content: vec![0; bytes] }]
+    }
+
+    #[test]
+    fn s85_images_that_wait_are_bounded_until_they_are_kept() {
+        let room = Room::default();
+        let half = room.take(images(MAX_WAITING / 2)).expect("there is room");
+        let other = room.take(images(MAX_WAITING / 2)).expect("there is room");
+        assert!(room.take(images(1)).is_none());
+        assert!(room.take(Vec::new()).is_some(), "words need none");
+        drop(half);
+        assert!(room.take(images(MAX_WAITING / 2)).is_some());
+        drop(other);
+    }
 }

@@ -13,9 +13,9 @@ use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::option::SetConfigOptionResult;
 use adjutant_protocol::session::{PromptParams, PromptResult, ReplayFrom, ResumeResult, WaitResult};
 use adjutant_protocol::{AskId, RunId};
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
-use super::images::NewImage;
+use super::images::Waiting;
 use crate::doors::{Turnstile, Written};
 
 /// Requests that wait for one session; more are refused with `Overloaded`.
@@ -48,9 +48,7 @@ pub struct Posted {
     /// Without its blocks, which are `text` and `images`.
     pub params: PromptParams,
     pub text: String,
-    pub images: Vec<NewImage>,
-    /// What the images take up of the room for those that wait.
-    pub room: OwnedSemaphorePermit,
+    pub images: Waiting,
     /// What the run is called, where the first line of the prompt is not it.
     pub title: Option<String>,
     /// The digest of the request's own body: what a repeated key is compared by.

@@ -19,7 +19,7 @@ use adjutant_protocol::state::Outcome;
 use adjutant_protocol::{AskId, RunId};
 use tokio::sync::oneshot;
 
-use super::images::{self, NewImage};
+use super::images::{self, Waiting};
 use super::mailbox::{Message, Posted, Refused, Reply, Resumed};
 use super::publish::Following;
 use super::{SessionTask, now_ms};
@@ -100,8 +100,7 @@ impl SessionTask {
 
     async fn prompted(&mut self, mut posted: Posted) -> Result<PromptResult, Refused> {
         let images = std::mem::take(&mut posted.images);
-        let names = images.iter().map(|new| new.image.clone()).collect();
-        let prompt = self.read_prompt(posted, names)?;
+        let prompt = self.read_prompt(posted, images.names())?;
         self.keep_images(&prompt, images).await?;
         let key = prompt.key.as_ref().map(|key| key.key.clone());
         let accepted = self.input(Input::Prompt(prompt));
@@ -127,7 +126,7 @@ impl SessionTask {
 
     /// Keeps what a prompt shows, before the fact that names it. The session waits for it: what comes
     /// next must find the prompt taken or refused.
-    async fn keep_images(&mut self, prompt: &Prompt, images: Vec<NewImage>) -> Result<(), Refused> {
+    async fn keep_images(&mut self, prompt: &Prompt, images: Waiting) -> Result<(), Refused> {
         // Nothing is kept of a prompt that will be refused, or was taken before.
         let taken = || accept(&self.session, &super::stamp(), Input::Prompt(prompt.clone())).is_ok();
         if images.is_empty() || self.stopped.is_some() || !taken() {
