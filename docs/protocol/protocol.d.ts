@@ -33,13 +33,35 @@ save?: boolean,
  */
 complete?: boolean, };
 
-export type ServerAgentCapabilities = { version: number, sessionMethods: Array<string>, updateKinds: Array<string>, modes: Array<string>,
+export type ServerAgentCapabilities = { version: number, sessionMethods: Array<string>, updateKinds: Array<string>, modes: Array<string>, promptCapabilities: PromptCapabilities,
 /**
  * Feature to the surface chosen for this client (N19).
  */
 fallbacks: { [key in string]: string }, limits: ServerLimits, };
 
-export type ServerLimits = { maxPromptBytes: number,
+export type PromptCapabilities = {
+/**
+ * Whether images are taken where the model takes them.
+ */
+image: boolean, };
+
+export type ServerLimits = {
+/**
+ * Of the text of a prompt.
+ */
+maxPromptBytes: number,
+/**
+ * Images of one prompt.
+ */
+maxImages: number,
+/**
+ * Of one image, before base64.
+ */
+maxImageBytes: number,
+/**
+ * Of all images of one prompt, in base64.
+ */
+maxImagesEncodedBytes: number,
 /**
  * Requests one session keeps waiting before it answers `Overloaded`.
  */
@@ -128,7 +150,15 @@ cwd?: string, };
 
 export type NewSessionResult = { sessionId: SessionId, configOptions: Array<ConfigOption>, };
 
-export type ContentBlock = { "type": "text", text: string, };
+export type ContentBlock = { "type": "text", text: string, } | { "type": "image",
+/**
+ * `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
+ */
+mimeType: string,
+/**
+ * Base64, with padding.
+ */
+data: string, };
 
 export type Delivery = "auto" | "steer" | "followup" | "collect" | "interrupt";
 
@@ -410,11 +440,21 @@ export type SessionUpdateParams = { sessionId: SessionId,
  */
 seq: number, sub?: number, runId?: RunId, update: Update, };
 
-export type Update = { "sessionUpdate": "user_message", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_message", messageId: MessageId, text: string,
+export type Update = { "sessionUpdate": "user_message", messageId: MessageId, text: string,
+/**
+ * What images it had; what they show is not told again.
+ */
+images?: Array<ImageView>, } | { "sessionUpdate": "agent_message", messageId: MessageId, text: string,
 /**
  * The stream broke off here; the next attempt replaces this item.
  */
 interrupted?: boolean, } | { "sessionUpdate": "agent_message_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "tool_call_update" } & ToolCallView | { "sessionUpdate": "tool_call_content_chunk", toolCallId: ToolCallId, text: string, } | { "sessionUpdate": "state_update" } & StateView | { "sessionUpdate": "notice", message: string, } | { "sessionUpdate": "config_option_update", configOptions: Array<ConfigOption>, changed: ConfigChange, } | { "sessionUpdate": "_turn" } & TurnView | { "sessionUpdate": "_run" } & RunView | { "sessionUpdate": "_complete", summary: string, } | { "sessionUpdate": "_ask" } & AskChange | { "sessionUpdate": "_change_set" } & ChangeSetView | { "sessionUpdate": "_rule", text: string, };
+
+export type ImageView = { mimeType: string,
+/**
+ * Its length before base64.
+ */
+bytes: number, };
 
 export type ToolStatus = "pending" | "in_progress" | "completed" | "failed" | "cancelled" | "_denied" | "_interrupted";
 
@@ -494,7 +534,7 @@ export type SavedDocument = { uri: string, saved: boolean,
  */
 message?: string, };
 
-export type ErrorName = "SessionNotFound" | "Overloaded" | "SessionLocked" | "RunMismatch" | "AskClosed" | "KeyReused" | "HunkConflict" | "ModeForbids" | "NotTrusted" | "ProviderUnavailable" | "VersionUnsupported" | "AskNotFound" | "SessionReadOnly" | "AnswerInvalid" | "DeliveryUnsupported";
+export type ErrorName = "SessionNotFound" | "Overloaded" | "SessionLocked" | "RunMismatch" | "AskClosed" | "KeyReused" | "HunkConflict" | "ModeForbids" | "NotTrusted" | "ProviderUnavailable" | "VersionUnsupported" | "AskNotFound" | "SessionReadOnly" | "AnswerInvalid" | "DeliveryUnsupported" | "ImagesUnsupported";
 
 export type ErrorDetail = { name: ErrorName, retryable: boolean, retryAfterMs?: number, };
 

@@ -115,6 +115,9 @@ enum Command {
 pub struct RunLine {
     /// The task; `-` reads it from standard input. Optional with --continue and --session
     pub prompt: Option<String>,
+    /// An image the task is about (PNG, JPEG, GIF or WebP); may be given up to eight times
+    #[arg(long = "image", value_name = "FILE", requires = "prompt")]
+    pub images: Vec<PathBuf>,
     /// Nobody watches: edits in the workspace are made without asking
     #[arg(short = 'y', long = "yes")]
     pub unattended: bool,

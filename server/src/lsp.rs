@@ -7,6 +7,7 @@ mod actions;
 mod agent;
 mod commands;
 mod configured;
+mod content;
 mod documents;
 mod parent;
 mod ready;

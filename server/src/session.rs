@@ -9,6 +9,7 @@ pub mod catalog;
 mod choosing;
 mod edits;
 pub mod frontier;
+pub mod images;
 pub mod inbox;
 pub mod log;
 pub mod mailbox;
@@ -73,6 +74,8 @@ pub struct World {
     pub catalog: Catalog,
     /// Folders of our own, protected from every tool.
     pub own: Vec<PathBuf>,
+    /// Where images wait until they are kept.
+    pub images: images::Room,
     /// Tells sessions that somebody left an answer in their inbox.
     pub inboxes: inbox::Watch,
     /// Which session an ask belongs to: of each session in memory, of which there are at most
@@ -187,7 +190,7 @@ impl SessionTask {
             self.reconcile();
             self.attend();
             let Some(message) = self.mail.recv().await else { break };
-            if let Some(done) = self.handle(message) {
+            if let Some(done) = self.handle(message).await {
                 self.stop(done).await;
                 break;
             }
@@ -205,11 +208,11 @@ impl SessionTask {
     }
 
     /// Everything that can wake a session, on one screen.
-    fn handle(&mut self, message: Message) -> Option<oneshot::Sender<()>> {
+    async fn handle(&mut self, message: Message) -> Option<oneshot::Sender<()>> {
         match message {
-            Message::Prompt { params, title, body, reply } => {
+            Message::Prompt { prompt, reply } => {
                 self.publisher.attach(&self.session, self.barrier);
-                self.prompt(params, (title, body), reply);
+                self.prompt(*prompt, reply).await;
             }
             Message::Answer { ask, choice, surface, reply } => {
                 if [SURFACE_OF_CLIENTS, SURFACE_OF_COMMANDS].contains(&surface) {
@@ -426,9 +429,10 @@ impl SessionTask {
         let run = self.session.open_run()?;
         let settings = self.place.world.settings();
         let (provider, model) = settings.provider_for(Some(run.current_model())).ok()?;
-        let mut request = prompt::request(&self.session, &model, run.policy.mode, provider.tools);
+        let takes = models::facts(&provider, &model);
+        let mut request = prompt::request(&self.session, &model, run.policy.mode, &takes);
         // What another model took is not sent to one that does not.
-        request.manner = models::facts(&provider, &model).taken(run.manner);
+        request.manner = takes.taken(run.manner);
         request.whole = run.turn.as_ref().is_some_and(|turn| turn.tries.asks_whole());
         Some(request)
     }

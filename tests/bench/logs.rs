@@ -15,7 +15,7 @@ use adjutant_core::accept::accept;
 use adjutant_core::choices::Follows;
 use adjutant_core::event::{CallEnd, CallResult, Event, Fact, Payload, Policy};
 use adjutant_core::input::{Input, Prompt, Report, Stamp};
-use adjutant_core::message::{Reply, RequestedCall, StopCause};
+use adjutant_core::message::{Manner, Reply, RequestedCall, StopCause};
 use adjutant_core::session::Session;
 use adjutant_core::step::{Step, next_steps};
 use serde_json::json;
@@ -147,12 +147,17 @@ impl Past {
         if number == TURNS {
             return;
         }
-        self.report(Report::Prepared(Payload::Read { path: "src/main.rs".to_owned(), ask: None }));
+        self.report(Report::Prepared(Payload::Read {
+            path: "src/main.rs".to_owned(),
+            ask: None,
+            cause: None,
+        }));
         self.report(Report::Finished(CallResult {
             end: CallEnd::Completed,
             output: "fn main() {}\n".into(),
             summary: "1 line".to_owned(),
             elapsed_ms: 1,
+            cause: None,
             whole: None,
         }));
     }
@@ -169,9 +174,11 @@ fn log_of(facts: u64, root: &Path) -> Vec<u8> {
             title: None,
             expected_run: None,
             model: "bench/scripted".to_owned(),
-            effort: None,
+            manner: Manner::default(),
+            images: Vec::new(),
+            takes_images: true,
             policy: Policy::default(),
-            follows: Follows { mode: true, model: true, effort: true },
+            follows: Follows { mode: true, model: true, effort: true, verbosity: true },
             origin: None,
             key: None,
         }));

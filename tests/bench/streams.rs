@@ -82,7 +82,11 @@ pub fn updates(_: &Ground, samples: &mut Samples) {
         while seq - read.load(Ordering::Acquire) > AHEAD {
             std::thread::yield_now();
         }
-        let update = Update::UserMessage { message_id: "msg-1".into(), text: "a few words".to_owned() };
+        let update = Update::UserMessage {
+            message_id: "msg-1".into(),
+            text: "a few words".to_owned(),
+            images: Vec::new(),
+        };
         doors.update(SessionUpdateParams { session_id: "s-1".into(), seq, sub: None, run_id: None, update });
     }
     let told = reader.join().expect("all came in order");

@@ -36,6 +36,7 @@ fn provider(base_url: &str) -> Provider {
         max_output_tokens: None,
         temperature: None,
         tools: true,
+        images: None,
     }
 }
 
@@ -45,10 +46,11 @@ async fn call(models: &Models, provider: &Provider, limits: &ModelLimits) -> Res
         model: "m1".to_owned(),
         system: "Be brief.".into(),
         tools: Arc::new([]),
-        messages: vec![ModelMessage::User { text: "hello".into() }],
+        messages: vec![ModelMessage::user("hello")],
         max_output_tokens: None,
         manner: Manner::default(),
         whole: false,
+        images: Default::default(),
     };
     let called = tokio::time::timeout(DEADLINE, models.call(provider, limits, &request, 1, |_| {}));
     called.await.expect("the call ends within its deadline")

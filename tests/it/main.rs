@@ -17,6 +17,7 @@ mod face;
 mod flow;
 mod folders;
 mod grounding;
+mod images;
 mod inbox;
 mod keys;
 mod kill;

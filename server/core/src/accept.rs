@@ -38,6 +38,10 @@ pub enum Refusal {
         steered: bool,
         at: u64,
     },
+    /// The model that is to see the prompt takes no images.
+    ImagesUnsupported {
+        model: String,
+    },
     /// Too much waits already.
     Overloaded,
     /// The step that told this is no longer wanted.

@@ -94,6 +94,8 @@ pub struct Provider {
     pub temperature: Option<serde_json::Number>,
     /// Whether its models take tools.
     pub tools: bool,
+    /// Whether its models take images, where it is not as the table of models says.
+    pub images: Option<bool>,
 }
 
 impl fmt::Debug for Provider {
@@ -111,6 +113,7 @@ impl fmt::Debug for Provider {
             .field("max_output_tokens", &self.max_output_tokens)
             .field("temperature", &self.temperature)
             .field("tools", &self.tools)
+            .field("images", &self.images)
             .finish()
     }
 }
@@ -383,6 +386,11 @@ impl Settings {
     pub fn facts(&self, model: &str) -> Option<models::Facts> {
         let (provider, model) = self.provider_for(Some(model)).ok()?;
         Some(models::facts(&provider, &model))
+    }
+
+    /// Returns whether a model takes images; no for one that cannot be used.
+    pub fn takes_images(&self, model: &str) -> bool {
+        self.provider_for(Some(model)).is_ok_and(|(provider, model)| models::facts(&provider, &model).images)
     }
 
     /// Returns the provider and the model name to call: `model` if given, else the configured one.

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cause::{Cause, Reason};
 use crate::choices::{Choices, Chosen, Follows, Offer};
+use crate::image::Image;
 use crate::message::{Manner, Reply};
 use crate::retry::{CallFailure, RetryPolicy};
 use crate::review::Hunk;
@@ -72,6 +73,9 @@ pub enum Event {
         run: RunId,
         message: MessageId,
         text: Arc<str>,
+        /// By name: what they show lies beside the log, durable before this fact.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
         /// It arrived while the run was open.
         steer: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,6 +7,7 @@ use adjutant_protocol::{AskId, RunId};
 
 use crate::choices::{Chosen, Follows, Offer};
 use crate::event::{CallResult, Change, Found, KeyUse, Payload, Policy};
+use crate::image::Image;
 use crate::message::{Manner, Reply};
 use crate::retry::CallFailure;
 use crate::step::Step;
@@ -63,6 +64,9 @@ pub enum Input {
 #[derive(Clone, Debug)]
 pub struct Prompt {
     pub text: String,
+    pub images: Vec<Image>,
+    /// Whether the model that is to see it takes images: that of the open run, else `model`.
+    pub takes_images: bool,
     /// What the run is called; without one, the first line of the text.
     pub title: Option<String>,
     pub expected_run: Option<RunId>,

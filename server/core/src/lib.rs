@@ -11,6 +11,7 @@ pub mod config;
 pub mod document;
 pub mod edit;
 pub mod event;
+pub mod image;
 pub mod input;
 pub mod locate;
 pub mod message;

@@ -151,6 +151,8 @@ pub fn names(events: &[Event]) -> String {
 pub fn prompt(text: &str) -> Prompt {
     Prompt {
         text: text.to_owned(),
+        images: Vec::new(),
+        takes_images: true,
         title: None,
         expected_run: None,
         model: "scripted/demo".to_owned(),

@@ -2,12 +2,15 @@
 //!
 //! Never knows a provider's wire format; `server/src/model/` translates.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use adjutant_protocol::session::UsageView;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Wire;
+use crate::image::Picture;
 
 /// One request to a model, complete and immutable: a wire format only translates it.
 #[derive(Clone, Debug)]
@@ -26,6 +29,19 @@ pub struct ModelRequest {
     pub manner: Manner,
     /// Asks for the whole answer at once: streams of this turn broke (S81).
     pub whole: bool,
+    /// What the pictures of the conversation show, by hash. The shell adds it just before the call; one
+    /// that is not withheld and not in here is lost.
+    pub images: BTreeMap<String, Encoded>,
+}
+
+/// An image as base64. Its debug text shows no more than its length: it may be megabytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Encoded(pub Arc<str>);
+
+impl fmt::Debug for Encoded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Encoded({} characters)", self.0.len())
+    }
 }
 
 /// How a model is to answer; what is not set is left to its provider.
@@ -87,6 +103,7 @@ pub struct ToolSpec {
 pub enum ModelMessage {
     User {
         text: Arc<str>,
+        pictures: Vec<Picture>,
     },
     Assistant {
         reply: Arc<Reply>,
@@ -99,6 +116,11 @@ pub enum ModelMessage {
 }
 
 impl ModelMessage {
+    /// What the user says in words alone.
+    pub fn user(text: impl Into<Arc<str>>) -> Self {
+        ModelMessage::User { text: text.into(), pictures: Vec::new() }
+    }
+
     /// Returns the same message without calls of tools, which stand in it as text: for a model that takes none.
     pub fn in_words(&self) -> ModelMessage {
         match self {
@@ -114,9 +136,7 @@ impl ModelMessage {
                 let reply = Reply { text, reasoning, usage, stop, ..Reply::default() };
                 ModelMessage::Assistant { reply: Arc::new(reply) }
             }
-            ModelMessage::Tool { output, .. } => {
-                ModelMessage::User { text: format!("[output]\n{output}").into() }
-            }
+            ModelMessage::Tool { output, .. } => ModelMessage::user(format!("[output]\n{output}")),
         }
     }
 }

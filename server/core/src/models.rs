@@ -27,24 +27,28 @@ pub struct Facts {
     pub efforts: &'static [Level],
     /// The verbosities it takes, likewise.
     pub verbosities: &'static [Level],
+    /// Whether it takes tools: all do, unless the settings say otherwise.
+    pub tools: bool,
     /// Whether it is known to read images.
     pub images: bool,
     /// Whether the table has it; else the numbers are the defaults, or the settings'.
     pub known: bool,
 }
 
-const UNKNOWN: Facts = Facts {
+/// A model nobody told us of.
+pub const UNKNOWN: Facts = Facts {
     context_window: DEFAULT_WINDOW,
     max_output_tokens: DEFAULT_OUTPUT,
     efforts: &[],
     verbosities: &[],
+    tools: true,
     images: false,
     known: false,
 };
 
 /// A model that reads images, as all in the table do but those that say otherwise.
 const fn sees(context_window: u32, max_output_tokens: u32) -> Facts {
-    Facts { context_window, max_output_tokens, efforts: &[], verbosities: &[], images: true, known: true }
+    Facts { context_window, max_output_tokens, images: true, known: true, ..UNKNOWN }
 }
 
 const fn thinks(context_window: u32, max_output_tokens: u32) -> Facts {
@@ -107,6 +111,8 @@ pub fn facts(provider: &Provider, model: &str) -> Facts {
     Facts {
         context_window: provider.context_window.unwrap_or(facts.context_window),
         max_output_tokens: provider.max_output_tokens.unwrap_or(facts.max_output_tokens),
+        tools: provider.tools,
+        images: provider.images.unwrap_or(facts.images),
         ..facts
     }
 }

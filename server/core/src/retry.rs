@@ -38,6 +38,8 @@ pub enum FailureClass {
     /// The provider refuses the conversation as it stands: reasoning it does not take back, or
     /// calls and outputs it cannot pair.
     History,
+    /// The provider refuses an image of the conversation.
+    Images,
 }
 
 /// A model call that failed.
@@ -70,6 +72,8 @@ pub struct Tries {
     broken_streams: u32,
     /// The conversation was repaired; that helps once.
     repaired: bool,
+    /// The images were withheld; that helps once, too.
+    blind: bool,
 }
 
 impl Tries {
@@ -78,6 +82,7 @@ impl Tries {
         self.failed += 1;
         self.broken_streams += u32::from(matches!(class, FailureClass::Broken | FailureClass::Stalled));
         self.repaired |= class == FailureClass::History;
+        self.blind |= class == FailureClass::Images;
     }
 
     /// Whether the next attempt asks for the whole answer in place of a stream.
@@ -116,7 +121,9 @@ impl FailureClass {
             FailureClass::Quota => FailureKind::Quota,
             FailureClass::ContextExceeded => FailureKind::ContextExceeded,
             FailureClass::ModelNotFound => FailureKind::ModelNotFound,
-            FailureClass::InvalidRequest | FailureClass::History => FailureKind::InvalidRequest,
+            FailureClass::InvalidRequest | FailureClass::History | FailureClass::Images => {
+                FailureKind::InvalidRequest
+            }
             FailureClass::Interrupted => FailureKind::Interrupted,
         }
     }
@@ -137,7 +144,8 @@ impl FailureClass {
             | FailureClass::ContextExceeded
             | FailureClass::ModelNotFound
             | FailureClass::InvalidRequest
-            | FailureClass::History => false,
+            | FailureClass::History
+            | FailureClass::Images => false,
         }
     }
 }
@@ -147,8 +155,11 @@ impl FailureClass {
 /// `tries` are those before this failure; `jitter` is drawn by the caller from 0 to 1.
 pub fn next_attempt(failure: &CallFailure, tries: &Tries, jitter: f64, policy: &RetryPolicy) -> Option<u64> {
     let attempt = tries.failed + 1;
-    if failure.class == FailureClass::History && !tries.repaired {
-        return Some(0);
+    // What the provider refused is taken out of the conversation by then.
+    match failure.class {
+        FailureClass::History if !tries.repaired => return Some(0),
+        FailureClass::Images if !tries.blind => return Some(0),
+        _ => {}
     }
     if !failure.class.is_passing() || attempt >= policy.max_attempts {
         return None;

@@ -12,7 +12,7 @@ use adjutant_protocol::{ChangeSetId, MessageId, RunId, ToolCallId};
 
 use crate::choices::Follows;
 use crate::event::{Ask, CallEnd, Change, KeyUse, Payload, Policy};
-use crate::message::{Manner, Usage};
+use crate::message::{Manner, ModelMessage, Usage};
 use crate::retry::Tries;
 
 /// The open run.
@@ -38,7 +38,7 @@ pub struct Run {
     pub origin: Option<Origin>,
     pub turn: Option<Turn>,
     /// Prompts and notes no turn has taken up yet.
-    pub pending: Vec<Arc<str>>,
+    pub pending: Vec<ModelMessage>,
     pub turns: u32,
     pub usage: Usage,
     /// Failed calls in a row (S26).

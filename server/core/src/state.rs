@@ -13,6 +13,7 @@ use adjutant_protocol::{ChangeSetId, RunId, ToolCallId};
 
 use crate::choices;
 use crate::event::{CallEnd, Event, Fact, Rule};
+use crate::image::Image;
 use crate::message::Usage;
 use crate::session::{Call, Session};
 
@@ -122,9 +123,11 @@ impl Teller {
 
 fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
     match &fact.event {
-        Event::Prompted { message, text, .. } => {
-            vec![Update::UserMessage { message_id: message.clone(), text: text.to_string() }]
-        }
+        Event::Prompted { message, text, images, .. } => vec![Update::UserMessage {
+            message_id: message.clone(),
+            text: text.to_string(),
+            images: images.iter().map(Image::view).collect(),
+        }],
         Event::RunStarted { run, continues, model, not_before, title, origin, .. } => vec![Update::Run(RunView::Started {
             run_id: run.clone(),
             continues: continues.clone(),

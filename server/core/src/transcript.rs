@@ -10,6 +10,7 @@ use adjutant_protocol::state::Outcome;
 use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, TurnPhase, Update};
 
 use crate::choices;
+use crate::image;
 use crate::tool::{one_line, shown, shown_command};
 
 /// Characters of one line of ours.
@@ -27,7 +28,10 @@ impl Transcript {
     /// Returns the block an update adds: lines that end with an empty one.
     pub fn block(&mut self, update: &Update) -> Option<String> {
         let text = match update {
-            Update::UserMessage { text, .. } => quoted(text),
+            Update::UserMessage { text, images, .. } => {
+                let images = images.iter().map(|image| image::shown(image) + "\n");
+                quoted(&(images.collect::<String>() + text))
+            }
             Update::AgentMessage { text, interrupted, .. } => {
                 self.last_text = text.trim().to_owned();
                 let cut = if *interrupted { "\n\n*The answer broke off here.*" } else { "" };

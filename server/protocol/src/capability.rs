@@ -67,15 +67,31 @@ pub struct ServerAgentCapabilities {
     pub session_methods: Vec<String>,
     pub update_kinds: Vec<String>,
     pub modes: Vec<String>,
+    pub prompt_capabilities: PromptCapabilities,
     /// Feature to the surface chosen for this client (N19).
     pub fallbacks: BTreeMap<String, String>,
     pub limits: ServerLimits,
 }
 
+/// What a prompt may hold beside text, as in the Agent Client Protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct PromptCapabilities {
+    /// Whether images are taken where the model takes them.
+    pub image: bool,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerLimits {
+    /// Of the text of a prompt.
     pub max_prompt_bytes: u32,
+    /// Images of one prompt.
+    pub max_images: u32,
+    /// Of one image, before base64.
+    pub max_image_bytes: u32,
+    /// Of all images of one prompt, in base64.
+    pub max_images_encoded_bytes: u32,
     /// Requests one session keeps waiting before it answers `Overloaded`.
     pub max_queue: u32,
 }

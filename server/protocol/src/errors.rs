@@ -24,10 +24,11 @@ pub enum ErrorName {
     SessionReadOnly,
     AnswerInvalid,
     DeliveryUnsupported,
+    ImagesUnsupported,
 }
 
 impl ErrorName {
-    pub const ALL: [ErrorName; 15] = [
+    pub const ALL: [ErrorName; 16] = [
         ErrorName::SessionNotFound,
         ErrorName::Overloaded,
         ErrorName::SessionLocked,
@@ -43,6 +44,7 @@ impl ErrorName {
         ErrorName::SessionReadOnly,
         ErrorName::AnswerInvalid,
         ErrorName::DeliveryUnsupported,
+        ErrorName::ImagesUnsupported,
     ];
 
     /// The JSON-RPC code: -33001 and down, in table order.
@@ -73,6 +75,7 @@ impl ErrorName {
             ErrorName::SessionReadOnly => "the session's log can no longer be written",
             ErrorName::AnswerInvalid => "there is no such option, or it takes no text",
             ErrorName::DeliveryUnsupported => "this way of delivering a prompt is not offered",
+            ErrorName::ImagesUnsupported => "the model that would see the prompt takes no images",
         }
     }
 }

@@ -51,9 +51,17 @@ pub struct NewSessionResult {
 
 /// One piece of a prompt, as in the Agent Client Protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ContentBlock {
-    Text { text: String },
+    Text {
+        text: String,
+    },
+    Image {
+        /// `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
+        mime_type: String,
+        /// Base64, with padding.
+        data: String,
+    },
 }
 
 /// What becomes of a prompt that arrives while a run is open.

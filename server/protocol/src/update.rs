@@ -37,6 +37,10 @@ pub enum Update {
     UserMessage {
         message_id: MessageId,
         text: String,
+        /// What images it had; what they show is not told again.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[ts(optional, as = "Option<Vec<ImageView>>")]
+        images: Vec<ImageView>,
     },
     AgentMessage {
         message_id: MessageId,
@@ -137,6 +141,16 @@ impl Update {
             Update::Rule { .. } => "_rule",
         }
     }
+}
+
+/// An image of a prompt, without what it shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ImageView {
+    pub mime_type: String,
+    /// Its length before base64.
+    #[ts(type = "number")]
+    pub bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]

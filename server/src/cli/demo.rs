@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use adjutant_protocol::methods;
-use adjutant_protocol::session::{NewSessionParams, NewSessionResult, Overrides, RunEnd};
+use adjutant_protocol::session::{ContentBlock, NewSessionParams, NewSessionResult, Overrides, RunEnd};
 use anyhow::Context;
 
 use crate::settings::Sources;
@@ -129,7 +129,8 @@ async fn carry_out(talk: &mut Conversation, project: &Path) -> Result<RunEnd, Le
     let params = NewSessionParams { cwd: Some(uri::of_path(project)) };
     let made: NewSessionResult = talk.request(methods::SESSION_NEW, &params).await?;
     talk.attach(&made.session_id);
-    prompt(talk, made.session_id, PROMPT, &Overrides::default()).await?;
+    let words = vec![ContentBlock::Text { text: PROMPT.to_owned() }];
+    prompt(talk, made.session_id, words, &Overrides::default()).await?;
     talk.until_ended().await
 }
 

@@ -27,10 +27,11 @@ pub async fn probe(settings: &Settings, model: &str) -> Result<Duration, String>
         model: name,
         system: "Answer with one word.".into(),
         tools: Vec::new().into(),
-        messages: vec![ModelMessage::User { text: "Say ok.".into() }],
+        messages: vec![ModelMessage::user("Say ok.")],
         max_output_tokens: Some(MOST_TOKENS),
         manner: Manner::default(),
         whole: false,
+        images: Default::default(),
     };
     let began = Instant::now();
     match models.call(&provider, &limits, &request, 1, |_| {}).await {

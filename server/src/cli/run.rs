@@ -4,9 +4,10 @@
 //! the exit code.
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use adjutant_core::config::Flag;
+use adjutant_core::image::{MAX_BYTES, MediaType, size};
 use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::{AskKind, AskRespondParams, AskRespondResult, AskView};
 use adjutant_protocol::methods;
@@ -16,6 +17,8 @@ use adjutant_protocol::session::{
 };
 use adjutant_protocol::state::{Outcome, State};
 use anyhow::Context;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 
 use crate::settings::Sources;
 
@@ -31,6 +34,7 @@ const MOST_PROMPT: u64 = 16 << 20;
 /// What is to be done in which session.
 struct Task {
     prompt: Option<String>,
+    images: Vec<ContentBlock>,
     overrides: Overrides,
     which: Which,
     folder: PathBuf,
@@ -100,7 +104,23 @@ fn task(line: &RunLine) -> anyhow::Result<(Task, bool)> {
         verbosity: line.verbosity.clone(),
         unattended: line.unattended,
     };
-    Ok((Task { prompt, overrides, which, folder }, read_stdin))
+    let images = line.images.iter().map(|path| image(path)).collect::<anyhow::Result<_>>()?;
+    Ok((Task { prompt, images, overrides, which, folder }, read_stdin))
+}
+
+/// Reads an image for a prompt; the server judges it.
+fn image(path: &Path) -> anyhow::Result<ContentBlock> {
+    let context = || format!("send \"{}\"", path.display());
+    let mut content = Vec::new();
+    let file = std::fs::File::open(path).with_context(context)?;
+    file.take(MAX_BYTES + 1).read_to_end(&mut content).with_context(context)?;
+    if content.len() as u64 > MAX_BYTES {
+        anyhow::bail!("{}: it is larger than {}; make it smaller", context(), size(MAX_BYTES));
+    }
+    let Some(known) = MediaType::of_bytes(&content) else {
+        anyhow::bail!("{}: it is none of {}", context(), MediaType::names());
+    };
+    Ok(ContentBlock::Image { mime_type: known.name().to_owned(), data: STANDARD.encode(content) })
 }
 
 fn read_prompt() -> anyhow::Result<String> {
@@ -134,7 +154,9 @@ async fn carry_out(talk: &mut Conversation, task: &Task) -> Result<Option<RunEnd
         },
     };
     if let Some(prompt) = &task.prompt {
-        self::prompt(talk, session, prompt, &task.overrides).await?;
+        let text = ContentBlock::Text { text: prompt.clone() };
+        let blocks = [text].into_iter().chain(task.images.iter().cloned()).collect();
+        self::prompt(talk, session, blocks, &task.overrides).await?;
     }
     Ok(Some(talk.until_ended().await?))
 }
@@ -143,12 +165,12 @@ async fn carry_out(talk: &mut Conversation, task: &Task) -> Result<Option<RunEnd
 pub async fn prompt(
     talk: &mut Conversation,
     session_id: SessionId,
-    text: &str,
+    prompt: Vec<ContentBlock>,
     overrides: &Overrides,
 ) -> Result<(), Left> {
     let params = PromptParams {
         session_id,
-        prompt: vec![ContentBlock::Text { text: text.to_owned() }],
+        prompt,
         delivery: Delivery::Auto,
         expected_run_id: None,
         origin: None,

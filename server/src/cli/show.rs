@@ -12,6 +12,7 @@ mod told;
 use std::collections::{BTreeMap, BTreeSet};
 
 use adjutant_core::choices::in_words;
+use adjutant_core::image::shown;
 use adjutant_core::transcript::end_line;
 use adjutant_protocol::state::Outcome;
 use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, TurnPhase, TurnView, Update};
@@ -76,8 +77,11 @@ impl Show {
                 page.end_flow();
             }
             _ if self.quiet => {}
-            Update::UserMessage { text, .. } if self.user => {
+            Update::UserMessage { text, images, .. } if self.user => {
                 self.aside(page);
+                for image in images {
+                    page.line_in(Ink::Bold, &format!("> {}", shown(image)));
+                }
                 for line in text.lines() {
                     page.line_in(Ink::Bold, &format!("> {line}"));
                 }

@@ -13,16 +13,16 @@ use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::model::{ModelListParams, ModelListResult};
 use adjutant_protocol::option::{SetConfigOptionParams, SetConfigOptionResult};
 use adjutant_protocol::session::{
-    CancelParams, ContentBlock, Done, NewSessionParams, NewSessionResult, PromptParams, PromptResult,
-    ResumeParams, ResumeResult, SessionListParams, SessionListResult, SessionParams, WaitParams, WaitResult,
+    CancelParams, Done, NewSessionParams, NewSessionResult, PromptParams, PromptResult, ResumeParams,
+    ResumeResult, SessionListParams, SessionListResult, SessionParams, WaitParams, WaitResult,
 };
 use tokio::sync::oneshot;
 use tower_lsp::jsonrpc::{Error, Result};
 
-use super::ready::MAX_PROMPT_BYTES;
+use super::content::{self, Content};
 use super::{Shared, error};
 
-use crate::session::mailbox::{Mailbox, Message, Refused, Resumed};
+use crate::session::mailbox::{Mailbox, Message, Posted, Refused, Resumed};
 use crate::session::{self, SURFACE_OF_CLIENTS};
 use crate::sessions::list::{Cursor, Wanted};
 use crate::uri;
@@ -87,30 +87,30 @@ impl Shared {
     }
 
     pub(super) async fn session_prompt(&self, params: PromptParams) -> Result<PromptResult> {
-        let body = digest_of(&params);
+        // Only a key makes it worth looking at: it may be megabytes of images.
+        let body = params.key.as_ref().map(|_| digest_of(&params)).unwrap_or_default();
         self.post_prompt(params, None, body).await
     }
 
     /// Posts a prompt; `body` is the digest of the request it came by.
     pub(super) async fn post_prompt(
         &self,
-        params: PromptParams,
+        mut params: PromptParams,
         title: Option<String>,
         body: String,
     ) -> Result<PromptResult> {
-        let bytes: usize = params.prompt.iter().map(|ContentBlock::Text { text }| text.len()).sum();
-        if bytes > MAX_PROMPT_BYTES {
-            return Err(Error::invalid_params(format!("a prompt has at most {MAX_PROMPT_BYTES} bytes")));
-        }
-        if params.prompt.iter().all(|ContentBlock::Text { text }| text.trim().is_empty()) {
-            return Err(Error::invalid_params("the prompt is empty; say what to do"));
-        }
-        let mailbox = self.mailbox(&params.session_id).await?;
+        let blocks = std::mem::take(&mut params.prompt);
+        let Content { text, images } = content::read(blocks).map_err(Error::invalid_params)?;
         let ready = self.ready()?;
+        let images = ready.sessions.world().images.take(images).ok_or_else(|| {
+            error(Refused::new(ErrorName::Overloaded, "too many images wait to be kept; send it again later"))
+        })?;
+        let mailbox = self.mailbox(&params.session_id).await?;
         ready.starts.went_on(&params.session_id);
         // Popups that were closed without an answer come back.
         ready.sessions.world().doors.user_acted();
-        answered(mailbox.request(|reply| Message::Prompt { params, title, body, reply })).await
+        let prompt = Box::new(Posted { params, text, images, title, body });
+        answered(mailbox.request(|reply| Message::Prompt { prompt, reply })).await
     }
 
     pub(super) async fn session_wait(&self, params: WaitParams) -> Result<WaitResult> {

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use adjutant_protocol::capability::{ServerAgentCapabilities, ServerLimits, VERSION};
+use adjutant_core::image::{MAX_BYTES, MAX_IMAGES, MAX_TOGETHER};
+use adjutant_protocol::capability::{PromptCapabilities, ServerAgentCapabilities, ServerLimits, VERSION};
 use adjutant_protocol::commands::COMMANDS;
 use adjutant_protocol::methods::{Direction, METHODS};
 use adjutant_protocol::session::Mode;
@@ -28,13 +29,14 @@ use crate::editor::Editor;
 use crate::session::World;
 use crate::session::catalog::Catalog;
 use crate::session::frontier::Syncer;
+use crate::session::images;
 use crate::session::inbox::Watch;
 use crate::session::mailbox::MAX_QUEUE;
 use crate::session::past;
 use crate::sessions::Sessions;
 use crate::settings::load;
 
-/// The longest prompt.
+/// The longest prompt, without its images.
 pub const MAX_PROMPT_BYTES: usize = 1024 * 1024;
 
 /// Builds what the connection works with, and the answer to `initialize`.
@@ -71,6 +73,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
         settings: Mutex::new(Arc::new(loaded.settings)),
         catalog,
         own: own.into_iter().flatten().collect(),
+        images: images::Room::default(),
         inboxes: Watch::default(),
         asks: Mutex::new(HashMap::new()),
     });
@@ -110,9 +113,13 @@ fn answer(surfaces: &Surfaces) -> InitializeResult {
             .collect(),
         update_kinds: Update::KINDS.iter().map(|(kind, _)| (*kind).to_owned()).collect(),
         modes: Mode::ALL.iter().map(|mode| mode.name().to_owned()).collect(),
+        prompt_capabilities: PromptCapabilities { image: true },
         fallbacks: surfaces.table(),
         limits: ServerLimits {
             max_prompt_bytes: u32::try_from(MAX_PROMPT_BYTES).unwrap_or(u32::MAX),
+            max_images: u32::try_from(MAX_IMAGES).unwrap_or(u32::MAX),
+            max_image_bytes: u32::try_from(MAX_BYTES).unwrap_or(u32::MAX),
+            max_images_encoded_bytes: u32::try_from(MAX_TOGETHER).unwrap_or(u32::MAX),
             max_queue: u32::try_from(MAX_QUEUE).unwrap_or(u32::MAX),
         },
     };

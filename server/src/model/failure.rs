@@ -128,6 +128,10 @@ pub(super) fn classify(
             format!("provider \"{provider}\" does not take the conversation as it stands"),
             "start a new session, or choose another model".to_owned(),
         ),
+        FailureClass::Images => (
+            format!("provider \"{provider}\" refused an image of the conversation"),
+            "the model is told of the images in words from now on".to_owned(),
+        ),
         FailureClass::Broken => {
             (format!("provider \"{provider}\" reported an error in the stream"), String::new())
         }
@@ -190,6 +194,23 @@ const HISTORY_WORDS: [&str; 10] = [
     "encrypted_content",
     "encrypted content",
 ];
+/// Words of a provider about an image: one it cannot read, one that is too large, or any at all.
+const IMAGE_WORDS: [&str; 14] = [
+    "image_url",
+    "input_image",
+    "image input",
+    "image.source",
+    "image dimensions",
+    "image exceeds",
+    "process image",
+    "process the image",
+    "invalid image",
+    "invalid_image",
+    "unsupported image",
+    "valid image",
+    "support image",
+    "image_parse_error",
+];
 const MODEL_WORDS: [&str; 4] = ["model_not_found", "unknown model", "no such model", "invalid model name"];
 
 fn class_of(status: u16, complaint: &Complaint) -> FailureClass {
@@ -215,6 +236,8 @@ fn class_of(status: u16, complaint: &Complaint) -> FailureClass {
         return FailureClass::ContextExceeded;
     }
     match status {
+        // A gateway finds no model that would take them.
+        404 if speaks_of(&IMAGE_WORDS) => FailureClass::Images,
         // A gateway says so of a model that nobody serves with tools.
         400 | 404 if complaint.refuses_tools() => FailureClass::InvalidRequest,
         404 => FailureClass::ModelNotFound,
@@ -224,6 +247,7 @@ fn class_of(status: u16, complaint: &Complaint) -> FailureClass {
         200 => class_of_words(&complaint.codes, &words),
         _ if speaks_of(&MODEL_WORDS) => FailureClass::ModelNotFound,
         400 | 422 if speaks_of(&HISTORY_WORDS) => FailureClass::History,
+        400 | 415 | 422 if speaks_of(&IMAGE_WORDS) => FailureClass::Images,
         _ => FailureClass::InvalidRequest,
     }
 }
@@ -242,6 +266,10 @@ fn class_of_words(codes: &str, words: &str) -> FailureClass {
         || (code(&["invalid_request"]) && HISTORY_WORDS.iter().any(|word| words.contains(word)))
     {
         FailureClass::History
+    } else if code(&["invalid_image"])
+        || (code(&["invalid_request"]) && IMAGE_WORDS.iter().any(|word| words.contains(word)))
+    {
+        FailureClass::Images
     } else if code(&["invalid_request", "invalid_prompt"]) {
         FailureClass::InvalidRequest
     } else {

@@ -6,6 +6,7 @@
 mod chat;
 mod corpus;
 mod failures;
+mod images;
 mod messages;
 mod mixes;
 mod proxies;
@@ -48,6 +49,7 @@ pub(super) fn provider_on(wire: Dialect, base_url: &str) -> Provider {
         max_output_tokens: None,
         temperature: None,
         tools: true,
+        images: None,
     }
 }
 
@@ -61,10 +63,11 @@ pub(super) fn request(prompt: &str) -> ModelRequest {
         model: "m1".to_owned(),
         system: "Be brief.".into(),
         tools: Arc::new([tool]),
-        messages: vec![ModelMessage::User { text: prompt.into() }],
+        messages: vec![ModelMessage::user(prompt)],
         max_output_tokens: None,
         manner: Manner::default(),
         whole: false,
+        images: Default::default(),
     }
 }
 

@@ -15,6 +15,7 @@ use adjutant_protocol::session::{PromptParams, PromptResult, ReplayFrom, ResumeR
 use adjutant_protocol::{AskId, RunId};
 use tokio::sync::{mpsc, oneshot};
 
+use super::images::Waiting;
 use crate::doors::{Turnstile, Written};
 
 /// Requests that wait for one session; more are refused with `Overloaded`.
@@ -42,13 +43,21 @@ pub struct Resumed {
 
 pub type Reply<T> = oneshot::Sender<Result<T, Refused>>;
 
+/// A prompt as it was read at the door.
+pub struct Posted {
+    /// Without its blocks, which are `text` and `images`.
+    pub params: PromptParams,
+    pub text: String,
+    pub images: Waiting,
+    /// What the run is called, where the first line of the prompt is not it.
+    pub title: Option<String>,
+    /// The digest of the request's own body: what a repeated key is compared by.
+    pub body: String,
+}
+
 pub enum Message {
     Prompt {
-        params: PromptParams,
-        /// What the run is called, where the first line of the prompt is not it.
-        title: Option<String>,
-        /// The digest of the request's own body: what a repeated key is compared by.
-        body: String,
+        prompt: Box<Posted>,
         reply: Reply<PromptResult>,
     },
     Answer {

@@ -4,23 +4,24 @@
 
 use std::collections::VecDeque;
 
-use adjutant_core::accept::Refusal;
+use adjutant_core::accept::{Refusal, accept};
 use adjutant_core::choices::Follows;
 use adjutant_core::event::{Event, KeyUse};
+use adjutant_core::image::Image;
 use adjutant_core::input::{Answer, Choice, Input, Prompt};
 use adjutant_core::state;
 use adjutant_protocol::ask::{AskRespondResult, AskView, RespondStatus};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::{
-    ContentBlock, Delivery, Disposition, PromptParams, PromptResult, ReplayFrom, ResumeResult, WaitResult,
-    WaitStatus,
+    Delivery, Disposition, PromptResult, ReplayFrom, ResumeResult, WaitResult, WaitStatus,
 };
 use adjutant_protocol::state::Outcome;
 use adjutant_protocol::{AskId, RunId};
 use tokio::sync::oneshot;
 
 use super::choosing;
-use super::mailbox::{Message, Refused, Reply, Resumed};
+use super::images::{self, Waiting};
+use super::mailbox::{Message, Posted, Refused, Reply, Resumed};
 use super::publish::Following;
 use super::{SessionTask, now_ms};
 use crate::doors::Written;
@@ -84,14 +85,9 @@ impl Replies {
 }
 
 impl SessionTask {
-    pub(super) fn prompt(
-        &mut self,
-        params: PromptParams,
-        about: (Option<String>, String),
-        reply: Reply<PromptResult>,
-    ) {
+    pub(super) async fn prompt(&mut self, prompt: Posted, reply: Reply<PromptResult>) {
         self.place.mailbox.taken();
-        let result = self.prompted(params, about);
+        let result = self.prompted(prompt).await;
         let barrier = self.barrier;
         match result {
             Ok(told) => self.replies.after_durable(barrier, move |durable| {
@@ -103,12 +99,10 @@ impl SessionTask {
         }
     }
 
-    fn prompted(
-        &mut self,
-        params: PromptParams,
-        about: (Option<String>, String),
-    ) -> Result<PromptResult, Refused> {
-        let prompt = self.read_prompt(params, about)?;
+    async fn prompted(&mut self, mut posted: Posted) -> Result<PromptResult, Refused> {
+        let images = std::mem::take(&mut posted.images);
+        let prompt = self.read_prompt(posted, images.names())?;
+        self.keep_images(&prompt, images).await?;
         let key = prompt.key.as_ref().map(|key| key.key.clone());
         let accepted = self.input(Input::Prompt(prompt));
         point("prompt-accepted");
@@ -131,6 +125,22 @@ impl SessionTask {
         }
     }
 
+    /// Keeps what a prompt shows, before the fact that names it. The session waits for it: what comes
+    /// next must find the prompt taken or refused.
+    async fn keep_images(&mut self, prompt: &Prompt, images: Waiting) -> Result<(), Refused> {
+        // Nothing is kept of a prompt that will be refused, or was taken before.
+        let taken = || accept(&self.session, &super::stamp(), Input::Prompt(prompt.clone())).is_ok();
+        if images.is_empty() || self.stopped.is_some() || !taken() {
+            return Ok(());
+        }
+        let kept = images::keep(self.place.blobs.clone(), images).await;
+        point("images-kept");
+        kept.map_err(|why| {
+            let message = format!("the images of the prompt could not be kept: {why}; nothing was started");
+            Refused::new(ErrorName::SessionReadOnly, message)
+        })
+    }
+
     /// When a prompt was accepted; a key that comes again has to be told the same.
     fn accepted_at(&self, key: Option<&str>) -> u64 {
         let seen = self.session.keys.iter().rev().find(|seen| Some(seen.used.key.as_str()) == key);
@@ -138,11 +148,8 @@ impl SessionTask {
     }
 
     /// Resolves the choices of a prompt by the settings.
-    fn read_prompt(
-        &self,
-        params: PromptParams,
-        (title, digest): (Option<String>, String),
-    ) -> Result<Prompt, Refused> {
+    fn read_prompt(&self, posted: Posted, images: Vec<Image>) -> Result<Prompt, Refused> {
+        let Posted { params, text, title, body: digest, .. } = posted;
         if !matches!(params.delivery, Delivery::Auto | Delivery::Steer) {
             return Err(Refused::new(
                 ErrorName::DeliveryUnsupported,
@@ -152,8 +159,6 @@ impl SessionTask {
         if params.delivery == Delivery::Steer && self.session.open_run().is_none() {
             return Err(Refused::new(ErrorName::RunMismatch, "there is no open run to steer"));
         }
-        let texts = params.prompt.iter().map(|ContentBlock::Text { text }| text.as_str());
-        let text = texts.collect::<Vec<_>>().join("\n");
         let settings = self.place.world.settings();
         let (provider, model) = settings
             .provider_for(
@@ -170,11 +175,15 @@ impl SessionTask {
             effort: overrides.effort.is_none(),
             verbosity: overrides.verbosity.is_none(),
         };
+        let model = format!("{}/{model}", provider.name);
+        let seen_by = self.session.open_run().map_or(model.as_str(), |run| run.current_model());
         Ok(Prompt {
             text,
+            takes_images: images.is_empty() || settings.takes_images(seen_by),
+            images,
             title,
             expected_run: params.expected_run_id,
-            model: format!("{}/{model}", provider.name),
+            model,
             manner,
             policy,
             follows,
@@ -336,6 +345,13 @@ impl SessionTask {
             Refusal::KeyReused => {
                 (ErrorName::KeyReused, "this key was used before with another body".to_owned())
             }
+            Refusal::ImagesUnsupported { model } => (
+                ErrorName::ImagesUnsupported,
+                format!(
+                    "{model} takes no images: choose another by the option `model`, or send the words alone; if it does \
+                     take them, set `images = true` for its provider"
+                ),
+            ),
             Refusal::Overloaded => {
                 (ErrorName::Overloaded, "too many prompts wait for the next turn".to_owned())
             }

@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 
 use super::mailbox::Message;
 use super::stream::Stream;
-use super::{Place, edits, prepare};
+use super::{Place, edits, images, prepare};
 use crate::doors::Delivery;
 use crate::faults::point;
 
@@ -161,7 +161,8 @@ impl Work {
 
     async fn run(self, place: &Place, stream: &Stream) -> Option<Done> {
         let report = match self {
-            Work::Model { model, request, attempt } => {
+            Work::Model { model, mut request, attempt } => {
+                images::load(place.blobs.clone(), &mut request).await;
                 call_model(place, stream, &model, &request, attempt).await
             }
             Work::Prepare { call, mode } => prepare::prepare(place, &call, mode).await,

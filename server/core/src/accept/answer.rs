@@ -223,5 +223,12 @@ fn go_on(session: &Session, stamp: &Stamp, ask: &Ask, choice: &Choice) -> Vec<Ev
 }
 
 fn message(stamp: &Stamp, run: RunId, text: &str, steer: bool) -> Event {
-    Event::Prompted { run, message: stamp.id("msg", 0).as_str().into(), text: text.into(), steer, key: None }
+    Event::Prompted {
+        run,
+        message: stamp.id("msg", 0).as_str().into(),
+        text: text.into(),
+        images: Vec::new(),
+        steer,
+        key: None,
+    }
 }

@@ -32,6 +32,10 @@ pub fn accept(session: &Session, stamp: &Stamp, prompt: Prompt) -> Result<Vec<Ev
     {
         return Err(Refusal::RunMismatch { open: open.map(|run| run.id.clone()) });
     }
+    if !prompt.images.is_empty() && !prompt.takes_images {
+        let model = open.map_or(prompt.model.as_str(), |run| run.current_model());
+        return Err(Refusal::ImagesUnsupported { model: model.to_owned() });
+    }
     match open {
         Some(run) if run.pending.len() >= MAX_PENDING => Err(Refusal::Overloaded),
         Some(run) => Ok(steer(session, stamp, prompt, run.id.clone())),
@@ -82,6 +86,7 @@ fn prompted(stamp: &Stamp, prompt: Prompt, run: RunId, steer: bool) -> Event {
         run,
         message: stamp.id("msg", 0).as_str().into(),
         text: prompt.text.into(),
+        images: prompt.images,
         steer,
         key: prompt.key,
     }
@@ -90,6 +95,7 @@ fn prompted(stamp: &Stamp, prompt: Prompt, run: RunId, steer: bool) -> Event {
 /// The title of its own, else the first line of the prompt; at most 80 characters.
 fn title(prompt: &Prompt) -> String {
     let text = prompt.title.as_deref().unwrap_or(&prompt.text);
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("Untitled");
+    let untitled = if prompt.images.is_empty() { "Untitled" } else { "Image" };
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or(untitled);
     line.chars().filter(|c| !c.is_control()).take(TITLE_CHARS).collect()
 }

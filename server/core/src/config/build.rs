@@ -156,6 +156,10 @@ fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, Stri
             _ => None,
         },
         tools: !matches!(cells.get(&full("tools")).map(|cell| &cell.value), Some(Value::Truth(false))),
+        images: match cells.get(&full("images")).map(|cell| &cell.value) {
+            Some(Value::Truth(taken)) => Some(*taken),
+            _ => None,
+        },
     })
 }
 

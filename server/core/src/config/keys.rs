@@ -248,6 +248,14 @@ pub const KEYS: &[Key] = &[
         meaning: "Set it to false for a model that takes no tools: it is told so, answers from what the conversation holds, and its answer ends the run.",
     },
     Key {
+        name: "providers.NAME.images",
+        kind: Kind::Truth,
+        default: Literal::None,
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "Whether its models take images. When not set: what is known of the model, and no for a model nobody told us of. A prompt with an image is refused where the model takes none.",
+    },
+    Key {
         name: "http.proxy",
         kind: Kind::Proxy,
         default: Literal::None,

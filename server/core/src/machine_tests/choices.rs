@@ -10,6 +10,7 @@ use crate::cause::{Cause, Reason};
 use crate::choices::{Chosen, Follows, Offer, Takes};
 use crate::event::{Event, Policy};
 use crate::input::{Input, Prompt, Report};
+use crate::models;
 use crate::permission::{Verdict, Wanted, verdict};
 use crate::prompt::{Level, Manner, request};
 use crate::retry::{CallFailure, FailureClass};
@@ -34,7 +35,10 @@ fn mode_of_run(bench: &Bench) -> Mode {
 }
 
 fn offers_edits(bench: &Bench) -> bool {
-    request(&bench.session, "m", mode_of_run(bench), true).tools.iter().any(|tool| tool.name == "edit_file")
+    request(&bench.session, "m", mode_of_run(bench), &models::UNKNOWN)
+        .tools
+        .iter()
+        .any(|tool| tool.name == "edit_file")
 }
 
 /// Every change that is told of the log, from the first update on.

@@ -88,7 +88,7 @@ proptest! {
         drive(&mut bench, &more);
         let _ = bench.input(Input::Cancel { run: None });
         prop_assert!(bench.session.open_run().is_none());
-        let request = prompt::request(&bench.session, "m", crate::tool::Mode::Code, true);
+        let request = prompt::request(&bench.session, "m", crate::tool::Mode::Code, &crate::models::UNKNOWN);
         prop_assert!(is_paired(&request.messages), "{:?}", request.messages);
     }
 }

@@ -325,6 +325,8 @@ proptest! {
                 Input::Answer(Answer { ask, choice: Choice::Text(text.clone()), surface: text.clone() }),
                 Input::Prompt(Prompt {
                     text: text.clone(),
+                    images: Vec::new(),
+                    takes_images: true,
                     title: None,
                     expected_run: Some(text.as_str().into()),
                     model: text.clone(),

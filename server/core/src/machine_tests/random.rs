@@ -9,6 +9,7 @@ use super::{Bench, done, reply};
 use crate::cause::{Cause, Reason};
 use crate::choices::{Chosen, Follows, Offer, Takes};
 use crate::event::{CallEnd, Change, Found, Payload, Policy, Unattended};
+use crate::image::{Image, MediaType};
 use crate::input::{Answer, Choice, Input, Prompt, Report};
 use crate::retry::{CallFailure, FailureClass};
 use crate::review::Hunk;
@@ -66,7 +67,15 @@ fn prompt(dice: &mut Dice<'_>) -> Prompt {
         effort: dice.roll(2) == 0,
         verbosity: dice.roll(2) == 0,
     };
-    Prompt { model: "p/m".to_owned(), policy, follows, ..super::prompt("do it") }
+    let image = Image { mime_type: MediaType::Png, bytes: 3_000_000, hash: "0f".repeat(32) };
+    Prompt {
+        images: if dice.roll(3) == 0 { vec![image; 2] } else { Vec::new() },
+        takes_images: dice.roll(4) > 0,
+        model: "p/m".to_owned(),
+        policy,
+        follows,
+        ..super::prompt("do it")
+    }
 }
 
 /// A mode or a model that is not chosen already; before the first prompt there is nothing to choose in.
@@ -145,8 +154,13 @@ fn model_report(dice: &mut Dice<'_>) -> Report {
         ("task_complete", r#"{"summary":"ok"}"#),
         ("nonsense", "{"),
     ];
-    const FAILURES: [FailureClass; 4] =
-        [FailureClass::Network, FailureClass::Auth, FailureClass::Broken, FailureClass::History];
+    const FAILURES: [FailureClass; 5] = [
+        FailureClass::Network,
+        FailureClass::Auth,
+        FailureClass::Broken,
+        FailureClass::History,
+        FailureClass::Images,
+    ];
     match dice.roll(12) {
         10 => Report::Silent { since: 1 },
         11 => Report::Heard,

@@ -103,6 +103,17 @@ fn s83_a_refused_conversation_is_repaired_once_and_asked_again_at_once() {
 }
 
 #[test]
+fn s85_refused_images_are_taken_out_once_beside_what_else_is_repaired() {
+    let refused = failure(FailureClass::Images, None);
+    assert_eq!(waits(&refused, 0.5, &RetryPolicy::default()), [0]);
+    let repaired = after(&[FailureClass::History]);
+    assert_eq!(next_attempt(&refused, &repaired, 0.0, &RetryPolicy::default()), Some(0));
+    let blind = after(&[FailureClass::Images]);
+    let history = failure(FailureClass::History, None);
+    assert_eq!(next_attempt(&history, &blind, 0.0, &RetryPolicy::default()), Some(0));
+}
+
+#[test]
 fn s81_two_broken_streams_make_the_answer_be_asked_for_whole() {
     use FailureClass::{Broken, Overloaded, Stalled};
     assert!(!after(&[Broken, Overloaded, Overloaded]).asks_whole());

@@ -14,6 +14,7 @@ use super::{
     Call, CallPhase, ChangeState, EndedRun, OpenAsk, REMEMBERED, Run, Session, Turn, TurnPhase, UsedKey,
 };
 use crate::event::{CallEnd, Event, Fact, Found};
+use crate::image::{self, Image, Picture};
 use crate::message::{ModelMessage, Reply, Usage};
 use crate::retry::{FailureClass, Tries};
 
@@ -52,7 +53,7 @@ impl Session {
                     completed: None,
                 });
             }
-            Event::Prompted { run, text, steer, key, .. } => {
+            Event::Prompted { run, text, images, steer, key, .. } => {
                 if let Some(used) = key {
                     remember(
                         &mut self.keys,
@@ -60,7 +61,9 @@ impl Session {
                     );
                 }
                 if let Some(open) = &mut self.run {
-                    open.pending.push(text.clone());
+                    let shown = |image: &Image| Picture { image: image.clone(), withheld: None };
+                    let pictures = images.iter().map(shown).collect();
+                    open.pending.push(ModelMessage::User { text: text.clone(), pictures });
                 }
             }
             Event::AskOpened { ask } => {
@@ -132,7 +135,7 @@ impl Session {
         if let Event::TurnStarted { turn, .. } = event {
             self.turns = *turn;
             run.turns += 1;
-            self.transcript.extend(run.pending.drain(..).map(|text| ModelMessage::User { text }));
+            self.transcript.append(&mut run.pending);
             run.turn = Some(Turn {
                 number: *turn,
                 attempt: 1,
@@ -171,8 +174,10 @@ impl Session {
                 turn.phase = TurnPhase::Backoff { since: fact.at, retry_at: *retry_at };
                 turn.streaming = false;
                 turn.tries.fail(failure.class);
-                if failure.class == FailureClass::History {
-                    repair(&mut self.transcript);
+                match failure.class {
+                    FailureClass::History => repair(&mut self.transcript),
+                    FailureClass::Images => image::refuse(&mut self.transcript),
+                    _ => {}
                 }
             }
             Event::Replied { reply, message, .. } => {
@@ -304,8 +309,8 @@ impl Session {
         };
         let note = format!("[note] The edit of \"{}\" that was cut short {told}.", state.change.path);
         match &mut self.run {
-            Some(run) => run.pending.push(note.into()),
-            None => self.transcript.push(ModelMessage::User { text: note.into() }),
+            Some(run) => run.pending.push(ModelMessage::user(note)),
+            None => self.transcript.push(ModelMessage::user(note)),
         }
     }
 
@@ -327,7 +332,7 @@ impl Session {
             let reply = Reply { text: text.clone(), ..Reply::default() };
             self.transcript.push(ModelMessage::Assistant { reply: Arc::new(reply) });
         }
-        self.transcript.extend(run.pending.into_iter().map(|text| ModelMessage::User { text }));
+        self.transcript.extend(run.pending);
         let end = RunEnd {
             ended_at: fact.at,
             outcome: *outcome,

@@ -1,6 +1,7 @@
 //! Updates in, whole Markdown blocks out.
 
 use adjutant_protocol::ask::AskKind;
+use adjutant_protocol::update::ImageView;
 use proptest::prelude::*;
 
 use super::*;
@@ -51,7 +52,11 @@ fn s101_a_session_reads_as_whole_blocks() {
     let resolution =
         Resolution::Selected { option_id: "allow".to_owned(), text: None, surface: "popup".to_owned() };
     let text = written(&[
-        Update::UserMessage { message_id: "u-1".into(), text: "Fix it.\n```\nopen".to_owned() },
+        Update::UserMessage {
+            message_id: "u-1".into(),
+            text: "Fix it.\n```\nopen".to_owned(),
+            images: vec![ImageView { mime_type: "image/png".to_owned(), bytes: 11_500 }],
+        },
         Update::AgentMessageChunk { message_id: "m-1".into(), text: "Half a sen".to_owned() },
         message("I look.\n\n```rust\nfn a() {}\n```\nThat is all.", false),
         call("Read a.md", ToolStatus::InProgress, ""),
@@ -60,7 +65,7 @@ fn s101_a_session_reads_as_whole_blocks() {
         Update::Ask(AskChange::Closed { ask_id: "ask-1".into(), resolution }),
         call("Run *x*", ToolStatus::Denied, "no"),
     ]);
-    let wanted = "> Fix it.\n> ```\n> open\n\n\
+    let wanted = "> [image image/png 12 kB]\n> Fix it.\n> ```\n> open\n\n\
         I look.\n\n```rust\nfn a() {}\n```\nThat is all.\n\n\
         - ``Read `a`.md`` … `1 line`\n\n\
         **Asked:** `Change a.md`\n\n`````diff\n--- a/a.md\n+++ b/a.md\n@@ -1,1 +1,1 @@\n-```\n+````\n`````\n\n\
@@ -137,7 +142,7 @@ proptest! {
         for text in &texts {
             for update in [
                 message(text, true),
-                Update::UserMessage { message_id: "u".into(), text: text.clone() },
+                Update::UserMessage { message_id: "u".into(), text: text.clone(), images: Vec::new() },
                 call(text, ToolStatus::Failed, text),
                 Update::Complete { summary: text.clone() },
             ] {

@@ -7,13 +7,17 @@ use std::borrow::Cow;
 use adjutant_core::prompt::RequestedCall;
 use serde_json::value::RawValue;
 
+use super::super::parts::{Inline, Part};
 use super::super::sendable::{named, sendable};
 
 #[derive(serde::Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Block<'a> {
     Text {
-        text: &'a str,
+        text: Cow<'a, str>,
+    },
+    Image {
+        source: Image<'a>,
     },
     Thinking {
         thinking: &'a str,
@@ -31,10 +35,30 @@ pub(super) enum Block<'a> {
     },
 }
 
+/// An image as this wire takes it.
+#[derive(serde::Serialize)]
+pub(super) struct Image<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    media_type: &'static str,
+    data: &'a str,
+}
+
 impl<'a> Block<'a> {
     /// A text; none if it is blank, which is refused.
-    pub fn text(text: &'a str) -> Option<Block<'a>> {
-        spoken(text).map(|text| Block::Text { text })
+    pub fn text(text: impl Into<Cow<'a, str>>) -> Option<Block<'a>> {
+        let text = text.into();
+        (!text.trim().is_empty()).then_some(Block::Text { text })
+    }
+
+    /// A part of what the user says; none of a blank text.
+    pub fn of_part(part: Part<'a>) -> Option<Block<'a>> {
+        match part {
+            Part::Text(text) => Block::text(text),
+            Part::Image(Inline { media_type, base64 }) => {
+                Some(Block::Image { source: Image { kind: "base64", media_type, data: base64 } })
+            }
+        }
     }
 
     pub fn tool_use(call: &'a RequestedCall) -> serde_json::Result<Block<'a>> {

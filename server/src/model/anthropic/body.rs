@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use super::super::failure::unwritable;
 use super::super::frozen::{Frozen, Lines, List, Source};
+use super::super::parts::parts;
 use super::block::Block;
 use super::thinking;
 
@@ -44,7 +45,12 @@ pub(super) fn write(
         let facts = models::facts(provider, &request.model);
         if facts.known { facts.max_output_tokens.min(MOST_OUTPUT_TOKENS) } else { MOST_OUTPUT_TOKENS }
     });
-    let source = Source { wire: Wire::AnthropicMessages, provider: &provider.name, model: &request.model };
+    let source = Source {
+        wire: Wire::AnthropicMessages,
+        provider: &provider.name,
+        model: &request.model,
+        images: &request.images,
+    };
     let asked = thinking::asked(request, max_tokens, &source);
     let head = Head {
         model: &request.model,
@@ -140,7 +146,7 @@ impl Lines for Messages {
         for group in new.chunk_by(|one, other| !is_reply(one) && !is_reply(other)) {
             match group {
                 [ModelMessage::Assistant { reply }] => add_reply(list, reply, source)?,
-                group => add_input(list, group)?,
+                group => add_input(list, group, source)?,
             }
         }
         Ok(())
@@ -170,25 +176,25 @@ fn add_reply(list: &mut List, reply: &Reply, source: &Source<'_>) -> serde_json:
 /// Sees to it that the first message is the user's.
 fn open(list: &mut List) -> serde_json::Result<()> {
     match list.is_empty() {
-        true => list.push(&Line { role: "user", content: vec![Block::Text { text: NO_BEGINNING }] }),
+        true => list.push(&Line { role: "user", content: vec![Block::Text { text: NO_BEGINNING.into() }] }),
         false => Ok(()),
     }
 }
 
 /// Adds the outputs of tools and the words of the user as one message: the outputs of one reply's
 /// calls have to stand together, right behind it and before any words.
-fn add_input(list: &mut List, group: &[ModelMessage]) -> serde_json::Result<()> {
+fn add_input(list: &mut List, group: &[ModelMessage], source: &Source<'_>) -> serde_json::Result<()> {
     let outputs = group.iter().filter_map(|message| match message {
         ModelMessage::Tool { call_id, output } => Some(Block::tool_result(call_id, output)),
         _ => None,
     });
-    let words = group.iter().filter_map(|message| match message {
-        ModelMessage::User { text } => Block::text(text),
-        _ => None,
+    let said = group.iter().flat_map(|message| match message {
+        ModelMessage::User { text, pictures } => parts(text, pictures, source.images),
+        _ => Vec::new(),
     });
-    let mut content = outputs.chain(words).collect::<Vec<_>>();
+    let mut content = outputs.chain(said.filter_map(Block::of_part)).collect::<Vec<_>>();
     if content.is_empty() {
-        content.push(Block::Text { text: NO_WORDS });
+        content.push(Block::Text { text: NO_WORDS.into() });
     }
     list.push(&Line { role: "user", content })?;
     // In the last block, before the brackets that close it, the content and the message.

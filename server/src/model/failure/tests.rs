@@ -43,6 +43,31 @@ fn s83_each_status_has_its_class() {
 }
 
 #[test]
+fn s85_what_is_said_of_images_is_a_class_of_its_own() {
+    for (status, message) in [
+        (400, "messages.1.content.0.image.source.base64: image exceeds 5 MB maximum: 6 bytes > 5 bytes"),
+        (
+            400,
+            "messages.1.content.0.image.source.base64.data: At least one of the image dimensions exceed max",
+        ),
+        (400, "Could not process image"),
+        (400, "Invalid content type. image_url is only supported by certain models."),
+        (422, "unknown variant `image_url`, expected `text`"),
+        (400, "You uploaded an unsupported image. Please make sure your image is valid."),
+        (404, "No endpoints found that support image input"),
+    ] {
+        let body = serde_json::json!({"error": {"type": "invalid_request_error", "message": message}});
+        check(status, &body.to_string(), FailureClass::Images);
+    }
+    check(
+        404,
+        r#"{"error":{"message":"The model `gpt-image` does not exist"}}"#,
+        FailureClass::ModelNotFound,
+    );
+    check(500, r#"{"error":{"message":"could not process image"}}"#, FailureClass::Overloaded);
+}
+
+#[test]
 fn s83_the_body_tells_more_than_the_status() {
     check(
         400,

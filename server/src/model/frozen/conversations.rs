@@ -3,11 +3,11 @@
 //! Never believes that a conversation only grows: what is kept counts for the
 //! very messages it was written from, and for no others.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use adjutant_core::config::Wire;
-use adjutant_core::prompt::{Kept, ModelMessage, ModelRequest, Reply};
+use adjutant_core::prompt::{Encoded, Kept, ModelMessage, ModelRequest, Reply};
 use serde::Serialize;
 
 use super::Lines;
@@ -23,6 +23,8 @@ pub(in crate::model) struct Source<'a> {
     pub wire: Wire,
     pub provider: &'a str,
     pub model: &'a str,
+    /// What pictures of the conversation show.
+    pub images: &'a BTreeMap<String, Encoded>,
 }
 
 impl Source<'_> {
@@ -163,7 +165,10 @@ impl Written {
 /// cost as much as to write them.
 fn same(one: &ModelMessage, other: &ModelMessage) -> bool {
     match (one, other) {
-        (ModelMessage::User { text: one }, ModelMessage::User { text: other }) => Arc::ptr_eq(one, other),
+        (
+            ModelMessage::User { text: one, pictures: shown },
+            ModelMessage::User { text: other, pictures: also },
+        ) => Arc::ptr_eq(one, other) && shown == also,
         (ModelMessage::Assistant { reply: one }, ModelMessage::Assistant { reply: other }) => {
             Arc::ptr_eq(one, other)
         }

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::super::failure::unwritable;
 use super::super::frozen::{Frozen, Lines, List, Source};
 use super::super::http::Post;
+use super::super::parts::{Inline, Part, parts};
 use super::super::sendable;
 
 /// Writes the request for `post`.
@@ -41,7 +42,12 @@ pub(super) fn write(
     // The head is an object with at least a model: its brace gives way to the last field.
     bytes.pop();
     bytes.extend_from_slice(b",\"messages\":[");
-    let source = Source { wire: Wire::OpenaiChat, provider: &post.provider.name, model: &request.model };
+    let source = Source {
+        wire: Wire::OpenaiChat,
+        provider: &post.provider.name,
+        model: &request.model,
+        images: &request.images,
+    };
     frozen.conversations.append::<Chat>(request, &source, (0, ""), &mut bytes).map_err(unwritable)?;
     bytes.extend_from_slice(b"]}");
     Ok(bytes)
@@ -105,19 +111,52 @@ impl Lines for Chat {
         if system.is_empty() { Ok(()) } else { list.push(&Line::text("system", system)) }
     }
 
-    fn add(list: &mut List, new: &[ModelMessage], _: &Source<'_>) -> serde_json::Result<()> {
-        new.iter().try_for_each(|message| list.push(&Line::of(message)))
+    fn add(list: &mut List, new: &[ModelMessage], source: &Source<'_>) -> serde_json::Result<()> {
+        new.iter().try_for_each(|message| list.push(&Line::of(message, source)))
     }
 }
 
 #[derive(serde::Serialize)]
 struct Line<'a> {
     role: &'static str,
-    content: Option<&'a str>,
+    content: Option<Content<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<CallLine<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<&'a str>,
+}
+
+/// Words as a text, which every server takes; a list only where there is an image.
+#[derive(serde::Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<PartLine<'a>>),
+}
+
+#[derive(serde::Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum PartLine<'a> {
+    Text { text: Cow<'a, str> },
+    ImageUrl { image_url: Url<'a> },
+}
+
+#[derive(serde::Serialize)]
+struct Url<'a> {
+    url: Inline<'a>,
+}
+
+impl<'a> Content<'a> {
+    fn of(mut parts: Vec<Part<'a>>) -> Content<'a> {
+        if let [Part::Text(text)] = parts.as_mut_slice() {
+            return Content::Text(std::mem::take(text));
+        }
+        let lines = parts.into_iter().map(|part| match part {
+            Part::Text(text) => PartLine::Text { text },
+            Part::Image(url) => PartLine::ImageUrl { image_url: Url { url } },
+        });
+        Content::Parts(lines.collect())
+    }
 }
 
 #[derive(serde::Serialize)]
@@ -136,12 +175,15 @@ struct CallBody<'a> {
 
 impl<'a> Line<'a> {
     fn text(role: &'static str, text: &'a str) -> Line<'a> {
-        Line { role, content: Some(text), tool_calls: Vec::new(), tool_call_id: None }
+        Line { role, content: Some(Content::Text(text.into())), tool_calls: Vec::new(), tool_call_id: None }
     }
 
-    fn of(message: &'a ModelMessage) -> Line<'a> {
+    fn of(message: &'a ModelMessage, source: &Source<'a>) -> Line<'a> {
         match message {
-            ModelMessage::User { text } => Line::text("user", text),
+            ModelMessage::User { text, pictures } => {
+                let content = Some(Content::of(parts(text, pictures, source.images)));
+                Line { role: "user", content, tool_calls: Vec::new(), tool_call_id: None }
+            }
             ModelMessage::Tool { call_id, output } => {
                 Line { tool_call_id: Some(call_id), ..Line::text("tool", output) }
             }
@@ -152,8 +194,8 @@ impl<'a> Line<'a> {
                     function: CallBody { name: &call.name, arguments: sendable(&call.arguments) },
                 });
                 let tool_calls = calls.collect::<Vec<_>>();
-                let content =
-                    (tool_calls.is_empty() || !reply.text.is_empty()).then_some(reply.text.as_str());
+                let content = (tool_calls.is_empty() || !reply.text.is_empty())
+                    .then(|| Content::Text(reply.text.as_str().into()));
                 Line { role: "assistant", content, tool_calls, tool_call_id: None }
             }
         }

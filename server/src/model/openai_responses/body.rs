@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 use super::super::failure::unwritable;
 use super::super::frozen::{Frozen, Lines, List, Source};
 use super::super::http::Post;
+use super::super::parts::{Inline, Part, parts};
 use super::super::sendable::{named, sendable};
 use super::kept;
 use super::reasoning::{self, Refused};
@@ -48,7 +49,8 @@ pub(super) fn write(
     bytes.extend_from_slice(b",\"input\":[");
     // What was kept comes back to nobody who refused it.
     let provider = if refused.sealed { "" } else { &post.provider.name };
-    let source = Source { wire: Wire::OpenaiResponses, provider, model: &request.model };
+    let source =
+        Source { wire: Wire::OpenaiResponses, provider, model: &request.model, images: &request.images };
     frozen.conversations.append::<Responses>(request, &source, (0, ""), &mut bytes).map_err(unwritable)?;
     bytes.extend_from_slice(b"]}");
     Ok(bytes)
@@ -96,7 +98,7 @@ struct ToolLine<'a> {
 #[derive(serde::Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Line<'a> {
-    Message { role: &'static str, content: [Words<'a>; 1] },
+    Message { role: &'static str, content: Vec<Words<'a>> },
     FunctionCall { call_id: Cow<'a, str>, name: Cow<'a, str>, arguments: Cow<'a, str> },
     FunctionCallOutput { call_id: Cow<'a, str>, output: &'a str },
 }
@@ -104,7 +106,8 @@ enum Line<'a> {
 #[derive(serde::Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Words<'a> {
-    InputText { text: &'a str },
+    InputText { text: Cow<'a, str> },
+    InputImage { image_url: Inline<'a> },
     OutputText { text: &'a str },
 }
 
@@ -128,8 +131,12 @@ impl Lines for Responses {
 
     fn add(list: &mut List, new: &[ModelMessage], source: &Source<'_>) -> serde_json::Result<()> {
         new.iter().try_for_each(|message| match message {
-            ModelMessage::User { text } => {
-                list.push(&Line::Message { role: "user", content: [Words::InputText { text }] })
+            ModelMessage::User { text, pictures } => {
+                let words = parts(text, pictures, source.images).into_iter().map(|part| match part {
+                    Part::Text(text) => Words::InputText { text },
+                    Part::Image(image_url) => Words::InputImage { image_url },
+                });
+                list.push(&Line::Message { role: "user", content: words.collect() })
             }
             ModelMessage::Tool { call_id, output } => {
                 list.push(&Line::FunctionCallOutput { call_id: paired(call_id), output })
@@ -147,7 +154,7 @@ fn add_reply(list: &mut List, reply: &Reply, source: &Source<'_>) -> serde_json:
         return Ok(());
     }
     if !reply.text.is_empty() {
-        let content = [Words::OutputText { text: &reply.text }];
+        let content = vec![Words::OutputText { text: &reply.text }];
         list.push(&Line::Message { role: "assistant", content })?;
     }
     reply.calls.iter().try_for_each(|call| {

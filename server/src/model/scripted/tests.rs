@@ -15,7 +15,7 @@ fn assistant() -> ModelMessage {
 }
 
 fn user(text: &str) -> ModelMessage {
-    ModelMessage::User { text: text.into() }
+    ModelMessage::user(text)
 }
 
 fn output(text: &str) -> ModelMessage {

@@ -68,7 +68,7 @@ impl Story {
             .of_run("r1")
             .tell(started("r1"))
             .tell(state(State::Running, &[]))
-            .tell(Update::UserMessage { message_id: "u1".into(), text: "go".into() })
+            .tell(Update::UserMessage { message_id: "u1".into(), text: "go".into(), images: Vec::new() })
             .tell(turn(TurnPhase::Started))
     }
 
@@ -449,10 +449,10 @@ fn what_a_resumed_client_missed_is_no_fault() {
     (story.seq, story.sub) = (0, 0);
     let story = story
         .tell(started("r1"))
-        .tell(Update::UserMessage { message_id: "u1".into(), text: "go".into() })
+        .tell(Update::UserMessage { message_id: "u1".into(), text: "go".into(), images: Vec::new() })
         .tell(turn(TurnPhase::Started))
         .tell(chunk("m8", "rest"))
-        .tell(Update::UserMessage { message_id: "u2".into(), text: "steer".into() })
+        .tell(Update::UserMessage { message_id: "u2".into(), text: "steer".into(), images: Vec::new() })
         .tell(chunk("m8", "."))
         .tell(message("m8", "the rest.", false));
     assert_eq!(story.broken, []);

@@ -19,7 +19,7 @@ fn output(id: &str) -> ModelMessage {
 }
 
 fn user() -> ModelMessage {
-    ModelMessage::User { text: "go on".into() }
+    ModelMessage::user("go on")
 }
 
 /// One letter a message: `u`, `a`, the id of an output, in capitals where it was put there.

@@ -28,7 +28,7 @@ fn messages_of(request: &ModelRequest) -> Value {
 }
 
 fn user(text: &str) -> ModelMessage {
-    ModelMessage::User { text: text.into() }
+    ModelMessage::user(text)
 }
 
 fn output(call_id: &str, output: &str) -> ModelMessage {

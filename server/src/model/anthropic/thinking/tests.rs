@@ -1,5 +1,6 @@
 //! What each generation of models is asked.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use adjutant_core::config::Wire;
@@ -9,7 +10,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::model::tests::request;
 
-const SOURCE: Source<'static> = Source { wire: Wire::AnthropicMessages, provider: "acme", model: "m1" };
+const SOURCE: Source<'static> =
+    Source { wire: Wire::AnthropicMessages, provider: "acme", model: "m1", images: &BTreeMap::new() };
 
 fn asked_of(model: &str, effort: Option<Level>, max_tokens: u32) -> Value {
     let mut request = request("hello");
@@ -70,6 +72,6 @@ fn s84_no_budget_behind_a_reply_that_came_without_thinking() {
     assert!(thinks(Some(own.clone())));
     assert!(!thinks(Some(Kept { model: "other".to_owned(), ..own })));
     assert!(!thinks(None));
-    request.messages.push(ModelMessage::User { text: "go on".into() });
+    request.messages.push(ModelMessage::user("go on"));
     assert!(asked(&request, 32_000, &source).thinking.is_some());
 }

@@ -1,0 +1,220 @@
+//! Images of prompts: which may be sent, how they are named, and which of them a model is shown.
+//!
+//! Never holds what an image shows: its content is a blob of the session.
+
+use adjutant_protocol::update::ImageView;
+use serde::{Deserialize, Serialize};
+
+use crate::message::ModelMessage;
+
+/// Images one prompt may have; together with `MAX_TOGETHER` far below the 64 MiB of one message.
+pub const MAX_IMAGES: usize = 8;
+/// The longest image, in characters of base64. Anthropic documents 5 MB an image and counts them so,
+/// OpenAI takes more.
+pub const MAX_ENCODED: u64 = 5 << 20;
+/// The largest image in bytes: what that is before base64 makes four characters of three bytes.
+pub const MAX_BYTES: u64 = MAX_ENCODED / 4 * 3;
+/// The base64 of all images of one request to a model, and so of one prompt. Anthropic takes 32 MB a
+/// request, OpenAI 50 MB: the words have to fit too.
+pub const MAX_TOGETHER: u64 = 20 << 20;
+/// Images one request shows: beyond so many Anthropic allows only smaller ones.
+pub const MAX_SHOWN: usize = 20;
+
+/// The kinds of image every provider takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum MediaType {
+    #[serde(rename = "image/png")]
+    Png,
+    #[serde(rename = "image/jpeg")]
+    Jpeg,
+    #[serde(rename = "image/gif")]
+    Gif,
+    #[serde(rename = "image/webp")]
+    Webp,
+}
+
+impl MediaType {
+    pub const ALL: [MediaType; 4] = [MediaType::Png, MediaType::Jpeg, MediaType::Gif, MediaType::Webp];
+
+    /// Its name as providers and clients spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            MediaType::Png => "image/png",
+            MediaType::Jpeg => "image/jpeg",
+            MediaType::Gif => "image/gif",
+            MediaType::Webp => "image/webp",
+        }
+    }
+
+    /// The type of this name.
+    pub fn of_name(name: &str) -> Option<MediaType> {
+        MediaType::ALL.into_iter().find(|known| known.name().eq_ignore_ascii_case(name))
+    }
+
+    /// The type of these bytes, by how they begin.
+    pub fn of_bytes(bytes: &[u8]) -> Option<MediaType> {
+        match bytes {
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(MediaType::Png),
+            [0xff, 0xd8, 0xff, ..] => Some(MediaType::Jpeg),
+            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(MediaType::Gif),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(MediaType::Webp),
+            _ => None,
+        }
+    }
+
+    /// The names of all, as a person reads them.
+    pub fn names() -> String {
+        MediaType::ALL.map(MediaType::name).join(", ")
+    }
+}
+
+/// An image by name, as the log has it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Image {
+    pub mime_type: MediaType,
+    /// Its length before base64.
+    pub bytes: u64,
+    /// The name of the blob that holds it.
+    pub hash: String,
+}
+
+impl Image {
+    /// The image as clients are told of it.
+    pub fn view(&self) -> ImageView {
+        ImageView { mime_type: self.mime_type.name().to_owned(), bytes: self.bytes }
+    }
+
+    /// The characters its base64 has.
+    pub fn encoded(&self) -> u64 {
+        self.bytes.div_ceil(3).saturating_mul(4)
+    }
+}
+
+/// An image in a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    pub image: Image,
+    /// Why a text stands in its place.
+    pub withheld: Option<Withheld>,
+}
+
+/// Why a model is told of an image in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Withheld {
+    /// The model takes no images.
+    NotTaken,
+    /// Newer ones fill the request.
+    TooMany,
+    /// A provider refused the conversation for its images.
+    Refused,
+    /// Its blob is missing or damaged.
+    Lost,
+}
+
+impl Picture {
+    /// What stands in its place for this reason.
+    pub fn in_words(&self, why: Withheld) -> String {
+        let why = match why {
+            Withheld::NotTaken => "not shown to this model",
+            Withheld::TooMany => "not shown any more: newer images fill the request",
+            Withheld::Refused => "not shown: the provider refused it",
+            Withheld::Lost => "not shown: its content is lost",
+        };
+        format!("[image: {}, {}, {why}]", self.image.mime_type.name(), size(self.image.bytes))
+    }
+}
+
+/// An image as it is shown to people.
+pub fn shown(image: &ImageView) -> String {
+    format!("[image {} {}]", image.mime_type, size(image.bytes))
+}
+
+/// A size for people, rounded up so that nothing is empty that is not.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{} kB", bytes.div_ceil(1_000)),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+    }
+}
+
+/// Withholds what a model is not to see: everything if it takes no images, else the oldest of what is
+/// more than one request carries. When too much has come together, half is withheld at once: what is
+/// dropped one by one would change the beginning of the conversation every time.
+pub fn withhold(messages: &mut [ModelMessage], taken: bool) {
+    let mut window = Window::default();
+    for at in 0..messages.len() {
+        let pictures = pictures_of(&mut messages[at]);
+        if !taken {
+            pictures.iter_mut().for_each(|picture| picture.withheld = Some(Withheld::NotTaken));
+            continue;
+        }
+        let shown = pictures.iter().filter(|picture| picture.withheld.is_none());
+        let load = shown.fold(Load::default(), |load, picture| load.and(picture.image.encoded()));
+        for old in window.take(at, load) {
+            for picture in pictures_of(&mut messages[old]) {
+                picture.withheld.get_or_insert(Withheld::TooMany);
+            }
+        }
+    }
+}
+
+/// Withholds every image from now on, because a provider refused one of them without saying which.
+pub fn refuse(messages: &mut [ModelMessage]) {
+    let pictures = messages.iter_mut().flat_map(pictures_of);
+    pictures.for_each(|picture| picture.withheld = Some(Withheld::Refused));
+}
+
+fn pictures_of(message: &mut ModelMessage) -> &mut [Picture] {
+    match message {
+        ModelMessage::User { pictures, .. } => pictures,
+        ModelMessage::Assistant { .. } | ModelMessage::Tool { .. } => &mut [],
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Load {
+    images: usize,
+    encoded: u64,
+}
+
+impl Load {
+    fn and(self, encoded: u64) -> Load {
+        Load { images: self.images + 1, encoded: self.encoded.saturating_add(encoded) }
+    }
+
+    fn is_more_than(self, images: usize, encoded: u64) -> bool {
+        self.images > images || self.encoded > encoded
+    }
+}
+
+/// The messages whose images are shown, oldest first.
+#[derive(Default)]
+struct Window {
+    shown: std::collections::VecDeque<(usize, Load)>,
+    all: Load,
+}
+
+impl Window {
+    /// Takes one more message, and returns those that have to give way to it; it never does itself.
+    fn take(&mut self, at: usize, load: Load) -> Vec<usize> {
+        if load.images == 0 {
+            return Vec::new();
+        }
+        self.all.images += load.images;
+        self.all.encoded = self.all.encoded.saturating_add(load.encoded);
+        let full = self.all.is_more_than(MAX_SHOWN, MAX_TOGETHER);
+        let mut gone = Vec::new();
+        while full && self.all.is_more_than(MAX_SHOWN / 2, MAX_TOGETHER / 2) {
+            let Some((old, load)) = self.shown.pop_front() else { break };
+            self.all.images -= load.images;
+            self.all.encoded = self.all.encoded.saturating_sub(load.encoded);
+            gone.push(old);
+        }
+        self.shown.push_back((at, load));
+        gone
+    }
+}
+
+#[cfg(test)]
+mod tests;

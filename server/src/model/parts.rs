@@ -1,0 +1,73 @@
+//! The parts of what the user says, the same for every wire: pictures first, then the words.
+//!
+//! Decides nothing: a picture that is withheld, or whose content is not there, is a text in its place.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use adjutant_core::image::{Picture, Withheld};
+use adjutant_core::prompt::Encoded;
+
+/// One part of a message of the user.
+#[derive(Debug, PartialEq)]
+pub(super) enum Part<'a> {
+    Text(Cow<'a, str>),
+    Image(Inline<'a>),
+}
+
+/// An image in base64.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Inline<'a> {
+    pub media_type: &'static str,
+    pub base64: &'a str,
+}
+
+impl fmt::Display for Inline<'_> {
+    /// Writes it as a `data:` URL.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "data:{};base64,{}", self.media_type, self.base64)
+    }
+}
+
+impl serde::Serialize for Inline<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Returns the parts of a message, at least one. Texts that stand together are one, so that a message
+/// that shows no image is one text, as every model takes it.
+pub(super) fn parts<'a>(
+    text: &'a str,
+    pictures: &[Picture],
+    images: &'a BTreeMap<String, Encoded>,
+) -> Vec<Part<'a>> {
+    let mut parts = Vec::new();
+    for picture in pictures {
+        let content = images.get(&picture.image.hash);
+        let part = match (picture.withheld, content) {
+            (None, Some(content)) => {
+                let media_type = picture.image.mime_type.name();
+                Part::Image(Inline { media_type, base64: &content.0 })
+            }
+            (why, _) => Part::Text(picture.in_words(why.unwrap_or(Withheld::Lost)).into()),
+        };
+        push(&mut parts, part);
+    }
+    if parts.is_empty() || !text.trim().is_empty() {
+        push(&mut parts, Part::Text(text.into()));
+    }
+    parts
+}
+
+fn push<'a>(parts: &mut Vec<Part<'a>>, part: Part<'a>) {
+    match (parts.last_mut(), part) {
+        (Some(Part::Text(before)), Part::Text(text)) => {
+            let before = before.to_mut();
+            before.push('\n');
+            before.push_str(&text);
+        }
+        (_, part) => parts.push(part),
+    }
+}
