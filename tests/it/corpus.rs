@@ -36,8 +36,10 @@ const FILES: [(&str, &str); 8] = [
 const GIVEN: [(&str, usize); 4] =
     [("toolcalls", 30), ("paths", 49), ("config", 24), ("workspace_injection", 15)];
 
-/// Every class, and the test that plays it.
-const CLASSES: &[(&str, fn(&Line))] = &[
+type Player = fn(&Line);
+
+/// Every class, and who plays its lines.
+const CLASSES: &[(&str, Player)] = &[
     ("json-args", toolcalls::play),
     ("json-size", toolcalls::play),
     ("semantics", toolcalls::play),

@@ -150,7 +150,7 @@ fn play_as(line: &Line, text: &str, reason: &str) {
             assert_eq!((seen.came, seen.cause.as_deref()), (Came::Denied, Some("rule")), "{id}: {seen:?}");
         }
         "ignore_key" => {
-            let [before, now] = [&without.settings, settings].map(|settings| meaning(settings));
+            let [before, now] = [&without.settings, settings].map(meaning);
             assert_eq!(now, before, "{id}: {text:?} changes nothing");
             let seen = call(&stage, "read_file", json!({"path": "a.txt"}));
             assert_eq!(seen.came, Came::Allowed, "{id}: {seen:?}");

@@ -86,9 +86,7 @@ pub(in crate::tools) fn read_beneath(
 pub(super) fn links(at: &Grounded) -> u64 {
     let found = open_beneath(at.anchor.as_fd(), &at.relative, OFlags::PATH).and_then(rustix::fs::fstat);
     match found {
-        Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile => {
-            u64::from(found.st_nlink)
-        }
+        Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile => found.st_nlink,
         _ => 0,
     }
 }
