@@ -1,5 +1,5 @@
 //! Doubles and fixtures: the editor over a pipe, the model over loopback HTTP and TLS,
-//! a proxy.
+//! a proxy, a terminal.
 //!
 //! Never mocks a type of ours; nothing here knows the server.
 
@@ -12,3 +12,4 @@ pub mod model;
 pub mod process;
 pub mod proxy;
 mod side;
+pub mod terminal;
