@@ -10,8 +10,10 @@ mod decoding;
 mod figures;
 mod process;
 mod samples;
+mod setup;
 mod streams;
 mod table;
+mod waits;
 mod workspace;
 
 use std::io::Write;
@@ -73,6 +75,8 @@ const SCENES: &[(&str, Scene)] = &[
     ("burst", figures::burst),
     ("approvals", figures::approvals),
     ("cancels", figures::cancels),
+    ("waits", waits::waits),
+    ("setup", setup::setup),
     ("updates", streams::updates),
     ("deaf", streams::deaf),
     ("crowd", crowd::crowd),

@@ -7,6 +7,7 @@ mod line;
 mod plain;
 mod rich;
 mod rows;
+mod waiting;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;

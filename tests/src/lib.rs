@@ -1,10 +1,11 @@
 //! Doubles and fixtures: the editor over a pipe, the model over loopback HTTP and TLS,
-//! a proxy, a terminal.
+//! a proxy, a host that does not answer, a terminal.
 //!
 //! Never mocks a type of ours; nothing here knows the server.
 
 pub mod authority;
 pub mod command;
+pub mod deaf;
 pub mod editor;
 pub mod fixture;
 pub mod inbox;
