@@ -24,6 +24,8 @@ use rows::{ANSWER, Ends, ROWS, Row, Wait};
 
 /// Cells that are played at once: most of a cell is waiting.
 const AT_ONCE: usize = 6;
+/// How long anything of a cell may take: others are played beside it, and one of them is of 8 MiB.
+const DEADLINE: Duration = Duration::from_secs(60);
 const OPTIONS: [&str; 3] = ["retry", "wait", "stop"];
 
 /// One row on one wire, and what stands ready for it.
@@ -81,6 +83,8 @@ impl Cell {
     fn check(&self, seen: &Seen) {
         let requests = self.model.requests();
         assert_eq!(requests.len(), self.row.requests, "requests at the model");
+        let whole = requests.iter().filter(|request| request.json()["stream"] != true).count();
+        assert_eq!(whole, self.row.whole, "requests for the whole answer");
         if let Wait::Asked(ms) = self.row.wait {
             let between = requests[1].arrived.duration_since(requests[0].arrived);
             assert!(between >= Duration::from_millis(ms), "it came back after {between:?}");

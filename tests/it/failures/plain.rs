@@ -14,7 +14,7 @@ use crate::rig::Rig;
 
 pub fn play(cell: &Cell) -> Seen {
     let options = Options::new(&cell.workspace).capabilities(capabilities());
-    let rig = Rig::start_with(&cell.workspace, options);
+    let rig = Rig::start_with(&cell.workspace, Options { deadline: super::DEADLINE, ..options });
     let command = |name: &str, words: &[&str]| {
         rig.request("workspace/executeCommand", json!({ "command": name, "arguments": words }))
     };
@@ -25,10 +25,11 @@ pub fn play(cell: &Cell) -> Seen {
         rig.await_progress("the silence", |value| silence(value).is_some());
         cell.goes_on();
     }
-    let progress_end = || rig.progress().iter().any(|value| value["kind"] == "end");
+    let is_over = |value: &serde_json::Value| value["kind"] == "end";
+    let asks = |value: &serde_json::Value| value["message"] == "waits for your answer";
+    rig.await_progress("the end, or a question", |value| is_over(value) || asks(value));
     // An edit that is asked about is one that was not refused: that is an end of this row as well.
-    wait_until("the end, or a question", || progress_end() || !rig.popups().is_empty());
-    if !rig.popups().is_empty() && !progress_end() {
+    if !rig.progress().iter().any(is_over) {
         assert!(matches!(cell.row.ends, Ends::RefusesTheCall), "nothing else asks");
         rig.press(&rig.await_popup(), Some("Reject"));
     }

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use adjutant_protocol::MessageId;
 use adjutant_protocol::state::{Outcome, State, SubState};
 use adjutant_protocol::update::{AskChange, RunView, SessionUpdateParams, TurnPhase, Update};
-use adjutant_testkit::editor::Answer;
+use adjutant_testkit::editor::{Answer, Options};
 use serde_json::json;
 
 use super::rows::Ends;
@@ -18,7 +18,8 @@ use crate::rig::Rig;
 const SILENCE_MS: u64 = 1_000;
 
 pub fn play(cell: &Cell) -> Seen {
-    let rig = Rig::start(&cell.workspace);
+    let options = Options { deadline: super::DEADLINE, ..Options::new(&cell.workspace) };
+    let rig = Rig::start_with(&cell.workspace, options);
     rig.on_ask(|_| Answer::option("allow"));
     let session = rig.new_session();
     let began = now_ms();

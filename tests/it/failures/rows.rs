@@ -16,6 +16,8 @@ pub struct Row {
     pub plays: fn() -> Vec<Reply>,
     /// Requests it may see, of all models together.
     pub requests: usize,
+    /// How many of them ask for the whole answer in place of a stream.
+    pub whole: usize,
     pub ends: Ends,
     pub wait: Wait,
     /// Lines of the settings, tables and all.
@@ -74,6 +76,7 @@ const PLAIN: Row = Row {
     name: "",
     plays: || vec![whole()],
     requests: 1,
+    whole: 0,
     ends: Ends::Says(answer),
     wait: Wait::None,
     settings: "",
@@ -119,6 +122,7 @@ pub const ROWS: &[Row] = &[
         name: "dropped in mid-text for ever",
         plays: || vec![cut()],
         requests: 6,
+        whole: 4,
         ends: Ends::Asks(FailureKind::Broken, "ended its answer too early"),
         ..PLAIN
     },
@@ -193,6 +197,7 @@ pub const ROWS: &[Row] = &[
         name: "two broken streams, then the whole answer",
         plays: || vec![cut(), whole().cut_behind("missing"), whole()],
         requests: 3,
+        whole: 1,
         ..PLAIN
     },
     Row {
