@@ -97,9 +97,13 @@ impl Cell {
             Ends::Says(text) => self.check_text(&text(), seen),
             Ends::RefusesTheCall => {
                 self.check_text(ANSWER, seen);
-                let told = String::from_utf8_lossy(&requests[1].body).into_owned();
-                let done = self.workspace.exists("large.txt");
-                assert!(done || told.contains("Split the work into smaller calls"), "{:.400}", told);
+                let [before, told] =
+                    [0, 1].map(|at| String::from_utf8_lossy(&requests[at].body).into_owned());
+                // Refused with the limit named, or done, or asked about as every other call is.
+                let limit = told.split("together may have ").nth(1).unwrap_or_default();
+                let refused = limit.starts_with(|digit: char| digit.is_ascii_digit());
+                let asked = told.matches("ejected").count() > before.matches("ejected").count();
+                assert!(refused || asked || self.workspace.exists("large.txt"), "{told:.400}");
             }
             Ends::Asks(kind, words) => {
                 let [failure] = &seen.failures[..] else { panic!("one failure: {:?}", seen.failures) };
