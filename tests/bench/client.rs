@@ -57,6 +57,8 @@ pub struct Client {
     documents: HashMap<String, (i64, String)>,
     /// When each question arrived, and when its answer was sent.
     pub asked: Vec<(Instant, Instant)>,
+    /// Whether questions are answered.
+    pub answers: bool,
 }
 
 impl Client {
@@ -79,6 +81,7 @@ impl Client {
             last_id: 0,
             documents: HashMap::new(),
             asked: Vec::new(),
+            answers: true,
         };
         let folder = uri(workspace);
         let hello = client.request(
@@ -252,6 +255,9 @@ impl Client {
 
     fn answer(&mut self, request: &Message) {
         let params = &request.body["params"];
+        if request.body["method"] == "agent/session/request_permission" && !self.answers {
+            return;
+        }
         let result = match request.body["method"].as_str().unwrap_or_default() {
             "workspace/applyEdit" => {
                 self.apply(&params["edit"]["documentChanges"]);

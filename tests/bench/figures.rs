@@ -40,9 +40,18 @@ pub struct Stage {
 impl Ground<'_> {
     /// Starts a server before this model.
     pub fn stage(&self, model: ModelServer) -> Stage {
+        self.stage_with(model, "")
+    }
+
+    /// The same with further lines of settings, the first of them about the provider.
+    pub fn stage_with(&self, model: ModelServer, more: &str) -> Stage {
+        self.stage_at(&model.base_url(), model, more)
+    }
+
+    /// The same with a provider at another address than that of the model.
+    pub fn stage_at(&self, url: &str, model: ModelServer, more: &str) -> Stage {
         let home = TempDir::new_in(self.directory).expect("the directory can be written");
-        let settings =
-            format!("model = \"bench/scripted\"\n[providers.bench]\nbase_url = \"{}\"\n", model.base_url());
+        let settings = format!("model = \"bench/scripted\"\n[providers.bench]\nbase_url = \"{url}\"\n{more}");
         std::fs::write(home.path().join("config.toml"), settings).expect("the settings can be written");
         model.forget_bodies();
         let (mut client, started) = Client::start(self.program, home.path(), &self.workspace.root);

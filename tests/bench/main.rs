@@ -11,8 +11,10 @@ mod figures;
 mod logs;
 mod process;
 mod samples;
+mod setup;
 mod streams;
 mod table;
+mod waits;
 mod workspace;
 
 use std::io::Write;
@@ -74,6 +76,8 @@ const SCENES: &[(&str, Scene)] = &[
     ("burst", figures::burst),
     ("approvals", figures::approvals),
     ("cancels", figures::cancels),
+    ("waits", waits::waits),
+    ("setup", setup::setup),
     ("updates", streams::updates),
     ("deaf", streams::deaf),
     ("crowd", crowd::crowd),

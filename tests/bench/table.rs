@@ -109,6 +109,24 @@ const ROWS: &[Row] = &[
         "2 / 1",
         |s| both(s.median("told"), s.median("closed")),
     ),
+    ("cancel while it waits to try again → told p50 / worst, ms", NONE, "– / 50", |s| {
+        worst(s, "cancel: back-off")
+    }),
+    ("cancel while it waits as long as the provider asked → told p50 / worst, ms", NONE, "– / 50", |s| {
+        worst(s, "cancel: Retry-After")
+    }),
+    ("cancel before any header → told p50 / worst, ms", NONE, "– / 50", |s| worst(s, "cancel: headers")),
+    ("cancel in a stall → told p50 / worst, ms", NONE, "– / 50", |s| worst(s, "cancel: stall")),
+    ("cancel while something is asked → told p50 / worst, ms", NONE, "– / 50", |s| {
+        worst(s, "cancel: ask")
+    }),
+    ("cancel while the key is fetched → told p50 / worst, ms", NONE, "– / 50", |s| {
+        worst(s, "cancel: key")
+    }),
+    ("cancel at a host that takes no connection → told p50 / worst, ms", NONE, "– / 50", |s| {
+        worst(s, "cancel: connection")
+    }),
+    ("`adjutant setup` → settings written, typed at once, s", NONE, "30", |s| shown(s.median("setup"))),
     ("20 sessions streaming: prompt acknowledged p50 / p99, ms", NONE, "– / 5", |s| {
         both(s.median("acknowledged in a crowd"), s.over_all("acknowledged in a crowd", 99))
     }),
@@ -170,6 +188,11 @@ const NONE: [&str; 8] = ["–"; 8];
 
 fn both(one: Option<f64>, other: Option<f64>) -> String {
     format!("{} / {}", shown(one), shown(other))
+}
+
+/// The middle and the worst of one name.
+fn worst(samples: &Samples, name: &str) -> String {
+    both(samples.median(name), samples.over_all(name, 100))
 }
 
 /// Writes the table; `megabytes` is the size of the program.

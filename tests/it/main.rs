@@ -14,6 +14,7 @@ mod doors;
 mod edits;
 mod endpoint;
 mod face;
+mod failures;
 mod flow;
 mod folders;
 mod grounding;

@@ -264,6 +264,11 @@ impl Editor {
         self.shared.wait("a window/showMessage", |inner| inner.messages.pop_front()).1
     }
 
+    /// Returns the messages that were shown and not awaited yet.
+    pub fn messages(&self) -> Vec<String> {
+        self.shared.lock().messages.iter().map(|(_, text)| text.clone()).collect()
+    }
+
     /// Returns what was logged to the user's log window.
     pub fn logged(&self) -> Vec<String> {
         self.shared.lock().logged.clone()

@@ -3,11 +3,11 @@
 //! Never holds half of anything: what streams is not shown, fences that the
 //! model left open are closed, and what a person cannot see is escaped.
 
-use adjutant_protocol::AskId;
 use adjutant_protocol::ask::{AskGroup, AskOption, AskSubject, AskView, Resolution};
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::Outcome;
 use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, TurnPhase, Update};
+use adjutant_protocol::{AskId, MessageId};
 
 use crate::choices;
 use crate::image;
@@ -22,20 +22,37 @@ pub struct Transcript {
     last_text: String,
     /// The open asks, to name the option that was chosen.
     open: Vec<(AskId, Vec<AskOption>)>,
+    /// What an attempt that broke off had said: the next attempt says it again, and it is written only
+    /// if none does.
+    broke_off: Option<(MessageId, String)>,
 }
 
 impl Transcript {
-    /// Returns the block an update adds: lines that end with an empty one.
+    /// Returns the blocks an update adds: lines that end with an empty one.
     pub fn block(&mut self, update: &Update) -> Option<String> {
+        if let Update::AgentMessage { message_id, text, interrupted } = update {
+            let before = self.broke_off.take().filter(|(broken, _)| broken != message_id);
+            let before = before.map(|(_, text)| cut_block(&text)).unwrap_or_default();
+            if *interrupted {
+                self.broke_off = Some((message_id.clone(), text.clone()));
+                return (!before.is_empty()).then_some(before);
+            }
+            self.last_text = text.trim().to_owned();
+            let blocks = before + &as_block(&whole_fences(&clean(text)));
+            return (!blocks.is_empty()).then_some(blocks);
+        }
+        let block = self.own_block(update)?;
+        // Neither ends the hope for another attempt; the end of a run does, and tells of it once more.
+        let goes_on = matches!(update, Update::UserMessage { .. } | Update::Turn(_));
+        let before = if goes_on { None } else { self.broke_off.take() };
+        Some(before.map(|(_, text)| cut_block(&text)).unwrap_or_default() + &block)
+    }
+
+    fn own_block(&mut self, update: &Update) -> Option<String> {
         let text = match update {
             Update::UserMessage { text, images, .. } => {
                 let images = images.iter().map(|image| image::shown(image) + "\n");
                 quoted(&(images.collect::<String>() + text))
-            }
-            Update::AgentMessage { text, interrupted, .. } => {
-                self.last_text = text.trim().to_owned();
-                let cut = if *interrupted { "\n\n*The answer broke off here.*" } else { "" };
-                format!("{}{cut}", whole_fences(&clean(text)))
             }
             Update::Complete { summary } if summary.trim() != self.last_text => whole_fences(&clean(summary)),
             Update::ToolCallUpdate(call) => tool_line(call)?,
@@ -58,6 +75,7 @@ impl Transcript {
                 format!("- from now on: {}", code(&choices::in_words(changed)))
             }
             Update::Complete { .. }
+            | Update::AgentMessage { .. }
             | Update::AgentMessageChunk { .. }
             | Update::AgentThought { .. }
             | Update::AgentThoughtChunk { .. }
@@ -66,8 +84,7 @@ impl Transcript {
             | Update::Notice { .. }
             | Update::ChangeSet(_) => return None,
         };
-        let text = text.trim_matches('\n');
-        (!text.trim().is_empty()).then(|| format!("{text}\n\n"))
+        Some(as_block(&text)).filter(|block| !block.is_empty())
     }
 
     fn asked(&mut self, ask: &AskView) -> Option<String> {
@@ -107,6 +124,18 @@ impl Transcript {
             Resolution::Superseded | Resolution::Withdrawn => "**Not asked any more.**".to_owned(),
         })
     }
+}
+
+/// A text as a block; nothing for one that says nothing.
+fn as_block(text: &str) -> String {
+    let text = text.trim_matches('\n');
+    if text.trim().is_empty() { String::new() } else { format!("{text}\n\n") }
+}
+
+/// The block of a text that nothing came behind.
+fn cut_block(text: &str) -> String {
+    let text = as_block(&whole_fences(&clean(text)));
+    format!("{text}*The answer broke off here.*\n\n")
 }
 
 fn tool_line(call: &ToolCallView) -> Option<String> {

@@ -27,6 +27,8 @@ pub struct Progress {
     /// Since when the model is waited for, if it is: that is said with it, so that a wait is never
     /// taken for a hang.
     waits: Option<Instant>,
+    /// How long that was when a silence was told: it is said at once, whatever the limit of silence is.
+    silent: Duration,
     /// The step the run is at when nothing is asked and the model is not waited for.
     tool: Option<String>,
 }
@@ -35,7 +37,14 @@ impl Progress {
     /// Begins with a message that is said at once.
     pub fn begin(message: &str, at: Instant) -> Self {
         let message = one_line(message, MAX_MESSAGE);
-        Self { said: message.clone(), said_at: at, now: message, waits: None, tool: None }
+        Self {
+            said: message.clone(),
+            said_at: at,
+            now: message,
+            waits: None,
+            silent: Duration::ZERO,
+            tool: None,
+        }
     }
 
     pub fn message(&self) -> &str {
@@ -49,6 +58,8 @@ impl Progress {
             let waited = Duration::from_millis(now_ms.saturating_sub(view.since));
             self.waits =
                 (waits && view.state == State::Running).then(|| at.checked_sub(waited).unwrap_or(at));
+            let silent = view.sub == Some(SubState::Stalled);
+            self.silent = if silent { waited } else { Duration::ZERO };
         }
         let step = match update {
             Update::ToolCallUpdate(call) => match call.status {
@@ -111,7 +122,7 @@ impl Progress {
     /// What holds, with how long it has been waited for in whole steps.
     fn words(&self, at: Instant) -> String {
         let waited = self.waits.map_or(Duration::ZERO, |since| at.saturating_duration_since(since));
-        match (waited - remainder(waited)).as_secs() {
+        match (waited - remainder(waited)).max(self.silent).as_secs() {
             0 => self.now.clone(),
             seconds => format!("{} ({seconds} s)", self.now),
         }

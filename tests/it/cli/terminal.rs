@@ -4,18 +4,12 @@
 
 mod setup;
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use adjutant_testkit::command::{Line, Ran, Running};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::process::wait_until;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use adjutant_testkit::terminal::Screen;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 /// An answer within this time of the question does not count (decision 15).
@@ -36,47 +30,17 @@ arguments = { command = "echo ran >> ran" }
 "#;
 const TOLD: &str = "[[turn]]\ntext = \"I was told: {{last_output}}\"\n";
 
-/// What was shown; printed when a test fails.
-struct Screen(Arc<Mutex<String>>);
-
-impl Screen {
-    fn text(&self) -> String {
-        plain(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            eprintln!("--- the screen ---\n{}", self.text());
-        }
-    }
-}
-
 /// A terminal with somebody at it.
 struct Terminal {
-    keyboard: File,
     screen: Screen,
     running: Running,
 }
 
 impl Terminal {
     fn run(workspace: &Workspace, columns: u16, args: &[&str]) -> Terminal {
-        let (near, far) = pair(columns);
+        let (screen, far) = Screen::open(columns);
         let line = Line::new(BINARY, workspace, args).env("TERM", "xterm-256color");
-        let running = line.terminal(&far).start();
-        let screen: Arc<Mutex<String>> = Arc::default();
-        let (shown, mut reader) =
-            (screen.clone(), near.try_clone().unwrap_or_else(|error| panic!("{error}")));
-        thread::spawn(move || {
-            let mut piece = [0; 4096];
-            // The end is an error here: nobody holds the other side any more.
-            while let Ok(length @ 1..) = reader.read(&mut piece) {
-                let text = String::from_utf8_lossy(&piece[..length]).into_owned();
-                shown.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
-            }
-        });
-        Terminal { keyboard: near, screen: Screen(screen), running }
+        Terminal { screen, running: line.terminal(&far).start() }
     }
 
     /// Everything the screen showed, without colours.
@@ -91,8 +55,7 @@ impl Terminal {
     }
 
     fn types(&mut self, line: &str) {
-        let typed = self.keyboard.write_all(format!("{line}\n").as_bytes());
-        typed.unwrap_or_else(|error| panic!("type {line:?}: {error}"));
+        self.screen.types(format!("{line}\n").as_bytes());
     }
 
     /// Answers the question, each time a line may be typed, until the answer counts.
@@ -116,39 +79,9 @@ impl Terminal {
 
     fn ends(self) -> (Ran, String) {
         let ran = self.running.wait();
-        drop(self.keyboard);
         let text = self.screen.text();
         (ran, text)
     }
-}
-
-/// A pseudo terminal so many columns wide: the person's side and the program's.
-fn pair(columns: u16) -> (File, File) {
-    let open = || -> rustix::io::Result<(File, std::ffi::CString)> {
-        let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
-        grantpt(&near)?;
-        unlockpt(&near)?;
-        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        let name = ptsname(&near, Vec::new())?;
-        tcsetwinsize(&near, size)?;
-        Ok((File::from(near), name))
-    };
-    let (near, name) = open().unwrap_or_else(|error| panic!("open a pseudo terminal: {error}"));
-    let name = name.to_string_lossy().into_owned();
-    let flags = rustix::fs::OFlags::NOCTTY.bits().cast_signed();
-    let far = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&name);
-    (near, far.unwrap_or_else(|error| panic!("open {name}: {error}")))
-}
-
-/// Takes out colours, and the carriage returns a terminal adds.
-fn plain(text: &str) -> String {
-    let mut plain = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("\u{1b}[") {
-        plain.push_str(before);
-        rest = after.split_once('m').map_or("", |(_, after)| after);
-    }
-    (plain + rest).replace('\r', "")
 }
 
 fn workspace(script: &str) -> Workspace {
@@ -244,7 +177,7 @@ fn a_person_who_leaves_is_nobody_and_nothing_is_allowed() {
     let mut terminal = Terminal::run(&workspace, 80, &["run", "change it"]);
     terminal.asks("? Edit a.txt");
     // Ctrl-D at the beginning of a line is the end of the input.
-    terminal.keyboard.write_all(b"\x04").unwrap_or_else(|error| panic!("{error}"));
+    terminal.screen.types(b"\x04");
     let (ran, screen) = terminal.ends();
     ran.expect(3);
     assert_eq!(workspace.read("a.txt"), "one\n");

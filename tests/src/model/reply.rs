@@ -311,9 +311,12 @@ impl Place {
         };
         match self {
             Place::After(bytes) => *bytes,
-            Place::Behind(text) => find(text.as_bytes(), 0)
-                .and_then(|at| find(b"\n\n", at))
-                .unwrap_or_else(|| panic!("no event of the answer has {text:?} in it")),
+            Place::Behind(text) => {
+                let at = find(text.as_bytes(), 0)
+                    .unwrap_or_else(|| panic!("no event of the answer has {text:?} in it"));
+                // An answer that is no stream has no events: it is the place behind the text itself.
+                find(b"\n\n", at).unwrap_or(at)
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Updates in, whole Markdown blocks out.
 
 use adjutant_protocol::ask::AskKind;
-use adjutant_protocol::update::ImageView;
+use adjutant_protocol::update::{ImageView, TurnView};
 use proptest::prelude::*;
 
 use super::*;
@@ -88,8 +88,39 @@ fn s101_a_fence_the_model_left_open_is_closed() {
         let block = written(&[message(text, false)]);
         assert_eq!(block, format!("{}{}\n\n", text, if text.ends_with(end) { "" } else { end }));
     }
-    let cut = written(&[message("a\n```\nx", true)]);
-    assert_eq!(cut, "a\n```\nx\n```\n\n*The answer broke off here.*\n\n");
+    let cut = written(&[message("a\n```\nx", true), call("Read a.md", ToolStatus::Completed, "")]);
+    assert_eq!(cut, "a\n```\nx\n```\n\n*The answer broke off here.*\n\n- `Read a.md`\n\n");
+}
+
+#[test]
+fn s101_s80_what_an_attempt_said_before_it_broke_off_stands_there_once() {
+    let turn = |phase| {
+        Update::Turn(TurnView {
+            turn: 1,
+            phase,
+            attempt: 1,
+            usage: None,
+            failure: None,
+            message: Some("it broke".to_owned()),
+            model: None,
+            retry_at: None,
+        })
+    };
+    let failed = || turn(TurnPhase::AttemptFailed);
+    let steer =
+        Update::UserMessage { message_id: "u-1".into(), text: "Go on.".to_owned(), images: Vec::new() };
+    let broken = [message("One tw", true), failed(), steer, message("One two th", true), failed()];
+    let whole = [&broken[..], &[message("One two three.", false)]].concat();
+    let lines = "- ✗ `it broke`\n\n> Go on.\n\n- ✗ `it broke`\n\n";
+    assert_eq!(written(&whole), format!("{lines}One two three.\n\n"));
+    let ask = opened(AskKind::ResumeTask, None);
+    let last = [turn(TurnPhase::Failed), message("One two th", true), ask];
+    let given_up = written(&[&broken[..], &last].concat());
+    let cut = format!("{lines}- ✗ `it broke`\n\nOne two th\n\n*The answer broke off here.*\n\n**Asked:**");
+    assert!(given_up.starts_with(&cut), "{given_up}");
+    let other =
+        Update::AgentMessage { message_id: "m-2".into(), text: "Two.".to_owned(), interrupted: false };
+    assert_eq!(written(&[message("One", true), other]), "One\n\n*The answer broke off here.*\n\nTwo.\n\n");
 }
 
 #[test]

@@ -32,6 +32,7 @@ struct Waiting {
     what: &'static str,
     since: Instant,
     next: Instant,
+    said: bool,
 }
 
 impl View {
@@ -93,6 +94,7 @@ impl View {
         let Some(waiting) = self.waiting.as_mut().filter(|waiting| now >= waiting.next) else { return };
         let waited = now.saturating_duration_since(waiting.since);
         waiting.next = now + waited;
+        waiting.said = true;
         let text = format!("… still {} ({} s)", waiting.what, waited.as_secs());
         self.aside(page);
         page.line_in(Ink::Dim, &text);
@@ -106,8 +108,7 @@ impl View {
             Update::StateUpdate(state) => match (state.state, state.sub) {
                 (State::Running, Some(SubState::Model)) => Some("waiting for the model"),
                 (State::Running, Some(SubState::Streaming)) => Some("waiting for the rest of the answer"),
-                // It is silent since before that was told, and `still` has said so.
-                (State::Running, Some(SubState::Stalled)) => return,
+                (State::Running, Some(SubState::Stalled)) => return self.silent(state.since),
                 (State::Running, Some(SubState::Tools)) => Some("waiting for the tool"),
                 _ => None,
             },
@@ -115,7 +116,16 @@ impl View {
             _ => self.waiting.as_ref().map(|waiting| waiting.what),
         };
         let since = Instant::now();
-        self.waiting = what.map(|what| Waiting { what, since, next: since + SILENCE });
+        self.waiting = what.map(|what| Waiting { what, since, next: since + SILENCE, said: false });
+    }
+
+    /// The session says that nothing comes: so does the page, at once, unless it has said so already.
+    fn silent(&mut self, since_ms: u64) {
+        let now = Instant::now();
+        let Some(waiting) = self.waiting.as_mut().filter(|waiting| !waiting.said) else { return };
+        let waited = Duration::from_millis(now_ms().saturating_sub(since_ms));
+        waiting.since = now.checked_sub(waited).unwrap_or(now);
+        waiting.next = now;
     }
 }
 

@@ -97,3 +97,17 @@ fn s82_a_wait_says_how_long_it_is() {
     assert_eq!(progress.take(at(40_000)), Some("the model answers"));
     assert_eq!(progress.due(), None, "what moves says nothing of time");
 }
+
+#[test]
+fn s82_a_silence_says_at_once_how_long_it_is() {
+    let start = Instant::now();
+    let at = |ms| start + Duration::from_millis(ms);
+    let mut progress = Progress::begin("begins", start);
+    progress.told(&state(State::Running, Some(SubState::Stalled)), at(100), 13_000);
+    assert_eq!(progress.take(at(1_000)), Some("the model sends nothing (3 s)"));
+    assert_eq!(progress.due(), Some(at(7_100)));
+    assert_eq!(progress.take(at(7_100)), Some("the model sends nothing (10 s)"));
+    progress.told(&state(State::Running, Some(SubState::Streaming)), at(8_000), 21_000);
+    progress.told(&state(State::Running, Some(SubState::Model)), at(8_100), 10_000);
+    assert_eq!(progress.take(at(9_000)), Some("waiting for the model"), "what was silent before is over");
+}

@@ -1,0 +1,81 @@
+//! Cancels while something is waited for: how soon the client is told, for each kind of wait.
+//!
+//! Measures from the moment it surely waits; how it got there is in no figure.
+
+use std::time::Instant;
+
+use adjutant_testkit::deaf::DeafHost;
+use adjutant_testkit::model::{ModelServer, Reply};
+use serde_json::json;
+
+use super::client::Message;
+use super::figures::{Ground, Stage};
+use super::samples::{Samples, ms};
+
+/// Cancels of each kind in one run.
+const TIMES: usize = 5;
+const SLOW: &str = "[limits]\nsilence_seconds = 1\n[retry]\nbase_ms = 60000\ncap_ms = 60000\n";
+
+/// Brings a run to where it waits; the number is that of the requests before it.
+type Until<'a> = &'a dyn Fn(&mut Stage, usize);
+
+/// Every kind of wait.
+pub fn waits(ground: &Ground, samples: &mut Samples) {
+    let stage = |reply: fn() -> Reply| ground.stage_with(ModelServer::answering(move |_| reply()), SLOW);
+    let retrying: Until = &|stage, _| shown(stage, "retrying");
+    cancels(samples, "cancel: back-off", &mut stage(|| Reply::status(500)), retrying);
+    let far = || Reply::status(429).header("retry-after", "60");
+    cancels(samples, "cancel: Retry-After", &mut stage(far), retrying);
+    cancels(samples, "cancel: headers", &mut stage(Reply::never), &|stage, before| {
+        stage.model.wait_for_requests(before + 1);
+    });
+    let held = || Reply::text("one two three four").hold_behind("three");
+    cancels(samples, "cancel: stall", &mut stage(held), &|stage, _| shown(stage, "stalled"));
+    let mut asking = stage(|| Reply::call("run_command", json!({"command": "true"})));
+    asking.client.answers = false;
+    cancels(samples, "cancel: ask", &mut asking, &|stage, _| {
+        stage.client.wait(|message| message.body["method"] == "agent/session/request_permission");
+    });
+    key(ground, samples);
+    connection(ground, samples);
+}
+
+/// A program that is to print the key and does not.
+fn key(ground: &Ground, samples: &mut Samples) {
+    let mark = ground.directory.join("key");
+    let script = format!("echo > {}; exec sleep 300", mark.display());
+    let key = format!("api_key_command = [\"sh\", \"-c\", \"{script}\"]\n{SLOW}");
+    let mut stage = ground.stage_with(ModelServer::start([]), &key);
+    cancels(samples, "cancel: key", &mut stage, &|stage, _| {
+        stage.client.wait_for("the command of the key", || mark.exists());
+        std::fs::remove_file(&mark).expect("the mark can be taken away");
+    });
+}
+
+/// A host that takes no connection.
+fn connection(ground: &Ground, samples: &mut Samples) {
+    let deaf = DeafHost::start();
+    let mut stage = ground.stage_at(&deaf.base_url(), ModelServer::start([]), SLOW);
+    cancels(samples, "cancel: connection", &mut stage, &|stage, _| {
+        stage.client.wait_for("a knock", || deaf.is_knocked_at());
+    });
+}
+
+/// Prompts, waits until it waits, and cancels, some times over: how long it took until that was told.
+fn cancels(samples: &mut Samples, name: &'static str, stage: &mut Stage, until: Until) {
+    let took = (0..TIMES).map(|_| {
+        let before = stage.model.requests().len();
+        stage.client.prompt(&stage.session, "Say something.");
+        until(stage, before);
+        let sent = Instant::now();
+        stage.client.notify("agent/session/cancel", &json!({"sessionId": stage.session}));
+        let idle = stage.client.wait(Message::is_idle);
+        assert_eq!(idle.update().map(|update| &update["stopReason"]), Some(&json!("cancelled")));
+        ms(idle.at - sent)
+    });
+    samples.add(name, took.collect());
+}
+
+fn shown(stage: &mut Stage, sub: &str) {
+    stage.client.wait(|message| message.update().is_some_and(|update| update["sub"] == sub));
+}
