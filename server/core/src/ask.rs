@@ -89,18 +89,15 @@ pub fn answers_itself<'a>(open: &'a OpenAsk, policy: &Policy) -> Option<(u64, &'
 
 /// The digest an approval binds: the frozen payload, and nothing else.
 pub fn payload_digest(payload: &Payload) -> String {
-    crate::digest_parts(&[&serde_json::to_vec(payload).unwrap_or_default()])
+    crate::digest_json(payload)
 }
 
 /// The digest of an edit: file, and per hunk the removed and inserted lines with their context.
 pub fn change_digest(change: &Change) -> String {
-    let mut parts: Vec<Vec<u8>> = vec![change.target.clone().into_bytes()];
-    for hunk in &change.hunks {
-        let lines = [&hunk.context_before, &hunk.removed, &hunk.inserted, &hunk.context_after];
-        parts.push(serde_json::to_vec(&lines).unwrap_or_default());
+    fn lines(hunk: &Hunk) -> [&[String]; 4] {
+        [&hunk.context_before, &hunk.removed, &hunk.inserted, &hunk.context_after].map(Vec::as_slice)
     }
-    let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-    crate::digest_parts(&parts)
+    crate::digest_json(&(&change.target, change.hunks.iter().map(lines).collect::<Vec<_>>()))
 }
 
 /// An ask as clients see it, with the whole diff or command.
@@ -157,7 +154,7 @@ pub fn diff(change: &Change) -> String {
     let from = if change.existed { format!("a/{}", change.path) } else { "/dev/null".to_owned() };
     let mut text = format!("--- {from}\n+++ b/{}\n", change.path);
     let mut shift = 0_isize;
-    for hunk in &change.hunks {
+    for hunk in change.hunks.iter() {
         push_hunk(&mut text, hunk, &mut shift);
     }
     text

@@ -39,5 +39,28 @@ pub fn digest_parts(parts: &[&[u8]]) -> String {
         hasher.update((part.len() as u64).to_le_bytes());
         hasher.update(part);
     }
+    in_hex(hasher)
+}
+
+/// SHA-256 over a value as JSON, in hexadecimal. It is hashed as it is written, for it may have megabytes.
+pub fn digest_json(value: &impl serde::Serialize) -> String {
+    struct Hashing(Sha256);
+    impl std::io::Write for Hashing {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.update(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut hashing = Hashing(Sha256::new());
+    // It cannot fail: what is digested is made of text, numbers and lists.
+    let _ = serde_json::to_writer(&mut hashing, value);
+    in_hex(hashing.0)
+}
+
+fn in_hex(hasher: Sha256) -> String {
     hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -12,7 +12,7 @@ use adjutant_core::edit::rewritten;
 use adjutant_core::event::{Change, Found, Payload};
 use adjutant_core::input::Report;
 use adjutant_core::locate;
-use adjutant_core::review::{Presence, hunks, present};
+use adjutant_core::review::{Hunk, Presence, hunks, present};
 use adjutant_core::tool::Arguments;
 
 pub use apply::apply;
@@ -29,8 +29,10 @@ use crate::uri;
 const SETTLE: Duration = Duration::from_millis(1_500);
 /// The largest file that is edited.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
-/// Bytes of all hunks of one change; more does not fit a review.
-const MAX_CHANGE: usize = 2 * 1024 * 1024;
+/// Bytes of all hunks of one change: a file of 8 MiB written anew. More does not fit a review.
+const MAX_CHANGE: usize = 16 * 1024 * 1024;
+/// Lines of all hunks of one change: each costs memory beside its text.
+const MAX_CHANGED_LINES: usize = 500_000;
 
 /// A file as it is now.
 struct Now {
@@ -101,14 +103,7 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         // Nobody has allowed this text to be read, and the reasons quote it (P5).
         .map_err(|why| Payload::refused(if secret && now.exists { untold(&at) } else { why }))?;
     let hunks = hunks(&now.text, &after);
-    let size: usize =
-        hunks.iter().flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted)).map(String::len).sum();
-    if size > MAX_CHANGE {
-        return Err(Payload::refused(format!(
-            "the change of \"{}\" is {size} bytes; at most {MAX_CHANGE} fit one review, so split it",
-            at.display
-        )));
-    }
+    fits_review(&hunks, &at).map_err(Payload::refused)?;
     let change = Change {
         change_set: "".into(),
         path: at.display.clone(),
@@ -119,9 +114,25 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         always_ask,
         mark,
         before: None,
-        hunks,
+        hunks: hunks.into(),
     };
     Ok((change, now.exists.then(|| now.text.into_bytes())))
+}
+
+/// Refuses what nobody could look through, and what would cost more than a session has.
+fn fits_review(hunks: &[Hunk], at: &Grounded) -> Result<(), String> {
+    let changed = || hunks.iter().flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted));
+    let too_large = |size: usize, what: &str, limit: usize| {
+        format!("the change of \"{}\" has {size} {what}; at most {limit} fit one review, so split it", at.display)
+    };
+    let (bytes, lines) = (changed().map(String::len).sum::<usize>(), changed().count());
+    if bytes > MAX_CHANGE {
+        return Err(too_large(bytes, "bytes", MAX_CHANGE));
+    }
+    if lines > MAX_CHANGED_LINES {
+        return Err(too_large(lines, "lines", MAX_CHANGED_LINES));
+    }
+    Ok(())
 }
 
 /// What the user has to know before a file is written on disk that may be open all the same (decision 4).

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::ask;
-use adjutant_core::event::{CallEnd, CallResult, Found};
+use adjutant_core::event::{CallEnd, CallResult, Found, Payload};
 use adjutant_core::input::{Choice, Report};
 use adjutant_core::prompt::ModelRequest;
 use adjutant_core::retry::{CallFailure, FailureClass};
@@ -224,8 +224,21 @@ async fn deliver(place: &Place, ask: &AskView) -> Option<Done> {
     Some(Done::Message(Box::new(Message::Answer { ask: ask.ask_id.clone(), choice, surface, reply: None })))
 }
 
-/// What is recorded in place of a reply that no record can hold.
-pub fn too_large(limit: usize) -> Report {
+/// What is recorded in place of a report that no record of so many bytes can hold.
+pub fn too_large(report: &Report) -> Option<fn(usize) -> Report> {
+    match report {
+        Report::Replied(_) => Some(too_large_reply),
+        Report::PreparedChange(_) => Some(|limit| {
+            Report::Prepared(Payload::refused(format!(
+                "the change is larger than the {} MiB that one record of the session may have, so split it",
+                limit >> 20
+            )))
+        }),
+        _ => None,
+    }
+}
+
+fn too_large_reply(limit: usize) -> Report {
     Report::CallFailed(CallFailure {
         // The same request would only bring the same flood again.
         class: FailureClass::Total,

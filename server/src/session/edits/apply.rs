@@ -106,7 +106,7 @@ async fn show_anew(place: &Place, change: &Change, why: &str, started: Instant) 
         existed: now.exists,
         always_ask: Some([Some(changed), warning].into_iter().flatten().collect::<Vec<_>>().join("; ")),
         before,
-        hunks: hunks(&now.text, &wanted),
+        hunks: hunks(&now.text, &wanted).into(),
         ..change.clone()
     };
     let text = format!("The edit of {} was not applied: {why}; read the file and try again.", change.path);
