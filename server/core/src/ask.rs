@@ -134,7 +134,7 @@ fn subject(session: &Session, call: &Call) -> Option<AskSubject> {
         return Some(AskSubject::Edit {
             uri: change.uri.clone(),
             path: change.path.clone(),
-            diff: diff(change),
+            diff: diff(change).into(),
             new_file: !change.existed,
         });
     }

@@ -6,6 +6,7 @@
 mod apply;
 mod sight;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use adjutant_core::edit::rewritten;
@@ -156,13 +157,14 @@ fn untold(at: &Grounded) -> String {
 }
 
 /// The whole new text.
-fn after(arguments: &Arguments, now: &Now, at: &Grounded) -> Result<String, String> {
+fn after<'a>(arguments: &'a Arguments, now: &Now, at: &Grounded) -> Result<Cow<'a, str>, String> {
     match arguments {
         Arguments::EditFile { old_text, new_text, replace_all, .. } => {
             if !now.exists {
                 return Err(format!("\"{}\" does not exist; write_file creates it", at.display));
             }
             locate::replace(&now.text, old_text, new_text, *replace_all)
+                .map(Cow::Owned)
                 .map_err(|why| format!("\"{}\" was not changed: {why}", at.display))
         }
         Arguments::WriteFile { content, .. } => Ok(rewritten(&now.text, content)),

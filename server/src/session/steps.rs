@@ -172,7 +172,7 @@ impl Work {
                 tokio::time::sleep(Duration::from_millis(at.saturating_sub(super::now_ms()))).await;
                 return Some(Done::Message(Box::new(Message::Woke { at })));
             }
-            Work::Deliver { ask } => return deliver(place, &ask).await,
+            Work::Deliver { ask } => return deliver(place, *ask).await,
         };
         Some(Done::Report(report))
     }
@@ -213,15 +213,16 @@ async fn call_model(
 }
 
 /// One delivery of an ask; when the surface closes, the ask stays open elsewhere.
-async fn deliver(place: &Place, ask: &AskView) -> Option<Done> {
+async fn deliver(place: &Place, ask: AskView) -> Option<Done> {
     point("ask-delivered");
+    let id = ask.ask_id.clone();
     let Delivery::Outcome { outcome, surface } = place.world.doors.deliver(ask).await else { return None };
     let choice = match outcome {
         PermissionOutcome::Selected { option_id, text } => Choice::Option { id: option_id, text },
         PermissionOutcome::Answered { text } => Choice::Text(text),
         PermissionOutcome::Cancelled => return None,
     };
-    Some(Done::Message(Box::new(Message::Answer { ask: ask.ask_id.clone(), choice, surface, reply: None })))
+    Some(Done::Message(Box::new(Message::Answer { ask: id, choice, surface, reply: None })))
 }
 
 /// What is recorded in place of a report that no record of so many bytes can hold.
