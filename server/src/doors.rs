@@ -15,11 +15,13 @@ mod popup;
 mod progress;
 mod slot;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use adjutant_core::edit::TextEdit;
 use adjutant_protocol::ask::{AskGroup, AskResolvedParams, AskView, PermissionOutcome, PermissionResponse};
 use adjutant_protocol::document::{DocumentSaveParams, DocumentSaveResult};
 use adjutant_protocol::methods;
@@ -349,7 +351,7 @@ impl Doors {
     }
 
     async fn apply(&self, edit: &DocumentEdit) -> Result<Applied, NoAnswer> {
-        let params = json!({ "label": edit.label, "edit": workspace_edit(edit) });
+        let params = ApplyEdit { label: edit.label.clone(), edit: workspace_edit(edit) };
         let reply = self.request("workspace/applyEdit", params).await?;
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -398,18 +400,40 @@ impl Doors {
     }
 }
 
+/// An edit as the client is asked to make it; written straight from the edits, which may be large.
+#[derive(serde::Serialize)]
+struct ApplyEdit {
+    label: String,
+    edit: WorkspaceEdit,
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+enum WorkspaceEdit {
+    Changes(BTreeMap<String, Arc<[TextEdit]>>),
+    DocumentChanges(Vec<DocumentChange>),
+}
+
+#[derive(serde::Serialize)]
+#[serde(untagged)]
+enum DocumentChange {
+    Create(serde_json::Value),
+    #[serde(rename_all = "camelCase")]
+    Edit {
+        text_document: serde_json::Value,
+        edits: Arc<[TextEdit]>,
+    },
+}
+
 /// Always in its version, but for a client that has refused that form.
-fn workspace_edit(edit: &DocumentEdit) -> serde_json::Value {
+fn workspace_edit(edit: &DocumentEdit) -> WorkspaceEdit {
+    let edits = edit.edits.clone();
     if edit.unversioned {
-        return json!({ "changes": { edit.uri.as_str(): edit.edits } });
+        return WorkspaceEdit::Changes([(edit.uri.clone(), edits)].into());
     }
-    let create = edit
-        .create
-        .then(|| json!({ "kind": "create", "uri": edit.uri, "options": { "ignoreIfExists": true } }));
-    let change = json!({
-        "textDocument": { "uri": edit.uri, "version": edit.version },
-        "edits": edit.edits,
-    });
-    let changes: Vec<serde_json::Value> = create.into_iter().chain([change]).collect();
-    json!({ "documentChanges": changes })
+    let options = json!({ "ignoreIfExists": true });
+    let create = edit.create.then(|| json!({ "kind": "create", "uri": edit.uri, "options": options }));
+    let text_document = json!({ "uri": edit.uri, "version": edit.version });
+    let change = DocumentChange::Edit { text_document, edits };
+    WorkspaceEdit::DocumentChanges(create.map(DocumentChange::Create).into_iter().chain([change]).collect())
 }

@@ -152,7 +152,14 @@ fn subject(session: &Session, call: &Call) -> Option<AskSubject> {
 /// The unified diff of a change, made from exactly the hunks an approval binds.
 pub fn diff(change: &Change) -> String {
     let from = if change.existed { format!("a/{}", change.path) } else { "/dev/null".to_owned() };
-    let mut text = format!("--- {from}\n+++ b/{}\n", change.path);
+    let head = format!("--- {from}\n+++ b/{}\n", change.path);
+    let lines = change.hunks.iter().flat_map(|hunk| {
+        [&hunk.context_before, &hunk.removed, &hunk.inserted, &hunk.context_after].into_iter().flatten()
+    });
+    // It may have megabytes: text that has its room is not moved while it grows.
+    let room = lines.map(|line| line.len() + 1).sum::<usize>() + change.hunks.len() * 64;
+    let mut text = String::with_capacity(head.len() + room);
+    text.push_str(&head);
     let mut shift = 0_isize;
     for hunk in change.hunks.iter() {
         push_hunk(&mut text, hunk, &mut shift);
