@@ -29,6 +29,7 @@ mod rules;
 mod runs;
 mod sessions;
 mod settings;
+mod sizes;
 mod stage;
 mod start;
 mod tidy;

@@ -76,6 +76,8 @@ struct State {
     /// Connections that are closed, by their numbers, and when that was seen.
     closed: Vec<(usize, Instant)>,
     forget_bodies: bool,
+    /// Bytes of answers without an end.
+    flooded: u64,
     /// Holding answers that may go on.
     released: usize,
     /// Answers that hold now.
@@ -220,6 +222,11 @@ impl ModelServer {
     /// Returns how many connections were accepted so far.
     pub fn connections(&self) -> usize {
         self.shared.lock().sockets.len()
+    }
+
+    /// Returns how many bytes of answers without an end were taken, with what still stood in sockets.
+    pub fn flooded(&self) -> u64 {
+        self.shared.lock().flooded
     }
 
     /// Waits until `count` requests have arrived and returns them.

@@ -6,6 +6,7 @@
 mod chat;
 mod corpus;
 mod failures;
+mod floods;
 mod messages;
 mod mixes;
 mod proxies;

@@ -34,6 +34,8 @@ const MAX_FILE: u64 = 16 * 1024 * 1024;
 const MAX_CHANGE: usize = 16 * 1024 * 1024;
 /// Lines of all hunks of one change: each costs memory beside its text.
 const MAX_CHANGED_LINES: usize = 500_000;
+/// Hunks of one change times lines of its file: each hunk is looked for in all of them.
+const MAX_PLACES_BY_LINES: usize = 400_000_000;
 
 /// A file as it is now.
 struct Now {
@@ -104,7 +106,7 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         // Nobody has allowed this text to be read, and the reasons quote it (P5).
         .map_err(|why| Payload::refused(if secret && now.exists { untold(&at) } else { why }))?;
     let hunks = hunks(&now.text, &after);
-    fits_review(&hunks, &at).map_err(Payload::refused)?;
+    fits_review(&hunks, &now.text, &at).map_err(Payload::refused)?;
     let change = Change {
         change_set: "".into(),
         path: at.display.clone(),
@@ -121,7 +123,7 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
 }
 
 /// Refuses what nobody could look through, and what would cost more than a session has.
-fn fits_review(hunks: &[Hunk], at: &Grounded) -> Result<(), String> {
+fn fits_review(hunks: &[Hunk], before: &str, at: &Grounded) -> Result<(), String> {
     let changed = || hunks.iter().flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted));
     let too_large = |size: usize, what: &str, limit: usize| {
         format!("the change of \"{}\" has {size} {what}; at most {limit} fit one review, so split it", at.display)
@@ -132,6 +134,10 @@ fn fits_review(hunks: &[Hunk], at: &Grounded) -> Result<(), String> {
     }
     if lines > MAX_CHANGED_LINES {
         return Err(too_large(lines, "lines", MAX_CHANGED_LINES));
+    }
+    let places = MAX_PLACES_BY_LINES / adjutant_core::edit::lines(before).count().max(1);
+    if hunks.len() > places {
+        return Err(too_large(hunks.len(), "separate places", places));
     }
     Ok(())
 }
