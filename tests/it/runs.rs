@@ -469,7 +469,8 @@ fn s91_s42_cancel_at_every_update_of_a_run_ends_it_once_and_nothing_happens_late
 fn s111_a_reply_no_record_can_hold_ends_its_run_and_not_the_session() {
     // Each takes six bytes in a record.
     let much = "\u{1}".repeat((42 << 20) / 6);
-    let model = ModelServer::start([Reply::text(&much), Reply::text("Here I am.")]);
+    let model =
+        ModelServer::start([Reply::text("So.").and_raw_call("write_file", &much), Reply::text("Here I am.")]);
     let workspace = workspace_with(&model);
     let rig = Rig::start(&workspace);
     let session = rig.new_session();

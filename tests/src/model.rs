@@ -5,6 +5,7 @@
 //! never answers what no test told it to.
 
 mod connection;
+mod deaf;
 mod dialect;
 mod front;
 mod reply;
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+pub use deaf::{Deaf, DeafHttp2};
 pub use dialect::Dialect;
 pub use front::{Handshake, Offer, TlsFront};
 pub use reply::Reply;

@@ -89,8 +89,10 @@ pub fn fits(ask: &AskView, room: Room) -> bool {
         Some(AskSubject::Edit { diff, .. }) => diff.len() > 8 * MAX_CHARS,
         _ => false,
     };
-    !large && whole(ask)
-        .is_none_or(|whole| whole.text.lines().count() <= lines && whole.text.chars().count() <= MAX_CHARS)
+    !large
+        && whole(ask).is_none_or(|whole| {
+            whole.text.lines().count() <= lines && whole.text.chars().count() <= MAX_CHARS
+        })
 }
 
 /// Returns what a surface may offer now, in order: an approval is never the first, and never

@@ -106,7 +106,7 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         // Nobody has allowed this text to be read, and the reasons quote it (P5).
         .map_err(|why| Payload::refused(if secret && now.exists { untold(&at) } else { why }))?;
     let hunks = hunks(&now.text, &after);
-    fits_review(&hunks, &now.text, &at).map_err(Payload::refused)?;
+    fits_review(&hunks, &now.text, &at.display).map_err(Payload::refused)?;
     let change = Change {
         change_set: "".into(),
         path: at.display.clone(),
@@ -123,10 +123,10 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
 }
 
 /// Refuses what nobody could look through, and what would cost more than a session has.
-fn fits_review(hunks: &[Hunk], before: &str, at: &Grounded) -> Result<(), String> {
+fn fits_review(hunks: &[Hunk], before: &str, path: &str) -> Result<(), String> {
     let changed = || hunks.iter().flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted));
     let too_large = |size: usize, what: &str, limit: usize| {
-        format!("the change of \"{}\" has {size} {what}; at most {limit} fit one review, so split it", at.display)
+        format!("the change of \"{path}\" has {size} {what}; at most {limit} fit one review, so split it")
     };
     let (bytes, lines) = (changed().map(String::len).sum::<usize>(), changed().count());
     if bytes > MAX_CHANGE {
@@ -264,3 +264,6 @@ fn look(place: &Place, change: &Change, at: &Grounded) -> Found {
         Err(_) => Found::Unclear,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,9 @@
 //!
 //! What the double could send is the bound on memory that is asserted here; the bench measures it.
 
+use adjutant_testkit::authority::Authority;
+use adjutant_testkit::model::{Deaf, DeafHttp2};
+
 use super::*;
 
 const MIB: u64 = 1 << 20;
@@ -121,4 +124,28 @@ async fn f13_a_redirect_without_end_is_not_followed_once() {
     let answer = |_| Answer::status(307).header("location", "https://acme.example/v1/again").endless(b"x");
     let says = "redirects to https://acme.example, which is not followed";
     flooded(LIMITS, answer, Expected { class: FailureClass::InvalidRequest, says, taken: MIB }).await;
+}
+
+#[tokio::test]
+async fn f13_s82_a_provider_over_http2_that_stops_taking_part_meets_the_limits_of_the_settings() {
+    let authority = Authority::new("Work");
+    let folder = tempfile::tempdir().unwrap();
+    let ca_file = folder.path().join("ca.pem");
+    std::fs::write(&ca_file, authority.pem()).unwrap();
+    let limits = ModelLimits { first_byte_ms: 400, idle_ms: 400, ..LIMITS };
+    for (deaf, class) in [
+        (Deaf::NoWindow, FailureClass::FirstByte),
+        (Deaf::NoAnswer, FailureClass::FirstByte),
+        (Deaf::NoReading, FailureClass::FirstByte),
+        (Deaf::NoBody, FailureClass::Stalled),
+        (Deaf::EndlessHead, FailureClass::Network),
+    ] {
+        let server = DeafHttp2::start(&authority, &["localhost"], deaf);
+        for wire in Dialect::ALL {
+            let mut provider = provider_on(wire, &server.base_url("localhost"));
+            provider.reach.ca_file = ca_file.to_str().map(str::to_owned);
+            let called = call(&models(), &provider, &limits).await;
+            assert_eq!(called.class(), class, "{deaf:?} on {wire:?}: {:?}", called.failure());
+        }
+    }
 }

@@ -153,6 +153,8 @@ impl Write for Bounded<'_> {
         if self.line.len() + bytes.len() > self.end {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
+        // A long text comes in one piece: what follows it is no reason to double the line.
+        self.line.reserve(bytes.len() + 4096);
         self.line.extend_from_slice(bytes);
         Ok(bytes.len())
     }

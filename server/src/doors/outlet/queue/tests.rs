@@ -20,10 +20,7 @@ fn resolved(session: &str) -> AskResolvedParams {
 }
 
 fn request() -> Waiting {
-    Waiting::Request {
-        send: Box::new(|out| out.request("test/ask", &())),
-        pending: oneshot::channel().0,
-    }
+    Waiting::Request { send: Box::new(|out| out.request("test/ask", &())), pending: oneshot::channel().0 }
 }
 
 /// One word for each entry that waits.
