@@ -8,6 +8,7 @@ mod client;
 mod crowd;
 mod decoding;
 mod figures;
+mod hostile;
 mod process;
 mod samples;
 mod streams;
@@ -77,6 +78,7 @@ const SCENES: &[(&str, Scene)] = &[
     ("deaf", streams::deaf),
     ("crowd", crowd::crowd),
     ("decoding", decoding::decoding),
+    ("hostile", hostile::hostile),
     ("arguments-2", |ground, samples| figures::arguments(ground, samples, 2)),
     ("arguments-4", |ground, samples| figures::arguments(ground, samples, 4)),
     ("arguments-8", |ground, samples| figures::arguments(ground, samples, 8)),

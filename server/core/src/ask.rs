@@ -89,15 +89,21 @@ pub fn answers_itself<'a>(open: &'a OpenAsk, policy: &Policy) -> Option<(u64, &'
 
 /// The digest an approval binds: the frozen payload, and nothing else.
 pub fn payload_digest(payload: &Payload) -> String {
-    crate::digest_json(payload)
+    crate::digest_parts(&[&serde_json::to_vec(payload).unwrap_or_default()])
 }
 
 /// The digest of an edit: file, and per hunk the removed and inserted lines with their context.
 pub fn change_digest(change: &Change) -> String {
-    fn lines(hunk: &Hunk) -> [&[String]; 4] {
-        [&hunk.context_before, &hunk.removed, &hunk.inserted, &hunk.context_after].map(Vec::as_slice)
+    let mut digest = crate::Parts::default();
+    digest.add(change.target.as_bytes());
+    for hunk in change.hunks.iter() {
+        for lines in [&hunk.context_before, &hunk.removed, &hunk.inserted, &hunk.context_after] {
+            // The count tells where a group ends, and so to which one a line belongs.
+            digest.add(&(lines.len() as u64).to_le_bytes());
+            lines.iter().for_each(|line| digest.add(line.as_bytes()));
+        }
     }
-    crate::digest_json(&(&change.target, change.hunks.iter().map(lines).collect::<Vec<_>>()))
+    digest.in_hex()
 }
 
 /// An ask as clients see it, with the whole diff or command.

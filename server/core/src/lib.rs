@@ -34,33 +34,22 @@ use sha2::{Digest, Sha256};
 
 /// SHA-256 over length-prefixed parts, in hexadecimal; no two lists of parts collide by joining.
 pub fn digest_parts(parts: &[&[u8]]) -> String {
-    let mut hasher = Sha256::new();
-    for part in parts {
-        hasher.update((part.len() as u64).to_le_bytes());
-        hasher.update(part);
-    }
-    in_hex(hasher)
+    let mut digest = Parts::default();
+    parts.iter().for_each(|part| digest.add(part));
+    digest.in_hex()
 }
 
-/// SHA-256 over a value as JSON, in hexadecimal. It is hashed as it is written, for it may have megabytes.
-pub fn digest_json(value: &impl serde::Serialize) -> String {
-    struct Hashing(Sha256);
-    impl std::io::Write for Hashing {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.update(bytes);
-            Ok(bytes.len())
-        }
+/// A digest of parts that are told one by one, so that nothing large is copied for it.
+#[derive(Default)]
+pub(crate) struct Parts(Sha256);
 
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
+impl Parts {
+    pub(crate) fn add(&mut self, part: &[u8]) {
+        self.0.update((part.len() as u64).to_le_bytes());
+        self.0.update(part);
     }
-    let mut hashing = Hashing(Sha256::new());
-    // It cannot fail: what is digested is made of text, numbers and lists.
-    let _ = serde_json::to_writer(&mut hashing, value);
-    in_hex(hashing.0)
-}
 
-fn in_hex(hasher: Sha256) -> String {
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    pub(crate) fn in_hex(self) -> String {
+        self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
 }
