@@ -15,11 +15,13 @@ mod popup;
 mod progress;
 mod slot;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use adjutant_core::edit::TextEdit;
 use adjutant_protocol::ask::{AskGroup, AskResolvedParams, AskView, PermissionOutcome, PermissionResponse};
 use adjutant_protocol::document::{DocumentSaveParams, DocumentSaveResult};
 use adjutant_protocol::methods;
@@ -212,20 +214,25 @@ impl Doors {
 
     /// Puts an ask before the user and waits for the answer, for as long as it takes.
     /// Dropping the future withdraws it.
-    pub async fn deliver(&self, ask: &AskView) -> Delivery {
+    pub async fn deliver(&self, ask: AskView) -> Delivery {
+        // What it is about may have megabytes: they are kept once.
+        let ask = match self.face.open_ask(&ask.ask_id) {
+            Some(open) if *open == ask => open,
+            _ => Arc::new(ask),
+        };
         match (self.surfaces.asks_by_request, self.surfaces.popup) {
             // It has resumed the session by itself, and was told.
             (true, _) if ask.group == AskGroup::Resumable => Delivery::Closed,
             (true, _) => self.request_permission(ask).await,
-            (false, true) => self.offer(ask).await,
+            (false, true) => self.offer(&ask).await,
             (false, false) => Delivery::Closed,
         }
     }
 
-    async fn request_permission(&self, ask: &AskView) -> Delivery {
+    async fn request_permission(&self, ask: Arc<AskView>) -> Delivery {
         // Behind the update that opens the ask, and before the one that closes it (protocol
         // section 6, rule 2).
-        let request = self.outlet.request(methods::REQUEST_PERMISSION, json!(ask)).await;
+        let request = self.outlet.request(methods::REQUEST_PERMISSION, Arc::clone(&ask)).await;
         let Some(reply) = request else { return Delivery::Closed };
         match reply.await {
             Ok(value) => match serde_json::from_str::<PermissionResponse>(value.get()) {
@@ -301,7 +308,7 @@ impl Doors {
         }
         let params = json!({ "uri": written.uri, "external": false, "takeFocus": focus });
         let shown = self.surfaces.show_document
-            && match self.request("window/showDocument", &params).await {
+            && match self.request("window/showDocument", params).await {
                 Ok(reply) => serde_json::from_str::<Shown>(&reply).is_ok_and(|shown| shown.success),
                 Err(_) => false,
             };
@@ -344,8 +351,8 @@ impl Doors {
     }
 
     async fn apply(&self, edit: &DocumentEdit) -> Result<Applied, NoAnswer> {
-        let params = json!({ "label": edit.label, "edit": workspace_edit(edit) });
-        let reply = self.request("workspace/applyEdit", &params).await?;
+        let params = ApplyEdit { label: edit.label.clone(), edit: workspace_edit(edit) };
+        let reply = self.request("workspace/applyEdit", params).await?;
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Reply {
@@ -361,7 +368,7 @@ impl Doors {
 
     async fn save(&self, uri: String, reason: String) -> Result<(), NoAnswer> {
         let params = DocumentSaveParams { uris: vec![uri.clone()], reason };
-        let reply = self.request(methods::DOCUMENT_SAVE, &params).await?;
+        let reply = self.request(methods::DOCUMENT_SAVE, params).await?;
         let result: DocumentSaveResult =
             serde_json::from_str(&reply).map_err(|error| NoAnswer::Refused(error.to_string()))?;
         match result.documents.into_iter().find(|document| document.uri == uri) {
@@ -373,14 +380,13 @@ impl Doors {
         }
     }
 
-    async fn request<P: serde::Serialize>(
-        &self,
-        method: &'static str,
-        params: &P,
-    ) -> Result<String, NoAnswer> {
+    async fn request<P>(&self, method: &'static str, params: P) -> Result<String, NoAnswer>
+    where
+        P: serde::Serialize + Send + 'static,
+    {
         let request = async {
             // What the client was told of the change comes before the change.
-            match self.outlet.request(method, json!(params)).await {
+            match self.outlet.request(method, params).await {
                 Some(reply) => reply.await,
                 None => Err(ReplyError::ConnectionClosed),
             }
@@ -394,18 +400,40 @@ impl Doors {
     }
 }
 
+/// An edit as the client is asked to make it; written straight from the edits, which may be large.
+#[derive(serde::Serialize)]
+struct ApplyEdit {
+    label: String,
+    edit: WorkspaceEdit,
+}
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+enum WorkspaceEdit {
+    Changes(BTreeMap<String, Arc<[TextEdit]>>),
+    DocumentChanges(Vec<DocumentChange>),
+}
+
+#[derive(serde::Serialize)]
+#[serde(untagged)]
+enum DocumentChange {
+    Create(serde_json::Value),
+    #[serde(rename_all = "camelCase")]
+    Edit {
+        text_document: serde_json::Value,
+        edits: Arc<[TextEdit]>,
+    },
+}
+
 /// Always in its version, but for a client that has refused that form.
-fn workspace_edit(edit: &DocumentEdit) -> serde_json::Value {
+fn workspace_edit(edit: &DocumentEdit) -> WorkspaceEdit {
+    let edits = edit.edits.clone();
     if edit.unversioned {
-        return json!({ "changes": { edit.uri.as_str(): edit.edits } });
+        return WorkspaceEdit::Changes([(edit.uri.clone(), edits)].into());
     }
-    let create = edit
-        .create
-        .then(|| json!({ "kind": "create", "uri": edit.uri, "options": { "ignoreIfExists": true } }));
-    let change = json!({
-        "textDocument": { "uri": edit.uri, "version": edit.version },
-        "edits": edit.edits,
-    });
-    let changes: Vec<serde_json::Value> = create.into_iter().chain([change]).collect();
-    json!({ "documentChanges": changes })
+    let options = json!({ "ignoreIfExists": true });
+    let create = edit.create.then(|| json!({ "kind": "create", "uri": edit.uri, "options": options }));
+    let text_document = json!({ "uri": edit.uri, "version": edit.version });
+    let change = DocumentChange::Edit { text_document, edits };
+    WorkspaceEdit::DocumentChanges(create.map(DocumentChange::Create).into_iter().chain([change]).collect())
 }

@@ -67,7 +67,8 @@ pub struct DocumentEdit {
     pub create: bool,
     /// Sent as `changes`, without a version: the client has refused `documentChanges`.
     pub unversioned: bool,
-    pub edits: Vec<TextEdit>,
+    /// Shared with those who look for them in the text: they may have megabytes.
+    pub edits: Arc<[TextEdit]>,
 }
 
 /// What the editor said; never believed without the text (D8).

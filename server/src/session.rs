@@ -251,14 +251,16 @@ impl SessionTask {
         None
     }
 
-    /// Takes what a step tells. A reply that is too large for the log is a call that failed: the
-    /// session goes on without it.
+    /// Takes what a step tells. What is too large for the log is a call that failed: the session
+    /// goes on without it.
     fn report(&mut self, step: Step, report: Report) {
-        let replied = matches!(report, Report::Replied(_));
+        let too_large = steps::too_large(&report);
         match self.take_in(Input::Step { step: step.clone(), report }) {
             Ok(_) => {}
-            Err(Unrecorded::TooLarge { limit }) if replied => {
-                let _ = self.input(Input::Step { step, report: steps::too_large(limit) });
+            Err(Unrecorded::TooLarge { limit }) => {
+                if let Some(instead) = too_large {
+                    let _ = self.input(Input::Step { step, report: instead(limit) });
+                }
             }
             Err(why) => tracing::debug!(?why, "a report came too late or cannot be written"),
         }

@@ -235,7 +235,7 @@ pub fn cancels(ground: &Ground, samples: &mut Samples) {
     samples.add("closed", closed);
 }
 
-/// A call with very long arguments: from the first byte of the reply to what the server does about it.
+/// A call with very long arguments: from the first byte of the reply to the question, and the edit is made.
 pub fn arguments(ground: &Ground, samples: &mut Samples, mebibytes: usize) {
     let (time, peak) = match mebibytes {
         8 => ("arguments 8", "arguments 8 MB"),
@@ -252,9 +252,8 @@ pub fn arguments(ground: &Ground, samples: &mut Samples, mebibytes: usize) {
         }
         message.is_idle()
     });
-    let requests = stage.model.requests();
-    // It is shown to the user, or refused to the model, or it ends the run.
-    let end = question.or(requests.get(1).map(|request| request.arrived)).unwrap_or(idle.at);
+    assert_eq!(idle.update().map(|update| &update["sub"]), Some(&json!("stopped")), "the edit was made");
+    let end = question.expect("the edit is shown to the user");
     samples.add(time, vec![(end - stage.model.begun()[0]).as_secs_f64()]);
     samples.add(peak, vec![memory(stage.client.pid()).1]);
 }

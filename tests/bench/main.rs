@@ -8,6 +8,7 @@ mod client;
 mod crowd;
 mod decoding;
 mod figures;
+mod hostile;
 mod logs;
 mod process;
 mod samples;
@@ -82,6 +83,7 @@ const SCENES: &[(&str, Scene)] = &[
     ("deaf", streams::deaf),
     ("crowd", crowd::crowd),
     ("decoding", decoding::decoding),
+    ("hostile", hostile::hostile),
     ("opening", logs::opening),
     ("opening-long", logs::opening_long),
     ("listing", logs::listing),

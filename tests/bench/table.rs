@@ -167,6 +167,9 @@ const ROWS: &[Row] = &[
             format!("{} / {healed}", both(s.median("deaf growth MiB"), s.median("deaf cancel")))
         },
     ),
+    ("nine floods of a provider: most growth MiB / longest s", NONE, "64 / –", |s| {
+        both(s.median("hostile MiB"), s.median("hostile s"))
+    }),
     ("decoding a stream of events, MB/s", NONE, "at least 500", |s| shown(s.median("sse MB/s"))),
     ("decoding one line of 1 / 8 MiB in packets, ms", NONE, "linear", |s| {
         both(s.median("line ms"), s.median("long line ms"))

@@ -74,7 +74,7 @@ fn n05_a_new_file_is_made_by_the_editor() {
         panic!("an ask for an edit has its diff");
     };
     assert!(new_file);
-    assert_eq!(diff, "--- /dev/null\n+++ b/src/deep/new.txt\n@@ -0,0 +1,2 @@\n+1\n+2\n");
+    assert_eq!(**diff, *"--- /dev/null\n+++ b/src/deep/new.txt\n@@ -0,0 +1,2 @@\n+1\n+2\n");
 
     assert_eq!(stage.play([write("empty.txt", "")]), ["Created empty.txt: +0 -0 lines."]);
     assert_eq!(stage.workspace.read("empty.txt"), "");

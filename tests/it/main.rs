@@ -36,6 +36,7 @@ mod runs;
 mod scenarios;
 mod sessions;
 mod settings;
+mod sizes;
 mod stage;
 mod start;
 mod tidy;

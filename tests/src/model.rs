@@ -5,6 +5,7 @@
 //! never answers what no test told it to.
 
 mod connection;
+mod deaf;
 mod dialect;
 mod front;
 mod reply;
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+pub use deaf::{Deaf, DeafHttp2};
 pub use dialect::Dialect;
 pub use front::{Handshake, Offer, TlsFront};
 pub use reply::Reply;
@@ -76,6 +78,8 @@ struct State {
     /// Connections that are closed, by their numbers, and when that was seen.
     closed: Vec<(usize, Instant)>,
     forget_bodies: bool,
+    /// Bytes of answers without an end.
+    flooded: u64,
     /// Holding answers that may go on.
     released: usize,
     /// Answers that hold now.
@@ -220,6 +224,11 @@ impl ModelServer {
     /// Returns how many connections were accepted so far.
     pub fn connections(&self) -> usize {
         self.shared.lock().sockets.len()
+    }
+
+    /// Returns how many bytes of answers without an end were taken, with what still stood in sockets.
+    pub fn flooded(&self) -> u64 {
+        self.shared.lock().flooded
     }
 
     /// Waits until `count` requests have arrived and returns them.

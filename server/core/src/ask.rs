@@ -96,13 +96,16 @@ pub fn payload_digest(payload: &Payload) -> String {
 
 /// The digest of an edit: file, and per hunk the removed and inserted lines with their context.
 pub fn change_digest(change: &Change) -> String {
-    let mut parts: Vec<Vec<u8>> = vec![change.target.clone().into_bytes()];
-    for hunk in &change.hunks {
-        let lines = [&hunk.context_before, &hunk.removed, &hunk.inserted, &hunk.context_after];
-        parts.push(serde_json::to_vec(&lines).unwrap_or_default());
+    let mut digest = crate::Parts::default();
+    digest.add(change.target.as_bytes());
+    for hunk in change.hunks.iter() {
+        for lines in [&hunk.context_before, &hunk.removed, &hunk.inserted, &hunk.context_after] {
+            // The count tells where a group ends, and so to which one a line belongs.
+            digest.add(&(lines.len() as u64).to_le_bytes());
+            lines.iter().for_each(|line| digest.add(line.as_bytes()));
+        }
     }
-    let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-    crate::digest_parts(&parts)
+    digest.in_hex()
 }
 
 /// An ask as clients see it, with the whole diff or command.
@@ -139,7 +142,7 @@ fn subject(session: &Session, call: &Call) -> Option<AskSubject> {
         return Some(AskSubject::Edit {
             uri: change.uri.clone(),
             path: change.path.clone(),
-            diff: diff(change),
+            diff: diff(change).into(),
             new_file: !change.existed,
         });
     }
@@ -157,9 +160,16 @@ fn subject(session: &Session, call: &Call) -> Option<AskSubject> {
 /// The unified diff of a change, made from exactly the hunks an approval binds.
 pub fn diff(change: &Change) -> String {
     let from = if change.existed { format!("a/{}", change.path) } else { "/dev/null".to_owned() };
-    let mut text = format!("--- {from}\n+++ b/{}\n", change.path);
+    let head = format!("--- {from}\n+++ b/{}\n", change.path);
+    let lines = change.hunks.iter().flat_map(|hunk| {
+        [&hunk.context_before, &hunk.removed, &hunk.inserted, &hunk.context_after].into_iter().flatten()
+    });
+    // It may have megabytes: text that has its room is not moved while it grows.
+    let room = lines.map(|line| line.len() + 1).sum::<usize>() + change.hunks.len() * 64;
+    let mut text = String::with_capacity(head.len() + room);
+    text.push_str(&head);
     let mut shift = 0_isize;
-    for hunk in &change.hunks {
+    for hunk in change.hunks.iter() {
         push_hunk(&mut text, hunk, &mut shift);
     }
     text

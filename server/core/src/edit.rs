@@ -141,10 +141,13 @@ pub fn with_line_ends(text: &str, style: LineEnd) -> Cow<'_, str> {
 /// Lines that stay keep their bytes, the others take the usual line end, and
 /// the byte order mark stays as it was. A file that says nothing about its
 /// form gets the text as it was written.
-pub fn rewritten(before: &str, content: &str) -> String {
+pub fn rewritten<'t>(before: &str, content: &'t str) -> Cow<'t, str> {
     let (bom, old) = split_bom(before);
     let Some(style) = LineEnds::of(old).dominant() else {
-        return if bom { format!("{BOM}{}", split_bom(content).1) } else { content.to_owned() };
+        return match bom {
+            true => Cow::Owned(format!("{BOM}{}", split_bom(content).1)),
+            false => Cow::Borrowed(content),
+        };
     };
     let (_, new) = split_bom(content);
     let plain = |line: &str| match line_end(line) {
@@ -167,7 +170,7 @@ pub fn rewritten(before: &str, content: &str) -> String {
             }
         }
     }
-    result
+    Cow::Owned(result)
 }
 
 /// One replacement in a document, as LSP writes it.

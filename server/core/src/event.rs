@@ -412,7 +412,8 @@ pub struct Change {
     /// Hash of the before-image, a blob.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    pub hunks: Vec<Hunk>,
+    /// Shared: a change may have megabytes, and is in facts, in the session and in steps at once.
+    pub hunks: Arc<[Hunk]>,
 }
 
 /// A durable question to the user.

@@ -36,10 +36,22 @@ use sha2::{Digest, Sha256};
 
 /// SHA-256 over length-prefixed parts, in hexadecimal; no two lists of parts collide by joining.
 pub fn digest_parts(parts: &[&[u8]]) -> String {
-    let mut hasher = Sha256::new();
-    for part in parts {
-        hasher.update((part.len() as u64).to_le_bytes());
-        hasher.update(part);
+    let mut digest = Parts::default();
+    parts.iter().for_each(|part| digest.add(part));
+    digest.in_hex()
+}
+
+/// A digest of parts that are told one by one, so that nothing large is copied for it.
+#[derive(Default)]
+pub(crate) struct Parts(Sha256);
+
+impl Parts {
+    pub(crate) fn add(&mut self, part: &[u8]) {
+        self.0.update((part.len() as u64).to_le_bytes());
+        self.0.update(part);
     }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+
+    pub(crate) fn in_hex(self) -> String {
+        self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
 }

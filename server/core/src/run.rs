@@ -12,7 +12,7 @@ use adjutant_protocol::{ChangeSetId, MessageId, RunId, ToolCallId};
 
 use crate::choices::Follows;
 use crate::event::{Ask, CallEnd, Change, KeyUse, Payload, Policy};
-use crate::message::{Manner, ModelMessage, Usage};
+use crate::message::{Manner, ModelMessage, Reply, Usage};
 use crate::retry::Tries;
 
 /// The open run.
@@ -76,8 +76,8 @@ pub struct Call {
     /// Its place in the reply.
     pub index: usize,
     pub tool: String,
-    /// As the model wrote them.
-    pub arguments: Arc<str>,
+    /// The reply it is part of.
+    pub reply: Arc<Reply>,
     pub provider_id: Arc<str>,
     pub title: String,
     pub phase: CallPhase,
@@ -162,6 +162,11 @@ impl Run {
 }
 
 impl Call {
+    /// Its arguments as the model wrote them.
+    pub fn arguments(&self) -> &str {
+        self.reply.calls.get(self.index).map_or("", |requested| &requested.arguments)
+    }
+
     pub fn is_finished(&self) -> bool {
         matches!(self.phase, CallPhase::Finished { .. })
     }

@@ -29,8 +29,9 @@ pub const MAX_COMMAND: usize = 16 * 1024;
 pub const MAX_TIMEOUT_SECONDS: u64 = 3600;
 /// The most bytes of all arguments of a call that carries no file text.
 pub const MAX_ARGUMENTS: usize = 1024 * 1024;
-/// The most bytes of all arguments of `edit_file` and `write_file`.
-pub const MAX_EDIT_ARGUMENTS: usize = 8 * 1024 * 1024;
+/// The most bytes of all arguments of `edit_file` and `write_file`: 8 MiB of text, and what its
+/// quotes and line ends become in JSON.
+pub const MAX_EDIT_ARGUMENTS: usize = 12 * 1024 * 1024;
 /// The most characters of a title or a summary.
 pub const MAX_TITLE: usize = 80;
 

@@ -2,6 +2,8 @@
 //!
 //! A request or popup is only one delivery of an ask; the ask itself outlives it.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
@@ -88,7 +90,7 @@ impl AskKind {
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum AskSubject {
     /// A change to one file, shown whole as a unified diff.
-    Edit { uri: String, path: String, diff: String, new_file: bool },
+    Edit { uri: String, path: String, diff: Arc<str>, new_file: bool },
     /// A command line, shown whole, with the directory it runs in.
     Command { command: String, cwd: String },
     /// A read of a file outside the workspace, or of one that may hold secrets.

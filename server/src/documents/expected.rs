@@ -15,10 +15,10 @@ use crate::uri;
 
 /// What was sent, and what should come of it.
 pub struct Awaited {
-    pub text: String,
+    pub text: Arc<str>,
     /// The version the edits were made for; `None` for a document that is not open.
     pub version: Option<i32>,
-    pub edits: Vec<TextEdit>,
+    pub edits: Arc<[TextEdit]>,
 }
 
 /// An edit that an editor which ignores versions made at the wrong place.
@@ -70,7 +70,7 @@ impl Expected {
 
     pub(super) fn meet(&self, document: &Document) {
         let Ok(text) = document.text() else { return };
-        let wanted = self.awaited.text.as_str();
+        let wanted = &*self.awaited.text;
         if text.len_bytes() == wanted.len() && *text == wanted && self.is_of(document) {
             self.seen.store(true, Ordering::SeqCst);
         }

@@ -14,12 +14,13 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::AskResolvedParams;
 use adjutant_protocol::methods;
 use adjutant_protocol::update::{SessionUpdateParams, Update};
+use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::past::{Recall, Stretch, Told};
 use crate::transport::{Out, PendingReply, SendError};
-use queue::{Queue, Waiting, piece};
+use queue::{Queue, SendRequest, Waiting, piece};
 
 /// At most thirty pieces of one text a second.
 const MERGE: Duration = Duration::from_millis(33);
@@ -117,15 +118,22 @@ impl Outlet {
 
     /// Sends a request behind everything queued before, and returns the future of its reply;
     /// none when the connection is over. What is queued later is sent behind it.
-    pub async fn request(&self, method: &'static str, params: Value) -> Option<PendingReply> {
+    pub async fn request<P>(&self, method: &'static str, params: P) -> Option<PendingReply>
+    where
+        P: Serialize + Send + 'static,
+    {
         self.post(method, params)?.await.ok()
     }
 
     /// Queues a request behind everything queued before; the future of its reply comes when it is
     /// sent. It is not sent once the receiver is dropped.
-    pub fn post(&self, method: &'static str, params: Value) -> Option<oneshot::Receiver<PendingReply>> {
+    pub fn post<P>(&self, method: &'static str, params: P) -> Option<oneshot::Receiver<PendingReply>>
+    where
+        P: Serialize + Send + 'static,
+    {
         let (pending, sent) = oneshot::channel();
-        let request = Waiting::Request { method, params, pending };
+        let send: SendRequest = Box::new(move |out| out.request(method, &params));
+        let request = Waiting::Request { send, pending };
         self.queue(|queue| queue.barrier(request)).then_some(sent)
     }
 
@@ -163,7 +171,12 @@ impl Outlet {
             };
             let result = match next {
                 Waiting::Piece(params) => out.notify(methods::SESSION_UPDATE, &*params).await,
-                Waiting::Update(params) => out.notify(methods::SESSION_UPDATE, &*params).await,
+                Waiting::Update(params) => {
+                    let sending = out.notify(methods::SESSION_UPDATE, &*params);
+                    // It may be large, and is written already.
+                    drop(params);
+                    sending.await
+                }
                 Waiting::Resolved(params) => out.notify(methods::ASK_RESOLVED, &*params).await,
                 Waiting::Gap(session, stretch) => self.recall(&out, session, stretch).await,
                 Waiting::Notification { method, params } => out.notify(method, &*params).await,
@@ -171,10 +184,10 @@ impl Outlet {
                     let _ = marker.send(());
                     continue;
                 }
-                Waiting::Request { method, params, pending } => {
+                Waiting::Request { send, pending } => {
                     if !pending.is_closed() {
                         // An asker that goes in this moment drops the reply, which withdraws it.
-                        let _ = pending.send(out.request(method, &params));
+                        let _ = pending.send(send(&out));
                     }
                     continue;
                 }

@@ -84,8 +84,15 @@ pub fn fits(ask: &AskView, room: Room) -> bool {
         Room::Lines => MAX_LINES,
         Room::Line => 1,
     };
-    whole(ask)
-        .is_none_or(|whole| whole.text.lines().count() <= lines && whole.text.chars().count() <= MAX_CHARS)
+    // No character is shown by less than an eighth of its bytes, and what is large is not even looked at.
+    let large = match &ask.subject {
+        Some(AskSubject::Edit { diff, .. }) => diff.len() > 8 * MAX_CHARS,
+        _ => false,
+    };
+    !large
+        && whole(ask).is_none_or(|whole| {
+            whole.text.lines().count() <= lines && whole.text.chars().count() <= MAX_CHARS
+        })
 }
 
 /// Returns what a surface may offer now, in order: an approval is never the first, and never

@@ -3,8 +3,8 @@
 //! Looks at each byte once, however the stream is cut into chunks, and never
 //! holds more than one event. Knows nothing of what the events mean.
 
-/// The most bytes one event may have.
-pub const MAX_EVENT_BYTES: usize = 64 << 20;
+/// The most bytes one event may have: the largest reply told whole in one, each character of it escaped.
+pub const MAX_EVENT_BYTES: usize = 32 << 20;
 
 /// One event; its fields live until the next one is decoded.
 #[derive(Debug, PartialEq, Eq)]
@@ -90,11 +90,7 @@ impl Decoder {
                 self.end_line(&chunk[..end], sink)?;
             } else {
                 self.hold(&chunk[..end])?;
-                let line = std::mem::take(&mut self.line);
-                self.end_line(&line, sink)?;
-                // The allocation is kept for the next line that is cut.
-                self.line = line;
-                self.line.clear();
+                self.end_held_line(sink)?;
             }
             chunk = &chunk[end + 1..];
         }
@@ -139,6 +135,29 @@ impl Decoder {
             true => Err(SseError::TooLong { limit: self.limit }),
             false => Ok(()),
         }
+    }
+
+    /// Ends a line that came in several chunks. It may be all of a large event, so its bytes become
+    /// the data of that and are not copied.
+    fn end_held_line<E: From<SseError>>(
+        &mut self,
+        sink: &mut impl FnMut(Event<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut line = std::mem::take(&mut self.line);
+        match line.strip_prefix(b"data:") {
+            Some(value) if !self.has_data && !self.first_line => {
+                let value = value.strip_prefix(b" ").unwrap_or(value);
+                let before = line.len() - value.len();
+                line.drain(..before);
+                self.has_data = true;
+                std::mem::swap(&mut self.data, &mut line);
+            }
+            _ => self.end_line(&line, sink)?,
+        }
+        // An allocation is kept for the next line that is cut.
+        self.line = line;
+        self.line.clear();
+        Ok(())
     }
 
     fn end_line<E: From<SseError>>(

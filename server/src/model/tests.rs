@@ -6,6 +6,7 @@
 mod chat;
 mod corpus;
 mod failures;
+mod floods;
 mod images;
 mod messages;
 mod mixes;

@@ -6,6 +6,7 @@
 mod apply;
 mod sight;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use adjutant_core::cause::{Cause, Reason};
@@ -13,7 +14,7 @@ use adjutant_core::edit::rewritten;
 use adjutant_core::event::{Change, Found, Payload};
 use adjutant_core::input::Report;
 use adjutant_core::locate;
-use adjutant_core::review::{Presence, hunks, present};
+use adjutant_core::review::{Hunk, Presence, hunks, present};
 use adjutant_core::tool::{Arguments, shown, unseen};
 
 pub use apply::apply;
@@ -30,8 +31,12 @@ use crate::uri;
 const SETTLE: Duration = Duration::from_millis(1_500);
 /// The largest file that is edited.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
-/// Bytes of all hunks of one change; more does not fit a review.
-const MAX_CHANGE: usize = 2 * 1024 * 1024;
+/// Bytes of all hunks of one change: a file of 8 MiB written anew. More does not fit a review.
+const MAX_CHANGE: usize = 16 * 1024 * 1024;
+/// Lines of all hunks of one change: each costs memory beside its text.
+const MAX_CHANGED_LINES: usize = 500_000;
+/// Hunks of one change times lines of its file: each hunk is looked for in all of them.
+const MAX_PLACES_BY_LINES: usize = 400_000_000;
 
 /// A file as it is now.
 struct Now {
@@ -113,15 +118,7 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
     let odd =
         odd.map(|c| format!("its new text holds characters nobody sees, such as {}", shown(&c.to_string())));
     let mark = [mark, odd].into_iter().flatten().reduce(|one, other| format!("{one}; {other}"));
-    let size: usize =
-        hunks.iter().flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted)).map(String::len).sum();
-    if size > MAX_CHANGE {
-        let text = format!(
-            "the change of \"{}\" is {size} bytes; at most {MAX_CHANGE} fit one review, so split it",
-            at.display
-        );
-        return Err(Payload::refused(Reason::new(Cause::TooLarge, text)));
-    }
+    fits_review(&hunks, &now.text, &at.display).map_err(Payload::refused)?;
     let change = Change {
         change_set: "".into(),
         path: at.display.clone(),
@@ -133,9 +130,32 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         always_ask: always_ask.map(|why| why.text),
         mark,
         before: None,
-        hunks,
+        hunks: hunks.into(),
     };
     Ok((change, now.exists.then(|| now.text.into_bytes())))
+}
+
+/// Refuses what nobody could look through, and what would cost more than a session has.
+fn fits_review(hunks: &[Hunk], before: &str, path: &str) -> Result<(), Reason> {
+    let changed = || hunks.iter().flat_map(|hunk| hunk.removed.iter().chain(&hunk.inserted));
+    let too_large = |size: usize, what: &str, limit: usize| {
+        let text = format!(
+            "the change of \"{path}\" has {size} {what}; at most {limit} fit one review, so split it"
+        );
+        Reason::new(Cause::TooLarge, text)
+    };
+    let (bytes, lines) = (changed().map(String::len).sum::<usize>(), changed().count());
+    if bytes > MAX_CHANGE {
+        return Err(too_large(bytes, "bytes", MAX_CHANGE));
+    }
+    if lines > MAX_CHANGED_LINES {
+        return Err(too_large(lines, "lines", MAX_CHANGED_LINES));
+    }
+    let places = MAX_PLACES_BY_LINES / adjutant_core::edit::lines(before).count().max(1);
+    if hunks.len() > places {
+        return Err(too_large(hunks.len(), "separate places", places));
+    }
+    Ok(())
 }
 
 /// What the user has to know before a file is written on disk that may be open all the same (decision 4).
@@ -161,7 +181,7 @@ fn untold(at: &Grounded, cause: Cause) -> Reason {
 }
 
 /// The whole new text.
-fn after(arguments: &Arguments, now: &Now, at: &Grounded) -> Result<String, Reason> {
+fn after<'a>(arguments: &'a Arguments, now: &Now, at: &Grounded) -> Result<Cow<'a, str>, Reason> {
     match arguments {
         Arguments::EditFile { old_text, new_text, replace_all, .. } => {
             if !now.exists {
@@ -169,6 +189,7 @@ fn after(arguments: &Arguments, now: &Now, at: &Grounded) -> Result<String, Reas
                 return Err(Reason::new(Cause::Missing, text));
             }
             locate::replace(&now.text, old_text, new_text, *replace_all)
+                .map(Cow::Owned)
                 .map_err(|why| Reason::new(why.cause(), format!("\"{}\" was not changed: {why}", at.display)))
         }
         Arguments::WriteFile { content, .. } => Ok(rewritten(&now.text, content)),
@@ -267,3 +288,6 @@ fn look(place: &Place, change: &Change, at: &Grounded) -> Found {
         Err(_) => Found::Unclear,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -71,7 +71,7 @@ pub struct LogMark {
 /// Why nothing was appended.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
-    /// An event is too large for a line; its content belongs into a blob.
+    /// An event is too large for a line.
     #[error("append to the log: event {index} of the batch is larger than {limit} bytes")]
     TooLarge {
         /// Its place in the batch.

@@ -25,7 +25,7 @@ use crate::tools::{Output, Reading, read};
 
 /// Looks at the world for one call.
 pub async fn prepare(place: &Place, call: &Call, mode: Mode) -> Report {
-    let arguments = match parse_for(mode, &call.tool, &call.arguments) {
+    let arguments = match parse_for(mode, &call.tool, call.arguments()) {
         Ok(arguments) => arguments,
         Err(why) => return Report::Prepared(Payload::refused(why)),
     };
@@ -105,7 +105,7 @@ pub async fn run(place: &Place, stream: &Stream, call: &Call) -> Report {
 }
 
 async fn run_allowed(place: &Place, stream: &Stream, call: &Call) -> Result<Output, Reason> {
-    let arguments = parse_for(Mode::Code, &call.tool, &call.arguments)?;
+    let arguments = parse_for(Mode::Code, &call.tool, call.arguments())?;
     let changed = |text: String| Reason::new(Cause::Changed, text);
     let grounded = |path: &str| -> Result<Grounded, Reason> {
         let at = ground(&place.roots, path)?;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::ask;
-use adjutant_core::event::{CallEnd, CallResult, Found};
+use adjutant_core::cause::{Cause, Reason};
+use adjutant_core::event::{CallEnd, CallResult, Found, Payload};
 use adjutant_core::input::{Choice, Report};
 use adjutant_core::prompt::ModelRequest;
 use adjutant_core::retry::{CallFailure, FailureClass};
@@ -174,7 +175,7 @@ impl Work {
                 tokio::time::sleep(Duration::from_millis(left)).await;
                 return Some(Done::Message(Box::new(Message::Woke { at })));
             }
-            Work::Deliver { ask } => return deliver(place, &ask).await,
+            Work::Deliver { ask } => return deliver(place, *ask).await,
         };
         Some(Done::Report(report))
     }
@@ -215,19 +216,34 @@ async fn call_model(
 }
 
 /// One delivery of an ask; when the surface closes, the ask stays open elsewhere.
-async fn deliver(place: &Place, ask: &AskView) -> Option<Done> {
+async fn deliver(place: &Place, ask: AskView) -> Option<Done> {
     point("ask-delivered");
+    let id = ask.ask_id.clone();
     let Delivery::Outcome { outcome, surface } = place.world.doors.deliver(ask).await else { return None };
     let choice = match outcome {
         PermissionOutcome::Selected { option_id, text } => Choice::Option { id: option_id, text },
         PermissionOutcome::Answered { text } => Choice::Text(text),
         PermissionOutcome::Cancelled => return None,
     };
-    Some(Done::Message(Box::new(Message::Answer { ask: ask.ask_id.clone(), choice, surface, reply: None })))
+    Some(Done::Message(Box::new(Message::Answer { ask: id, choice, surface, reply: None })))
 }
 
-/// What is recorded in place of a reply that no record can hold.
-pub fn too_large(limit: usize) -> Report {
+/// What is recorded in place of a report that no record of so many bytes can hold.
+pub fn too_large(report: &Report) -> Option<fn(usize) -> Report> {
+    match report {
+        Report::Replied(_) => Some(too_large_reply),
+        Report::PreparedChange(_) => Some(|limit| {
+            let text = format!(
+                "the change is larger than the {} MiB that one record of the session may have, so split it",
+                limit >> 20
+            );
+            Report::Prepared(Payload::refused(Reason::new(Cause::TooLarge, text)))
+        }),
+        _ => None,
+    }
+}
+
+fn too_large_reply(limit: usize) -> Report {
     Report::CallFailed(CallFailure {
         // The same request would only bring the same flood again.
         class: FailureClass::Total,

@@ -411,6 +411,8 @@ fn append<T: Serialize + ?Sized>(body: &mut Vec<u8>, value: &T) -> Result<(), St
 }
 
 fn close(mut body: Vec<u8>) -> Result<Vec<u8>, String> {
+    // One more byte is no reason to double a large body.
+    body.reserve_exact(1);
     body.push(b'}');
     if body.len() > BODY_LIMIT {
         return Err(format!("{} bytes are over the limit of {BODY_LIMIT}", body.len()));

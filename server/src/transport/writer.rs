@@ -52,7 +52,7 @@ fn run(
         let Some(first) = frames.blocking_recv() else {
             break;
         };
-        let mut next = Some(first);
+        let (mut next, mut large) = (Some(first), None);
         while let Some(frame) = next {
             if matches!(frame.toll, Toll::Close) {
                 open = false;
@@ -60,17 +60,21 @@ fn run(
             }
             seen(&frame.body);
             push_header(&mut bytes, frame.body.len());
-            bytes.extend_from_slice(&frame.body);
             tolls.push((frame.body.len(), frame.toll));
+            if frame.body.len() >= BATCH_BYTES {
+                // It is a write of its own, and its memory is not taken twice.
+                large = Some(frame.body);
+                break;
+            }
+            bytes.extend_from_slice(&frame.body);
             let full = tolls.len() >= BATCH_FRAMES || bytes.len() >= BATCH_BYTES;
             next = if full { None } else { frames.try_recv().ok() };
         }
-        let written = writer.write_all(&bytes).and_then(|()| writer.flush());
+        let whole = writer.write_all(&bytes).and_then(|()| writer.write_all(&large.unwrap_or_default()));
+        let written = whole.and_then(|()| writer.flush());
         out.gauge.release(tolls.drain(..));
         written?;
         bytes.clear();
-        // One huge answer must not hold its memory for ever.
-        bytes.shrink_to(4 * BATCH_BYTES);
     }
     Ok(())
 }

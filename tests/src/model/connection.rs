@@ -117,6 +117,9 @@ fn write_answers(
             Some(_) => return Ok(()),
             None => {}
         }
+        if let Some((once, again)) = reply.flood(dialect) {
+            return flood(socket, shared, (&reply, dialect), (&once, &again));
+        }
         if reply.is_at_once() {
             let mut bytes = head(&reply, dialect);
             for piece in reply.acts(dialect) {
@@ -163,6 +166,41 @@ fn write_answers(
             output.write_all(b"0\r\n\r\n")?;
         }
         shared.change(|state| state.answered.push(at));
+    }
+    Ok(())
+}
+
+/// The most bytes of one flood: whoever takes so many is not going to hang up.
+const MOST_FLOOD: u64 = 4 << 30;
+/// Bytes of one write of a flood, about.
+const FLOOD_WRITE: usize = 64 << 10;
+
+/// Sends what has no end until the client hangs up, and counts what it took.
+fn flood(
+    mut socket: &TcpStream,
+    shared: &Shared,
+    (reply, dialect): (&Reply, Dialect),
+    (once, again): (&[u8], &[u8]),
+) -> io::Result<()> {
+    let mut head = head(reply, dialect);
+    let mut write = Vec::new();
+    let many = again.repeat((FLOOD_WRITE / again.len().max(1)).max(1));
+    if reply.floods_head() {
+        // Without the blank line that ends it.
+        head.truncate(head.len() - 2);
+        write = many;
+    } else {
+        push_piece(&mut head, reply, once);
+        push_piece(&mut write, reply, &many);
+    }
+    shared.change(|state| state.begun.push(Instant::now()));
+    socket.write_all(&head)?;
+    let mut sent = 0;
+    while sent < MOST_FLOOD {
+        // What is counted before it is written is at most one write too much.
+        sent += write.len() as u64;
+        shared.change(|state| state.flooded += write.len() as u64);
+        socket.write_all(&write)?;
     }
     Ok(())
 }

@@ -35,6 +35,17 @@ enum Place {
     Behind(String),
 }
 
+/// What is sent again and again until the client hangs up.
+#[derive(Clone, Debug)]
+pub(super) enum Flood {
+    /// These bytes, in the head.
+    Head(Vec<u8>),
+    /// The first event that has this text in it; nothing comes behind it.
+    Event(String),
+    /// These bytes, behind all that the answer says.
+    Bytes(Vec<u8>),
+}
+
 /// One answer, built step by step.
 #[derive(Clone, Debug)]
 pub struct Reply {
@@ -50,6 +61,7 @@ pub struct Reply {
     silent: Option<Fault>,
     at_once: bool,
     pace: Option<Duration>,
+    flood: Option<Flood>,
 }
 
 impl Reply {
@@ -66,6 +78,7 @@ impl Reply {
             silent: None,
             at_once: false,
             pace: None,
+            flood: None,
         }
     }
 
@@ -233,6 +246,45 @@ impl Reply {
         self
     }
 
+    /// Sends these bytes for ever behind the headers, which have no end then.
+    pub fn endless_head(mut self, bytes: impl Into<Vec<u8>>) -> Reply {
+        self.flood = Some(Flood::Head(bytes.into()));
+        self
+    }
+
+    /// Sends the first event that has this text in it for ever, on whichever wire; what stands before it
+    /// is sent once, and what stands behind it never.
+    pub fn repeating(mut self, text: &str) -> Reply {
+        self.flood = Some(Flood::Event(text.to_owned()));
+        self
+    }
+
+    /// Sends these bytes for ever behind the rest of the body, which has no end then.
+    pub fn endless(mut self, bytes: impl Into<Vec<u8>>) -> Reply {
+        self.flood = Some(Flood::Bytes(bytes.into()));
+        self
+    }
+
+    /// Returns what is sent once and what is sent for ever, where something is.
+    pub(super) fn flood(&self, dialect: Dialect) -> Option<(Vec<u8>, Vec<u8>)> {
+        let body = || self.bytes_in(dialect);
+        Some(match self.flood.as_ref()? {
+            Flood::Head(bytes) => (Vec::new(), bytes.clone()),
+            Flood::Bytes(bytes) => (body(), bytes.clone()),
+            Flood::Event(text) => {
+                let mut body = body();
+                body.truncate(Place::Behind(text.clone()).within(&body));
+                let begin = body[..body.len() - 2].windows(2).rposition(|bytes| bytes == b"\n\n");
+                let event = body[begin.map_or(0, |at| at + 2)..].to_vec();
+                (body, event)
+            }
+        })
+    }
+
+    pub(super) fn floods_head(&self) -> bool {
+        matches!(self.flood, Some(Flood::Head(_)))
+    }
+
     /// Returns the bytes of the body in a dialect, if nothing goes wrong.
     pub fn bytes_in(&self, dialect: Dialect) -> Vec<u8> {
         self.pieces(dialect).concat()
@@ -244,7 +296,7 @@ impl Reply {
     }
 
     pub(super) fn is_stream(&self) -> bool {
-        self.raw_body.is_none() && !self.whole
+        self.flood.is_some() || self.raw_body.is_none() && !self.whole
     }
 
     pub(super) fn is_at_once(&self) -> bool {

@@ -19,9 +19,9 @@ use crate::session::{Run, Session, Turn, TurnPhase};
 
 /// Tool calls one reply may ask for; the rest are refused.
 const MAX_CALLS: usize = 64;
-/// Bytes of all arguments of one reply that are kept: twice what one review takes, and half of
-/// what one record of the log holds. The call that goes beyond is refused to the model.
-const MAX_ARGUMENT_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of all arguments of one reply that are kept, less than a reply may have before its reader
+/// hangs up. The call that goes beyond is refused to the model, and the run goes on.
+const MAX_ARGUMENT_BYTES: usize = crate::tool::MAX_EDIT_ARGUMENTS;
 
 pub fn accept(
     session: &Session,

@@ -80,7 +80,7 @@ fn f22_whatever_is_changed_in_the_lines_of_an_edit_its_digest_changes() {
             mark: None,
             cause: None,
             before: None,
-            hunks,
+            hunks: hunks.into(),
         })
     };
     let asked = digest("/ws/a.txt", vec![hunk.clone()]);

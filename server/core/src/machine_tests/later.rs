@@ -28,7 +28,7 @@ fn n04_an_edit_the_text_ran_away_from_is_shown_anew_three_times_at_most() {
         // The world is looked at again after a restart, and it has to be asked still.
         bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).unwrap();
         let mut other = change(true);
-        other.hunks[0].inserted = vec!["other\n".to_owned()];
+        std::sync::Arc::make_mut(&mut other.hunks)[0].inserted = vec!["other\n".to_owned()];
         let seen = bench.report(is_prepare, Report::PreparedChange(Box::new(other)));
         assert!(seen.iter().any(|event| matches!(event, Event::AskOpened { .. })), "{}", names(&seen));
         bench.input(Input::Answer(answer_of(&bench, "allow"))).unwrap();

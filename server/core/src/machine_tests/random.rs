@@ -221,13 +221,14 @@ pub fn change(open: bool) -> Change {
         cause: None,
         mark: None,
         before: None,
-        hunks: vec![Hunk {
+        hunks: [Hunk {
             id: "h1".to_owned(),
             line: 0,
             removed: vec!["x\n".to_owned()],
             inserted: vec!["y\n".to_owned()],
             context_before: Vec::new(),
             context_after: Vec::new(),
-        }],
+        }]
+        .into(),
     }
 }

@@ -493,12 +493,12 @@ fn g3_the_calls_of_a_cut_reply_do_not_run() {
 
 #[test]
 fn s111_arguments_beyond_the_limit_are_refused_to_the_model_and_not_kept() {
-    let large = format!(r#"{{"path":"a","content":"{}"}}"#, "x".repeat(3 << 20));
+    let large = format!(r#"{{"path":"a","content":"{}"}}"#, "x".repeat(7 << 20));
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
     let events = bench.reply("", &[("write_file", &large), ("write_file", &large), ("read_file", "{}")]);
     check(&events, expect!["replied call_opened call_opened tool_finished call_opened"]);
-    assert!(last_output(&bench).contains("may have 4194304"), "{}", last_output(&bench));
+    assert!(last_output(&bench).contains("may have 12582912"), "{}", last_output(&bench));
     let Some(ModelMessage::Assistant { reply }) = bench.session.transcript.iter().rev().nth(1) else {
         panic!("the reply is kept")
     };

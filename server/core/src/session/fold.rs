@@ -266,7 +266,7 @@ impl Session {
             id: id.clone(),
             index,
             tool: tool.to_owned(),
-            arguments: requested.arguments.as_str().into(),
+            reply: reply.clone(),
             provider_id: requested.id.as_str().into(),
             title: title.to_owned(),
             phase: CallPhase::Opened,

@@ -2,7 +2,12 @@
 //!
 //! For calls that may not even parse; never judges arguments.
 
+use serde::Deserialize;
+
 use super::{Effect, MAX_TITLE, Mode, one_line, parse, schema, title};
+
+/// Bytes of arguments that are read whole for a title.
+const MAX_LOOKED_AT: usize = 64 * 1024;
 
 /// Returns the effect class of a tool by its name; an unknown tool counts as opaque.
 pub fn effect_of(tool: &str) -> Effect {
@@ -22,8 +27,28 @@ pub fn allowed_in(mode: Mode, tool: &str) -> bool {
 
 /// Returns the title of a call as the model wrote it, whether or not it can be made.
 pub fn title_of(tool: &str, arguments: &str) -> String {
+    if arguments.len() > MAX_LOOKED_AT {
+        return title_of_large(tool, arguments);
+    }
     match parse(tool, arguments) {
         Ok(arguments) => title(&arguments),
+        Err(_) => one_line(tool, MAX_TITLE),
+    }
+}
+
+/// The title of a call that carries much text: only its path is read, and the text is passed over.
+fn title_of_large(tool: &str, arguments: &str) -> String {
+    #[derive(Deserialize)]
+    struct Place {
+        path: String,
+    }
+    let verb = match tool {
+        "edit_file" => "Edit",
+        "write_file" => "Write",
+        _ => return one_line(tool, MAX_TITLE),
+    };
+    match serde_json::from_str::<Place>(arguments) {
+        Ok(Place { path }) => one_line(&format!("{verb} {path}"), MAX_TITLE),
         Err(_) => one_line(tool, MAX_TITLE),
     }
 }

@@ -110,7 +110,7 @@ fn sizes_are_bounded_and_file_text_may_be_larger() {
     let huge = "x".repeat(MAX_EDIT_ARGUMENTS);
     assert!(
         refused("write_file", &format!("{{\"path\":\"a\",\"content\":\"{huge}\"}}"))
-            .contains("at most 8388608")
+            .contains("at most 12582912")
     );
     let flood: Vec<String> = (0..100).map(|n| format!("\"k{n}\":1")).collect();
     assert!(refused("read_file", &format!("{{{}}}", flood.join(","))).contains("16 keys"));

@@ -47,7 +47,7 @@ fn written(updates: &[Update]) -> String {
 
 #[test]
 fn s101_a_session_reads_as_whole_blocks() {
-    let diff = "--- a/a.md\n+++ b/a.md\n@@ -1,1 +1,1 @@\n-```\n+````\n".to_owned();
+    let diff = "--- a/a.md\n+++ b/a.md\n@@ -1,1 +1,1 @@\n-```\n+````\n".into();
     let subject = AskSubject::Edit { uri: String::new(), path: "a.md".to_owned(), diff, new_file: false };
     let resolution =
         Resolution::Selected { option_id: "allow".to_owned(), text: None, surface: "popup".to_owned() };

@@ -95,8 +95,12 @@ fn where_nobody_is_every_kind_is_denied_or_left_open_and_none_allowed() {
 fn a2_the_whole_diff_is_put_and_odd_characters_are_seen() {
     let lines: String = (0..500).map(|line| format!("+line {line} {}\n", "x".repeat(120))).collect();
     let diff = format!("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,500 @@\n{lines}+odd\u{202e}\u{1b}[2J\r\n");
-    let subject =
-        AskSubject::Edit { uri: "file:///a.txt".into(), path: "a.txt".into(), diff, new_file: true };
+    let subject = AskSubject::Edit {
+        uri: "file:///a.txt".into(),
+        path: "a.txt".into(),
+        diff: diff.into(),
+        new_file: true,
+    };
     let (mut page, paper) = plain(40, true);
     put(&mut page, &AskView { subject: Some(subject), ..ask(AskKind::Tool, &[]) });
     let text = paper.text();

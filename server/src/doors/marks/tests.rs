@@ -63,7 +63,7 @@ fn an_edit_without_origin_is_shown_at_its_first_changed_line() {
     let subject = |new_file| AskSubject::Edit {
         uri: URI.to_owned(),
         path: "a.rs".to_owned(),
-        diff: diff.to_owned(),
+        diff: diff.into(),
         new_file,
     };
     let (documents, mut marks) = (Documents::default(), Marks::default());

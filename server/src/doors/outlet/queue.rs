@@ -13,7 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::oneshot;
 
 use super::super::past::{Spot, Stretch};
-use crate::transport::PendingReply;
+use crate::transport::{Out, PendingReply};
 
 /// Bytes of updates of all sessions that wait; at the bound chunks are withheld and gaps are left.
 pub const ROOM: usize = 16 * 1024 * 1024;
@@ -21,6 +21,9 @@ pub const ROOM: usize = 16 * 1024 * 1024;
 const MAX_MERGED: usize = 4 * 1024 * 1024;
 /// What an entry costs beside its text.
 const ENTRY: usize = 256;
+
+/// Sends one request; its params are written only then, for they may be large.
+pub type SendRequest = Box<dyn FnOnce(&Out) -> PendingReply + Send>;
 
 /// One entry of the queue.
 pub enum Waiting {
@@ -35,7 +38,7 @@ pub enum Waiting {
     /// Somebody waits for everything before it to be handed to the writer.
     Marker(oneshot::Sender<()>),
     /// A request of ours that belongs here; nobody sends it once its asker has gone.
-    Request { method: &'static str, params: Value, pending: oneshot::Sender<PendingReply> },
+    Request { send: SendRequest, pending: oneshot::Sender<PendingReply> },
     /// A notification of LSP itself that belongs here.
     Notification { method: &'static str, params: Box<RawValue> },
     /// An answer belongs here: what is queued behind waits until it has been given.

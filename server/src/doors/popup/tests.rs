@@ -31,7 +31,7 @@ fn command(line: &str) -> AskView {
 
 fn edit(diff: &str) -> AskView {
     let (uri, path) = ("file:///project/a.txt".to_owned(), "a.txt".to_owned());
-    ask(AskKind::Tool, Some(AskSubject::Edit { uri, path, diff: diff.to_owned(), new_file: false }), &[])
+    ask(AskKind::Tool, Some(AskSubject::Edit { uri, path, diff: diff.into(), new_file: false }), &[])
 }
 
 fn titles(offers: &[Offer]) -> Vec<&str> {

@@ -65,6 +65,17 @@ impl List {
         self.marks.push(self.json.len().saturating_sub(bytes));
     }
 
+    /// Puts `body` before the list, and all of it in the place of `body`: a list that is large and not
+    /// kept is not copied.
+    fn become_part_of(self, body: &mut Vec<u8>, (marked, mark): (usize, &str)) {
+        let List { mut json, marks } = self;
+        for at in marks.iter().rev().take(marked) {
+            json.splice(*at..*at, mark.bytes());
+        }
+        json.splice(..0, body.drain(..));
+        *body = json;
+    }
+
     fn separate(&mut self) {
         if !self.json.is_empty() {
             self.json.push(b',');
@@ -106,6 +117,10 @@ impl Conversations {
         let new = request.messages.get(written.messages.len()..).unwrap_or_default();
         L::add(&mut written.list, new, source)?;
         written.messages.extend_from_slice(new);
+        if written.list.json.len() > MOST_BYTES {
+            written.list.become_part_of(body, (marked, mark));
+            return Ok(());
+        }
         let List { json, marks } = &written.list;
         // Room for what closes the list, so that nothing is moved for a few bytes.
         body.reserve_exact(json.len() + marked * mark.len() + 8);
@@ -116,13 +131,11 @@ impl Conversations {
             from = *at;
         }
         body.extend_from_slice(&json[from..]);
-        if json.len() <= MOST_BYTES {
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.len() == KEPT {
-                kept.pop_front();
-            }
-            kept.push_back(written);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() == KEPT {
+            kept.pop_front();
         }
+        kept.push_back(written);
         Ok(())
     }
 

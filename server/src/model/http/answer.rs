@@ -145,6 +145,7 @@ impl<'a> Answer<'a> {
             }
             match eaten {
                 Eaten::Progress => until = now + idle,
+                Eaten::KeepAlive if now >= until => return Err(self.post.stalled()),
                 Eaten::KeepAlive => {}
                 Eaten::Finishing if finishing => {}
                 Eaten::Finishing => {

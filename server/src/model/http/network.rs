@@ -30,6 +30,13 @@ impl Line<'_> {
         if error.is_builder() {
             return failure(FailureClass::InvalidRequest, format!("could not make the request: {said}"));
         }
+        if head_is_too_large(error) {
+            // The same request would only bring the same flood again.
+            let message = format!(
+                "the answer of provider \"{name}\" has more headers than the limit of 100 and of 400 KiB in all"
+            );
+            return failure(FailureClass::Total, message);
+        }
         // An end in the middle of the body is a broken stream; a reset is the network's.
         if ends_early(error) {
             let message = format!("provider \"{name}\" ended its answer too early: {said}");
@@ -126,6 +133,14 @@ fn certificate_error(error: &reqwest::Error) -> Option<&CertificateError> {
         Some(rustls::Error::InvalidCertificate(error)) => Some(error),
         _ => None,
     })
+}
+
+/// Tells whether an answer has more headers than HTTP/1.1 is read with here.
+///
+/// The library keeps the limits and tells it by its text alone; a test over a real socket watches over
+/// the words.
+fn head_is_too_large(error: &reqwest::Error) -> bool {
+    causes(error).any(|cause| cause.to_string() == "message head is too large")
 }
 
 /// Tells whether the answer ended before it was whole, as opposed to a reset.

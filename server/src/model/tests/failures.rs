@@ -280,17 +280,3 @@ async fn s82_l11_a_slow_first_word_is_not_cut_by_the_idle_limit() {
         assert_eq!(called.reply().text, "at last", "{wire:?}");
     }
 }
-
-#[tokio::test]
-async fn s111_arguments_beyond_the_limit_are_refused_by_name() {
-    let huge = "x".repeat(17 << 20);
-    let failed = check(Answer::call("write_file", json!({"content": huge})), FailureClass::Total).await;
-    assert!(failed.message.contains("tool arguments than the limit of 16 MiB"), "{}", failed.message);
-}
-
-#[tokio::test]
-async fn s82_endless_text_is_cut_at_its_limit() {
-    let word = format!("{} ", "x".repeat(1 << 20));
-    let failed = check(Answer::text(&word.repeat(17)), FailureClass::Total).await;
-    assert!(failed.message.contains("text than the limit of 16 MiB"), "{}", failed.message);
-}

@@ -3,6 +3,7 @@
 //! Never believes a reply without the text, never sends again what may still
 //! come, and never saves what the user has not.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use adjutant_core::cause::Cause;
@@ -108,7 +109,7 @@ async fn show_anew(place: &Place, change: &Change, why: &str, started: Instant) 
         always_ask: Some([Some(changed), warning].into_iter().flatten().collect::<Vec<_>>().join("; ")),
         cause: Some(Cause::Changed),
         before,
-        hunks: hunks(&now.text, &wanted),
+        hunks: hunks(&now.text, &wanted).into(),
         ..change.clone()
     };
     let text = format!("The edit of {} was not applied: {why}; read the file and try again.", change.path);
@@ -237,10 +238,10 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
         return Tried::Overtaken(why);
     }
     let wanted = match apply_hunks(&now.text, &change.hunks) {
-        Ok(text) => text,
+        Ok(text) => Arc::<str>::from(text),
         Err(conflict) => return failed(format!("{conflict}; read the file again")),
     };
-    if wanted == now.text && now.exists {
+    if *wanted == *now.text && now.exists {
         return Tried::Landed { exact: true };
     }
     match place.world.abilities().way(now.open.is_some(), now.exists) {
@@ -261,12 +262,12 @@ async fn send(
     place: &Place,
     call: &Call,
     change: &Change,
-    (at, now, wanted): (&Grounded, &Now, &str),
+    (at, now, wanted): (&Grounded, &Now, &Arc<str>),
 ) -> Tried {
     let (documents, editor) = (&place.world.documents, &place.world.editor);
     let uri = documents.name_of(&at.absolute);
-    let edits = text_edits(&now.text, wanted, documents.encoding());
-    let awaited = Awaited { text: wanted.to_owned(), version: now.open, edits: edits.clone() };
+    let edits: Arc<[_]> = text_edits(&now.text, wanted, documents.encoding()).into();
+    let awaited = Awaited { text: wanted.clone(), version: now.open, edits: edits.clone() };
     let expectation = documents.expect(&uri, awaited);
     let mut edit = DocumentEdit {
         label: format!("Adjutant: {}", call.title),
@@ -320,8 +321,8 @@ async fn take_back(place: &Place, call: &Call, at: &Grounded, misplaced: Misplac
         return failed();
     }
     let uri = documents.name_of(&at.absolute);
-    let edits = text_edits(&now.text, &misplaced.before, documents.encoding());
-    let awaited = Awaited { text: misplaced.before, version: now.open, edits: edits.clone() };
+    let edits: Arc<[_]> = text_edits(&now.text, &misplaced.before, documents.encoding()).into();
+    let awaited = Awaited { text: misplaced.before.into(), version: now.open, edits: edits.clone() };
     let expectation = documents.expect(&uri, awaited);
     let label = format!("Adjutant: taken back, {}", call.title);
     let edit = DocumentEdit { label, uri, version: now.open, create: false, unversioned: false, edits };

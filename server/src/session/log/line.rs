@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 /// The format this version writes.
 pub const FORMAT: u64 = 1;
 
-/// The longest line that is written or believed.
-pub const MAX_LINE: usize = 8 << 20;
+/// The longest line that is written or believed: the largest edit that fits one review, and the
+/// largest arguments of a reply, also where each of their characters is escaped.
+pub const MAX_LINE: usize = 40 << 20;
 
 /// Sequence numbers from here on are believed to be damage: a log that gains a
 /// record every microsecond reaches it after 285 years.
@@ -152,6 +153,8 @@ impl Write for Bounded<'_> {
         if self.line.len() + bytes.len() > self.end {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
+        // A long text comes in one piece: what follows it is no reason to double the line.
+        self.line.reserve(bytes.len() + 4096);
         self.line.extend_from_slice(bytes);
         Ok(bytes.len())
     }

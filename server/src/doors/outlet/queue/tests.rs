@@ -20,7 +20,7 @@ fn resolved(session: &str) -> AskResolvedParams {
 }
 
 fn request() -> Waiting {
-    Waiting::Request { method: "test/ask", params: Value::Null, pending: oneshot::channel().0 }
+    Waiting::Request { send: Box::new(|out| out.request("test/ask", &())), pending: oneshot::channel().0 }
 }
 
 /// One word for each entry that waits.

@@ -1,0 +1,162 @@
+//! Calls with megabytes of arguments: done from the ask to the text, whole after a restart, and refused
+//! by name where they are too large.
+//!
+//! Never measures: figures are of the bench.
+
+use std::sync::mpsc::channel;
+
+use adjutant_protocol::ask::{AskSubject, AskView};
+use adjutant_protocol::state::Outcome;
+use adjutant_testkit::editor::Answer;
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::{Dialect, ModelServer, Reply};
+use serde_json::{Value, json};
+
+use super::rig::Rig;
+use super::stage::Stage;
+
+const MIB: usize = 1 << 20;
+
+/// Bytes of the content: 3 MiB, and with `ADJUTANT_SLOW` the 8 MiB that have to be done.
+fn large() -> usize {
+    if std::env::var_os("ADJUTANT_SLOW").is_some() { 8 * MIB } else { 3 * MIB }
+}
+
+/// A text of at least so many bytes, with all that JSON escapes and a diff marks.
+fn text_of(bytes: usize) -> String {
+    let mut text = String::with_capacity(bytes + 100);
+    let mut number = 0;
+    while text.len() < bytes {
+        number += 1;
+        text.push_str(&format!("{number}: \"quoted\" \\ and \ttabbed, é and 😀, as code has it\n"));
+    }
+    text
+}
+
+/// The messages of a request, whatever its wire calls them.
+fn messages(body: &Value) -> &[Value] {
+    let list = body.get("messages").or_else(|| body.get("input"));
+    list.and_then(Value::as_array).expect("a request has messages")
+}
+
+#[test]
+fn s111_f13_megabytes_of_content_are_written_and_the_history_is_whole_after_a_restart() {
+    for wire in Dialect::ALL {
+        written_and_kept(wire, &text_of(large()));
+    }
+}
+
+fn written_and_kept(wire: Dialect, content: &str) {
+    let model = ModelServer::start([
+        Reply::call("write_file", json!({"path": "large.txt", "content": content})),
+        Reply::text("Written."),
+    ]);
+    let workspace = Workspace::new("//- /a.txt\nhello\n");
+    workspace.provider(wire, &model.base_url());
+    let rig = Rig::start(&workspace);
+    let (seen, shown) = channel::<AskView>();
+    rig.on_ask(move |ask| {
+        let _ = seen.send(ask.clone());
+        Answer::option("allow")
+    });
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Write a large file.").run_id;
+    assert_eq!(rig.await_run_end(&session, &run).outcome, Outcome::Stopped, "{wire:?}");
+    assert!(workspace.read("large.txt") == content, "{wire:?}: the file is what the model wrote");
+    let ask = shown.try_recv().expect("it was asked");
+    let Some(AskSubject::Edit { diff, .. }) = &ask.subject else { panic!("{wire:?}: it shows an edit") };
+    let inserted = diff.split_inclusive('\n').filter_map(|line| line.strip_prefix('+')).skip(1);
+    assert!(inserted.collect::<String>() == content, "{wire:?}: what was asked is what was written");
+    rig.end();
+
+    let rig = Rig::start(&workspace);
+    rig.resume(&session, None);
+    model.push(Reply::text("Still here."));
+    let run = rig.prompt(&session, "And now?").run_id;
+    assert_eq!(rig.await_run_end(&session, &run).outcome, Outcome::Stopped, "{wire:?}");
+    let requests = model.requests();
+    assert!(requests[2].size > content.len(), "{wire:?}");
+    let history = |at: usize| unmarked(messages(&requests[at].json()));
+    let (before, after) = (history(1), history(2));
+    assert!(after.len() > before.len() && after.starts_with(&before), "{wire:?}: the history is what it was");
+    rig.end();
+}
+
+#[test]
+fn f13_a_run_outlives_whatever_its_provider_floods_it_with() {
+    let stream = || Reply::status(200).header("content-type", "text/event-stream");
+    let floods = [
+        ("a line", stream().body("data: \"").endless(b"x"), "longer than 33554432 bytes"),
+        ("a head", Reply::text("never").endless_head(b"x-more: and more\r\n"), "more headers than"),
+        ("a bomb", stream().header("content-encoding", "gzip").endless(b"\x1f\x8b"), "not asked for"),
+        ("an error", Reply::status(400).endless(b"x"), "400"),
+        ("a redirect", Reply::status(307).header("location", "/again").endless(b"x"), "not followed"),
+    ];
+    let stage =
+        Stage::configured(Workspace::new("//- /a.txt\nhello\n"), "[retry]\nattempts = 1", |options| options);
+    for (what, flood, says) in floods {
+        stage.model.push(flood);
+        let run = stage.rig.prompt(&stage.session, what).run_id;
+        let end = stage.rig.await_run_end(&stage.session, &run);
+        assert_eq!(end.outcome, Outcome::Failed, "{what}: {end:?}");
+        assert!(end.summary.as_deref().unwrap_or_default().contains(says), "{what}: {end:?}");
+        stage.model.push(Reply::text("Here I am."));
+        let run = stage.rig.prompt(&stage.session, "Are you there?").run_id;
+        assert_eq!(stage.rig.await_run_end(&stage.session, &run).outcome, Outcome::Stopped, "{what}");
+    }
+    stage.rig.shutdown();
+}
+
+/// Messages without the marks of what a provider keeps, which move on with each turn.
+fn unmarked(messages: &[Value]) -> Vec<Value> {
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                fields.remove("cache_control");
+                fields.values_mut().for_each(strip);
+            }
+            Value::Array(items) => items.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    let mut messages = messages.to_vec();
+    messages.iter_mut().for_each(strip);
+    messages
+}
+
+#[test]
+fn s111_f13_an_open_document_takes_megabytes_and_gives_them_back() {
+    let content = text_of(large());
+    let stage = Stage::new("//- /a.txt\nhello\n").answering("allow");
+    stage.rig.open("a.txt");
+    let told = stage.call("write_file", json!({"path": "a.txt", "content": content}));
+    assert!(told.starts_with("Edited a.txt: +"), "{told}");
+    assert!(stage.rig.text_of("a.txt") == content, "the document is what the model wrote");
+    let told = stage.call("write_file", json!({"path": "a.txt", "content": "small again\n"}));
+    assert!(told.starts_with("Edited a.txt: +1 -"), "{told}");
+    assert_eq!(stage.rig.text_of("a.txt"), "small again\n");
+    assert_eq!(stage.workspace.read("a.txt"), "hello\n");
+    stage.rig.shutdown();
+}
+
+#[test]
+fn s111_arguments_beyond_the_limit_are_refused_to_the_model_and_the_run_goes_on() {
+    let stage = Stage::new("//- /a.txt\nhello\n").answering("allow");
+    let told = stage.call("write_file", json!({"path": "b.txt", "content": "words ".repeat(13 * MIB / 6)}));
+    assert!(told.contains("may have 12582912"), "{told}");
+    assert!(!stage.workspace.exists("b.txt"));
+    stage.rig.shutdown();
+}
+
+#[test]
+fn s111_a_change_that_fits_no_review_is_refused_by_name() {
+    let stage = Stage::new("//- /a.txt\nhello\n").answering("allow");
+    let told = stage.call("write_file", json!({"path": "b.txt", "content": "\n".repeat(500_001)}));
+    assert!(told.contains("has 500001 lines; at most 500000 fit one review, so split it"), "{told}");
+    // Each character takes six bytes in a record.
+    stage.workspace.write("odd.txt", &"\u{1}".repeat(7 * MIB));
+    let told = stage.call("write_file", json!({"path": "odd.txt", "content": "small\n"}));
+    assert!(told.contains("larger than the 40 MiB that one record of the session may have"), "{told}");
+    assert_eq!(stage.workspace.read("odd.txt").len(), 7 * MIB);
+    stage.rig.shutdown();
+}
