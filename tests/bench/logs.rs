@@ -138,7 +138,12 @@ impl Past {
         let stop = if calls.is_empty() { StopCause::EndTurn } else { StopCause::ToolCalls };
         self.report(Report::TurnBegan);
         self.report(Report::ReplyStarted);
-        self.report(Report::Replied(Reply { text: "I read it.".to_owned(), calls, stop, ..Reply::default() }));
+        self.report(Report::Replied(Reply {
+            text: "I read it.".to_owned(),
+            calls,
+            stop,
+            ..Reply::default()
+        }));
         if number == TURNS {
             return;
         }

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use adjutant::session::log::{Log, RecordRaw};
 use adjutant::session::storage::faulty::{Fault, FaultyDisk, Loss, Op};
 use adjutant::session::storage::{Disk, Storage};
+use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::AskGroup;
 use adjutant_protocol::methods;
 use adjutant_protocol::session::SessionListResult;
 use adjutant_protocol::state::State;
 use adjutant_protocol::update::{RunView, Update};
-use adjutant_protocol::SessionId;
 use adjutant_testkit::command::Line;
 use adjutant_testkit::editor::Answer;
 use adjutant_testkit::fixture::Workspace;
@@ -99,9 +99,9 @@ fn event(record: &RecordRaw) -> Value {
 fn started(records: &[RecordRaw], tool: &str) -> usize {
     let events: Vec<Value> = records.iter().map(event).collect();
     let of_tool = |call: &Value| {
-        events.iter().any(|event| {
-            event["type"] == "call_opened" && event["call"] == *call && event["tool"] == tool
-        })
+        events
+            .iter()
+            .any(|event| event["type"] == "call_opened" && event["call"] == *call && event["tool"] == tool)
     };
     let begun = |event: &&Value| {
         (event["type"] == "tool_started" || event["type"] == "apply_started") && of_tool(&event["call"])
@@ -192,10 +192,16 @@ fn fails_at(op: Op, nth: usize, fault: Fault, power_too: bool) -> bool {
     met
 }
 
-/// Which of three hundred are tried.
+/// Which of three hundred are tried: all of them with `ADJUTANT_DISKS`.
 fn chosen() -> Vec<usize> {
-    let whole = std::env::var_os("ADJUTANT_WHOLE").is_some();
-    let step = if whole { 1 } else if std::env::var_os("ADJUTANT_SLOW").is_some() { 9 } else { 43 };
+    let whole = std::env::var_os("ADJUTANT_DISKS").is_some();
+    let step = if whole {
+        1
+    } else if std::env::var_os("ADJUTANT_SLOW").is_some() {
+        9
+    } else {
+        43
+    };
     (1..=MOST).step_by(step).chain([2, 3]).collect()
 }
 
@@ -270,7 +276,8 @@ fn f10_a_disk_of_64_kib_fills_up_with_one_clear_message_and_all_it_holds_is_soun
 
 fn only_session(state: &Path) -> String {
     let entries = fs::read_dir(state.join("sessions")).expect("the sessions").flatten();
-    let mut ids: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let mut ids: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     assert_eq!(ids.len(), 1, "{ids:?}");
     ids.remove(0)
 }

@@ -117,7 +117,8 @@ arguments = { summary = "Ran." }
 "#;
     // Both clocks ahead, as on a machine that has run for ten years; and only the one that counts
     // sleep, as on a machine that slept for them.
-    for clocks in [&["--monotonic", TEN_YEARS_S, "--boottime", TEN_YEARS_S][..], &["--boottime", TEN_YEARS_S]] {
+    for clocks in [&["--monotonic", TEN_YEARS_S, "--boottime", TEN_YEARS_S][..], &["--boottime", TEN_YEARS_S]]
+    {
         let workspace = Workspace::new("//- /a.txt\nhello\n");
         workspace.script(script);
         let elsewhere = |args: &[&str], fault: Option<&str>| {

@@ -24,7 +24,9 @@ impl Session {
             | Event::ChangeProposed { call, .. }
             | Event::ApplyStarted { call, .. }
             | Event::ToolStarted { call } => !self.works_on(call),
-            Event::ToolFinished { call, result } => !self.works_on(call) || self.has_no_intent(call, result.end),
+            Event::ToolFinished { call, result } => {
+                !self.works_on(call) || self.has_no_intent(call, result.end)
+            }
             Event::HunkDecided { change_set, .. }
             | Event::Applied { change_set, .. }
             | Event::Settled { change_set, .. } => !self.changes.contains_key(change_set),

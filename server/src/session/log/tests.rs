@@ -4,8 +4,8 @@
 
 mod batches;
 mod faults;
-mod kills;
 mod flips;
+mod kills;
 mod limits;
 mod power;
 mod shapes;

@@ -9,7 +9,9 @@ fn says(ids: &[&str]) -> ModelMessage {
         name: "read_file".to_owned(),
         arguments: "{}".to_owned(),
     };
-    ModelMessage::Assistant { reply: Arc::new(Reply { calls: ids.iter().map(call).collect(), ..Reply::default() }) }
+    ModelMessage::Assistant {
+        reply: Arc::new(Reply { calls: ids.iter().map(call).collect(), ..Reply::default() }),
+    }
 }
 
 fn output(id: &str) -> ModelMessage {

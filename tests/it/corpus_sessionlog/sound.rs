@@ -21,7 +21,7 @@ use crate::rig::{Rig, session_dir};
 pub const LEAST: u64 = 50;
 
 /// A workspace whose one session is over, and the bytes of its log.
-pub struct Base {
+pub struct Sound {
     pub workspace: Workspace,
     pub model: ModelServer,
     pub session: SessionId,
@@ -35,8 +35,8 @@ pub struct Spoiled {
     pub hit: Vec<u64>,
 }
 
-impl Base {
-    pub fn make() -> Base {
+impl Sound {
+    pub fn make() -> Sound {
         let mut asked = 0;
         let model = ModelServer::answering(move |_| {
             asked += 1;
@@ -58,7 +58,7 @@ impl Base {
         let last = records(&session, &bytes).len() as u64;
         assert!(last >= LEAST, "the log has {last} records only");
         assert_eq!(workspace.read("ledger"), "ran\n");
-        Base { workspace, model, session, bytes, last }
+        Sound { workspace, model, session, bytes, last }
     }
 
     pub fn dir(&self) -> PathBuf {
@@ -225,9 +225,7 @@ impl Base {
 /// The number and the content of each whole record in these bytes.
 pub fn records(session: &SessionId, bytes: &[u8]) -> Vec<(u64, String)> {
     let whole = |line: &[u8]| match line::parse(&session.0, line.strip_suffix(b"\r").unwrap_or(line)) {
-        Some(Line::Record(record)) => {
-            Some((record.seq, String::from_utf8_lossy(record.event).into_owned()))
-        }
+        Some(Line::Record(record)) => Some((record.seq, String::from_utf8_lossy(record.event).into_owned())),
         _ => None,
     };
     bytes.split(|byte| *byte == b'\n').filter_map(whole).collect()
@@ -255,6 +253,9 @@ fn moment(text: &str) -> u64 {
 }
 
 fn decoded(text: &str) -> Vec<u8> {
-    assert!(text.bytes().all(|byte| byte == b'A') && text.len().is_multiple_of(4), "only zeros are used: {text}");
+    assert!(
+        text.bytes().all(|byte| byte == b'A') && text.len().is_multiple_of(4),
+        "only zeros are used: {text}"
+    );
     vec![0; text.len() / 4 * 3]
 }
