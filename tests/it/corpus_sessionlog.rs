@@ -3,19 +3,22 @@
 //! The lines are data in `tests/corpus`; here is what their words mean. A line nobody knows how to
 //! play fails, and so does one that is played though it is said that it cannot be.
 
-mod base;
 mod clocks;
 mod crashes;
 mod open;
 mod sizes;
+mod sound;
 mod writers;
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 
-use base::{Base, Spoiled};
+use adjutant_testkit::command::Line;
 use open::{Opened, open};
-use serde_json::Value;
+use serde_json::{Value, json};
+use sound::{Sound, Spoiled};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 
 /// The lines as they were given, and the relatives of what they found.
 const FILES: [(&str, &str, usize); 2] = [
@@ -118,7 +121,7 @@ const SCENES: &[(&str, Scene)] = &[
 ];
 
 /// One line of the corpus.
-struct Line {
+struct Bad {
     id: String,
     class: String,
     input: Value,
@@ -127,28 +130,28 @@ struct Line {
     why: String,
 }
 
-impl Line {
+impl Bad {
     fn is_mutation(&self) -> bool {
         self.input["mutate"].is_array()
     }
 }
 
-fn lines() -> Vec<Line> {
+fn lines() -> Vec<Bad> {
     FILES.iter().flat_map(|(name, text, count)| read(name, text, *count)).collect()
 }
 
-fn read(name: &str, text: &str, count: usize) -> Vec<Line> {
-    let lines: Vec<Line> = text.lines().map(|line| one(name, line)).collect();
+fn read(name: &str, text: &str, count: usize) -> Vec<Bad> {
+    let lines: Vec<Bad> = text.lines().map(|line| one(name, line)).collect();
     assert_eq!(lines.len(), count, "{name}: the count here follows the file");
     lines
 }
 
-fn one(name: &str, line: &str) -> Line {
+fn one(name: &str, line: &str) -> Bad {
     let value: Value = serde_json::from_str(line).unwrap_or_else(|why| panic!("{name}: {why}: {line}"));
     let text = |field: &str| value[field].as_str().unwrap_or_else(|| panic!("{field} in {line}")).to_owned();
     let (id, word) = (text("id"), text("expect"));
     let ours = OTHERWISE.iter().find(|(other, ..)| *other == id).map(|(_, ours, _)| (*ours).to_owned());
-    Line {
+    Bad {
         class: text("class"),
         input: value["input"].clone(),
         word: ours.unwrap_or(word),
@@ -159,25 +162,25 @@ fn one(name: &str, line: &str) -> Line {
 
 /// Plays the lines of a class, all of them, and says which failed.
 fn play(class: &str) {
-    let base = Base::make();
+    let sound = Sound::make();
     let lines = lines();
-    let of_class: Vec<&Line> = lines.iter().filter(|line| line.class == class).collect();
+    let of_class: Vec<&Bad> = lines.iter().filter(|line| line.class == class).collect();
     assert!(!of_class.is_empty(), "there is no line of the class {class}");
-    let fails = |line: &&&Line| std::panic::catch_unwind(AssertUnwindSafe(|| played(&base, line))).is_err();
+    let fails = |line: &&&Bad| std::panic::catch_unwind(AssertUnwindSafe(|| played(&sound, line))).is_err();
     let failed: Vec<&str> = of_class.iter().filter(fails).map(|line| line.id.as_str()).collect();
     assert!(failed.is_empty(), "these lines failed, as is said above: {failed:?}");
 }
 
-fn played(base: &Base, line: &Line) {
-    let Line { id, word, why, .. } = line;
+fn played(sound: &Sound, line: &Bad) {
+    let Bad { id, word, why, .. } = line;
     let scene = SCENES.iter().find(|(named, _)| named == id).map(|(_, scene)| scene);
     let cannot = CANNOT.iter().any(|(named, _)| named == id);
     match (scene, line.is_mutation(), cannot) {
         (None, _, true) => {}
         (Some(scene), _, false) => assert_eq!(scene(), word, "{id}: {why}"),
         (None, true, false) => {
-            let spoiled = base.spoiled(&line.input["mutate"]);
-            let seen = open(base, &spoiled);
+            let spoiled = sound.spoiled(&line.input["mutate"]);
+            let seen = open(sound, &spoiled);
             let check = WORDS.iter().find(|(known, _)| known == word).map(|(_, check)| check);
             let check = check.unwrap_or_else(|| panic!("{id}: nobody knows the word {word:?}"));
             let hit = &spoiled.hit;
@@ -234,5 +237,43 @@ fn l3_corpus_no_line_is_skipped() {
     let named = SCENES.iter().map(|(id, _)| id).chain(CANNOT.iter().map(|(id, _)| id));
     for id in named.chain(OTHERWISE.iter().map(|(id, ..)| id)) {
         assert!(ids.contains(id), "{id} has no line");
+    }
+}
+
+/// Every file of a session but its lock, with its bytes.
+fn files(sound: &Sound) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let entries = std::fs::read_dir(sound.dir()).expect("the folder").flatten();
+    let mut files: Vec<_> =
+        entries.map(|entry| (entry.path(), std::fs::read(entry.path()).unwrap_or_default())).collect();
+    files.retain(|(path, _)| !path.ends_with("lock"));
+    files.sort();
+    files
+}
+
+#[test]
+fn f31_a_log_of_a_newer_format_is_shown_with_one_sentence_and_nothing_is_written() {
+    let sound = Sound::make();
+    let newer = json!([
+        {"op": "set_version", "to": 2},
+        {"op": "set_event", "record": 50, "to": {"type": "of_tomorrow"}},
+    ]);
+    for mutations in [json!([{"op": "set_version", "to": 2}]), newer] {
+        sound.plant(&sound.spoiled(&mutations).bytes);
+        let before = files(&sound);
+        let line = |args: &[&str]| Line::new(BINARY, &sound.workspace, args).run();
+        let listed = line(&["sessions", "list"]);
+        assert!(listed.expect(0).stdout.contains("Look five times"), "{listed}");
+        assert!(!listed.stdout.contains("damaged"), "{listed}");
+        let shown = line(&["sessions", "show", &sound.session.0]);
+        let all = format!("{} {}", shown.stdout, shown.stderr);
+        let all = all.split_whitespace().collect::<Vec<_>>().join(" ");
+        let sentence = "a newer version wrote this log (format 2); update to continue it";
+        assert_eq!(all.matches(sentence).count(), 1, "{shown}");
+        assert!(all.contains("Look five times"), "{shown}");
+        let ran = line(&["run", "--continue", "-y"]);
+        assert!(!ran.status.success() && ran.stderr.contains("update to continue it"), "{ran}");
+        let after = files(&sound);
+        let names: Vec<_> = after.iter().map(|(path, _)| path).collect();
+        assert!(after == before, "something was written: {names:?}");
     }
 }

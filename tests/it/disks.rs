@@ -192,9 +192,9 @@ fn fails_at(op: Op, nth: usize, fault: Fault, power_too: bool) -> bool {
     met
 }
 
-/// Which of three hundred are tried.
+/// Which of three hundred are tried: all of them with `ADJUTANT_DISKS`.
 fn chosen() -> Vec<usize> {
-    let whole = std::env::var_os("ADJUTANT_WHOLE").is_some();
+    let whole = std::env::var_os("ADJUTANT_DISKS").is_some();
     let step = if whole {
         1
     } else if std::env::var_os("ADJUTANT_SLOW").is_some() {

@@ -17,8 +17,8 @@ use adjutant_testkit::model::{ModelServer, Reply, Request};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::base::Base;
 use super::open::open;
+use super::sound::Sound;
 use crate::rig::{Rig, assert_paired, session_dir, tool_outputs};
 
 /// A session that is over, in its workspace, and its log.
@@ -246,11 +246,11 @@ pub fn result_lost_long_ago() -> &'static str {
 
 /// Every fact in `tests/run`, every fifth otherwise.
 pub fn any_fact_lost() -> &'static str {
-    let base = Base::make();
+    let sound = Sound::make();
     let step = if std::env::var_os("ADJUTANT_SLOW").is_some() { 1 } else { 5 };
-    for record in (1..base.last).step_by(step) {
-        let spoiled = base.spoiled(&json!([{"op": "remove_record", "record": record}]));
-        let seen = open(&base, &spoiled);
+    for record in (1..sound.last).step_by(step) {
+        let spoiled = sound.spoiled(&json!([{"op": "remove_record", "record": record}]));
+        let seen = open(&sound, &spoiled);
         assert!(seen.went_on && seen.flagged(), "without record {record}: {seen:#?}");
     }
     "repair"

@@ -13,7 +13,7 @@ use adjutant_protocol::state::State;
 use adjutant_testkit::editor::Answer;
 use serde_json::json;
 
-use super::base::{Base, Spoiled, records};
+use super::sound::{Sound, Spoiled, records};
 use crate::rig::{Rig, assert_paired, refused};
 
 /// A copy beside the log.
@@ -39,7 +39,7 @@ pub struct Opened {
     pub told: Vec<String>,
     /// What the list of sessions said of it before.
     pub listed: Option<String>,
-    /// Records of the base that are gone or changed afterwards.
+    /// Records of the sound log that are gone or changed afterwards.
     pub lost: Vec<u64>,
     /// Files kept beside the log.
     pub aside: Vec<Aside>,
@@ -76,18 +76,18 @@ impl Opened {
 }
 
 /// Plants a log, lists it, opens it and goes on.
-pub fn open(base: &Base, spoiled: &Spoiled) -> Opened {
-    base.plant(&spoiled.bytes);
+pub fn open(sound: &Sound, spoiled: &Spoiled) -> Opened {
+    sound.plant(&spoiled.bytes);
     let mut opened = Opened::default();
-    if let Ok(read) = Log::read(&Disk, &base.dir(), &base.session.0) {
+    if let Ok(read) = Log::read(&Disk, &sound.dir(), &sound.session.0) {
         opened.notices = read.notices;
     }
-    let rig = Rig::start(&base.workspace);
+    let rig = Rig::start(&sound.workspace);
     rig.on_ask(|_| Answer::option("allow"));
     let listed = rig.call::<SessionListResult>(methods::SESSION_LIST, json!({})).sessions;
-    let listed = listed.into_iter().find(|entry| entry.session_id == base.session);
+    let listed = listed.into_iter().find(|entry| entry.session_id == sound.session);
     opened.listed = listed.expect("a session is never hidden").damaged;
-    let answer = rig.request(methods::SESSION_RESUME, json!({ "sessionId": base.session }));
+    let answer = rig.request(methods::SESSION_RESUME, json!({ "sessionId": sound.session }));
     match answer {
         Err(error) => {
             let message = error.message.clone();
@@ -96,41 +96,41 @@ pub fn open(base: &Base, spoiled: &Spoiled) -> Opened {
         Ok(now) => {
             let now: ResumeResult = serde_json::from_value(now).expect("the answer to a resume");
             opened.told = now.notices.clone();
-            opened.went_on = goes_on(base, &rig, now);
+            opened.went_on = goes_on(sound, &rig, now);
         }
     }
     rig.end();
-    let after = fs::read(base.dir().join("events.jsonl")).unwrap_or_default();
+    let after = fs::read(sound.dir().join("events.jsonl")).unwrap_or_default();
     opened.untouched = after == spoiled.bytes;
-    let now = records(&base.session, &after);
-    let was = records(&base.session, &base.bytes);
+    let now = records(&sound.session, &after);
+    let was = records(&sound.session, &sound.bytes);
     let gone = was.iter().filter(|record| !now.contains(record));
     opened.lost = gone.map(|(seq, _)| *seq).collect();
-    opened.aside = aside(base);
+    opened.aside = aside(sound);
     opened
 }
 
 /// A command that ran before runs never again by itself, and a prompt comes to its end.
-fn goes_on(base: &Base, rig: &Rig, now: ResumeResult) -> bool {
-    let before = base.model.requests().len();
+fn goes_on(sound: &Sound, rig: &Rig, now: ResumeResult) -> bool {
+    let before = sound.model.requests().len();
     if now.state.state == State::Resumable {
         let ask = now.asks.iter().find(|ask| ask.kind == AskKind::ResumeTask).expect("it can be resumed");
         let run = now.state.run_id.expect("an open run");
         rig.answer(&ask.ask_id, "resume");
-        rig.await_run_end(&base.session, &run);
+        rig.await_run_end(&sound.session, &run);
     }
-    let run = rig.prompt(&base.session, "And now?").run_id;
-    rig.await_run_end(&base.session, &run);
+    let run = rig.prompt(&sound.session, "And now?").run_id;
+    rig.await_run_end(&sound.session, &run);
     rig.await_state(State::Idle);
-    assert_eq!(base.workspace.read("ledger"), "ran\n", "a command of long ago ran again");
-    let requests = base.model.requests();
+    assert_eq!(sound.workspace.read("ledger"), "ran\n", "a command of long ago ran again");
+    let requests = sound.model.requests();
     assert!(requests.len() > before, "the model was asked");
     requests[before..].iter().for_each(assert_paired);
     true
 }
 
-fn aside(base: &Base) -> Vec<Aside> {
-    let entries = fs::read_dir(base.dir()).expect("the folder").map(|entry| entry.expect("an entry"));
+fn aside(sound: &Sound) -> Vec<Aside> {
+    let entries = fs::read_dir(sound.dir()).expect("the folder").map(|entry| entry.expect("an entry"));
     let named = entries.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()));
     let copies = named.filter(|(name, _)| name.starts_with("events.jsonl."));
     copies.map(|(name, path)| Aside { name, bytes: fs::read(path).expect("a copy") }).collect()

@@ -17,7 +17,7 @@ use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::process::Server;
 use serde_json::json;
 
-use super::base::Base;
+use super::sound::Sound;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 /// The most a server may grow by, whatever it finds.
@@ -30,31 +30,31 @@ fn slow() -> bool {
 
 /// Reading takes the whole gibibyte; opening, which keeps a copy of it, takes a part of it by default.
 pub fn line_of_a_gibibyte() -> &'static str {
-    let base = Base::make();
+    let sound = Sound::make();
     let plant = |more: u64| {
-        base.plant(&base.bytes);
-        let log = fs::File::options().write(true).open(base.dir().join("events.jsonl")).expect("a log");
-        log.set_len(base.bytes.len() as u64 + more).expect("a hole");
+        sound.plant(&sound.bytes);
+        let log = fs::File::options().write(true).open(sound.dir().join("events.jsonl")).expect("a log");
+        log.set_len(sound.bytes.len() as u64 + more).expect("a hole");
     };
     plant(1 << 30);
-    let shown = Line::new(BINARY, &base.workspace, &["sessions", "show", &base.session.0]).run();
+    let shown = Line::new(BINARY, &sound.workspace, &["sessions", "show", &sound.session.0]).run();
     assert!(shown.expect(0).stdout.contains("Look five times"), "{shown}");
     eprintln!("a line of 1 GiB was read past in {:?}", shown.took);
 
     plant(if slow() { 1 << 30 } else { 64 << 20 });
-    let mut server = Server::spawn(BINARY, &base.workspace, &["lsp"]);
-    let options = Options { deadline: Duration::from_secs(60), ..Options::new(&base.workspace) };
+    let mut server = Server::spawn(BINARY, &sound.workspace, &["lsp"]);
+    let options = Options { deadline: Duration::from_secs(60), ..Options::new(&sound.workspace) };
     let editor = server.editor(options);
     let before = server.memory().expect("its memory is told").peak;
-    let now = editor.resume(&base.session, None);
+    let now = editor.resume(&sound.session, None);
     assert!(now.notices.iter().any(|told| told.contains("never acknowledged")), "{:?}", now.notices);
     let grown = server.memory().expect("its memory is told").peak.saturating_sub(before);
     assert!(grown <= GROWTH, "it grew by {} MiB", grown >> 20);
-    editor.run_to_end(&base.session, "Go on.");
+    editor.run_to_end(&sound.session, "Go on.");
     editor.shutdown();
     assert!(server.wait().success());
-    let log = fs::read(base.dir().join("events.jsonl")).expect("a log");
-    assert!(log.starts_with(&base.bytes) && log.len() < base.bytes.len() + (1 << 20));
+    let log = fs::read(sound.dir().join("events.jsonl")).expect("a log");
+    assert!(log.starts_with(&sound.bytes) && log.len() < sound.bytes.len() + (1 << 20));
     "resume_drop_tail"
 }
 

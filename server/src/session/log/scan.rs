@@ -1,6 +1,6 @@
 //! Reads a log from front to back: which lines are whole, in which order their
 //! records belong, and everything that is not as it was written. Memory is
-//! bounded by one line and 24 bytes a record, whatever the file holds. Never
+//! bounded by one line and 32 bytes a record, whatever the file holds. Never
 //! changes a file, and never leaves out a record without a notice.
 
 use std::io::{self, BufRead, BufReader, Read};

@@ -29,8 +29,8 @@ fn check(original: &Said, bytes: &[u8], at: usize, open_too: bool) {
         assert_eq!(said(&opened.records), found, "byte {at}");
         let names = disk.list(Path::new(DIR)).unwrap();
         let copies = names.iter().filter(|entry| entry.name.starts_with("events.jsonl."));
-        let kept = copies.map(|copy| disk.content(&Path::new(DIR).join(&copy.name)).unwrap());
-        let kept = kept.reduce(|_, newest| newest).unwrap_or_default();
+        let mut kept = copies.map(|copy| disk.content(&Path::new(DIR).join(&copy.name)).unwrap());
+        let kept = kept.next_back().unwrap_or_default();
         // All of a damaged log, the end of a torn one; a line end of a text tool is no change.
         let line_end = bytes[at] == b'\r';
         assert!(line_end || same || !kept.is_empty() && bytes.ends_with(&kept), "byte {at}: nothing is kept");

@@ -1,7 +1,8 @@
 //! Power lost at every point of a session's work on its disk (F2): log, blobs and summary together,
 //! with what was not synced dropped, torn at 512 bytes, or kept in any order.
 //!
-//! The disk is the twin; how it loses is `storage/faulty/loss.rs`.
+//! The disk is the twin; how it loses is `storage/faulty/loss.rs`. Each point is tried with one
+//! seed, three in `tests/run`, or as many as `ADJUTANT_POWER` says.
 
 use super::*;
 use crate::session::blobs::Blobs;
@@ -121,7 +122,9 @@ impl Trace {
 
 #[test]
 fn f2_power_lost_anywhere_in_200_operations_keeps_what_was_acknowledged() {
-    let seeds = if std::env::var_os("ADJUTANT_SLOW").is_some() { 8 } else { 1 };
+    let slow = if std::env::var_os("ADJUTANT_SLOW").is_some() { 3 } else { 1 };
+    let wanted = std::env::var("ADJUTANT_POWER").ok().and_then(|seeds| seeds.parse().ok());
+    let seeds: usize = wanted.unwrap_or(slow);
     let disk = FaultyDisk::new();
     let trace = Trace::record(&disk);
     assert!(trace.acknowledged.len() >= 40 && trace.blobs.len() >= 20, "the trace does too little");

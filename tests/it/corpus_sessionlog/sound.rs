@@ -21,7 +21,7 @@ use crate::rig::{Rig, session_dir};
 pub const LEAST: u64 = 50;
 
 /// A workspace whose one session is over, and the bytes of its log.
-pub struct Base {
+pub struct Sound {
     pub workspace: Workspace,
     pub model: ModelServer,
     pub session: SessionId,
@@ -35,8 +35,8 @@ pub struct Spoiled {
     pub hit: Vec<u64>,
 }
 
-impl Base {
-    pub fn make() -> Base {
+impl Sound {
+    pub fn make() -> Sound {
         let mut asked = 0;
         let model = ModelServer::answering(move |_| {
             asked += 1;
@@ -58,7 +58,7 @@ impl Base {
         let last = records(&session, &bytes).len() as u64;
         assert!(last >= LEAST, "the log has {last} records only");
         assert_eq!(workspace.read("ledger"), "ran\n");
-        Base { workspace, model, session, bytes, last }
+        Sound { workspace, model, session, bytes, last }
     }
 
     pub fn dir(&self) -> PathBuf {
