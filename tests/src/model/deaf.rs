@@ -64,12 +64,11 @@ impl DeafHttp2 {
                     _ => Vec::new(),
                 };
                 let _ = tls.write_all(&begun).await;
-                while deaf == Deaf::EndlessHead {
+                if deaf == Deaf::EndlessHead {
                     // A header that is not indexed, named "x", with a value of 16 000 bytes.
                     let field = [&[0, 1, b'x', 0x7f, 0x81, 0x7c][..], &[b'y'; 16_000]].concat();
-                    if tls.write_all(&frame(9, 0, 1, &field)).await.is_err() {
-                        return;
-                    }
+                    while tls.write_all(&frame(9, 0, 1, &field)).await.is_ok() {}
+                    return;
                 }
                 while tls.read(&mut bytes).await.is_ok_and(|read| read > 0) {}
             }
