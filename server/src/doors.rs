@@ -214,12 +214,7 @@ impl Doors {
 
     /// Puts an ask before the user and waits for the answer, for as long as it takes.
     /// Dropping the future withdraws it.
-    pub async fn deliver(&self, ask: AskView) -> Delivery {
-        // What it is about may have megabytes: they are kept once.
-        let ask = match self.face.open_ask(&ask.ask_id) {
-            Some(open) if *open == ask => open,
-            _ => Arc::new(ask),
-        };
+    pub async fn deliver(&self, ask: Arc<AskView>) -> Delivery {
         match (self.surfaces.asks_by_request, self.surfaces.popup) {
             // It has resumed the session by itself, and was told.
             (true, _) if ask.group == AskGroup::Resumable => Delivery::Closed,

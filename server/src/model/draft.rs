@@ -14,8 +14,11 @@ use super::failure::{Asked, classify_in_stream, failure, quote};
 use super::reading::OnDelta;
 use super::secret::Redactor;
 
-/// The most bytes of text and reasoning of one reply, and of what is kept of it verbatim.
-pub(super) const MAX_TEXT_BYTES: usize = 16 << 20;
+/// The most bytes of text and reasoning of one reply, many times what any model writes. It streams to
+/// the client and stands in facts meanwhile, so each byte of it is in memory several times.
+const MAX_TEXT_BYTES: usize = 4 << 20;
+/// The most bytes of what is kept of a reply verbatim.
+pub(super) const MAX_KEPT_BYTES: usize = 16 << 20;
 /// The most bytes of the arguments of all calls of one reply.
 pub(super) const MAX_ARGUMENT_BYTES: usize = 16 << 20;
 /// The most tool calls of one reply.
@@ -79,8 +82,8 @@ impl<'a> Draft<'a> {
     /// Makes room for so many bytes that are kept verbatim beside the text.
     pub fn keep(&mut self, bytes: usize) -> Result<(), CallFailure> {
         self.kept_bytes += bytes;
-        match self.kept_bytes > MAX_TEXT_BYTES {
-            true => Err(self.too_much("reasoning", MAX_TEXT_BYTES >> 20, "MiB")),
+        match self.kept_bytes > MAX_KEPT_BYTES {
+            true => Err(self.too_much("reasoning", MAX_KEPT_BYTES >> 20, "MiB")),
             false => Ok(()),
         }
     }

@@ -96,7 +96,7 @@ impl Running {
     /// Starts a step; what it needs of the session is taken now.
     pub fn start(&mut self, step: Step, session: &Session, request: Option<ModelRequest>) {
         let stream = Stream::new(step.clone(), self.place.mailbox.clone());
-        let Some(work) = Work::of(&step, session, request) else {
+        let Some(work) = Work::of(&step, session, request, &self.place) else {
             tracing::error!(?step, "a wanted step cannot be started");
             self.place.mailbox.post(Message::StepEnded { step, panicked: false });
             return;
@@ -124,7 +124,7 @@ enum Work {
     Tool { call: Box<Call> },
     Edit { call: Box<Call>, change: Box<ChangeState> },
     Settle { change: Box<ChangeState> },
-    Deliver { ask: Box<AskView> },
+    Deliver { ask: Arc<AskView> },
     Wake { at: u64, longest: u64 },
 }
 
@@ -134,7 +134,7 @@ enum Done {
 }
 
 impl Work {
-    fn of(step: &Step, session: &Session, request: Option<ModelRequest>) -> Option<Self> {
+    fn of(step: &Step, session: &Session, request: Option<ModelRequest>, place: &Place) -> Option<Self> {
         let run = session.open_run();
         Some(match step {
             Step::CallModel { attempt, .. } => Work::Model {
@@ -155,7 +155,12 @@ impl Work {
             Step::Settle { change_set } => {
                 Work::Settle { change: Box::new(session.changes.get(change_set)?.clone()) }
             }
-            Step::DeliverAsk { ask } => Work::Deliver { ask: Box::new(ask::open_view(session, ask)?) },
+            Step::DeliverAsk { ask } => {
+                // As the client was told of it: it may have megabytes, and is not made twice.
+                let told = place.world.doors.face().open_ask(ask);
+                let view = || ask::open_view(session, ask).map(Arc::new);
+                Work::Deliver { ask: told.or_else(view)? }
+            }
             Step::Wake { at } => Work::Wake { at: *at, longest: longest_wait(session, *at) },
         })
     }
@@ -175,7 +180,7 @@ impl Work {
                 tokio::time::sleep(Duration::from_millis(left)).await;
                 return Some(Done::Message(Box::new(Message::Woke { at })));
             }
-            Work::Deliver { ask } => return deliver(place, *ask).await,
+            Work::Deliver { ask } => return deliver(place, ask).await,
         };
         Some(Done::Report(report))
     }
@@ -216,7 +221,7 @@ async fn call_model(
 }
 
 /// One delivery of an ask; when the surface closes, the ask stays open elsewhere.
-async fn deliver(place: &Place, ask: AskView) -> Option<Done> {
+async fn deliver(place: &Place, ask: Arc<AskView>) -> Option<Done> {
     point("ask-delivered");
     let id = ask.ask_id.clone();
     let Delivery::Outcome { outcome, surface } = place.world.doors.deliver(ask).await else { return None };

@@ -13,7 +13,7 @@ use adjutant_core::retry::CallFailure;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::draft::{Draft, MAX_TEXT_BYTES};
+use super::super::draft::{Draft, MAX_KEPT_BYTES};
 use super::super::failure::Asked;
 use super::super::reading::{Assembly, OnDelta, State};
 use super::super::secret::Redactor;
@@ -353,7 +353,7 @@ impl<'a> ResponsesAssembly<'a> {
         let before = self.items.all[at].json.as_ref().map_or(0, String::len);
         let more = json.as_ref().map_or(0, String::len);
         let bytes = self.kept_bytes.map(|bytes| bytes - before + more);
-        self.kept_bytes = bytes.filter(|bytes| *bytes <= MAX_TEXT_BYTES);
+        self.kept_bytes = bytes.filter(|bytes| *bytes <= MAX_KEPT_BYTES);
         if self.kept_bytes.is_some() {
             self.items.all[at].json = json;
         } else {

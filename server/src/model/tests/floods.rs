@@ -52,8 +52,8 @@ async fn f13_s111_arguments_without_end_are_cut_at_their_limit() {
 #[tokio::test]
 async fn f13_s82_a_text_without_end_is_cut_at_its_limit() {
     let answer = |_| Answer::text(&"w".repeat(32 << 10)).repeating("wwww");
-    let says = "more text than the limit of 16 MiB";
-    flooded(LIMITS, answer, Expected { class: FailureClass::Total, says, taken: 20 * MIB }).await;
+    let says = "more text than the limit of 4 MiB";
+    flooded(LIMITS, answer, Expected { class: FailureClass::Total, says, taken: 5 * MIB }).await;
 }
 
 #[tokio::test]
