@@ -13,7 +13,7 @@ use adjutant::session::log::{Log, RecordRaw};
 use adjutant::session::storage::faulty::{Fault, FaultyDisk, Loss, Op};
 use adjutant::session::storage::{Disk, Storage};
 use adjutant_protocol::SessionId;
-use adjutant_protocol::ask::AskGroup;
+use adjutant_protocol::ask::{AskGroup, AskKind};
 use adjutant_protocol::methods;
 use adjutant_protocol::session::SessionListResult;
 use adjutant_protocol::state::State;
@@ -227,6 +227,36 @@ fn f10_s30_whichever_sync_fails_under_a_session_it_ends_once_and_opens_again() {
 
 /// More than 64 KiB hold, and fewer than a run that nobody watches may have.
 const MANY: usize = 40;
+
+/// Round trips that give a command more time than it takes.
+const ROUND_TRIPS: usize = 200;
+
+#[test]
+fn f10_l6_a_command_does_not_begin_before_its_intent_is_durable() {
+    let model = ModelServer::answering(|request: &Request| match tool_outputs(request).as_slice() {
+        [] => Reply::call("run_command", json!({"command": "echo ran >> ledger"})),
+        _ => Reply::text("Done."),
+    });
+    let workspace = Workspace::new("//- /a.txt\nhello\n");
+    workspace.openai(&model.base_url());
+    let disk = twin_for(&workspace);
+    let rig = Rig::start_on(&workspace, Arc::new(disk.clone()));
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Run it.").run_id;
+    let ask = rig.await_ask_of(AskKind::Command);
+    disk.hold_syncs();
+    rig.answer(&ask.ask_id, "allow");
+    for _ in 0..ROUND_TRIPS {
+        rig.call::<SessionListResult>(methods::SESSION_LIST, json!({}));
+    }
+    let began = workspace.exists("ledger");
+    disk.release_syncs();
+    assert!(!began, "it ran while the sync of its intent was under way");
+    rig.await_run_end(&session, &run);
+    rig.await_state(State::Idle);
+    rig.end();
+    assert_eq!(workspace.read("ledger"), "ran\n");
+}
 
 /// Commands until the disk is full, in words of the scripted model.
 fn filling() -> String {

@@ -9,7 +9,7 @@ mod loss;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::{Entry, Held, Kind, LockError, Open, Stat, Storage, StoredFile};
 pub use loss::Loss;
@@ -83,11 +83,17 @@ struct Sim {
     counts: BTreeMap<u8, usize>,
     planned: Vec<Planned>,
     locks: BTreeSet<u64>,
+    /// Syncs of files wait.
+    held: bool,
 }
 
 /// The disk; clones share it.
 #[derive(Clone)]
-pub struct FaultyDisk(Arc<Mutex<Sim>>);
+pub struct FaultyDisk {
+    sim: Arc<Mutex<Sim>>,
+    /// Told when syncs are no longer held.
+    freed: Arc<Condvar>,
+}
 
 impl Default for FaultyDisk {
     fn default() -> Self {
@@ -102,11 +108,23 @@ impl FaultyDisk {
     }
 
     fn holding(tree: Tree, next: u64) -> Self {
-        Self(Arc::new(Mutex::new(Sim { live: tree.clone(), start: tree, next, ..Sim::default() })))
+        let sim = Sim { live: tree.clone(), start: tree, next, ..Sim::default() };
+        Self { sim: Arc::new(Mutex::new(sim)), freed: Arc::default() }
     }
 
     fn sim(&self) -> MutexGuard<'_, Sim> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sim.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets every sync of a file wait until `release_syncs`.
+    pub fn hold_syncs(&self) {
+        self.sim().held = true;
+    }
+
+    /// Lets the syncs go on.
+    pub fn release_syncs(&self) {
+        self.sim().held = false;
+        self.freed.notify_all();
     }
 
     /// Makes the `nth` operation of a kind from now on fail once.
@@ -480,7 +498,8 @@ impl StoredFile for OpenFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.disk.sim().sync(self.ino, Op::Sync)
+        let sim = self.disk.freed.wait_while(self.disk.sim(), |sim| sim.held);
+        sim.unwrap_or_else(PoisonError::into_inner).sync(self.ino, Op::Sync)
     }
 
     fn stat(&self) -> io::Result<Stat> {
