@@ -5,6 +5,9 @@ pub mod documents;
 pub mod doors;
 pub mod editor;
 pub mod faults;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod lsp;
 pub mod model;
 pub mod session;
@@ -13,3 +16,7 @@ pub mod settings;
 pub mod tools;
 pub mod transport;
 pub mod uri;
+
+// The fuzz targets name us as everybody else does, also where they are part of our own tests.
+#[cfg(test)]
+extern crate self as adjutant;

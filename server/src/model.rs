@@ -16,6 +16,8 @@ mod scripted;
 mod secret;
 mod sendable;
 pub mod sse;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod unsent;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

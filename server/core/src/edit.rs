@@ -163,14 +163,24 @@ pub fn rewritten<'t>(before: &str, content: &'t str) -> Cow<'t, str> {
     result.extend(bom.then_some(BOM));
     for change in line_diff(&old_plain, &new_plain) {
         match change {
-            DiffOp::Equal { .. } => result.extend(kept[change.old_range()].iter().copied()),
+            DiffOp::Equal { .. } => {
+                kept[change.old_range()].iter().for_each(|line| push_line(&mut result, line));
+            }
             _ => {
                 let fresh = new_plain[change.new_range()].iter();
-                result.extend(fresh.map(|line| with_line_ends(line, style)));
+                fresh.for_each(|line| push_line(&mut result, &with_line_ends(line, style)));
             }
         }
     }
     Cow::Owned(result)
+}
+
+/// Appends a line and leaves it a line of its own: `\n` behind `\r` would be one line end with it.
+pub(crate) fn push_line(text: &mut String, line: &str) {
+    match line.strip_prefix('\n') {
+        Some(rest) if text.ends_with('\r') => text.extend(["\r", rest]),
+        _ => text.push_str(line),
+    }
 }
 
 /// One replacement in a document, as LSP writes it.

@@ -9,7 +9,7 @@ use std::ops::Range;
 use similar::DiffOp;
 
 use crate::document::MAX_DOCUMENT_BYTES;
-use crate::edit::{LineEnd, LineEnds, line_diff, lines, split_bom, with_line_ends};
+use crate::edit::{LineEnd, LineEnds, line_diff, lines, push_line, split_bom, with_line_ends};
 use ladder::Match;
 use view::{Fold, View};
 
@@ -181,7 +181,7 @@ impl<'l> Plan<'l> {
                 // Every rung keeps lines apart, so the lines of the place and
                 // of the quotation are the same in number.
                 DiffOp::Equal { .. } if present_lines.len() == self.old_lines => {
-                    result.extend(present_lines[change.old_range()].iter().copied());
+                    present_lines[change.old_range()].iter().for_each(|line| push_line(&mut result, line));
                 }
                 _ => {
                     for line in &self.new_lines[change.new_range()] {
@@ -211,7 +211,7 @@ fn push_shifted(result: &mut String, line: &str, shift: Option<&Shift>, style: L
             &line[common.sum()..]
         }
     };
-    result.push_str(&with_line_ends(line, style));
+    push_line(result, &with_line_ends(line, style));
 }
 
 /// Gives matches within the body of a file their place in the whole text.

@@ -62,18 +62,28 @@ pub(super) async fn call<A: Assembly>(
     reader.finish(pumped)
 }
 
-/// Reads the body of a stream that came in these pieces, and nothing of HTTP.
-#[cfg(test)]
-pub(super) fn read_in_pieces<A: Assembly>(assembly: A, pieces: &[&[u8]]) -> Result<Reply, CallFailure> {
-    let mut heard = |_: Delta| {};
-    let mut reader =
-        Reader { decoder: Decoder::default(), assembly, on_delta: &mut heard, pending: 0, whole: None };
+/// Reads the body of an answer that came in these pieces, and nothing of HTTP.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) fn read_in_pieces<A: Assembly>(
+    assembly: A,
+    pieces: &[&[u8]],
+    whole: bool,
+    on_delta: &mut OnDelta<'_>,
+) -> Result<Reply, CallFailure> {
+    let whole = whole.then(Vec::new);
+    let mut reader = Reader { decoder: Decoder::default(), assembly, on_delta, pending: 0, whole };
+    let mut pumped = Ok(());
     for piece in pieces {
-        if reader.eat(piece)? == Eaten::Done {
-            break;
+        match reader.eat(piece) {
+            Ok(Eaten::Done) => break,
+            Ok(_) => {}
+            Err(failed) => {
+                pumped = Err(failed);
+                break;
+            }
         }
     }
-    reader.finish(Ok(()))
+    reader.finish(pumped)
 }
 
 /// Turns the bytes of one answer into a reply.

@@ -31,16 +31,20 @@ const DEADLINE: Duration = Duration::from_secs(10);
 pub(super) const LIMITS: ModelLimits =
     ModelLimits { first_byte_ms: 10_000, idle_ms: 10_000, total_ms: 10_000, silence_ms: 10_000 };
 
+fn wire_of(dialect: Dialect) -> Wire {
+    let known = Wire::ALL.into_iter().find(|known| known.name() == dialect.wire());
+    known.expect("the double speaks wires of the settings")
+}
+
 /// A provider that speaks Chat Completions.
 pub(super) fn provider(base_url: &str) -> Provider {
     provider_on(Dialect::Chat, base_url)
 }
 
 pub(super) fn provider_on(wire: Dialect, base_url: &str) -> Provider {
-    let known = Wire::ALL.into_iter().find(|known| known.name() == wire.wire());
     Provider {
         name: "acme".to_owned(),
-        wire: known.expect("the double speaks wires of the settings"),
+        wire: wire_of(wire),
         base_url: Some(base_url.to_owned()),
         key: Some(KeySource::Variable("ACME_KEY".to_owned())),
         script: None,

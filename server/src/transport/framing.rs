@@ -134,6 +134,13 @@ impl Decoder {
         }
     }
 
+    /// Returns how many bytes of memory are held for a frame that has begun.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub fn held(&self) -> usize {
+        let body = if let Place::Body { body, .. } = &self.place { body.capacity() } else { 0 };
+        self.line.capacity() + body
+    }
+
     /// A body of no bytes is complete before any byte of it arrives.
     fn body_is_complete(&self) -> bool {
         matches!(self.place, Place::Body { left: 0, .. })

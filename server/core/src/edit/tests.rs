@@ -128,6 +128,9 @@ fn a_rewritten_text_keeps_the_form_of_the_file() {
         ("a\rb\r", "a\nc\n", "a\rc\r"),
         ("\u{feff}a\n", "\u{feff}b\n", "\u{feff}b\n"),
         ("a\n", "", ""),
+        // A line that stays must not make one line end with the next one.
+        ("x\n\ry", "\n\nc", "\r\rc"),
+        ("a\rb\n\n", "a\n\n", "a\r\r"),
     ];
     for (before, content, after) in cases {
         assert_eq!(rewritten(before, content), after, "{before:?} by {content:?}");

@@ -57,6 +57,11 @@ fn a7_line_ends_and_the_byte_order_mark_stay() {
 }
 
 #[test]
+fn a_line_that_stays_makes_no_line_end_with_the_next() {
+    check("a\rb\nc\nd\n", "a\nb\nc\nd\n", "a\n\nd\n", expect![[r#""a\r\rd\n""#]]);
+}
+
+#[test]
 fn trailing_white_space_is_forgiven_and_kept_where_nothing_changes() {
     let text = "fn a() {  \n    one();\t\n\n    two();\n}\n";
     assert_eq!(rung(text, "fn a() {\n    one();\n"), Rung::TrailingSpace);

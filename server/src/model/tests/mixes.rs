@@ -1,21 +1,15 @@
 //! Replies of any content, spoiled in any way: nothing breaks, and nothing that was cut passes for whole.
 //!
 //! Seeded and repeatable; not guided by coverage. Ten thousand mixes by `ADJUTANT_SLOW`, a few hundred
-//! otherwise, and then a minute for each wire of bytes that make no sense at all.
+//! otherwise, and then a second for each wire of bytes that make no sense at all.
 
 use std::time::Instant;
 
 use adjutant_testkit::campaign::{self, Dice};
 use adjutant_testkit::model::Reply as Answer;
 
-use super::super::anthropic::MessagesAssembly;
-use super::super::failure::Asked;
-use super::super::openai_chat::ChatAssembly;
-use super::super::openai_responses::ResponsesAssembly;
-use super::super::reading::{Assembly, read_in_pieces};
 use super::*;
-
-const ASKED: Asked<'static> = Asked { provider: "acme", model: "m1", key: None };
+use crate::fuzzing::targets;
 
 /// Reads a body as one wire does, cut into pieces of any size.
 fn read(wire: Dialect, bytes: &[u8], dice: &mut Dice) -> Result<Reply, CallFailure> {
@@ -26,15 +20,7 @@ fn read(wire: Dialect, bytes: &[u8], dice: &mut Dice) -> Result<Reply, CallFailu
         pieces.push(piece);
         rest = after;
     }
-    let request = request("hello");
-    fn run<A: Assembly>(assembly: A, pieces: &[&[u8]]) -> Result<Reply, CallFailure> {
-        read_in_pieces(assembly, pieces)
-    }
-    match wire {
-        Dialect::Chat => run(ChatAssembly::new(&request, ASKED, Arc::default()), &pieces),
-        Dialect::Messages => run(MessagesAssembly::new(&request, ASKED, Arc::default()), &pieces),
-        Dialect::Responses => run(ResponsesAssembly::new(&request, ASKED, Arc::default()), &pieces),
-    }
+    unsent::read(wire_of(wire), &request("hello"), &pieces, &mut |_| {})
 }
 
 fn answer(dice: &mut Dice) -> Answer {
@@ -100,12 +86,15 @@ fn f12_ten_thousand_mixes_end_whole_or_in_one_failure() {
     }
 }
 
-/// A minute of each in the long form: bodies that are spoiled again and again.
-fn fuzz(wire: Dialect) {
-    let limit = if campaign::is_slow() { Duration::from_secs(60) } else { Duration::from_secs(1) };
+/// Whether another round fits into the second that these take; `tests/fuzz` drives the same for longer.
+fn again(began: Instant) -> bool {
+    began.elapsed() < Duration::from_secs(1)
+}
+
+fn spoiled_again_and_again(wire: Dialect) {
     let (began, mut dice) = (Instant::now(), Dice(0xf0_2221 + wire as u64));
     let mut rounds = 0;
-    while began.elapsed() < limit {
+    while again(began) {
         let mut bytes = answer(&mut dice).bytes_in(wire);
         for _ in 0..=dice.roll(12) {
             if bytes.is_empty() {
@@ -113,7 +102,8 @@ fn fuzz(wire: Dialect) {
             }
             spoil(&mut bytes, &mut dice);
         }
-        drop(read(wire, &bytes, &mut dice));
+        bytes.insert(0, dice.roll(0xf0) as u8);
+        targets::replies::check(wire_of(wire), &bytes);
         rounds += 1;
     }
     assert!(rounds > 100, "{wire:?}: only {rounds} rounds");
@@ -121,42 +111,25 @@ fn fuzz(wire: Dialect) {
 
 #[test]
 fn f12_fuzz_chat() {
-    fuzz(Dialect::Chat);
+    spoiled_again_and_again(Dialect::Chat);
 }
 
 #[test]
 fn f12_fuzz_messages() {
-    fuzz(Dialect::Messages);
+    spoiled_again_and_again(Dialect::Messages);
 }
 
 #[test]
 fn f12_fuzz_responses() {
-    fuzz(Dialect::Responses);
+    spoiled_again_and_again(Dialect::Responses);
 }
 
 #[test]
 fn f12_fuzz_decoder() {
-    let limit = if campaign::is_slow() { Duration::from_secs(60) } else { Duration::from_secs(1) };
     let (began, mut dice) = (Instant::now(), Dice(0xdec0de));
     let alphabet = b"data: event:id:\r\n\n: \xef\xbb\xbf\xff{}";
-    while began.elapsed() < limit {
+    while again(began) {
         let bytes: Vec<u8> = (0..dice.roll(400)).map(|_| alphabet[dice.roll(alphabet.len())]).collect();
-        // However it is cut, the same events come out, and each byte is looked at once.
-        let decoded = |pieces: &[&[u8]]| {
-            let mut decoder = super::super::sse::Decoder::default();
-            let mut events = Vec::new();
-            let mut sink = |event: super::super::sse::Event<'_>| {
-                events.push((event.name.to_owned(), event.data.to_owned()));
-                Ok::<(), super::super::sse::SseError>(())
-            };
-            let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut sink));
-            let scanned = decoder.scanned();
-            (events, fed.is_ok().then_some(scanned))
-        };
-        let at = dice.roll(bytes.len() + 1);
-        let (one, other) = bytes.split_at(at);
-        let whole = decoded(&[&bytes]);
-        assert_eq!(decoded(&[one, other]), whole, "{bytes:?} cut at {at}");
-        assert!(whole.1.is_none_or(|scanned| scanned == bytes.len() as u64));
+        targets::events::check(&bytes);
     }
 }

@@ -1,0 +1,74 @@
+//! Entry points for those who drive us with bytes no honest peer would send: `tests/fuzz`.
+//!
+//! Adapters to private modules and nothing else; decides nothing. No build has it but that of the fuzz
+//! targets and of the tests.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use adjutant_core::config::Wire;
+use adjutant_core::prompt::{Delta, ModelMessage, ModelRequest, Reply};
+use adjutant_core::retry::CallFailure;
+
+use crate::session::frontier::Syncer;
+use crate::session::log::{EVENTS, Log, OpenError, Opened, Place, ReadBack};
+use crate::session::storage::faulty::FaultyDisk;
+
+/// The session whose log [`LogFile`] holds.
+pub const SESSION: &str = "s-1";
+
+const DIRECTORY: &str = "/state/sessions/s-1";
+
+/// The log of one session on a disk in memory.
+pub struct LogFile {
+    disk: FaultyDisk,
+}
+
+impl LogFile {
+    /// Returns a disk that holds these bytes as the log of [`SESSION`].
+    pub fn holding(bytes: &[u8]) -> Self {
+        let disk = FaultyDisk::new();
+        disk.plant(&Path::new(DIRECTORY).join(EVENTS), bytes);
+        Self { disk }
+    }
+
+    /// Returns what the file holds now.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.disk.content(&Path::new(DIRECTORY).join(EVENTS)).unwrap_or_default()
+    }
+
+    /// Reads the log without changing it.
+    pub fn read(&self) -> Result<ReadBack, OpenError> {
+        Log::read(&self.disk, Path::new(DIRECTORY), SESSION)
+    }
+
+    /// Opens the log for writing, which mends it; the pool is for what it would make durable.
+    pub fn open(&self, syncer: Syncer) -> Result<Opened, OpenError> {
+        let storage = Arc::new(self.disk.clone());
+        let place = Place { storage, syncer, dir: DIRECTORY.into(), session: SESSION.to_owned() };
+        Log::open(place, 9_000)
+    }
+}
+
+/// Reads the body of an answer that came in these pieces; returns also what was heard while it came.
+pub fn read_reply(wire: Wire, pieces: &[&[u8]], whole: bool) -> (Result<Reply, CallFailure>, Vec<Delta>) {
+    let request = ModelRequest {
+        model: "m1".to_owned(),
+        system: "Be brief.".into(),
+        tools: Arc::new([]),
+        messages: vec![ModelMessage::User { text: "hello".into() }],
+        max_output_tokens: None,
+        effort: None,
+        whole,
+    };
+    let mut heard = Vec::new();
+    let reply = crate::model::unsent::read(wire, &request, pieces, &mut |delta| heard.push(delta));
+    (reply, heard)
+}
+
+/// The fuzz targets themselves, so that the quick suite replays what was found.
+#[cfg(test)]
+#[path = "../../tests/fuzz/targets/list.rs"]
+pub(crate) mod targets;
+#[cfg(test)]
+mod tests;

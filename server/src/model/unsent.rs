@@ -1,0 +1,48 @@
+//! Answers that nobody was asked for: bytes through the very reader and assembler of a wire.
+//!
+//! For tests and fuzz targets only; touches no network.
+
+use std::sync::Arc;
+
+use adjutant_core::config::Wire;
+use adjutant_core::prompt::{ModelRequest, Reply};
+use adjutant_core::retry::CallFailure;
+
+use super::anthropic::MessagesAssembly;
+use super::failure::Asked;
+use super::openai_chat::ChatAssembly;
+use super::openai_responses::ResponsesAssembly;
+use super::reading::{Assembly, OnDelta, read_in_pieces};
+
+const ASKED: Asked<'static> = Asked { provider: "acme", model: "m1", key: None };
+
+/// Reads the body of an answer on one wire, as it comes in these pieces; the request says whether it
+/// is a stream.
+pub(crate) fn read(
+    wire: Wire,
+    request: &ModelRequest,
+    pieces: &[&[u8]],
+    on_delta: &mut OnDelta<'_>,
+) -> Result<Reply, CallFailure> {
+    match wire {
+        Wire::AnthropicMessages => {
+            run(MessagesAssembly::new(request, ASKED, Arc::default()), request, pieces, on_delta)
+        }
+        Wire::OpenaiResponses => {
+            run(ResponsesAssembly::new(request, ASKED, Arc::default()), request, pieces, on_delta)
+        }
+        // A script is no stream, so nothing of its own is left out here.
+        Wire::OpenaiChat | Wire::Scripted => {
+            run(ChatAssembly::new(request, ASKED, Arc::default()), request, pieces, on_delta)
+        }
+    }
+}
+
+fn run<A: Assembly>(
+    assembly: A,
+    request: &ModelRequest,
+    pieces: &[&[u8]],
+    on_delta: &mut OnDelta<'_>,
+) -> Result<Reply, CallFailure> {
+    read_in_pieces(assembly, pieces, request.whole, on_delta)
+}

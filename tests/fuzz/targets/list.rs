@@ -1,0 +1,69 @@
+//! Everything that reads foreign bytes, each with what must hold whatever they are.
+//!
+//! A target is a function that panics when its property does not hold. It knows nothing of libFuzzer:
+//! the quick suite replays the kept corpus with the same functions.
+
+pub mod arguments;
+pub mod edits;
+pub mod envelopes;
+pub mod events;
+pub mod frames;
+pub mod logs;
+pub mod paths;
+pub mod places;
+pub mod positions;
+pub mod replies;
+pub mod settings;
+
+use adjutant_core::config::Wire;
+
+/// What must hold whatever the bytes are; panics when it does not.
+pub type Check = fn(&[u8]);
+
+/// The targets by the names of their corpora.
+pub const TARGETS: [(&str, Check); 13] = [
+    ("frames", frames::check),
+    ("envelopes", envelopes::check),
+    ("logs", logs::check),
+    ("arguments", arguments::check),
+    ("places", places::check),
+    ("edits", edits::check),
+    ("positions", positions::check),
+    ("paths", paths::check),
+    ("settings", settings::check),
+    ("events", events::check),
+    ("chat", |bytes| replies::check(Wire::OpenaiChat, bytes)),
+    ("responses", |bytes| replies::check(Wire::OpenaiResponses, bytes)),
+    ("messages", |bytes| replies::check(Wire::AnthropicMessages, bytes)),
+];
+
+/// The byte between the parts of an input: no text holds it.
+const BETWEEN: u8 = 0xff;
+
+/// Cuts an input into exactly `N` parts; missing ones are empty, the last one has the rest.
+fn parts<const N: usize>(bytes: &[u8]) -> [&[u8]; N] {
+    let mut rest = bytes.splitn(N, |byte| *byte == BETWEEN);
+    std::array::from_fn(|_| rest.next().unwrap_or_default())
+}
+
+/// Takes a number off the front of an input; zero at its end.
+fn number(bytes: &mut &[u8]) -> usize {
+    bytes.split_off_first().map_or(0, |byte| usize::from(*byte))
+}
+
+/// Returns the text of a part.
+fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}
+
+/// Cuts bytes into pieces of 1, 2, 3, ... bytes and what follows; `shape` says of how many.
+fn pieces(bytes: &[u8], shape: usize) -> Vec<&[u8]> {
+    let mut rest = bytes;
+    let mut pieces = Vec::new();
+    let mut length = shape % 61;
+    while !rest.is_empty() {
+        length = (length * 7 + shape) % 61;
+        pieces.extend(rest.split_off(..(length + 1).min(rest.len())));
+    }
+    pieces
+}

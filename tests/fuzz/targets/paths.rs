@@ -1,0 +1,124 @@
+//! Paths a model wrote and URIs of an editor: one place each, the kernel's own, and `inside` is inside.
+
+use std::io::Read;
+use std::os::unix::fs::symlink;
+use std::path::{Component, Path, PathBuf};
+
+use adjutant::tools::paths::{Grounded, Kind, Roots, ground, ground_absolute, open_read};
+use adjutant::uri;
+
+use super::text;
+
+/// Stands for the first workspace folder.
+const HERE: &str = "\u{1}";
+
+struct Place {
+    folders: [PathBuf; 2],
+    roots: Roots,
+    _directory: tempfile::TempDir,
+}
+
+pub fn check(input: &[u8]) {
+    thread_local! {
+        // Made once, for it costs more than all the rest, and gone with its thread.
+        static PLACE: Place = Place::new().expect("a directory to play in");
+    }
+    PLACE.with(|place| grounded(place, input));
+}
+
+fn grounded(place: &Place, input: &[u8]) {
+    let given = text(input);
+    let raw = given.replace(HERE, &place.folders[0].display().to_string());
+    uris(&raw);
+    let at = match ground(&place.roots, &raw) {
+        Ok(at) => at,
+        Err(refusal) => {
+            assert!(!refusal.to_string().is_empty());
+            return;
+        }
+    };
+    // What others create and remove at the same time is looked at by nobody here.
+    if ["/proc", "/sys", "/dev", "/run", "/tmp"].iter().any(|other| at.absolute.starts_with(other))
+        && !at.inside
+    {
+        return;
+    }
+    is_one_place(place, &at);
+    if !raw.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("file://")) {
+        as_the_kernel(place, &raw, &at);
+    }
+    let again = ground_absolute(&place.roots, &at.absolute).expect("a place has a path");
+    assert_eq!((&again.absolute, again.inside, again.kind), (&at.absolute, at.inside, at.kind));
+}
+
+impl Place {
+    /// Two workspace folders with links in, out, to nothing and in a ring; and a place outside.
+    fn new() -> std::io::Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let top = directory.path().canonicalize()?;
+        for name in ["ws/src", "ws/a b", "ws2", "outside/in"] {
+            std::fs::create_dir_all(top.join(name))?;
+        }
+        for name in ["ws/src/x", "ws/y", "ws2/z", "outside/x", "ws/a b/~", "ws/$H"] {
+            std::fs::write(top.join(name), name)?;
+        }
+        let ws = top.join("ws");
+        for (to, name) in [
+            ("src", "in"),
+            ("../outside", "out"),
+            ("../outside/x", "file"),
+            ("nothing", "dead"),
+            ("ring", "ring"),
+            ("in/../out/in/..", "deep"),
+            ("../ws2", "other"),
+            (".", "self"),
+            ("/", "top"),
+        ] {
+            symlink(to, ws.join(name))?;
+        }
+        let folders = [ws, top.join("ws2")];
+        let (roots, problems) = Roots::open(&folders);
+        assert!(problems.is_empty(), "{problems:?}");
+        Ok(Place { folders, roots, _directory: directory })
+    }
+}
+
+fn is_one_place(place: &Place, at: &Grounded) {
+    let plain = |component: Component| matches!(component, Component::RootDir | Component::Normal(_));
+    assert!(at.absolute.is_absolute() && at.absolute.components().all(plain), "{at:?}");
+    let root = place.folders.iter().position(|folder| at.absolute.starts_with(folder));
+    assert_eq!((at.inside, at.root), (root.is_some(), root), "{at:?}");
+    assert_eq!(at.exists(), at.absolute.symlink_metadata().is_ok(), "{at:?}");
+    if at.inside && at.kind == Some(Kind::File) {
+        let (mut here, mut there) = (Vec::new(), Vec::new());
+        open_read(at).expect("a file that is there").read_to_end(&mut here).expect("it is read");
+        std::fs::File::open(&at.absolute)
+            .and_then(|mut file| file.read_to_end(&mut there))
+            .expect("it is read");
+        assert_eq!(here, there);
+    }
+}
+
+/// Where the kernel finds something, it is what we found; where it finds nothing, we found nothing.
+fn as_the_kernel(place: &Place, raw: &str, at: &Grounded) {
+    // Of a file, `x/` is a slip of the pen for us and nothing for the kernel.
+    let mut path = place.folders[0].join(raw).components().as_path().to_owned();
+    path.as_mut_os_string().push(if at.kind == Some(Kind::Directory) { "/" } else { "" });
+    match path.canonicalize() {
+        // `missing/..` is a place for us and none for the kernel; that is all we may add.
+        Ok(found) => assert_eq!((&at.absolute, at.exists()), (&found, true), "{raw:?}"),
+        Err(error) => assert!(!at.exists() || raw.contains(".."), "{raw:?}: {error}, but {at:?}"),
+    }
+}
+
+fn uris(raw: &str) {
+    if let Ok(path) = uri::to_path(raw) {
+        assert!(path.is_absolute(), "{raw:?}");
+        assert_eq!(uri::to_path(&uri::of_path(&path)), Ok(path));
+    }
+    if raw.starts_with('/') && !raw.contains('\0') {
+        let written = uri::of_path(Path::new(raw));
+        assert!(written.is_ascii(), "{written}");
+        assert_eq!(uri::to_path(&written).as_deref(), Ok(Path::new(raw)));
+    }
+}
