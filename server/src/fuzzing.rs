@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use adjutant_core::config::Wire;
-use adjutant_core::prompt::{Delta, ModelMessage, ModelRequest, Reply};
+use adjutant_core::prompt::{Delta, Manner, ModelMessage, ModelRequest, Reply};
 use adjutant_core::retry::CallFailure;
 
 use crate::session::frontier::Syncer;
@@ -56,10 +56,11 @@ pub fn read_reply(wire: Wire, pieces: &[&[u8]], whole: bool) -> (Result<Reply, C
         model: "m1".to_owned(),
         system: "Be brief.".into(),
         tools: Arc::new([]),
-        messages: vec![ModelMessage::User { text: "hello".into() }],
+        messages: vec![ModelMessage::user("hello")],
         max_output_tokens: None,
-        effort: None,
+        manner: Manner::default(),
         whole,
+        images: Default::default(),
     };
     let mut heard = Vec::new();
     let reply = crate::model::unsent::read(wire, &request, pieces, &mut |delta| heard.push(delta));

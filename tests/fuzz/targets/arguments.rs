@@ -26,14 +26,14 @@ pub fn check(mut input: &[u8]) {
     for mode in Mode::ALL {
         match parse_for(mode, tool, &given) {
             Ok(in_mode) => assert_eq!(Some(&in_mode), parsed.as_ref().ok()),
-            Err(why) => assert!(parsed.is_err() || why.contains("not offered in this mode"), "{why}"),
+            Err(why) => assert!(parsed.is_err() || why.text.contains("not offered in this mode"), "{why}"),
         }
     }
     let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(why) => {
-            assert!(!why.is_empty() && why.len() <= 4096, "{} bytes: {why}", why.len());
-            assert!(!why.chars().any(hidden), "{why:?}");
+            assert!(!why.text.is_empty() && why.text.len() <= 4096, "{} bytes: {why}", why.text.len());
+            assert!(!why.text.chars().any(hidden), "{why:?}");
             return;
         }
     };

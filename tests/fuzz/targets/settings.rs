@@ -28,7 +28,7 @@ pub fn check(input: &[u8]) {
     }
     drop(explain(&with));
     for model in with.model.iter().chain(&with.fallback_models) {
-        drop((with.provider_for(Some(model)).map_err(|error| error.to_string()), with.efforts(model)));
+        drop((with.provider_for(Some(model)).map_err(|error| error.to_string()), with.facts(model)));
     }
 }
 
@@ -51,7 +51,7 @@ fn is_said(problem: &Problem) {
 /// What a project file says beside the policy.
 fn is_no_looser(with: &Settings, alone: &Settings) {
     assert_eq!((&with.model, &with.fallback_models), (&alone.model, &alone.fallback_models));
-    assert_eq!(with.effort, alone.effort);
+    assert_eq!(with.manner, alone.manner);
     assert_eq!(with.providers, alone.providers);
     let (limits, own) = (&with.limits, &alone.limits);
     assert!(limits.model.total_ms <= own.model.total_ms);
