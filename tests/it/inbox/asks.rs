@@ -90,7 +90,7 @@ fn s15_a_question_is_answered_with_a_text_from_the_terminal() {
 
 #[test]
 fn a2_asks_are_listed_whole_with_what_cannot_be_seen_escaped() {
-    let long = format!("echo {} # \u{202e}", "x".repeat(400));
+    let long = format!("echo {} #", "x".repeat(400));
     let options = json!({"question": format!("Really\u{1b}[2J\u{202e}?"), "options": ["a\u{200b}b"]});
     let held = Held::at_ask([Reply::call("ask_user", options)], AskKind::Followup);
     let shown = run(&held.workspace, &["asks", "--all"]);
@@ -102,9 +102,9 @@ fn a2_asks_are_listed_whole_with_what_cannot_be_seen_escaped() {
     assert_eq!(line, json!(held.ask));
     held.end();
 
-    let held = Held::at_ask([command(&long.replace('\u{202e}', ""))], AskKind::Command);
+    let held = Held::at_ask([command(&format!("{long} "))], AskKind::Command);
     let shown = run(&held.workspace, &["asks", "--session", &held.session.0]);
-    assert!(shown.expect(0).stdout.contains(&format!("  $ {}\n", long.replace('\u{202e}', ""))), "{shown}");
+    assert!(shown.expect(0).stdout.contains(&format!("  $ {long}\\u{{20}}\n")), "{shown}");
     held.end();
 }
 
