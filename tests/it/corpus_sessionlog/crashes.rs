@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::open::open;
-use super::sound::Sound;
+use super::sound::{LEAST, Sound};
 use crate::rig::{Rig, assert_paired, session_dir, tool_outputs};
 
 /// A session that is over, in its workspace, and its log.
@@ -248,7 +248,9 @@ pub fn result_lost_long_ago() -> &'static str {
 pub fn any_fact_lost() -> &'static str {
     let sound = Sound::make();
     let step = if std::env::var_os("ADJUTANT_SLOW").is_some() { 1 } else { 5 };
-    for record in (1..sound.last).step_by(step) {
+    // Without its end the last batch is a torn tail, which is another line.
+    let whole = (1..*sound.last_batch().start()).filter(|record| *record != LEAST);
+    for record in whole.step_by(step) {
         let spoiled = sound.spoiled(&json!([{"op": "remove_record", "record": record}]));
         let seen = open(&sound, &spoiled);
         assert!(seen.went_on && seen.flagged(), "without record {record}: {seen:#?}");

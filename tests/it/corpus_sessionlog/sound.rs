@@ -104,7 +104,8 @@ impl Sound {
         Spoiled { bytes: lines.concat(), hit }
     }
 
-    fn last_batch(&self) -> std::ops::RangeInclusive<u64> {
+    /// The records of the last batch.
+    pub fn last_batch(&self) -> std::ops::RangeInclusive<u64> {
         let goes_on = |line: &&[u8]| match line::parse(&self.session.0, line) {
             Some(Line::Record(record)) => record.more,
             _ => false,
