@@ -161,7 +161,7 @@ fn n08_a_replay_shows_nothing_that_is_over() {
 }
 
 #[test]
-fn s101_the_transcript_is_shown_on_request_and_grows_by_whole_blocks() {
+fn s101_l16_the_transcript_is_shown_on_request_and_grows_by_whole_blocks() {
     let open = "Look:\n\n```rust\nfn main() {";
     let plain = Plain::new(FILE, [Reply::text(open), read("a.txt"), Reply::text("All is well.")]);
     let started = start(&plain);

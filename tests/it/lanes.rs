@@ -70,7 +70,7 @@ fn s92_prompts_of_one_session_never_interleave_and_sessions_run_side_by_side() {
 }
 
 #[test]
-fn s98_twenty_sessions_edit_and_ask_at_once_without_cross_talk() {
+fn s98_l10_twenty_sessions_edit_and_ask_at_once_without_cross_talk() {
     let model = ModelServer::answering(|request| {
         let body = request.json();
         let messages = body["messages"].as_array().cloned().unwrap_or_default();

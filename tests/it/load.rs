@@ -90,7 +90,7 @@ fn f6_ten_thousand_facts_of_two_hundred_sessions_are_told_whole_and_in_order() {
 }
 
 #[test]
-fn f7_many_sessions_stream_at_once_and_each_text_comes_whole() {
+fn f7_l16_many_sessions_stream_at_once_and_each_text_comes_whole() {
     let count = campaign::size("ADJUTANT_STREAMS", 50, 20);
     const WORDS: usize = 200;
     let text = |number: usize| (0..WORDS).map(|word| format!("w{number}-{word} ")).collect::<String>();

@@ -359,7 +359,7 @@ fn s90_cancel_while_an_ask_is_open_takes_it_back_and_nothing_runs() {
 }
 
 #[test]
-fn s90_cancel_while_a_command_runs_ends_its_tree() {
+fn s90_l07_cancel_while_a_command_runs_ends_its_tree() {
     let model = ModelServer::start([
         command("sleep 300 & echo $! > child.pid; echo $$ > shell.pid; wait; touch after"),
         Reply::text("Ok."),

@@ -522,7 +522,7 @@ fn s28_a_prompt_during_a_run_steers_it_and_the_run_does_not_end_before_it_is_see
 }
 
 #[test]
-fn s28_a_steer_with_the_wrong_run_is_refused() {
+fn s28_p08_a_steer_with_the_wrong_run_is_refused() {
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
     let wrong = Prompt { expected_run: Some("run-other".into()), ..super::prompt("x") };
