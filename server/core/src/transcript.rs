@@ -13,6 +13,8 @@ use crate::choices;
 use crate::image;
 use crate::tool::{one_line, shown, shown_command};
 
+/// Bytes of one diff: a larger one would leave no room for what follows, and stands whole where it is allowed.
+const MAX_DIFF: usize = 64 << 10;
 /// Characters of one line of ours.
 const MAX_LINE: usize = 400;
 
@@ -97,7 +99,7 @@ impl Transcript {
             text.push_str(&format!("\n\n{}", quoted(why)));
         }
         match &ask.subject {
-            Some(AskSubject::Edit { diff, .. }) => text.push_str(&format!("\n\n{}", fenced("diff", diff))),
+            Some(AskSubject::Edit { diff, .. }) => text.push_str(&format!("\n\n{}", short_diff(diff))),
             Some(AskSubject::Command { command, cwd }) => {
                 text.push_str(&format!("\n\nin {}:\n\n{}", code(cwd), fenced("sh", &shown_command(command))));
             }
@@ -207,6 +209,23 @@ fn quoted(text: &str) -> String {
     let lines =
         clean(text).trim().lines().map(|line| format!("> {line}").trim_end().to_owned()).collect::<Vec<_>>();
     lines.join("\n")
+}
+
+/// A diff as a block, whole lines of it, and how much is left out.
+fn short_diff(diff: &str) -> String {
+    if diff.len() <= MAX_DIFF {
+        return fenced("diff", diff);
+    }
+    let lines = diff.split_inclusive('\n');
+    let mut room = MAX_DIFF;
+    let fits = |line: &&str| {
+        let left = room.checked_sub(line.len());
+        room = left.unwrap_or(room);
+        left.is_some()
+    };
+    let kept: String = lines.clone().take_while(fits).collect();
+    let left_out = lines.count() - kept.split_inclusive('\n').count();
+    format!("{}\n\n*{left_out} more lines are left out here.*", fenced("diff", &kept))
 }
 
 /// A text between fences that nothing in it can close.

@@ -60,11 +60,15 @@ fn silence(value: &serde_json::Value) -> Option<String> {
     said.strip_prefix("the model sends nothing (")?.strip_suffix(" s)").map(str::to_owned)
 }
 
-/// What somebody reads in a transcript.
+/// What somebody reads in a transcript; a diff that was asked about stands between fences.
 fn read(transcript: &str) -> Seen {
     let mut seen = Seen::default();
+    let mut in_diff = false;
     for line in transcript.lines() {
         match line {
+            "```diff" => in_diff = true,
+            "```" => in_diff = false,
+            _ if in_diff => {}
             _ if line.starts_with("**Stopped ") || line.starts_with("**Failed: ") => seen.ends += 1,
             "*The answer broke off here.*" => {}
             _ if line.starts_with(['>', '-', '*']) => {}

@@ -143,6 +143,8 @@ impl Hunted {
     /// Opens the session and begins a run or goes on with one; returns the request of a prompt.
     fn begin(&mut self, editor: &Editor, server: &mut Server) -> Option<Id> {
         let before = fold(&self.facts());
+        // A server that died before the first prompt was kept leaves nothing that could be opened.
+        self.session = self.session.take().filter(|_| before.created);
         let session = self.session.get_or_insert_with(|| editor.new_session()).clone();
         if before.created {
             let resume = editor.request_nowait("agent/session/resume", json!({"sessionId": session}));

@@ -75,6 +75,21 @@ fn s101_a_session_reads_as_whole_blocks() {
 }
 
 #[test]
+fn s101_s111_a_huge_diff_leaves_room_for_what_follows() {
+    let diff = format!("--- a/a.md\n+++ b/a.md\n{}", "+a line\n".repeat(1_000_000));
+    let subject =
+        AskSubject::Edit { uri: String::new(), path: "a.md".to_owned(), diff: diff.into(), new_file: false };
+    let text = written(&[opened(AskKind::Tool, Some(subject))]);
+    assert!(text.len() < 2 * MAX_DIFF && text.contains("+a line\n```\n"), "{} bytes", text.len());
+    let shown = text.matches("+a line\n").count();
+    assert!(
+        text.contains(&format!("*{} more lines are left out here.*", 1_000_000 - shown)),
+        "{}",
+        &text[text.len() - 200..]
+    );
+}
+
+#[test]
 fn s101_a_fence_the_model_left_open_is_closed() {
     for (text, end) in [
         ("a\n```rust\nfn", "\n```"),

@@ -32,7 +32,10 @@ fn a_client_says_what_it_can_do() {
     assert_eq!(params["initializationOptions"]["x"], 1);
     let agent = json!({
         "version": 0, "sessionMethods": ["new"], "updateKinds": [], "modes": ["code"], "fallbacks": {},
-        "limits": {"maxPromptBytes": 1, "maxQueue": 1},
+        "promptCapabilities": {"image": true},
+        "limits": {
+            "maxPromptBytes": 1, "maxImages": 1, "maxImageBytes": 1, "maxImagesEncodedBytes": 1, "maxQueue": 1,
+        },
     });
     peer.respond(&id, json!({"capabilities": {"experimental": {"agent": agent}}}));
     editor.await_response(&id).unwrap();
