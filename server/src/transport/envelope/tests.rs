@@ -122,3 +122,22 @@ fn a_body_over_the_limit_is_not_sent() {
     let text = "x".repeat(BODY_LIMIT);
     assert!(call_body(None, "m", &[text]).is_err());
 }
+
+/// Found by fuzzing: a fraction of many digits came back as its neighbour.
+#[test]
+fn a_number_written_again_is_the_same_number() {
+    let body = |number: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":1,"message":"","data":{number}}}}}"#)
+    };
+    for number in ["1.3026066666666628e+101", "0.1", "1.7976931348623157e+308", "5e-324", "0.30000000000000004"] {
+        let Ok(Envelope::Response { reply: Err(ErrorBody { data: Some(data), .. }), .. }) =
+            parse(body(number).as_bytes())
+        else {
+            panic!("an answer with an error");
+        };
+        assert_eq!(data.as_f64(), number.parse().ok());
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&data.to_string()).unwrap(), data);
+    }
+    let read: f64 = serde_json::from_str("1.3026066666666627e+101").unwrap();
+    assert_eq!(Ok(read), "1.3026066666666627e+101".parse());
+}
