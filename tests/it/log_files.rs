@@ -140,7 +140,7 @@ fn s97_turns_asks_and_tokens_can_be_counted_in_the_log_line_by_line() {
 
 /// What the line of the documents prints, run as it is written there.
 fn counted_as_documented(workspace: &Workspace, session: &SessionId) -> String {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/architecture.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/log.md");
     let page = std::fs::read_to_string(page).expect("the page is readable");
     let (_, line) = page.split_once("```sh\nawk ").expect("the line is documented");
     let (line, _) = line.split_once("```").expect("the line ends");

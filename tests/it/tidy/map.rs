@@ -2,44 +2,59 @@
 //!
 //! Looks at the first level of each crate only: a map is no list of files.
 
-use super::source::{files, read, root};
+use super::source::{files, read};
 
 const CRATES: [&str; 3] = ["server/protocol/src", "server/core/src", "server/src"];
 
+/// The names in code letters of one crate's table, whose head names its folder.
+fn named(folder: &str) -> Vec<String> {
+    let page = read("docs/architecture.md");
+    let head = format!("| `{folder}/` |");
+    let table = page.lines().skip_while(|line| !line.starts_with(&head)).take_while(|line| !line.is_empty());
+    let names = table.skip(1).flat_map(|row| row.split('`').skip(1).step_by(2).map(str::to_owned)).collect();
+    assert_ne!(names, Vec::<String>::new(), "the code map has no table of {folder}");
+    names
+}
+
+fn paths_in(folder: &str) -> Vec<String> {
+    let paths: Vec<String> = files(folder, &[".rs"]).into_iter().map(|source| source.path).collect();
+    assert!(paths.len() > 5, "no files in {folder}");
+    paths
+        .into_iter()
+        .filter_map(|path| Some(path.strip_prefix(folder)?.trim_start_matches('/').to_owned()))
+        .collect()
+}
+
 #[test]
 fn the_code_map_names_every_module() {
-    let page = read("docs/architecture.md");
-    let mut missing = Vec::new();
-    for directory in CRATES {
-        let found = files(directory, &[".rs"]);
-        assert!(found.len() > 5, "no files in {directory}");
-        for path in found.into_iter().map(|source| source.path) {
-            let inner = path.strip_prefix(directory).unwrap_or(&path).trim_start_matches('/');
-            let is_first =
-                !inner.contains('/') && !inner.ends_with("tests.rs") && !path.ends_with("/src/lib.rs");
-            if is_first && !page.contains(&format!("`{inner}`")) {
-                missing.push(path);
-            }
-        }
+    for folder in CRATES {
+        let named = named(folder);
+        let missing: Vec<String> = paths_in(folder)
+            .into_iter()
+            .filter(|path| !path.contains('/') && !path.ends_with("tests.rs") && path != "lib.rs")
+            .filter(|path| !named.contains(path))
+            .collect();
+        assert!(
+            missing.is_empty(),
+            "say in the code map of docs/architecture.md what these of {folder} do: {missing:?}"
+        );
     }
-    assert!(missing.is_empty(), "say in the code map of docs/architecture.md what these do: {missing:?}");
 }
 
 #[test]
 fn every_seat_of_a_decision_exists() {
-    let page = read("docs/architecture.md");
-    let seats: Vec<&str> = page
-        .split('`')
-        .filter(|text| {
-            text.ends_with(".rs")
-                && ["core/src/", "protocol/src/", "src/"].iter().any(|at| text.starts_with(at))
-        })
-        .collect();
-    assert!(seats.len() > 15, "only {} seats were found", seats.len());
-    for seat in seats {
-        assert!(
-            root().join("server").join(seat).is_file(),
-            "docs/architecture.md names server/{seat}; was it moved?"
-        );
+    for folder in CRATES {
+        let paths = paths_in(folder);
+        let names: Vec<String> =
+            named(folder).into_iter().filter(|name| name.ends_with(".rs") || name.ends_with('/')).collect();
+        assert!(names.len() > 10, "only {} seats were found in {folder}", names.len());
+        for name in names {
+            // A folder by any file in it, a file of a folder by its own name.
+            let is_there = |path: &String| format!("/{path}").contains(&format!("/{name}"));
+            assert!(
+                paths.iter().any(is_there),
+                "docs/architecture.md names {name} of {folder}; was it moved?"
+            );
+        }
     }
 }
