@@ -18,6 +18,7 @@ use adjutant_protocol::methods;
 use adjutant_protocol::session::SessionListResult;
 use adjutant_protocol::state::State;
 use adjutant_protocol::update::{RunView, Update};
+use adjutant_testkit::campaign::is_slow;
 use adjutant_testkit::command::Line;
 use adjutant_testkit::editor::Answer;
 use adjutant_testkit::fixture::Workspace;
@@ -192,17 +193,12 @@ fn fails_at(op: Op, nth: usize, fault: Fault, power_too: bool) -> bool {
     met
 }
 
-/// Which of three hundred are tried: all of them with `ADJUTANT_DISKS`.
+/// Which of three hundred are tried: all of them with `ADJUTANT_SLOW`.
 fn chosen() -> Vec<usize> {
-    let whole = std::env::var_os("ADJUTANT_DISKS").is_some();
-    let step = if whole {
-        1
-    } else if std::env::var_os("ADJUTANT_SLOW").is_some() {
-        9
-    } else {
-        43
-    };
-    (1..=MOST).step_by(step).chain([2, 3]).collect()
+    if is_slow() {
+        return (1..=MOST).collect();
+    }
+    (1..=MOST).step_by(43).chain([2, 3]).collect()
 }
 
 #[test]
