@@ -5,8 +5,8 @@
 
 use adjutant_protocol::ask::{AskKind, AskListResult, AskSubject, Resolution, RespondStatus};
 use adjutant_protocol::methods;
-use adjutant_protocol::state::{Outcome, RequiredAction, State, StopReason};
-use adjutant_protocol::update::{RunView, ToolStatus, Update};
+use adjutant_protocol::state::State;
+use adjutant_protocol::update::{ToolStatus, Update};
 use adjutant_protocol::{AskId, RunId, SessionId};
 use adjutant_testkit::editor::{Answer, RpcError};
 use adjutant_testkit::fixture::Workspace;
@@ -14,7 +14,10 @@ use adjutant_testkit::model::{ModelServer, Reply};
 use adjutant_testkit::process::wait_until;
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, count, facts_named, refused, tool_outputs, tools_offered};
+use crate::rig::{Rig, count, facts_named, refused, tool_outputs};
+
+mod permission;
+mod rest;
 
 fn workspace_with(model: &ModelServer) -> Workspace {
     let workspace = Workspace::new("//- /a.txt\nhello\n");
@@ -24,15 +27,6 @@ fn workspace_with(model: &ModelServer) -> Workspace {
 
 fn command(line: &str) -> Reply {
     Reply::call("run_command", json!({"command": line}))
-}
-
-/// The run that the answer to an idle ask started.
-fn next_run(rig: &Rig, after: &RunId) -> RunId {
-    let told = rig.await_update(|update| match &update.update {
-        Update::Run(RunView::Started { continues, .. }) => continues.as_ref() == Some(after),
-        _ => false,
-    });
-    told.run_id.expect("an update of a run names it")
 }
 
 #[test]
@@ -67,282 +61,6 @@ fn s03_command_edit_and_question_reach_the_client_and_resume_their_call() {
     assert!(outputs[0].contains("said-so"), "{outputs:?}");
     assert!(outputs[2].contains("blue, actually"), "{outputs:?}");
     assert_eq!(rig.text_of("a.txt"), "good bye\n");
-    rig.await_state(State::Idle);
-    rig.end();
-}
-
-#[test]
-fn s04_a_failed_request_is_retried() {
-    let model = ModelServer::start([Reply::status(401), Reply::text("There I am.")]);
-    let workspace = workspace_with(&model);
-    let rig = Rig::start(&workspace);
-    let session = rig.new_session();
-    let end = rig.run_to_end(&session, "Hello?");
-    assert_eq!((end.outcome, end.stop_reason), (Outcome::Failed, StopReason::Failed));
-    assert_eq!(rig.await_state(State::Idle).required_action, RequiredAction::RetryOrNewTask);
-    let ask = rig.await_ask_of(AskKind::ApiReqFailed);
-    let first = ask.run_id.clone().expect("an ask names its run");
-    rig.answer(&ask.ask_id, "retry");
-    let run = next_run(&rig, &first);
-    assert_eq!(rig.await_run_end(&session, &run).summary.as_deref(), Some("There I am."));
-    let requests = model.requests();
-    assert_eq!(requests.len(), 2);
-    assert_eq!(requests[0].body, requests[1].body, "the same request again");
-    rig.await_state(State::Idle);
-    rig.end();
-}
-
-#[test]
-fn s04_a_failed_request_is_retried_after_a_restart_too() {
-    let model = ModelServer::start([Reply::status(401), Reply::text("There I am.")]);
-    let workspace = workspace_with(&model);
-    let rig = Rig::start(&workspace);
-    let session = rig.new_session();
-    rig.run_to_end(&session, "Hello?");
-    let asked = rig.await_ask_of(AskKind::ApiReqFailed);
-    rig.await_state(State::Idle);
-    rig.end();
-    let rig = Rig::start(&workspace);
-    let now = rig.resume(&session, None);
-    assert_eq!(now.asks, std::slice::from_ref(&asked));
-    rig.answer(&asked.ask_id, "retry");
-    let run = next_run(&rig, asked.run_id.as_ref().expect("an ask names its run"));
-    assert_eq!(rig.await_run_end(&session, &run).summary.as_deref(), Some("There I am."));
-    rig.await_state(State::Idle);
-    rig.end();
-}
-
-#[test]
-fn s04_s26_too_many_mistakes_ask_and_go_on() {
-    let miss = || Reply::call("read_file", json!({"path": "no-such.txt"}));
-    let model = ModelServer::start([miss(), miss(), miss(), Reply::text("I found another way.")]);
-    let workspace = workspace_with(&model);
-    let rig = Rig::start(&workspace);
-    let session = rig.new_session();
-    let run = rig.prompt(&session, "Read it.").run_id;
-    let end = rig.await_run_end(&session, &run);
-    assert_eq!((end.outcome, end.stop_reason), (Outcome::Limit, StopReason::Mistakes));
-    let told = tool_outputs(&model.requests()[2]);
-    assert!(told.iter().all(|output| output.contains("no-such.txt")), "the model saw each failure: {told:?}");
-    assert_eq!(rig.await_state(State::Idle).required_action, RequiredAction::ContinueOrNewTask);
-    let ask = rig.await_ask_of(AskKind::MistakeLimitReached);
-    rig.answer_with(&ask.ask_id, Answer::OptionWithText("continue".to_owned(), "try src instead".to_owned()));
-    let next = next_run(&rig, &run);
-    assert_eq!(rig.await_run_end(&session, &next).outcome, Outcome::Stopped);
-    let last = model.requests()[3].json().to_string();
-    assert!(last.contains("try src instead"), "the user's word reaches the model: {last}");
-    rig.await_state(State::Idle);
-    rig.end();
-}
-
-#[test]
-fn s04_s25_the_unattended_limit_asks_and_goes_on_by_hand() {
-    let model = ModelServer::start([
-        Reply::call("list_files", json!({"path": "."})),
-        Reply::call("write_file", json!({"path": "b.txt", "content": "b\n"})),
-        Reply::call("write_file", json!({"path": "c.txt", "content": "c\n"})),
-        Reply::text("Done."),
-    ]);
-    let workspace = workspace_with(&model);
-    workspace.add_config("[unattended]\nmax_requests = 2\n");
-    let rig = Rig::start(&workspace);
-    let session = rig.new_session();
-    let run = rig.prompt_with(&session, "Write.", json!({"overrides": {"unattended": true}})).run_id;
-    let end = rig.await_run_end(&session, &run);
-    assert_eq!((end.outcome, end.stop_reason), (Outcome::Limit, StopReason::MaxTurnRequests));
-    assert_eq!(model.requests().len(), 2);
-    assert_eq!(rig.text_of("b.txt"), "b\n", "the edit was made unasked");
-    let ask = rig.await_ask_of(AskKind::AutoApprovalMaxReqReached);
-    assert_eq!(rig.await_state(State::Idle).required_action, RequiredAction::ContinueOrNewTask);
-    rig.answer(&ask.ask_id, "continue");
-    let next = next_run(&rig, &run);
-    // By hand: from here on every edit asks.
-    let edit = rig.await_ask_of(AskKind::Tool);
-    rig.answer(&edit.ask_id, "reject");
-    assert_eq!(rig.await_run_end(&session, &next).outcome, Outcome::Stopped);
-    assert!(!workspace.exists("c.txt"));
-    rig.await_state(State::Idle);
-    rig.end();
-}
-
-#[test]
-fn s25_the_limit_of_requests_asks_and_each_continue_gives_as_many_again() {
-    let model = ModelServer::answering(|_| Reply::call("list_files", json!({"path": "."})));
-    let workspace = workspace_with(&model);
-    workspace.add_config("[limits]\nrequests = 2\n");
-    let rig = Rig::start(&workspace);
-    let session = rig.new_session();
-    let mut run = rig.prompt(&session, "Look for ever.").run_id;
-    for round in 1..=3 {
-        let end = rig.await_run_end(&session, &run);
-        assert_eq!((end.outcome, end.stop_reason), (Outcome::Limit, StopReason::MaxTurnRequests));
-        assert_eq!(model.requests().len(), round * 2);
-        let ask = rig.await_ask_of(AskKind::AutoApprovalMaxReqReached);
-        rig.answer(&ask.ask_id, if round < 3 { "continue" } else { "stop" });
-        if round < 3 {
-            run = next_run(&rig, &run);
-        } else {
-            rig.await_resolved(&ask.ask_id);
-        }
-    }
-    assert_eq!(model.requests().len(), 6, "stop means stop");
-    rig.end();
-}
-
-#[test]
-fn s04_a_completed_task_takes_feedback_or_a_new_task() {
-    let model = ModelServer::start([
-        Reply::call("task_complete", json!({"summary": "Made it."})),
-        Reply::call("task_complete", json!({"summary": "Made it better."})),
-        Reply::text("Something else."),
-    ]);
-    let workspace = workspace_with(&model);
-    let rig = Rig::start(&workspace);
-    let session = rig.new_session();
-    let run = rig.prompt(&session, "Make it.").run_id;
-    let ask = rig.await_ask_of(AskKind::CompletionResult);
-    rig.answer_with(&ask.ask_id, Answer::Text("Almost; make it better.".to_owned()));
-    let next = next_run(&rig, &run);
-    assert_eq!(rig.await_run_end(&session, &next).summary.as_deref(), Some("Made it better."));
-    assert!(model.requests()[1].json().to_string().contains("Almost; make it better."));
-    // A new task closes the question about the last one.
-    let ask = rig.await_ask_of(AskKind::CompletionResult);
-    rig.run_to_end(&session, "Now something else.");
-    assert_eq!(rig.await_resolved(&ask.ask_id), Resolution::Superseded);
-    rig.await_state(State::Idle);
-    rig.end();
-}
-
-#[test]
-fn s04_a_finished_session_that_is_opened_again_takes_feedback() {
-    let model = ModelServer::start([
-        Reply::call("task_complete", json!({"summary": "Made it."})),
-        Reply::text("Better now."),
-    ]);
-    let workspace = workspace_with(&model);
-    let rig = Rig::start(&workspace);
-    let session = rig.new_session();
-    let run = rig.prompt(&session, "Make it.").run_id;
-    rig.await_ask_of(AskKind::CompletionResult);
-    rig.await_state(State::Idle);
-    rig.end();
-    let rig = Rig::start(&workspace);
-    let now = rig.resume(&session, None);
-    assert_eq!(now.state.ask_kind, Some(AskKind::ResumeCompletedTask));
-    let ask = rig.await_ask_of(AskKind::ResumeCompletedTask);
-    rig.answer_with(&ask.ask_id, Answer::Text("Make it better.".to_owned()));
-    let next = next_run(&rig, &run);
-    assert_eq!(rig.await_run_end(&session, &next).summary.as_deref(), Some("Better now."));
-    rig.await_state(State::Idle);
-    rig.end();
-}
-
-#[test]
-fn s05_a_run_that_the_server_left_is_resumed_and_finished_as_the_same_run() {
-    let model = ModelServer::start([
-        Reply::call("read_file", json!({"path": "a.txt"})),
-        Reply::text("half a sentence that never").hold_after(300),
-        Reply::text("It says hello."),
-    ]);
-    let workspace = workspace_with(&model);
-    let rig = Rig::start(&workspace);
-    let session = rig.new_session();
-    let run = rig.prompt(&session, "What does it say?").run_id;
-    model.wait_for_holding(1);
-    rig.die();
-
-    let rig = Rig::start(&workspace);
-    let now = rig.resume(&session, None);
-    assert_eq!((now.state.state, now.state.run_id), (State::Resumable, Some(run.clone())));
-    assert_eq!(now.state.required_action, RequiredAction::ResumeOrDiscard);
-    let ask = rig.await_ask_of(AskKind::ResumeTask);
-    rig.answer(&ask.ask_id, "resume");
-    assert_eq!(rig.await_run_end(&session, &run).summary.as_deref(), Some("It says hello."));
-    let outputs = tool_outputs(&model.requests()[2]);
-    assert!(outputs.len() == 1 && outputs[0].contains("hello"), "{outputs:?}");
-    assert_eq!(count(&workspace, &session, "run_ended"), 1);
-    rig.await_state(State::Idle);
-    rig.end();
-}
-
-#[test]
-fn s05_an_interrupted_run_can_be_discarded_and_a_prompt_goes_on_with_it() {
-    let model = ModelServer::start([
-        Reply::never(),
-        Reply::never(),
-        Reply::text("As I was saying."),
-        Reply::text("Gone on."),
-    ]);
-    let workspace = workspace_with(&model);
-    let rig = Rig::start(&workspace);
-    let (one, two) = (rig.new_session(), rig.new_session());
-    let first = rig.prompt(&one, "The first").run_id;
-    let second = rig.prompt(&two, "The second").run_id;
-    model.wait_for_holding(2);
-    rig.end();
-    let rig = Rig::start(&workspace);
-    let ask = rig.resume(&one, None).asks.remove(0);
-    rig.answer(&ask.ask_id, "discard");
-    assert_eq!(rig.await_run_end(&one, &first).outcome, Outcome::Cancelled);
-    let ask = rig.resume(&two, None).asks.remove(0);
-    assert_eq!(ask.kind, AskKind::ResumeTask);
-    let told = rig.prompt(&two, "Go on, in short.");
-    assert_eq!(told.run_id, second);
-    assert_eq!(rig.await_run_end(&two, &second).summary.as_deref(), Some("Gone on."));
-    assert_eq!(rig.await_resolved(&ask.ask_id), Resolution::Superseded);
-    rig.await_state(State::Idle);
-    rig.end();
-}
-
-#[test]
-fn s13_l03_unattended_edits_are_made_and_commands_outside_and_denied_things_are_not() {
-    let model = ModelServer::start([
-        Reply::call("write_file", json!({"path": "b.txt", "content": "b\n"})),
-        Reply::call("write_file", json!({"path": "locked.lock", "content": "x\n"})),
-        Reply::call("write_file", json!({"path": "../outside.txt", "content": "x\n"})),
-        command("touch ran"),
-        Reply::text("Done."),
-    ]);
-    let workspace = workspace_with(&model);
-    workspace.add_config("[permissions]\ndeny = [\"write_file(*.lock)\"]\n");
-    let rig = Rig::start(&workspace);
-    let session = rig.new_session();
-    let run = rig.prompt_with(&session, "Write.", json!({"overrides": {"unattended": true}})).run_id;
-    // Only the command asks: no category allows it.
-    let ask = rig.await_ask();
-    assert_eq!(ask.kind, AskKind::Command);
-    rig.answer(&ask.ask_id, "reject");
-    rig.await_run_end(&session, &run);
-    let outputs = tool_outputs(&model.requests()[4]);
-    assert!(outputs[1].contains("write_file(*.lock)"), "the rule is named: {outputs:?}");
-    assert_eq!(rig.text_of("b.txt"), "b\n");
-    for missing in ["locked.lock", "../outside.txt", "ran"] {
-        assert!(!workspace.exists(missing), "{missing}");
-    }
-    rig.await_state(State::Idle);
-    rig.end();
-}
-
-#[test]
-fn s13_unattended_commands_run_only_where_the_settings_allow_them_and_denials_win() {
-    let model = ModelServer::start([command("touch ran"), command("sudo rm -rf ran"), Reply::text("Done.")]);
-    let workspace = workspace_with(&model);
-    workspace.add_config("[unattended]\ncommand = true\n[permissions]\ndeny = [\"run_command(rm *)\"]\n");
-    let rig = Rig::start(&workspace);
-    let session = rig.new_session();
-    let run = rig.prompt_with(&session, "Go.", json!({"overrides": {"unattended": true}})).run_id;
-    rig.await_run_end(&session, &run);
-    assert!(workspace.exists("ran"));
-    assert_eq!(count(&workspace, &session, "ask_opened"), 0);
-    assert!(tool_outputs(&model.requests()[2])[1].contains("run_command(rm *)"));
-    // The next run is attended again: the override does not leak (S84).
-    model.push(command("touch again"));
-    model.push(Reply::text("Done."));
-    let run = rig.prompt(&session, "And now?").run_id;
-    let ask = rig.await_ask_of(AskKind::Command);
-    rig.answer(&ask.ask_id, "reject");
-    rig.await_run_end(&session, &run);
-    assert!(!workspace.exists("again"));
     rig.await_state(State::Idle);
     rig.end();
 }
@@ -385,31 +103,6 @@ fn s16_a_text_alone_is_a_rejection_with_a_reason_and_never_an_approval() {
     rig.await_run_end(&session, &run);
     assert!(!workspace.exists("ran"));
     assert!(tool_outputs(&model.requests()[1])[0].contains("yes, allow it"));
-    rig.await_state(State::Idle);
-    rig.end();
-}
-
-#[test]
-fn always_allows_exactly_that_line_in_this_session_and_says_so() {
-    let model = ModelServer::start([
-        command("echo x >> ledger"),
-        command("echo x >> ledger"),
-        command("echo x  >> ledger"),
-        Reply::text("Done."),
-    ]);
-    let workspace = workspace_with(&model);
-    let rig = Rig::start(&workspace);
-    let session = rig.new_session();
-    let run = rig.prompt(&session, "Run it twice.").run_id;
-    let ask = rig.await_ask_of(AskKind::Command);
-    rig.answer(&ask.ask_id, "allow_always");
-    let rule = rig.await_update(|update| matches!(update.update, Update::Rule { .. }));
-    assert!(matches!(&rule.update, Update::Rule { text } if text.contains("echo x >> ledger")), "{rule:?}");
-    // The second one ran unasked; the third differs by a space.
-    let ask = rig.await_ask_of(AskKind::Command);
-    assert_eq!(workspace.read("ledger"), "x\nx\n");
-    rig.answer(&ask.ask_id, "reject");
-    rig.await_run_end(&session, &run);
     rig.await_state(State::Idle);
     rig.end();
 }
@@ -591,61 +284,6 @@ fn a5_a_malformed_answer_is_no_approval_and_the_ask_stays_open() {
     }
     rig.await_run_end(&session, &run);
     assert_eq!(count(&workspace, &session, "tool_started"), 0);
-    rig.await_state(State::Idle);
-    rig.end();
-}
-
-#[test]
-fn s39_ask_mode_hides_what_changes_anything_and_refuses_it_all_the_same() {
-    let model = ModelServer::start([
-        Reply::call("write_file", json!({"path": "b.txt", "content": "b"})),
-        command("touch ran"),
-        Reply::text("I cannot change files here."),
-    ]);
-    let workspace = workspace_with(&model);
-    let rig = Rig::start(&workspace);
-    let session = rig.new_session();
-    let run = rig.prompt_with(&session, "Write it.", json!({"overrides": {"mode": "ask"}})).run_id;
-    rig.await_run_end(&session, &run);
-    let requests = model.requests();
-    let offered = tools_offered(&requests[0]);
-    assert!(offered.contains(&"read_file".to_owned()), "{offered:?}");
-    for hidden in ["write_file", "edit_file", "run_command"] {
-        assert!(!offered.contains(&hidden.to_owned()), "{offered:?}");
-    }
-    let outputs = tool_outputs(&requests[2]);
-    assert_eq!(outputs.len(), 2, "each call has its output: {outputs:?}");
-    assert!(!workspace.exists("b.txt") && !workspace.exists("ran"));
-    assert_eq!(count(&workspace, &session, "ask_opened"), 0);
-    // The next run has all tools again.
-    model.push(Reply::text("Now I can."));
-    rig.run_to_end(&session, "And now?");
-    assert!(tools_offered(&model.requests()[3]).contains(&"write_file".to_owned()));
-    rig.await_state(State::Idle);
-    rig.end();
-}
-
-#[test]
-fn s50_denied_and_asked_reads() {
-    let model = ModelServer::start([
-        Reply::call("read_file", json!({"path": "secret.txt"})),
-        Reply::call("read_file", json!({"path": "../home/diary.txt"})),
-        Reply::text("Done."),
-    ]);
-    let workspace = workspace_with(&model);
-    workspace.write("secret.txt", "hush\n");
-    workspace.write("../home/diary.txt", "dear diary\n");
-    workspace.add_config("[permissions]\ndeny = [\"read_file(secret.txt)\"]\n");
-    let rig = Rig::start(&workspace);
-    let session = rig.new_session();
-    let run = rig.prompt(&session, "Read both.").run_id;
-    let ask = rig.await_ask_of(AskKind::Tool);
-    assert!(matches!(&ask.subject, Some(AskSubject::Read { .. })), "{ask:?}");
-    rig.answer(&ask.ask_id, "allow");
-    rig.await_run_end(&session, &run);
-    let outputs = tool_outputs(&model.requests()[2]);
-    assert!(outputs[0].contains("read_file(secret.txt)") && !outputs[0].contains("hush"), "{outputs:?}");
-    assert!(outputs[1].contains("dear diary"), "{outputs:?}");
     rig.await_state(State::Idle);
     rig.end();
 }
