@@ -44,7 +44,11 @@ fn grounded(place: &Place, input: &[u8]) {
         return;
     }
     is_one_place(place, &at);
-    if !raw.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("file://")) {
+    if raw.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("file://")) {
+        let hidden = ["%2f", "/%2e/", "/%2e%2e/", "/.%2e/", "/%2e./"];
+        let said = format!("{}/", raw.to_ascii_lowercase());
+        assert!(!hidden.iter().any(|hidden| said.contains(hidden)), "{raw:?} hides where it leads");
+    } else {
         as_the_kernel(place, &raw, &at);
     }
     let again = ground_absolute(&place.roots, &at.absolute).expect("a place has a path");
