@@ -321,7 +321,7 @@ fn a_prompt_is_read_from_standard_input() {
 }
 
 #[test]
-fn sessions_are_listed_shown_exported_continued_and_deleted() {
+fn p27_sessions_are_listed_shown_exported_continued_and_deleted() {
     let place = Place::new(&format!("{EDIT}{DONE}\n[[turn]]\ntext = \"Once more.\"\n"));
     assert!(place.run(&["sessions", "list"]).exits(0).out().contains("no sessions"));
     place.run(&["run", "-y", "mend the greeting"]).exits(0);

@@ -95,7 +95,7 @@ fn what_is_sent_right_behind_a_close_finds_the_session_open_again() {
 }
 
 #[test]
-fn a_list_comes_in_pages_of_a_hundred_and_can_be_searched_by_title() {
+fn p27_a_list_comes_in_pages_of_a_hundred_and_can_be_searched_by_title() {
     let (_model, workspace, rig) = start((0..103).map(|_| Reply::text("hello")));
     let mut made: Vec<SessionId> = Vec::new();
     for number in 0..103 {

@@ -183,21 +183,21 @@ fn a_wire(row: usize) -> Vec<Dialect> {
 }
 
 #[test]
-fn s80_s81_s82_s83_s113_every_failure_ends_in_one_way_at_a_client_of_ours() {
+fn s74_s80_s81_s82_s83_s105_s113_every_failure_ends_in_one_way_at_a_client_of_ours() {
     campaign(rich::play, every_wire);
 }
 
 #[test]
-fn s80_s81_s82_s83_s113_every_failure_ends_in_one_way_at_a_plain_editor() {
+fn s74_s80_s81_s82_s83_s105_s113_every_failure_ends_in_one_way_at_a_plain_editor() {
     campaign(plain::play, every_wire);
 }
 
 #[test]
-fn s80_s81_s82_s83_s113_every_failure_ends_in_one_way_at_the_command_line() {
+fn s74_s80_s81_s82_s83_s105_s113_every_failure_ends_in_one_way_at_the_command_line() {
     campaign(line::play, every_wire);
 }
 
 #[test]
-fn s80_s81_s82_s83_s113_every_failure_ends_in_one_way_at_a_terminal() {
+fn s74_s80_s81_s82_s83_s105_s113_every_failure_ends_in_one_way_at_a_terminal() {
     campaign(line::play_at_a_terminal, a_wire);
 }

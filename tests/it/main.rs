@@ -39,6 +39,7 @@ mod settings;
 mod sizes;
 mod stage;
 mod start;
+mod streams;
 mod tidy;
 mod timed;
 mod tools;

@@ -70,7 +70,7 @@ fn s01_s09_a_replay_tells_what_was_told_from_the_start_or_from_any_number() {
 }
 
 #[test]
-fn s01_s96_a_new_server_tells_the_same_and_nothing_ephemeral() {
+fn s01_s96_s106_a_new_server_tells_the_same_and_nothing_ephemeral() {
     let model = full_session_model();
     let workspace = workspace_with(&model);
     let rig = Rig::start(&workspace);

@@ -1,0 +1,96 @@
+//! Which of the streams of a session each client gets: reasoning apart from replies, and no kind it does not want.
+//!
+//! Never asks the double alone whether a kind came that nobody wanted: the updates are looked at, too.
+
+use adjutant_protocol::state::State;
+use adjutant_protocol::update::Update;
+use adjutant_testkit::command::Line;
+use adjutant_testkit::editor::{Capabilities, Options};
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::{Dialect, ModelServer, Reply};
+
+use crate::rig::{Rig, lasting};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
+const THOUGHT: &str = "It may be a greeting.";
+
+fn workspace_for(wire: Dialect, model: &ModelServer) -> Workspace {
+    let workspace = Workspace::new("//- /a.txt\nhello\n");
+    workspace.provider(wire, &model.base_url());
+    workspace
+}
+
+/// On the wires where a provider shows what its model thinks.
+#[test]
+fn s100_reasoning_is_a_stream_of_its_own_and_no_part_of_a_reply_or_of_a_plain_text() {
+    for wire in Dialect::ALL {
+        let model = ModelServer::start([
+            Reply::text("It says hello.").and_reasoning(THOUGHT),
+            Reply::text("Hello it is.").and_reasoning(THOUGHT),
+        ]);
+        let workspace = workspace_for(wire, &model);
+        let rig = Rig::start(&workspace);
+        let session = rig.new_session();
+        rig.run_to_end(&session, "What is in a.txt?");
+        rig.await_state(State::Idle);
+        let (mut thoughts, mut replies, mut chunks) = (Vec::new(), Vec::new(), String::new());
+        for update in rig.updates() {
+            match update.update {
+                Update::AgentThought { text, .. } => thoughts.push(text),
+                Update::AgentMessage { text, .. } => replies.push(text),
+                Update::AgentMessageChunk { text, .. } => chunks += &text,
+                _ => {}
+            }
+        }
+        assert_eq!(
+            (thoughts, replies),
+            (vec![THOUGHT.to_owned()], vec!["It says hello.".to_owned()]),
+            "{wire:?}"
+        );
+        assert!(!chunks.contains(THOUGHT), "{wire:?}: {chunks}");
+        rig.end();
+        for (words, reply) in [
+            (&["run", "--continue", "Sure?"][..], "Hello it is."),
+            (&["sessions", "show", &session.to_string()], "It says hello."),
+        ] {
+            let ran = Line::new(BINARY, &workspace, words).run();
+            ran.expect(0);
+            assert!(ran.stdout.contains(reply), "{wire:?}, {words:?}: {}", ran.stdout);
+            assert!(
+                !format!("{}{}", ran.stdout, ran.stderr).contains(THOUGHT),
+                "{wire:?}, {words:?}: {}",
+                ran.stdout
+            );
+        }
+    }
+}
+
+#[test]
+fn p28_a_kind_that_is_opted_out_is_never_sent_and_leaves_its_number_out() {
+    let model = ModelServer::start([
+        Reply::text("I look.")
+            .and_reasoning(THOUGHT)
+            .and_call("read_file", serde_json::json!({"path": "a.txt"})),
+        Reply::text("It says hello."),
+    ]);
+    let workspace = workspace_for(Dialect::Chat, &model);
+    let mut capabilities = Capabilities::full();
+    let agent = capabilities.agent.as_mut().expect("a client of ours");
+    agent.updates.opt_out = vec!["agent_thought".to_owned(), "tool_call_update".to_owned()];
+    let rig = Rig::start_with(&workspace, Options::new(&workspace).capabilities(capabilities));
+    let session = rig.new_session();
+    rig.run_to_end(&session, "What is in a.txt?");
+    rig.await_state(State::Idle);
+    let told = lasting(&rig.updates());
+    let numbers: Vec<u64> = told.iter().map(|update| update.seq).collect();
+    let is_unwanted =
+        |update: &Update| matches!(update, Update::AgentThought { .. } | Update::ToolCallUpdate(_));
+    assert!(!rig.updates().iter().any(|update| is_unwanted(&update.update)));
+    assert!(told.iter().any(|update| matches!(update.update, Update::AgentMessage { .. })));
+    assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");
+    assert!(
+        numbers.len() < *numbers.last().expect("something was told") as usize,
+        "numbers are left out: {numbers:?}"
+    );
+    rig.end();
+}
