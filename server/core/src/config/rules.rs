@@ -180,10 +180,21 @@ impl Pattern {
             let text = without_quotes(text);
             let stem = text.strip_suffix(" *").unwrap_or(&text).trim_end();
             let stem = stem.split_whitespace().collect::<Vec<_>>().join(" ");
+            if stem.is_empty() {
+                return Err("the pattern names no command".to_owned());
+            }
             return Ok(Self::Command { either: matcher(&[stem.clone(), format!("{stem} *")], false)? });
         }
-        let text = text.strip_prefix("./").unwrap_or(text);
-        Ok(Self::Path { whole: matcher(&[text.to_owned()], true)?, name_only: !text.contains('/') })
+        if text == "~" || text.starts_with("~/") {
+            return Err("\"~\" stands for no folder here, write the whole path".to_owned());
+        }
+        let path = text.replace('\\', "/");
+        // A slash at the end says that it is a folder: nothing else has anything below it.
+        let path = path.strip_prefix("./").unwrap_or(&path).trim_end_matches('/');
+        if matches!(path, "" | ".") {
+            return Err("the pattern names no path inside the workspace".to_owned());
+        }
+        Ok(Self::Path { whole: matcher(&[path.to_owned()], true)?, name_only: !path.contains('/') })
     }
 
     fn matches(&self, subject: &str) -> bool {

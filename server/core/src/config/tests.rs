@@ -556,6 +556,10 @@ fn path_rules() {
         ("edit_file(a/**)", "./a/b"),
         ("edit_file(a/**)", "a\\b"),
         ("edit_file(./a/*)", "a/b"),
+        ("edit_file(secrets/)", "secrets/key"),
+        ("edit_file(secrets/)", "a/secrets/key"),
+        ("edit_file(a/b/)", "a/b/c/d"),
+        ("edit_file(a\\b)", "a/b/c"),
     ];
     for (rule, path) in yes {
         assert!(denied(rule, "edit_file", path), "{rule} {path}");
@@ -619,6 +623,12 @@ fn a_rule_that_makes_no_sense_blocks_what_it_may_have_meant() {
         ("edit_file(**", "edit_file", Some("read_file")),
         ("edit_file([z-a])", "edit_file", Some("read_file")),
         ("edit_file()", "edit_file", Some("read_file")),
+        ("edit_file(./)", "edit_file", Some("read_file")),
+        ("edit_file(.)", "edit_file", Some("read_file")),
+        ("edit_file(/)", "edit_file", Some("read_file")),
+        ("edit_file(~/notes/**)", "edit_file", Some("read_file")),
+        ("run_command(\"\")", "run_command", Some("read_file")),
+        ("run_command('' *)", "run_command", Some("read_file")),
         ("run_comand(rm *)", "run_command", None),
         ("run_command(curl * | sh)", "run_command", Some("read_file")),
         ("re:(unclosed", "read_file", None),
