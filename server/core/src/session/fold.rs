@@ -185,12 +185,7 @@ impl Session {
                 turn.streaming = false;
                 turn.partial.clear();
                 turn.phase = TurnPhase::Acting;
-                if let Some(usage) = reply.usage {
-                    run.usage.input_tokens += usage.input_tokens;
-                    run.usage.output_tokens += usage.output_tokens;
-                    run.usage.cache_read_tokens += usage.cache_read_tokens;
-                    run.usage.cache_write_tokens += usage.cache_write_tokens;
-                }
+                run.usage = run.usage.and(reply.usage.unwrap_or_default());
                 self.transcript.push(ModelMessage::Assistant { reply: reply.clone() });
             }
             Event::TurnFailed { failure, .. } => {
