@@ -187,3 +187,20 @@ fn counts_beyond_all_measure_end_no_session() {
     let usage = bench.session.open_run().expect("it goes on").usage;
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.cache_read_tokens), (u64::MAX, u64::MAX, 2));
 }
+
+#[test]
+fn nothing_wakes_a_run_that_waits_to_be_resumed() {
+    let mut bench = Bench::new();
+    bench.prompt("go").unwrap();
+    bench.report(is_model, Report::TurnBegan);
+    bench.report(is_model, failed(FailureClass::Overloaded, Some(5_000)));
+    let at = next_steps(&bench.session).into_iter().find_map(|step| match step {
+        Step::Wake { at } => Some(at),
+        _ => None,
+    });
+    let woke = Input::Woke { at: at.expect("it waits") };
+    bench.input(Input::Opened { epoch: 2 }).unwrap();
+    assert_eq!(bench.input(woke.clone()), Err(Refusal::Stale));
+    bench.answer(option("resume")).unwrap();
+    check(&bench.input(woke).unwrap(), expect!["attempt_started"]);
+}
