@@ -55,18 +55,24 @@ pub fn accept(session: &Session, stamp: &Stamp, input: Input) -> Result<Vec<Even
     match input {
         Input::Prompt(prompt) => prompt::accept(session, stamp, prompt),
         Input::Answer(answer) => answer::accept(session, stamp, answer),
-        Input::Cancel { run } => lifecycle::cancel(session, run.as_ref()),
+        Input::Cancel { run } => lifecycle::cancel(session, stamp, run.as_ref()),
         Input::Choose { chosen, offer } => lifecycle::choose(session, chosen, offer),
         Input::Opened { epoch } => lifecycle::opened(session, stamp, epoch),
         Input::Stopping => lifecycle::stopping(session, stamp),
-        Input::Woke { at } => lifecycle::woke(session, stamp, at),
+        Input::Woke { at } => {
+            wanted(session, &Step::Wake { at })?;
+            lifecycle::woke(session, stamp)
+        }
         Input::Step { step, report } => {
-            if !next_steps(session).contains(&step) {
-                return Err(Refusal::Stale);
-            }
+            wanted(session, &step)?;
             of_step(session, stamp, &step, report)
         }
     }
+}
+
+/// Only what ought to be running now may tell anything.
+fn wanted(session: &Session, step: &Step) -> Result<(), Refusal> {
+    if next_steps(session).contains(step) { Ok(()) } else { Err(Refusal::Stale) }
 }
 
 fn of_step(session: &Session, stamp: &Stamp, step: &Step, report: Report) -> Result<Vec<Event>, Refusal> {

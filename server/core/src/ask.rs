@@ -6,7 +6,7 @@ use adjutant_protocol::AskId;
 use adjutant_protocol::ask::{AskKind, AskOption, AskSubject, AskView, OptionKind};
 
 use crate::event::{Ask, Change, Payload, Policy};
-use crate::review::Hunk;
+use crate::review::unified_diff;
 use crate::session::{Call, OpenAsk, Session};
 
 pub const ALLOW: &str = "allow";
@@ -142,7 +142,7 @@ fn subject(session: &Session, call: &Call) -> Option<AskSubject> {
         return Some(AskSubject::Edit {
             uri: change.uri.clone(),
             path: change.path.clone(),
-            diff: diff(change).into(),
+            diff: unified_diff(&change.path, change.existed, &change.hunks).into(),
             new_file: !change.existed,
         });
     }
@@ -155,49 +155,6 @@ fn subject(session: &Session, call: &Call) -> Option<AskSubject> {
         }
         _ => None,
     }
-}
-
-/// The unified diff of a change, made from exactly the hunks an approval binds.
-pub fn diff(change: &Change) -> String {
-    let from = if change.existed { format!("a/{}", change.path) } else { "/dev/null".to_owned() };
-    let head = format!("--- {from}\n+++ b/{}\n", change.path);
-    let lines = change.hunks.iter().flat_map(|hunk| {
-        [&hunk.context_before, &hunk.removed, &hunk.inserted, &hunk.context_after].into_iter().flatten()
-    });
-    // It may have megabytes: text that has its room is not moved while it grows.
-    let room = lines.map(|line| line.len() + 1).sum::<usize>() + change.hunks.len() * 64;
-    let mut text = String::with_capacity(head.len() + room);
-    text.push_str(&head);
-    let mut shift = 0_isize;
-    for hunk in change.hunks.iter() {
-        push_hunk(&mut text, hunk, &mut shift);
-    }
-    text
-}
-
-fn push_hunk(text: &mut String, hunk: &Hunk, shift: &mut isize) {
-    let around = hunk.context_before.len() + hunk.context_after.len();
-    let (old, new) = (hunk.removed.len() + around, hunk.inserted.len() + around);
-    let start = hunk.line.saturating_sub(hunk.context_before.len());
-    let old_start = start + usize::from(old > 0);
-    let new_start = start.saturating_add_signed(*shift) + usize::from(new > 0);
-    text.push_str(&format!("@@ -{old_start},{old} +{new_start},{new} @@\n"));
-    let groups: [(char, &[String]); 4] = [
-        (' ', &hunk.context_before),
-        ('-', &hunk.removed),
-        ('+', &hunk.inserted),
-        (' ', &hunk.context_after),
-    ];
-    for (mark, lines) in groups {
-        for line in lines {
-            text.push(mark);
-            text.push_str(line);
-            if !line.ends_with(['\n', '\r']) {
-                text.push_str("\n\\ No newline at end of file\n");
-            }
-        }
-    }
-    *shift += hunk.inserted.len() as isize - hunk.removed.len() as isize;
 }
 
 #[cfg(test)]

@@ -390,7 +390,7 @@ impl Settings {
 
     /// Returns whether a model takes images; no for one that cannot be used.
     pub fn takes_images(&self, model: &str) -> bool {
-        self.provider_for(Some(model)).is_ok_and(|(provider, model)| models::facts(&provider, &model).images)
+        self.facts(model).is_some_and(|facts| facts.images)
     }
 
     /// Returns the provider and the model name to call: `model` if given, else the configured one.

@@ -128,11 +128,6 @@ impl Snapshot {
         Snapshot { uri: uri.into(), version: None, text: Rope::from_str(text) }
     }
 
-    /// Tells whether the editor has the document open.
-    pub fn is_open(&self) -> bool {
-        self.version.is_some()
-    }
-
     /// Returns the whole text as one string.
     pub fn string(&self) -> String {
         self.text.to_string()

@@ -23,8 +23,7 @@ pub const BOM: char = '\u{feff}';
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
 /// One style of line end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineEnd {
     #[default]
     Lf,
@@ -75,11 +74,6 @@ impl LineEnds {
             _ if most == self.crlf => Some(LineEnd::CrLf),
             _ => Some(LineEnd::Cr),
         }
-    }
-
-    /// Tells whether the text has more than one style.
-    pub fn is_mixed(self) -> bool {
-        [self.lf, self.crlf, self.cr].iter().filter(|count| **count > 0).count() > 1
     }
 }
 

@@ -23,7 +23,7 @@ mod view;
 pub use failure::{EditFailure, NotLocated};
 pub use nearest::Nearest;
 
-/// The most places an [`NotLocated::Ambiguous`] names.
+/// The most places a [`NotLocated::Ambiguous`] names.
 pub const MAX_CANDIDATES: usize = 10;
 
 /// How exactly a quoted text was found; each rung includes the leniency of those before.

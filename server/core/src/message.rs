@@ -215,6 +215,16 @@ pub enum Delta {
 }
 
 impl Usage {
+    /// Returns both together. Providers say what they like: a sum too large stays the largest there is.
+    pub fn and(self, more: Usage) -> Usage {
+        Usage {
+            input_tokens: self.input_tokens.saturating_add(more.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(more.output_tokens),
+            cache_read_tokens: self.cache_read_tokens.saturating_add(more.cache_read_tokens),
+            cache_write_tokens: self.cache_write_tokens.saturating_add(more.cache_write_tokens),
+        }
+    }
+
     /// Returns the counts as they go over the wire.
     pub fn view(&self) -> UsageView {
         UsageView {

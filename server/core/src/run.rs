@@ -153,6 +153,21 @@ impl Run {
         self.stand_in.as_deref().unwrap_or(&self.model)
     }
 
+    pub(crate) fn begin_turn(&mut self, number: u32) {
+        self.turns += 1;
+        self.turn = Some(Turn {
+            number,
+            attempt: 1,
+            phase: TurnPhase::Calling,
+            message: None,
+            streaming: false,
+            silent_since: None,
+            partial: String::new(),
+            calls: Vec::new(),
+            tries: Tries::default(),
+        });
+    }
+
     /// A model call begins: a mode that was chosen meanwhile counts from here on (S11).
     pub(crate) fn calls_model(&mut self) {
         if let Some(mode) = self.next_mode.take() {

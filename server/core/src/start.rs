@@ -74,7 +74,7 @@ pub fn task(params: &StartParams, passage: Option<&Passage<'_>>) -> Result<Task,
         Template::Fix => fix(params, &place, added)?,
         Template::Explain => explain(params, &place)?,
         Template::WriteTests => write_tests(params, &place)?,
-        Template::Comment => of_comment(params, &place)?,
+        Template::Comment => of_comment(&place)?,
     };
     let words = match added {
         Some(text) => format!("{words}\n\nThe user adds: {text}"),
@@ -132,7 +132,7 @@ fn write_tests(params: &StartParams, place: &Place<'_>) -> Result<Verb, StartPro
     Ok(Verb { words, title: format!("Write tests: {}", place.title(params)) })
 }
 
-fn of_comment(_: &StartParams, place: &Place<'_>) -> Result<Verb, StartProblem> {
+fn of_comment(place: &Place<'_>) -> Result<Verb, StartProblem> {
     let name = place.named()?;
     let (Some(text), Some(range)) = (place.text, place.range) else { return Err(StartProblem::NoPlace) };
     let line = range.start.line as usize;

@@ -15,6 +15,7 @@ use crate::choices;
 use crate::event::{CallEnd, Event, Fact, Rule};
 use crate::image::Image;
 use crate::message::Usage;
+use crate::retry::CallFailure;
 use crate::session::{Call, Session};
 
 /// Every edge between two states that a batch of facts can take; there are no others (S08).
@@ -128,17 +129,22 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
             text: text.to_string(),
             images: images.iter().map(Image::view).collect(),
         }],
-        Event::RunStarted { run, continues, model, not_before, title, origin, .. } => vec![Update::Run(RunView::Started {
-            run_id: run.clone(),
-            continues: continues.clone(),
-            model: model.clone(),
-            not_before: *not_before,
-            title: title.clone(),
-            origin: origin.clone(),
-        })],
+        Event::RunStarted { run, continues, model, not_before, title, origin, .. } => {
+            vec![Update::Run(RunView::Started {
+                run_id: run.clone(),
+                continues: continues.clone(),
+                model: model.clone(),
+                not_before: *not_before,
+                title: title.clone(),
+                origin: origin.clone(),
+            })]
+        }
         Event::RunEnded { run, .. } => run_ended(session, run),
         Event::Completed { summary, .. } => vec![Update::Complete { summary: summary.clone() }],
-        Event::AskOpened { ask } => vec![Update::Ask(AskChange::Opened { ask: Box::new(crate::ask::view(session, ask)) })],
+        Event::AskOpened { ask } => {
+            let ask = Box::new(crate::ask::view(session, ask));
+            vec![Update::Ask(AskChange::Opened { ask })]
+        }
         Event::AskClosed { ask, resolution } => {
             vec![Update::Ask(AskChange::Closed { ask_id: ask.clone(), resolution: resolution.clone() })]
         }
@@ -147,6 +153,34 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
             changed: change.clone(),
         }],
         Event::RuleAdded { rule } => vec![Update::Rule { text: rule_text(rule) }],
+        Event::CallOpened { .. }
+        | Event::ToolStarted { .. }
+        | Event::ApplyStarted { .. }
+        | Event::ToolFinished { .. } => of_call(session, &fact.event),
+        Event::ChangeProposed { change, .. } => change_view(session, &change.change_set),
+        Event::HunkDecided { change_set, .. }
+        | Event::Applied { change_set, .. }
+        | Event::Settled { change_set, .. } => change_view(session, change_set),
+        Event::TurnStarted { .. }
+        | Event::AttemptFailed { .. }
+        | Event::TurnFailed { .. }
+        | Event::ModelReplaced { .. }
+        | Event::Replied { .. } => of_turn(session, &fact.event),
+        // The state tells them.
+        Event::WentSilent { .. } | Event::Heard { .. } => Vec::new(),
+        // Chunks have told it already; `cut_text` tells it to those who come later.
+        Event::ReplyPartial { .. } => Vec::new(),
+        Event::SessionCreated { .. }
+        | Event::SessionOpened { .. }
+        | Event::AttemptStarted { .. }
+        | Event::ReplyStarted { .. }
+        | Event::CallPrepared { .. }
+        | Event::AskReobserved { .. } => Vec::new(),
+    }
+}
+
+fn of_call(session: &Session, event: &Event) -> Vec<Update> {
+    match event {
         Event::CallOpened { call, tool, title, .. } => vec![Update::ToolCallUpdate(ToolCallView {
             tool_call_id: call.clone(),
             tool: tool.clone(),
@@ -155,11 +189,10 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
             summary: None,
             elapsed_ms: None,
         })],
-        Event::ToolStarted { call } | Event::ApplyStarted { call, .. } => {
+        Event::ToolStarted { call } => call_view(session, call, ToolStatus::InProgress),
+        Event::ApplyStarted { call, change_set, .. } => {
             let mut updates = call_view(session, call, ToolStatus::InProgress);
-            if let Event::ApplyStarted { change_set, .. } = &fact.event {
-                updates.extend(change_view(session, change_set));
-            }
+            updates.extend(change_view(session, change_set));
             updates
         }
         Event::ToolFinished { call, result } => {
@@ -170,26 +203,7 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
             }
             updates
         }
-        Event::ChangeProposed { change, .. } => change_view(session, &change.change_set),
-        Event::HunkDecided { change_set, .. }
-        | Event::Applied { change_set, .. }
-        | Event::Settled { change_set, .. } => change_view(session, change_set),
-        Event::TurnStarted { .. }
-        | Event::AttemptFailed { .. }
-        | Event::TurnFailed { .. }
-        | Event::ModelReplaced { .. }
-        | Event::Replied { .. } => of_turn(session, &fact.event),
-        Event::SessionCreated { .. }
-        | Event::SessionOpened { .. }
-        | Event::AttemptStarted { .. }
-        | Event::ReplyStarted { .. }
-        // Chunks have told it already; `cut_text` tells it to those who come later.
-        | Event::ReplyPartial { .. }
-        // The state tells them.
-        | Event::WentSilent { .. }
-        | Event::Heard { .. }
-        | Event::CallPrepared { .. }
-        | Event::AskReobserved { .. } => Vec::new(),
+        _ => Vec::new(),
     }
 }
 
@@ -207,14 +221,11 @@ fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
     match event {
         Event::TurnStarted { turn, .. } => vec![Update::Turn(turn_view(*turn, TurnTold::Started, 1))],
         Event::AttemptFailed { turn, attempt, failure, retry_at } => {
-            let mut updates = cut_text(session);
-            updates.push(Update::Turn(TurnView {
-                failure: Some(failure.class.kind()),
-                message: Some(failure.message.clone()),
-                retry_at: Some(*retry_at),
-                ..turn_view(*turn, TurnTold::AttemptFailed, *attempt)
-            }));
-            updates
+            let view = turn_view(*turn, TurnTold::AttemptFailed, *attempt);
+            failed(session, failure, TurnView { retry_at: Some(*retry_at), ..view })
+        }
+        Event::TurnFailed { turn, attempt, failure } => {
+            failed(session, failure, turn_view(*turn, TurnTold::Failed, *attempt))
         }
         Event::ModelReplaced { turn, from, to } => {
             let attempt = session.open_run().and_then(|run| run.turn.as_ref()).map_or(1, |turn| turn.attempt);
@@ -223,15 +234,6 @@ fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
                 model: Some(to.clone()),
                 ..turn_view(*turn, TurnTold::ModelReplaced, attempt)
             })]
-        }
-        Event::TurnFailed { turn, attempt, failure } => {
-            let mut updates = cut_text(session);
-            updates.push(Update::Turn(TurnView {
-                failure: Some(failure.class.kind()),
-                message: Some(failure.message.clone()),
-                ..turn_view(*turn, TurnTold::Failed, *attempt)
-            }));
-            updates
         }
         Event::Replied { turn, attempt, message, reply } => {
             let mut updates = Vec::new();
@@ -256,6 +258,13 @@ fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
         }
         _ => Vec::new(),
     }
+}
+
+fn failed(session: &Session, failure: &CallFailure, view: TurnView) -> Vec<Update> {
+    let mut updates = cut_text(session);
+    let (kind, message) = (Some(failure.class.kind()), Some(failure.message.clone()));
+    updates.push(Update::Turn(TurnView { failure: kind, message, ..view }));
+    updates
 }
 
 /// The text that had streamed when an attempt broke off; the next attempt replaces it.
@@ -328,7 +337,7 @@ fn change_view(session: &Session, id: &ChangeSetId) -> Vec<Update> {
 }
 
 /// What a standing answer allows, for the user.
-pub fn rule_text(rule: &Rule) -> String {
+fn rule_text(rule: &Rule) -> String {
     match rule {
         Rule::Edits => "edits in the workspace are applied without asking in this session".to_owned(),
         Rule::Command { line, cwd } => {

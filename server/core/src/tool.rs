@@ -9,8 +9,6 @@ mod strict;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
-
 pub use adjutant_protocol::session::Mode;
 pub use named::{allowed_in, effect_of, title_of};
 pub(crate) use schema::names;
@@ -82,10 +80,8 @@ pub enum Arguments {
     },
 }
 
-/// What a tool call does to the world: decides what a crash between intent and
-/// outcome means (the class table of the security rules).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// What a tool does to the world: decides what a crash between intent and outcome means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
     /// May be repeated freely.
     Read,
@@ -97,20 +93,6 @@ pub enum Effect {
     Question,
     /// Ends the run.
     End,
-}
-
-/// Returns the effect class of a call.
-pub fn effect(arguments: &Arguments) -> Effect {
-    match arguments {
-        Arguments::ListFiles { .. }
-        | Arguments::ReadFile { .. }
-        | Arguments::FindFiles { .. }
-        | Arguments::SearchText { .. } => Effect::Read,
-        Arguments::EditFile { .. } | Arguments::WriteFile { .. } => Effect::OwnEdit,
-        Arguments::RunCommand { .. } => Effect::Opaque,
-        Arguments::AskUser { .. } => Effect::Question,
-        Arguments::TaskComplete { .. } | Arguments::Fail { .. } => Effect::End,
-    }
 }
 
 /// Returns one line of at most [`MAX_TITLE`] characters that names a call to the user.

@@ -11,7 +11,7 @@ use adjutant_protocol::{AskId, MessageId};
 
 use crate::choices;
 use crate::image;
-use crate::tool::{one_line, shown, shown_command};
+use crate::tool::{Effect, effect_of, one_line, shown, shown_command};
 
 /// Bytes of one diff: a larger one would leave no room for what follows, and stands whole where it is allowed.
 const MAX_DIFF: usize = 64 << 10;
@@ -142,7 +142,7 @@ fn cut_block(text: &str) -> String {
 
 fn tool_line(call: &ToolCallView) -> Option<String> {
     // The end of the task and a question are shown as what they are.
-    if matches!(call.tool.as_str(), "task_complete" | "fail" | "ask_user") {
+    if matches!(effect_of(&call.tool), Effect::Question | Effect::End) {
         return None;
     }
     let mark = match call.status {

@@ -11,7 +11,7 @@ use super::call::end_call;
 use super::lifecycle::{Ending, end_run, result};
 use crate::ask;
 use crate::cause::Cause;
-use crate::event::{Ask, CallEnd, Event, Payload};
+use crate::event::{Ask, CallEnd, CallResult, Event, Payload};
 use crate::input::{Answer, Choice, Stamp};
 use crate::permission::{Wanted, standing_rule};
 use crate::session::{Call, Session};
@@ -113,7 +113,7 @@ fn permission(
 }
 
 /// The reason of a rejection is put before the model (S16).
-fn rejected(choice: &Choice) -> crate::event::CallResult {
+fn rejected(choice: &Choice) -> CallResult {
     let reason = match choice {
         Choice::Option { text: Some(text), .. } | Choice::Text(text) if !text.trim().is_empty() => {
             Some(text.trim())
@@ -128,7 +128,7 @@ fn rejected(choice: &Choice) -> crate::event::CallResult {
         ),
         None => result(CallEnd::Denied, "The user rejected this.", "rejected"),
     };
-    crate::event::CallResult { cause: Some(Cause::Rejected), ..told }
+    CallResult { cause: Some(Cause::Rejected), ..told }
 }
 
 fn followup(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Result<Vec<Event>, Refusal> {

@@ -11,7 +11,7 @@ use super::Refusal;
 use super::lifecycle::{Ending, end_run, result};
 use crate::ask;
 use crate::cause::Reason;
-use crate::event::{Ask, CallEnd, CallResult, Change, Event, Payload};
+use crate::event::{Ask, CallEnd, CallResult, Change, Event, Found, Payload};
 use crate::input::Stamp;
 use crate::permission::{Verdict, Wanted, standing_rule, verdict};
 use crate::session::{Call, CallPhase, ChangeState, Run, Session};
@@ -118,7 +118,7 @@ fn propose(
                     title: format!("{verb} {}", change.path),
                     description: Some(why),
                     options: ask::options(AskKind::Tool, Some("Allow all edits in this session"), &[]),
-                    free_text: true,
+                    free_text: ask::takes_text(AskKind::Tool),
                     digest,
                     opened_at: stamp.now,
                     cause: Some(cause),
@@ -141,7 +141,7 @@ pub fn overtaken(
     let state = session.change_of(call).ok_or(Refusal::Stale)?;
     let change_set = state.change.change_set.clone();
     let mut events = supersede(session, call);
-    events.push(Event::Settled { change_set, found: crate::event::Found::NotLanded });
+    events.push(Event::Settled { change_set, found: Found::NotLanded });
     let tried = |state: &&ChangeState| !state.hunks.values().all(|hunk| *hunk == HunkState::Proposed);
     let shown = session.changes.values().filter(|state| state.call == *id).filter(tried).count();
     if shown < MOST_PROPOSALS {
@@ -193,10 +193,7 @@ pub fn not_applied(
         events.push(Event::Applied { change_set: state.change.change_set.clone(), hunks: landed });
     }
     if !in_doubt {
-        events.push(Event::Settled {
-            change_set: state.change.change_set.clone(),
-            found: crate::event::Found::NotLanded,
-        });
+        events.push(Event::Settled { change_set: state.change.change_set.clone(), found: Found::NotLanded });
     }
     events.extend(end_call(session, stamp, call, result));
     Ok(events)

@@ -75,9 +75,13 @@ pub fn end_run(session: &Session, stamp: &Stamp, ending: Ending<'_>) -> Vec<Even
         summary: ending.summary,
     });
     if let Some((kind, title)) = ending.ask {
-        events.push(idle_ask(stamp, &run.id, kind, title));
+        events.push(opened_ask(run_ask(stamp, &run.id, kind, title)));
     }
     events
+}
+
+fn opened_ask(ask: Ask) -> Event {
+    Event::AskOpened { ask: Box::new(ask) }
 }
 
 /// The result of a call that no tool made.
@@ -97,21 +101,20 @@ fn open_calls(session: &Session) -> impl Iterator<Item = &Call> {
     turn.into_iter().flat_map(|turn| turn.calls.iter()).filter(|call| !call.is_finished())
 }
 
-fn idle_ask(stamp: &Stamp, run: &RunId, kind: AskKind, title: String) -> Event {
-    Event::AskOpened {
-        ask: Box::new(Ask {
-            id: stamp.id("ask", 9).as_str().into(),
-            kind,
-            run: run.clone(),
-            call: None,
-            digest: crate::digest_parts(&[title.as_bytes()]),
-            title,
-            description: None,
-            options: ask::options(kind, None, &[]),
-            free_text: ask::takes_text(kind),
-            opened_at: stamp.now,
-            cause: None,
-        }),
+/// An ask of the run itself: nothing of a tool's hangs on its answer.
+fn run_ask(stamp: &Stamp, run: &RunId, kind: AskKind, title: String) -> Ask {
+    Ask {
+        id: stamp.id("ask", 9).as_str().into(),
+        kind,
+        run: run.clone(),
+        call: None,
+        digest: crate::digest_parts(&[title.as_bytes()]),
+        title,
+        description: None,
+        options: ask::options(kind, None, &[]),
+        free_text: ask::takes_text(kind),
+        opened_at: stamp.now,
+        cause: None,
     }
 }
 
@@ -124,14 +127,12 @@ pub fn close_idle_asks(session: &Session) -> Vec<Event> {
         .collect()
 }
 
-pub fn cancel(session: &Session, named: Option<&RunId>) -> Result<Vec<Event>, Refusal> {
+pub fn cancel(session: &Session, stamp: &Stamp, named: Option<&RunId>) -> Result<Vec<Event>, Refusal> {
     let run = session.open_run().ok_or(Refusal::Nothing)?;
     if named.is_some_and(|named| *named != run.id) {
         return Err(Refusal::RunMismatch { open: Some(run.id.clone()) });
     }
-    // No id is made on this path, so the stamp may be anything.
-    let stamp = Stamp { now: 0, seed: [0; 16] };
-    Ok(end_run(session, &stamp, Ending::new(Outcome::Cancelled, StopReason::Cancelled)))
+    Ok(end_run(session, stamp, Ending::new(Outcome::Cancelled, StopReason::Cancelled)))
 }
 
 /// Another mode or model for the session. Before its first prompt there is no log to say it in:
@@ -154,7 +155,7 @@ pub fn opened(session: &Session, stamp: &Stamp, epoch: u64) -> Result<Vec<Event>
     match session.open_run() {
         Some(run) if !waits_for_an_answer(session) && !session.has_open_ask(AskKind::ResumeTask) => {
             let title = format!("\"{}\" was interrupted. Resume it?", session.title);
-            events.push(idle_ask(stamp, &run.id, AskKind::ResumeTask, title));
+            events.push(opened_ask(run_ask(stamp, &run.id, AskKind::ResumeTask, title)));
         }
         Some(_) => {}
         None => events.extend(reopened_completed(session, stamp)),
@@ -187,7 +188,7 @@ fn reopened_completed(session: &Session, stamp: &Stamp) -> Vec<Event> {
     }
     let mut events = close_idle_asks(session);
     let title = ended.end.summary.clone().unwrap_or_else(|| session.title.clone());
-    events.push(idle_ask(stamp, &ended.run, AskKind::ResumeCompletedTask, title));
+    events.push(opened_ask(run_ask(stamp, &ended.run, AskKind::ResumeCompletedTask, title)));
     events
 }
 
@@ -238,46 +239,25 @@ pub fn interrupt(session: &Session, stamp: &Stamp) -> Vec<Event> {
     events
 }
 
-fn answered_by_time(
-    session: &Session,
-    stamp: &Stamp,
-    run: &Run,
-    (call, at): (&Call, u64),
-) -> Result<Vec<Event>, Refusal> {
+fn answered_by_time(session: &Session, stamp: &Stamp, run: &Run, call: &Call) -> Result<Vec<Event>, Refusal> {
     let open = session.open_ask_of(call).ok_or(Refusal::Stale)?;
-    let (_, option) =
-        ask::answers_itself(open, &run.policy).filter(|(due, _)| *due == at).ok_or(Refusal::Stale)?;
+    let (_, option) = ask::answers_itself(open, &run.policy).ok_or(Refusal::Stale)?;
     let choice = Choice::Option { id: option.to_owned(), text: None };
     answer::accept(session, stamp, Answer { ask: open.ask.id.clone(), choice, surface: ask::TIME.to_owned() })
 }
 
-pub fn woke(session: &Session, stamp: &Stamp, at: u64) -> Result<Vec<Event>, Refusal> {
+/// The time has come that the one wanted `Wake` named; what waited for it is seen by what is open.
+pub fn woke(session: &Session, stamp: &Stamp) -> Result<Vec<Event>, Refusal> {
     let run = session.open_run().ok_or(Refusal::Stale)?;
-    if run.turn.is_none() && run.not_before == Some(at) {
-        return Ok(turn::begin(session, stamp, run, session.turns + 1));
-    }
-    let turn = run.turn.as_ref().ok_or(Refusal::Stale)?;
-    if let TurnPhase::Backoff { retry_at, .. } = turn.phase
-        && retry_at == at
-    {
+    let Some(turn) = &run.turn else { return Ok(turn::begin(session, stamp, run, session.turns + 1)) };
+    if let TurnPhase::Backoff { .. } = turn.phase {
         return Ok(vec![Event::AttemptStarted { turn: turn.number, attempt: turn.attempt + 1 }]);
     }
     let call = session.current_call().ok_or(Refusal::Stale)?;
     if let CallPhase::Asking { .. } = call.phase {
-        return answered_by_time(session, stamp, run, (call, at));
+        return answered_by_time(session, stamp, run, call);
     }
-    let due = match call.phase {
-        CallPhase::Started { at: started } => started.saturating_add(run.policy.command_output_ms) == at,
-        _ => false,
-    };
-    if !due || !call.is_command() || call.output_asked {
-        return Err(Refusal::Stale);
-    }
-    let Event::AskOpened { mut ask } =
-        idle_ask(stamp, &run.id, AskKind::CommandOutput, format!("{} is still running", call.title))
-    else {
-        return Err(Refusal::Stale);
-    };
-    ask.call = Some(call.id.clone());
-    Ok(vec![Event::AskOpened { ask }])
+    let title = format!("{} is still running", call.title);
+    let ask = run_ask(stamp, &run.id, AskKind::CommandOutput, title);
+    Ok(vec![opened_ask(Ask { call: Some(call.id.clone()), ..ask })])
 }

@@ -9,13 +9,13 @@ use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::state::{Outcome, StopReason};
 
 use super::Refusal;
-use super::lifecycle::{Ending, end_run};
+use super::lifecycle::{Ending, end_run, result};
 use crate::cause::{Cause, Reason};
 use crate::event::{CallEnd, CallResult, Event};
 use crate::input::{Report, Stamp};
 use crate::message::{Reply, StopCause};
 use crate::retry::{self, CallFailure, FailureClass};
-use crate::session::{Run, Session, Turn, TurnPhase};
+use crate::session::{Run, Session, Turn};
 
 /// Tool calls one reply may ask for; the rest are refused.
 const MAX_CALLS: usize = 64;
@@ -23,6 +23,7 @@ const MAX_CALLS: usize = 64;
 /// hangs up. The call that goes beyond is refused to the model, and the run goes on.
 const MAX_ARGUMENT_BYTES: usize = crate::tool::MAX_EDIT_ARGUMENTS;
 
+/// Judges what the step of this attempt tells; the step is wanted, so the turn is calling or not begun.
 pub fn accept(
     session: &Session,
     stamp: &Stamp,
@@ -40,22 +41,16 @@ pub fn accept(
         (Some(turn), Report::ReplyPartial { text, reasoning }) if turn.streaming => {
             Ok(vec![Event::ReplyPartial { turn: number, attempt, text, reasoning }])
         }
-        (Some(turn), Report::Silent { since })
-            if turn.silent_since.is_none() && is_calling(turn, attempt) =>
-        {
+        (Some(turn), Report::Silent { since }) if turn.silent_since.is_none() => {
             Ok(vec![Event::WentSilent { turn: number, attempt, since }])
         }
-        (Some(turn), Report::Heard) if turn.silent_since.is_some() && is_calling(turn, attempt) => {
+        (Some(turn), Report::Heard) if turn.silent_since.is_some() => {
             Ok(vec![Event::Heard { turn: number, attempt }])
         }
         (Some(turn), Report::Replied(reply)) => Ok(replied(session, stamp, run, turn, reply)),
-        (Some(turn), Report::CallFailed(failure)) => Ok(failed(session, stamp, turn, failure)),
+        (Some(turn), Report::CallFailed(failure)) => Ok(failed(session, stamp, (run, turn), failure)),
         _ => Err(Refusal::Stale),
     }
-}
-
-fn is_calling(turn: &Turn, attempt: u32) -> bool {
-    turn.phase == TurnPhase::Calling && turn.attempt == attempt
 }
 
 /// A turn begins unless the run may make no more requests by itself.
@@ -101,7 +96,9 @@ fn replied(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: 
         let too_large = left_out.get(&index).map(|bytes| Reason::new(Cause::TooLong, too_large(*bytes)));
         let cut = || unusable(&reply, index).map(|why| Reason::new(Cause::CutReply, why));
         if let Some(why) = too_large.or_else(cut) {
-            events.push(Event::ToolFinished { call, result: refused(&why) });
+            let told = result(CallEnd::Failed, &why.text, "not run");
+            let told = CallResult { cause: Some(why.cause), ..told };
+            events.push(Event::ToolFinished { call, result: told });
         }
     }
     if reply.calls.is_empty() && run.pending.is_empty() {
@@ -116,12 +113,14 @@ fn replied(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: 
     events
 }
 
-/// A call of a cut reply must not run (G3), and neither may the 65th.
-fn unusable(reply: &Reply, index: usize) -> Option<&'static str> {
+/// A call of a cut reply must not run, and neither may one too many.
+fn unusable(reply: &Reply, index: usize) -> Option<String> {
     if reply.stop == StopCause::MaxTokens {
-        return Some("your reply was cut at the output limit, so this call was not run; make a shorter call");
+        let why = "your reply was cut at the output limit, so this call was not run; make a shorter call";
+        return Some(why.to_owned());
     }
-    (index >= MAX_CALLS).then_some("a reply may have at most 64 tool calls; this one was not run")
+    let too_many = || format!("a reply may have at most {MAX_CALLS} tool calls; this one was not run");
+    (index >= MAX_CALLS).then(too_many)
 }
 
 fn too_large(bytes: usize) -> String {
@@ -148,17 +147,6 @@ fn leave_out_large(reply: &mut Reply) -> BTreeMap<usize, usize> {
     left_out
 }
 
-fn refused(why: &Reason) -> CallResult {
-    CallResult {
-        end: CallEnd::Failed,
-        output: why.text.as_str().into(),
-        summary: "not run".to_owned(),
-        elapsed_ms: 0,
-        cause: Some(why.cause),
-        whole: None,
-    }
-}
-
 /// Outputs are paired by the provider's call id, so each must have one of its own (S41).
 fn name_calls(reply: &mut Reply, turn: u32) {
     let mut seen = HashSet::new();
@@ -170,8 +158,7 @@ fn name_calls(reply: &mut Reply, turn: u32) {
     }
 }
 
-fn failed(session: &Session, stamp: &Stamp, turn: &Turn, failure: CallFailure) -> Vec<Event> {
-    let Some(run) = session.open_run() else { return Vec::new() };
+fn failed(session: &Session, stamp: &Stamp, (run, turn): (&Run, &Turn), failure: CallFailure) -> Vec<Event> {
     let jitter = f64::from(stamp.seed[0]) / 256.0;
     let attempt_failed = |failure: CallFailure, delay: u64| Event::AttemptFailed {
         turn: turn.number,

@@ -4,6 +4,7 @@ use adjutant_protocol::ask::AskKind;
 
 use super::*;
 use crate::event::Payload;
+use crate::review::Hunk;
 
 fn command() -> Payload {
     Payload::Command {

@@ -34,15 +34,7 @@ pub(super) fn settings(
             .filter(|name| variables.get(name).is_some_and(|value| !value.is_empty()))
             .collect::<BTreeSet<_>>()
     });
-    let whole = |key: &str| match cells.get(key).map(|cell| &cell.value) {
-        Some(Value::Whole(number)) => Some(*number),
-        _ => None,
-    };
-    let narrow = |key: &str| whole(key).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
-    let truth = |key: &str| matches!(cells.get(key).map(|cell| &cell.value), Some(Value::Truth(true)));
-    let milliseconds = |key: &str| whole(key).unwrap_or(1).saturating_mul(1000);
     let level = |key: &str| text_of(&cells, key).and_then(|name| Level::named(&name));
-    let base_ms = whole("retry.base_ms").unwrap_or(500);
     Settings {
         model: text_of(&cells, "model"),
         fallback_models: match cells.get("fallback_models").map(|cell| &cell.value) {
@@ -55,35 +47,46 @@ pub(super) fn settings(
             _ => Denials::default(),
         },
         unattended: Unattended {
-            edit: truth("unattended.edit"),
-            command: truth("unattended.command"),
-            max_requests: narrow("unattended.max_requests").unwrap_or(0),
+            edit: truth_of(&cells, "unattended.edit"),
+            command: truth_of(&cells, "unattended.command"),
+            max_requests: narrow_of(&cells, "unattended.max_requests").unwrap_or(0),
         },
-        limits: Limits {
-            model: ModelLimits {
-                first_byte_ms: milliseconds("limits.first_byte_seconds"),
-                idle_ms: milliseconds("limits.idle_seconds"),
-                total_ms: milliseconds("limits.total_seconds"),
-                silence_ms: milliseconds("limits.silence_seconds"),
-            },
-            mistakes: narrow("limits.mistakes").unwrap_or(1),
-            command_output_ms: milliseconds("limits.command_output_seconds"),
-            editor_ms: milliseconds("limits.editor_seconds"),
-            followup_default_ms: whole("asks.followup_default_seconds")
-                .filter(|seconds| *seconds > 0)
-                .map(|seconds| seconds.saturating_mul(1000)),
-            requests: narrow("limits.requests"),
-        },
-        retry: RetryPolicy {
-            base_ms,
-            cap_ms: whole("retry.cap_ms").unwrap_or(base_ms).max(base_ms),
-            max_attempts: narrow("retry.attempts").unwrap_or(1),
-        },
+        limits: limits(&cells),
+        retry: retry(&cells),
         providers,
         incomplete,
         keys_set,
         user_file,
         cells,
+    }
+}
+
+fn limits(cells: &BTreeMap<String, Cell>) -> Limits {
+    let milliseconds = |key: &str| whole_of(cells, key).unwrap_or(1).saturating_mul(1000);
+    Limits {
+        model: ModelLimits {
+            first_byte_ms: milliseconds("limits.first_byte_seconds"),
+            idle_ms: milliseconds("limits.idle_seconds"),
+            total_ms: milliseconds("limits.total_seconds"),
+            silence_ms: milliseconds("limits.silence_seconds"),
+        },
+        mistakes: narrow_of(cells, "limits.mistakes").unwrap_or(1),
+        command_output_ms: milliseconds("limits.command_output_seconds"),
+        editor_ms: milliseconds("limits.editor_seconds"),
+        followup_default_ms: whole_of(cells, "asks.followup_default_seconds")
+            .filter(|seconds| *seconds > 0)
+            .map(|seconds| seconds.saturating_mul(1000)),
+        requests: narrow_of(cells, "limits.requests"),
+    }
+}
+
+fn retry(cells: &BTreeMap<String, Cell>) -> RetryPolicy {
+    let usual = RetryPolicy::default();
+    let base_ms = whole_of(cells, "retry.base_ms").unwrap_or(usual.base_ms);
+    RetryPolicy {
+        base_ms,
+        cap_ms: whole_of(cells, "retry.cap_ms").unwrap_or(base_ms).max(base_ms),
+        max_attempts: narrow_of(cells, "retry.attempts").unwrap_or(1),
     }
 }
 
@@ -99,6 +102,21 @@ fn text_of(cells: &BTreeMap<String, Cell>, key: &str) -> Option<String> {
     }
 }
 
+fn whole_of(cells: &BTreeMap<String, Cell>, key: &str) -> Option<u64> {
+    match cells.get(key).map(|cell| &cell.value) {
+        Some(Value::Whole(number)) => Some(*number),
+        _ => None,
+    }
+}
+
+fn narrow_of(cells: &BTreeMap<String, Cell>, key: &str) -> Option<u32> {
+    whole_of(cells, key).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+fn truth_of(cells: &BTreeMap<String, Cell>, key: &str) -> bool {
+    matches!(cells.get(key).map(|cell| &cell.value), Some(Value::Truth(true)))
+}
+
 /// Builds a provider, or says what to set.
 fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, String> {
     let full = |key: &str| format!("providers.{name}.{key}");
@@ -108,10 +126,6 @@ fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, Stri
         }
     }
     let text = |key: &str| text_of(cells, &full(key));
-    let whole = |key: &str| match cells.get(&full(key)).map(|cell| &cell.value) {
-        Some(Value::Whole(number)) => u32::try_from(*number).ok(),
-        _ => None,
-    };
     let named = text("wire").and_then(|name| Wire::ALL.into_iter().find(|wire| wire.name() == name));
     let scripted = text("script").is_some();
     let wire = named.unwrap_or(if scripted { Wire::Scripted } else { Wire::OpenaiChat });
@@ -149,8 +163,8 @@ fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, Stri
             no_proxy: text_of(cells, "http.no_proxy"),
             ca_file: text_of(cells, "http.ca_file"),
         },
-        context_window: whole("context_window"),
-        max_output_tokens: whole("max_output_tokens"),
+        context_window: narrow_of(cells, &full("context_window")),
+        max_output_tokens: narrow_of(cells, &full("max_output_tokens")),
         temperature: match cells.get(&full("temperature")).map(|cell| &cell.value) {
             Some(Value::Number(number)) => Some(number.clone()),
             _ => None,

@@ -107,11 +107,6 @@ impl DenyRule {
         (Self::everything(origin), fault)
     }
 
-    /// Says whether the rule written as `text` denies this call; what cannot be read denies.
-    pub fn forbids(text: &str, tool: &str, subject: &str) -> bool {
-        Self::parse(text, Origin::Default).0.denies(tool, Some(subject))
-    }
-
     pub(super) fn denies(&self, tool: &str, subject: Option<&str>) -> bool {
         if self.tool.as_deref().is_some_and(|name| name != tool) {
             return false;
@@ -180,10 +175,21 @@ impl Pattern {
             let text = without_quotes(text);
             let stem = text.strip_suffix(" *").unwrap_or(&text).trim_end();
             let stem = stem.split_whitespace().collect::<Vec<_>>().join(" ");
+            if stem.is_empty() {
+                return Err("the pattern names no command".to_owned());
+            }
             return Ok(Self::Command { either: matcher(&[stem.clone(), format!("{stem} *")], false)? });
         }
-        let text = text.strip_prefix("./").unwrap_or(text);
-        Ok(Self::Path { whole: matcher(&[text.to_owned()], true)?, name_only: !text.contains('/') })
+        if text == "~" || text.starts_with("~/") {
+            return Err("\"~\" stands for no folder here, write the whole path".to_owned());
+        }
+        let path = text.replace('\\', "/");
+        // A slash at the end says that it is a folder: nothing else has anything below it.
+        let path = path.strip_prefix("./").unwrap_or(&path).trim_end_matches('/');
+        if matches!(path, "" | ".") {
+            return Err("the pattern names no path inside the workspace".to_owned());
+        }
+        Ok(Self::Path { whole: matcher(&[path.to_owned()], true)?, name_only: !path.contains('/') })
     }
 
     fn matches(&self, subject: &str) -> bool {
@@ -196,7 +202,10 @@ impl Pattern {
                     || *name_only && path.split('/').any(|part| whole.is_match(part))
                     || path.match_indices('/').any(|(at, _)| at > 0 && whole.is_match(&path[..at]))
             }
-            Self::Command { either } => subject.len() > MOST_COMMAND || a_command_matches(subject, either),
+            // A longer line cannot be run either; it is not compared, but denied.
+            Self::Command { either } => {
+                subject.len() > tool::MAX_COMMAND || a_command_matches(subject, either)
+            }
         }
     }
 }
@@ -218,9 +227,6 @@ fn matcher(globs: &[String], path: bool) -> Result<GlobSet, String> {
     // too large instead of panicking.
     set.build().map_err(|error| error.kind().to_string())
 }
-
-/// The longest command line a pattern is compared with; a longer one is denied.
-const MOST_COMMAND: usize = 16 * 1024;
 
 /// What ends one command and may begin another; braces too, but those are globs in a pattern.
 const BETWEEN_COMMANDS: [char; 10] = [';', '|', '&', '(', ')', '`', '\n', '\r', '<', '>'];
@@ -272,13 +278,8 @@ impl Denials {
         self.rules.iter().find(|rule| rule.denies(tool, subject))
     }
 
-    /// Returns the rules as text; [`DenyRule::forbids`] reads each back as it is here.
+    /// Returns the rules as text; [`Denials::of_texts`] reads each back as it is here.
     pub fn texts(&self) -> Vec<String> {
         self.rules.iter().map(|rule| rule.text.clone()).collect()
-    }
-
-    /// Says whether a tool is denied whatever it is asked to do, so that the model need not see it.
-    pub fn denies_whole_tool(&self, tool: &str) -> bool {
-        self.rules.iter().any(|rule| rule.pattern.is_none() && rule.denies(tool, None))
     }
 }

@@ -174,7 +174,10 @@ deny = ["run_command"]
     assert_eq!(settings.unattended, Unattended { edit: false, command: false, max_requests: 20 });
     assert_eq!(settings.limits.mistakes, 1);
     assert_eq!(settings.limits.requests, Some(40));
-    assert!(settings.deny.denies_whole_tool("run_command") && settings.deny.denies_whole_tool("fail"));
+    assert!(
+        settings.deny.denial("run_command", Some("x")).is_some()
+            && settings.deny.denial("fail", Some("x")).is_some()
+    );
 }
 
 #[test]
@@ -205,7 +208,7 @@ fn l03_what_a_project_file_tightened_stays_tight() {
             flag --allow-commands: unattended.command: a project file keeps this tighter, so this is ignored; it is set in project file .adjutant/config.toml:3"#]],
     );
     assert_eq!(settings.unattended, Unattended { edit: false, command: false, max_requests: 8 });
-    assert!(settings.deny.denies_whole_tool("write_file"));
+    assert!(settings.deny.denial("write_file", Some("x")).is_some());
 }
 
 #[test]
@@ -290,7 +293,7 @@ allow = "ls"
     assert_eq!(settings.unattended, Unattended { edit: false, command: false, max_requests: 50 });
     assert_eq!(settings.limits.mistakes, 3);
     assert_eq!(settings.limits.requests, Some(50));
-    assert!(settings.deny.denies_whole_tool("read_file"));
+    assert!(settings.deny.denial("read_file", Some("x")).is_some());
 }
 
 #[test]
@@ -306,7 +309,7 @@ fn problems_and_values_are_bounded() {
     let (settings, problems) = resolve(vec![user(&text), editor]);
     assert_eq!(problems.len(), 101);
     assert!(problems.last().unwrap().message.starts_with("there are "));
-    assert!(settings.deny.rules.len() <= 501 && settings.deny.denies_whole_tool("read_file"));
+    assert!(settings.deny.rules.len() <= 501 && settings.deny.denial("read_file", Some("x")).is_some());
     assert_eq!(settings.providers.len(), 100);
 }
 
@@ -531,9 +534,10 @@ fn a_policy_is_what_the_settings_say() {
     let policy = settings.policy(Mode::Ask, true);
     assert_eq!((policy.mistakes, policy.retry.max_attempts), (2, 1));
     assert_eq!(policy.unattended, Some(Unattended { edit: true, command: false, max_requests: 4 }));
-    assert!(policy.deny.iter().any(|rule| DenyRule::forbids(rule, "run_command", "ls")));
-    assert!(policy.deny.iter().any(|rule| DenyRule::forbids(rule, "edit_file", "a")));
-    assert!(!policy.deny.iter().any(|rule| DenyRule::forbids(rule, "read_file", "a")));
+    let denials = Denials::of_texts(&policy.deny);
+    assert!(denials.denial("run_command", Some("ls")).is_some());
+    assert!(denials.denial("edit_file", Some("a")).is_some());
+    assert!(denials.denial("read_file", Some("a")).is_none());
 }
 
 /// Denies `subject` of `tool` under one rule?
@@ -556,6 +560,10 @@ fn path_rules() {
         ("edit_file(a/**)", "./a/b"),
         ("edit_file(a/**)", "a\\b"),
         ("edit_file(./a/*)", "a/b"),
+        ("edit_file(secrets/)", "secrets/key"),
+        ("edit_file(secrets/)", "a/secrets/key"),
+        ("edit_file(a/b/)", "a/b/c/d"),
+        ("edit_file(a\\b)", "a/b/c"),
     ];
     for (rule, path) in yes {
         assert!(denied(rule, "edit_file", path), "{rule} {path}");
@@ -619,6 +627,12 @@ fn a_rule_that_makes_no_sense_blocks_what_it_may_have_meant() {
         ("edit_file(**", "edit_file", Some("read_file")),
         ("edit_file([z-a])", "edit_file", Some("read_file")),
         ("edit_file()", "edit_file", Some("read_file")),
+        ("edit_file(./)", "edit_file", Some("read_file")),
+        ("edit_file(.)", "edit_file", Some("read_file")),
+        ("edit_file(/)", "edit_file", Some("read_file")),
+        ("edit_file(~/notes/**)", "edit_file", Some("read_file")),
+        ("run_command(\"\")", "run_command", Some("read_file")),
+        ("run_command('' *)", "run_command", Some("read_file")),
         ("run_comand(rm *)", "run_command", None),
         ("run_command(curl * | sh)", "run_command", Some("read_file")),
         ("re:(unclosed", "read_file", None),
@@ -628,7 +642,8 @@ fn a_rule_that_makes_no_sense_blocks_what_it_may_have_meant() {
     ] {
         let (parsed, fault) = DenyRule::parse(rule, Origin::Default);
         assert!(fault.is_some(), "{rule}");
-        assert!(DenyRule::forbids(&parsed.text, blocked, "rm x"), "{rule} read back");
+        let read_back = Denials::of_texts(std::slice::from_ref(&parsed.text));
+        assert!(read_back.denial(blocked, Some("rm x")).is_some(), "{rule} read back");
         let denials = Denials { rules: vec![parsed] };
         assert!(denials.denial(blocked, Some("rm x")).is_some(), "{rule}");
         assert!(free.is_none_or(|free| denials.denial(free, Some("x")).is_none()), "{rule}");

@@ -119,7 +119,7 @@ fn json_raw(value: &serde_json::Value) -> Raw {
         Value::Bool(truth) => Raw::Truth(*truth),
         Value::Number(number) => match (number.as_i64(), number.as_f64()) {
             (Some(number), _) => Raw::Whole(number),
-            (None, Some(number)) if number.fract() != 0.0 => Raw::Fraction(number),
+            (None, Some(fraction)) if number.is_f64() => Raw::Fraction(fraction),
             _ => Raw::Other("a number that is too large"),
         },
         Value::String(text) => Raw::Text(text.clone()),

@@ -48,10 +48,10 @@ fn edits_name_only_the_lines_that_change() {
 fn line_ends_are_counted_and_the_most_frequent_wins() {
     let mixed = LineEnds::of("a\r\nb\nc\r\nd\re");
     assert_eq!(mixed, LineEnds { lf: 1, crlf: 2, cr: 1 });
-    assert_eq!((mixed.dominant(), mixed.is_mixed()), (Some(LineEnd::CrLf), true));
+    assert_eq!(mixed.dominant(), Some(LineEnd::CrLf));
     assert_eq!(LineEnds::of("one line").dominant(), None);
     assert_eq!(LineEnds::of("a\r\nb\n").dominant(), Some(LineEnd::Lf));
-    assert!(!LineEnds::of("a\n\nb\n").is_mixed());
+    assert_eq!(LineEnds::of("a\n\nb\n"), LineEnds { lf: 3, crlf: 0, cr: 0 });
 }
 
 #[test]

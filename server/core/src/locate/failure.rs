@@ -6,6 +6,7 @@ use std::fmt;
 
 use super::Nearest;
 use crate::cause::Cause;
+use crate::document::MAX_DOCUMENT_BYTES;
 
 /// Why a quoted text has no one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,8 +71,10 @@ impl fmt::Display for EditFailure {
                 "this edit changes nothing: new_text is the same as what it would replace. Read the file again if you \
                  expected something else there.",
             ),
-            EditFailure::TooLarge => f.write_str(
-                "the file would become larger than 64 MiB. Nothing was changed. Replace fewer places or by less text.",
+            EditFailure::TooLarge => write!(
+                f,
+                "the file would become larger than {} MiB. Nothing was changed. Replace fewer places or by less text.",
+                MAX_DOCUMENT_BYTES >> 20
             ),
         }
     }

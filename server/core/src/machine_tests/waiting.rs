@@ -6,12 +6,12 @@ use adjutant_protocol::update::{TurnPhase, Update};
 use expect_test::expect;
 
 use super::stories::check;
-use super::{Bench, is_model, option, reply};
+use super::{Bench, done, is_model, is_prepare, option, reply};
 use crate::accept::Refusal;
 use crate::config::Wire;
-use crate::event::{Event, Policy};
+use crate::event::{CallEnd, Event, Policy};
 use crate::input::{Input, Report};
-use crate::message::{Kept, ModelMessage, Reply};
+use crate::message::{Kept, ModelMessage, Reply, Usage};
 use crate::retry::{CallFailure, FailureClass, RetryPolicy};
 use crate::state::{Teller, view};
 use crate::step::{Step, next_steps};
@@ -166,4 +166,41 @@ fn s90_a_wait_of_the_user_is_cancelled_like_everything() {
     let [Step::Wake { at }] = next_steps(&bench.session)[..] else { panic!("a wake is wanted") };
     check(&bench.input(Input::Cancel { run: None }).unwrap(), expect!["run_ended"]);
     assert_eq!(bench.input(Input::Woke { at }), Err(Refusal::Stale));
+}
+
+#[test]
+fn counts_beyond_all_measure_end_no_session() {
+    let mut bench = Bench::new();
+    bench.prompt("go").unwrap();
+    let most = Usage {
+        input_tokens: u64::MAX,
+        output_tokens: u64::MAX,
+        cache_read_tokens: 1,
+        cache_write_tokens: 1,
+    };
+    for _ in 0..2 {
+        bench.report(is_model, Report::TurnBegan);
+        let said = Reply { usage: Some(most), ..reply("", &[("no_such_tool", "{}")]) };
+        bench.report(is_model, Report::Replied(said));
+        bench.report(is_prepare, Report::Finished(done(CallEnd::Failed)));
+    }
+    let usage = bench.session.open_run().expect("it goes on").usage;
+    assert_eq!((usage.input_tokens, usage.output_tokens, usage.cache_read_tokens), (u64::MAX, u64::MAX, 2));
+}
+
+#[test]
+fn nothing_wakes_a_run_that_waits_to_be_resumed() {
+    let mut bench = Bench::new();
+    bench.prompt("go").unwrap();
+    bench.report(is_model, Report::TurnBegan);
+    bench.report(is_model, failed(FailureClass::Overloaded, Some(5_000)));
+    let at = next_steps(&bench.session).into_iter().find_map(|step| match step {
+        Step::Wake { at } => Some(at),
+        _ => None,
+    });
+    let woke = Input::Woke { at: at.expect("it waits") };
+    bench.input(Input::Opened { epoch: 2 }).unwrap();
+    assert_eq!(bench.input(woke.clone()), Err(Refusal::Stale));
+    bench.answer(option("resume")).unwrap();
+    check(&bench.input(woke).unwrap(), expect!["attempt_started"]);
 }

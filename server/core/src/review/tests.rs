@@ -264,47 +264,58 @@ fn conflicts_are_all_named_and_nothing_is_applied() {
 }
 
 #[test]
-fn patches_read_as_git_writes_them() {
-    let (old, new) = (numbered(4), numbered(4).replace("line 2", "two"));
-    let patch = |before, after| unified_diff("src/a b.rs", before, after);
+fn a_diff_shows_all_hunks_and_says_what_is_no_whole_line() {
+    let shown =
+        |before: &str, after: &str| unified_diff("src/a b.rs", !before.is_empty(), &hunks(before, after));
+    let old = numbered(20);
     expect![[r#"
-        diff --git a/src/a b.rs b/src/a b.rs
-        --- a/src/a b.rs	
-        +++ b/src/a b.rs	
-        @@ -1,4 +1,4 @@
+        --- a/src/a b.rs
+        +++ b/src/a b.rs
+        @@ -1,5 +1,6 @@
          line 1
         -line 2
         +two
+        +and a half
          line 3
          line 4
+         line 5
+        @@ -16,5 +17,4 @@
+         line 16
+         line 17
+         line 18
+        -line 19
+         line 20
     "#]]
-    .assert_eq(&patch(Some(&old), Some(&new)));
+    .assert_eq(&shown(&old, &old.replace("line 2\n", "two\nand a half\n").replace("line 19\n", "")));
     expect![[r#"
-        diff --git a/src/a b.rs b/src/a b.rs
-        new file mode 100644
         --- /dev/null
-        +++ b/src/a b.rs	
-        @@ -0,0 +1 @@
+        +++ b/src/a b.rs
+        @@ -0,0 +1,1 @@
         +a
         \ No newline at end of file
     "#]]
-    .assert_eq(&patch(None, Some("a")));
+    .assert_eq(&shown("", "a"));
     expect![[r#"
-        diff --git a/src/a b.rs b/src/a b.rs
-        deleted file mode 100644
-        --- a/src/a b.rs	
-        +++ /dev/null
+        --- a/src/a b.rs
+        +++ b/src/a b.rs
         @@ -1,2 +0,0 @@
         -a
         -b
     "#]]
-    .assert_eq(&patch(Some("a\nb\n"), None));
+    .assert_eq(&shown("a\nb\n", ""));
+    let carriage = shown("a\rb\r", "a\rc\r").replace('\r', "␍");
     expect![[r#"
-        diff --git "a/q\"\n\001" "b/q\"\n\001"
-        new file mode 100644
+        --- a/src/a b.rs
+        +++ b/src/a b.rs
+        @@ -1,2 +1,2 @@
+         a␍
+        \ Ends with a carriage return alone
+        -b␍
+        \ Ends with a carriage return alone
+        +c␍
+        \ Ends with a carriage return alone
     "#]]
-    .assert_eq(&unified_diff("q\"\n\u{1}", None, Some("")));
-    assert_eq!(patch(Some("a"), Some("a")), "");
+    .assert_eq(&carriage);
 }
 
 #[test]
@@ -323,29 +334,18 @@ fn many_hunks_and_many_equal_lines_take_bounded_time() {
     assert!(started.elapsed() < Duration::from_secs(10), "took {:?}", started.elapsed());
 }
 
-/// Applies a patch the way a reader would: by its line numbers and signs.
-fn apply_patch(text: &str, patch: &str) -> String {
-    let old: Vec<&str> = text.split_inclusive('\n').collect();
-    let (mut result, mut at, mut sign) = (String::new(), 0, "");
-    for row in patch.split_inclusive('\n').skip_while(|row| !row.starts_with("@@")) {
-        match row.split_at(1) {
-            ("@", _) => {
-                let span = row.split(['-', ' ']).nth(2).unwrap();
-                let (start, count) = span.split_once(',').unwrap_or((span, "1"));
-                let start = start.parse::<usize>().unwrap() - usize::from(count != "0");
-                result.push_str(&old[at..start].concat());
-                at = start;
-            }
-            (" ", line) => (result.push_str(line), at += 1).1,
-            ("-", _) => at += 1,
-            ("+", line) => result.push_str(line),
-            // "No newline" takes back the line end of the row before it.
-            _ if sign != "-" => assert_eq!(result.pop(), Some('\n')),
-            _ => {}
+/// Reads a diff as a person does: what each row says is decided by its sign, and rows end with `\n` alone.
+fn read_diff(diff: &str) -> Vec<(char, String)> {
+    let mut read: Vec<(char, String)> = Vec::new();
+    for row in diff.split_inclusive('\n').skip_while(|row| !row.starts_with("@@")) {
+        match (row.split_at(1), read.last_mut()) {
+            (("@", _), _) => {}
+            // It tells that the line before has another end than the row.
+            (("\\", _), Some((_, line))) => assert_eq!(line.pop(), Some('\n')),
+            ((sign, line), _) => read.extend(sign.chars().map(|sign| (sign, line.to_owned()))),
         }
-        sign = &row[..1];
     }
-    result + &old[at..].concat()
+    read
 }
 
 /// Texts whose lines are all different but for a shared part.
@@ -463,9 +463,17 @@ proptest! {
     }
 
     #[test]
-    fn patches_lead_from_one_text_to_the_other((before, after) in similar_texts(24)) {
-        let patch = unified_diff("a", Some(&before), Some(&after));
-        prop_assert_eq!(apply_patch(&before, &patch), after);
+    fn a_diff_says_exactly_what_the_hunks_do((before, after) in similar_texts(24)) {
+        let all = hunks(&before, &after);
+        let meant: Vec<(char, String)> = all
+            .iter()
+            .flat_map(|hunk| {
+                let all = |sign, lines: &[String]| lines.iter().map(move |line| (sign, line.clone())).collect::<Vec<_>>();
+                let before = [all(' ', &hunk.context_before), all('-', &hunk.removed)].concat();
+                [before, all('+', &hunk.inserted), all(' ', &hunk.context_after)].concat()
+            })
+            .collect();
+        prop_assert_eq!(read_diff(&unified_diff("a", true, &all)), meant);
     }
 
     #[test]

@@ -1,96 +1,50 @@
-//! A change as the patch text that people and `git apply` read.
+//! Hunks as the diff that is shown before they are allowed.
 //!
-//! Never decides anything: hunks are placed and judged elsewhere.
+//! Never compares two texts: it shows exactly the hunks an approval binds, and all of them.
 
-use std::fmt::Write;
+use super::Hunk;
+use crate::edit::line_end;
 
-use similar::{DiffOp, group_diff_ops};
-
-use super::CONTEXT_LINES;
-use crate::edit::line_diff;
-
-/// Returns a patch in the style of git, empty if nothing changes.
-///
-/// `None` is a file that does not exist. Lines end with `\n` alone here, as
-/// git has it, so that a `\r` is shown as part of its line.
-pub fn unified_diff(path: &str, before: Option<&str>, after: Option<&str>) -> String {
-    if before == after {
-        return String::new();
+/// Returns the unified diff of all hunks of one file, whole.
+pub fn unified_diff(path: &str, existed: bool, hunks: &[Hunk]) -> String {
+    let from = if existed { format!("a/{path}") } else { "/dev/null".to_owned() };
+    let head = format!("--- {from}\n+++ b/{path}\n");
+    let lines = hunks.iter().flat_map(groups).flat_map(|(_, lines)| lines);
+    // It may have megabytes: text that has its room is not moved while it grows.
+    let room = lines.map(|line| line.len() + 1).sum::<usize>() + hunks.len() * 64;
+    let mut text = String::with_capacity(head.len() + room);
+    text.push_str(&head);
+    let mut shift = 0_isize;
+    for hunk in hunks {
+        push_hunk(&mut text, hunk, &mut shift);
     }
-    let (old_name, new_name) = (quoted("a/", path), quoted("b/", path));
-    let mut patch = format!("diff --git {old_name} {new_name}\n");
-    match (before, after) {
-        (None, _) => patch.push_str("new file mode 100644\n"),
-        (_, None) => patch.push_str("deleted file mode 100644\n"),
-        _ => {}
-    }
-    let old: Vec<&str> = before.unwrap_or_default().split_inclusive('\n').collect();
-    let new: Vec<&str> = after.unwrap_or_default().split_inclusive('\n').collect();
-    let groups = group_diff_ops(line_diff(&old, &new), CONTEXT_LINES);
-    if !groups.is_empty() {
-        // A tab ends a name that has spaces, or patch tools would cut it.
-        let tab = if path.contains(' ') { "\t" } else { "" };
-        let name = |text: Option<&str>, name| text.map_or("/dev/null".to_owned(), |_| format!("{name}{tab}"));
-        patch.push_str(&format!("--- {}\n+++ {}\n", name(before, old_name), name(after, new_name)));
-    }
-    for group in &groups {
-        push_group(&mut patch, group, &old, &new);
-    }
-    patch
+    text
 }
 
-fn push_group(patch: &mut String, group: &[DiffOp], old: &[&str], new: &[&str]) {
-    let (Some(first), Some(last)) = (group.first(), group.last()) else {
-        return;
-    };
-    let old_span = span(first.old_range().start, last.old_range().end);
-    let new_span = span(first.new_range().start, last.new_range().end);
-    // Writing to a string cannot fail.
-    let _ = writeln!(patch, "@@ -{old_span} +{new_span} @@");
-    let mut push = |sign, lines: &[&str]| {
+/// The lines of a hunk in the order they are shown, with the sign of each group.
+fn groups(hunk: &Hunk) -> [(char, &[String]); 4] {
+    [(' ', &hunk.context_before), ('-', &hunk.removed), ('+', &hunk.inserted), (' ', &hunk.context_after)]
+}
+
+/// `shift` is by how many lines the hunks before made the text longer.
+fn push_hunk(text: &mut String, hunk: &Hunk, shift: &mut isize) {
+    let around = hunk.context_before.len() + hunk.context_after.len();
+    let (old, new) = (hunk.removed.len() + around, hunk.inserted.len() + around);
+    let start = hunk.line.saturating_sub(hunk.context_before.len());
+    let old_start = start + usize::from(old > 0);
+    let new_start = start.saturating_add_signed(*shift) + usize::from(new > 0);
+    text.push_str(&format!("@@ -{old_start},{old} +{new_start},{new} @@\n"));
+    for (sign, lines) in groups(hunk) {
         for line in lines {
-            patch.push(sign);
-            patch.push_str(line);
-            if !line.ends_with('\n') {
-                patch.push_str("\n\\ No newline at end of file\n");
-            }
-        }
-    };
-    for op in group {
-        if let DiffOp::Equal { .. } = op {
-            push(' ', &old[op.old_range()]);
-        } else {
-            push('-', &old[op.old_range()]);
-            push('+', &new[op.new_range()]);
+            text.push(sign);
+            text.push_str(line);
+            // Readers end a row at a line feed alone: each line needs one to have a row and a sign of its own.
+            text.push_str(match line_end(line) {
+                "" => "\n\\ No newline at end of file\n",
+                "\r" => "\n\\ Ends with a carriage return alone\n",
+                _ => "",
+            });
         }
     }
-}
-
-/// Returns one-based first line and count; an empty span names the line before it.
-fn span(start: usize, end: usize) -> String {
-    match end - start {
-        0 => format!("{start},0"),
-        1 => format!("{}", start + 1),
-        count => format!("{},{count}", start + 1),
-    }
-}
-
-/// Returns a name as git writes it: in quotes if it has characters that would break the header.
-fn quoted(side: &str, path: &str) -> String {
-    if !path.contains(|c: char| c.is_ascii_control() || c == '"' || c == '\\') {
-        return format!("{side}{path}");
-    }
-    let mut name = format!("\"{side}");
-    for c in path.chars() {
-        match c {
-            '"' | '\\' => name.extend(['\\', c]),
-            '\n' => name.push_str("\\n"),
-            '\t' => name.push_str("\\t"),
-            '\r' => name.push_str("\\r"),
-            c if c.is_ascii_control() => name.push_str(&format!("\\{:03o}", c as u32)),
-            c => name.push(c),
-        }
-    }
-    name.push('"');
-    name
+    *shift += hunk.inserted.len() as isize - hunk.removed.len() as isize;
 }

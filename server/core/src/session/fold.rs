@@ -10,9 +10,7 @@ use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::update::HunkState;
 use adjutant_protocol::{ChangeSetId, ToolCallId};
 
-use super::{
-    Call, CallPhase, ChangeState, EndedRun, OpenAsk, REMEMBERED, Run, Session, Turn, TurnPhase, UsedKey,
-};
+use super::{Call, CallPhase, ChangeState, EndedRun, OpenAsk, REMEMBERED, Run, Session, TurnPhase, UsedKey};
 use crate::event::{CallEnd, Event, Fact, Found};
 use crate::image::{self, Image, Picture};
 use crate::message::{ModelMessage, Reply, Usage};
@@ -31,6 +29,43 @@ impl Session {
                 self.created_at = fact.at;
             }
             Event::SessionOpened { epoch } => self.epoch = *epoch,
+            Event::RuleAdded { rule } => {
+                if !self.rules.contains(rule) {
+                    self.rules.push(rule.clone());
+                }
+            }
+            Event::ConfigChanged { chosen, .. } => self.take_choice(chosen),
+            Event::RunStarted { .. }
+            | Event::Prompted { .. }
+            | Event::Completed { .. }
+            | Event::RunEnded { .. } => self.fold_run(fact),
+            Event::AskOpened { .. } | Event::AskReobserved { .. } | Event::AskClosed { .. } => {
+                self.fold_ask(fact);
+            }
+            Event::TurnStarted { .. }
+            | Event::AttemptStarted { .. }
+            | Event::ReplyStarted { .. }
+            | Event::ReplyPartial { .. }
+            | Event::WentSilent { .. }
+            | Event::Heard { .. }
+            | Event::ModelReplaced { .. }
+            | Event::AttemptFailed { .. }
+            | Event::Replied { .. }
+            | Event::TurnFailed { .. } => self.fold_turn(fact),
+            Event::CallOpened { .. }
+            | Event::CallPrepared { .. }
+            | Event::ChangeProposed { .. }
+            | Event::HunkDecided { .. }
+            | Event::ApplyStarted { .. }
+            | Event::Applied { .. }
+            | Event::ToolStarted { .. }
+            | Event::ToolFinished { .. }
+            | Event::Settled { .. } => self.fold_call(fact),
+        }
+    }
+
+    fn fold_run(&mut self, fact: &Fact) {
+        match &fact.event {
             Event::RunStarted { run, model, policy, manner, not_before, follows, title, origin, .. } => {
                 self.run = Some(Run {
                     id: run.clone(),
@@ -66,6 +101,18 @@ impl Session {
                     open.pending.push(ModelMessage::User { text: text.clone(), pictures });
                 }
             }
+            Event::Completed { summary, .. } => {
+                if let Some(run) = &mut self.run {
+                    run.completed = Some(summary.clone());
+                }
+            }
+            Event::RunEnded { .. } => self.end_run(fact),
+            _ => {}
+        }
+    }
+
+    fn fold_ask(&mut self, fact: &Fact) {
+        match &fact.event {
             Event::AskOpened { ask } => {
                 let observed = self.epoch;
                 if ask.kind == AskKind::CommandOutput {
@@ -92,37 +139,7 @@ impl Session {
                 self.asks.remove(ask);
                 remember(&mut self.closed_asks, (ask.clone(), resolution.clone()));
             }
-            Event::RuleAdded { rule } => {
-                if !self.rules.contains(rule) {
-                    self.rules.push(rule.clone());
-                }
-            }
-            Event::ConfigChanged { chosen, .. } => self.take_choice(chosen),
-            Event::Completed { summary, .. } => {
-                if let Some(run) = &mut self.run {
-                    run.completed = Some(summary.clone());
-                }
-            }
-            Event::RunEnded { .. } => self.end_run(fact),
-            Event::TurnStarted { .. }
-            | Event::AttemptStarted { .. }
-            | Event::ReplyStarted { .. }
-            | Event::ReplyPartial { .. }
-            | Event::WentSilent { .. }
-            | Event::Heard { .. }
-            | Event::ModelReplaced { .. }
-            | Event::AttemptFailed { .. }
-            | Event::Replied { .. }
-            | Event::TurnFailed { .. } => self.fold_turn(fact),
-            Event::CallOpened { .. }
-            | Event::CallPrepared { .. }
-            | Event::ChangeProposed { .. }
-            | Event::HunkDecided { .. }
-            | Event::ApplyStarted { .. }
-            | Event::Applied { .. }
-            | Event::ToolStarted { .. }
-            | Event::ToolFinished { .. }
-            | Event::Settled { .. } => self.fold_call(fact),
+            _ => {}
         }
     }
 
@@ -134,19 +151,8 @@ impl Session {
         }
         if let Event::TurnStarted { turn, .. } = event {
             self.turns = *turn;
-            run.turns += 1;
             self.transcript.append(&mut run.pending);
-            run.turn = Some(Turn {
-                number: *turn,
-                attempt: 1,
-                phase: TurnPhase::Calling,
-                message: None,
-                streaming: false,
-                silent_since: None,
-                partial: String::new(),
-                calls: Vec::new(),
-                tries: Tries::default(),
-            });
+            run.begin_turn(*turn);
             return;
         }
         let Some(turn) = &mut run.turn else { return };
@@ -185,12 +191,7 @@ impl Session {
                 turn.streaming = false;
                 turn.partial.clear();
                 turn.phase = TurnPhase::Acting;
-                if let Some(usage) = reply.usage {
-                    run.usage.input_tokens += usage.input_tokens;
-                    run.usage.output_tokens += usage.output_tokens;
-                    run.usage.cache_read_tokens += usage.cache_read_tokens;
-                    run.usage.cache_write_tokens += usage.cache_write_tokens;
-                }
+                run.usage = run.usage.and(reply.usage.unwrap_or_default());
                 self.transcript.push(ModelMessage::Assistant { reply: reply.clone() });
             }
             Event::TurnFailed { failure, .. } => {

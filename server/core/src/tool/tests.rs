@@ -41,7 +41,7 @@ fn every_tool_takes_its_arguments() {
     ];
     for (name, arguments, class, line) in taken {
         let parsed = parse(name, arguments).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!((effect(&parsed), title(&parsed).as_str()), (class, line));
+        assert_eq!((effect_of(name), title(&parsed).as_str()), (class, line));
     }
     assert!(specs().iter().all(|spec| taken.iter().any(|(name, ..)| *name == spec.name)));
 }

@@ -20,10 +20,13 @@ fn l11_a_temperature_is_a_setting_and_nothing_is_sent_without_one() {
         assert_eq!(found, None, "{bad}");
         assert!(said.contains("write a number from 0 to 2"), "{bad}: {said}");
     }
-    let editor = json!({"providers": {"p": {"base_url": "https://p.example", "temperature": 0.5}}});
-    let settings = resolve(vec![Layer::Editor(editor)]).0;
-    let found = settings.provider_for(Some("p/m")).unwrap().0.temperature;
-    assert_eq!(found.map(|number| number.to_string()).as_deref(), Some("0.5"));
+    // Some editors write every number with a fraction.
+    for (sent, taken) in [(json!(0.5), "0.5"), (json!(1.0), "1.0"), (json!(1), "1")] {
+        let editor = json!({"providers": {"p": {"base_url": "https://p.example", "temperature": sent}}});
+        let (settings, problems) = resolve(vec![Layer::Editor(editor)]);
+        let found = settings.provider_for(Some("p/m")).unwrap().0.temperature;
+        assert_eq!(found.map(|number| number.to_string()).as_deref(), Some(taken), "{problems:?}");
+    }
 }
 
 #[test]
