@@ -22,18 +22,18 @@ mod replies;
 mod steps;
 pub mod storage;
 mod stream;
+pub mod summaries;
 mod verdicts;
 mod world;
 
 use choosing::options_of;
 pub use choosing::{chosen, options_of_new};
-pub use publish::summary_of;
 pub use world::{Place, World};
 
 use std::sync::Arc;
 
 use adjutant_core::accept::{Refusal, accept};
-use adjutant_core::event::{Event, Fact};
+use adjutant_core::event::Event;
 use adjutant_core::input::{Input, Report, Stamp};
 use adjutant_core::session::Session;
 use adjutant_core::step::{Step, next_steps};
@@ -48,6 +48,7 @@ use mailbox::Message;
 use publish::Publisher;
 use recording::Unrecorded;
 use steps::Running;
+use summaries::Summaries;
 
 /// The door of `agent/ask/respond`.
 pub const SURFACE_OF_CLIENTS: &str = "ask/respond";
@@ -73,7 +74,7 @@ pub struct SessionTask {
     /// Why the log takes no more facts.
     stopped: Option<String>,
     notices: Vec<String>,
-    summary: publish::Summaries,
+    summary: Summaries,
     inbox: inbox::Inbox,
 }
 
@@ -89,7 +90,7 @@ impl SessionTask {
         let publisher = Publisher::new(place.clone(), &session, told);
         Self {
             running: Running::new(place.clone()),
-            summary: publish::Summaries::new(place.clone()),
+            summary: Summaries::new(place.clone()),
             inbox: inbox::Inbox::new(place.clone()),
             place,
             session,
@@ -320,18 +321,6 @@ impl SessionTask {
         drop(self);
         let _ = done.send(());
     }
-}
-
-/// Reads records as facts; one that this version does not know ends in an error, never a guess.
-pub fn facts_of(records: &[log::RecordRaw]) -> Result<Vec<Fact>, String> {
-    records.iter().map(fact_of).collect()
-}
-
-/// Reads one record as a fact.
-pub fn fact_of(record: &log::RecordRaw) -> Result<Fact, String> {
-    serde_json::from_str(record.event.get())
-        .map(|event| Fact { seq: record.seq, at: record.at_ms, last: record.last, event })
-        .map_err(|error| format!("read record {} of the log: {error}", record.seq))
 }
 
 /// Time and randomness for one input; the only place a session gets them from.
