@@ -3,6 +3,7 @@
 //! The only seat of "which door", by what the client can do. Holds no agent
 //! state: an answer goes back to whoever asked.
 
+mod edits;
 mod face;
 pub mod fallbacks;
 mod marks;
@@ -15,15 +16,11 @@ mod popup;
 mod progress;
 mod slot;
 
-use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use adjutant_core::edit::TextEdit;
 use adjutant_protocol::ask::{AskGroup, AskResolvedParams, AskView, PermissionOutcome, PermissionResponse};
-use adjutant_protocol::document::{DocumentSaveParams, DocumentSaveResult};
 use adjutant_protocol::methods;
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::{Outcome, StateView};
@@ -33,24 +30,25 @@ use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
 use crate::documents::Documents;
-use crate::editor::{Applied, DocumentEdit, NoAnswer, Question};
+use crate::editor::NoAnswer;
 use crate::transport::{Out, ReplyError};
 
 use face::Face;
 pub use face::OpenRun;
 use fallbacks::Surfaces;
+pub use marks::SOURCE;
 use outlet::Outlet;
 pub use outlet::Turnstile;
 use paper::Papers;
 pub use paper::{Paper, PaperRequest, Written};
 use past::Recall;
-pub use popup::{Choice, Offer};
+pub use popup::{Choice, Offer, approves};
 use slot::Slot;
 
 /// How long a client that is leaving may take to read the last updates.
 const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
 
-/// How long an approval has to have been on the screen before it counts (decision 15).
+/// How long what is approved has to have been asked before the approval counts (decision 15).
 pub const REACTION: Duration = Duration::from_millis(400);
 
 /// How long this client may take, and how long its user has to have looked.
@@ -266,6 +264,11 @@ impl Doors {
         popup::offers(ask, self.face.seen_at(&ask.ask_id).is_some(), popup::Room::Lines)
     }
 
+    /// Whether an ask is shown as a diagnostic, with as much of it as fits there.
+    pub fn is_marked(&self, ask: &AskView) -> bool {
+        self.surfaces.diagnostics && marks::has_place(ask)
+    }
+
     /// Opens the whole of what an open ask is about; afterwards it may be allowed everywhere.
     pub async fn show(&self, ask: &AskId) {
         match self.face.open_ask(ask) {
@@ -308,7 +311,7 @@ impl Doors {
                 Err(_) => false,
             };
         if !shown {
-            self.say(Level::Info, &format!("Agent: it is in {}", Path::new(&written.path).display()));
+            self.say(Level::Info, &format!("Agent: it is in {}", written.path.display()));
         }
     }
 
@@ -318,63 +321,7 @@ impl Doors {
         self.outlet.notify("window/showMessage", &params);
     }
 
-    /// Answers the questions of tools until nobody can ask any more.
-    pub async fn serve_editor(self, mut questions: mpsc::Receiver<Question>) {
-        while let Some(question) = questions.recv().await {
-            let doors = self.clone();
-            tokio::spawn(async move { doors.answer(question).await });
-        }
-    }
-
-    async fn answer(&self, question: Question) {
-        match question {
-            Question::ApplyEdit { edit, mut answer } => {
-                // Not asked any more: dropping the request withdraws it at the client.
-                tokio::select! {
-                    biased;
-                    () = answer.closed() => {}
-                    reply = self.apply(&edit) => { let _ = answer.send(reply); }
-                }
-            }
-            Question::Save { uri, reason, mut answer } => {
-                tokio::select! {
-                    reply = self.save(uri, reason) => { let _ = answer.send(reply); }
-                    () = answer.closed() => {}
-                }
-            }
-        }
-    }
-
-    async fn apply(&self, edit: &DocumentEdit) -> Result<Applied, NoAnswer> {
-        let params = ApplyEdit { label: edit.label.clone(), edit: workspace_edit(edit) };
-        let reply = self.request("workspace/applyEdit", params).await?;
-        #[derive(serde::Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Reply {
-            applied: bool,
-            failure_reason: Option<String>,
-        }
-        match serde_json::from_str::<Reply>(&reply) {
-            Ok(reply) => Ok(Applied { applied: reply.applied, reason: reply.failure_reason }),
-            // The text decides; a reply that makes no sense is no answer either way.
-            Err(error) => Ok(Applied { applied: false, reason: Some(error.to_string()) }),
-        }
-    }
-
-    async fn save(&self, uri: String, reason: String) -> Result<(), NoAnswer> {
-        let params = DocumentSaveParams { uris: vec![uri.clone()], reason };
-        let reply = self.request(methods::DOCUMENT_SAVE, params).await?;
-        let result: DocumentSaveResult =
-            serde_json::from_str(&reply).map_err(|error| NoAnswer::Refused(error.to_string()))?;
-        match result.documents.into_iter().find(|document| document.uri == uri) {
-            Some(document) if document.saved => Ok(()),
-            Some(document) => {
-                Err(NoAnswer::Refused(document.message.unwrap_or_else(|| "not saved".to_owned())))
-            }
-            None => Err(NoAnswer::Refused("the client did not name the document".to_owned())),
-        }
-    }
-
+    /// Sends a request behind what was told before; a client has the time of one edit to answer.
     async fn request<P>(&self, method: &'static str, params: P) -> Result<String, NoAnswer>
     where
         P: serde::Serialize + Send + 'static,
@@ -393,42 +340,4 @@ impl Doors {
             Err(_) => Err(NoAnswer::Silent(self.timing.patience.as_secs())),
         }
     }
-}
-
-/// An edit as the client is asked to make it; written straight from the edits, which may be large.
-#[derive(serde::Serialize)]
-struct ApplyEdit {
-    label: String,
-    edit: WorkspaceEdit,
-}
-
-#[derive(serde::Serialize)]
-#[serde(rename_all = "camelCase")]
-enum WorkspaceEdit {
-    Changes(BTreeMap<String, Arc<[TextEdit]>>),
-    DocumentChanges(Vec<DocumentChange>),
-}
-
-#[derive(serde::Serialize)]
-#[serde(untagged)]
-enum DocumentChange {
-    Create(serde_json::Value),
-    #[serde(rename_all = "camelCase")]
-    Edit {
-        text_document: serde_json::Value,
-        edits: Arc<[TextEdit]>,
-    },
-}
-
-/// Always in its version, but for a client that has refused that form.
-fn workspace_edit(edit: &DocumentEdit) -> WorkspaceEdit {
-    let edits = edit.edits.clone();
-    if edit.unversioned {
-        return WorkspaceEdit::Changes([(edit.uri.clone(), edits)].into());
-    }
-    let options = json!({ "ignoreIfExists": true });
-    let create = edit.create.then(|| json!({ "kind": "create", "uri": edit.uri, "options": options }));
-    let text_document = json!({ "uri": edit.uri, "version": edit.version });
-    let change = DocumentChange::Edit { text_document, edits };
-    WorkspaceEdit::DocumentChanges(create.map(DocumentChange::Create).into_iter().chain([change]).collect())
 }

@@ -1,8 +1,8 @@
 //! The shell of one session: a reconciling loop and nothing more.
 //!
-//! Takes one input at a time, lets `accept` judge it, writes, folds, announces
-//! what is durable and starts what ought to run. Sets no phase by hand and
-//! decides nothing about the run.
+//! Takes one input at a time, lets `accept` judge it, has what follows recorded
+//! and starts what ought to run. Sets no phase by hand and decides nothing about
+//! the run.
 
 pub mod blobs;
 pub mod catalog;
@@ -17,109 +17,43 @@ pub mod papers;
 pub mod past;
 mod prepare;
 mod publish;
+mod recording;
 mod replies;
 mod steps;
 pub mod storage;
 mod stream;
+pub mod summaries;
 mod verdicts;
+mod world;
 
 use choosing::options_of;
 pub use choosing::{chosen, options_of_new};
-pub use publish::summary_of;
+pub use world::{Place, World};
 
-use std::collections::HashMap;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use adjutant_core::accept::{Refusal, accept};
-use adjutant_core::config::Settings;
-use adjutant_core::event::{Event, Fact};
+use adjutant_core::event::Event;
 use adjutant_core::input::{Input, Report, Stamp};
-use adjutant_core::models;
-use adjutant_core::prompt::{self, ModelRequest};
 use adjutant_core::session::Session;
 use adjutant_core::step::{Step, next_steps};
 use adjutant_core::tool::{Effect, effect_of};
-use adjutant_protocol::errors::ErrorName;
-use adjutant_protocol::{AskId, SessionId};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::documents::Documents;
-use crate::doors::Doors;
-use crate::editor::{Abilities, Editor};
 use crate::faults::point;
-use crate::model::Models;
-use crate::tools::paths::Roots;
 use crate::tools::process::end_left_over;
 
-use blobs::Blobs;
-use catalog::Catalog;
-use log::{AppendError, Log};
-use mailbox::{Mailbox, Message};
+use log::Log;
+use mailbox::Message;
 use publish::Publisher;
+use recording::Unrecorded;
 use steps::Running;
+use summaries::Summaries;
 
 /// The door of `agent/ask/respond`.
 pub const SURFACE_OF_CLIENTS: &str = "ask/respond";
 /// The door of `adjutant.respond`, and of the code actions that carry it.
 pub const SURFACE_OF_COMMANDS: &str = "command";
-
-/// What every session of a process shares.
-pub struct World {
-    pub documents: Documents,
-    pub doors: Doors,
-    pub editor: Editor,
-    pub models: Models,
-    pub settings: Mutex<Arc<Settings>>,
-    pub catalog: Catalog,
-    /// Folders of our own, protected from every tool.
-    pub own: Vec<PathBuf>,
-    /// Where images wait until they are kept.
-    pub images: images::Room,
-    /// Tells sessions that somebody left an answer in their inbox.
-    pub inboxes: inbox::Watch,
-    /// Which session an ask belongs to: of each session in memory, of which there are at most
-    /// `MAX_OPEN`, the open ones and as many closed ones as it remembers.
-    pub asks: Mutex<HashMap<AskId, SessionId>>,
-}
-
-impl World {
-    pub fn set_settings(&self, settings: Settings) {
-        *self.settings.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(settings);
-    }
-
-    /// What the client can do; what it has announced is not believed to be all where a message of
-    /// it was lost.
-    pub fn abilities(&self) -> Abilities {
-        let can = self.editor.abilities;
-        Abilities { complete: can.complete && self.documents.are_complete(), ..can }
-    }
-
-    pub fn settings(&self) -> Arc<Settings> {
-        self.settings.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
-    }
-}
-
-/// What the steps of one session need of it.
-pub struct Place {
-    pub world: Arc<World>,
-    pub id: SessionId,
-    pub roots: Roots,
-    pub blobs: Arc<Blobs>,
-    /// The session's folder.
-    pub dir: PathBuf,
-    pub mailbox: Mailbox,
-}
-
-/// Why an input became no facts.
-#[derive(Debug)]
-enum Unrecorded {
-    Refused(Refusal),
-    /// A fact is larger than one record of the log may be.
-    TooLarge {
-        limit: usize,
-    },
-}
 
 /// A session's task and what it owns.
 pub struct SessionTask {
@@ -140,7 +74,7 @@ pub struct SessionTask {
     /// Why the log takes no more facts.
     stopped: Option<String>,
     notices: Vec<String>,
-    summary: publish::Summaries,
+    summary: Summaries,
     inbox: inbox::Inbox,
 }
 
@@ -156,7 +90,7 @@ impl SessionTask {
         let publisher = Publisher::new(place.clone(), &session, told);
         Self {
             running: Running::new(place.clone()),
-            summary: publish::Summaries::new(place.clone()),
+            summary: Summaries::new(place.clone()),
             inbox: inbox::Inbox::new(place.clone()),
             place,
             session,
@@ -292,90 +226,6 @@ impl SessionTask {
         Ok(events)
     }
 
-    fn record(&mut self, stamp: &Stamp, events: &[Event]) -> Result<(), Unrecorded> {
-        if self.stopped.is_some() {
-            return Err(Unrecorded::Refused(Refusal::Nothing));
-        }
-        let seqs = match self.log.append(stamp.now, events, false) {
-            Ok(seqs) => seqs,
-            // Nothing was written, and the log is as sound as before.
-            Err(AppendError::TooLarge { limit, .. }) => return Err(Unrecorded::TooLarge { limit }),
-            Err(error) => {
-                self.read_only(error.to_string());
-                return Err(Unrecorded::Refused(Refusal::Nothing));
-            }
-        };
-        point("facts-written");
-        let end = seqs.end;
-        for (seq, event) in seqs.zip(events) {
-            if event.is_barrier() {
-                self.barrier = seq;
-            }
-            let fact = Fact { seq, at: stamp.now, last: seq + 1 == end, event: event.clone() };
-            self.session.apply(&fact);
-            tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?self.session.shown(), "fact");
-            if let Some(why) = verdicts::why(&self.session, events, event) {
-                tracing::debug!(session = %self.place.id, seq, why, "verdict");
-            }
-            self.publisher.told(&self.session, &fact, self.barrier);
-            self.replies.of_event(event);
-            if matches!(event, Event::AskOpened { .. }) {
-                self.inbox.stirred();
-            }
-        }
-        self.summary.changed(&self.session, self.log.mark());
-        self.answer_waits();
-        if self.barrier > self.publisher.durable() {
-            self.sync();
-        }
-        Ok(())
-    }
-
-    /// The log takes nothing more: everything running ends, and whoever asks is told why.
-    fn read_only(&mut self, why: String) {
-        tracing::error!(session = %self.place.id, %why, "the session is read-only");
-        self.running.abort_all();
-        self.publisher.stopped(&self.session, &why);
-        self.replies.fail_all(&why);
-        self.publisher.fail_all(&mailbox::Refused::new(ErrorName::SessionReadOnly, why.clone()));
-        self.stopped = Some(why);
-    }
-
-    fn sync(&mut self) {
-        if self.syncing {
-            self.sync_again = true;
-            return;
-        }
-        self.syncing = true;
-        let mailbox = self.place.mailbox.clone();
-        self.log.request_sync(move |result| {
-            mailbox.post(Message::Synced(result.map_err(|error| error.to_string())));
-        });
-    }
-
-    fn synced(&mut self, result: Result<u64, String>) {
-        self.syncing = false;
-        match result {
-            Ok(seq) => {
-                point("facts-durable");
-                self.publisher.durable_up_to(seq);
-                self.replies.durable_up_to(seq);
-                if std::mem::take(&mut self.sync_again) && self.barrier > seq {
-                    self.sync();
-                }
-                self.summary.durable(seq);
-            }
-            // A failed sync is not tried again on the same descriptor (L4).
-            Err(why) => match self.log.recover() {
-                Ok(()) => {
-                    self.sync_again = false;
-                    self.sync();
-                }
-                Err(error) => self.read_only(format!("{why}; {error}")),
-            },
-        }
-    }
-
     /// Starts what is missing, aborts what is no longer wanted.
     fn reconcile(&mut self) {
         if self.stopped.is_some() {
@@ -401,8 +251,7 @@ impl SessionTask {
                 }
                 let gate = self.gated(&step).then(|| self.running.gate(&step, self.barrier));
                 if gate.is_none_or(|seq| durable >= seq) {
-                    let request = self.model_request(&step);
-                    self.running.start(step, &self.session, request);
+                    self.running.start(step, &self.session);
                 }
             }
             return;
@@ -424,19 +273,6 @@ impl SessionTask {
             Step::DeliverAsk { .. } => true,
             Step::CallModel { .. } | Step::Prepare { .. } | Step::Settle { .. } | Step::Wake { .. } => false,
         }
-    }
-
-    fn model_request(&self, step: &Step) -> Option<ModelRequest> {
-        let Step::CallModel { .. } = step else { return None };
-        let run = self.session.open_run()?;
-        let settings = self.place.world.settings();
-        let (provider, model) = settings.provider_for(Some(run.current_model())).ok()?;
-        let takes = models::facts(&provider, &model);
-        let mut request = prompt::request(&self.session, &model, run.policy.mode, &takes);
-        // What another model took is not sent to one that does not.
-        request.manner = takes.taken(run.manner);
-        request.whole = run.turn.as_ref().is_some_and(|turn| turn.tries.asks_whole());
-        Some(request)
     }
 
     fn streamed(&mut self, step: &Step) {
@@ -485,18 +321,6 @@ impl SessionTask {
         drop(self);
         let _ = done.send(());
     }
-}
-
-/// Reads records as facts; one that this version does not know ends in an error, never a guess.
-pub fn facts_of(records: &[log::RecordRaw]) -> Result<Vec<Fact>, String> {
-    records.iter().map(fact_of).collect()
-}
-
-/// Reads one record as a fact.
-pub fn fact_of(record: &log::RecordRaw) -> Result<Fact, String> {
-    serde_json::from_str(record.event.get())
-        .map(|event| Fact { seq: record.seq, at: record.at_ms, last: record.last, event })
-        .map_err(|error| format!("read record {} of the log: {error}", record.seq))
 }
 
 /// Time and randomness for one input; the only place a session gets them from.

@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use adjutant_core::session::Session;
-use adjutant_core::state::Teller;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::{SessionEntry, SessionListResult};
 use adjutant_protocol::state::State;
@@ -21,11 +20,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::doors::{Paper, PaperRequest, Written};
 use crate::session::blobs::Blobs;
 use crate::session::catalog::CatalogError;
-use crate::session::log::{self, Log, OpenError, Opened, RecordRaw};
+use crate::session::log::{self, Log, OpenError, Opened};
 use crate::session::mailbox::{Mailbox, Message, Refused};
 use crate::session::papers;
-use crate::session::past::Strays;
-use crate::session::{Place, SessionTask, World, fact_of, now_ms};
+use crate::session::past::Retold;
+use crate::session::{Place, SessionTask, World, now_ms};
 use crate::tools::paths::Roots;
 
 /// Sessions one process has in memory at once.
@@ -91,11 +90,11 @@ impl Sessions {
         self.reopen(opened, told)
     }
 
-    fn reopen(&self, opened: Opened, told: Told) -> Result<Mailbox, Refused> {
-        let Told { session, strays, seq, .. } = told;
+    fn reopen(&self, opened: Opened, told: Retold) -> Result<Mailbox, Refused> {
+        let (strays, session, seq) = (told.folded.strays(), told.folded.session, told.seq);
         let folders: Vec<PathBuf> = session.roots.iter().map(PathBuf::from).collect();
         let (roots, problems) = Roots::open(&folders);
-        let notices = opened.notices.into_iter().chain(strays.told()).map(|notice| notice.to_string());
+        let notices = opened.notices.into_iter().chain(strays).map(|notice| notice.to_string());
         let notices = notices.chain(problems).collect();
         self.spawn(session, roots, opened.log, (seq, notices), Some(opened.epoch))
     }
@@ -298,38 +297,17 @@ async fn ends(mut over: watch::Receiver<()>) -> bool {
     tokio::time::timeout(CLOSE_LIMIT, over.changed()).await.is_ok()
 }
 
-/// A session as its log says it is, folded record by record.
-struct Told {
-    session: Session,
-    teller: Teller,
-    strays: Strays,
-    /// How many lasting updates it has told.
-    seq: u64,
-}
-
-impl Told {
-    fn new(id: &str) -> Self {
-        let session = Session::new(id.into(), Vec::new());
-        Self { teller: Teller::new(&session), session, strays: Strays::default(), seq: 0 }
-    }
-
-    /// Takes one record; one that this version does not know ends in an error, never a guess.
-    fn take(&mut self, record: &RecordRaw) -> Result<(), String> {
-        let fact = fact_of(record)?;
-        self.strays.look(&self.session, &fact);
-        self.session.apply(&fact);
-        self.seq += self.teller.told(&self.session, &fact).len() as u64;
-        Ok(())
-    }
-}
-
 /// Opens a log for writing; what its last writer left half-written goes, now that nobody writes it.
-fn open(place: log::Place) -> Result<(Opened, Told), OpenError> {
+fn open(place: log::Place) -> Result<(Opened, Retold), OpenError> {
     let blobs = Blobs::new(place.storage.clone(), &place.dir);
     let is_locked = |error: &OpenError| matches!(error, OpenError::Locked { .. });
     let open = || {
-        let mut told = Told::new(&place.session);
-        Log::open_each(place.clone(), now_ms(), &mut |record| told.take(&record)).map(|opened| (opened, told))
+        let mut told = Retold::new(&place.session.as_str().into());
+        let mut take = |record| {
+            told.take(&record);
+            told.folded.whole()
+        };
+        Log::open_each(place.clone(), now_ms(), &mut take).map(|opened| (opened, told))
     };
     let opened = patiently(open, is_locked)?;
     if let Err(error) = blobs.sweep() {

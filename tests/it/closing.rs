@@ -2,8 +2,10 @@
 //!
 //! A closed session is out of memory and on disk; nothing of it is lost.
 
+use std::sync::Arc;
+
 use adjutant_protocol::SessionId;
-use adjutant_protocol::ask::AskKind;
+use adjutant_protocol::ask::{AskKind, AskListResult};
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{Done, ReplayFrom, ResumeResult, SessionListResult};
 use adjutant_protocol::state::{Outcome, State};
@@ -12,7 +14,8 @@ use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, facts, refused, session_dir};
+use crate::images::{block, png};
+use crate::rig::{Rig, facts, refused, session_dir, twin_for};
 
 fn start(replies: impl IntoIterator<Item = Reply>) -> (ModelServer, Workspace, Rig) {
     let model = ModelServer::start(replies);
@@ -143,5 +146,32 @@ fn s09_a_number_beyond_the_end_gets_what_is_true_now_and_says_that_there_is_a_ga
     assert_eq!(rig.updates().len(), told, "nothing is told again");
     let ended = |update: &Update| matches!(update, Update::Run(RunView::Ended { .. }));
     assert_eq!(rig.updates().iter().filter(|update| ended(&update.update)).count(), 1);
+    rig.end();
+}
+
+/// Sessions that are closed while one is busy: enough that one of them is listed behind it.
+const OTHERS: usize = 12;
+
+#[test]
+fn the_list_of_asks_is_given_although_sessions_close_meanwhile() {
+    let model = ModelServer::start([Reply::text("A cat.")]);
+    let workspace = Workspace::new("//- /a.txt\nhello\n");
+    workspace.openai(&model.base_url());
+    workspace.add_config("images = true\n");
+    let disk = twin_for(&workspace);
+    let rig = Rig::start_on(&workspace, Arc::new(disk.clone()));
+    let busy = rig.new_session();
+    let others: Vec<SessionId> = (0..OTHERS).map(|_| rig.new_session()).collect();
+    // It waits for its images, and looks at nothing else.
+    disk.hold_syncs();
+    let prompt = json!({"sessionId": busy, "prompt": [block("image/png", &png(1))]});
+    let prompted = rig.request_nowait(methods::SESSION_PROMPT, prompt);
+    let listed = rig.request_nowait(methods::ASK_LIST, json!({}));
+    others.iter().for_each(|session| close(&rig, session));
+    disk.release_syncs();
+    let listed = rig.await_response(&listed).unwrap_or_else(|error| panic!("no list: {error}"));
+    assert_eq!(serde_json::from_value::<AskListResult>(listed).expect("a list").asks, []);
+    assert!(rig.await_response(&prompted).is_ok());
+    rig.await_state(State::Idle);
     rig.end();
 }

@@ -5,14 +5,15 @@
 
 use std::sync::mpsc::channel;
 
-use adjutant_protocol::ask::{AskSubject, AskView};
+use adjutant_protocol::ask::{AskKind, AskSubject, AskView};
+use adjutant_protocol::methods;
 use adjutant_protocol::state::Outcome;
 use adjutant_testkit::editor::Answer;
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{Dialect, ModelServer, Reply};
 use serde_json::{Value, json};
 
-use super::rig::Rig;
+use super::rig::{Rig, refused, tool_outputs};
 use super::stage::Stage;
 
 const MIB: usize = 1 << 20;
@@ -166,4 +167,34 @@ fn s111_a_change_that_fits_no_review_is_refused_by_name() {
         assert_eq!(stage.workspace.read("odd.txt").len(), 7 * MIB);
     }
     stage.rig.shutdown();
+}
+
+#[test]
+fn an_answer_larger_than_a_prompt_may_be_is_refused_and_the_ask_stays_open() {
+    let model = ModelServer::start([
+        Reply::call("ask_user", json!({"question": "Which one?", "options": ["red", "green"]})),
+        Reply::text("Done."),
+    ]);
+    let workspace = Workspace::new("//- /a.txt\nhello\n");
+    workspace.openai(&model.base_url());
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Ask me.").run_id;
+    let ask = rig.await_ask_of(AskKind::Followup);
+    let large = "blue ".repeat(MIB / 5 + 1);
+    let option = ask.options[0].option_id.clone();
+    let answers = [
+        json!({"askId": ask.ask_id, "answer": large}),
+        json!({"askId": ask.ask_id, "optionId": option, "reason": large}),
+    ];
+    for answer in answers {
+        let answered = rig.request(methods::ASK_RESPOND, answer);
+        assert!(answered.as_ref().is_err_and(|error| error.message.contains("1048576 bytes")));
+        assert_eq!(refused(answered).1, "AnswerInvalid");
+    }
+    rig.answer_with(&ask.ask_id, Answer::Text("blue".to_owned()));
+    rig.await_run_end(&session, &run);
+    let outputs = tool_outputs(&model.requests()[1]);
+    assert!(outputs[0].ends_with("blue"), "{} bytes", outputs[0].len());
+    rig.end();
 }

@@ -6,14 +6,16 @@
 
 use std::collections::BTreeMap;
 
+use adjutant_core::document::Snapshot;
 use adjutant_protocol::AskId;
 use adjutant_protocol::ask::{AskGroup, AskSubject, AskView};
 use serde_json::{Value, json};
 
 use super::popup::{self, Room};
 use crate::documents::Documents;
-use adjutant_core::document::Snapshot;
 
+/// The source of our diagnostics.
+pub const SOURCE: &str = "agent";
 /// How far the line of an ask is looked for when the text around it has changed.
 const MAX_SEARCH: usize = 200;
 
@@ -43,7 +45,7 @@ impl Marks {
     ) -> Vec<Value> {
         let mut now: BTreeMap<String, (Option<i32>, Vec<Value>)> = BTreeMap::new();
         let mut places = BTreeMap::new();
-        for (ask, seen) in asks.filter(|(ask, _)| ask.group != AskGroup::Idle) {
+        for (ask, seen) in asks {
             let place = self.places.remove(&ask.ask_id).unwrap_or_else(|| place_of(ask));
             let place = place.map(|mut place| {
                 let open = documents.named(&place.uri);
@@ -80,8 +82,17 @@ impl Marks {
     }
 }
 
+/// Whether an ask has a place in a document where it is shown.
+pub fn has_place(ask: &AskView) -> bool {
+    place_of(ask).is_some()
+}
+
 /// Where an ask is shown: where its run was started from, else at the first line it would change.
+/// One that holds nothing up is shown nowhere.
 fn place_of(ask: &AskView) -> Option<Place> {
+    if ask.group == AskGroup::Idle {
+        return None;
+    }
     if let Some(origin) = &ask.origin {
         let line = origin.range.map_or(0, |range| range.start.line);
         return Some(Place { uri: origin.uri.clone(), line, text: None });
@@ -135,7 +146,7 @@ fn diagnostic(ask: &AskView, place: &Place, seen: bool) -> Value {
             "end": { "line": place.line.saturating_add(1), "character": 0 },
         },
         "severity": 3,
-        "source": "agent",
+        "source": SOURCE,
         "message": format!("{}\n{how}", popup::words(ask, Room::Lines)),
         "data": { "askId": ask.ask_id },
     })

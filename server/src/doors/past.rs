@@ -31,6 +31,12 @@ pub struct Stretch {
 }
 
 impl Stretch {
+    /// The updates with these numbers, and each ask that closed between them.
+    pub fn of_updates(first: u64, last: u64) -> Self {
+        let at = |seq| Spot { seq, behind: false };
+        Self { first: at(first), last: at(last) }
+    }
+
     pub fn contains(&self, spot: Spot) -> bool {
         self.first <= spot && spot <= self.last
     }

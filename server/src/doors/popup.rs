@@ -99,7 +99,6 @@ pub fn fits(ask: &AskView, room: Room) -> bool {
 /// there before the whole was to be seen (decision 15). `seen` says that it was opened.
 pub fn offers(ask: &AskView, seen: bool, room: Room) -> Vec<Offer> {
     let mut offers: Vec<Offer> = Vec::new();
-    let approves = |kind| matches!(kind, OptionKind::AllowOnce | OptionKind::AllowAlways);
     let may_allow = seen || fits(ask, room);
     let (yes, no): (Vec<_>, Vec<_>) = ask.options.iter().partition(|option| approves(option.kind));
     let of = |option: &adjutant_protocol::ask::AskOption| Offer {
@@ -115,6 +114,11 @@ pub fn offers(ask: &AskView, seen: bool, room: Room) -> Vec<Offer> {
     }
     distinct(&mut offers);
     offers
+}
+
+/// Whether choosing such an option lets something happen.
+pub fn approves(kind: OptionKind) -> bool {
+    matches!(kind, OptionKind::AllowOnce | OptionKind::AllowAlways)
 }
 
 /// Two buttons never look alike: a client that returns the title alone must mean one of them.

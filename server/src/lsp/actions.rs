@@ -16,9 +16,8 @@ use tower_lsp::ls_types::{
 };
 
 use super::Ready;
+use crate::doors::{OpenRun, SOURCE};
 
-/// The source of our own diagnostics.
-const OUR_SOURCE: &str = "agent";
 /// Starts a fix of a diagnostic.
 const FIX: &str = "quickfix.agent.fix";
 /// Answers an ask, or shows it.
@@ -79,7 +78,7 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams) -> Vec<CodeActio
 
 fn cancels(ready: &Ready) -> Vec<Offered> {
     let runs = ready.sessions.world().doors.face().open_runs();
-    let cancel = |run: crate::doors::OpenRun| Offered {
+    let cancel = |run: OpenRun| Offered {
         title: format!("Agent: Cancel “{}”", one_line(&run.title, MAX_TITLE)),
         kind: STOP,
         command: CANCEL,
@@ -112,7 +111,7 @@ fn told(action: Offered, literals: bool) -> CodeActionOrCommand {
 
 /// Whether a diagnostic is ours.
 fn is_ours(diagnostic: &Diagnostic) -> bool {
-    diagnostic.source.as_deref() == Some(OUR_SOURCE)
+    diagnostic.source.as_deref() == Some(SOURCE)
 }
 
 #[cfg(test)]

@@ -133,9 +133,12 @@ impl Shared {
             Some(id) => vec![ready.sessions.get(&id).await.map_err(error)?],
             None => ready.sessions.all(),
         };
+        // All of them before anything is waited for: one that closes next has its place behind it.
+        let posted: Vec<_> =
+            mailboxes.iter().map(|mailbox| mailbox.request(|reply| Message::Asks { reply })).collect();
         let mut asks = Vec::new();
-        for mailbox in mailboxes {
-            asks.extend(answered(mailbox.request(|reply| Message::Asks { reply })).await?);
+        for request in posted {
+            asks.extend(answered(request).await?);
         }
         Ok(AskListResult { asks })
     }

@@ -7,9 +7,9 @@ use adjutant_protocol::session::ContentBlock;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::ready::MAX_PROMPT_BYTES;
 use crate::session::blobs::hash_of;
 use crate::session::images::NewImage;
+use crate::session::mailbox::MAX_WORDS;
 
 /// The content of one prompt.
 #[derive(Debug)]
@@ -27,9 +27,7 @@ pub(super) fn read(blocks: Vec<ContentBlock>) -> Result<Content, String> {
             ContentBlock::Image { mime_type, data } => encoded.push((mime_type, data)),
         }
     }
-    if texts.iter().map(String::len).sum::<usize>() > MAX_PROMPT_BYTES {
-        return Err(format!("a prompt has at most {MAX_PROMPT_BYTES} bytes"));
-    }
+    check_length(texts.iter().map(String::len).sum())?;
     if encoded.is_empty() && texts.iter().all(|text| text.trim().is_empty()) {
         return Err("the prompt is empty; say what to do".to_owned());
     }
@@ -54,6 +52,14 @@ pub(super) fn read(blocks: Vec<ContentBlock>) -> Result<Content, String> {
         image(&mime_type, &data).map_err(|why| format!("image {number} of the prompt {why}"))
     });
     Ok(Content { images: images.collect::<Result<_, _>>()?, text: texts.join("\n") })
+}
+
+/// Refuses more words than a prompt may have.
+pub(super) fn check_length(bytes: usize) -> Result<(), String> {
+    match bytes > MAX_WORDS {
+        true => Err(format!("a prompt has at most {MAX_WORDS} bytes")),
+        false => Ok(()),
+    }
 }
 
 /// Decodes one image; a refusal fits behind its name.

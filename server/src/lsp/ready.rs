@@ -31,13 +31,10 @@ use crate::session::catalog::Catalog;
 use crate::session::frontier::Syncer;
 use crate::session::images;
 use crate::session::inbox::Watch;
-use crate::session::mailbox::MAX_QUEUE;
+use crate::session::mailbox::{MAX_QUEUE, MAX_WORDS};
 use crate::session::past;
 use crate::sessions::Sessions;
 use crate::settings::load;
-
-/// The longest prompt, without its images.
-pub const MAX_PROMPT_BYTES: usize = 1024 * 1024;
 
 /// Builds what the connection works with, and the answer to `initialize`.
 pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, InitializeResult)> {
@@ -116,7 +113,7 @@ fn answer(surfaces: &Surfaces) -> InitializeResult {
         prompt_capabilities: PromptCapabilities { image: true },
         fallbacks: surfaces.table(),
         limits: ServerLimits {
-            max_prompt_bytes: u32::try_from(MAX_PROMPT_BYTES).unwrap_or(u32::MAX),
+            max_prompt_bytes: u32::try_from(MAX_WORDS).unwrap_or(u32::MAX),
             max_images: u32::try_from(MAX_IMAGES).unwrap_or(u32::MAX),
             max_image_bytes: u32::try_from(MAX_BYTES).unwrap_or(u32::MAX),
             max_images_encoded_bytes: u32::try_from(MAX_TOGETHER).unwrap_or(u32::MAX),

@@ -18,8 +18,7 @@ use tokio::sync::{RwLock, RwLockReadGuard};
 use tower_lsp::jsonrpc::{Error, Result};
 
 use super::agent::digest_of;
-use super::ready::MAX_PROMPT_BYTES;
-use super::{Ready, Shared, error};
+use super::{Ready, Shared, content, error};
 use crate::documents::{Documents, Text};
 use crate::tools::paths::{Grounded, Roots, ground, open_read};
 use crate::tools::protected::{ReadClass, read_class};
@@ -100,9 +99,7 @@ struct Found {
 
 impl Shared {
     pub(super) async fn start(&self, params: StartParams) -> Result<StartResult> {
-        if params.text.as_ref().is_some_and(|text| text.len() > MAX_PROMPT_BYTES) {
-            return Err(Error::invalid_params(format!("a prompt has at most {MAX_PROMPT_BYTES} bytes")));
-        }
+        content::check_length(params.text.as_ref().map_or(0, String::len)).map_err(Error::invalid_params)?;
         let ready = self.ready()?;
         let _under_way = ready.starts.begun().await;
         let found = match &params.uri {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::frontier::Syncer;
-use super::log::{EVENTS, LOCK, Log, LogMark, Notice, OpenError, Place, ReadBack};
+use super::log::{EVENTS, LOCK, Log, LogMark, Notice, OpenError, Place, RecordRaw};
 use super::storage::{Held, Kind, LockError, Storage, remove_tree};
 pub use summary::{AskMark, Summary};
 
@@ -167,22 +167,26 @@ impl Catalog {
         summary::write(&*self.storage, &place.dir, summary).map_err(|error| self.failed(error))
     }
 
-    /// Rebuilds the summary of a session with `fold`, which sees its records.
-    /// What it sets as `log` is replaced by what was found, and `damage` where the log itself has some. Blocks.
-    pub fn rebuild(
+    /// Rebuilds the summary of a session: `take` folds its records one by one, so that a long log
+    /// is never in memory whole, and `done` makes the summary of what came of it. Damage of the log
+    /// itself is told before what `done` says of it. Blocks.
+    pub fn rebuild<F>(
         &self,
         id: &str,
-        fold: impl FnOnce(&ReadBack) -> Summary,
+        mut folded: F,
+        take: impl Fn(&mut F, RecordRaw),
+        done: impl FnOnce(&F, LogMark) -> Summary,
     ) -> Result<Summary, CatalogError> {
         let place = self.place(id)?;
-        let read = Log::read(&*self.storage, &place.dir, id).map_err(|error| match error {
-            OpenError::Missing { session } => CatalogError::Missing { id: session },
-            error => error.into(),
-        })?;
-        let mut summary = fold(&read);
+        let mut sink = |record| take(&mut folded, record);
+        let read =
+            Log::read_each(&*self.storage, &place.dir, id, &mut sink).map_err(|error| match error {
+                OpenError::Missing { session } => CatalogError::Missing { id: session },
+                error => error.into(),
+            })?;
+        let mut summary = done(&folded, read.mark);
         let damage = read.notices.iter().find(|notice| notice.is_damage());
         summary.damage = damage.map(ToString::to_string).or(summary.damage);
-        summary.log = read.mark;
         // What a newer version keeps beside its log knows more than can be folded here.
         if !read.notices.iter().any(|notice| matches!(notice, Notice::NewerFormat { .. })) {
             self.write_summary(id, &summary)?;

@@ -20,6 +20,8 @@ use crate::doors::{Turnstile, Written};
 
 /// Requests that wait for one session; more are refused with `Overloaded`.
 pub const MAX_QUEUE: usize = 256;
+/// Bytes of the words of one prompt, without its images, and of one answer: the model reads both.
+pub const MAX_WORDS: usize = 1024 * 1024;
 
 /// An error of ours on its way to a client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

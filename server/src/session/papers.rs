@@ -17,7 +17,7 @@ use super::catalog::{Catalog, is_id};
 use super::past;
 use super::storage::{Open, Storage, StoredFile, append_all};
 use crate::doors::Written;
-use crate::doors::past::{Spot, Stretch, Told};
+use crate::doors::past::{Stretch, Told};
 use crate::uri;
 
 /// The folder of what asks are about, in that of the session.
@@ -77,8 +77,7 @@ impl TranscriptFile {
         let place = catalog.place(&session.0).map_err(|error| error.to_string())?;
         let path = place.dir.join(TRANSCRIPT);
         let (mut transcript, mut text, mut left) = (Transcript::default(), String::new(), MAX_TRANSCRIPT);
-        let at = |seq| Spot { seq, behind: false };
-        past::tell(catalog, session, Stretch { first: at(1), last: at(last) }, |told| {
+        past::tell(catalog, session, Stretch::of_updates(1, last), |told| {
             if let Told::Update(params) = told {
                 text.push_str(&take(&mut transcript, &params.update, &mut left, session));
             }

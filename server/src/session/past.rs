@@ -1,4 +1,4 @@
-//! What a session has told, told again from its log.
+//! A session folded from its log, and what it has told, told again.
 //!
 //! Keeps one record in memory at a time beside the session itself, however
 //! long the log is. Never takes the lock of a log and never changes one.
@@ -6,50 +6,111 @@
 use adjutant_core::event::{Event, Fact};
 use adjutant_core::session::Session;
 use adjutant_core::state::Teller;
-use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::AskResolvedParams;
-use adjutant_protocol::update::SessionUpdateParams;
+use adjutant_protocol::update::{SessionUpdateParams, Update};
+use adjutant_protocol::{RunId, SessionId};
 use tokio::sync::mpsc;
 
 use super::catalog::Catalog;
-use super::fact_of;
-use super::log::{Log, Notice};
+use super::log::{Log, Notice, RecordRaw};
 use crate::doors::past::{Recall, Spot, Stretch, Told};
 
-/// Facts of a log that cannot stand where they stand.
-#[derive(Default)]
-pub struct Strays {
-    first: Option<u64>,
-    count: u64,
+/// Reads one record as a fact; one that this version does not know ends in an error, never a guess.
+pub fn fact_of(record: &RecordRaw) -> Result<Fact, String> {
+    serde_json::from_str(record.event.get())
+        .map(|event| Fact { seq: record.seq, at: record.at_ms, last: record.last, event })
+        .map_err(|error| format!("read record {} of the log: {error}", record.seq))
 }
 
-impl Strays {
-    /// Looks at a fact before the session takes it.
-    pub fn look(&mut self, session: &Session, fact: &Fact) {
-        if session.is_out_of_place(&fact.event) {
-            self.first.get_or_insert(fact.seq);
-            self.count += 1;
+/// A session as its log says it is, folded record by record.
+pub struct Folded {
+    pub session: Session,
+    /// When its last fact was written, in milliseconds since the Unix epoch; 0 without one.
+    pub at: u64,
+    /// Facts that cannot stand where they stand: the first, and how many.
+    strays: Option<(u64, u64)>,
+    failed: Option<String>,
+}
+
+impl Folded {
+    pub fn new(id: &SessionId) -> Self {
+        Self { session: Session::new(id.clone(), Vec::new()), at: 0, strays: None, failed: None }
+    }
+
+    /// Takes one record. Behind one that cannot be read nothing is taken: it would be a guess.
+    pub fn take(&mut self, record: &RecordRaw) -> Option<Fact> {
+        if self.failed.is_some() {
+            return None;
+        }
+        match fact_of(record) {
+            Ok(fact) => {
+                if self.session.is_out_of_place(&fact.event) {
+                    self.strays.get_or_insert((fact.seq, 0)).1 += 1;
+                }
+                self.session.apply(&fact);
+                self.at = fact.at;
+                Some(fact)
+            }
+            Err(why) => {
+                self.failed = Some(why);
+                None
+            }
         }
     }
 
-    /// Returns what is to be told of them.
-    pub fn told(&self) -> Option<Notice> {
-        self.first.map(|seq| Notice::OutOfPlace { seq, facts: self.count })
+    /// Says why not all records could be taken, if so.
+    pub fn whole(&self) -> Result<(), String> {
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+
+    /// Returns what is to be told of facts that cannot stand where they stand.
+    pub fn strays(&self) -> Option<Notice> {
+        self.strays.map(|(seq, facts)| Notice::OutOfPlace { seq, facts })
+    }
+}
+
+/// A session folded from its log, and what it told on the way.
+pub struct Retold {
+    pub folded: Folded,
+    teller: Teller,
+    /// The number of the last lasting update.
+    pub seq: u64,
+}
+
+/// One fact, and the lasting updates that told of it.
+struct Retelling {
+    fact: Fact,
+    run: Option<RunId>,
+    updates: Vec<Update>,
+}
+
+impl Retold {
+    pub fn new(id: &SessionId) -> Self {
+        let folded = Folded::new(id);
+        Self { teller: Teller::new(&folded.session), folded, seq: 0 }
+    }
+
+    /// Takes one record.
+    pub fn take(&mut self, record: &RecordRaw) {
+        self.retell(record);
+    }
+
+    fn retell(&mut self, record: &RecordRaw) -> Option<Retelling> {
+        let fact = self.folded.take(record)?;
+        let run = self.teller.run_of(&self.folded.session, &fact);
+        let updates = self.teller.told(&self.folded.session, &fact);
+        self.seq += updates.len() as u64;
+        Some(Retelling { fact, run, updates })
     }
 }
 
 /// Returns a session as its log says it is. Blocks.
 pub fn fold(catalog: &Catalog, id: &SessionId) -> Result<Session, String> {
     let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
-    let mut session = Session::new(id.clone(), Vec::new());
-    let mut failed = None;
-    let mut sink = |record| match fact_of(&record) {
-        Ok(fact) if failed.is_none() => session.apply(&fact),
-        Ok(_) => {}
-        Err(why) => _ = failed.get_or_insert(why),
-    };
+    let mut folded = Folded::new(id);
+    let mut sink = |record| drop(folded.take(&record));
     Log::read_each(&*place.storage, &place.dir, &id.0, &mut sink).map_err(|error| error.to_string())?;
-    failed.map_or(Ok(session), Err)
+    folded.whole().map(|()| folded.session)
 }
 
 /// Tells a stretch again, folded from the log as it was told the first time, and returns what is
@@ -61,41 +122,23 @@ pub fn tell(
     mut tell: impl FnMut(Told),
 ) -> Result<Vec<Notice>, String> {
     let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
-    let mut session = Session::new(id.clone(), Vec::new());
-    let mut teller = Teller::new(&session);
-    let (mut seq, mut failed) = (0, None);
-    let mut strays = Strays::default();
+    let mut retold = Retold::new(id);
     let mut sink = |record| {
-        // Behind the end of the stretch nothing is of interest, and a fact that cannot be read
-        // makes all that follow a guess.
-        if seq > stretch.last.seq || failed.is_some() {
+        let before = retold.seq;
+        if before > stretch.last.seq {
+            // Behind the end of the stretch nothing is of interest.
             return;
         }
-        let fact: Fact = match fact_of(&record) {
-            Ok(fact) => fact,
-            Err(why) => {
-                failed = Some(why);
-                return;
-            }
-        };
-        strays.look(&session, &fact);
-        session.apply(&fact);
-        let run_id = teller.run_of(&session, &fact);
-        for update in teller.told(&session, &fact) {
-            seq += 1;
+        let Some(Retelling { fact, run, updates }) = retold.retell(&record) else { return };
+        for (seq, update) in (before + 1..).zip(updates) {
             if stretch.contains(Spot { seq, behind: false }) {
-                let (session_id, run_id) = (id.clone(), run_id.clone());
-                tell(Told::Update(Box::new(SessionUpdateParams {
-                    session_id,
-                    seq,
-                    sub: None,
-                    run_id,
-                    update,
-                })));
+                let (session_id, run_id) = (id.clone(), run.clone());
+                let params = SessionUpdateParams { session_id, seq, sub: None, run_id, update };
+                tell(Told::Update(Box::new(params)));
             }
         }
         if let Event::AskClosed { ask, resolution } = fact.event
-            && stretch.contains(Spot { seq, behind: true })
+            && stretch.contains(Spot { seq: retold.seq, behind: true })
         {
             let session_id = id.clone();
             tell(Told::Resolved(Box::new(AskResolvedParams { session_id, ask_id: ask, resolution })));
@@ -103,12 +146,12 @@ pub fn tell(
     };
     let read = Log::read_each(&*place.storage, &place.dir, &id.0, &mut sink);
     let mut read = read.map_err(|error| error.to_string())?;
-    read.notices.extend(strays.told());
+    read.notices.extend(retold.folded.strays());
     let newer = read.notices.iter().find(|notice| matches!(notice, Notice::NewerFormat { .. }));
-    match (failed, newer) {
-        (None, _) => Ok(read.notices),
-        (Some(why), None) => Err(why),
-        (Some(why), Some(newer)) => Err(format!("{newer} ({why})")),
+    match (retold.folded.whole(), newer) {
+        (Ok(()), _) => Ok(read.notices),
+        (Err(why), None) => Err(why),
+        (Err(why), Some(newer)) => Err(format!("{newer} ({why})")),
     }
 }
 

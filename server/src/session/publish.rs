@@ -1,11 +1,10 @@
 //! What is told of a session, in order and never before it is durable.
 //!
-//! Numbers updates, holds them back until the disk has their facts, and keeps
-//! the summary for lists. Decides nothing about what is told: core's `state` does.
+//! Numbers updates and holds them back until the disk has their facts. Decides
+//! nothing about what is told: core's `state` does.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
 
 use adjutant_core::event::{Event, Fact};
 use adjutant_core::session::Session;
@@ -18,17 +17,12 @@ use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
 use adjutant_protocol::{AskId, SessionId};
 
 use super::Place;
-use super::catalog::{AskMark, Summary};
-use super::log::{LogMark, ReadBack};
 use super::mailbox::{Refused, Reply, Resumed};
 use super::papers::TranscriptFile;
 use super::past;
 use super::stream::Taken;
-use crate::doors::past::{Spot, Stretch, Told};
+use crate::doors::past::{Stretch, Told};
 use crate::doors::{OpenRun, Written};
-
-/// A summary is rewritten at most this often while a run is under way.
-const SUMMARY_EVERY: Duration = Duration::from_secs(2);
 
 enum Queued {
     Update(Box<SessionUpdateParams>),
@@ -333,10 +327,7 @@ fn follow(place: &Place, following: Following) {
     let answer = Resumed { result, place: place.world.doors.turnstile() };
     if reply.send(Ok(answer)).is_ok() && after < last {
         // On the session's own task, so that nothing newer overtakes it.
-        let stretch = Stretch {
-            first: Spot { seq: after + 1, behind: false },
-            last: Spot { seq: last, behind: false },
-        };
+        let stretch = Stretch::of_updates(after + 1, last);
         let told = past::tell(&place.world.catalog, &place.id, stretch, |told| match told {
             Told::Update(params) => place.world.doors.retell(*params),
             // A client that attaches has none open whose end it would have to hear of.
@@ -345,91 +336,5 @@ fn follow(place: &Place, following: Following) {
         if let Err(why) = told {
             tracing::error!(%why, "the log cannot be read for a replay");
         }
-    }
-}
-
-/// Keeps `summary.json` beside the log: derived, never synced, never in the way.
-pub struct Summaries {
-    place: Arc<Place>,
-    written: Option<Instant>,
-    shown: Option<StateView>,
-    due: Option<Summary>,
-    due_seq: u64,
-}
-
-impl Summaries {
-    pub fn new(place: Arc<Place>) -> Self {
-        Self { place, written: None, shown: None, due: None, due_seq: 0 }
-    }
-
-    /// Notes a change; it is written when the facts are durable and the state is worth it.
-    pub fn changed(&mut self, session: &Session, mark: LogMark) {
-        let view = state::view(session);
-        let shown = self.shown.as_ref();
-        let rests = view.state != State::Running;
-        let turned = shown.is_none_or(|shown| shown.state != view.state || shown.asks != view.asks);
-        if turned || rests || self.written.is_none_or(|written| written.elapsed() >= SUMMARY_EVERY) {
-            self.due = Some(summary(session, mark));
-            self.due_seq = mark.last_seq;
-        }
-        self.shown = Some(view);
-    }
-
-    pub fn durable(&mut self, seq: u64) {
-        if self.due_seq > seq {
-            return;
-        }
-        let Some(summary) = self.due.take() else { return };
-        self.written = Some(Instant::now());
-        let place = self.place.clone();
-        tokio::task::spawn_blocking(move || write(&place, &summary));
-    }
-
-    pub fn write_now(&mut self, session: &Session, mark: LogMark) {
-        if session.created {
-            write(&self.place, &summary(session, mark));
-        }
-    }
-}
-
-fn write(place: &Place, summary: &Summary) {
-    if let Err(error) = place.world.catalog.write_summary(&place.id.0, summary) {
-        // The list reads the log itself where the summary is stale.
-        tracing::warn!(%error, session = %place.id, "the summary was not written");
-    }
-}
-
-/// Folds a log into its summary, for a list that finds none that fits.
-pub fn summary_of(id: &str, read: &ReadBack) -> Summary {
-    // Of a log with facts of a newer version, what comes before them.
-    let facts: Vec<Fact> = read.records.iter().map_while(|record| super::fact_of(record).ok()).collect();
-    let mut session = Session::new(id.into(), Vec::new());
-    let mut strays = past::Strays::default();
-    for fact in &facts {
-        strays.look(&session, fact);
-        session.apply(fact);
-    }
-    let updated_at = facts.last().map_or(0, |fact| fact.at);
-    let damage = strays.told().map(|notice| notice.to_string());
-    Summary { updated_at, damage, ..summary(&session, read.mark) }
-}
-
-/// What a list shows of a session.
-pub fn summary(session: &Session, mark: LogMark) -> Summary {
-    let view = state::view(session);
-    let asks: Vec<AskMark> =
-        session.open_asks().map(|ask| AskMark { id: ask.id.clone(), kind: ask.kind }).collect();
-    let name = serde_json::to_value(view.state).ok().and_then(|name| name.as_str().map(str::to_owned));
-    Summary {
-        title: session.title.clone(),
-        roots: session.roots.clone(),
-        state: name.unwrap_or_default(),
-        created_at: session.created_at,
-        updated_at: super::now_ms(),
-        turns: u64::from(session.turns),
-        open_asks: asks.len() as u64,
-        asks,
-        log: mark,
-        damage: None,
     }
 }

@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 
 use super::choosing;
 use super::images::{self, Waiting};
-use super::mailbox::{Message, Posted, Refused, Reply, Resumed};
+use super::mailbox::{MAX_WORDS, Message, Posted, Refused, Reply, Resumed};
 use super::publish::Following;
 use super::{SessionTask, now_ms};
 use crate::doors::Written;
@@ -199,29 +199,42 @@ impl SessionTask {
         surface: &'static str,
         reply: Option<Reply<AskRespondResult>>,
     ) {
-        let answer = Answer { ask: ask.clone(), choice, surface: surface.to_owned() };
-        let accepted = self.input(Input::Answer(answer));
+        let result = self.answered(ask, choice, surface);
         point("ask-answered");
-        let result = match accepted {
-            Ok(_) => match self.session.resolution(&ask) {
-                Some(resolution) => Ok((RespondStatus::Accepted, resolution.clone())),
-                None => Err(self.refused(Refusal::Nothing)),
-            },
-            Err(Refusal::AlreadyResolved(resolution)) => Ok((RespondStatus::AlreadyResolved, resolution)),
-            Err(refusal) => Err(self.refused(refusal)),
-        };
         let Some(reply) = reply else { return };
         match result {
-            Ok((status, resolution)) => {
+            Ok(told) => {
                 let barrier = self.barrier;
                 self.replies.after_durable(barrier, move |durable| {
-                    let _ = reply.send(durable.map(|()| AskRespondResult { status, resolution }));
+                    let _ = reply.send(durable.map(|()| told));
                 });
             }
             Err(refused) => {
                 let _ = reply.send(Err(refused));
             }
         }
+    }
+
+    fn answered(
+        &mut self,
+        ask: AskId,
+        choice: Choice,
+        surface: &'static str,
+    ) -> Result<AskRespondResult, Refused> {
+        if words_of(&choice) > MAX_WORDS {
+            let why = format!("an answer has at most {MAX_WORDS} bytes");
+            return Err(Refused::new(ErrorName::AnswerInvalid, why));
+        }
+        let answer = Answer { ask: ask.clone(), choice, surface: surface.to_owned() };
+        let (status, resolution) = match self.input(Input::Answer(answer)) {
+            Ok(_) => match self.session.resolution(&ask) {
+                Some(resolution) => (RespondStatus::Accepted, resolution.clone()),
+                None => return Err(self.refused(Refusal::Nothing)),
+            },
+            Err(Refusal::AlreadyResolved(resolution)) => (RespondStatus::AlreadyResolved, resolution),
+            Err(refusal) => return Err(self.refused(refusal)),
+        };
+        Ok(AskRespondResult { status, resolution })
     }
 
     pub(super) fn wait(&mut self, run: RunId, timeout_ms: u64, reply: Reply<WaitResult>) {
@@ -324,11 +337,7 @@ impl SessionTask {
             Some(ReplayFrom::Start) => 0,
             Some(ReplayFrom::Seq { seq }) => seq,
         };
-        match &self.stopped {
-            // Nothing waits for the disk any more, and nothing will be told.
-            Some(_) => self.publisher.resumed(&self.session, Following { result, after, reply }, 0),
-            None => self.publisher.resumed(&self.session, Following { result, after, reply }, self.barrier),
-        }
+        self.publisher.resumed(&self.session, Following { result, after, reply }, self.barrier);
     }
 
     pub(super) fn refused(&self, refusal: Refusal) -> Refused {
@@ -360,6 +369,13 @@ impl SessionTask {
             }
         };
         Refused::new(name, message)
+    }
+}
+
+fn words_of(choice: &Choice) -> usize {
+    match choice {
+        Choice::Option { text, .. } => text.as_ref().map_or(0, String::len),
+        Choice::Text(text) => text.len(),
     }
 }
 

@@ -12,7 +12,8 @@ use adjutant_core::ask;
 use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::event::{CallEnd, CallResult, Found, Payload};
 use adjutant_core::input::{Choice, Report};
-use adjutant_core::prompt::ModelRequest;
+use adjutant_core::models;
+use adjutant_core::prompt::{self, ModelRequest};
 use adjutant_core::retry::{CallFailure, FailureClass};
 use adjutant_core::session::{Call, ChangeState, Session};
 use adjutant_core::step::{Step, longest_wait};
@@ -94,9 +95,9 @@ impl Running {
     }
 
     /// Starts a step; what it needs of the session is taken now.
-    pub fn start(&mut self, step: Step, session: &Session, request: Option<ModelRequest>) {
+    pub fn start(&mut self, step: Step, session: &Session) {
         let stream = Stream::new(step.clone(), self.place.mailbox.clone());
-        let Some(work) = Work::of(&step, session, request, &self.place) else {
+        let Some(work) = Work::of(&step, session, &self.place) else {
             tracing::error!(?step, "a wanted step cannot be started");
             self.place.mailbox.post(Message::StepEnded { step, panicked: false });
             return;
@@ -134,12 +135,12 @@ enum Done {
 }
 
 impl Work {
-    fn of(step: &Step, session: &Session, request: Option<ModelRequest>, place: &Place) -> Option<Self> {
+    fn of(step: &Step, session: &Session, place: &Place) -> Option<Self> {
         let run = session.open_run();
         Some(match step {
             Step::CallModel { attempt, .. } => Work::Model {
                 model: run?.current_model().to_owned(),
-                request: Box::new(request?),
+                request: Box::new(model_request(session, place)?),
                 attempt: *attempt,
             },
             Step::Prepare { call, .. } => {
@@ -184,6 +185,19 @@ impl Work {
         };
         Some(Done::Report(report))
     }
+}
+
+/// What the model of the open run is sent.
+fn model_request(session: &Session, place: &Place) -> Option<ModelRequest> {
+    let run = session.open_run()?;
+    let settings = place.world.settings();
+    let (provider, model) = settings.provider_for(Some(run.current_model())).ok()?;
+    let takes = models::facts(&provider, &model);
+    let mut request = prompt::request(session, &model, run.policy.mode, &takes);
+    // What another model took is not sent to one that does not.
+    request.manner = takes.taken(run.manner);
+    request.whole = run.turn.as_ref().is_some_and(|turn| turn.tries.asks_whole());
+    Some(request)
 }
 
 async fn call_model(

@@ -13,12 +13,12 @@ use adjutant_protocol::state::State;
 use adjutant_protocol::update::SessionUpdateParams;
 use adjutant_protocol::{AskId, SessionId};
 
-use crate::doors::past::{Spot, Stretch, Told};
+use crate::doors::past::{Stretch, Told};
 use crate::session::catalog::{Catalog, CatalogError, Condition, Listed, Summary};
 use crate::session::frontier::Syncer;
 use crate::session::log::Notice;
 use crate::session::storage::Disk;
-use crate::session::{past, summary_of};
+use crate::session::{past, summaries};
 use crate::uri;
 
 /// Sessions in which an ask that is no longer open is looked for, the last changed first.
@@ -49,7 +49,7 @@ fn current(catalog: &Catalog, listed: Listed) -> (String, Summary, Condition) {
     let Listed { id, summary, condition } = listed;
     let summary = match (&condition, summary) {
         (Condition::Current, Some(summary)) => summary,
-        (_, old) => match catalog.rebuild(&id, |read| summary_of(&id, read)) {
+        (_, old) => match summaries::rebuilt(catalog, &id) {
             Ok(summary) => summary,
             Err(error) => {
                 let mut summary = old.unwrap_or_default();
@@ -133,9 +133,7 @@ pub fn conversation(
     id: &SessionId,
     mut tell: impl FnMut(SessionUpdateParams),
 ) -> Result<Vec<String>, String> {
-    let spot = |seq| Spot { seq, behind: false };
-    let all = Stretch { first: spot(0), last: spot(u64::MAX) };
-    let mut notices = past::tell(catalog, id, all, |told| match told {
+    let mut notices = past::tell(catalog, id, Stretch::of_updates(1, u64::MAX), |told| match told {
         Told::Update(params) => tell(*params),
         Told::Resolved(_) => {}
     })?;

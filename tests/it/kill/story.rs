@@ -312,7 +312,7 @@ pub fn sessions(workspace: &Workspace) -> Vec<String> {
 }
 
 pub fn facts(workspace: &Workspace, id: &str) -> Vec<Fact> {
-    let facts = adjutant::session::facts_of(&records(workspace, id));
+    let facts: Result<_, _> = records(workspace, id).iter().map(adjutant::session::past::fact_of).collect();
     facts.unwrap_or_else(|why| panic!("read the log: {why}"))
 }
 

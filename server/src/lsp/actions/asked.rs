@@ -28,8 +28,7 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams, explicit: bool) 
     for ask in asks.take(MAX_ASKS) {
         let Subject { words, whole } = subject(ask, ready);
         // What the doors count as shown is what its diagnostic shows; without a place it has none.
-        let marked = doors.surfaces().diagnostics && has_place(ask);
-        let seen = whole || marked || doors.face().seen_at(&ask.ask_id).is_some();
+        let seen = whole || doors.is_marked(ask) || doors.face().seen_at(&ask.ask_id).is_some();
         for offer in doors.offers(ask) {
             let (command, argument) = match &offer.choice {
                 Choice::Show => (SHOW, json!({ "askId": ask.ask_id })),
@@ -59,11 +58,6 @@ fn is_of(diagnostic: &Diagnostic, ask: &AskView) -> bool {
         Some(id) => id.as_str() == Some(ask.ask_id.0.as_str()),
         None => ask.group != AskGroup::Idle,
     }
-}
-
-fn has_place(ask: &AskView) -> bool {
-    let edits = matches!(ask.subject, Some(AskSubject::Edit { new_file: false, .. }));
-    ask.group != AskGroup::Idle && (ask.origin.is_some() || edits)
 }
 
 /// What a title says of an ask, and whether that is the whole of what is asked.

@@ -4,12 +4,13 @@
 //! is only one it can mean, and that one has not just appeared.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use adjutant_core::ask::{REJECT, RESUME};
 use adjutant_core::input::Choice;
 use adjutant_core::tool::one_line;
 use adjutant_protocol::AskId;
-use adjutant_protocol::ask::{AskGroup, AskKind, AskOption, AskView, OptionKind, Resolution, RespondStatus};
+use adjutant_protocol::ask::{AskGroup, AskKind, AskOption, AskView, Resolution, RespondStatus};
 use adjutant_protocol::commands::RespondArguments;
 use adjutant_protocol::errors::ErrorName;
 use serde_json::{Value, json};
@@ -17,13 +18,11 @@ use tower_lsp::jsonrpc::{Error, Result};
 
 use super::arguments::{Given, read};
 use super::say;
-use crate::doors::Level;
+use crate::doors::{self, Level, REACTION};
 use crate::lsp::{Ready, Shared, error};
 use crate::session::mailbox::Refused;
 use crate::session::{SURFACE_OF_COMMANDS, now_ms};
 
-/// How long an ask has to be open before an approval that does not name it counts (decision 15).
-const REACTION_MS: u64 = 400;
 /// Asks named in one message.
 const MAX_NAMED: usize = 5;
 /// Characters of a title in a message.
@@ -103,12 +102,13 @@ fn by_words(ask: Option<&AskView>, text: String) -> Result<Choice> {
 fn approves(ask: &AskView, choice: &Choice) -> bool {
     let Choice::Option { id, .. } = choice else { return false };
     let chosen = ask.options.iter().find(|option| option.option_id == *id);
-    chosen.is_some_and(|option| matches!(option.kind, OptionKind::AllowOnce | OptionKind::AllowAlways))
+    chosen.is_some_and(|option| doors::approves(option.kind))
 }
 
+/// Whether an ask has not been open long enough for an approval that does not name it.
 fn is_new(ask: &AskView) -> bool {
     // A clock that was set back since makes no ask of long ago a new one.
-    now_ms().abs_diff(ask.opened_at) < REACTION_MS
+    Duration::from_millis(now_ms().abs_diff(ask.opened_at)) < REACTION
 }
 
 /// Says how an ask is answered.

@@ -32,6 +32,12 @@ fn titled(title: &str) -> Summary {
     Summary { title: title.to_owned(), roots, state: "idle".to_owned(), ..Summary::default() }
 }
 
+/// Counts the records as turns.
+fn rebuild(catalog: &Catalog, id: &str) -> Result<Summary, CatalogError> {
+    let count = |turns: &mut u64, _| *turns += 1;
+    catalog.rebuild(id, 0, count, |turns, log| Summary { turns: *turns, log, ..titled(id) })
+}
+
 fn shown(catalog: &Catalog) -> Vec<(String, Condition)> {
     let list = catalog.list().unwrap();
     list.into_iter().map(|listed| (listed.id, listed.condition)).collect()
@@ -63,8 +69,7 @@ fn a_summary_that_does_not_fit_is_stale_until_it_is_rebuilt() {
     log.append(2, &[event("more")], false).unwrap();
     assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Stale)]);
     assert_eq!(catalog.summary("a").unwrap(), None);
-    let fold = |read: &ReadBack| Summary { turns: read.records.len() as u64, ..titled("a") };
-    let rebuilt = catalog.rebuild("a", fold).unwrap();
+    let rebuilt = rebuild(&catalog, "a").unwrap();
     assert_eq!((rebuilt.turns, rebuilt.log, rebuilt.damage.as_ref()), (3, log.mark(), None));
     assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Current)]);
     assert_eq!(catalog.summary("a").unwrap(), Some(rebuilt));
@@ -115,8 +120,8 @@ fn log_011_damaged_sessions_are_shown_and_not_hidden() {
     change("middle", |bytes| bytes[400] ^= 1);
     change("torn", |bytes| bytes.extend(b"torn"));
     // Damage behind the head is found when the log is read.
-    catalog.rebuild("middle", |_| titled("middle")).unwrap();
-    catalog.rebuild("torn", |_| titled("torn")).unwrap();
+    rebuild(&catalog, "middle").unwrap();
+    rebuild(&catalog, "torn").unwrap();
     let list = shown(&catalog);
     assert_eq!(list.len(), ids.len());
     for (id, condition) in list {
@@ -199,10 +204,10 @@ fn an_id_is_never_a_path() {
     for bad in ["", ".", "..", "../x", "a/b", "A", "a b", "ä", "a\0", "a.b", ".deleted-a", &long] {
         assert!(matches!(catalog.place(bad), Err(CatalogError::BadId { .. })), "{bad}");
         assert!(matches!(catalog.delete(bad), Err(CatalogError::BadId { .. })), "{bad}");
-        let rebuilt = catalog.rebuild(bad, |_| Summary::default());
+        let rebuilt = rebuild(&catalog, bad);
         assert!(matches!(rebuilt, Err(CatalogError::BadId { .. })), "{bad}");
     }
     assert!(catalog.place(&"a".repeat(64)).is_ok());
-    let missing = catalog.rebuild("none", |_| Summary::default());
+    let missing = rebuild(&catalog, "none");
     assert!(matches!(missing, Err(CatalogError::Missing { .. })));
 }

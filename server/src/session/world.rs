@@ -1,0 +1,68 @@
+//! What the sessions of a process share, and what the steps of one need of it.
+//!
+//! Holds nothing about a run: that is in the session's log.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use adjutant_core::config::Settings;
+use adjutant_protocol::{AskId, SessionId};
+
+use super::blobs::Blobs;
+use super::catalog::Catalog;
+use super::images::Room;
+use super::inbox::Watch;
+use super::mailbox::Mailbox;
+use crate::documents::Documents;
+use crate::doors::Doors;
+use crate::editor::{Abilities, Editor};
+use crate::model::Models;
+use crate::tools::paths::Roots;
+
+/// What every session of a process shares.
+pub struct World {
+    pub documents: Documents,
+    pub doors: Doors,
+    pub editor: Editor,
+    pub models: Models,
+    pub settings: Mutex<Arc<Settings>>,
+    pub catalog: Catalog,
+    /// Folders of our own, protected from every tool.
+    pub own: Vec<PathBuf>,
+    /// Where images wait until they are kept.
+    pub images: Room,
+    /// Tells sessions that somebody left an answer in their inbox.
+    pub inboxes: Watch,
+    /// Which session an ask belongs to: of each session in memory, of which there are at most
+    /// `MAX_OPEN`, the open ones and as many closed ones as it remembers.
+    pub asks: Mutex<HashMap<AskId, SessionId>>,
+}
+
+impl World {
+    pub fn set_settings(&self, settings: Settings) {
+        *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+    }
+
+    /// What the client can do; what it has announced is not believed to be all where a message of
+    /// it was lost.
+    pub fn abilities(&self) -> Abilities {
+        let can = self.editor.abilities;
+        Abilities { complete: can.complete && self.documents.are_complete(), ..can }
+    }
+
+    pub fn settings(&self) -> Arc<Settings> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What the steps of one session need of it.
+pub struct Place {
+    pub world: Arc<World>,
+    pub id: SessionId,
+    pub roots: Roots,
+    pub blobs: Arc<Blobs>,
+    /// The session's folder.
+    pub dir: PathBuf,
+    pub mailbox: Mailbox,
+}
