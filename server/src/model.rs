@@ -27,7 +27,6 @@ use adjutant_core::prompt::{Delta, ModelRequest, Reply};
 use adjutant_core::retry::CallFailure;
 
 use frozen::Frozen;
-use sendable::sendable;
 
 /// The way to every model. Cheap to clone; clones share their connections.
 #[derive(Clone)]

@@ -14,7 +14,7 @@ use super::super::failure::unwritable;
 use super::super::frozen::{Frozen, Lines, List, Source};
 use super::super::http::Post;
 use super::super::parts::{Inline, Part, parts};
-use super::super::sendable;
+use super::super::sendable::{named, sendable};
 
 /// Writes the request for `post`.
 pub(super) fn write(
@@ -169,7 +169,7 @@ struct CallLine<'a> {
 
 #[derive(serde::Serialize)]
 struct CallBody<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     arguments: Cow<'a, str>,
 }
 
@@ -191,7 +191,7 @@ impl<'a> Line<'a> {
                 let calls = reply.calls.iter().map(|call| CallLine {
                     id: &call.id,
                     kind: "function",
-                    function: CallBody { name: &call.name, arguments: sendable(&call.arguments) },
+                    function: CallBody { name: named(&call.name), arguments: sendable(&call.arguments) },
                 });
                 let tool_calls = calls.collect::<Vec<_>>();
                 let content = (tool_calls.is_empty() || !reply.text.is_empty())
