@@ -220,16 +220,16 @@ impl<'a> MessagesAssembly<'a> {
             "thinking" => Content::Thinking { text: String::new(), signature: String::new() },
             "tool_use" => {
                 let at = self.draft.open_call()?;
-                self.draft.identify(at, begun.id.unwrap_or_default());
+                self.draft.identify(at, begun.id.unwrap_or_default())?;
                 if let Some(name) = begun.name.filter(|name| !name.is_empty()) {
                     self.draft.name(at, name, on_delta)?;
                 }
                 let input = begun.input.map(RawValue::get).filter(|input| !matches!(*input, "{}" | "null"));
-                self.draft.keep(input.map_or(0, str::len))?;
+                self.draft.keep("tool arguments", input.map_or(0, str::len))?;
                 Content::Call { at, input: input.map(str::to_owned) }
             }
             kind => {
-                self.draft.keep(block.get().len())?;
+                self.draft.keep("reasoning", block.get().len())?;
                 Content::Opaque { json: block.get().to_owned(), secret: kind == "redacted_thinking" }
             }
         };
@@ -307,7 +307,7 @@ impl<'a> MessagesAssembly<'a> {
         if let (Content::Thinking { signature, .. }, Some(piece)) =
             (&mut self.parts[at].content, given(piece))
         {
-            self.draft.keep(piece.len())?;
+            self.draft.keep("reasoning", piece.len())?;
             *signature = piece;
         }
         Ok(())

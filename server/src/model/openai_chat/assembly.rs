@@ -136,7 +136,7 @@ impl<'a> ChatAssembly<'a> {
             self.draft.arguments(at, &arguments.0)?;
         }
         if let Some(id) = id {
-            self.draft.identify(at, id);
+            self.draft.identify(at, id)?;
         }
         name.map_or(Ok(()), |name| self.draft.name(at, name, on_delta))
     }

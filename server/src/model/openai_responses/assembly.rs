@@ -46,8 +46,8 @@ impl Assembly for ResponsesAssembly<'_> {
         if data.is_empty() || !matches!(event.name, "" | "message") {
             return data.is_empty() || IDLE.contains(&event.name);
         }
-        // Some gateways leave the names of events out, or write the same for all. What the model says cannot look like this: its
-        // quotes are escaped.
+        // Some gateways leave the names of events out, or write the same for all. What the model says
+        // cannot look like this: its quotes are escaped.
         let head = data.chars().take(96).filter(|c| !c.is_whitespace()).collect::<String>();
         let kinds = head.split(r#""type":""#).skip(1).filter_map(|rest| rest.split('"').next());
         kinds.into_iter().any(|kind| IDLE.contains(&kind))
@@ -220,7 +220,7 @@ impl<'a> ResponsesAssembly<'a> {
             Some(at) => at,
             None => self.items.begin(sort, mark, &mut self.draft)?,
         };
-        self.items.all[at].announce(mark);
+        self.items.all[at].announce(mark, &mut self.draft)?;
         self.identify(at, &text, on_delta)
     }
 
@@ -246,7 +246,7 @@ impl<'a> ResponsesAssembly<'a> {
             Some(at) => at,
             None => self.items.begin(sort, mark, &mut self.draft)?,
         };
-        self.items.all[at].end(mark, place);
+        self.items.all[at].end(mark, place, &mut self.draft)?;
         self.identify(at, &text, on_delta)?;
         let unreadable = |_| self.draft.broken("an item of its reply makes no sense");
         let (whole, sealed) = match sort {
@@ -340,7 +340,7 @@ impl<'a> ResponsesAssembly<'a> {
     ) -> Result<(), CallFailure> {
         let Some(call) = self.items.all[at].call else { return Ok(()) };
         if let Some(id) = text.call_id.as_ref().filter(|id| !id.is_empty()) {
-            self.draft.identify(call, id.clone());
+            self.draft.identify(call, id.clone())?;
         }
         match text.name.as_ref().filter(|name| !name.is_empty()) {
             Some(name) => self.draft.name(call, name.clone(), on_delta),
