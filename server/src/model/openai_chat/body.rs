@@ -38,17 +38,14 @@ pub(super) fn write(
         temperature: post.provider.temperature.as_ref(),
         tools: tools.as_deref(),
     };
-    let mut bytes = serde_json::to_vec(&head).map_err(unwritable)?;
-    // The head is an object with at least a model: its brace gives way to the last field.
-    bytes.pop();
-    bytes.extend_from_slice(b",\"messages\":[");
     let source = Source {
         wire: Wire::OpenaiChat,
         provider: &post.provider.name,
         model: &request.model,
         images: &request.images,
     };
-    frozen.conversations.append::<Chat>(request, &source, (0, ""), &mut bytes).map_err(unwritable)?;
+    let body = frozen.body::<Chat>(&head, "messages", request, &source, (0, ""));
+    let mut bytes = body.map_err(unwritable)?;
     bytes.extend_from_slice(b"]}");
     Ok(bytes)
 }
