@@ -18,6 +18,7 @@ mod sendable;
 pub mod sse;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod unsent;
+mod waits;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

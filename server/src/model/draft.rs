@@ -191,7 +191,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Returns the failure of an error that came in place of the reply.
-    pub fn refused(&self, error: &Value) -> CallFailure {
+    pub fn refused(&self, error: &str) -> CallFailure {
         classify_in_stream(error, self.asked, &self.redactor)
     }
 

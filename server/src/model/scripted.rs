@@ -14,7 +14,8 @@ use adjutant_core::retry::{CallFailure, FailureClass};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use self::script::{Fail, Script, Turn};
-use super::failure::{failure, in_words};
+use super::failure::failure;
+use super::waits::in_words;
 use crate::settings::own_files;
 
 /// The most characters of a tool output that a placeholder shows.

@@ -10,7 +10,8 @@ use reqwest::{Response, Url};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Post;
-use crate::model::failure::{Complaint, classify, failure, in_words, quote, retry_after_ms};
+use crate::model::failure::{Complaint, classify, failure, quote};
+use crate::model::waits::{in_words, retry_after_ms};
 
 /// The most bytes read of an answer that is an error.
 const MAX_ERROR_BYTES: usize = 64 << 10;

@@ -64,12 +64,12 @@ impl Assembly for ResponsesAssembly<'_> {
             return Ok(());
         }
         if event.name == "error" {
-            return Err(self.refuse(data));
+            return Err(self.draft.refused(data));
         }
         let Kind { kind, error } = self.draft.read(data)?;
         let kind = if kind.is_empty() { event.name } else { &*kind };
         if kind == "error" || (kind.is_empty() && error.is_some()) {
-            return Err(self.refuse(data));
+            return Err(self.draft.refused(data));
         }
         if !is_known(kind) {
             return Ok(());
@@ -81,7 +81,7 @@ impl Assembly for ResponsesAssembly<'_> {
     fn take_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
         let answer: Answer<'_> = self.draft.read(body)?;
         match (&answer.error, &answer.status, &answer.output) {
-            (Some(_), _, _) => Err(self.refuse(body)),
+            (Some(_), _, _) => Err(self.draft.refused(body)),
             // What is still being made in the background is no answer.
             (None, Some(status), _) if matches!(&**status, "in_progress" | "queued") => Ok(()),
             (None, None, None) => Ok(()),
@@ -146,10 +146,6 @@ impl<'a> ResponsesAssembly<'a> {
             refused: false,
             end: None,
         }
-    }
-
-    fn refuse(&self, data: &str) -> CallFailure {
-        self.draft.refused(&serde_json::from_str(data).unwrap_or_else(|_| Value::from(data)))
     }
 
     fn take_piece(
@@ -293,7 +289,7 @@ impl<'a> ResponsesAssembly<'a> {
         };
         if is(&["failed"]) || answer.error.is_some() {
             return Err(match answer.error {
-                Some(error) => self.refuse(error.get()),
+                Some(error) => self.draft.refused(error.get()),
                 None => self.draft.broken("its reply failed, it does not say why"),
             });
         }
