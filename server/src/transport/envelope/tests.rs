@@ -129,7 +129,9 @@ fn a_number_written_again_is_the_same_number() {
     let body = |number: &str| {
         format!(r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":1,"message":"","data":{number}}}}}"#)
     };
-    for number in ["1.3026066666666628e+101", "0.1", "1.7976931348623157e+308", "5e-324", "0.30000000000000004"] {
+    for number in
+        ["1.3026066666666628e+101", "0.1", "1.7976931348623157e+308", "5e-324", "0.30000000000000004"]
+    {
         let Ok(Envelope::Response { reply: Err(ErrorBody { data: Some(data), .. }), .. }) =
             parse(body(number).as_bytes())
         else {
