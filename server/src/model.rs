@@ -18,6 +18,7 @@ mod sendable;
 pub mod sse;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod unsent;
+mod waits;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +28,6 @@ use adjutant_core::prompt::{Delta, ModelRequest, Reply};
 use adjutant_core::retry::CallFailure;
 
 use frozen::Frozen;
-use sendable::sendable;
 
 /// The way to every model. Cheap to clone; clones share their connections.
 #[derive(Clone)]

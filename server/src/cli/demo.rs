@@ -16,8 +16,7 @@ use anyhow::Context;
 use crate::settings::Sources;
 
 use super::Exit;
-use super::conversation::told;
-use super::conversation::{Answers, Conversation, Left, View};
+use super::conversation::{Answers, Conversation, Left, View, told};
 use super::page::{Ink, Page};
 use super::present::Person;
 use super::run::prompt;

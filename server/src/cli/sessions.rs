@@ -14,12 +14,10 @@ use clap::Subcommand;
 
 use crate::session::catalog::Catalog;
 use crate::sessions::reading;
-
 use crate::settings::Sources;
 
 use super::Exit;
-use super::conversation::told;
-use super::conversation::{Answers, Conversation, Left, View};
+use super::conversation::{Answers, Conversation, Left, View, told};
 use super::page::{Page, note};
 
 /// Sessions a list prints; `adjutant sessions show ID` finds the older ones, too.
@@ -50,15 +48,11 @@ pub enum Action {
 /// works for sessions of other processes too.
 pub async fn sessions(sources: Sources, action: Action) -> anyhow::Result<Exit> {
     let catalog = reading::catalog(&sources.state_dir()?)?;
-    let view = match &action {
-        Action::List => return list(&catalog),
-        Action::Show { .. } => View::transcript(),
-        Action::Export { .. } => View::json(false),
-        Action::Delete { id } => return delete(sources, id).await,
-    };
     match action {
-        Action::Show { id } | Action::Export { id } => show(&catalog, &id, view),
-        Action::List | Action::Delete { .. } => Ok(Exit::Fine),
+        Action::List => list(&catalog),
+        Action::Show { id } => show(&catalog, &id, View::transcript()),
+        Action::Export { id } => show(&catalog, &id, View::json(false)),
+        Action::Delete { id } => delete(sources, &id).await,
     }
 }
 
@@ -98,15 +92,18 @@ fn show(catalog: &Catalog, name: &str, mut view: View) -> anyhow::Result<Exit> {
 /// Returns the session of this id, or of the only id that begins so, from what is on disk; says so
 /// where there is none.
 pub fn on_disk(catalog: &Catalog, name: &str) -> anyhow::Result<Option<SessionId>> {
-    let entries = reading::entries(catalog)?;
+    Ok(meant(&reading::entries(catalog)?, name))
+}
+
+fn meant(entries: &[SessionEntry], name: &str) -> Option<SessionId> {
     let ids: Vec<&str> = entries.iter().map(|entry| entry.session_id.0.as_str()).collect();
-    Ok(match table::find(&ids, name) {
+    match table::find(&ids, name) {
         Ok(id) => Some(id.into()),
         Err(why) => {
             note(&why);
             None
         }
-    })
+    }
 }
 
 async fn delete(sources: Sources, id: &str) -> anyhow::Result<Exit> {
@@ -141,13 +138,5 @@ async fn all(talk: &mut Conversation) -> Result<Vec<SessionEntry>, Left> {
 
 /// Returns the session of this id, or of the only id that begins so; says so where there is none.
 pub async fn named(talk: &mut Conversation, name: &str) -> Result<Option<SessionId>, Left> {
-    let sessions = all(talk).await?;
-    let ids: Vec<&str> = sessions.iter().map(|entry| entry.session_id.0.as_str()).collect();
-    match table::find(&ids, name) {
-        Ok(id) => Ok(Some(id.into())),
-        Err(why) => {
-            note(&why);
-            Ok(None)
-        }
-    }
+    Ok(meant(&all(talk).await?, name))
 }

@@ -17,7 +17,7 @@ use super::secret::Redactor;
 /// The most bytes of text and reasoning of one reply, many times what any model writes. It streams to
 /// the client and stands in facts meanwhile, so each byte of it is in memory several times.
 const MAX_TEXT_BYTES: usize = 4 << 20;
-/// The most bytes of what is kept of a reply verbatim.
+/// The most bytes of what is kept of a reply verbatim: reasoning, ids and names.
 pub(super) const MAX_KEPT_BYTES: usize = 16 << 20;
 /// The most bytes of the arguments of all calls of one reply.
 pub(super) const MAX_ARGUMENT_BYTES: usize = 16 << 20;
@@ -29,7 +29,7 @@ pub(super) struct Draft<'a> {
     pub reply: Reply,
     redactor: Arc<Redactor>,
     argument_bytes: usize,
-    /// Bytes of what is kept verbatim beside the text.
+    /// Bytes of what is kept verbatim beside the text and the arguments.
     kept_bytes: usize,
     /// The replies before this one, for ids a server left out.
     turn: usize,
@@ -79,11 +79,11 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Makes room for so many bytes that are kept verbatim beside the text.
-    pub fn keep(&mut self, bytes: usize) -> Result<(), CallFailure> {
+    /// Makes room for so many bytes of `what`, which is kept verbatim beside the text.
+    pub fn keep(&mut self, what: &str, bytes: usize) -> Result<(), CallFailure> {
         self.kept_bytes += bytes;
         match self.kept_bytes > MAX_KEPT_BYTES {
-            true => Err(self.too_much("reasoning", MAX_KEPT_BYTES >> 20, "MiB")),
+            true => Err(self.too_much(what, MAX_KEPT_BYTES >> 20, "MiB")),
             false => Ok(()),
         }
     }
@@ -102,26 +102,28 @@ impl<'a> Draft<'a> {
     }
 
     /// Gives a call the id it is known by, unless it has one.
-    pub fn identify(&mut self, at: usize, id: String) {
-        let call = &mut self.reply.calls[at];
-        if call.id.is_empty() {
-            call.id = id;
+    pub fn identify(&mut self, at: usize, id: String) -> Result<(), CallFailure> {
+        if self.reply.calls[at].id.is_empty() {
+            self.keep("ids", id.len())?;
+            self.reply.calls[at].id = id;
         }
+        Ok(())
     }
 
     /// Names the tool of a call; a call cannot become one of another tool.
     pub fn name(&mut self, at: usize, name: String, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
-        let call = &mut self.reply.calls[at];
-        if call.name.is_empty() {
-            call.name.clone_from(&name);
-            on_delta(Delta::ToolCall { name });
+        let known = &self.reply.calls[at].name;
+        if *known == name {
             return Ok(());
         }
-        if call.name == name {
-            return Ok(());
+        if !known.is_empty() {
+            let message = format!("a tool call began as \"{known}\" and went on as \"{name}\"");
+            return Err(self.broken(&self.quoted(&message)));
         }
-        let message = format!("a tool call began as \"{}\" and went on as \"{name}\"", call.name);
-        Err(self.broken(&self.quoted(&message)))
+        self.keep("names of tools", name.len())?;
+        self.reply.calls[at].name.clone_from(&name);
+        on_delta(Delta::ToolCall { name });
+        Ok(())
     }
 
     /// Adds a piece of the arguments of a call.
@@ -189,7 +191,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Returns the failure of an error that came in place of the reply.
-    pub fn refused(&self, error: &Value) -> CallFailure {
+    pub fn refused(&self, error: &str) -> CallFailure {
         classify_in_stream(error, self.asked, &self.redactor)
     }
 

@@ -1,14 +1,13 @@
-//! What a provider's refusal means: its class and one sentence for the user.
+//! What a provider's refusal means: its class, and one sentence for the user.
 //!
 //! Decides no retry, and never lets a key through into a message.
-
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use adjutant_core::config::KeySource;
 use adjutant_core::retry::{CallFailure, FailureClass};
 use serde_json::Value;
 
 use super::secret::Redactor;
+use super::waits::wait_in_words;
 
 /// The most characters of a provider's own words in a message of ours.
 const MAX_QUOTE_CHARS: usize = 300;
@@ -36,7 +35,7 @@ pub(super) struct Asked<'a> {
 /// What a provider said about an error, in any of the usual shapes.
 #[derive(Debug, Default)]
 pub(super) struct Complaint {
-    /// The machine-readable names: `error.code` and `error.type`, joined.
+    /// The machine-readable names: `code`, `type` and `status` of the error, joined.
     pub codes: String,
     /// A status given inside the body.
     pub status: Option<u16>,
@@ -44,7 +43,7 @@ pub(super) struct Complaint {
 }
 
 impl Complaint {
-    /// Reads the body of an error answer; what is not JSON is taken as text.
+    /// Reads an error, or the body that it is; what is not JSON is taken as text.
     pub fn from_body(body: &str) -> Complaint {
         match serde_json::from_str::<Value>(body) {
             Ok(value) => Complaint::from_json(&value),
@@ -53,7 +52,7 @@ impl Complaint {
     }
 
     /// Reads `{"error": {..}}`, `{"error": ".."}`, `{"message": ".."}`, a list of one, or the inner object itself.
-    pub fn from_json(value: &Value) -> Complaint {
+    fn from_json(value: &Value) -> Complaint {
         let value = value.get(0).unwrap_or(value);
         let inner = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
         let text = |key: &str| [inner, value].iter().find_map(|at| at.get(key)?.as_str());
@@ -277,9 +276,9 @@ fn class_of_words(codes: &str, words: &str) -> FailureClass {
     }
 }
 
-/// Classifies an error object that came inside a stream.
-pub(super) fn classify_in_stream(error: &Value, asked: Asked<'_>, redactor: &Redactor) -> CallFailure {
-    let complaint = Complaint::from_json(error);
+/// Classifies an error that came inside a stream.
+pub(super) fn classify_in_stream(error: &str, asked: Asked<'_>, redactor: &Redactor) -> CallFailure {
+    let complaint = Complaint::from_body(error);
     let status = complaint.status.filter(|status| (400..600).contains(status)).unwrap_or(200);
     let mut failed = classify(status, &complaint, asked, redactor);
     // There are no headers any more that could say it.
@@ -287,28 +286,6 @@ pub(super) fn classify_in_stream(error: &Value, asked: Asked<'_>, redactor: &Red
         failed.retry_after_ms = wait_in_words(&complaint.message);
     }
     failed
-}
-
-/// Finds the wait in words such as "Please try again in 1m2.5s."
-fn wait_in_words(message: &str) -> Option<u64> {
-    let message = message.to_ascii_lowercase();
-    let mut rest = message.split_once("try again in ")?.1.trim_start();
-    let mut wait = None;
-    loop {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let Ok(number) = rest[..digits].parse::<f64>() else { return wait };
-        let unit = rest[digits..].trim_start();
-        let letters = unit.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit.len());
-        let milliseconds = match &unit[..letters] {
-            "ms" | "milliseconds" => 1.0,
-            "s" | "second" | "seconds" => 1000.0,
-            "m" | "minute" | "minutes" => 60_000.0,
-            "h" | "hour" | "hours" => 3_600_000.0,
-            _ => return wait,
-        };
-        wait = Some(wait.unwrap_or(0_u64).saturating_add((number * milliseconds).ceil() as u64));
-        rest = &unit[letters..];
-    }
 }
 
 /// Makes foreign text fit for a sentence: no keys, one line, bounded.
@@ -329,58 +306,6 @@ pub(super) fn quote(text: &str, redactor: &Redactor) -> String {
     match quote.char_indices().nth(MAX_QUOTE_CHARS) {
         Some((end, _)) => format!("{}...", &quote[..end]),
         None => quote,
-    }
-}
-
-/// Reads `retry-after-ms`, or `Retry-After` in seconds or as a date; what is neither counts as absent.
-pub(super) fn retry_after_ms(
-    milliseconds: Option<&str>,
-    after: Option<&str>,
-    now: SystemTime,
-) -> Option<u64> {
-    let number = |text: Option<&str>| {
-        text?.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0)
-    };
-    if let Some(wait) = number(milliseconds) {
-        return Some(wait.ceil() as u64);
-    }
-    if let Some(seconds) = number(after) {
-        return Some((seconds * 1000.0).ceil() as u64);
-    }
-    let until = http_date(after?)?;
-    let wait = until.duration_since(now).unwrap_or(Duration::ZERO);
-    u64::try_from(wait.as_millis()).ok()
-}
-
-/// Reads the one date format servers may still write: `Wed, 21 Oct 2026 07:28:00 GMT`.
-fn http_date(text: &str) -> Option<SystemTime> {
-    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    let words = text.split_ascii_whitespace().collect::<Vec<_>>();
-    let [_, day, month, year, time, "GMT"] = words[..] else { return None };
-    let month = MONTHS.as_bytes().chunks(3).position(|name| name == month.as_bytes())? as u64 + 1;
-    let (day, year) = (day.parse::<u64>().ok()?, year.parse::<u64>().ok()?);
-    let mut clock = time.split(':').map(|part| part.parse::<u64>().ok());
-    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
-    if !(1..=31).contains(&day) || !(1970..=9999).contains(&year) || hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    // Days of the Gregorian calendar, years counted from March so that the
-    // leap day is the last of its year.
-    let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1;
-    let days_to_1970 = 719_468;
-    let seconds = (days - days_to_1970) * 86_400 + hour * 3600 + minute * 60 + second;
-    Some(UNIX_EPOCH + Duration::from_secs(seconds))
-}
-
-/// Says a wait the way a person would.
-pub(super) fn in_words(milliseconds: u64) -> String {
-    let seconds = milliseconds.div_ceil(1000);
-    match seconds {
-        0..=119 => format!("{seconds} s"),
-        120..=7199 => format!("{} min", seconds.div_ceil(60)),
-        7200..=172_799 => format!("{} h", seconds.div_ceil(3600)),
-        _ => format!("{} days", seconds.div_ceil(86_400)),
     }
 }
 

@@ -7,7 +7,7 @@ mod conversations;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use adjutant_core::prompt::{ModelMessage, ToolSpec};
+use adjutant_core::prompt::{ModelMessage, ModelRequest, ToolSpec};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -15,7 +15,7 @@ use conversations::Conversations;
 pub(super) use conversations::{List, Source};
 
 /// How many tool lists are kept: one per mode of a few sessions.
-pub(super) const KEPT_TOOL_LISTS: usize = 16;
+const KEPT_TOOL_LISTS: usize = 16;
 
 /// How one wire writes tools and messages.
 pub(super) trait Lines {
@@ -40,6 +40,24 @@ impl Frozen {
     /// Returns the tools as a JSON list, the same bytes for the same list; none for no tools.
     pub fn tools<L: Lines>(&self, tools: &Arc<[ToolSpec]>) -> serde_json::Result<Option<Arc<RawValue>>> {
         self.tools.json_of::<L>(tools)
+    }
+
+    /// Returns the body of a request: the fields of `head`, which has at least one, and the conversation
+    /// as the last one, `field`. The wire may have more to say in the list, and closes it with `]}`.
+    pub fn body<L: Lines>(
+        &self,
+        head: &impl Serialize,
+        field: &str,
+        request: &ModelRequest,
+        source: &Source<'_>,
+        marks: (usize, &str),
+    ) -> serde_json::Result<Vec<u8>> {
+        let mut body = serde_json::to_vec(head)?;
+        // The brace that closes the head gives way to the last field.
+        body.pop();
+        body.extend_from_slice(format!(",\"{field}\":[").as_bytes());
+        self.conversations.append::<L>(request, source, marks, &mut body)?;
+        Ok(body)
     }
 }
 

@@ -23,8 +23,9 @@ pub(super) use clients::Clients;
 pub use keys::RunCommand;
 pub(super) use keys::Variables;
 
-use super::failure::{Asked, failure, in_words};
+use super::failure::{Asked, failure};
 use super::secret::{Redactor, Secret};
+use super::waits::in_words;
 use clients::Way;
 use keys::{Found, Wanted};
 use network::Line;

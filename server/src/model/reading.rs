@@ -110,13 +110,10 @@ impl<A: Assembly> Reader<'_, '_, A> {
         let (assembly, on_delta) = (&mut self.assembly, &mut *self.on_delta);
         let mut heard = false;
         let fed = self.decoder.feed(piece, &mut |event| {
-            if A::keeps_alive(&event) {
-                return Ok(());
-            }
-            heard = true;
-            assembly.take(&event, on_delta).map_err(Stop::Call)
+            heard |= hear(assembly, &event, on_delta)?;
+            Ok(())
         });
-        fed.map_err(|stop| stop.of(&self.assembly))?;
+        fed.map_err(|stop: Stop| stop.of(&self.assembly))?;
         let before = std::mem::replace(&mut self.pending, self.decoder.pending());
         let grows = self.pending > before.max(CONTENT_BYTES);
         Ok(match self.assembly.state() {
@@ -139,17 +136,22 @@ impl<A: Assembly> Reader<'_, '_, A> {
                 },
                 // Some servers leave out the blank line after their last event.
                 None => {
-                    let take = &mut |event: Event<'_>| match A::keeps_alive(&event) {
-                        true => Ok(()),
-                        false => assembly.take(&event, on_delta).map_err(Stop::Call),
-                    };
-                    let finished = self.decoder.finish(take).map(drop);
-                    finished.map_err(|stop| stop.of(&self.assembly))?;
+                    let take = &mut |event: Event<'_>| hear(assembly, &event, on_delta).map(drop);
+                    self.decoder.finish(take).map_err(|stop| stop.of(&self.assembly))?;
                 }
             }
         }
         self.assembly.complete()
     }
+}
+
+/// Hands on an event, unless it only keeps the connection open; returns whether it was one to take.
+fn hear<A: Assembly>(assembly: &mut A, event: &Event<'_>, on_delta: &mut OnDelta<'_>) -> Result<bool, Stop> {
+    if A::keeps_alive(event) {
+        return Ok(false);
+    }
+    assembly.take(event, on_delta).map_err(Stop::Call)?;
+    Ok(true)
 }
 
 /// Why a stream is read no further.

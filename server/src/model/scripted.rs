@@ -6,7 +6,6 @@
 mod script;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use adjutant_core::config::{ModelLimits, Provider};
@@ -15,10 +14,10 @@ use adjutant_core::retry::{CallFailure, FailureClass};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use self::script::{Fail, Script, Turn};
-use super::failure::{failure, in_words};
+use super::failure::failure;
+use super::waits::in_words;
+use crate::settings::own_files;
 
-/// The most bytes of a script.
-const MAX_SCRIPT_BYTES: u64 = 32 << 20;
 /// The most characters of a tool output that a placeholder shows.
 const MAX_SHOWN_CHARS: usize = 200;
 /// What a model says that has nothing left to say.
@@ -28,7 +27,7 @@ const WORDS_A_YIELD: usize = 64;
 
 /// Where a script comes from.
 pub(super) enum Source {
-    File(PathBuf),
+    File(String),
     Embedded { name: &'static str, text: &'static str },
 }
 
@@ -45,7 +44,7 @@ impl Source {
             return Err(refuse("`script` is not set; set it to the path of a script".to_owned()));
         };
         match script.strip_prefix("embedded:") {
-            None => Ok(Source::File(PathBuf::from(script))),
+            None => Ok(Source::File(script.clone())),
             Some(name) => match embedded.get_key_value(name) {
                 Some((name, text)) => Ok(Source::Embedded { name, text }),
                 None => Err(refuse(format!("there is no embedded script \"{name}\""))),
@@ -57,14 +56,8 @@ impl Source {
         let load = move || match self {
             Source::Embedded { name, text } => Script::parse(&format!("embedded:{name}"), text),
             Source::File(path) => {
-                let name = path.display().to_string();
-                let cannot_read = |why: String| format!("could not read the script \"{name}\": {why}");
-                let size = std::fs::metadata(&path).map_err(|error| cannot_read(error.to_string()))?.len();
-                if size > MAX_SCRIPT_BYTES {
-                    return Err(cannot_read(format!("it is longer than {} MiB", MAX_SCRIPT_BYTES >> 20)));
-                }
-                let text = std::fs::read_to_string(&path).map_err(|error| cannot_read(error.to_string()))?;
-                Script::parse(&name, &text)
+                let text = own_files::script(&path).map_err(|why| format!("the script {why}"))?;
+                Script::parse(&path, &text)
             }
         };
         let loaded = tokio::task::spawn_blocking(load).await.unwrap_or_else(|error| Err(error.to_string()));

@@ -1,4 +1,4 @@
-//! Files that settings name: keys and certificates, looked at before they are believed.
+//! Files that settings name: keys, certificates and scripts, looked at before they are believed.
 //!
 //! Never writes one, and never quotes what is in a key file.
 
@@ -14,14 +14,16 @@ use rustix::io::Errno;
 use super::reading;
 
 /// The most bytes of a key; longer than any there is.
-pub const MAX_KEY_BYTES: usize = 8 << 10;
+const MAX_KEY_BYTES: u64 = 8 << 10;
 /// The most bytes of a file of certificates: several times what a platform has.
 const MAX_CERTIFICATE_BYTES: u64 = 4 << 20;
+/// The most bytes of a script of a scripted model.
+const MAX_SCRIPT_BYTES: u64 = 32 << 20;
 
 /// How every certificate in PEM form begins.
 const PEM_CERTIFICATE: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
-/// Opens a regular file without waiting for anybody; an error fits behind "the file ".
+/// Opens a regular file without waiting for anybody; an error fits behind what the file is.
 ///
 /// Links are followed: they are the user's own, and what they lead to is judged.
 fn open(path: &str) -> Result<(File, std::fs::Metadata), String> {
@@ -47,7 +49,7 @@ fn open_private(path: &str) -> Result<File, String> {
     if found.permissions().mode() & 0o077 != 0 {
         return Err(format!("{path:?} is open to other users; run `chmod 600` on it"));
     }
-    if found.len() > MAX_KEY_BYTES as u64 {
+    if found.len() > MAX_KEY_BYTES {
         return Err(format!("{path:?} is larger than any key; let it hold the key alone"));
     }
     Ok(file)
@@ -55,24 +57,39 @@ fn open_private(path: &str) -> Result<File, String> {
 
 /// Reads a file that holds a key; an error fits behind "the file ".
 pub fn private_text(path: &str) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    let read = open_private(path)?.take(MAX_KEY_BYTES as u64).read_to_end(&mut bytes);
-    read.map_err(|error| format!("{path:?} could not be read ({error})"))?;
+    let bytes = bytes(path, open_private(path)?, MAX_KEY_BYTES)?;
     String::from_utf8(bytes).map_err(|_| format!("{path:?} is not text; let it hold the key alone"))
 }
 
 /// Reads a file of certificates; an error fits behind "the file ".
 pub fn certificates(path: &str) -> Result<Vec<u8>, String> {
-    let (file, found) = open(path)?;
-    if found.len() > MAX_CERTIFICATE_BYTES {
-        return Err(format!("{path:?} is larger than 4 MiB"));
-    }
-    let mut bytes = Vec::new();
-    let read = file.take(MAX_CERTIFICATE_BYTES).read_to_end(&mut bytes);
-    read.map_err(|error| format!("{path:?} could not be read ({error})"))?;
+    let bytes = of_at_most(path, MAX_CERTIFICATE_BYTES)?;
     if !bytes.windows(PEM_CERTIFICATE.len()).any(|window| window == PEM_CERTIFICATE) {
         return Err(format!("{path:?} holds no certificate in PEM form"));
     }
+    Ok(bytes)
+}
+
+/// Reads the script of a scripted model; an error fits behind "the script ".
+pub fn script(path: &str) -> Result<String, String> {
+    let bytes = of_at_most(path, MAX_SCRIPT_BYTES)?;
+    String::from_utf8(bytes).map_err(|_| format!("{path:?} is not UTF-8 text"))
+}
+
+/// Reads a file that has no more than so many bytes.
+fn of_at_most(path: &str, most: u64) -> Result<Vec<u8>, String> {
+    let (file, found) = open(path)?;
+    match found.len() > most {
+        true => Err(format!("{path:?} is larger than {} MiB", most >> 20)),
+        false => bytes(path, file, most),
+    }
+}
+
+/// Reads a file to its end, or so far if it has grown meanwhile.
+fn bytes(path: &str, file: File, most: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let read = file.take(most).read_to_end(&mut bytes);
+    read.map_err(|error| format!("{path:?} could not be read ({error})"))?;
     Ok(bytes)
 }
 

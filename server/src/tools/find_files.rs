@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use globset::{Glob, GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobMatcher};
 
 use super::paths::Roots;
 use super::walk::{on_one_line, walk};
@@ -63,33 +63,28 @@ pub fn find_files(roots: &Roots, pattern: &str, stop: &Stop) -> Output {
     Output::done(found.join("\n"), &summary)
 }
 
-/// Builds the matcher for one folder; none if the glob is absolute and lies elsewhere.
-fn matcher(root: &Path, pattern: &str) -> Result<Option<GlobMatcher>, String> {
-    let way = if pattern.starts_with('/') {
-        match Path::new(pattern).strip_prefix(root) {
+/// Builds the matcher of a glob for the ways below one folder; none if the glob is absolute and lies
+/// elsewhere. Without a slash it matches in every directory.
+pub(super) fn matcher(folder: &Path, pattern: &str) -> Result<Option<GlobMatcher>, String> {
+    let plain = pattern.trim_start_matches("./");
+    if plain.split('/').any(|piece| piece == "..") {
+        return Err(format!("the glob \"{pattern}\" holds `..`; globs match below the workspace folder"));
+    }
+    let way = if plain.starts_with('/') {
+        match Path::new(plain).strip_prefix(folder) {
             Ok(way) => way.to_string_lossy().into_owned(),
             Err(_) => return Ok(None),
         }
+    } else if plain.contains('/') {
+        plain.to_owned()
     } else {
-        pattern.trim_start_matches("./").to_owned()
+        format!("**/{plain}")
     };
-    if way.split('/').any(|piece| piece == "..") {
-        return Err(format!("the glob \"{pattern}\" holds `..`; globs match below the workspace folder"));
+    match GlobBuilder::new(&way).literal_separator(true).build() {
+        Ok(glob) => Ok(Some(glob.compile_matcher())),
+        Err(error) => Err(format!(
+            "the glob \"{pattern}\" cannot be read: {}; write globs such as `*.rs` or `src/**/*.{{ts,tsx}}`, with [ ] {{ }} in pairs",
+            error.kind()
+        )),
     }
-    let glob = glob(&way).map_err(|error| bad_glob(pattern, &error))?;
-    Ok(Some(glob.compile_matcher()))
-}
-
-/// Builds a glob as the tools understand it: without a slash it matches in every directory.
-pub(super) fn glob(pattern: &str) -> Result<Glob, globset::Error> {
-    let anywhere = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
-    GlobBuilder::new(&anywhere).literal_separator(true).build()
-}
-
-/// Says what is wrong with a glob and how globs are written.
-pub(super) fn bad_glob(pattern: &str, error: &globset::Error) -> String {
-    format!(
-        "the glob \"{pattern}\" cannot be read: {}; write globs such as `*.rs` or `src/**/*.{{ts,tsx}}`, with [ ] {{ }} in pairs",
-        error.kind()
-    )
 }

@@ -387,6 +387,6 @@ fn decode(segment: &str) -> Option<Vec<u8>> {
 }
 
 /// Returns the last name of a grounded path.
-pub(super) fn file_name(at: &Grounded) -> &OsStr {
+fn file_name(at: &Grounded) -> &OsStr {
     at.absolute.file_name().unwrap_or(OsStr::new("/"))
 }

@@ -54,16 +54,8 @@ pub enum ReadClass {
     Secret(Why),
 }
 
-/// Returns why a grounded file must never be written by a tool, if so; `own` are
-/// the directories of our configuration and state.
-pub fn protected(at: &Grounded, own: &[PathBuf]) -> Option<Why> {
-    match write_class(at, own) {
-        WriteClass::Denied(reason) => Some(reason),
-        _ => None,
-    }
-}
-
-/// Returns how far a write of a grounded file may go without the user.
+/// Returns how far a write of a grounded file may go without the user; `own` are the directories of
+/// our configuration and state.
 pub fn write_class(at: &Grounded, own: &[PathBuf]) -> WriteClass {
     let names = folded(&at.absolute);
     if own.iter().any(|directory| names.starts_with(&folded(&resolved(directory)))) {
@@ -97,8 +89,8 @@ pub fn write_class(at: &Grounded, own: &[PathBuf]) -> WriteClass {
     if let Some(reason) = ends(ASK_ENDS) {
         return WriteClass::Ask(reason);
     }
-    if matches!(read_class(at), ReadClass::Secret(_)) {
-        return WriteClass::Ask(ENVIRONMENT);
+    if let ReadClass::Secret(reason) = read_class(at) {
+        return WriteClass::Ask(reason);
     }
     match MARKED.contains(&last.as_str()) {
         true => WriteClass::Marked(BUILD),

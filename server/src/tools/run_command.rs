@@ -11,7 +11,7 @@ use super::process::{End, Ended, GAP, Launch, launch};
 use super::{Output, counted};
 
 /// The time limit of a command that asks for none.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Returns the time limit of a command.
 pub fn time_limit(asked_seconds: Option<u64>) -> Duration {
@@ -37,7 +37,9 @@ fn told(allowed: &Launch, unsaved: &[String], ended: &Ended) -> Output {
     let (line, failed) = ending(allowed, ended);
     let mut text = line.clone();
     if ended.end == End::TimedOut {
-        text.push_str("; give a larger timeout_seconds (at most 3600) if it needs longer");
+        text.push_str(&format!(
+            "; give a larger timeout_seconds (at most {MAX_TIMEOUT_SECONDS}) if it needs longer"
+        ));
     }
     if ended.left_running > 0 {
         let left = counted(ended.left_running, "process");

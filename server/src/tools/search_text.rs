@@ -12,7 +12,7 @@ use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 
-use super::find_files::{bad_glob, glob};
+use super::find_files;
 use super::list_files::missing;
 use super::paths::{Grounded, Kind, Roots, open_directory, open_read, read_beneath};
 use super::walk::{on_one_line, walk};
@@ -34,7 +34,7 @@ pub struct Search<'a> {
     pub pattern: &'a str,
     /// A file or directory; all workspace folders without it.
     pub within: Option<&'a Grounded>,
-    /// Which files, by name; a leading `!` excludes.
+    /// Which files, by their path below a workspace folder or `within`; a leading `!` excludes.
     pub glob: Option<&'a str>,
 }
 
@@ -44,7 +44,8 @@ pub fn search_text(search: &Search<'_>, roots: &Roots, buffers: &Buffers, stop: 
         Ok(matcher) => matcher,
         Err(text) => return Output::failed(text),
     };
-    let filter = match search.glob.map(Filter::new).transpose() {
+    let folders = roots.paths().chain(search.within.map(|at| at.absolute.as_path()));
+    let filter = match search.glob.map(|glob| Filter::new(glob, folders)).transpose() {
         Ok(filter) => filter,
         Err(text) => return Output::failed(text),
     };
@@ -103,18 +104,30 @@ fn literal(pattern: &str) -> String {
 
 /// Which files a glob lets through.
 struct Filter {
-    glob: GlobMatcher,
+    /// The folders below which it means something, and what it means there.
+    below: Vec<(PathBuf, GlobMatcher)>,
     excludes: bool,
 }
 
 impl Filter {
-    fn new(pattern: &str) -> Result<Self, String> {
+    fn new<'a>(pattern: &str, folders: impl Iterator<Item = &'a Path>) -> Result<Self, String> {
         let (plain, excludes) = match pattern.strip_prefix('!') {
             Some(rest) => (rest, true),
             None => (pattern, false),
         };
-        let glob = glob(plain.trim_start_matches("./")).map_err(|error| bad_glob(pattern, &error))?;
-        Ok(Self { glob: glob.compile_matcher(), excludes })
+        let mut below = Vec::new();
+        for folder in folders {
+            below.extend(find_files::matcher(folder, plain)?.map(|glob| (folder.to_owned(), glob)));
+        }
+        Ok(Self { below, excludes })
+    }
+
+    fn passes(&self, path: &Path) -> bool {
+        let matches = self
+            .below
+            .iter()
+            .any(|(folder, glob)| path.strip_prefix(folder).is_ok_and(|way| glob.is_match(way)));
+        matches != self.excludes
     }
 }
 
@@ -190,13 +203,13 @@ impl Hunt<'_> {
             if self.over() {
                 return;
             }
-            if entry.file_type().is_some_and(|kind| kind.is_file()) && self.wanted(start, entry.path()) {
+            if entry.file_type().is_some_and(|kind| kind.is_file()) && self.wanted(entry.path()) {
                 self.file(&held, start, entry.path());
             }
         }
         // What is only in the editor yet is in no directory.
         for (path, text) in self.buffers.below(&start.absolute) {
-            if !path.exists() && self.wanted(start, path) {
+            if !path.exists() && self.wanted(path) {
                 self.buffer(path, text.as_ref().map_err(String::as_str));
             }
         }
@@ -218,14 +231,8 @@ impl Hunt<'_> {
         self.found.full || self.found.late
     }
 
-    fn wanted(&mut self, start: &Grounded, path: &Path) -> bool {
-        let below = |folder: &Path| path.strip_prefix(folder).map(Path::to_owned);
-        let folder = start.root.and_then(|index| self.roots.paths().nth(index));
-        let way = below(folder.unwrap_or(&start.absolute)).unwrap_or_else(|_| path.to_owned());
-        let near = below(&start.absolute).unwrap_or_else(|_| path.to_owned());
-        let passes = self.filter.as_ref().is_none_or(|filter| {
-            (filter.glob.is_match(&way) || filter.glob.is_match(&near)) != filter.excludes
-        });
+    fn wanted(&mut self, path: &Path) -> bool {
+        let passes = self.filter.as_ref().is_none_or(|filter| filter.passes(path));
         if passes && protected::secret(path).is_some() {
             self.found.secrets += 1;
             return false;
@@ -269,7 +276,8 @@ impl Hunt<'_> {
         self.found.files += 1;
         let name = self.named(path);
         let source = Stoppable::new(source, self.stop);
-        let mut lines = Lines { matcher: &self.matcher, name: &name, found: &mut self.found, fresh: 0 };
+        let before = (self.found.lines.len(), self.found.bytes);
+        let mut lines = Lines { matcher: &self.matcher, name: &name, found: &mut self.found, before };
         let searched = searcher().search_reader(&self.matcher, source, &mut lines);
         if searched.is_err() && !self.stop.reached() {
             self.found.unreadable += 1;
@@ -290,8 +298,8 @@ struct Lines<'a> {
     matcher: &'a RegexMatcher,
     name: &'a Path,
     found: &'a mut Found,
-    /// How many lines this file has given.
-    fresh: usize,
+    /// How many lines, and bytes of them, were found before this file.
+    before: (usize, usize),
 }
 
 impl Sink for Lines<'_> {
@@ -305,15 +313,15 @@ impl Sink for Lines<'_> {
             return Ok(false);
         }
         self.found.bytes += length;
-        self.fresh += 1;
         self.found.lines.push((self.name.to_owned(), line.line_number().unwrap_or(0), text));
         Ok(true)
     }
 
     /// A file that turns out to be binary has given nothing.
     fn binary_data(&mut self, _: &Searcher, _: u64) -> io::Result<bool> {
-        let kept = self.found.lines.len().saturating_sub(self.fresh);
-        self.found.lines.truncate(kept);
+        let (lines, bytes) = self.before;
+        self.found.lines.truncate(lines);
+        self.found.bytes = bytes;
         Ok(false)
     }
 }

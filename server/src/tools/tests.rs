@@ -255,6 +255,32 @@ fn text_is_searched_by_regular_expression() {
 }
 
 #[test]
+fn a_search_takes_the_globs_that_finding_takes() {
+    let place = place(&[("a.rs", "needle\n"), ("src/b.rs", "needle\n"), ("src/c.py", "needle\n")]);
+    let ws = place.path("").canonicalize().expect("ws").display().to_string();
+    let search = |glob: &str| place.search("needle", None, Some(glob));
+    assert_eq!(search(&format!("{ws}/src/*")).text, "src/b.rs:1:needle\nsrc/c.py:1:needle");
+    assert_eq!(search(&format!("!{ws}/src/*")).text, "a.rs:1:needle");
+    assert_eq!(search(&format!("{ws}/*.rs")).text, "a.rs:1:needle");
+    assert_eq!(place.find(&format!("{ws}/*.rs")), "a.rs");
+    for glob in ["../*", "!src/../*"] {
+        let output = search(glob);
+        assert!(output.failed && output.text.contains("`..`"), "{}", output.text);
+    }
+}
+
+#[test]
+fn what_a_binary_file_did_not_give_takes_no_room() {
+    // Its first bytes are text; that it is none shows far behind them.
+    let binary =
+        format!("{}{}\0", "needle and more of it than a few words\n".repeat(190), "x\n".repeat(100_000));
+    let names: Vec<String> = (0..12).map(|n| format!("b{n:02}")).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), binary.as_str())).collect();
+    let place = place(&[&files[..], &[("z.txt", "needle\n")]].concat());
+    assert_eq!(place.search("needle", None, None).text, "z.txt:1:needle");
+}
+
+#[test]
 fn p1_a_search_follows_no_link_out() {
     let place = place(&[("a", "needle\n")]);
     std::fs::write(place.directory.path().join("outside"), "needle\n").expect("file");

@@ -1,7 +1,8 @@
-//! The walk through a directory tree that listing, finding and searching share.
+//! What listing, finding and searching share: the walk through a directory tree, and its names on one
+//! line.
 //!
-//! Never follows a link, never enters version control directories, and never
-//! runs longer than it is let.
+//! Never follows a link, never enters version control directories, and never goes deeper than a bound.
+//! How long it goes on is for who takes its entries.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -1,8 +1,9 @@
 //! What lies between the reader thread and the dispatcher: messages made
 //! ready for the router, in arrival order, bounded in number and in bytes.
 //!
-//! It decides nothing and never drops a message: when it is full, the reader
-//! waits, and with it the pipe of the client.
+//! It decides nothing and drops nothing but a cancellation that names no id:
+//! when it is full, the reader waits, and with it the pipe of the client.
+//! Replies have no weight, for what fills it may be waiting for them.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};

@@ -21,16 +21,18 @@ pub struct Output {
 impl Output {
     /// Takes a piece of the output and shows the lines that are whole.
     pub fn take(&mut self, page: &mut Page, text: &str) {
-        self.held.push_str(text);
-        while let Some((line, rest)) = self.held.split_once('\n') {
-            let (line, rest) = (line.to_owned(), rest.to_owned());
-            self.held = rest;
-            self.line(page, &line);
+        let mut text = std::mem::take(&mut self.held) + text;
+        let mut rest = text.as_str();
+        while let Some((line, behind)) = rest.split_once('\n') {
+            self.line(page, line);
+            rest = behind;
         }
-        if self.held.len() > MOST_HELD {
-            let line = std::mem::take(&mut self.held);
-            self.line(page, &line);
+        if rest.len() > MOST_HELD {
+            self.line(page, rest);
+            rest = "";
         }
+        text.drain(..text.len() - rest.len());
+        self.held = text;
     }
 
     /// Shows what is left.

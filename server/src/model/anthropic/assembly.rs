@@ -8,7 +8,6 @@ use std::sync::Arc;
 use adjutant_core::config::Wire;
 use adjutant_core::prompt::{Kept, ModelRequest, Reply, StopCause};
 use adjutant_core::retry::CallFailure;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::draft::Draft;
@@ -83,16 +82,16 @@ impl Assembly for MessagesAssembly<'_> {
             return Ok(());
         }
         if event.name == "error" {
-            return Err(self.refused(data));
+            return Err(self.draft.refused(data));
         }
         let piece: Piece<'_> = self.draft.read(data)?;
         if piece.error.is_some() {
-            return Err(self.refused(data));
+            return Err(self.draft.refused(data));
         }
         let kind = piece.kind.unwrap_or(Cow::Borrowed(event.name));
         let open = self.state() == State::Open;
         match &*kind {
-            "error" => Err(self.refused(data)),
+            "error" => Err(self.draft.refused(data)),
             "message_start" if open => self.begin(piece.message.and_then(|message| message.usage)),
             "content_block_start" if open => match (piece.index, piece.content_block) {
                 (Some(index), Some(block)) => self.begin_block(index, block, on_delta),
@@ -124,7 +123,7 @@ impl Assembly for MessagesAssembly<'_> {
     fn take_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
         let whole: Whole<'_> = self.draft.read(body)?;
         if whole.error.is_some() || whole.kind.as_deref() == Some("error") {
-            return Err(self.refused(body));
+            return Err(self.draft.refused(body));
         }
         let Some(content) = whole.content else { return Ok(()) };
         for (index, block) in (0..).zip(content) {
@@ -183,10 +182,6 @@ impl<'a> MessagesAssembly<'a> {
         }
     }
 
-    fn refused(&self, data: &str) -> CallFailure {
-        self.draft.refused(&serde_json::from_str(data).unwrap_or_else(|_| Value::from(data)))
-    }
-
     fn begin(&mut self, usage: Option<Counts>) -> Result<(), CallFailure> {
         if std::mem::replace(&mut self.began, true) {
             return Err(self.draft.broken("its reply began twice"));
@@ -220,16 +215,16 @@ impl<'a> MessagesAssembly<'a> {
             "thinking" => Content::Thinking { text: String::new(), signature: String::new() },
             "tool_use" => {
                 let at = self.draft.open_call()?;
-                self.draft.identify(at, begun.id.unwrap_or_default());
+                self.draft.identify(at, begun.id.unwrap_or_default())?;
                 if let Some(name) = begun.name.filter(|name| !name.is_empty()) {
                     self.draft.name(at, name, on_delta)?;
                 }
                 let input = begun.input.map(RawValue::get).filter(|input| !matches!(*input, "{}" | "null"));
-                self.draft.keep(input.map_or(0, str::len))?;
+                self.draft.keep("tool arguments", input.map_or(0, str::len))?;
                 Content::Call { at, input: input.map(str::to_owned) }
             }
             kind => {
-                self.draft.keep(block.get().len())?;
+                self.draft.keep("reasoning", block.get().len())?;
                 Content::Opaque { json: block.get().to_owned(), secret: kind == "redacted_thinking" }
             }
         };
@@ -307,7 +302,7 @@ impl<'a> MessagesAssembly<'a> {
         if let (Content::Thinking { signature, .. }, Some(piece)) =
             (&mut self.parts[at].content, given(piece))
         {
-            self.draft.keep(piece.len())?;
+            self.draft.keep("reasoning", piece.len())?;
             *signature = piece;
         }
         Ok(())

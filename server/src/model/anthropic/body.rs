@@ -62,14 +62,8 @@ pub(super) fn write(
         tools: tools.as_deref(),
         system: SystemBlock::of(&request.system),
     };
-    let mut bytes = serde_json::to_vec(&head).map_err(unwritable)?;
-    // The head is an object with at least a model: its brace gives way to the last field.
-    bytes.pop();
-    bytes.extend_from_slice(b",\"messages\":[");
-    frozen
-        .conversations
-        .append::<Messages>(request, &source, (MARKED, CACHE_MARK), &mut bytes)
-        .map_err(unwritable)?;
+    let body = frozen.body::<Messages>(&head, "messages", request, &source, (MARKED, CACHE_MARK));
+    let mut bytes = body.map_err(unwritable)?;
     if bytes.last() == Some(&b'}') && matches!(request.messages.last(), Some(ModelMessage::Assistant { .. }))
     {
         bytes.extend_from_slice(GO_ON);
@@ -154,12 +148,12 @@ impl Lines for Messages {
 }
 
 fn add_reply(list: &mut List, reply: &Reply, source: &Source<'_>) -> serde_json::Result<()> {
-    let mut content = Vec::new();
     if let Some(kept) = source.kept(reply).filter(|kept| !kept.is_empty()) {
         open(list)?;
         list.push_raw(&format!(r#"{{"role":"assistant","content":[{}]}}"#, kept.join(",")));
         return Ok(());
     }
+    let mut content = Vec::new();
     // White space at the end is refused of a reply that stands last, and says nothing elsewhere.
     content.extend(Block::text(reply.text.trim_end()));
     for call in &reply.calls {

@@ -135,15 +135,18 @@ fn s83_the_error_types_of_the_messages_wire_by_status_and_inside_a_stream() {
     ] {
         let body = serde_json::json!({"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"});
         check(status, &body.to_string(), class);
-        assert_eq!(classify_in_stream(&body, asked(), &Redactor::default()).class, class, "{body}");
+        assert_eq!(
+            classify_in_stream(&body.to_string(), asked(), &Redactor::default()).class,
+            class,
+            "{body}"
+        );
     }
 }
 
 #[test]
 fn s83_an_error_inside_the_stream_is_classified_by_its_words() {
     let check = |error: &str, class| {
-        let error = serde_json::from_str(error).unwrap();
-        assert_eq!(classify_in_stream(&error, asked(), &Redactor::default()).class, class, "{error}");
+        assert_eq!(classify_in_stream(error, asked(), &Redactor::default()).class, class, "{error}");
     };
     check(r#"{"type":"error","error":{"type":"overloaded_error"}}"#, FailureClass::Overloaded);
     check(r#"{"error":{"code":429,"message":"slow down"}}"#, FailureClass::RateLimited);
@@ -158,7 +161,7 @@ fn s83_an_error_inside_the_stream_is_classified_by_its_words() {
 fn s80_a_wait_inside_the_stream_is_read_from_its_words() {
     let wait = |code: &str, message: &str| {
         let error = serde_json::json!({"code": code, "message": message});
-        classify_in_stream(&error, asked(), &Redactor::default()).retry_after_ms
+        classify_in_stream(&error.to_string(), asked(), &Redactor::default()).retry_after_ms
     };
     let limited = |message| wait("rate_limit_exceeded", message);
     assert_eq!(limited("Limit 30000, Used 22999. Please try again in 11.054s. Visit a page."), Some(11_054));
@@ -178,7 +181,11 @@ fn s80_a_wait_inside_the_stream_is_read_from_its_words() {
 fn s83_the_codes_of_responses_have_their_class() {
     let check = |code: &str, class| {
         let error = serde_json::json!({"code": code, "message": "x"});
-        assert_eq!(classify_in_stream(&error, asked(), &Redactor::default()).class, class, "{code}");
+        assert_eq!(
+            classify_in_stream(&error.to_string(), asked(), &Redactor::default()).class,
+            class,
+            "{code}"
+        );
     };
     check("rate_limit_exceeded", FailureClass::RateLimited);
     check("slow_down", FailureClass::RateLimited);
@@ -212,31 +219,4 @@ fn s1_quotes_are_bounded_single_lines_without_keys() {
     let long = quote(&"é".repeat(10_000), &redactor);
     assert_eq!(long.chars().count(), MAX_QUOTE_CHARS + 3);
     assert!(quote(&"word ".repeat(10_000), &redactor).ends_with("..."));
-}
-
-#[test]
-fn s80_retry_after_in_every_shape() {
-    let now = UNIX_EPOCH + Duration::from_secs(1_445_412_480);
-    let after = |text| retry_after_ms(None, Some(text), now);
-    assert_eq!(after("2"), Some(2000));
-    assert_eq!(after("1.5"), Some(1500));
-    assert_eq!(after("0"), Some(0));
-    assert_eq!(after("Wed, 21 Oct 2015 07:28:10 GMT"), Some(10_000));
-    assert_eq!(after("Wed, 21 Oct 2015 07:27:00 GMT"), Some(0));
-    assert!(after("Wed, 21 Oct 2099 07:28:00 GMT").is_some_and(|wait| wait > 80 * 365 * 86_400_000));
-    for garbage in ["soon", "", "-3", "NaN", "inf", "Wed, 99 Foo 2015 07:28:10 GMT", "Wed, 21 Oct 2015 7 GMT"]
-    {
-        assert_eq!(after(garbage), None, "{garbage}");
-    }
-    assert_eq!(retry_after_ms(Some("250"), Some("9"), now), Some(250));
-    assert_eq!(retry_after_ms(None, None, now), None);
-}
-
-#[test]
-fn s80_dates_are_right_over_leap_years() {
-    let seconds = |text| http_date(text).unwrap().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    assert_eq!(seconds("Thu, 01 Jan 1970 00:00:00 GMT"), 0);
-    assert_eq!(seconds("Tue, 29 Feb 2000 00:00:00 GMT"), 951_782_400);
-    assert_eq!(seconds("Fri, 01 Mar 2024 00:00:00 GMT"), 1_709_251_200);
-    assert_eq!(seconds("Fri, 31 Dec 2100 23:59:59 GMT"), 4_133_980_799);
 }

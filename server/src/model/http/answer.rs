@@ -10,11 +10,12 @@ use reqwest::{Response, Url};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Post;
-use crate::model::failure::{Complaint, classify, failure, in_words, quote, retry_after_ms};
+use crate::model::failure::{Complaint, classify, failure, quote};
+use crate::model::waits::{in_words, retry_after_ms};
 
 /// The most bytes read of an answer that is an error.
 const MAX_ERROR_BYTES: usize = 64 << 10;
-/// How long the body of an error may take: its status alone says enough.
+/// How long the body of an error may take at most: its status alone says enough.
 const ERROR_BODY_WAIT: Duration = Duration::from_secs(5);
 /// How long the end of a stream is awaited once its last event was read, so
 /// that the connection can be used again.
@@ -106,7 +107,7 @@ impl<'a> Answer<'a> {
             }
         };
         // What has come by then is enough.
-        let _ = timeout(ERROR_BODY_WAIT, read).await;
+        let _ = timeout_at(self.total.min(Instant::now() + ERROR_BODY_WAIT), read).await;
         let complaint = Complaint::from_body(&String::from_utf8_lossy(&body));
         let mut failed = classify(status, &complaint, self.post.asked, &self.post.redactor);
         if failed.class.is_passing()

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use adjutant_core::prompt::{ModelRequest, Reply, StopCause, Usage};
 use adjutant_core::retry::{CallFailure, FailureClass};
-use serde_json::Value;
 
 use super::super::draft::Draft;
 use super::super::failure::{Asked, failure};
@@ -43,17 +42,16 @@ impl Assembly for ChatAssembly<'_> {
             return Ok(());
         }
         if event.name == "error" {
-            let error = serde_json::from_str(data).unwrap_or_else(|_| Value::from(data));
-            return Err(self.draft.refused(&error));
+            return Err(self.draft.refused(data));
         }
         self.take_whole(data, on_delta)
     }
 
     /// A chunk and a whole answer have one shape.
     fn take_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
-        let chunk: Chunk = self.draft.read(body)?;
+        let chunk: Chunk<'_> = self.draft.read(body)?;
         if let Some(error) = chunk.error {
-            return Err(self.draft.refused(&error));
+            return Err(self.draft.refused(error.get()));
         }
         if let Some(usage) = chunk.usage {
             self.draft.reply.usage = Some(usage.counted());
@@ -136,7 +134,7 @@ impl<'a> ChatAssembly<'a> {
             self.draft.arguments(at, &arguments.0)?;
         }
         if let Some(id) = id {
-            self.draft.identify(at, id);
+            self.draft.identify(at, id)?;
         }
         name.map_or(Ok(()), |name| self.draft.name(at, name, on_delta))
     }

@@ -14,7 +14,7 @@ use super::super::failure::unwritable;
 use super::super::frozen::{Frozen, Lines, List, Source};
 use super::super::http::Post;
 use super::super::parts::{Inline, Part, parts};
-use super::super::sendable;
+use super::super::sendable::{named, sendable};
 
 /// Writes the request for `post`.
 pub(super) fn write(
@@ -38,17 +38,14 @@ pub(super) fn write(
         temperature: post.provider.temperature.as_ref(),
         tools: tools.as_deref(),
     };
-    let mut bytes = serde_json::to_vec(&head).map_err(unwritable)?;
-    // The head is an object with at least a model: its brace gives way to the last field.
-    bytes.pop();
-    bytes.extend_from_slice(b",\"messages\":[");
     let source = Source {
         wire: Wire::OpenaiChat,
         provider: &post.provider.name,
         model: &request.model,
         images: &request.images,
     };
-    frozen.conversations.append::<Chat>(request, &source, (0, ""), &mut bytes).map_err(unwritable)?;
+    let body = frozen.body::<Chat>(&head, "messages", request, &source, (0, ""));
+    let mut bytes = body.map_err(unwritable)?;
     bytes.extend_from_slice(b"]}");
     Ok(bytes)
 }
@@ -169,7 +166,7 @@ struct CallLine<'a> {
 
 #[derive(serde::Serialize)]
 struct CallBody<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     arguments: Cow<'a, str>,
 }
 
@@ -191,7 +188,7 @@ impl<'a> Line<'a> {
                 let calls = reply.calls.iter().map(|call| CallLine {
                     id: &call.id,
                     kind: "function",
-                    function: CallBody { name: &call.name, arguments: sendable(&call.arguments) },
+                    function: CallBody { name: named(&call.name), arguments: sendable(&call.arguments) },
                 });
                 let tool_calls = calls.collect::<Vec<_>>();
                 let content = (tool_calls.is_empty() || !reply.text.is_empty())

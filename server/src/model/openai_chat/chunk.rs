@@ -6,14 +6,16 @@ use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::super::draft::count;
 
 #[derive(serde::Deserialize)]
-pub(super) struct Chunk {
+pub(super) struct Chunk<'a> {
     pub choices: Option<Vec<Choice>>,
     pub usage: Option<Counts>,
-    pub error: Option<Value>,
+    #[serde(borrow)]
+    pub error: Option<&'a RawValue>,
 }
 
 #[derive(serde::Deserialize)]

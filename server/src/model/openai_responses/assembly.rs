@@ -46,8 +46,8 @@ impl Assembly for ResponsesAssembly<'_> {
         if data.is_empty() || !matches!(event.name, "" | "message") {
             return data.is_empty() || IDLE.contains(&event.name);
         }
-        // Some gateways leave the names of events out, or write the same for all. What the model says cannot look like this: its
-        // quotes are escaped.
+        // Some gateways leave the names of events out, or write the same for all. What the model says
+        // cannot look like this: its quotes are escaped.
         let head = data.chars().take(96).filter(|c| !c.is_whitespace()).collect::<String>();
         let kinds = head.split(r#""type":""#).skip(1).filter_map(|rest| rest.split('"').next());
         kinds.into_iter().any(|kind| IDLE.contains(&kind))
@@ -64,12 +64,12 @@ impl Assembly for ResponsesAssembly<'_> {
             return Ok(());
         }
         if event.name == "error" {
-            return Err(self.refuse(data));
+            return Err(self.draft.refused(data));
         }
         let Kind { kind, error } = self.draft.read(data)?;
         let kind = if kind.is_empty() { event.name } else { &*kind };
         if kind == "error" || (kind.is_empty() && error.is_some()) {
-            return Err(self.refuse(data));
+            return Err(self.draft.refused(data));
         }
         if !is_known(kind) {
             return Ok(());
@@ -81,7 +81,7 @@ impl Assembly for ResponsesAssembly<'_> {
     fn take_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
         let answer: Answer<'_> = self.draft.read(body)?;
         match (&answer.error, &answer.status, &answer.output) {
-            (Some(_), _, _) => Err(self.refuse(body)),
+            (Some(_), _, _) => Err(self.draft.refused(body)),
             // What is still being made in the background is no answer.
             (None, Some(status), _) if matches!(&**status, "in_progress" | "queued") => Ok(()),
             (None, None, None) => Ok(()),
@@ -146,10 +146,6 @@ impl<'a> ResponsesAssembly<'a> {
             refused: false,
             end: None,
         }
-    }
-
-    fn refuse(&self, data: &str) -> CallFailure {
-        self.draft.refused(&serde_json::from_str(data).unwrap_or_else(|_| Value::from(data)))
     }
 
     fn take_piece(
@@ -220,7 +216,7 @@ impl<'a> ResponsesAssembly<'a> {
             Some(at) => at,
             None => self.items.begin(sort, mark, &mut self.draft)?,
         };
-        self.items.all[at].announce(mark);
+        self.items.all[at].announce(mark, &mut self.draft)?;
         self.identify(at, &text, on_delta)
     }
 
@@ -246,7 +242,7 @@ impl<'a> ResponsesAssembly<'a> {
             Some(at) => at,
             None => self.items.begin(sort, mark, &mut self.draft)?,
         };
-        self.items.all[at].end(mark, place);
+        self.items.all[at].end(mark, place, &mut self.draft)?;
         self.identify(at, &text, on_delta)?;
         let unreadable = |_| self.draft.broken("an item of its reply makes no sense");
         let (whole, sealed) = match sort {
@@ -293,7 +289,7 @@ impl<'a> ResponsesAssembly<'a> {
         };
         if is(&["failed"]) || answer.error.is_some() {
             return Err(match answer.error {
-                Some(error) => self.refuse(error.get()),
+                Some(error) => self.draft.refused(error.get()),
                 None => self.draft.broken("its reply failed, it does not say why"),
             });
         }
@@ -340,7 +336,7 @@ impl<'a> ResponsesAssembly<'a> {
     ) -> Result<(), CallFailure> {
         let Some(call) = self.items.all[at].call else { return Ok(()) };
         if let Some(id) = text.call_id.as_ref().filter(|id| !id.is_empty()) {
-            self.draft.identify(call, id.clone());
+            self.draft.identify(call, id.clone())?;
         }
         match text.name.as_ref().filter(|name| !name.is_empty()) {
             Some(name) => self.draft.name(call, name.clone(), on_delta),

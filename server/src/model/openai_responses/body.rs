@@ -43,15 +43,12 @@ pub(super) fn write(
         temperature: post.provider.temperature.as_ref(),
         instructions: (!request.system.is_empty()).then_some(&request.system),
     };
-    let mut bytes = serde_json::to_vec(&head).map_err(unwritable)?;
-    // The head is an object with at least a model: its brace gives way to the last field.
-    bytes.pop();
-    bytes.extend_from_slice(b",\"input\":[");
     // What was kept comes back to nobody who refused it.
     let provider = if refused.sealed { "" } else { &post.provider.name };
     let source =
         Source { wire: Wire::OpenaiResponses, provider, model: &request.model, images: &request.images };
-    frozen.conversations.append::<Responses>(request, &source, (0, ""), &mut bytes).map_err(unwritable)?;
+    let body = frozen.body::<Responses>(&head, "input", request, &source, (0, ""));
+    let mut bytes = body.map_err(unwritable)?;
     bytes.extend_from_slice(b"]}");
     Ok(bytes)
 }

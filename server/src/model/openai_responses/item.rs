@@ -3,8 +3,9 @@
 //! Never takes one mark of an item for all: some servers number every item
 //! zero, others give one item a new id with each piece.
 
-use super::super::draft::Draft;
 use adjutant_core::retry::CallFailure;
+
+use super::super::draft::Draft;
 
 /// The most items of one reply.
 const MAX_ITEMS: usize = 4096;
@@ -88,11 +89,11 @@ impl Items {
             return Err(draft.too_much("items", MAX_ITEMS, "of them"));
         }
         let call = if sort == Sort::Call { Some(draft.open_call()?) } else { None };
-        self.all.push(Item {
+        let mut item = Item {
             sort,
-            id: mark.id.unwrap_or_default().to_owned(),
-            index: mark.index,
-            call_id: mark.call_id.unwrap_or_default().to_owned(),
+            id: String::new(),
+            index: None,
+            call_id: String::new(),
             announced: false,
             ended: false,
             place: None,
@@ -102,7 +103,9 @@ impl Items {
             cut: false,
             json: None,
             irreplaceable: false,
-        });
+        };
+        item.take_up(mark, draft)?;
+        self.all.push(item);
         Ok(self.all.len() - 1)
     }
 
@@ -173,26 +176,34 @@ impl Items {
 }
 
 impl Item {
-    pub fn announce(&mut self, mark: Mark<'_>) {
+    pub fn announce(&mut self, mark: Mark<'_>, draft: &mut Draft<'_>) -> Result<(), CallFailure> {
         self.announced = true;
-        self.take_up(mark);
+        self.take_up(mark, draft)
     }
 
     /// Ends the item: by its own event, or by its place in the final output.
-    pub fn end(&mut self, mark: Mark<'_>, place: Option<usize>) {
+    pub fn end(
+        &mut self,
+        mark: Mark<'_>,
+        place: Option<usize>,
+        draft: &mut Draft<'_>,
+    ) -> Result<(), CallFailure> {
         self.ended = true;
         self.place = place.or(self.place);
-        self.take_up(mark);
+        self.take_up(mark, draft)
     }
 
-    /// Takes up what the first piece of the item did not say.
-    fn take_up(&mut self, mark: Mark<'_>) {
+    /// Takes up what the pieces of the item did not say before.
+    fn take_up(&mut self, mark: Mark<'_>, draft: &mut Draft<'_>) -> Result<(), CallFailure> {
         self.index = self.index.or(mark.index);
         for (known, said) in [(&mut self.id, mark.id), (&mut self.call_id, mark.call_id)] {
             if known.is_empty() {
-                *known = said.unwrap_or_default().to_owned();
+                let said = said.unwrap_or_default();
+                draft.keep("ids", said.len())?;
+                said.clone_into(known);
             }
         }
+        Ok(())
     }
 
     /// The id its output is paired by.

@@ -10,7 +10,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::super::failure::Asked;
-use super::super::sendable::sendable;
+use super::super::sendable::{named, sendable};
 use super::body::MAX_CALL_ID;
 use super::event::{ItemText, plain};
 use super::item::{Item, Sort};
@@ -55,11 +55,12 @@ pub(super) fn of(mut items: Vec<Item>, reply: &Reply, asked: Asked<'_>) -> Optio
 /// What is left out: `status`, which belongs to outputs alone ("unknown parameter"), and fields that
 /// are null, for they are taken by none of the stricter servers. What stays: `id`, because a provider
 /// checks what it sealed against the id it sealed it for; `phase`; whatever else there is. A call the
-/// model got wrong is mended like everywhere.
+/// model got wrong, in its arguments or its name, is mended like everywhere.
 pub(super) fn input_of(item: &str) -> serde_json::Result<String> {
     let Fields(fields) = serde_json::from_str(item)?;
     let mut out = String::with_capacity(item.len());
-    let is_reasoning = fields.iter().any(|(name, raw)| name == "type" && raw.get() == r#""reasoning""#);
+    let is_kind = |kind: &str| fields.iter().any(|(name, raw)| name == "type" && raw.get() == kind);
+    let (is_reasoning, is_call) = (is_kind(r#""reasoning""#), is_kind(r#""function_call""#));
     let mut has_summary = false;
     for (name, raw) in &fields {
         if name == "status" || raw.get() == "null" {
@@ -70,6 +71,7 @@ pub(super) fn input_of(item: &str) -> serde_json::Result<String> {
             "arguments" => {
                 push(&mut out, name, &serde_json::to_string(&sendable(&plain(Some(raw))?))?)?;
             }
+            "name" if is_call => push(&mut out, name, &serde_json::to_string(&named(&plain(Some(raw))?))?)?,
             _ => push(&mut out, name, raw.get())?,
         }
     }

@@ -236,11 +236,17 @@ async fn s83_a_bad_script_is_named_by_file_line_and_key() {
 async fn s83_a_missing_script_is_named() {
     let failed = play_path("/nowhere/script.toml", &Models::new(), &[], 1).await.result.unwrap_err();
     assert_eq!(failed.class, FailureClass::InvalidRequest);
-    assert!(
-        failed.message.starts_with("could not read the script \"/nowhere/script.toml\": "),
-        "{}",
-        failed.message
-    );
+    assert_eq!(failed.message, "the script \"/nowhere/script.toml\" does not exist");
+}
+
+#[tokio::test]
+async fn s83_a_script_that_is_no_file_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let failed = play_path(pipe.to_str().unwrap(), &Models::new(), &[], 1).await.result.unwrap_err();
+    assert_eq!(failed.message, format!("the script {pipe:?} is no regular file"));
 }
 
 /// Returns the examples of the document, each a whole script.

@@ -106,6 +106,19 @@ async fn s83_a_huge_error_body_is_read_and_quoted_within_bounds() {
 }
 
 #[tokio::test]
+async fn s83_an_error_whose_body_never_ends_keeps_the_total_limit() {
+    let limits = ModelLimits { total_ms: 300, ..LIMITS };
+    for wire in Dialect::ALL {
+        let server = ModelServer::start([Answer::status(500).body("so it ends here").hold_behind("so it")]);
+        let (models, provider) = (models(), provider_on(wire, &server.base_url()));
+        // Where only the limit for the body of an error held, this would take longer.
+        let called = tokio::time::timeout(Duration::from_secs(4), call(&models, &provider, &limits)).await;
+        assert_eq!(called.expect("the call ends in time").class(), FailureClass::Overloaded, "{wire:?}");
+        server.release();
+    }
+}
+
+#[tokio::test]
 async fn s83_a_redirect_is_not_followed() {
     let server = ModelServer::start([Answer::text("lured")]);
     let answer = Answer::status(307).header("location", &format!("{}/elsewhere?key=1", server.base_url()));

@@ -56,6 +56,39 @@ async fn f13_s82_a_text_without_end_is_cut_at_its_limit() {
     flooded(LIMITS, answer, Expected { class: FailureClass::Total, says, taken: 5 * MIB }).await;
 }
 
+/// One event that begins something under a name of its own, of so many bytes; `at` numbers it.
+fn named_event(wire: Wire, what: &str, at: usize, bytes: usize) -> String {
+    let long = format!("{at:06}{}", "n".repeat(bytes));
+    let (id, name) = match what {
+        "name" => ("c".to_owned(), long),
+        _ => (long, "read_file".to_owned()),
+    };
+    let event = match (wire, what) {
+        (Wire::AnthropicMessages, _) => serde_json::json!({"type": "content_block_start", "index": at,
+            "content_block": {"type": "tool_use", "id": id, "name": name, "input": {}}}),
+        (Wire::OpenaiResponses, "item") => serde_json::json!({"type": "response.output_item.added",
+            "output_index": at, "item": {"type": "reasoning", "id": id}}),
+        (Wire::OpenaiResponses, _) => serde_json::json!({"type": "response.output_item.added",
+            "output_index": at, "item": {"type": "function_call", "call_id": id, "name": name}}),
+        (Wire::OpenaiChat | Wire::Scripted, _) => serde_json::json!({"choices": [{"delta": {"tool_calls": [
+            {"index": at, "id": id, "function": {"name": name}}]}}]}),
+    };
+    format!("data: {event}\n\n")
+}
+
+#[test]
+fn f13_names_and_ids_without_end_are_cut_at_their_limit() {
+    for wire in [Wire::OpenaiChat, Wire::AnthropicMessages, Wire::OpenaiResponses] {
+        for what in ["id", "name", "item"] {
+            let events = (0..20).map(|at| named_event(wire, what, at, 1 << 20)).collect::<Vec<_>>();
+            let pieces = events.iter().map(String::as_bytes).collect::<Vec<_>>();
+            let failed = unsent::read(wire, &request("hello"), &pieces, &mut |_| ()).unwrap_err();
+            assert_eq!(failed.class, FailureClass::Total, "{wire:?}, {what}: {failed:?}");
+            assert!(failed.message.contains("than the limit of 16 MiB"), "{wire:?}, {what}: {failed:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn f13_a_line_without_end_is_cut_at_its_limit() {
     let answer = |_| stream().body("data: {\"text\":\"").endless(b"x");

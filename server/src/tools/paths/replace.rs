@@ -15,7 +15,8 @@ use sha2::{Digest, Sha256};
 use super::open::open_beneath;
 use super::{Grounded, file_name};
 
-/// Why a file was not replaced; nothing was changed.
+/// Why a file was not replaced; nothing was changed, but for the error of a disk that could not say
+/// whether it keeps the change.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplaceRefusal {
     #[error(

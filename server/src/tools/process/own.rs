@@ -16,7 +16,7 @@ use super::tree::{self, Tree};
 
 /// How long such a program may run.
 const OWN_TIME: Duration = Duration::from_secs(10);
-/// The most bytes it may print; what it complains of is cut there.
+/// The most bytes it may print, more than any key has; what it complains of is cut there.
 const MAX_PRINTED: usize = 8 << 10;
 
 /// A program that runs; dropped, it is killed with all it started.

@@ -93,12 +93,7 @@ pub fn pin_directory(at: &Grounded) -> Result<PinnedDirectory, String> {
 }
 
 impl PinnedDirectory {
-    /// Checks that the directory is still the one that was pinned.
-    pub fn verify(&self) -> Result<(), String> {
-        self.hold().map(drop)
-    }
-
-    /// Opens the directory that was pinned, so that it cannot be exchanged any more.
+    /// Opens the directory if it is still the one that was pinned; then it cannot be exchanged any more.
     pub(super) fn hold(&self) -> Result<OwnedFd, String> {
         let failed = |why: String| format!("run in \"{}\": {why}", self.path.display());
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

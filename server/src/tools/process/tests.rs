@@ -290,7 +290,7 @@ async fn a3_a_changed_shell_or_directory_is_not_used() {
     std::fs::create_dir(&sub).expect("dir");
     let (roots, _) = Roots::open(&[place.directory.path().to_owned()]);
     let directory = pin_directory(&ground(&roots, "sub").expect("grounded")).expect("pinned");
-    assert!(directory.verify().is_ok());
+    assert!(directory.hold().is_ok());
     std::fs::rename(&sub, place.directory.path().join("was")).expect("rename");
     std::fs::create_dir(&sub).expect("dir");
     let whole = place.directory.path().join("whole-2");

@@ -11,6 +11,14 @@ fn workspace() -> (tempfile::TempDir, Roots) {
     (directory, roots)
 }
 
+/// Why a file must never be written, if so.
+fn protected(at: &Grounded, own: &[PathBuf]) -> Option<Why> {
+    match write_class(at, own) {
+        WriteClass::Denied(reason) => Some(reason),
+        _ => None,
+    }
+}
+
 /// The protected-write and name-tricks cases of the path corpus.
 #[test]
 fn p3_protected_files_are_denied_or_asked_in_any_spelling() {
@@ -86,6 +94,15 @@ fn p3_protected_files_are_denied_or_asked_in_any_spelling() {
         let at = ground(&roots, path).expect(path);
         assert_eq!(write_class(&at, &own), WriteClass::Plain, "{path}");
     }
+}
+
+#[test]
+fn p3_a_write_to_a_secret_is_asked_for_with_the_reason_that_holds() {
+    let (_directory, roots) = workspace();
+    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &[]);
+    assert_eq!(class(".env.local"), WriteClass::Ask(ENVIRONMENT));
+    assert_eq!(class("deploy/server.pem"), WriteClass::Ask(KEYS));
+    assert_eq!(class("credentials.json"), WriteClass::Ask(KEYS));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use adjutant_core::prompt::{Delta, Usage};
 use adjutant_core::retry::FailureClass;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::model::draft::MAX_CALLS;

@@ -1,7 +1,7 @@
 //! Replies from streams as servers really write them, and from such as make no sense.
 
 use adjutant_core::prompt::Delta;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::model::draft::MAX_CALLS;

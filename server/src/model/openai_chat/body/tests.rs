@@ -61,6 +61,17 @@ fn s20_a_call_the_model_got_wrong_is_sent_back_as_valid_json() {
 }
 
 #[test]
+fn s20_a_tool_name_the_model_made_up_is_sent_back_in_letters_that_are_taken() {
+    let mut request = request("hello");
+    let ModelMessage::Assistant { reply } = assistant("", "{}") else { panic!("it is a reply") };
+    let mut made_up = Reply::clone(&reply);
+    made_up.calls[0].name = "multi_tool_use.read file".to_owned();
+    request.messages.push(ModelMessage::Assistant { reply: Arc::new(made_up) });
+    let body = json_of(&request, &provider("http://localhost:1"));
+    assert_eq!(body["messages"][2]["tool_calls"][0]["function"]["name"], "multi_tool_use_read_file");
+}
+
+#[test]
 fn s20_the_beginning_is_the_same_bytes_every_turn() {
     let (frozen, provider) = (Frozen::default(), provider("http://localhost:1"));
     let mut request = request("hello");

@@ -21,7 +21,7 @@ fn s111_only_what_no_input_may_have_is_left_out() {
 }
 
 #[test]
-fn s20_a_call_the_model_got_wrong_goes_back_as_valid_json() {
+fn s20_a_call_the_model_got_wrong_goes_back_as_one_that_is_taken() {
     check(
         r#"{"type":"function_call","call_id":"a","arguments":"{\"p\": 1}"}"#,
         r#"{"type":"function_call","call_id":"a","arguments":"{\"p\": 1}"}"#,
@@ -34,4 +34,14 @@ fn s20_a_call_the_model_got_wrong_goes_back_as_valid_json() {
         r#"{"type":"function_call","arguments":{"p":1}}"#,
         r#"{"type":"function_call","arguments":"{\"p\":1}"}"#,
     );
+    check(
+        r#"{"type":"function_call","call_id":"a","name":"tools.read file","arguments":"{}"}"#,
+        r#"{"type":"function_call","call_id":"a","name":"tools_read_file","arguments":"{}"}"#,
+    );
+    check(
+        r#"{"type":"function_call","call_id":"a","name":"read_file","arguments":"{}"}"#,
+        r#"{"type":"function_call","call_id":"a","name":"read_file","arguments":"{}"}"#,
+    );
+    // The names of other items are not ours to judge.
+    check(r#"{"type":"mcp_call","name":"a.b"}"#, r#"{"type":"mcp_call","name":"a.b"}"#);
 }
