@@ -34,9 +34,9 @@ use crate::editor::NoAnswer;
 use crate::transport::{Out, ReplyError};
 
 use face::Face;
-pub use face::OpenRun;
 use fallbacks::Surfaces;
 pub use marks::SOURCE;
+pub use meters::OpenRun;
 use outlet::Outlet;
 pub use outlet::Turnstile;
 use paper::Papers;

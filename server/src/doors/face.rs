@@ -9,26 +9,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use adjutant_protocol::ask::AskView;
-use adjutant_protocol::origin::Origin;
 use adjutant_protocol::state::StateView;
 use adjutant_protocol::update::{AskChange, RunView, SessionUpdateParams, Update};
-use adjutant_protocol::{AskId, RunId, SessionId};
+use adjutant_protocol::{AskId, SessionId};
 use tokio::sync::Notify;
 
 use super::marks::Marks;
-use super::meters::Meters;
+use super::meters::{Meters, OpenRun};
 use super::outlet::Outlet;
 use super::progress;
 use crate::documents::Documents;
-
-/// A run that has not ended, as its client knows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpenRun {
-    pub session_id: SessionId,
-    pub run_id: RunId,
-    pub title: String,
-    pub origin: Option<Origin>,
-}
 
 /// Shared by the clones of one connection's doors.
 #[derive(Clone)]

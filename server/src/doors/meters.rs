@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use adjutant_core::tool::one_line;
-use adjutant_protocol::SessionId;
+use adjutant_protocol::origin::Origin;
 use adjutant_protocol::update::Update;
+use adjutant_protocol::{RunId, SessionId};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::face::OpenRun;
 use super::outlet::Outlet;
 use super::progress::Progress;
 
@@ -22,6 +22,15 @@ use super::progress::Progress;
 const MAX_TITLE: usize = 80;
 /// How long a client may take to create the token of a run that has ended.
 const LATE: Duration = Duration::from_secs(10);
+
+/// A run that has not ended, as its client knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenRun {
+    pub session_id: SessionId,
+    pub run_id: RunId,
+    pub title: String,
+    pub origin: Option<Origin>,
+}
 
 /// The progress of every open run.
 pub struct Meters {

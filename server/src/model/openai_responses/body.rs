@@ -17,11 +17,8 @@ use super::super::frozen::{Frozen, Lines, List, Source};
 use super::super::http::Post;
 use super::super::parts::{Inline, Part, parts};
 use super::super::sendable::{named, sendable};
-use super::kept;
+use super::kept::{self, MAX_CALL_ID};
 use super::reasoning::{self, Refused};
-
-/// The longest id of a call that is taken.
-pub(super) const MAX_CALL_ID: usize = 64;
 
 /// Writes the request for `post`.
 pub(super) fn write(

@@ -11,9 +11,11 @@ use serde_json::value::RawValue;
 
 use super::super::failure::Asked;
 use super::super::sendable::{named, sendable};
-use super::body::MAX_CALL_ID;
 use super::event::{ItemText, plain};
 use super::item::{Item, Sort};
+
+/// The longest id of a call that is taken.
+pub(super) const MAX_CALL_ID: usize = 64;
 
 /// Whether reasoning carries itself. The rest is known by its id alone, and with `store: false` no
 /// provider remembers that.

@@ -14,7 +14,7 @@ use adjutant_core::review::{Placement, apply_hunks, hunks, placement};
 use adjutant_core::session::Call;
 use adjutant_core::tool::one_line;
 
-use super::sight::{Shown, Sight};
+use super::sight::{Shown, Sight, Tried};
 use super::{Now, Place, SETTLE, now, on_disk, put_blob, written_on_disk};
 use crate::documents::{Awaited, Misplaced, Text};
 use crate::editor::{DocumentEdit, Way};
@@ -24,25 +24,6 @@ use crate::uri;
 
 /// Times an edit is placed anew and sent again after the first.
 const MORE_TRIES: u32 = 2;
-
-/// What one try to bring the hunks into the text came to.
-pub(super) enum Tried {
-    /// They are there.
-    Landed {
-        /// The text is otherwise what was sent.
-        exact: bool,
-    },
-    /// They were there, and were taken back at once.
-    Undone,
-    /// The text moved on; place them anew.
-    Stale(String),
-    /// What was approved cannot be made as it was shown; the user has to see it anew.
-    Overtaken(String),
-    /// These are there, and the editor left the others out.
-    Partly(Vec<String>),
-    /// It cannot be done.
-    Failed { why: String, in_doubt: bool },
-}
 
 /// Where a change is when it has landed.
 enum Kept {

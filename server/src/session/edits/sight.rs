@@ -8,7 +8,6 @@ use adjutant_core::event::{Change, Found};
 use adjutant_core::review::{Presence, present_all};
 use tokio::sync::watch;
 
-use super::apply::Tried;
 use super::{Now, Place, SETTLE, found, now};
 use crate::documents::{Expectation, Misplaced};
 use crate::editor::{Applied, NoAnswer};
@@ -16,6 +15,25 @@ use crate::tools::paths::Grounded;
 
 /// How long the text of an edit is waited for that the editor has refused.
 const REFUSED: Duration = Duration::from_millis(50);
+
+/// What one try to bring the hunks into the text came to.
+pub(super) enum Tried {
+    /// They are there.
+    Landed {
+        /// The text is otherwise what was sent.
+        exact: bool,
+    },
+    /// They were there, and were taken back at once.
+    Undone,
+    /// The text moved on; place them anew.
+    Stale(String),
+    /// What was approved cannot be made as it was shown; the user has to see it anew.
+    Overtaken(String),
+    /// These are there, and the editor left the others out.
+    Partly(Vec<String>),
+    /// It cannot be done.
+    Failed { why: String, in_doubt: bool },
+}
 
 /// What a text shows of all hunks.
 pub(super) enum Shown {
