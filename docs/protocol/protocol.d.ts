@@ -178,7 +178,7 @@ effort?: string,
  */
 verbosity?: string,
 /**
- * Nobody watches: what `[unattended]` allows runs unasked (decision 17).
+ * Nobody watches: what `[unattended]` allows runs unasked.
  */
 unattended?: boolean, };
 
@@ -212,9 +212,17 @@ timeoutMs?: number, };
 
 export type WaitStatus = "ok" | "error" | "cancelled" | "timeout";
 
-export type WaitResult = { status: WaitStatus, startedAt: number, ended?: RunEnd, };
+export type WaitResult = { status: WaitStatus,
+/**
+ * When the run started, in milliseconds since the Unix epoch.
+ */
+startedAt: number, ended?: RunEnd, };
 
-export type RunEnd = { endedAt: number, outcome: Outcome, stopReason: StopReason, summary?: string, usage: UsageView,
+export type RunEnd = {
+/**
+ * Milliseconds since the Unix epoch.
+ */
+endedAt: number, outcome: Outcome, stopReason: StopReason, summary?: string, usage: UsageView,
 /**
  * Model calls answered or given up.
  */
@@ -282,7 +290,11 @@ export type SessionEntry = { sessionId: SessionId, title: string,
 /**
  * The first workspace folder, a `file:` URI.
  */
-cwd: string, state: State, updatedAt: number, openAsks: number, turns: number,
+cwd: string, state: State,
+/**
+ * Of the last record of its log; milliseconds since the Unix epoch.
+ */
+updatedAt: number, openAsks: number, turns: number,
 /**
  * What is wrong with its log, where something is.
  */
@@ -478,7 +490,7 @@ turn: number, phase: TurnPhase, attempt: number, usage?: UsageView,
  */
 failure?: FailureKind,
 /**
- * Of a failed attempt, and of a model that took over: what happened.
+ * Of a failed attempt or turn, and of a model that took over: what happened.
  */
 message?: string,
 /**
@@ -486,7 +498,7 @@ message?: string,
  */
 model?: string,
 /**
- * Of a failed attempt: when the next one starts.
+ * Of a failed attempt: when the next one starts, in milliseconds since the Unix epoch.
  */
 retryAt?: number, };
 
@@ -504,7 +516,7 @@ model: string,
  */
 notBefore?: number,
 /**
- * The first line of the prompt, at most 80 characters.
+ * What a start is called, else the first line of the prompt; at most 80 characters.
  */
 title: string,
 /**
@@ -518,7 +530,15 @@ export type HunkState = "proposed" | "applying" | "applied" | "rejected" | "not_
 
 export type ChangeSetView = { changeSetId: ChangeSetId, toolCallId: ToolCallId, uri: string, path: string, hunks: Array<HunkView>, };
 
-export type HunkView = { hunkId: string, state: HunkState, removed: number, inserted: number, };
+export type HunkView = { hunkId: string, state: HunkState,
+/**
+ * Lines it takes out.
+ */
+removed: number,
+/**
+ * Lines it puts in.
+ */
+inserted: number, };
 
 export type DocumentSaveParams = { uris: Array<string>,
 /**

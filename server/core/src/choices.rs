@@ -115,7 +115,7 @@ impl Offer {
         Self { model, models, takes }
     }
 
-    /// The same offer after a choice.
+    /// The same offer after a choice; what another model takes is for the caller to say.
     pub fn after(mut self, chosen: &Chosen) -> Self {
         if let Chosen::Model { model } = chosen {
             if !self.models.contains(model) {

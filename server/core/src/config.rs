@@ -118,16 +118,16 @@ impl fmt::Debug for Provider {
     }
 }
 
-/// Time limits of one model call, in milliseconds (decision 18).
+/// Time limits of one model call, in milliseconds; their defaults are in the table of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelLimits {
-    /// Until the response headers; default 120 000.
+    /// Until the response headers.
     pub first_byte_ms: u64,
-    /// Between two pieces of the stream; default 60 000.
+    /// Between two pieces of the stream.
     pub idle_ms: u64,
-    /// The whole call; default 1 800 000.
+    /// The whole call.
     pub total_ms: u64,
-    /// Before the user is told that nothing comes; default 10 000.
+    /// Before the user is told that nothing comes.
     pub silence_ms: u64,
 }
 
@@ -135,11 +135,11 @@ pub struct ModelLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub model: ModelLimits,
-    /// Mistakes in a row before the user is asked; default 3.
+    /// Mistakes in a row before the user is asked.
     pub mistakes: u32,
-    /// How long a command runs before the user may stop it by an ask; default 10 000.
+    /// How long a command runs before the user may stop it by an ask.
     pub command_output_ms: u64,
-    /// How long the editor may take to apply an edit or to save; default 30 000.
+    /// How long the editor may take to apply an edit or to save.
     pub editor_ms: u64,
     /// How long a question with suggestions waits before the first of them is taken; for ever when not set.
     pub followup_default_ms: Option<u64>,
@@ -243,7 +243,7 @@ pub struct Flag {
 #[derive(Clone)]
 pub enum Layer {
     UserFile(File),
-    /// May only tighten (decision 9).
+    /// May only tighten.
     ProjectFile(File),
     /// `initializationOptions`, or the section `adjutant` of the editor's configuration.
     Editor(serde_json::Value),

@@ -44,7 +44,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Choices::is_default")]
         choices: Choices,
     },
-    /// A writer opened the log; a writer that sees a newer epoch stops (L5).
+    /// A writer opened the log; a writer that sees a newer epoch stops.
     SessionOpened {
         epoch: u64,
     },
@@ -62,7 +62,7 @@ pub enum Event {
         /// What of the session's choices it follows.
         #[serde(default)]
         follows: Follows,
-        /// The first line of the prompt.
+        /// What a start is called, else the first line of the prompt.
         #[serde(default)]
         title: String,
         /// Where in the workspace it was started from.
@@ -254,7 +254,7 @@ impl Event {
         }
     }
 
-    /// Whether the fact must be durable before it is announced or acted on (L1);
+    /// Whether the fact must be durable before it is announced or acted on;
     /// the others are superseded by a later fact.
     pub fn is_barrier(&self) -> bool {
         let superseded = matches!(
@@ -280,7 +280,7 @@ pub struct Policy {
     /// Model requests of one run before the user is asked to go on; unlimited when not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_requests: Option<u32>,
-    /// Failed calls in a row that end a run (decision 18).
+    /// Failed calls in a row that end a run.
     pub mistakes: u32,
     /// How long a command runs before the user is offered to stop it, in milliseconds.
     pub command_output_ms: u64,
@@ -309,7 +309,7 @@ impl Default for Policy {
     }
 }
 
-/// What may run unasked while nobody watches (decision 17).
+/// What may run unasked while nobody watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unattended {
     pub edit: bool,
@@ -318,7 +318,7 @@ pub struct Unattended {
     pub max_requests: u32,
 }
 
-/// A client's key of an idempotent request (D10).
+/// A client's key of an idempotent request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyUse {
     pub key: String,
@@ -326,7 +326,7 @@ pub struct KeyUse {
     pub digest: String,
 }
 
-/// What a call would do, frozen when it was prepared (A1).
+/// What a call would do, frozen when it was prepared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Payload {
@@ -344,7 +344,7 @@ pub enum Payload {
         /// Absolute.
         cwd: String,
         timeout_seconds: u64,
-        /// Digest over the shell and the directory as they were (A1, A3).
+        /// Digest over the shell and the directory as they were.
         binding: String,
     },
     Question {
@@ -406,7 +406,7 @@ pub struct Change {
     pub always_ask: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// What the user should know of this file: it runs on build or install (decision 8).
+    /// What the user should know of this file: it runs on build or install.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
     /// Hash of the before-image, a blob.

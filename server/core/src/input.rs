@@ -81,7 +81,7 @@ pub struct Prompt {
     pub key: Option<KeyUse>,
 }
 
-/// A typed answer that names an ask (A5).
+/// A typed answer that names an ask.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub ask: AskId,

@@ -1,7 +1,9 @@
 //! The pure core: facts, decisions, steps, verdicts and text.
 //!
 //! Nothing here does I/O, reads a clock, draws a random number, knows LSP
-//! types or is async, so nothing here can fail for outside reasons.
+//! types or is async, so nothing here can fail for outside reasons. The one
+//! exception: a diff stops looking for the shortest answer after a while
+//! (`edit::line_diff`); what it found is recorded, never found again by a replay.
 
 pub mod accept;
 pub mod ask;

@@ -17,7 +17,7 @@ use crate::image::Picture;
 pub struct ModelRequest {
     /// The provider's own name of the model, without our `provider/` prefix.
     pub model: String,
-    /// The system prompt, frozen for the session.
+    /// The system prompt; it changes with the mode, the roots and what the model takes, and with nothing else.
     pub system: Arc<str>,
     /// The tools on offer, in a fixed order.
     pub tools: Arc<[ToolSpec]>,
@@ -186,7 +186,7 @@ pub enum StopCause {
     #[default]
     EndTurn,
     ToolCalls,
-    /// The reply was cut at the output limit; its tool calls must not run (G3).
+    /// The reply was cut at the output limit; its tool calls must not run.
     MaxTokens,
     /// The provider's content filter or the model refused.
     Refusal,

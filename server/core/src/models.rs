@@ -51,6 +51,7 @@ const fn sees(context_window: u32, max_output_tokens: u32) -> Facts {
     Facts { context_window, max_output_tokens, images: true, known: true, ..UNKNOWN }
 }
 
+/// A model that thinks as much as it is asked to.
 const fn thinks(context_window: u32, max_output_tokens: u32) -> Facts {
     Facts { efforts: &Level::ALL, ..sees(context_window, max_output_tokens) }
 }

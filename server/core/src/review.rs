@@ -22,7 +22,7 @@ pub use place::{
 };
 pub use unified::unified_diff;
 
-/// Lines of context a hunk carries on each side (decision 15).
+/// Lines of context a hunk carries on each side.
 pub const CONTEXT_LINES: usize = 3;
 
 /// The most lines of context of a hunk whose surroundings repeat.

@@ -43,7 +43,6 @@ pub struct Run {
     pub usage: Usage,
     /// Failed calls in a row (S26).
     pub mistakes: u32,
-    pub completed: Option<String>,
 }
 
 /// One model call with its consequences.

@@ -19,7 +19,7 @@ use crate::event::{Ask, Fact, Rule};
 use crate::message::{Manner, ModelMessage};
 pub use crate::run::{Call, CallPhase, ChangeState, EndedRun, OpenAsk, Run, Turn, TurnPhase, UsedKey};
 
-/// Keys, closed asks and ended runs that are remembered (protocol section 4).
+/// Keys, closed asks and ended runs that are remembered, of each the newest.
 const REMEMBERED: usize = 1_000;
 
 /// Everything that is true of a session.
@@ -158,7 +158,7 @@ impl Session {
         self.changes.get(call.change_set.as_ref()?)
     }
 
-    /// How an ask was closed, if it is among the last thousand.
+    /// How an ask was closed, if that is still remembered.
     pub fn resolution(&self, ask: &AskId) -> Option<&Resolution> {
         self.closed_asks.iter().rev().find(|(id, _)| id == ask).map(|(_, resolution)| resolution)
     }

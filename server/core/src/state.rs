@@ -1,7 +1,7 @@
 //! What the user is told: the state, and the updates each fact becomes.
 //!
-//! A pure projection; the seed-000 guess from the last message lives on only
-//! as a test oracle beside it (L01).
+//! A pure projection of the session: never guesses a state from what a message
+//! says (L01).
 
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::state::{RequiredAction, State, StateView};

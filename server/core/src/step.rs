@@ -107,7 +107,7 @@ fn prepare(session: &Session, call: &Call) -> Step {
     Step::Prepare { call: call.id.clone(), epoch: session.epoch }
 }
 
-/// Idle asks are state after the end of a run, and never put before the user (decision 14). One
+/// Idle asks are state after the end of a run, and never put before the user. One
 /// that only resumes or discards asks about nothing that would have to be looked at again.
 fn deliveries(session: &Session) -> impl Iterator<Item = Step> + '_ {
     session

@@ -21,7 +21,7 @@ pub use strict::{nearest, parse, parse_for};
 pub const MAX_PATH: usize = 4096;
 /// The most bytes of a glob or a regular expression.
 pub const MAX_PATTERN: usize = 1024;
-/// The most bytes of a command line (A2).
+/// The most bytes of a command line.
 pub const MAX_COMMAND: usize = 16 * 1024;
 /// The longest time a command may ask for, in seconds.
 pub const MAX_TIMEOUT_SECONDS: u64 = 3600;

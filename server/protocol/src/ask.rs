@@ -1,4 +1,4 @@
-//! Asks: durable questions to the user (protocol section 7, decision 14).
+//! Asks: durable questions to the user.
 //!
 //! A request or popup is only one delivery of an ask; the ask itself outlives it.
 
@@ -11,7 +11,7 @@ use ts_rs::TS;
 use crate::origin::Origin;
 use crate::{AskId, RunId, SessionId, ToolCallId};
 
-/// The twelve kinds of seed 000, under its names, on the wire and in the log.
+/// The twelve kinds, under the same names on the wire and in the log.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, TS,
 )]
@@ -36,7 +36,7 @@ pub enum AskKind {
     CommandOutput,
 }
 
-/// The four groups of seed 000: they decide the state the session is in.
+/// The four groups of kinds: they decide the state the session is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum AskGroup {
@@ -159,7 +159,7 @@ pub struct PermissionResponse {
     pub outcome: PermissionOutcome,
 }
 
-/// `cancelled` says that this surface closed; the ask stays open elsewhere (rule b).
+/// `cancelled` says that this surface closed; the ask stays open elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(tag = "outcome", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum PermissionOutcome {

@@ -1,4 +1,4 @@
-//! What client and server tell each other under `experimental.agent` (protocol section 2).
+//! What client and server tell each other under `experimental.agent`.
 //!
 //! Absent means not supported; a plain client sends nothing and gets nothing of ours.
 

@@ -1,4 +1,4 @@
-//! Error codes of our own (protocol section 13, decision 11).
+//! Error codes of our own.
 //!
 //! Tool and model failures are never JSON-RPC errors; they are items and outcomes.
 

@@ -6,7 +6,10 @@ use std::fmt;
 use ts_rs::TS;
 
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// The names of all, for the schema.
+        pub(crate) const NAMES: &[&str] = &[$(stringify!($name)),*];
+    $(
         $(#[$doc])*
         #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, TS)]
         #[serde(transparent)]
@@ -36,7 +39,7 @@ ids! {
     MessageId,
     /// One tool call; ours, not the provider's.
     ToolCallId,
-    /// A durable question; unguessable, because naming it is the right to answer it (A5).
+    /// A durable question; unguessable, because naming it is the right to answer it.
     AskId,
     /// All edits of one tool call.
     ChangeSetId,

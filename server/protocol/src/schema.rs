@@ -8,7 +8,7 @@ use ts_rs::TS;
 use crate::methods::{Direction, METHODS};
 use crate::update::Update;
 use crate::{
-    ask, capability, commands, document, errors, model, option, origin, session, start, state, update,
+    ask, capability, commands, document, errors, ids, model, option, origin, session, start, state, update,
 };
 
 macro_rules! wire_types {
@@ -142,7 +142,7 @@ pub fn typescript() -> String {
         )* };
     }
     wire_types!(each);
-    for id in ["SessionId", "RunId", "MessageId", "ToolCallId", "AskId", "ChangeSetId"] {
+    for id in ids::NAMES {
         text.push_str(&format!("\nexport type {id} = string;\n"));
     }
     text

@@ -1,4 +1,4 @@
-//! Requests about sessions: params and results (protocol section 4).
+//! Requests about sessions: params and results.
 //!
 //! Every one is answered at once; work is told by updates.
 
@@ -117,7 +117,7 @@ pub struct Overrides {
     /// How many words the model makes: `low`, `medium` or `high`, likewise.
     #[ts(optional)]
     pub verbosity: Option<String>,
-    /// Nobody watches: what `[unattended]` allows runs unasked (decision 17).
+    /// Nobody watches: what `[unattended]` allows runs unasked.
     #[ts(optional, as = "Option<bool>")]
     pub unattended: bool,
 }
@@ -169,6 +169,7 @@ pub enum WaitStatus {
 #[serde(rename_all = "camelCase")]
 pub struct WaitResult {
     pub status: WaitStatus,
+    /// When the run started, in milliseconds since the Unix epoch.
     #[ts(type = "number")]
     pub started_at: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -180,6 +181,7 @@ pub struct WaitResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct RunEnd {
+    /// Milliseconds since the Unix epoch.
     #[ts(type = "number")]
     pub ended_at: u64,
     pub outcome: Outcome,
@@ -297,6 +299,7 @@ pub struct SessionEntry {
     /// The first workspace folder, a `file:` URI.
     pub cwd: String,
     pub state: State,
+    /// Of the last record of its log; milliseconds since the Unix epoch.
     #[ts(type = "number")]
     pub updated_at: u64,
     pub open_asks: u32,

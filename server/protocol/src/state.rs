@@ -1,4 +1,4 @@
-//! The state of a session as users and clients are told of it (protocol section 10).
+//! The state of a session as users and clients are told of it.
 //!
 //! Computed by the loop, never guessed by a client.
 

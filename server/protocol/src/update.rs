@@ -1,4 +1,4 @@
-//! Updates: what the server tells a client while a session lives (protocol section 6).
+//! Updates: what the server tells a client while a session lives.
 //!
 //! Every item is an upsert by id; chunks append; the finished item is authoritative.
 
@@ -199,7 +199,7 @@ pub struct TurnView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub failure: Option<FailureKind>,
-    /// Of a failed attempt, and of a model that took over: what happened.
+    /// Of a failed attempt or turn, and of a model that took over: what happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub message: Option<String>,
@@ -207,7 +207,7 @@ pub struct TurnView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub model: Option<String>,
-    /// Of a failed attempt: when the next one starts.
+    /// Of a failed attempt: when the next one starts, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional, type = "number")]
     pub retry_at: Option<u64>,
@@ -266,7 +266,7 @@ pub enum RunView {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[ts(optional, type = "number")]
         not_before: Option<u64>,
-        /// The first line of the prompt, at most 80 characters.
+        /// What a start is called, else the first line of the prompt; at most 80 characters.
         #[serde(default)]
         title: String,
         /// Where it was started from.
@@ -313,6 +313,8 @@ pub struct ChangeSetView {
 pub struct HunkView {
     pub hunk_id: String,
     pub state: HunkState,
+    /// Lines it takes out.
     pub removed: u32,
+    /// Lines it puts in.
     pub inserted: u32,
 }

@@ -1,4 +1,4 @@
-//! Answers to asks: the first valid one wins, once (A4, A5).
+//! Answers to asks: the first valid one wins, once.
 //!
 //! An answer that names no option and no text the ask takes is never an approval.
 

@@ -130,7 +130,7 @@ fn propose(
 }
 
 /// The text moved on while an approved edit was on its way: what was approved is void, and the change
-/// as it would be made now is shown (decision 15), a bounded number of times.
+/// as it would be made now is shown, a bounded number of times.
 pub fn overtaken(
     session: &Session,
     stamp: &Stamp,

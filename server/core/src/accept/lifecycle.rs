@@ -178,7 +178,7 @@ fn moot_asks(session: &Session) -> impl Iterator<Item = Event> + '_ {
     moot.map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Withdrawn })
 }
 
-/// A finished task that is looked at again says so (seed 000).
+/// A finished task that is looked at again says so (S04).
 fn reopened_completed(session: &Session, stamp: &Stamp) -> Vec<Event> {
     let Some(ended) = session.ended.back().filter(|ended| ended.end.outcome == Outcome::Completed) else {
         return Vec::new();
@@ -199,7 +199,7 @@ pub fn stopping(session: &Session, stamp: &Stamp) -> Result<Vec<Event>, Refusal>
 }
 
 /// The facts that close what a stopped server left running. A read may run again and an own
-/// edit may be finished, because its presence in the text is tested first (L6); anything
+/// edit may be finished, because its presence in the text is tested first; anything
 /// opaque is closed as interrupted and never repeated.
 pub fn interrupt(session: &Session, stamp: &Stamp) -> Vec<Event> {
     let Some(turn) = session.open_run().and_then(|run| run.turn.as_ref()) else { return Vec::new() };

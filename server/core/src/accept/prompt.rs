@@ -13,7 +13,7 @@ use crate::session::Session;
 
 /// Prompts one run keeps waiting for its next turn.
 const MAX_PENDING: usize = 100;
-/// Characters of a title (decision 7).
+/// Characters of a title.
 const TITLE_CHARS: usize = 80;
 
 pub fn accept(session: &Session, stamp: &Stamp, prompt: Prompt) -> Result<Vec<Event>, Refusal> {

@@ -67,7 +67,7 @@ pub enum Literal {
     Refuse,
 }
 
-/// What a project file may do with a key (security rule T3).
+/// What a project file may do with a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Project {
     Never,

@@ -11,7 +11,7 @@ use crate::message::ModelMessage;
 const LOST: &str = "Interrupted: what became of this call is not in the log, so its outcome is unknown. \
                     Check what happened before you do it again.";
 
-/// Returns the messages with one output for each call, right behind it, and none without a call (L7).
+/// Returns the messages with one output for each call, right behind it, and none without a call.
 pub fn paired(messages: &[ModelMessage]) -> Vec<ModelMessage> {
     let mut whole = Vec::with_capacity(messages.len());
     let mut open: Vec<Arc<str>> = Vec::new();

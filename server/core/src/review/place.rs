@@ -25,7 +25,7 @@ pub enum Presence {
 pub enum Placement {
     At {
         line: usize,
-        /// All of the context is as it was, so an approval of the hunk still holds (decision 15).
+        /// All of the context is as it was, so an approval of the hunk still holds.
         unchanged: bool,
     },
     AlreadyThere {

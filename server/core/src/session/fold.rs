@@ -35,10 +35,9 @@ impl Session {
                 }
             }
             Event::ConfigChanged { chosen, .. } => self.take_choice(chosen),
-            Event::RunStarted { .. }
-            | Event::Prompted { .. }
-            | Event::Completed { .. }
-            | Event::RunEnded { .. } => self.fold_run(fact),
+            Event::RunStarted { .. } | Event::Prompted { .. } | Event::RunEnded { .. } => self.fold_run(fact),
+            // The end of the run, which follows in the same batch, says it.
+            Event::Completed { .. } => {}
             Event::AskOpened { .. } | Event::AskReobserved { .. } | Event::AskClosed { .. } => {
                 self.fold_ask(fact);
             }
@@ -85,7 +84,6 @@ impl Session {
                     turns: 0,
                     usage: Usage::default(),
                     mistakes: 0,
-                    completed: None,
                 });
             }
             Event::Prompted { run, text, images, steer, key, .. } => {
@@ -99,11 +97,6 @@ impl Session {
                     let shown = |image: &Image| Picture { image: image.clone(), withheld: None };
                     let pictures = images.iter().map(shown).collect();
                     open.pending.push(ModelMessage::User { text: text.clone(), pictures });
-                }
-            }
-            Event::Completed { summary, .. } => {
-                if let Some(run) = &mut self.run {
-                    run.completed = Some(summary.clone());
                 }
             }
             Event::RunEnded { .. } => self.end_run(fact),

@@ -47,7 +47,7 @@ impl Session {
         self.call(call).is_some_and(|call| !call.is_finished())
     }
 
-    /// Something was done that nobody wanted to do (L6).
+    /// Something was done that nobody wanted to do.
     fn has_no_intent(&self, call: &ToolCallId, end: CallEnd) -> bool {
         self.call(call).is_some_and(|call| {
             let acts = matches!(effect_of(&call.tool), Effect::OwnEdit | Effect::Opaque);

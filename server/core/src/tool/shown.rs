@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Returns whether a character is a control, bidirectional or invisible one:
-/// text that holds it does not look like what it is (A2).
+/// text that holds it does not look like what it is.
 pub fn hidden(character: char) -> bool {
     let code = character as u32;
     character.is_control()

@@ -120,7 +120,7 @@ fn edit(fields: &mut Fields) -> Result<Arguments, Reason> {
     Ok(Arguments::EditFile { path, old_text, new_text, replace_all })
 }
 
-/// Refuses what cannot be shown to the user as it will run (A2).
+/// Refuses what cannot be shown to the user as it will run.
 fn command(command: String) -> Result<String, Reason> {
     if command.trim().is_empty() {
         return Err(Reason::new(
