@@ -67,6 +67,16 @@ pub enum Text {
     Closed,
 }
 
+impl Text {
+    fn of(open: Option<&Open>) -> Self {
+        match open.map(|open| open.document.snapshot()) {
+            Some(Ok(snapshot)) => Text::Open(snapshot),
+            Some(Err(reason)) => Text::Unsynced(reason.to_string()),
+            None => Text::Closed,
+        }
+    }
+}
+
 impl Default for Documents {
     fn default() -> Self {
         let mirror = Mirror {
@@ -186,20 +196,12 @@ impl Documents {
     /// Returns the text of a file as the editor has it, if it has it open. The path is free of links.
     pub fn text(&self, path: &Path) -> Text {
         self.resolve();
-        match self.lock().find(path).map(|open| open.document.snapshot()) {
-            Some(Ok(snapshot)) => Text::Open(snapshot),
-            Some(Err(reason)) => Text::Unsynced(reason.to_string()),
-            None => Text::Closed,
-        }
+        Text::of(self.lock().find(path))
     }
 
     /// Returns the document the editor has open under this very name; asks no disk.
     pub fn under(&self, uri: &str) -> Text {
-        match self.lock().open.get(uri).map(|open| open.document.snapshot()) {
-            Some(Ok(snapshot)) => Text::Open(snapshot),
-            Some(Err(reason)) => Text::Unsynced(reason.to_string()),
-            None => Text::Closed,
-        }
+        Text::of(self.lock().open.get(uri))
     }
 
     /// Whether a path lies in a workspace folder by its name alone; asks no disk.
@@ -207,11 +209,6 @@ impl Documents {
         let inside =
             |(named, resolved): &(PathBuf, PathBuf)| path.starts_with(named) || path.starts_with(resolved);
         self.lock().folders.iter().any(inside)
-    }
-
-    /// Returns the document the editor has open under this name, if its text is known.
-    pub fn named(&self, uri: &str) -> Option<Snapshot> {
-        self.lock().open.get(uri).and_then(|open| open.document.snapshot().ok())
     }
 
     /// Returns the URI by which the editor knows a file whose path is free of links: that of the

@@ -169,9 +169,7 @@ impl Shared {
         self.server.warn(&ready.configured.catch_up(ready.sessions.world()));
         Ok(ready)
     }
-}
 
-impl Shared {
     /// Asks the client for its settings, where it answers.
     async fn pull(&self, ready: &Ready) {
         let world = ready.sessions.world();

@@ -72,7 +72,8 @@ impl Sessions {
         Ok(id)
     }
 
-    /// Returns the mailbox of a session, opening it from disk if need be.
+    /// Returns the mailbox of a session, opening it from disk if need be. One in memory is there without
+    /// waiting, so that what is posted keeps its order.
     pub async fn get(&self, id: &SessionId) -> Result<Mailbox, Refused> {
         if let Some(mailbox) = self.in_memory(id) {
             return Ok(mailbox);
@@ -147,7 +148,7 @@ impl Sessions {
         let mailbox = self.get(session).await.map_err(|refused| refused.message)?;
         let written =
             mailbox.request(|reply| Message::Transcript { reply }).map_err(|refused| refused.message)?;
-        written.await.map_err(|_| gone().message)?.map_err(|refused| refused.message)
+        written.await.map_err(|_| Refused::gone().message)?.map_err(|refused| refused.message)
     }
 
     /// Returns the mailbox of the session an open ask belongs to.
@@ -247,7 +248,7 @@ impl Sessions {
         self.closed(id).await;
         if let Some(mailbox) = self.in_memory(id) {
             let resume = mailbox.request(|reply| Message::Resume { from: None, reply })?;
-            let open = match resume.await.map_err(|_| gone())? {
+            let open = match resume.await.map_err(|_| Refused::gone())? {
                 Ok(resumed) => {
                     matches!(resumed.result.state.state, State::Running | State::RequiresAction)
                 }
@@ -262,7 +263,6 @@ impl Sessions {
                 ));
             }
             stop(&mailbox).await;
-            self.lock().remove(id);
         }
         let (world, id) = (self.world.clone(), id.clone());
         let is_used = |error: &CatalogError| matches!(error, CatalogError::InUse { .. });
@@ -341,10 +341,6 @@ fn new_id() -> SessionId {
     }
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     SessionId(format!("s-{hex}"))
-}
-
-fn gone() -> Refused {
-    Refused::new(ErrorName::SessionNotFound, "the session was closed meanwhile")
 }
 
 fn catalog_error(error: CatalogError) -> Refused {

@@ -12,7 +12,7 @@ use adjutant_protocol::ask::{AskGroup, AskSubject, AskView};
 use serde_json::{Value, json};
 
 use super::popup::{self, Room};
-use crate::documents::Documents;
+use crate::documents::{Documents, Text};
 
 /// The source of our diagnostics.
 pub const SOURCE: &str = "agent";
@@ -48,12 +48,11 @@ impl Marks {
         for (ask, seen) in asks {
             let place = self.places.remove(&ask.ask_id).unwrap_or_else(|| place_of(ask));
             let place = place.map(|mut place| {
-                let open = documents.named(&place.uri);
-                if let Some(open) = &open {
-                    place.follow(open);
-                }
                 let entry = now.entry(place.uri.clone()).or_default();
-                entry.0 = open.and_then(|open| open.version);
+                if let Text::Open(open) = documents.under(&place.uri) {
+                    place.follow(&open);
+                    entry.0 = open.version;
+                }
                 entry.1.push(diagnostic(ask, &place, seen));
                 place
             });

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 /// Who comes first: smaller is earlier. The number tells apart those that are alike.
-pub type Rank = (bool, u64, u64);
+type Rank = (bool, u64, u64);
 
 /// The slot of one connection; clones share it.
 #[derive(Clone, Default)]

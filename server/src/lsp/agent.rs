@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use adjutant_core::input::Choice;
 use adjutant_core::models;
-use adjutant_protocol::AskId;
 use adjutant_protocol::ask::{AskListParams, AskListResult, AskRespondParams, AskRespondResult};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::model::{ModelListParams, ModelListResult};
@@ -16,12 +15,12 @@ use adjutant_protocol::session::{
     CancelParams, Done, NewSessionParams, NewSessionResult, PromptParams, PromptResult, ResumeParams,
     ResumeResult, SessionListParams, SessionListResult, SessionParams, WaitParams, WaitResult,
 };
+use adjutant_protocol::{AskId, SessionId};
 use tokio::sync::oneshot;
 use tower_lsp::jsonrpc::{Error, Result};
 
 use super::content::{self, Content};
 use super::{Shared, error};
-
 use crate::session::mailbox::{Mailbox, Message, Posted, Refused, Resumed};
 use crate::session::{self, SURFACE_OF_CLIENTS};
 use crate::sessions::list::{Cursor, Wanted};
@@ -55,7 +54,7 @@ impl Shared {
     }
 
     pub(super) async fn session_resume(&self, params: ResumeParams) -> Result<ResumeResult> {
-        let mailbox = self.ready()?.sessions.get(&params.session_id).await.map_err(error)?;
+        let mailbox = self.mailbox(&params.session_id).await?;
         let request = mailbox.request(|reply| Message::Resume { from: params.replay_from, reply });
         let Resumed { result, place } = answered(request).await?;
         let go_on = place.reached().await;
@@ -166,13 +165,8 @@ impl Shared {
         answered(Ok(reply)).await
     }
 
-    /// The mailbox of a session: without waiting when it is in memory, so that order is kept.
-    pub(super) async fn mailbox(&self, id: &adjutant_protocol::SessionId) -> Result<Mailbox> {
-        let sessions = &self.ready()?.sessions;
-        match sessions.in_memory(id) {
-            Some(mailbox) => Ok(mailbox),
-            None => sessions.get(id).await.map_err(error),
-        }
+    async fn mailbox(&self, id: &SessionId) -> Result<Mailbox> {
+        self.ready()?.sessions.get(id).await.map_err(error)
     }
 }
 
@@ -181,12 +175,13 @@ pub(super) fn digest_of(params: &impl serde::Serialize) -> String {
     adjutant_core::digest_parts(&[&serde_json::to_vec(params).unwrap_or_default()])
 }
 
+/// Waits for the reply to what was posted.
 pub(super) async fn answered<T>(
     posted: std::result::Result<oneshot::Receiver<std::result::Result<T, Refused>>, Refused>,
 ) -> Result<T> {
     match posted.map_err(error)?.await {
         Ok(result) => result.map_err(error),
-        Err(_) => Err(error(Refused::new(ErrorName::SessionNotFound, "the session was closed meanwhile"))),
+        Err(_) => Err(error(Refused::gone())),
     }
 }
 

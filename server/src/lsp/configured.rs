@@ -78,10 +78,7 @@ impl Configured {
                 sources.roots.push(folder);
             }
         }
-        if sources.roots.len() > MAX_FOLDERS {
-            problems.push(format!("only the first {MAX_FOLDERS} workspace folders are used"));
-            sources.roots.truncate(MAX_FOLDERS);
-        }
+        bound(&mut sources.roots, &mut problems);
         // Sessions go on in folders that were closed, so their names stay known.
         world.documents.add_folders(&sources.roots);
         problems.extend(reload(world, &sources));
@@ -192,15 +189,20 @@ pub async fn register(out: &Out, surfaces: &Surfaces) {
 pub fn first_folders(params: &InitializeParams) -> (Vec<PathBuf>, Vec<String>) {
     if let Some(folders) = &params.workspace_folders {
         let (mut folders, mut problems) = paths(folders);
-        if folders.len() > MAX_FOLDERS {
-            problems.push(format!("only the first {MAX_FOLDERS} workspace folders are used"));
-            folders.truncate(MAX_FOLDERS);
-        }
+        bound(&mut folders, &mut problems);
         return (folders, problems);
     }
     #[allow(deprecated)]
     let root = params.root_uri.iter().map(|uri| uri.as_str());
     readable(root)
+}
+
+/// Leaves out the folders that are too many, and says so.
+fn bound(folders: &mut Vec<PathBuf>, problems: &mut Vec<String>) {
+    if folders.len() > MAX_FOLDERS {
+        problems.push(format!("only the first {MAX_FOLDERS} workspace folders are used"));
+        folders.truncate(MAX_FOLDERS);
+    }
 }
 
 fn paths(folders: &[WorkspaceFolder]) -> (Vec<PathBuf>, Vec<String>) {

@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::storage::{Open, Storage, StoredFile, append_all, read_whole};
+use super::storage::{Open, Storage, UNFINISHED, read_whole, replace};
 
 /// The name of the directory in that of the session.
 pub const BLOBS: &str = "blobs";
@@ -75,9 +75,6 @@ pub struct Blobs {
     lost: AtomicBool,
 }
 
-/// Tells apart what two threads of one process write.
-static UNIQUE: AtomicU64 = AtomicU64::new(0);
-
 impl Blobs {
     /// Returns the blobs beside the log in `session_dir`; nothing is created yet.
     pub fn new(storage: Arc<dyn Storage>, session_dir: &Path) -> Self {
@@ -124,7 +121,7 @@ impl Blobs {
         // A blob that was damaged since is replaced by what it should be.
         let file = match held.is_ok_and(|held| held == bytes) {
             true => self.storage.open(&path, Open::Append)?,
-            false => self.place(&path, bytes)?,
+            false => replace(&*self.storage, &path, bytes)?,
         };
         // Under its name already: the hash tells a blob that was not written whole, and a journal takes
         // the content and the name in one go.
@@ -146,19 +143,6 @@ impl Blobs {
         Ok(())
     }
 
-    /// Writes a blob whole under its name; not durable yet.
-    fn place(&self, path: &Path, bytes: &[u8]) -> io::Result<Arc<dyn StoredFile>> {
-        let number = UNIQUE.fetch_add(1, Ordering::Relaxed);
-        let temporary = self.dir.join(format!(".new-{}-{number}", std::process::id()));
-        let write = || {
-            let file = self.storage.open(&temporary, Open::New)?;
-            append_all(&*file, bytes)?;
-            self.storage.rename(&temporary, path)?;
-            Ok(file)
-        };
-        write().inspect_err(|_| _ = self.storage.remove(&temporary))
-    }
-
     /// Removes what an earlier process left half-written. Only for the one who
     /// holds the lock of the session, before it stores anything.
     pub fn sweep(&self) -> io::Result<()> {
@@ -166,7 +150,7 @@ impl Blobs {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries?,
         };
-        let mut left = entries.iter().filter(|entry| entry.name.starts_with(".new-"));
+        let mut left = entries.iter().filter(|entry| entry.name.starts_with(UNFINISHED));
         left.try_for_each(|entry| self.storage.remove(&self.dir.join(&entry.name)))
     }
 }

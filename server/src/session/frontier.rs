@@ -8,7 +8,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::storage::{Storage, StoredFile};
 
@@ -158,7 +158,6 @@ struct Progress {
     wanted: u64,
     /// The file is in the queue, or a worker has it.
     busy: bool,
-    since: Option<Instant>,
     waiting: VecDeque<(u64, Notify)>,
     failed: Option<SyncError>,
 }
@@ -195,11 +194,6 @@ impl Frontier {
         lock(&self.progress).failed.clone()
     }
 
-    /// Returns since when the oldest unfinished sync has been under way.
-    pub fn waiting_since(&self) -> Option<Instant> {
-        lock(&self.progress).since
-    }
-
     /// Starts a sync of all that is written, without waiting for it.
     pub fn start(self: &Arc<Self>) {
         self.want(None);
@@ -234,7 +228,6 @@ impl Frontier {
             return;
         }
         progress.busy = true;
-        progress.since = Some(Instant::now());
         drop(progress);
         if let Err(error) = self.pool.push(Arc::clone(self)) {
             self.refuse_all(error);
@@ -244,7 +237,6 @@ impl Frontier {
     fn refuse_all(&self, error: SyncError) {
         let mut progress = lock(&self.progress);
         progress.busy = false;
-        progress.since = None;
         let refused = std::mem::take(&mut progress.waiting);
         drop(progress);
         for (_, notify) in refused {
@@ -295,7 +287,6 @@ impl Frontier {
         let mut progress = lock(&self.progress);
         let more = progress.failed.is_none() && progress.wanted > progress.synced.len;
         progress.busy = more;
-        progress.since = more.then(Instant::now);
         more
     }
 }

@@ -24,7 +24,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::log::Place;
-use super::storage::{Open, append_all};
+use super::storage::{Open, UNFINISHED, append_all};
 use crate::faults::point;
 
 pub use attend::Inbox;
@@ -40,8 +40,6 @@ pub const MAX_LETTER: u64 = 256 << 10;
 const MAX_AT_ONCE: usize = 64;
 /// Names that are passed at one look to find them.
 const MAX_NAMES: usize = 100_000;
-/// What begins so is still being written, by one who renames it when it is whole.
-const UNFINISHED: &[u8] = b".new-";
 /// An unfinished file this old was left by a process that died.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
@@ -123,7 +121,7 @@ fn names(folder: &OwnedFd, more: &mut bool) -> io::Result<Vec<CString>> {
         let name = entry.file_name();
         match name.to_bytes() {
             b"." | b".." => {}
-            unfinished if unfinished.starts_with(UNFINISHED) => {
+            unfinished if unfinished.starts_with(UNFINISHED.as_bytes()) => {
                 if left_behind.len() < MAX_AT_ONCE && is_left_behind(folder, name) {
                     left_behind.push(name.to_owned());
                 }
@@ -235,7 +233,7 @@ pub fn leave(place: &Place, answer: &AskRespondParams) -> io::Result<Left> {
     let inbox = place.dir.join(INBOX);
     place.storage.create_dir(&inbox)?;
     let name = unguessable()?;
-    let unfinished = inbox.join(format!(".new-{name}"));
+    let unfinished = inbox.join(format!("{UNFINISHED}{name}"));
     let path = inbox.join(format!("{name}.json"));
     let written = place.storage.open(&unfinished, Open::New).and_then(|file| {
         append_all(&*file, &bytes)?;

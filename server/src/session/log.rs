@@ -29,7 +29,7 @@ pub const EVENTS: &str = "events.jsonl";
 pub const LOCK: &str = "lock";
 
 /// The most bytes one batch may have.
-pub const MAX_BATCH: usize = 64 << 20;
+const MAX_BATCH: usize = 64 << 20;
 
 /// Where a log stands, and what serves it.
 #[derive(Clone)]
@@ -224,11 +224,6 @@ impl Log {
         self.frontier.notify(Box::new(notify));
     }
 
-    /// Returns what of this log is durable; it outlives the log.
-    pub fn frontier(&self) -> &Arc<Frontier> {
-        &self.frontier
-    }
-
     /// Returns what a summary of the present state must remember.
     pub fn mark(&self) -> LogMark {
         self.last
@@ -237,11 +232,6 @@ impl Log {
     /// Returns the last sequence number, 0 when there is no record.
     pub fn last_seq(&self) -> u64 {
         self.last.last_seq
-    }
-
-    /// Returns the epoch of this writer.
-    pub fn epoch(&self) -> u64 {
-        self.epoch
     }
 
     /// Returns when the session was created, in milliseconds since 1970.

@@ -35,6 +35,11 @@ impl Refused {
     pub fn new(name: ErrorName, message: impl Into<String>) -> Self {
         Self { name, message: message.into() }
     }
+
+    /// The refusal of a session that went before it answered.
+    pub fn gone() -> Self {
+        Self::new(ErrorName::SessionNotFound, "the session was closed meanwhile")
+    }
 }
 
 /// What is true of a session, and its place among the updates.
@@ -139,8 +144,9 @@ pub enum Message {
 ///
 /// The channel has no bound of its own; what is in it has. Requests: `MAX_QUEUE`. Answers and
 /// cancels: as many as the connection has calls in flight. Of each running step: its start, one
-/// word that text waits, one that a partial waits, its report and its end. One `Synced`, one
-/// `WaitOver` for each request that waits, one `Stop` for each who stops it.
+/// word that text waits, one that a partial waits, its report and its end. Of the inbox: one word
+/// that it stirs and one that it was looked into. One `Synced`, one `WaitOver` for each request that
+/// waits, one `Stop` for each who stops it.
 #[derive(Clone)]
 pub struct Mailbox {
     sender: mpsc::UnboundedSender<Message>,

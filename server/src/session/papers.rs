@@ -4,9 +4,8 @@
 //! Derived, never read back, never synced; a session needs none of them.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use adjutant_core::transcript::Transcript;
 use adjutant_protocol::SessionId;
@@ -15,7 +14,7 @@ use adjutant_protocol::update::Update;
 
 use super::catalog::{Catalog, is_id};
 use super::past;
-use super::storage::{Open, Storage, StoredFile, append_all};
+use super::storage::{StoredFile, append_all, replace};
 use crate::doors::Written;
 use crate::doors::past::{Stretch, Told};
 use crate::uri;
@@ -35,29 +34,13 @@ pub fn write_subject(catalog: &Catalog, ask: &AskView, text: &str, ending: &str)
     let dir = place.dir.join(ASKS);
     let path = dir.join(format!("{}.{ending}", ask.ask_id));
     let storage = &*place.storage;
-    let written = storage.create_dir(&dir).and_then(|()| replace(storage, &path, text).map(drop));
+    let written = storage.create_dir(&dir).and_then(|()| replace(storage, &path, text.as_bytes()).map(drop));
     written.map_err(|error| format!("write \"{}\": {error}", path.display()))?;
     Ok(written_at(path))
 }
 
 fn written_at(path: PathBuf) -> Written {
     Written { uri: uri::of_path(&path), path }
-}
-
-/// Puts a text where another may be; readers see the old one or the new one.
-fn replace(storage: &dyn Storage, path: &Path, text: &str) -> io::Result<Arc<dyn StoredFile>> {
-    static UNIQUE: AtomicU64 = AtomicU64::new(0);
-    let number = UNIQUE.fetch_add(1, Ordering::Relaxed);
-    let temporary = path.with_extension(format!("new-{}-{number}", std::process::id()));
-    let written = storage.open(&temporary, Open::New).and_then(|file| {
-        append_all(&*file, text.as_bytes())?;
-        storage.rename(&temporary, path)?;
-        Ok(file)
-    });
-    if written.is_err() {
-        let _ = storage.remove(&temporary);
-    }
-    written
 }
 
 /// The transcript of a session on disk, growing by whole blocks.
@@ -83,7 +66,7 @@ impl TranscriptFile {
             }
         })
         .map_err(|why| format!("write the transcript: {why}"))?;
-        let file = replace(&*place.storage, &path, &text)
+        let file = replace(&*place.storage, &path, text.as_bytes())
             .map_err(|error| format!("write \"{}\": {error}", path.display()))?;
         Ok((Self { transcript, file, left, session: session.clone(), seq: last }, written_at(path)))
     }

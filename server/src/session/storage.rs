@@ -10,6 +10,7 @@ use std::any::Any;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use disk::Disk;
 
@@ -158,6 +159,27 @@ pub fn read_whole(storage: &dyn Storage, path: &Path, limit: u64) -> io::Result<
     let mut bytes = vec![0; len as usize];
     read_exact_at(&*file, &mut bytes, 0)?;
     Ok(bytes)
+}
+
+/// What a name begins with whose file is still being written, by one who renames it when it is whole.
+pub const UNFINISHED: &str = ".new-";
+
+/// Puts a whole file in the place of another, or where none is; readers see the old one or the new one.
+/// Nothing is durable before the file and its directory are synced.
+pub fn replace(storage: &dyn Storage, path: &Path, bytes: &[u8]) -> io::Result<Arc<dyn StoredFile>> {
+    static UNIQUE: AtomicU64 = AtomicU64::new(0);
+    // Tells apart what two threads of one process write.
+    let number = UNIQUE.fetch_add(1, Ordering::Relaxed);
+    let unfinished = path.with_file_name(format!("{UNFINISHED}{}-{number}", std::process::id()));
+    let written = storage.open(&unfinished, Open::New).and_then(|file| {
+        append_all(&*file, bytes)?;
+        storage.rename(&unfinished, path)?;
+        Ok(file)
+    });
+    if written.is_err() {
+        _ = storage.remove(&unfinished);
+    }
+    written
 }
 
 /// Reads a file from front to back.

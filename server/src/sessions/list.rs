@@ -4,7 +4,7 @@
 
 use adjutant_protocol::session::{SessionEntry, SessionListResult};
 
-use super::reading;
+use super::reading::{self, place};
 use crate::session::catalog::{Catalog, CatalogError};
 
 /// Sessions of one page.
@@ -32,10 +32,9 @@ impl Cursor {
         Some(Self { updated_at: updated_at.parse().ok()?, id: id.to_owned() })
     }
 
-    /// Whether a session stands behind it: older, or as old and later by its id.
+    /// Whether a session stands behind it.
     fn is_before(&self, entry: &SessionEntry) -> bool {
-        let older = entry.updated_at < self.updated_at;
-        older || (entry.updated_at == self.updated_at && entry.session_id.0 > self.id)
+        place(self.updated_at, &self.id) < place(entry.updated_at, &entry.session_id.0)
     }
 }
 
@@ -62,8 +61,6 @@ impl Wanted {
 pub fn page(catalog: &Catalog, wanted: &Wanted) -> Result<SessionListResult, CatalogError> {
     let mut sessions = reading::entries(catalog)?;
     sessions.retain(|entry| wanted.takes(entry));
-    // Entries of one moment have an order, too, or a page could not go on between them.
-    sessions.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.session_id.cmp(&b.session_id)));
     let more = sessions.len() > PAGE;
     sessions.truncate(PAGE);
     let next_cursor = sessions.last().filter(|_| more).map(|last| Cursor::of(last).text());

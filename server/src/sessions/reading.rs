@@ -3,6 +3,7 @@
 //! Never takes a lock, opens nothing for writing and wakes no session; what it
 //! reads of a session at work may be a moment old.
 
+use std::cmp::Reverse;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,8 +41,16 @@ pub struct Asked {
 pub fn entries(catalog: &Catalog) -> Result<Vec<SessionEntry>, CatalogError> {
     let mut entries: Vec<SessionEntry> =
         catalog.list()?.into_iter().map(|listed| entry(catalog, listed)).collect();
-    entries.sort_by_key(|entry| std::cmp::Reverse(entry.updated_at));
+    // Anew: what was read from a log may have changed later than its summary says.
+    entries.sort_by(|one, other| {
+        place(one.updated_at, &one.session_id.0).cmp(&place(other.updated_at, &other.session_id.0))
+    });
     Ok(entries)
+}
+
+/// The place of a session in every list: the last changed first, those of one moment by their ids.
+pub(super) fn place(updated_at: u64, id: &str) -> (Reverse<u64>, &str) {
+    (Reverse(updated_at), id)
 }
 
 /// The summary of a listed session, made anew when it does not fit the log.

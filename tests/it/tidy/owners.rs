@@ -3,10 +3,8 @@
 use super::source;
 
 /// Files that keep something for the whole process, and why it is no state of the agent.
-const KEPT: [(&str, &str); 5] = [
-    ("server/src/session/catalog/summary.rs", "names of temporary files"),
-    ("server/src/session/blobs.rs", "names of temporary files"),
-    ("server/src/session/papers.rs", "names of temporary files"),
+const KEPT: [(&str, &str); 3] = [
+    ("server/src/session/storage.rs", "names of temporary files"),
     ("server/src/faults.rs", "points of death, in debug builds alone"),
     ("server/core/src/tool/schema.rs", "schemas, which never change"),
 ];

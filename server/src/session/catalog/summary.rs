@@ -3,7 +3,6 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use adjutant_protocol::AskId;
 use adjutant_protocol::ask::AskKind;
@@ -11,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Condition, EVENTS, LogMark, Place};
 use crate::session::log::line::{self, Line, MAX_LINE};
-use crate::session::storage::{Open, Storage, append_all, read_exact_at, read_whole};
+use crate::session::storage::{Open, Storage, read_exact_at, read_whole, replace};
 
 const SUMMARY: &str = "summary.json";
 /// A larger summary is not one of ours.
@@ -70,18 +69,7 @@ pub fn read(storage: &dyn Storage, dir: &Path) -> Option<Summary> {
 
 /// Replaces the summary in a directory.
 pub fn write(storage: &dyn Storage, dir: &Path, summary: &Summary) -> io::Result<()> {
-    static UNIQUE: AtomicU64 = AtomicU64::new(0);
-    let number = UNIQUE.fetch_add(1, Ordering::Relaxed);
-    let temporary = dir.join(format!(".{SUMMARY}-{}-{number}", std::process::id()));
-    let bytes = serde_json::to_vec(summary)?;
-    let written = storage
-        .open(&temporary, Open::New)
-        .and_then(|file| append_all(&*file, &bytes))
-        .and_then(|()| storage.rename(&temporary, &dir.join(SUMMARY)));
-    if written.is_err() {
-        _ = storage.remove(&temporary);
-    }
-    written
+    replace(storage, &dir.join(SUMMARY), &serde_json::to_vec(summary)?).map(drop)
 }
 
 /// Judges a log without a fitting summary by its head alone.

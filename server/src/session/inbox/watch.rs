@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use notify::event::ModifyKind;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
-use super::UNFINISHED;
 use crate::session::mailbox::{Mailbox, Message};
+use crate::session::storage::UNFINISHED;
 
 /// Whom to tell of one inbox.
 #[derive(Clone)]
@@ -115,5 +115,5 @@ fn brings(kind: &EventKind) -> bool {
 }
 
 fn is_unfinished(path: &Path) -> bool {
-    path.file_name().map(OsStr::as_bytes).is_some_and(|name| name.starts_with(UNFINISHED))
+    path.file_name().map(OsStr::as_bytes).is_some_and(|name| name.starts_with(UNFINISHED.as_bytes()))
 }

@@ -141,7 +141,7 @@ pub fn rewrite(place: &Place, file: &Arc<dyn StoredFile>, scan: &Scan, created_a
 }
 
 /// Creates a file, in the place of one that an earlier try left behind.
-pub fn fresh_file(storage: &dyn Storage, path: &Path) -> io::Result<Arc<dyn StoredFile>> {
+fn fresh_file(storage: &dyn Storage, path: &Path) -> io::Result<Arc<dyn StoredFile>> {
     match storage.remove(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => storage.open(path, Open::New),
