@@ -5,6 +5,7 @@
 
 mod answer;
 mod call;
+mod ending;
 mod lifecycle;
 mod prompt;
 mod turn;

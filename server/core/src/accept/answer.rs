@@ -8,7 +8,7 @@ use adjutant_protocol::state::{Outcome, StopReason};
 
 use super::Refusal;
 use super::call::end_call;
-use super::lifecycle::{Ending, end_run, result};
+use super::ending::{Ending, end_run, result};
 use crate::ask;
 use crate::cause::Cause;
 use crate::event::{Ask, CallEnd, CallResult, Event, Payload};

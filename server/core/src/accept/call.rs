@@ -8,7 +8,7 @@ use adjutant_protocol::state::{Outcome, StopReason};
 use adjutant_protocol::update::HunkState;
 
 use super::Refusal;
-use super::lifecycle::{Ending, end_run, result};
+use super::ending::{Ending, end_run, result};
 use crate::ask;
 use crate::cause::Reason;
 use crate::event::{Ask, CallEnd, CallResult, Change, Event, Found, Payload};

@@ -6,7 +6,7 @@ use adjutant_protocol::RunId;
 use adjutant_protocol::ask::{AskKind, Resolution};
 
 use super::Refusal;
-use super::lifecycle::close_idle_asks;
+use super::ending::close_idle_asks;
 use crate::event::Event;
 use crate::input::{Prompt, Stamp};
 use crate::session::Session;

@@ -9,7 +9,7 @@ use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::state::{Outcome, StopReason};
 
 use super::Refusal;
-use super::lifecycle::{Ending, end_run, result};
+use super::ending::{Ending, end_run, result};
 use crate::cause::{Cause, Reason};
 use crate::event::{CallEnd, CallResult, Event};
 use crate::input::{Report, Stamp};
