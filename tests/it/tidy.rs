@@ -3,6 +3,7 @@
 //! Every check says what to do. A new rule of the house is a test here, never
 //! a paragraph somewhere.
 
+mod circles;
 mod features;
 mod kinds;
 mod layers;

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::{Level, Manner};
 use crate::models::Facts;
-use crate::session::Session;
 
 /// Models one list offers; more are not shown, and can be set all the same.
 pub const MAX_MODELS: usize = 100;
@@ -94,19 +93,14 @@ impl From<Facts> for Takes {
 }
 
 impl Offer {
-    /// The offer of a session: its model counts before that of the settings, and is in the list.
-    /// `takes` says what a model takes.
-    pub fn new(
-        session: &Session,
+    /// Offers these models, each once; `model` is the one that counts, and `takes` says what one takes.
+    pub fn new<'a>(
         model: Option<String>,
-        configured: Vec<String>,
+        there_are: impl Iterator<Item = &'a String>,
         takes: impl Fn(&str) -> Takes,
     ) -> Self {
-        let model = session.choices.model.clone().or(model);
-        let used = session.ended.iter().rev().map(|ended| &ended.model);
-        let run = session.open_run().map(|run| &run.model);
         let mut models: Vec<String> = Vec::new();
-        for name in configured.iter().chain(&model).chain(run).chain(used) {
+        for name in there_are {
             if models.len() < MAX_MODELS && !models.contains(name) {
                 models.push(name.clone());
             }

@@ -5,9 +5,11 @@
 //! its strict one, and the user is told where and what to do.
 
 mod build;
+mod cells;
 mod check;
 mod keys;
 mod layers;
+mod models;
 mod reach;
 mod rules;
 mod show;
@@ -21,59 +23,20 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 pub use keys::{KEYS, Key, Kind, Literal, Project};
 pub use layers::resolve;
 pub use reach::{KeySource, Proxy, Reach};
 pub use rules::{Denials, DenyRule};
-pub use show::{configuration_markdown, explain, origin as origin_text};
+pub use show::{configuration_markdown, explain};
 pub use values::redact_url;
 use well_known::WellKnown;
 
 use crate::event::{Policy, Unattended};
 use crate::message::Manner;
-use crate::models;
+pub use crate::message::Wire;
 use crate::retry::RetryPolicy;
 use crate::tool::Mode;
-use layers::{Cell, Value};
-
-/// How a provider is spoken to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Wire {
-    /// A model played from a file; `docs/scripted-model.md`.
-    Scripted,
-    /// OpenAI Chat Completions over HTTP.
-    OpenaiChat,
-    /// OpenAI Responses over HTTP.
-    OpenaiResponses,
-    /// Anthropic Messages over HTTP.
-    AnthropicMessages,
-}
-
-impl Wire {
-    pub const ALL: [Wire; 4] =
-        [Wire::OpenaiChat, Wire::OpenaiResponses, Wire::AnthropicMessages, Wire::Scripted];
-
-    /// Its name in the settings.
-    pub fn name(self) -> &'static str {
-        match self {
-            Wire::Scripted => "scripted",
-            Wire::OpenaiChat => "openai_chat",
-            Wire::OpenaiResponses => "openai_responses",
-            Wire::AnthropicMessages => "anthropic_messages",
-        }
-    }
-
-    /// The names of all, as a person reads them.
-    pub(crate) fn names() -> String {
-        let names = Wire::ALL.map(|wire| format!("\"{}\"", wire.name()));
-        let (last, before) =
-            names.split_last().map_or(("", &[][..]), |(last, before)| (last.as_str(), before));
-        format!("{} or {last}", before.join(", "))
-    }
-}
+use cells::{Cell, Value};
 
 /// One `[providers.NAME]` table, resolved.
 #[derive(Clone, PartialEq, Eq)]
@@ -156,6 +119,24 @@ pub enum Origin {
     Editor,
     Environment(String),
     Flag(String),
+}
+
+impl fmt::Display for Origin {
+    /// Names the place a value came from.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = |path: &str, line: &Option<u32>| match line {
+            Some(line) => format!("{}:{line}", path.escape_debug()),
+            None => path.escape_debug().to_string(),
+        };
+        match self {
+            Origin::Default => write!(f, "default"),
+            Origin::UserFile { path, line } => write!(f, "user file {}", place(path, line)),
+            Origin::ProjectFile { path, line } => write!(f, "project file {}", place(path, line)),
+            Origin::Editor => write!(f, "editor"),
+            Origin::Environment(name) => write!(f, "environment {name}"),
+            Origin::Flag(name) => write!(f, "flag {name}"),
+        }
+    }
 }
 
 /// What kind of thing is wrong in a layer.
@@ -382,22 +363,11 @@ impl Settings {
         }
     }
 
-    /// Returns what is known of a model; `None` for one that cannot be used.
-    pub fn facts(&self, model: &str) -> Option<models::Facts> {
-        let (provider, model) = self.provider_for(Some(model)).ok()?;
-        Some(models::facts(&provider, &model))
-    }
-
-    /// Returns whether a model takes images; no for one that cannot be used.
-    pub fn takes_images(&self, model: &str) -> bool {
-        self.facts(model).is_some_and(|facts| facts.images)
-    }
-
     /// Returns the provider and the model name to call: `model` if given, else the configured one.
     pub fn provider_for(&self, model: Option<&str>) -> Result<(Provider, String), ProviderUnavailable> {
         let file = || self.user_file.clone().unwrap_or_else(|| "the user settings file".to_owned());
         if let (None, Some(Cell { value: Value::Refused, origin, .. })) = (model, self.cells.get("model")) {
-            return Err(ProviderUnavailable::BadModel { place: show::origin(origin) });
+            return Err(ProviderUnavailable::BadModel { place: origin.to_string() });
         }
         let Some(given) = model.or(self.model.as_deref()) else {
             return Err(ProviderUnavailable::NoModel { file: file() });

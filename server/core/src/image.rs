@@ -1,11 +1,11 @@
-//! Images of prompts: which may be sent, how they are named, and which of them a model is shown.
+//! Images of prompts: which may be sent, and how they are named. `withheld` says which a model is shown.
 //!
 //! Never holds what an image shows: its content is a blob of the session.
 
+pub mod withheld;
+
 use adjutant_protocol::update::ImageView;
 use serde::{Deserialize, Serialize};
-
-use crate::message::ModelMessage;
 
 /// Images one prompt may have; together with `MAX_TOGETHER` far below the 64 MiB of one message.
 pub const MAX_IMAGES: usize = 8;
@@ -135,84 +135,6 @@ pub fn size(bytes: u64) -> String {
         0..1_000 => format!("{bytes} B"),
         1_000..1_000_000 => format!("{} kB", bytes.div_ceil(1_000)),
         _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
-    }
-}
-
-/// Withholds what a model is not to see: everything if it takes no images, else the oldest of what is
-/// more than one request carries. When too much has come together, half is withheld at once: what is
-/// dropped one by one would change the beginning of the conversation every time.
-pub fn withhold(messages: &mut [ModelMessage], taken: bool) {
-    let mut window = Window::default();
-    for at in 0..messages.len() {
-        let pictures = pictures_of(&mut messages[at]);
-        if !taken {
-            pictures.iter_mut().for_each(|picture| picture.withheld = Some(Withheld::NotTaken));
-            continue;
-        }
-        let shown = pictures.iter().filter(|picture| picture.withheld.is_none());
-        let load = shown.fold(Load::default(), |load, picture| load.and(picture.image.encoded()));
-        for old in window.take(at, load) {
-            for picture in pictures_of(&mut messages[old]) {
-                picture.withheld.get_or_insert(Withheld::TooMany);
-            }
-        }
-    }
-}
-
-/// Withholds every image from now on, because a provider refused one of them without saying which.
-pub fn refuse(messages: &mut [ModelMessage]) {
-    let pictures = messages.iter_mut().flat_map(pictures_of);
-    pictures.for_each(|picture| picture.withheld = Some(Withheld::Refused));
-}
-
-fn pictures_of(message: &mut ModelMessage) -> &mut [Picture] {
-    match message {
-        ModelMessage::User { pictures, .. } => pictures,
-        ModelMessage::Assistant { .. } | ModelMessage::Tool { .. } => &mut [],
-    }
-}
-
-#[derive(Clone, Copy, Default)]
-struct Load {
-    images: usize,
-    encoded: u64,
-}
-
-impl Load {
-    fn and(self, encoded: u64) -> Load {
-        Load { images: self.images + 1, encoded: self.encoded.saturating_add(encoded) }
-    }
-
-    fn is_more_than(self, images: usize, encoded: u64) -> bool {
-        self.images > images || self.encoded > encoded
-    }
-}
-
-/// The messages whose images are shown, oldest first.
-#[derive(Default)]
-struct Window {
-    shown: std::collections::VecDeque<(usize, Load)>,
-    all: Load,
-}
-
-impl Window {
-    /// Takes one more message, and returns those that have to give way to it; it never does itself.
-    fn take(&mut self, at: usize, load: Load) -> Vec<usize> {
-        if load.images == 0 {
-            return Vec::new();
-        }
-        self.all.images += load.images;
-        self.all.encoded = self.all.encoded.saturating_add(load.encoded);
-        let full = self.all.is_more_than(MAX_SHOWN, MAX_TOGETHER);
-        let mut gone = Vec::new();
-        while full && self.all.is_more_than(MAX_SHOWN / 2, MAX_TOGETHER / 2) {
-            let Some((old, load)) = self.shown.pop_front() else { break };
-            self.all.images -= load.images;
-            self.all.encoded = self.all.encoded.saturating_sub(load.encoded);
-            gone.push(old);
-        }
-        self.shown.push_back((at, load));
-        gone
     }
 }
 

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use adjutant_protocol::session::UsageView;
 use serde::{Deserialize, Serialize};
 
-use crate::config::Wire;
 use crate::image::Picture;
 
 /// One request to a model, complete and immutable: a wire format only translates it.
@@ -41,6 +40,43 @@ pub struct Encoded(pub Arc<str>);
 impl fmt::Debug for Encoded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Encoded({} characters)", self.0.len())
+    }
+}
+
+/// How a provider is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wire {
+    /// A model played from a file; `docs/scripted-model.md`.
+    Scripted,
+    /// OpenAI Chat Completions over HTTP.
+    OpenaiChat,
+    /// OpenAI Responses over HTTP.
+    OpenaiResponses,
+    /// Anthropic Messages over HTTP.
+    AnthropicMessages,
+}
+
+impl Wire {
+    pub const ALL: [Wire; 4] =
+        [Wire::OpenaiChat, Wire::OpenaiResponses, Wire::AnthropicMessages, Wire::Scripted];
+
+    /// Its name in the settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Wire::Scripted => "scripted",
+            Wire::OpenaiChat => "openai_chat",
+            Wire::OpenaiResponses => "openai_responses",
+            Wire::AnthropicMessages => "anthropic_messages",
+        }
+    }
+
+    /// The names of all, as a person reads them.
+    pub(crate) fn names() -> String {
+        let names = Wire::ALL.map(|wire| format!("\"{}\"", wire.name()));
+        let (last, before) =
+            names.split_last().map_or(("", &[][..]), |(last, before)| (last.as_str(), before));
+        format!("{} or {last}", before.join(", "))
     }
 }
 

@@ -1,11 +1,8 @@
 //! What is known of models: windows, output limits, what they take.
 //!
-//! A dated table, never a guess: what is not in it has the defaults below, and
-//! the settings of a provider win over both. No prices.
+//! A dated table, never a guess: what is not in it has the defaults below. Never asks the
+//! settings, which win over both (`config/models.rs`). No prices.
 
-use adjutant_protocol::model::ModelView;
-
-use crate::config::{Provider, Settings};
 use crate::message::{Level, Manner};
 
 /// When the table was last compared with the makers' documentation.
@@ -103,105 +100,15 @@ const TABLE: &[(&str, Facts)] = &[
     ("o4-mini", thinks(200_000, 100_000)),
 ];
 
-/// Returns what is known of a model by the name its provider gives it.
-pub fn facts(provider: &Provider, model: &str) -> Facts {
+/// Returns what the table has of a model by the name its provider gives it.
+pub fn known(model: &str) -> Facts {
     // Gateways put the maker before the name.
     let name = model.rsplit('/').next().unwrap_or(model);
     let fits = TABLE.iter().filter(|(begins, _)| begins_with(name, begins));
-    let facts = fits.max_by_key(|(begins, _)| begins.len()).map_or(UNKNOWN, |(_, facts)| *facts);
-    Facts {
-        context_window: provider.context_window.unwrap_or(facts.context_window),
-        max_output_tokens: provider.max_output_tokens.unwrap_or(facts.max_output_tokens),
-        tools: provider.tools,
-        images: provider.images.unwrap_or(facts.images),
-        ..facts
-    }
-}
-
-/// The models of the settings, the one that sessions start with first, as clients see them.
-pub fn views(settings: &Settings) -> Vec<ModelView> {
-    let mut names: Vec<&String> = Vec::new();
-    for name in settings.model.iter().chain(&settings.fallback_models) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names.into_iter().map(|name| view(settings, name)).collect()
-}
-
-fn view(settings: &Settings, name: &str) -> ModelView {
-    let found = settings.provider_for(Some(name));
-    let facts = found.as_ref().map_or(UNKNOWN, |(provider, model)| facts(provider, model));
-    ModelView {
-        model: name.to_owned(),
-        context_window: facts.context_window,
-        max_output_tokens: facts.max_output_tokens,
-        efforts: names(facts.efforts),
-        verbosities: names(facts.verbosities),
-        images: facts.images,
-        known: facts.known,
-        unavailable: found.err().map(|why| why.to_string()),
-    }
-}
-
-fn names(levels: &[Level]) -> Vec<String> {
-    levels.iter().map(|level| level.name().to_owned()).collect()
+    fits.max_by_key(|(begins, _)| begins.len()).map_or(UNKNOWN, |(_, facts)| *facts)
 }
 
 /// Whether a name is of a family: `gpt-5` has `gpt-5-mini` and `gpt-5.1`, and not `gpt-50`.
 fn begins_with(name: &str, family: &str) -> bool {
     name.strip_prefix(family).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::{Layer, resolve};
-
-    fn provider(more: &str) -> Provider {
-        let text = format!("[providers.p]\nbase_url = \"https://p.example/v1\"\n{more}\n");
-        let file = crate::config::File {
-            path: "/home/ada/config.toml".to_owned(),
-            content: crate::config::Content::Text(text),
-        };
-        resolve(vec![Layer::UserFile(file)]).0.providers.remove("p").unwrap()
-    }
-
-    #[test]
-    fn s84_a_model_is_known_by_its_family_and_a_gateway_changes_nothing() {
-        let window = |model: &str| facts(&provider(""), model).context_window;
-        assert_eq!(window("gpt-5-mini"), 400_000);
-        assert_eq!(window("gpt-5.2-2025-12-11"), 400_000);
-        assert_eq!(window("openai/gpt-5.5"), 1_050_000);
-        assert_eq!(window("gpt-5.6-luna"), 400_000);
-        let known = |model: &str| facts(&provider(""), model).known;
-        assert!(known("claude-opus-4-20250514") && known("anthropic/claude-haiku-4-5-20251001"));
-        assert!(!known("gpt-50") && !known("my-gpt-5") && !known("llama-4"));
-        assert!(facts(&provider(""), "claude-3-5-haiku-latest").efforts.is_empty());
-    }
-
-    #[test]
-    fn s84_an_unknown_model_has_stated_defaults_and_the_settings_win() {
-        let unknown = facts(&provider(""), "llama-4");
-        assert_eq!((unknown.context_window, unknown.max_output_tokens), (DEFAULT_WINDOW, DEFAULT_OUTPUT));
-        let set = provider("context_window = 32768\nmax_output_tokens = 4096");
-        for model in ["llama-4", "gpt-5"] {
-            let facts = facts(&set, model);
-            assert_eq!((facts.context_window, facts.max_output_tokens), (32_768, 4_096));
-        }
-    }
-
-    #[test]
-    fn s113_a_model_that_cannot_be_used_does_not_stand_in() {
-        let text = "fallback_models = [\"gone/m\", \"p/m\", \"nobody/m\"]\n[providers.p]\n\
-                    base_url = \"https://p.example/v1\"\n[providers.gone]\nbase_url = \"https://gone.example/v1\"\n\
-                    api_key_env = \"NO_SUCH_KEY\"\n";
-        let file = crate::config::File {
-            path: "/home/ada/config.toml".to_owned(),
-            content: crate::config::Content::Text(text.to_owned()),
-        };
-        let layers = vec![Layer::UserFile(file), Layer::Environment(Default::default())];
-        let policy = resolve(layers).0.policy(crate::tool::Mode::Code, false);
-        assert_eq!(policy.stand_ins, ["p/m"]);
-    }
 }

@@ -6,7 +6,7 @@ mod pairs;
 
 use std::sync::Arc;
 
-use crate::image;
+use crate::image::withheld;
 pub use crate::message::{
     Delta, Encoded, Kept, Level, Manner, ModelMessage, ModelRequest, Reply, RequestedCall, StopCause,
     ToolSpec, Usage,
@@ -55,7 +55,7 @@ pub fn request(session: &Session, model: &str, mode: Mode, takes: &Facts) -> Mod
         }
     }
     let mut messages = pairs::paired(&session.transcript);
-    image::withhold(&mut messages, takes.images);
+    withheld::withhold(&mut messages, takes.images);
     ModelRequest {
         model: model.to_owned(),
         system: system.into(),

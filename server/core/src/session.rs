@@ -14,7 +14,7 @@ use adjutant_protocol::session::Mode;
 use adjutant_protocol::state::{Outcome, State, SubState};
 use adjutant_protocol::{AskId, ChangeSetId, RunId, SessionId, ToolCallId};
 
-use crate::choices::{Choices, Chosen};
+use crate::choices::{Choices, Chosen, Offer, Takes};
 use crate::event::{Ask, Fact, Rule};
 use crate::message::{Manner, ModelMessage};
 pub use crate::run::{Call, CallPhase, ChangeState, EndedRun, OpenAsk, Run, Turn, TurnPhase, UsedKey};
@@ -70,6 +70,20 @@ impl Session {
         if !self.created {
             self.take_choice(chosen);
         }
+    }
+
+    /// What there is to choose from. The session's model counts before that of the settings, and is in
+    /// the list; `takes` says what a model takes.
+    pub fn offer(
+        &self,
+        model: Option<String>,
+        configured: Vec<String>,
+        takes: impl Fn(&str) -> Takes,
+    ) -> Offer {
+        let model = self.choices.model.clone().or(model);
+        let used = self.ended.iter().rev().map(|ended| &ended.model);
+        let run = self.open_run().map(|run| &run.model);
+        Offer::new(model.clone(), configured.iter().chain(&model).chain(run).chain(used), takes)
     }
 
     /// The model and the mode of a run that goes on from an ended one: what was given for that run

@@ -2,8 +2,8 @@
 //!
 //! One line each. Changes nothing; asks each model for one word unless told not to.
 
-use adjutant_core::config::{Settings, origin_text};
-use adjutant_core::models::{self, AS_OF};
+use adjutant_core::config::{Origin, Settings};
+use adjutant_core::models::AS_OF;
 use clap::Args;
 
 use super::Exit;
@@ -60,14 +60,14 @@ pub async fn doctor(mut sources: Sources, line: DoctorLine) -> anyhow::Result<Ex
 
 /// Says of each model whether it can be used; `false` when none is configured.
 async fn the_models(report: &mut Report, settings: &Settings, line: DoctorLine) -> bool {
-    let views = models::views(settings);
+    let views = settings.model_views();
     if settings.model.is_none() {
         let why = settings.provider_for(None).err().map(|why| why.to_string()).unwrap_or_default();
         report.line(Mark::Bad, "model", &why);
     }
     for view in &views {
         let place = if settings.model.as_ref() == Some(&view.model) { "model" } else { "fallback_models" };
-        let from = settings.origin_of(place).map(origin_text).unwrap_or_default();
+        let from = settings.origin_of(place).map(Origin::to_string).unwrap_or_default();
         let name = if place == "model" { "model" } else { "fallback" };
         if let Some(why) = &view.unavailable {
             report.line(Mark::Bad, name, &format!("{} ({from}): {why}", view.model));

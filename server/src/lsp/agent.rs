@@ -6,7 +6,6 @@
 use std::path::PathBuf;
 
 use adjutant_core::input::Choice;
-use adjutant_core::models;
 use adjutant_protocol::ask::{AskListParams, AskListResult, AskRespondParams, AskRespondResult};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::model::{ModelListParams, ModelListResult};
@@ -77,7 +76,7 @@ impl Shared {
     pub(super) async fn model_list(&self, params: Option<ModelListParams>) -> Result<ModelListResult> {
         let ModelListParams {} = params.unwrap_or_default();
         let settings = self.ready()?.sessions.world().settings();
-        Ok(ModelListResult { models: models::views(&settings) })
+        Ok(ModelListResult { models: settings.model_views() })
     }
 
     pub(super) async fn session_delete(&self, params: SessionParams) -> Result<Done> {

@@ -20,7 +20,7 @@ fn offer(session: &Session, settings: &Settings) -> Offer {
     let default = settings.provider_for(None).ok();
     let default = default.map(|(provider, model)| format!("{}/{model}", provider.name));
     let configured = default.iter().chain(&settings.fallback_models).cloned().collect();
-    Offer::new(session, default, configured, |model| takes(settings, model))
+    session.offer(default, configured, |model| takes(settings, model))
 }
 
 fn takes(settings: &Settings, model: &str) -> Takes {

@@ -12,7 +12,6 @@ use adjutant_core::ask;
 use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::event::{CallEnd, CallResult, Found, Payload};
 use adjutant_core::input::{Choice, Report};
-use adjutant_core::models;
 use adjutant_core::prompt::{self, ModelRequest};
 use adjutant_core::retry::{CallFailure, FailureClass};
 use adjutant_core::session::{Call, ChangeState, Session};
@@ -192,7 +191,7 @@ fn model_request(session: &Session, place: &Place) -> Option<ModelRequest> {
     let run = session.open_run()?;
     let settings = place.world.settings();
     let (provider, model) = settings.provider_for(Some(run.current_model())).ok()?;
-    let takes = models::facts(&provider, &model);
+    let takes = provider.facts(&model);
     let mut request = prompt::request(session, &model, run.policy.mode, &takes);
     // What another model took is not sent to one that does not.
     request.manner = takes.taken(run.manner);

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::layers::{Cell, Value};
+use super::cells::{Cell, Value, provider_names};
 use super::rules::Denials;
 use super::{KeySource, Limits, ModelLimits, Origin, Provider, Reach, Settings, Wire};
 use crate::event::Unattended;
@@ -90,11 +90,6 @@ fn retry(cells: &BTreeMap<String, Cell>) -> RetryPolicy {
     }
 }
 
-/// Returns the names of all `[providers.NAME]` tables.
-pub(super) fn provider_names(cells: &BTreeMap<String, Cell>) -> BTreeSet<&str> {
-    cells.keys().filter_map(|key| key.strip_prefix("providers.")?.split('.').next()).collect()
-}
-
 fn text_of(cells: &BTreeMap<String, Cell>, key: &str) -> Option<String> {
     match cells.get(key).map(|cell| &cell.value) {
         Some(Value::Text(text)) => Some(text.clone()),
@@ -122,7 +117,7 @@ fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, Stri
     let full = |key: &str| format!("providers.{name}.{key}");
     for key in ["wire", "base_url", "api_key_env", "api_key_command", "api_key_file", "script", "headers"] {
         if let Some(Cell { value: Value::Refused, origin, .. }) = cells.get(&full(key)) {
-            return Err(format!("mend its `{key}`, set in {}", super::show::origin(origin)));
+            return Err(format!("mend its `{key}`, set in {}", origin));
         }
     }
     let text = |key: &str| text_of(cells, &full(key));
@@ -142,7 +137,7 @@ fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, Stri
     if wire != Wire::Scripted {
         for key in ["http.proxy", "http.ca_file"] {
             if let Some(Cell { value: Value::Refused, origin, .. }) = cells.get(key) {
-                return Err(format!("mend `{key}`, set in {}", super::show::origin(origin)));
+                return Err(format!("mend `{key}`, set in {}", origin));
             }
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! Never decides what stands in for a bad value: that is the resolver's.
 
+use super::cells::{MOST_RULES, Source, Value};
 use super::keys::{Key, Kind};
-use super::layers::{MOST_RULES, Source, Value};
 use super::reach;
 use super::rules::DenyRule;
 use super::tree::{Node, Raw};

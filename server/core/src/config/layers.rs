@@ -5,60 +5,17 @@
 
 use std::collections::BTreeMap;
 
-use super::build::{self, provider_names};
-use super::check;
+use super::cells::{Cell, MOST_RULES, Source, Value, provider_names};
 use super::keys::{self, KEYS, Key, Literal, Project};
 use super::rules::DenyRule;
 use super::tree::{self, Entries, Node, Raw};
 use super::values::{self, Complaint};
 use super::well_known::{WELL_KNOWN, WellKnown};
-use super::{Content, File, Flag, Flaw, Layer, Origin, Problem, Settings};
-
-/// A resolved value of one key.
-#[derive(Clone, Debug)]
-pub(super) struct Cell {
-    pub(super) value: Value,
-    pub(super) origin: Origin,
-    /// What a project file tightened it to; it stays at least that tight.
-    bound: Option<(Value, Origin)>,
-}
-
-#[derive(Clone, PartialEq)]
-pub(super) enum Value {
-    Text(String),
-    Whole(u64),
-    Truth(bool),
-    Number(serde_json::Number),
-    Rules(Vec<DenyRule>),
-    Headers(BTreeMap<String, String>),
-    Models(Vec<String>),
-    /// A command: a program and its arguments.
-    Words(Vec<String>),
-    /// It was set to something unusable, and no lower layer may stand in for it.
-    Refused,
-}
-
-impl std::fmt::Debug for Value {
-    /// Says the shape alone: texts and headers may be secrets.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Whole(number) => write!(f, "{number}"),
-            Self::Truth(truth) => write!(f, "{truth}"),
-            Self::Number(number) => write!(f, "{number}"),
-            Self::Rules(rules) => write!(f, "{} rules", rules.len()),
-            Self::Text(_) => write!(f, "text"),
-            Self::Headers(_) => write!(f, "headers"),
-            Self::Models(models) => write!(f, "{models:?}"),
-            Self::Words(_) => write!(f, "words"),
-            Self::Refused => write!(f, "refused"),
-        }
-    }
-}
+use super::{Content, File, Flag, Flaw, Layer, Origin, Problem, Settings, build, check};
 
 /// The most problems that are reported one by one.
 const MOST_PROBLEMS: usize = 100;
-/// The most rules and the most providers all layers may have together.
-pub(super) const MOST_RULES: usize = 500;
+/// The most providers all layers may have together.
 const MOST_PROVIDERS: usize = 100;
 
 /// Resolves the layers, lowest first whatever their order here, into settings and problems.
@@ -90,31 +47,6 @@ fn rank(layer: &Layer) -> u8 {
     }
 }
 
-/// Where the values being read come from.
-pub(super) struct Source {
-    origin: Origin,
-    /// A project file.
-    project: bool,
-    /// Only what tightens is taken: a project file, or a file that does not parse.
-    tighten: bool,
-    /// Where relative paths start.
-    pub(super) directory: Option<String>,
-}
-
-impl Source {
-    fn plain(origin: Origin) -> Self {
-        Self { origin, project: false, tighten: false, directory: None }
-    }
-
-    pub(super) fn origin_at(&self, at: Option<u32>) -> Origin {
-        let mut origin = self.origin.clone();
-        if let Origin::UserFile { line, .. } | Origin::ProjectFile { line, .. } = &mut origin {
-            *line = at;
-        }
-        origin
-    }
-}
-
 struct Resolver {
     cells: BTreeMap<String, Cell>,
     problems: Vec<Problem>,
@@ -127,7 +59,7 @@ impl Resolver {
     fn new() -> Self {
         let mut cells = BTreeMap::new();
         for key in KEYS {
-            if let Some(value) = literal(key.default) {
+            if let Some(value) = Value::of(key.default) {
                 cells.insert(key.name.to_owned(), Cell { value, origin: Origin::Default, bound: None });
             }
         }
@@ -386,7 +318,7 @@ impl Resolver {
     ) {
         let below = self.cells.get(full);
         let bound = below.and_then(|below| below.bound.clone());
-        let loosens = below.is_some_and(|below| looser(&value, &below.value));
+        let loosens = below.is_some_and(|below| value.is_looser_than(&below.value));
         if loosens && source.project {
             let what = format!("a project file may set it {}", key.project);
             let complaint = Complaint::new("this would loosen what stands below, so it is ignored", what)
@@ -396,8 +328,8 @@ impl Resolver {
         if loosens && source.tighten {
             return;
         }
-        if let Some((_, holder)) = bound.as_ref().filter(|(limit, _)| looser(&value, limit)) {
-            let what = format!("it is set in {}", super::show::origin(holder));
+        if let Some((_, holder)) = bound.as_ref().filter(|(limit, _)| value.is_looser_than(limit)) {
+            let what = format!("it is set in {}", holder);
             let complaint = Complaint::new("a project file keeps this tighter, so this is ignored", what)
                 .of(Flaw::Loosens);
             return self.problem(source, line, Some(full), complaint);
@@ -442,13 +374,13 @@ impl Resolver {
                 self.cells.insert(full.to_owned(), Cell { value: Value::Refused, origin, bound: None });
             }
             Literal::Truth(_) | Literal::Whole(_) => {
-                let Some(value) = literal(key.strict) else { return };
+                let Some(value) = Value::of(key.strict) else { return };
                 let below = self.cells.get(full);
                 let mut bound = below.and_then(|below| below.bound.clone());
-                if project && bound.as_ref().is_none_or(|(limit, _)| looser(limit, &value)) {
+                if project && bound.as_ref().is_none_or(|(limit, _)| limit.is_looser_than(&value)) {
                     bound = Some((value.clone(), origin.clone()));
                 }
-                let keep = below.filter(|below| !looser(&below.value, &value)).cloned();
+                let keep = below.filter(|below| !below.value.is_looser_than(&value)).cloned();
                 let cell = keep.unwrap_or(Cell { value, origin, bound: None });
                 self.cells.insert(full.to_owned(), Cell { bound, ..cell });
             }
@@ -493,21 +425,3 @@ impl Resolver {
 
 const UNTIL_MENDED: &str = "mend it; until then only what makes Adjutant stricter is taken from it, \
                             and nothing is done unattended";
-
-fn literal(literal: Literal) -> Option<Value> {
-    match literal {
-        Literal::Truth(truth) => Some(Value::Truth(truth)),
-        Literal::Whole(number) => Some(Value::Whole(number)),
-        Literal::None | Literal::DenyAll | Literal::Refuse => None,
-    }
-}
-
-/// Says whether one value allows more than another.
-fn looser(value: &Value, than: &Value) -> bool {
-    match (value, than) {
-        (Value::Truth(value), Value::Truth(than)) => *value && !*than,
-        (Value::Whole(value), Value::Whole(than)) => value > than,
-        // Texts have no order: they are never tightened, only replaced.
-        _ => false,
-    }
-}

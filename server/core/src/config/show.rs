@@ -4,9 +4,8 @@
 
 use std::fmt::Write;
 
-use super::build::provider_names;
+use super::cells::{Value, provider_names};
 use super::keys::{KEYS, Key, Kind};
-use super::layers::Value;
 use super::{Origin, Settings, toml_key, values};
 
 /// Returns every key with its value and where it came from, in aligned columns.
@@ -35,7 +34,7 @@ pub fn explain(settings: &Settings) -> String {
 fn row(settings: &Settings, key: &Key, full: &str, shown: String, rows: &mut Vec<[String; 3]>) {
     let Some(cell) = settings.cells.get(full) else {
         let unset = if key.name == "permissions.deny" { "[]" } else { "(not set)" };
-        rows.push([shown, unset.to_owned(), origin(&Origin::Default)]);
+        rows.push([shown, unset.to_owned(), Origin::Default.to_string()]);
         return;
     };
     let value = match &cell.value {
@@ -60,29 +59,13 @@ fn row(settings: &Settings, key: &Key, full: &str, shown: String, rows: &mut Vec
         Value::Rules(rules) if !rules.is_empty() => {
             for (at, rule) in rules.iter().enumerate() {
                 let name = if at == 0 { shown.clone() } else { String::new() };
-                rows.push([name, format!("{:?}", values::shorten(&rule.text)), origin(&rule.origin)]);
+                rows.push([name, format!("{:?}", values::shorten(&rule.text)), rule.origin.to_string()]);
             }
             return;
         }
         Value::Rules(_) => "[]".to_owned(),
     };
-    rows.push([shown, value, origin(&cell.origin)]);
-}
-
-/// Names the place a value came from.
-pub fn origin(origin: &Origin) -> String {
-    let place = |path: &str, line: &Option<u32>| match line {
-        Some(line) => format!("{}:{line}", path.escape_debug()),
-        None => path.escape_debug().to_string(),
-    };
-    match origin {
-        Origin::Default => "default".to_owned(),
-        Origin::UserFile { path, line } => format!("user file {}", place(path, line)),
-        Origin::ProjectFile { path, line } => format!("project file {}", place(path, line)),
-        Origin::Editor => "editor".to_owned(),
-        Origin::Environment(name) => format!("environment {name}"),
-        Origin::Flag(name) => format!("flag {name}"),
-    }
+    rows.push([shown, value, cell.origin.to_string()]);
 }
 
 /// Returns `docs/configuration.md`, generated from the table of keys.

@@ -1,6 +1,8 @@
 //! What a model is shown of many images, and how they are told apart and named.
 
+use super::withheld::withhold;
 use super::*;
+use crate::message::ModelMessage;
 
 fn prompt(bytes: u64, images: usize) -> ModelMessage {
     let image = |at: usize| Image { mime_type: MediaType::Png, bytes, hash: format!("{at}") };

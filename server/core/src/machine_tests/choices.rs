@@ -7,7 +7,7 @@ use adjutant_protocol::update::Update;
 use super::{Bench, is_model, is_prepare, names, option, prompt as words};
 use crate::accept::Refusal;
 use crate::cause::{Cause, Reason};
-use crate::choices::{Chosen, Follows, Offer, Takes};
+use crate::choices::{Chosen, Follows, Takes};
 use crate::event::{Event, Policy};
 use crate::input::{Input, Prompt, Report};
 use crate::models;
@@ -22,7 +22,7 @@ const ASK: Chosen = Chosen::Mode { mode: Mode::Ask };
 const CODE: Chosen = Chosen::Mode { mode: Mode::Code };
 
 fn choose(bench: &mut Bench, chosen: Chosen) -> Result<Vec<Event>, Refusal> {
-    let offer = Offer::new(&bench.session, Some("p/default".to_owned()), Vec::new(), |_| Takes::default());
+    let offer = bench.session.offer(Some("p/default".to_owned()), Vec::new(), |_| Takes::default());
     bench.input(Input::Choose { chosen, offer })
 }
 

@@ -7,7 +7,7 @@ use adjutant_protocol::session::Mode;
 
 use super::{Bench, done, reply};
 use crate::cause::{Cause, Reason};
-use crate::choices::{Chosen, Follows, Offer, Takes};
+use crate::choices::{Chosen, Follows, Takes};
 use crate::event::{CallEnd, Change, Found, Payload, Policy, Unattended};
 use crate::image::{Image, MediaType};
 use crate::input::{Answer, Choice, Input, Prompt, Report};
@@ -83,7 +83,7 @@ fn choice(bench: &Bench, dice: &mut Dice<'_>) -> Input {
     if !bench.session.created {
         return Input::Prompt(prompt(dice));
     }
-    let offer = Offer::new(&bench.session, Some("p/m".to_owned()), Vec::new(), |_| Takes::default());
+    let offer = bench.session.offer(Some("p/m".to_owned()), Vec::new(), |_| Takes::default());
     let chosen = if dice.roll(2) == 0 {
         let mode = if bench.session.choices.mode == Mode::Code { Mode::Ask } else { Mode::Code };
         Chosen::Mode { mode }

@@ -12,7 +12,7 @@ use adjutant_protocol::{ChangeSetId, ToolCallId};
 
 use super::{Call, CallPhase, ChangeState, EndedRun, OpenAsk, REMEMBERED, Run, Session, TurnPhase, UsedKey};
 use crate::event::{CallEnd, Event, Fact, Found};
-use crate::image::{self, Image, Picture};
+use crate::image::{Image, Picture, withheld};
 use crate::message::{ModelMessage, Reply, Usage};
 use crate::retry::{FailureClass, Tries};
 
@@ -175,7 +175,7 @@ impl Session {
                 turn.tries.fail(failure.class);
                 match failure.class {
                     FailureClass::History => repair(&mut self.transcript),
-                    FailureClass::Images => image::refuse(&mut self.transcript),
+                    FailureClass::Images => withheld::refuse(&mut self.transcript),
                     _ => {}
                 }
             }

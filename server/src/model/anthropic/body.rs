@@ -3,7 +3,6 @@
 //! Builds no tree of values, and never writes what this wire is known to refuse.
 
 use adjutant_core::config::{Provider, Wire};
-use adjutant_core::models;
 use adjutant_core::prompt::{ModelMessage, ModelRequest, Reply, ToolSpec};
 use adjutant_core::retry::CallFailure;
 use serde::Serialize;
@@ -42,7 +41,7 @@ pub(super) fn write(
 ) -> Result<Vec<u8>, CallFailure> {
     let tools = frozen.tools::<Messages>(&request.tools).map_err(unwritable)?;
     let max_tokens = request.max_output_tokens.or(provider.max_output_tokens).unwrap_or_else(|| {
-        let facts = models::facts(provider, &request.model);
+        let facts = provider.facts(&request.model);
         if facts.known { facts.max_output_tokens.min(MOST_OUTPUT_TOKENS) } else { MOST_OUTPUT_TOKENS }
     });
     let source = Source {

@@ -5,7 +5,6 @@
 //! and so may a compatible server.
 
 use adjutant_core::config::Provider;
-use adjutant_core::models;
 use adjutant_core::prompt::ModelRequest;
 use adjutant_core::retry::CallFailure;
 
@@ -54,7 +53,7 @@ impl Refused {
 pub(super) fn asked(request: &ModelRequest, provider: &Provider, is_openai: bool, refused: Refused) -> Asked {
     let summary = (!refused.summary).then_some("auto");
     let reasoning = request.manner.effort.map(|effort| Effort { effort: effort.name(), summary });
-    let is_known = || !models::facts(provider, &request.model).efforts.is_empty();
+    let is_known = || !provider.facts(&request.model).efforts.is_empty();
     let reasons = reasoning.is_some() || (is_openai && is_known());
     let include = (reasons && !refused.sealed).then_some(["reasoning.encrypted_content"]);
     Asked { reasoning, include }

@@ -1,0 +1,104 @@
+//! Values of keys, and where each came from.
+//!
+//! Never decides which of two values counts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Origin;
+use super::keys::Literal;
+use super::rules::DenyRule;
+
+/// The most rules all layers may have together.
+pub(super) const MOST_RULES: usize = 500;
+
+/// A resolved value of one key.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    pub(super) value: Value,
+    pub(super) origin: Origin,
+    /// What a project file tightened it to; it stays at least that tight.
+    pub(super) bound: Option<(Value, Origin)>,
+}
+
+#[derive(Clone, PartialEq)]
+pub(super) enum Value {
+    Text(String),
+    Whole(u64),
+    Truth(bool),
+    Number(serde_json::Number),
+    Rules(Vec<DenyRule>),
+    Headers(BTreeMap<String, String>),
+    Models(Vec<String>),
+    /// A command: a program and its arguments.
+    Words(Vec<String>),
+    /// It was set to something unusable, and no lower layer may stand in for it.
+    Refused,
+}
+
+impl Value {
+    /// Returns the value of a default; nothing where there is none.
+    pub(super) fn of(literal: Literal) -> Option<Value> {
+        match literal {
+            Literal::Truth(truth) => Some(Value::Truth(truth)),
+            Literal::Whole(number) => Some(Value::Whole(number)),
+            Literal::None | Literal::DenyAll | Literal::Refuse => None,
+        }
+    }
+
+    /// Says whether it allows more than another.
+    pub(super) fn is_looser_than(&self, than: &Value) -> bool {
+        match (self, than) {
+            (Value::Truth(value), Value::Truth(than)) => *value && !*than,
+            (Value::Whole(value), Value::Whole(than)) => value > than,
+            // Texts have no order: they are never tightened, only replaced.
+            _ => false,
+        }
+    }
+}
+
+impl std::fmt::Debug for Value {
+    /// Says the shape alone: texts and headers may be secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Whole(number) => write!(f, "{number}"),
+            Self::Truth(truth) => write!(f, "{truth}"),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Rules(rules) => write!(f, "{} rules", rules.len()),
+            Self::Text(_) => write!(f, "text"),
+            Self::Headers(_) => write!(f, "headers"),
+            Self::Models(models) => write!(f, "{models:?}"),
+            Self::Words(_) => write!(f, "words"),
+            Self::Refused => write!(f, "refused"),
+        }
+    }
+}
+
+/// Returns the names of all `[providers.NAME]` tables.
+pub(super) fn provider_names(cells: &BTreeMap<String, Cell>) -> BTreeSet<&str> {
+    cells.keys().filter_map(|key| key.strip_prefix("providers.")?.split('.').next()).collect()
+}
+
+/// Where the values being read come from.
+pub(super) struct Source {
+    pub(super) origin: Origin,
+    /// A project file.
+    pub(super) project: bool,
+    /// Only what tightens is taken: a project file, or a file that does not parse.
+    pub(super) tighten: bool,
+    /// Where relative paths start.
+    pub(super) directory: Option<String>,
+}
+
+impl Source {
+    pub(super) fn plain(origin: Origin) -> Self {
+        Self { origin, project: false, tighten: false, directory: None }
+    }
+
+    pub(super) fn origin_at(&self, at: Option<u32>) -> Origin {
+        let mut origin = self.origin.clone();
+        if let Origin::UserFile { line, .. } | Origin::ProjectFile { line, .. } = &mut origin {
+            *line = at;
+        }
+        origin
+    }
+}
