@@ -129,7 +129,7 @@ pub fn shown(image: &ImageView) -> String {
     format!("[image {} {}]", image.mime_type, size(image.bytes))
 }
 
-/// A size for people, rounded up so that nothing is empty that is not.
+/// A size for people; kilobytes are rounded up, so that nothing is empty that is not.
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),

@@ -175,6 +175,13 @@ impl Run {
     }
 }
 
+impl Turn {
+    /// The call that is worked on: one after the other, in the order the model asked for them.
+    pub fn current_call(&self) -> Option<&Call> {
+        self.calls.iter().find(|call| !call.is_finished())
+    }
+}
+
 impl Call {
     /// Its arguments as the model wrote them.
     pub fn arguments(&self) -> &str {

@@ -165,7 +165,7 @@ impl Session {
 
     /// The call of the open turn that is being worked on.
     pub fn current_call(&self) -> Option<&Call> {
-        self.run.as_ref()?.turn.as_ref()?.calls.iter().find(|call| !call.is_finished())
+        self.run.as_ref()?.turn.as_ref()?.current_call()
     }
 
     pub fn change_of(&self, call: &Call) -> Option<&ChangeState> {
@@ -225,7 +225,7 @@ fn running_as(turn: &Turn) -> SubState {
         TurnPhase::Calling if turn.streaming => SubState::Streaming,
         TurnPhase::Calling => SubState::Model,
         TurnPhase::Backoff { .. } => SubState::Retrying,
-        TurnPhase::Acting => match turn.calls.iter().find(|call| !call.is_finished()) {
+        TurnPhase::Acting => match turn.current_call() {
             None => SubState::Model,
             Some(call) if call.phase == CallPhase::Opened => SubState::Preparing,
             Some(_) => SubState::Tools,

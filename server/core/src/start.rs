@@ -14,7 +14,7 @@ use adjutant_protocol::start::{DiagnosticCode, StartDiagnostic, StartParams, Tem
 use ropey::Rope;
 
 use crate::position::{Encoding, Position, PositionError, Range};
-use crate::tool::one_line;
+use crate::tool::{MAX_TITLE, one_line};
 
 pub use comment::touches_comment;
 
@@ -22,8 +22,8 @@ pub use comment::touches_comment;
 pub const MAX_DIAGNOSTICS: usize = 20;
 /// Characters of one diagnostic's message.
 pub const MAX_MESSAGE: usize = 2_000;
-/// Characters of a title after its verb.
-const TITLE_CHARS: usize = 70;
+/// Characters of a title after its verb, of which "Write tests: " is the longest.
+const TITLE_CHARS: usize = MAX_TITLE - 13;
 /// Characters of a path or a symbol in the prompt.
 const NAME_CHARS: usize = 300;
 

@@ -58,7 +58,7 @@ pub fn next_steps(session: &Session) -> Vec<Step> {
                 steps.push(Step::CallModel { turn: turn.number, attempt: turn.attempt });
             }
             TurnPhase::Backoff { retry_at, .. } => steps.push(Step::Wake { at: retry_at }),
-            TurnPhase::Acting => match turn.calls.iter().find(|call| !call.is_finished()) {
+            TurnPhase::Acting => match turn.current_call() {
                 Some(call) => steps.extend(call_steps(session, run, call)),
                 None => steps.push(Step::CallModel { turn: turn.number + 1, attempt: 1 }),
             },
@@ -67,7 +67,6 @@ pub fn next_steps(session: &Session) -> Vec<Step> {
     steps
 }
 
-/// Calls run one after the other, in the order the model asked for them.
 fn call_steps(session: &Session, run: &Run, call: &Call) -> Vec<Step> {
     match &call.phase {
         CallPhase::Opened => vec![prepare(session, call)],

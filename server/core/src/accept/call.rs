@@ -281,21 +281,23 @@ fn complete(session: &Session, stamp: &Stamp, run: &Run, call: &Call, summary: &
 
 /// Ends one call, and the run with it when too many failed in a row (S26).
 pub fn end_call(session: &Session, stamp: &Stamp, call: &Call, result: CallResult) -> Vec<Event> {
-    let failed = result.end == CallEnd::Failed;
+    let failed = u32::from(result.end == CallEnd::Failed);
     let last = result.output.clone();
     let mut events = vec![Event::ToolFinished { call: call.id.clone(), result }];
-    if let Some(run) = session.open_run()
-        && failed
-        && run.mistakes + 1 >= run.policy.mistakes
-    {
-        let why = format!("{} tool calls failed in a row; the last one: {}", run.mistakes + 1, brief(&last));
-        let ending = Ending::new(Outcome::Limit, StopReason::Mistakes)
-            .summed_up(Some(why.clone()))
-            .asking(AskKind::MistakeLimitReached, why)
-            .after(&call.id);
-        events.extend(end_run(session, stamp, ending));
-    }
+    let ending = session.open_run().and_then(|run| too_many_mistakes(run, failed, &last));
+    events.extend(ending.into_iter().flat_map(|ending| end_run(session, stamp, ending.after(&call.id))));
     events
+}
+
+/// How the run ends when with these failed calls too many failed in a row; `last` is the output of the last.
+pub fn too_many_mistakes(run: &Run, failed: u32, last: &str) -> Option<Ending<'static>> {
+    let in_a_row = run.mistakes.saturating_add(failed);
+    if failed == 0 || in_a_row < run.policy.mistakes {
+        return None;
+    }
+    let why = format!("{in_a_row} tool calls failed in a row; the last one: {}", brief(last));
+    let ending = Ending::new(Outcome::Limit, StopReason::Mistakes);
+    Some(ending.summed_up(Some(why.clone())).asking(AskKind::MistakeLimitReached, why))
 }
 
 fn brief(text: &str) -> String {

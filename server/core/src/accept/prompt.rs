@@ -10,11 +10,10 @@ use super::ending::close_idle_asks;
 use crate::event::Event;
 use crate::input::{Prompt, Stamp};
 use crate::session::Session;
+use crate::tool::MAX_TITLE;
 
 /// Prompts one run keeps waiting for its next turn.
 const MAX_PENDING: usize = 100;
-/// Characters of a title.
-const TITLE_CHARS: usize = 80;
 
 pub fn accept(session: &Session, stamp: &Stamp, prompt: Prompt) -> Result<Vec<Event>, Refusal> {
     if let Some(key) = &prompt.key
@@ -97,5 +96,5 @@ fn title(prompt: &Prompt) -> String {
     let text = prompt.title.as_deref().unwrap_or(&prompt.text);
     let untitled = if prompt.images.is_empty() { "Untitled" } else { "Image" };
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or(untitled);
-    line.chars().filter(|c| !c.is_control()).take(TITLE_CHARS).collect()
+    line.chars().filter(|c| !c.is_control()).take(MAX_TITLE).collect()
 }

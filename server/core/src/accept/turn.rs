@@ -9,6 +9,7 @@ use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::state::{Outcome, StopReason};
 
 use super::Refusal;
+use super::call::too_many_mistakes;
 use super::ending::{Ending, end_run, result};
 use crate::cause::{Cause, Reason};
 use crate::event::{CallEnd, CallResult, Event};
@@ -84,6 +85,7 @@ fn replied(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: 
         message: message_of(turn, stamp),
         reply: reply.clone(),
     }];
+    let mut refused: Vec<String> = Vec::new();
     for (index, requested) in reply.calls.iter().enumerate() {
         let call: adjutant_protocol::ToolCallId = stamp.id("call", index).as_str().into();
         events.push(Event::CallOpened {
@@ -99,7 +101,14 @@ fn replied(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: 
             let told = result(CallEnd::Failed, &why.text, "not run");
             let told = CallResult { cause: Some(why.cause), ..told };
             events.push(Event::ToolFinished { call, result: told });
+            refused.push(why.text);
         }
+    }
+    if refused.len() == reply.calls.len() {
+        // Nothing of the reply is left to go well, and the next may be like it.
+        let last = refused.last().map_or("", String::as_str);
+        let ending = too_many_mistakes(run, refused.len() as u32, last);
+        events.extend(ending.into_iter().flat_map(|ending| end_run(session, stamp, ending)));
     }
     if reply.calls.is_empty() && run.pending.is_empty() {
         let (outcome, stop) = match reply.stop {

@@ -37,24 +37,12 @@ pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) 
         Kind::Proxy => proxy(values::text(node, "the address of a proxy")?).map(Value::Text),
         Kind::Hosts => Ok(Value::Text(values::text(node, "hosts, with commas between them")?.to_owned())),
         Kind::Wire => {
-            let names = Wire::names();
-            let text = values::text(node, &names)?;
-            if Wire::ALL.iter().any(|wire| wire.name() == text) {
-                return Ok(Value::Text(text.to_owned()));
-            }
-            let message = format!("{:?} is no wire format", values::shorten(text));
-            Err(Complaint::new(message, format!("write {names}")))
+            let known = |text: &str| Wire::ALL.iter().any(|wire| wire.name() == text);
+            named(key, node, known, "is no wire format")
         }
         Kind::Model => model(node).map(Value::Text),
         Kind::Models => models(node).map(Value::Models),
-        Kind::Level => {
-            let text = values::text(node, "\"low\", \"medium\" or \"high\"")?;
-            if Level::named(text).is_some() {
-                return Ok(Value::Text(text.to_owned()));
-            }
-            let message = format!("{:?} is no level", values::shorten(text));
-            Err(Complaint::new(message, "write \"low\", \"medium\" or \"high\""))
-        }
+        Kind::Level => named(key, node, |text| Level::named(text).is_some(), "is no level"),
         Kind::Url => {
             let url = values::base_url(values::text(node, "a URL")?)?;
             if let Some(warning) = url.warning {
@@ -63,6 +51,16 @@ pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) 
             Ok(Value::Text(url.text))
         }
     }
+}
+
+/// Checks a text that is one of a few names.
+fn named(key: &Key, node: &Node, known: impl Fn(&str) -> bool, is_not: &str) -> Result<Value, Complaint> {
+    let wanted = key.kind.to_string();
+    let text = values::text(node, &wanted)?;
+    if known(text) {
+        return Ok(Value::Text(text.to_owned()));
+    }
+    Err(Complaint::new(format!("{:?} {is_not}", values::shorten(text)), format!("write {wanted}")))
 }
 
 fn model(node: &Node) -> Result<String, Complaint> {

@@ -272,10 +272,9 @@ impl Resolver {
     fn set(&mut self, key: &'static Key, full: &str, node: &Node, source: &Source) {
         if source.tighten && key.project == Project::Never {
             if source.project {
-                let file = self.user_file.clone().unwrap_or_else(|| "your own settings file".to_owned());
                 let complaint = Complaint::new(
                     "a project file may only tighten, so this is ignored",
-                    format!("set it in {file}"),
+                    self.set_in_the_user_file(),
                 )
                 .of(Flaw::Loosens);
                 self.problem(source, node.line, Some(full), complaint);
@@ -284,10 +283,9 @@ impl Resolver {
         }
         let origin = source.origin_at(node.line);
         if key.kind.is_for_the_user_file() && !matches!(origin, Origin::UserFile { .. }) {
-            let file = self.user_file.clone().unwrap_or_else(|| "your own settings file".to_owned());
             let complaint = Complaint::new(
                 "only your own settings file may set this, so it is ignored",
-                format!("set it in {file}"),
+                self.set_in_the_user_file(),
             )
             .of(Flaw::OwnFileOnly);
             return self.problem(source, node.line, Some(full), complaint);
@@ -305,6 +303,10 @@ impl Resolver {
                 self.strict_value(key, full, origin, source.project);
             }
         }
+    }
+
+    fn set_in_the_user_file(&self) -> String {
+        format!("set it in {}", self.user_file.as_deref().unwrap_or("your own settings file"))
     }
 
     /// Puts a good value on top of what is there, unless that would loosen what must stay tight.

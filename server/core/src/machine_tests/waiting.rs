@@ -1,7 +1,7 @@
 //! Stories of a model that fails, is silent, or is replaced.
 
 use adjutant_protocol::ask::AskKind;
-use adjutant_protocol::state::{State, SubState};
+use adjutant_protocol::state::{Outcome, State, StopReason, SubState};
 use adjutant_protocol::update::{TurnPhase, Update};
 use expect_test::expect;
 
@@ -11,7 +11,7 @@ use crate::accept::Refusal;
 use crate::config::Wire;
 use crate::event::{CallEnd, Event, Policy};
 use crate::input::{Input, Report};
-use crate::message::{Kept, ModelMessage, Reply, Usage};
+use crate::message::{Kept, ModelMessage, Reply, StopCause, Usage};
 use crate::retry::{CallFailure, FailureClass, RetryPolicy};
 use crate::state::{Teller, view};
 use crate::step::{Step, next_steps};
@@ -203,4 +203,24 @@ fn nothing_wakes_a_run_that_waits_to_be_resumed() {
     assert_eq!(bench.input(woke.clone()), Err(Refusal::Stale));
     bench.answer(option("resume")).unwrap();
     check(&bench.input(woke).unwrap(), expect!["attempt_started"]);
+}
+
+#[test]
+fn s26_calls_of_cut_replies_count_as_mistakes_and_end_the_run() {
+    let mut bench = Bench::new();
+    bench.prompt("go").unwrap();
+    let call = ("read_file", r#"{"path":"a"}"#);
+    let cut = |bench: &mut Bench| {
+        bench.report(is_model, Report::TurnBegan);
+        let said = Reply { stop: StopCause::MaxTokens, ..reply("", &[call]) };
+        bench.report(is_model, Report::Replied(said))
+    };
+    for _ in 0..2 {
+        check(&cut(&mut bench), expect!["replied call_opened tool_finished"]);
+    }
+    check(&cut(&mut bench), expect!["replied call_opened tool_finished run_ended ask_opened"]);
+    let ended = bench.session.ended.back().expect("it ended");
+    assert_eq!((ended.end.outcome, ended.end.stop_reason), (Outcome::Limit, StopReason::Mistakes));
+    assert!(bench.session.has_open_ask(AskKind::MistakeLimitReached));
+    assert!(next_steps(&bench.session).is_empty());
 }

@@ -181,3 +181,13 @@ fn n08_a_start_that_makes_no_sense_says_what_is_missing() {
     let value = json!({ "template": "explain", "uri": "u", "range": reversed });
     assert!(matches!(start_in("a\nb\n", Encoding::Utf8, value), Err(StartProblem::Elsewhere(_))));
 }
+
+#[test]
+fn a_title_is_never_cut_a_second_time() {
+    let long = "some_module::".repeat(20);
+    for template in ["explain", "write_tests"] {
+        let value = json!({ "template": template, "uri": "file:///w/src/a.rs", "symbol": long });
+        let title = start("fn a() {}\n", value).title.expect("a verb has one");
+        assert!(title.chars().count() <= crate::tool::MAX_TITLE && title.ends_with('…'), "{title}");
+    }
+}
