@@ -174,8 +174,8 @@ impl Shared {
     async fn pull(&self, ready: &Ready) {
         let world = ready.sessions.world();
         if world.doors.surfaces().configuration {
-            ready.configured.pull(&self.server.out);
-            self.server.warn(&ready.configured.pulled(world).await);
+            let asked = ready.configured.pull(&self.server.out);
+            self.server.warn(&ready.configured.pulled(world, asked).await);
         }
     }
 }
