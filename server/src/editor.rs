@@ -1,4 +1,5 @@
-//! What tools may ask of the editor: a plain enum and a channel, no trait.
+//! What steps may ask of the editor: a plain enum and a channel, no trait; and
+//! by which way an edit reaches a file.
 //!
 //! Never reaches a client itself; the doors answer. Dropping a question
 //! withdraws it.

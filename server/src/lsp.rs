@@ -151,7 +151,9 @@ impl Server {
     /// Says something to the user; without room it is in the log alone.
     fn say(&self, typ: MessageType, text: &str) {
         let params = ShowMessageParams { typ, message: format!("Adjutant: {text}") };
-        let _ = self.out.try_notify("window/showMessage", &params);
+        if let Err(error) = self.out.try_notify("window/showMessage", &params) {
+            tracing::warn!(%error, text, "the user was not told");
+        }
     }
 }
 
@@ -174,8 +176,8 @@ impl Shared {
     async fn pull(&self, ready: &Ready) {
         let world = ready.sessions.world();
         if world.doors.surfaces().configuration {
-            ready.configured.pull(&self.server.out);
-            self.server.warn(&ready.configured.pulled(world).await);
+            let asked = ready.configured.pull(&self.server.out);
+            self.server.warn(&ready.configured.pulled(world, asked).await);
         }
     }
 }

@@ -26,7 +26,7 @@ use adjutant_testkit::model::{ModelServer, Reply, Request};
 use adjutant_testkit::process::wait_until;
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, session_dir, tool_outputs, twin_for};
+use crate::rig::{Rig, refused, session_dir, tool_outputs, twin_for};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 /// Turns of a run: enough for three hundred writes.
@@ -219,6 +219,63 @@ fn f10_s30_whichever_sync_fails_under_a_session_it_ends_once_and_opens_again() {
         met += usize::from(fails_at(op, nth, Fault::Broken, nth % 2 == 0));
     }
     assert!(met > chosen().len() / 4, "a run syncs too seldom for this: {met}");
+}
+
+#[test]
+fn who_asks_again_of_a_session_that_cannot_be_written_is_told_so_and_never_waits() {
+    let model = ModelServer::answering(|request: &Request| match tool_outputs(request).as_slice() {
+        [] => Reply::call("ask_user", json!({"question": "Which one?", "options": ["red", "green"]})),
+        _ => Reply::text("Done."),
+    });
+    let workspace = Workspace::new("//- /a.txt\nhello\n");
+    workspace.openai(&model.base_url());
+    let disk = twin_for(&workspace);
+    let rig = Rig::start_on(&workspace, Arc::new(disk.clone()));
+    let twice = |method: &str, params: Value| {
+        let first = rig.request_nowait(method, params.clone());
+        assert_eq!(
+            refused(rig.await_response(&first)).1,
+            "SessionReadOnly",
+            "{method}: what was lost is told"
+        );
+        let again = rig.request_nowait(method, params);
+        assert_eq!(refused(rig.await_response(&again)).1, "SessionReadOnly", "{method}: and told again");
+    };
+    let asked = rig.new_session();
+    rig.prompt(&asked, "Ask me.");
+    let ask = rig.await_ask_of(AskKind::Followup);
+    let prompted = rig.new_session();
+    disk.fail_from(Op::Sync, 1, Fault::Broken);
+    twice(methods::ASK_RESPOND, json!({"askId": ask.ask_id, "answer": "blue"}));
+    let prompt = json!([{"type": "text", "text": "Go on."}]);
+    twice(methods::SESSION_PROMPT, json!({"sessionId": prompted, "prompt": prompt, "key": "once"}));
+    disk.heal();
+    rig.end();
+}
+
+/// How often one sync fails: now and then a fact follows before anybody has looked at that.
+const FAILED_SYNCS: usize = 16;
+
+#[test]
+fn a_sync_that_fails_once_stops_no_session_although_facts_follow_at_once() {
+    let model = ModelServer::answering(|request: &Request| match tool_outputs(request).as_slice() {
+        [] => Reply::call("ask_user", json!({"question": "Which one?", "options": ["red", "green"]})),
+        _ => Reply::text("Done."),
+    });
+    let workspace = Workspace::new("//- /a.txt\nhello\n");
+    workspace.openai(&model.base_url());
+    let disk = twin_for(&workspace);
+    let rig = Rig::start_on(&workspace, Arc::new(disk.clone()));
+    for _ in 0..FAILED_SYNCS {
+        let session = rig.new_session();
+        let run = rig.prompt(&session, "Ask me.").run_id;
+        let ask = rig.await_ask_of(AskKind::Followup);
+        disk.fail(Op::Sync, 1, Fault::Broken);
+        rig.answer(&ask.ask_id, "option-1");
+        rig.await_run_end(&session, &run);
+        rig.await_state(State::Idle);
+    }
+    rig.end();
 }
 
 /// More than 64 KiB hold, and fewer than a run that nobody watches may have.

@@ -15,7 +15,7 @@ use super::Doors;
 use crate::editor::{Applied, DocumentEdit, NoAnswer, Question};
 
 impl Doors {
-    /// Answers the questions of tools until nobody can ask any more.
+    /// Answers the questions of steps until nobody can ask any more.
     pub async fn serve_editor(self, mut questions: mpsc::Receiver<Question>) {
         while let Some(question) = questions.recv().await {
             let doors = self.clone();

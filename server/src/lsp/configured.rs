@@ -34,9 +34,16 @@ pub struct Configured {
     /// Whether the section of the editor was ever there: until then `initializationOptions` count.
     pulled: Mutex<bool>,
     /// The settings that were asked for last and did not come yet.
-    pending: Mutex<Option<PendingReply>>,
+    pending: Mutex<Pending>,
     /// Somebody looked at `pending`, so whoever waits for it has to look again.
     looked: Notify,
+}
+
+#[derive(Default)]
+struct Pending {
+    reply: Option<PendingReply>,
+    /// How often they were asked for: who waits for an older reply leaves this one alone.
+    asked: u64,
 }
 
 impl Configured {
@@ -56,7 +63,8 @@ impl Configured {
 
     /// Takes another section of the editor; runs keep their settings. Returns what is wrong with it.
     pub fn push(&self, world: &World, section: Value) -> Vec<String> {
-        *lock(&self.pending) = None;
+        lock(&self.pending).reply = None;
+        self.looked.notify_one();
         self.take_section(world, section)
     }
 
@@ -85,15 +93,24 @@ impl Configured {
         problems
     }
 
-    /// Asks the client for its settings. What was asked before is not waited for any more.
-    pub fn pull(&self, out: &Out) {
+    /// Asks the client for its settings, and returns how often it was asked by now. What was asked
+    /// before is not waited for any more.
+    pub fn pull(&self, out: &Out) -> u64 {
         let params = json!({ "items": [{ "section": "adjutant" }] });
-        *lock(&self.pending) = Some(out.request("workspace/configuration", &params));
+        let mut pending = lock(&self.pending);
+        pending.reply = Some(out.request("workspace/configuration", &params));
+        pending.asked += 1;
         self.looked.notify_one();
+        pending.asked
     }
 
     /// Waits for what was asked for, and takes it unless a handler has done so. Bounded.
-    pub async fn pulled(&self, world: &World) -> Vec<String> {
+    pub async fn pulled(&self, world: &World, asked: u64) -> Vec<String> {
+        let answer = self.answered(asked, ANSWER_LIMIT).await;
+        self.take(world, answer)
+    }
+
+    async fn answered(&self, asked: u64, limit: Duration) -> Option<Answer> {
         let answered = async {
             loop {
                 let looked = self.looked.notified();
@@ -103,12 +120,15 @@ impl Configured {
                 }
             }
         };
-        match tokio::time::timeout(ANSWER_LIMIT, answered).await {
-            Ok(answer) => self.take(world, answer),
+        match tokio::time::timeout(limit, answered).await {
+            Ok(answer) => answer,
             Err(_) => {
                 tracing::warn!("the client did not say what its settings are");
-                *lock(&self.pending) = None;
-                Vec::new()
+                let mut pending = lock(&self.pending);
+                if pending.asked == asked {
+                    pending.reply = None;
+                }
+                None
             }
         }
     }
@@ -116,7 +136,7 @@ impl Configured {
     /// Takes an answer that has arrived already: handlers call it first, so that nothing which was
     /// sent behind the answer overtakes it.
     pub fn catch_up(&self, world: &World) -> Vec<String> {
-        if lock(&self.pending).is_none() {
+        if lock(&self.pending).reply.is_none() {
             return Vec::new();
         }
         match self.poll(&mut Context::from_waker(Waker::noop())) {
@@ -130,10 +150,10 @@ impl Configured {
 
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<Answer>> {
         let mut pending = lock(&self.pending);
-        let Some(reply) = pending.as_mut() else { return Poll::Ready(None) };
+        let Some(reply) = pending.reply.as_mut() else { return Poll::Ready(None) };
         let answer = Pin::new(reply).poll(cx).map(Some);
         if answer.is_ready() {
-            *pending = None;
+            pending.reply = None;
         }
         answer
     }
@@ -222,4 +242,21 @@ fn readable<'a>(uris: impl Iterator<Item = &'a str>) -> (Vec<PathBuf>, Vec<Strin
         }
     }
     (folders, problems)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::channel;
+
+    #[tokio::test]
+    async fn who_waited_in_vain_leaves_alone_what_was_asked_since() {
+        let (out, _parts) = channel();
+        let configured = Configured::new(Sources::default());
+        let (first, second) = (configured.pull(&out), configured.pull(&out));
+        assert!(configured.answered(first, Duration::ZERO).await.is_none());
+        assert!(lock(&configured.pending).reply.is_some(), "its answer may still come");
+        assert!(configured.answered(second, Duration::ZERO).await.is_none());
+        assert!(lock(&configured.pending).reply.is_none());
+    }
 }

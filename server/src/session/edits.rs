@@ -7,6 +7,7 @@ mod apply;
 mod sight;
 
 use std::borrow::Cow;
+use std::io::Read;
 use std::time::Duration;
 
 use adjutant_core::cause::{Cause, Reason};
@@ -228,7 +229,6 @@ fn on_disk(at: &Grounded) -> Result<Now, Reason> {
         Err(why) => return Err(Reason::new(why.cause(), format!("\"{name}\" cannot be edited: {why}"))),
     };
     let mut bytes = Vec::new();
-    use std::io::Read;
     file.take(MAX_FILE + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| Reason::new(Cause::Unreadable, format!("\"{name}\" cannot be read: {error}")))?;

@@ -4,6 +4,8 @@
 //! Decides nothing about a fact. Never goes on over a log that cannot be trusted:
 //! the session is read-only then, and says so.
 
+use std::ops::Range;
+
 use adjutant_core::accept::Refusal;
 use adjutant_core::event::{Event, Fact};
 use adjutant_core::input::Stamp;
@@ -30,7 +32,7 @@ impl SessionTask {
         if self.stopped.is_some() {
             return Err(Unrecorded::Refused(Refusal::Nothing));
         }
-        let seqs = match self.log.append(stamp.now, events, false) {
+        let seqs = match self.append(stamp, events) {
             Ok(seqs) => seqs,
             // Nothing was written, and the log is as sound as before.
             Err(AppendError::TooLarge { limit, .. }) => return Err(Unrecorded::TooLarge { limit }),
@@ -65,8 +67,22 @@ impl SessionTask {
         Ok(())
     }
 
-    /// The log takes nothing more: everything running ends, and whoever asks is told why.
+    /// Appends a batch; where a sync has failed and nobody has looked yet, what was written is saved first.
+    fn append(&mut self, stamp: &Stamp, events: &[Event]) -> Result<Range<u64>, AppendError> {
+        match self.log.append(stamp.now, events, false) {
+            Err(AppendError::SyncFailed(_)) => {
+                self.log.recover()?;
+                self.log.append(stamp.now, events, false)
+            }
+            appended => appended,
+        }
+    }
+
+    /// The log takes nothing more: everything running ends, and whoever asks is told why, once.
     fn read_only(&mut self, why: String) {
+        if self.stopped.is_some() {
+            return;
+        }
         tracing::error!(session = %self.place.id, %why, "the session is read-only");
         self.running.abort_all();
         self.publisher.stopped(&self.session, &why);

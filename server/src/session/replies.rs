@@ -37,6 +37,8 @@ pub struct Replies {
     numbered: u64,
     durable: u64,
     ended: bool,
+    /// Nothing becomes durable any more: what would wait for the disk is refused with this.
+    failed: Option<Refused>,
 }
 
 struct Wait {
@@ -53,10 +55,10 @@ impl Replies {
         seq: u64,
         action: impl FnOnce(Result<(), Refused>) + Send + 'static,
     ) {
-        if seq <= self.durable {
-            action(Ok(()));
-        } else {
-            self.after.push_back((seq, Box::new(action)));
+        match &self.failed {
+            _ if seq <= self.durable => action(Ok(())),
+            Some(refused) => action(Err(refused.clone())),
+            None => self.after.push_back((seq, Box::new(action))),
         }
     }
 
@@ -81,6 +83,7 @@ impl Replies {
         for wait in self.waits.drain(..) {
             let _ = wait.reply.send(Err(refused.clone()));
         }
+        self.failed = Some(refused);
     }
 }
 

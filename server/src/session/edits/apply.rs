@@ -24,6 +24,9 @@ use crate::uri;
 
 /// Times an edit is placed anew and sent again after the first.
 const MORE_TRIES: u32 = 2;
+/// What is told of an edit that stands where nobody approved it.
+const MISPLACED: &str = "the editor made it at the wrong place, because the text had changed meanwhile, and it \
+                         could not be taken back; tell the user to undo the last change of the file";
 
 /// Where a change is when it has landed.
 enum Kept {
@@ -288,14 +291,7 @@ async fn send(
 /// The editor ignored the version and made the edit where nobody approved it: our own doing is taken back,
 /// and the user's typing stays.
 async fn take_back(place: &Place, call: &Call, at: &Grounded, misplaced: Misplaced) -> Tried {
-    let failed = || {
-        Tried::Failed {
-        why: "the editor made it at the wrong place, because the text had changed meanwhile, and it could not be \
-              taken back; tell the user to undo the last change of the file"
-            .to_owned(),
-        in_doubt: false,
-    }
-    };
+    let failed = || Tried::Failed { why: MISPLACED.to_owned(), in_doubt: false };
     let (documents, editor) = (&place.world.documents, &place.world.editor);
     let Ok(now) = now(place, at) else { return failed() };
     if now.text != misplaced.after {
