@@ -5,8 +5,10 @@
 
 mod asks;
 mod buffers;
+mod capabilities;
 mod cells;
 mod client;
+mod config;
 mod conversation;
 mod debug_log;
 mod demo;
@@ -22,17 +24,14 @@ mod sessions;
 mod setup;
 mod show;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use adjutant_protocol::session::Mode;
-use anyhow::Context;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 
-use crate::doors::fallbacks::Surfaces;
-use crate::settings::{self, Sources};
-use page::{Page, note};
+use crate::settings::Sources;
+use page::note;
 
 /// How a command ended, as the shell is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +79,7 @@ enum Command {
     /// Say what is set, where it came from, and whether it works
     Doctor(doctor::DoctorLine),
     /// Give the agent a task in this folder and watch it work
-    Run(RunLine),
+    Run(run::RunLine),
     /// Watch a scripted model mend a small project; needs no network and no key
     Demo,
     /// List, show, export or delete sessions
@@ -110,71 +109,6 @@ enum Command {
     },
 }
 
-/// What `adjutant run` takes.
-#[derive(Clone, Debug, Default, Args)]
-pub struct RunLine {
-    /// The task; `-` reads it from standard input. Optional with --continue and --session
-    pub prompt: Option<String>,
-    /// An image the task is about (PNG, JPEG, GIF or WebP); may be given up to eight times
-    #[arg(long = "image", value_name = "FILE", requires = "prompt")]
-    pub images: Vec<PathBuf>,
-    /// Nobody watches: edits in the workspace are made without asking
-    #[arg(short = 'y', long = "yes")]
-    pub unattended: bool,
-    /// With -y: commands run without asking, with your rights
-    #[arg(long, requires = "unattended")]
-    pub allow_commands: bool,
-    /// Which tools the model has: all of them, or the reading ones
-    #[arg(long, value_enum)]
-    pub mode: Option<ModeName>,
-    /// How much the model is to think: low, medium or high
-    #[arg(long, value_name = "EFFORT")]
-    pub effort: Option<String>,
-    /// How many words the model is to make: low, medium or high
-    #[arg(long, value_name = "VERBOSITY")]
-    pub verbosity: Option<String>,
-    /// The model to use
-    #[arg(long, value_name = "PROVIDER/MODEL")]
-    pub model: Option<String>,
-    /// The workspace folder; the present one when not given
-    #[arg(long, value_name = "DIR")]
-    pub cwd: Option<PathBuf>,
-    /// Go on with the newest session of this folder
-    #[arg(long = "continue", conflicts_with = "session")]
-    pub go_on: bool,
-    /// Go on with this session
-    #[arg(long, value_name = "ID")]
-    pub session: Option<String>,
-    /// What is printed: text to read, or one update a line
-    #[arg(long, value_enum, default_value = "text")]
-    pub output: Output,
-    /// Print the answer and what is asked, nothing else
-    #[arg(short, long)]
-    pub quiet: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ModeName {
-    Code,
-    Ask,
-}
-
-impl From<ModeName> for Mode {
-    fn from(name: ModeName) -> Self {
-        match name {
-            ModeName::Code => Mode::Code,
-            ModeName::Ask => Mode::Ask,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Output {
-    #[default]
-    Text,
-    Json,
-}
-
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let line = Line::parse();
@@ -184,8 +118,8 @@ pub fn main() -> ExitCode {
     }
     let exit = match line.command {
         Command::Lsp { stdio: _ } => in_runtime(service::serve_stdio(sources)),
-        Command::Config => Ok(config(sources)),
-        Command::Capabilities { initialize } => capabilities(&initialize),
+        Command::Config => Ok(config::config(sources)),
+        Command::Capabilities { initialize } => capabilities::capabilities(&initialize),
         Command::Setup => in_runtime(setup::setup(sources)),
         Command::Doctor(line) => in_runtime(doctor::doctor(sources, line)),
         Command::Run(run) => in_runtime(run::run(sources, run)),
@@ -218,39 +152,6 @@ fn in_runtime(command: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Re
     let exit = runtime.block_on(command);
     runtime.shutdown_timeout(Duration::from_millis(500));
     exit
-}
-
-/// Prints the settings as they hold in this folder.
-fn config(mut sources: Sources) -> Exit {
-    sources.roots = std::env::current_dir().into_iter().collect();
-    let loaded = settings::load(&sources);
-    let mut page = Page::of_stdout();
-    page.block(&adjutant_core::config::explain(&loaded.settings));
-    if !loaded.problems.is_empty() {
-        page.line("");
-        page.line("Problems:");
-        for problem in &loaded.problems {
-            page.line(&format!("- {problem}"));
-        }
-    }
-    Exit::Fine
-}
-
-/// Prints which surface stands for what at the editor that says this in `initialize`.
-fn capabilities(file: &Path) -> anyhow::Result<Exit> {
-    let text = if file == Path::new("-") {
-        std::io::read_to_string(std::io::stdin()).context("read standard input")?
-    } else {
-        std::fs::read_to_string(file).with_context(|| format!("read \"{}\"", file.display()))?
-    };
-    let said: serde_json::Value =
-        serde_json::from_str(&text).with_context(|| format!("read \"{}\" as JSON", file.display()))?;
-    // A whole message, its params, or the capabilities alone: whatever was at hand.
-    let params = said.get("params").unwrap_or(&said);
-    let client = params.get("capabilities").unwrap_or(params);
-    let surfaces = Surfaces::of(client).map_err(|why| anyhow::anyhow!("take the capabilities: {why}"))?;
-    Page::of_stdout().block(&surfaces.text());
-    Ok(Exit::Fine)
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ pub mod sse;
 pub(crate) mod unsent;
 mod waits;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use adjutant_core::config::{ModelLimits, Provider, Wire};
@@ -40,8 +39,6 @@ struct Inner {
     chat: Frozen,
     messages: Frozen,
     responses: openai_responses::Responses,
-    /// Scripts that are part of the binary, by the name after `embedded:`.
-    embedded: BTreeMap<&'static str, &'static str>,
 }
 
 impl Default for Models {
@@ -59,26 +56,12 @@ impl Models {
     /// Returns the models with the environment that `variables` gives, which gets the name of one:
     /// keys, and the proxies to providers.
     pub fn with_keys(variables: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Models {
-        Models::build(Box::new(variables), [])
-    }
-
-    /// Returns the models with scripts that a provider names as `embedded:NAME`.
-    pub fn with_scripts(scripts: impl IntoIterator<Item = (&'static str, &'static str)>) -> Models {
-        Models::build(Box::new(|name| std::env::var(name).ok()), scripts)
-    }
-
-    fn build(
-        variables: Box<http::Variables>,
-        scripts: impl IntoIterator<Item = (&'static str, &'static str)>,
-    ) -> Models {
-        let embedded = scripts.into_iter().collect();
         Models {
             inner: Arc::new(Inner {
-                clients: http::Clients::new(variables),
+                clients: http::Clients::new(Box::new(variables)),
                 chat: Frozen::default(),
                 messages: Frozen::default(),
                 responses: openai_responses::Responses::default(),
-                embedded,
             }),
         }
     }
@@ -107,8 +90,7 @@ impl Models {
         let limits = if request.whole { &patient } else { limits };
         match provider.wire {
             Wire::Scripted => {
-                let source = scripted::Source::of(provider, &inner.embedded)?;
-                scripted::call(source, limits, request, attempt, on_delta).await
+                scripted::call(scripted::path_of(provider)?, limits, request, attempt, on_delta).await
             }
             Wire::OpenaiChat => {
                 let post = http::Post::to(provider, limits, &request.model)?;

@@ -264,15 +264,20 @@ impl Conversation {
         Ok(self.client.notify(methods::SESSION_CANCEL, &params).await?)
     }
 
-    /// The end of the run that is followed, once the state has followed it.
+    /// The end of the run that is followed, once the state has come after it or is late.
     fn end(&self) -> Option<RunEnd> {
+        let (end, at) = self.followed_end()?;
+        (self.idle || at.elapsed() >= IDLE_LIMIT).then(|| end.clone())
+    }
+
+    /// The end of the run that is followed, and when it was heard.
+    fn followed_end(&self) -> Option<(&RunEnd, Instant)> {
         let (run, end, at) = self.ended.as_ref()?;
-        let ours = self.run.as_ref() == Some(run);
-        (ours && (self.idle || at.elapsed() >= IDLE_LIMIT)).then(|| end.clone())
+        (self.run.as_ref() == Some(run)).then_some((end, *at))
     }
 
     fn next_wake(&self) -> Option<Instant> {
-        let ended = self.ended.as_ref().map(|(_, _, at)| *at + IDLE_LIMIT);
+        let ended = self.followed_end().map(|(_, at)| at + IDLE_LIMIT);
         [ended, self.cancelling, self.demo_answers_at, self.view.remark_at()].into_iter().flatten().min()
     }
 

@@ -106,7 +106,7 @@ impl Page {
     }
 
     /// Says whether something stands on the present line.
-    pub fn is_mid_line(&self) -> bool {
+    fn is_mid_line(&self) -> bool {
         self.column > 0 || !self.word.is_empty()
     }
 

@@ -27,7 +27,7 @@ use super::run::exit_of;
 
 /// How long the process that holds a session may take to judge an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often its log is looked at meanwhile.
+/// How often is looked meanwhile whether it took the answer.
 const GLANCE: Duration = Duration::from_millis(15);
 /// How often a session may change hands while it is answered.
 const TRIES: usize = 3;
@@ -149,34 +149,32 @@ async fn by_inbox(
         .map_err(|error| anyhow::anyhow!("leave the answer for the session: {error}"))?;
     let until = Instant::now() + PATIENCE;
     loop {
-        // Asked first: what is gone was judged, so that the log has it by now.
         let is_there = left.is_there();
+        if is_there && Instant::now() < until {
+            tokio::time::sleep(GLANCE).await;
+            continue;
+        }
+        // Read only now: what is gone was judged, so that the log has it by now.
         let resolution = reading::resolution(catalog, session, &answer.ask_id).map_err(anyhow::Error::msg)?;
-        match resolution {
-            Some(resolution) if !is_there => return Ok(Some(judged(&resolution, answer))),
+        if is_there && !left.take_back()? {
+            continue;
+        }
+        return Ok(match resolution {
+            Some(resolution) => Some(judged(&resolution, answer)),
             None if !is_there => {
                 note("the session refused the answer; `adjutant asks` shows what is asked");
-                return Ok(Some(Exit::Failed));
+                Some(Exit::Failed)
             }
-            _ if Instant::now() < until => tokio::time::sleep(GLANCE).await,
-            resolution => {
-                if !left.take_back()? {
-                    continue;
-                }
-                return Ok(match resolution {
-                    Some(resolution) => Some(judged(&resolution, answer)),
-                    None if !catalog.is_written(&session.0) => None,
-                    None => {
-                        note(&format!(
-                            "the process that holds the session did not take the answer within {} s; it was taken \
-                             back, and nothing was answered",
-                            PATIENCE.as_secs()
-                        ));
-                        Some(Exit::Failed)
-                    }
-                });
+            None if !catalog.is_written(&session.0) => None,
+            None => {
+                note(&format!(
+                    "the process that holds the session did not take the answer within {} s; it was taken \
+                     back, and nothing was answered",
+                    PATIENCE.as_secs()
+                ));
+                Some(Exit::Failed)
             }
-        }
+        });
     }
 }
 

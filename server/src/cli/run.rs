@@ -12,24 +12,90 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::{AskKind, AskRespondParams, AskRespondResult, AskView};
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{
-    ContentBlock, Delivery, NewSessionParams, NewSessionResult, Overrides, PromptParams, PromptResult,
+    ContentBlock, Delivery, Mode, NewSessionParams, NewSessionResult, Overrides, PromptParams, PromptResult,
     ResumeParams, ResumeResult, RunEnd, SessionListParams, SessionListResult,
 };
 use adjutant_protocol::state::{Outcome, State};
 use anyhow::Context;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use clap::{Args, ValueEnum};
 
 use crate::settings::Sources;
+use crate::uri;
 
 use super::conversation::{Answers, Conversation, Left, View, told};
 use super::page::note;
 use super::present::Person;
-use super::{Exit, Output, RunLine, sessions};
-use crate::uri;
+use super::{Exit, sessions};
 
 /// The largest task that is read from standard input.
 const MOST_PROMPT: u64 = 16 << 20;
+
+/// What `adjutant run` takes.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RunLine {
+    /// The task; `-` reads it from standard input. Optional with --continue and --session
+    pub prompt: Option<String>,
+    /// An image the task is about (PNG, JPEG, GIF or WebP); may be given up to eight times
+    #[arg(long = "image", value_name = "FILE", requires = "prompt")]
+    pub images: Vec<PathBuf>,
+    /// Nobody watches: edits in the workspace are made without asking
+    #[arg(short = 'y', long = "yes")]
+    pub unattended: bool,
+    /// With -y: commands run without asking, with your rights
+    #[arg(long, requires = "unattended")]
+    pub allow_commands: bool,
+    /// Which tools the model has: all of them, or the reading ones
+    #[arg(long, value_enum)]
+    pub mode: Option<ModeName>,
+    /// How much the model is to think: low, medium or high
+    #[arg(long, value_name = "EFFORT")]
+    pub effort: Option<String>,
+    /// How many words the model is to make: low, medium or high
+    #[arg(long, value_name = "VERBOSITY")]
+    pub verbosity: Option<String>,
+    /// The model to use
+    #[arg(long, value_name = "PROVIDER/MODEL")]
+    pub model: Option<String>,
+    /// The workspace folder; the present one when not given
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+    /// Go on with the newest session of this folder
+    #[arg(long = "continue", conflicts_with = "session")]
+    pub go_on: bool,
+    /// Go on with this session
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// What is printed: text to read, or one update a line
+    #[arg(long, value_enum, default_value = "text")]
+    pub output: Output,
+    /// Print the answer and what is asked, nothing else
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ModeName {
+    Code,
+    Ask,
+}
+
+impl From<ModeName> for Mode {
+    fn from(name: ModeName) -> Self {
+        match name {
+            ModeName::Code => Mode::Code,
+            ModeName::Ask => Mode::Ask,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    #[default]
+    Text,
+    Json,
+}
 
 /// What is to be done in which session.
 struct Task {

@@ -2,6 +2,7 @@
 
 use clap::{CommandFactory, Parser};
 
+use super::run::{Output, RunLine};
 use super::*;
 
 fn run_line(arguments: &[&str]) -> Result<RunLine, clap::Error> {

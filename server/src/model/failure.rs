@@ -85,27 +85,24 @@ pub(super) fn classify(
     redactor: &Redactor,
 ) -> CallFailure {
     let quote = quote(&complaint.message, redactor);
-    let Asked { provider, model, key } = asked;
     let class = class_of(status, complaint);
-    let (what, hint) = match class {
-        FailureClass::Auth => match key {
-            Some(KeySource::Variable(name)) => (
-                format!("the key in {name} was refused by provider \"{provider}\""),
-                format!("set {name} to a valid key and try again"),
-            ),
-            Some(KeySource::Command(_)) => (
-                format!("the key that `api_key_command` printed was refused by provider \"{provider}\""),
-                "see that the command prints a valid key and try again".to_owned(),
-            ),
-            Some(KeySource::File(path)) => (
-                format!("the key in the file {path:?} was refused by provider \"{provider}\""),
-                "put a valid key into it and try again".to_owned(),
-            ),
-            None => (
-                format!("provider \"{provider}\" wants a key"),
-                "set `api_key_env` to the name of the variable that holds one".to_owned(),
-            ),
-        },
+    let (what, hint) = what_and_hint(class, complaint, asked);
+    // Inside a stream the status was good and says nothing.
+    let said = match (status, quote.is_empty()) {
+        (200, true) => String::new(),
+        (200, false) => format!(" (\"{quote}\")"),
+        (_, true) => format!(" ({status})"),
+        (_, false) => format!(" ({status}: \"{quote}\")"),
+    };
+    let hint = if hint.is_empty() { hint } else { format!("; {hint}") };
+    failure(class, format!("{what}{said}{hint}"))
+}
+
+/// Says what happened, and what to do about it where there is something.
+fn what_and_hint(class: FailureClass, complaint: &Complaint, asked: Asked<'_>) -> (String, String) {
+    let Asked { provider, model, .. } = asked;
+    match class {
+        FailureClass::Auth => key_refused(asked),
         FailureClass::Quota => (
             format!("provider \"{provider}\" says that the credit or quota is used up"),
             "check the plan and billing of the account".to_owned(),
@@ -142,16 +139,29 @@ pub(super) fn classify(
             format!("provider \"{provider}\" refused the request"),
             "check the settings of this provider and model".to_owned(),
         ),
-    };
-    // Inside a stream the status was good and says nothing.
-    let said = match (status, quote.is_empty()) {
-        (200, true) => String::new(),
-        (200, false) => format!(" (\"{quote}\")"),
-        (_, true) => format!(" ({status})"),
-        (_, false) => format!(" ({status}: \"{quote}\")"),
-    };
-    let hint = if hint.is_empty() { hint } else { format!("; {hint}") };
-    failure(class, format!("{what}{said}{hint}"))
+    }
+}
+
+/// The same of a key, by where it is from.
+fn key_refused(Asked { provider, key, .. }: Asked<'_>) -> (String, String) {
+    match key {
+        Some(KeySource::Variable(name)) => (
+            format!("the key in {name} was refused by provider \"{provider}\""),
+            format!("set {name} to a valid key and try again"),
+        ),
+        Some(KeySource::Command(_)) => (
+            format!("the key that `api_key_command` printed was refused by provider \"{provider}\""),
+            "see that the command prints a valid key and try again".to_owned(),
+        ),
+        Some(KeySource::File(path)) => (
+            format!("the key in the file {path:?} was refused by provider \"{provider}\""),
+            "put a valid key into it and try again".to_owned(),
+        ),
+        None => (
+            format!("provider \"{provider}\" wants a key"),
+            "set `api_key_env` to the name of the variable that holds one".to_owned(),
+        ),
+    }
 }
 
 const CONTEXT_WORDS: [&str; 13] = [

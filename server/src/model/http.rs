@@ -21,7 +21,6 @@ use tokio::time::{Instant, timeout_at};
 pub(super) use answer::{Answer, Eaten};
 pub(super) use clients::Clients;
 pub use keys::RunCommand;
-pub(super) use keys::Variables;
 
 use super::failure::{Asked, failure};
 use super::secret::{Redactor, Secret};

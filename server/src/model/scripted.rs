@@ -5,7 +5,6 @@
 
 mod script;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use adjutant_core::config::{ModelLimits, Provider};
@@ -25,49 +24,27 @@ const EXHAUSTED: &str = "(the script has no more turns)";
 /// Words between two chances to be cancelled when there is no pace.
 const WORDS_A_YIELD: usize = 64;
 
-/// Where a script comes from.
-pub(super) enum Source {
-    File(String),
-    Embedded { name: &'static str, text: &'static str },
+/// Returns the path of the script that `provider` names.
+pub(super) fn path_of(provider: &Provider) -> Result<&str, CallFailure> {
+    provider.script.as_deref().ok_or_else(|| {
+        let message =
+            format!("provider \"{}\": `script` is not set; set it to the path of a script", provider.name);
+        failure(FailureClass::InvalidRequest, message)
+    })
 }
 
-impl Source {
-    /// Returns the source that `provider` names: a path, or `embedded:NAME`.
-    pub fn of(
-        provider: &Provider,
-        embedded: &BTreeMap<&'static str, &'static str>,
-    ) -> Result<Source, CallFailure> {
-        let refuse = |why: String| {
-            failure(FailureClass::InvalidRequest, format!("provider \"{}\": {why}", provider.name))
-        };
-        let Some(script) = &provider.script else {
-            return Err(refuse("`script` is not set; set it to the path of a script".to_owned()));
-        };
-        match script.strip_prefix("embedded:") {
-            None => Ok(Source::File(script.clone())),
-            Some(name) => match embedded.get_key_value(name) {
-                Some((name, text)) => Ok(Source::Embedded { name, text }),
-                None => Err(refuse(format!("there is no embedded script \"{name}\""))),
-            },
-        }
-    }
-
-    async fn load(self) -> Result<Script, CallFailure> {
-        let load = move || match self {
-            Source::Embedded { name, text } => Script::parse(&format!("embedded:{name}"), text),
-            Source::File(path) => {
-                let text = own_files::script(&path).map_err(|why| format!("the script {why}"))?;
-                Script::parse(&path, &text)
-            }
-        };
-        let loaded = tokio::task::spawn_blocking(load).await.unwrap_or_else(|error| Err(error.to_string()));
-        loaded.map_err(|message| failure(FailureClass::InvalidRequest, message))
-    }
+async fn load(path: String) -> Result<Script, CallFailure> {
+    let load = move || {
+        let text = own_files::script(&path).map_err(|why| format!("the script {why}"))?;
+        Script::parse(&path, &text)
+    };
+    let loaded = tokio::task::spawn_blocking(load).await.unwrap_or_else(|error| Err(error.to_string()));
+    loaded.map_err(|message| failure(FailureClass::InvalidRequest, message))
 }
 
 /// Plays one attempt of the turn that the conversation has come to.
 pub(super) async fn call(
-    source: Source,
+    path: &str,
     limits: &ModelLimits,
     request: &ModelRequest,
     attempt: u32,
@@ -75,7 +52,7 @@ pub(super) async fn call(
 ) -> Result<Reply, CallFailure> {
     let limit = limits.total_ms;
     let played = async {
-        let script = source.load().await?;
+        let script = load(path.to_owned()).await?;
         play(&script, request, attempt, on_delta).await
     };
     match timeout(Duration::from_millis(limit), played).await {

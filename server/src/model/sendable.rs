@@ -4,6 +4,11 @@
 
 use std::borrow::Cow;
 
+use sha2::{Digest, Sha256};
+
+/// The longest name of a tool that every server takes.
+const MAX_NAME: usize = 64;
+
 /// Returns arguments a server can read back. Many parse those of old calls and
 /// refuse the whole conversation for one that a model got wrong.
 pub(super) fn sendable(arguments: &str) -> Cow<'_, str> {
@@ -26,9 +31,26 @@ fn is_sound(json: &str) -> bool {
     }
 }
 
-/// Returns an id or a name in the letters that are taken. Other providers' ids have others, and a model
-/// may make a name up.
-pub(super) fn named(text: &str) -> Cow<'_, str> {
+/// Returns the name of a tool as it is taken, for a model may make one up.
+pub(super) fn named(name: &str) -> Cow<'_, str> {
+    match lettered(name) {
+        long if long.len() > MAX_NAME => Cow::Owned(long.chars().take(MAX_NAME).collect()),
+        name => name,
+    }
+}
+
+/// Returns the id of a call in the length that is taken; other providers' ids may be longer.
+pub(super) fn paired(id: &str, most: usize) -> Cow<'_, str> {
+    if id.len() <= most {
+        return Cow::Borrowed(id);
+    }
+    let digest = Sha256::digest(id.as_bytes());
+    let digest = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>();
+    Cow::Owned(format!("call_{digest}"))
+}
+
+/// Returns an id or a name in the letters that are taken; other providers' ids have others.
+pub(super) fn lettered(text: &str) -> Cow<'_, str> {
     let taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if !text.is_empty() && text.chars().all(taken) {
         return Cow::Borrowed(text);
@@ -40,6 +62,17 @@ pub(super) fn named(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn s20_a_name_is_sent_in_letters_and_length_that_are_taken() {
+        let long = "n".repeat(MAX_NAME);
+        for fine in ["read_file", "a-1", &long] {
+            assert_eq!(named(fine), fine);
+        }
+        assert_eq!(named("a.b c"), "a_b_c");
+        assert_eq!(named(""), "_");
+        assert_eq!(named(&format!("{long}é")), long);
+    }
 
     #[test]
     fn s20_only_a_sound_object_is_sent_back_as_it_is() {

@@ -15,6 +15,7 @@ mod replies;
 mod responses;
 mod secure;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

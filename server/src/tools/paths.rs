@@ -205,15 +205,6 @@ pub fn ground(roots: &Roots, raw: &str) -> Result<Grounded, PathRefusal> {
     place(roots, absolute, kind)
 }
 
-/// Grounds a path that came from the editor or from us, which is absolute already.
-pub fn ground_absolute(roots: &Roots, path: &Path) -> Result<Grounded, PathRefusal> {
-    if !path.is_absolute() {
-        return Err(PathRefusal::NoRoots(path.display().to_string()));
-    }
-    let (absolute, kind) = resolve(path)?;
-    place(roots, absolute, kind)
-}
-
 /// `$HOME/x` and `~/x` would be taken for a place in the home directory by whoever
 /// reads them; a file of that odd name is only meant if it is there.
 fn refuse_unexpanded(base: &Path, path: &Path) -> Result<(), PathRefusal> {

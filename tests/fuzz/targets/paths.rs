@@ -4,7 +4,7 @@ use std::io::Read;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
-use adjutant::tools::paths::{Grounded, Kind, Roots, ground, ground_absolute, open_read};
+use adjutant::tools::paths::{Grounded, Kind, Roots, ground, open_read};
 use adjutant::uri;
 
 use super::text;
@@ -51,8 +51,10 @@ fn grounded(place: &Place, input: &[u8]) {
     } else {
         as_the_kernel(place, &raw, &at);
     }
-    let again = ground_absolute(&place.roots, &at.absolute).expect("a place has a path");
-    assert_eq!((&again.absolute, again.inside, again.kind), (&at.absolute, at.inside, at.kind));
+    if let Some(absolute) = at.absolute.to_str() {
+        let again = ground(&place.roots, absolute).expect("a place has a path");
+        assert_eq!((&again.absolute, again.inside, again.kind), (&at.absolute, at.inside, at.kind));
+    }
 }
 
 impl Place {

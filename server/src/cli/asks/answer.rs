@@ -5,7 +5,7 @@
 use adjutant_protocol::ask::{AskGroup, AskKind, AskOption, AskView, OptionKind, PermissionOutcome};
 
 /// What the model is told where nobody is there to decide.
-pub const NOBODY: &str = "no user is present";
+const NOBODY: &str = "no user is present";
 
 /// What a line means.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -89,11 +89,11 @@ impl View {
         self.waiting.as_ref().map(|waiting| waiting.next)
     }
 
-    /// Says what has been waited for, ever less often.
+    /// Says what has been waited for, a silence apart at first and then ever less often.
     pub fn still(&mut self, page: &mut Page, now: Instant) {
         let Some(waiting) = self.waiting.as_mut().filter(|waiting| now >= waiting.next) else { return };
         let waited = now.saturating_duration_since(waiting.since);
-        waiting.next = now + waited;
+        waiting.next = now + waited.max(SILENCE);
         waiting.said = true;
         let text = format!("… still {} ({} s)", waiting.what, waited.as_secs());
         self.aside(page);
@@ -151,4 +151,38 @@ fn one_line(raw: &RawValue) -> String {
 fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use adjutant_protocol::state::{RequiredAction, StateView};
+
+    use super::*;
+
+    fn running(sub: SubState, since: u64) -> Update {
+        Update::StateUpdate(StateView {
+            state: State::Running,
+            sub: Some(sub),
+            since,
+            run_id: None,
+            asks: Vec::new(),
+            ask_kind: None,
+            required_action: RequiredAction::None,
+            stop_reason: None,
+        })
+    }
+
+    #[test]
+    fn remarks_on_a_wait_keep_their_distance_whatever_the_clock_says() {
+        let mut view = View::text(false);
+        let look = crate::cli::page::Look { width: 80, colour: false, wrap: true };
+        let mut page = Page::new(std::io::sink(), look);
+        view.watch(&running(SubState::Model, 0));
+        // The wait began in the future, for the clock was set back.
+        view.watch(&running(SubState::Stalled, u64::MAX));
+        let first = view.remark_at().expect("there is something to say");
+        view.still(&mut page, first);
+        let second = view.remark_at().expect("it is said again");
+        assert!(second >= first + SILENCE, "{:?} later", second - first);
+    }
 }

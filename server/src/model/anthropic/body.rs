@@ -48,6 +48,7 @@ pub(super) fn write(
         wire: Wire::AnthropicMessages,
         provider: &provider.name,
         model: &request.model,
+        max_call_id: usize::MAX,
         images: &request.images,
     };
     let asked = thinking::asked(request, max_tokens, &source);

@@ -23,6 +23,8 @@ pub(in crate::model) struct Source<'a> {
     pub wire: Wire,
     pub provider: &'a str,
     pub model: &'a str,
+    /// The longest id of a call that is taken, in bytes.
+    pub max_call_id: usize,
     /// What pictures of the conversation show.
     pub images: &'a BTreeMap<String, Encoded>,
 }
@@ -95,6 +97,7 @@ pub(in crate::model) struct Conversations {
 struct Written {
     provider: String,
     model: String,
+    max_call_id: usize,
     system: Arc<str>,
     messages: Vec<ModelMessage>,
     list: List,
@@ -160,6 +163,7 @@ impl Written {
         Ok(Written {
             provider: source.provider.to_owned(),
             model: source.model.to_owned(),
+            max_call_id: source.max_call_id,
             system: request.system.clone(),
             messages: Vec::new(),
             list,
@@ -169,6 +173,7 @@ impl Written {
     fn starts(&self, request: &ModelRequest, source: &Source<'_>) -> bool {
         self.messages.len() <= request.messages.len()
             && (self.provider.as_str(), self.model.as_str()) == (source.provider, source.model)
+            && self.max_call_id == source.max_call_id
             && self.system == request.system
             && self.messages.iter().zip(&request.messages).all(|(one, other)| same(one, other))
     }

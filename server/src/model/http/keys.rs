@@ -17,7 +17,7 @@ use crate::model::secret::{Redactor, Secret};
 use crate::settings::own_files;
 
 /// Finds the value of an environment variable by its name.
-pub(in crate::model) type Variables = dyn Fn(&str) -> Option<String> + Send + Sync;
+pub(super) type Variables = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 /// Runs a program of the user's settings to its end, within limits of time and output; an error fits
 /// behind the name of the setting.

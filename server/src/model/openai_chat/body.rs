@@ -14,7 +14,10 @@ use super::super::failure::unwritable;
 use super::super::frozen::{Frozen, Lines, List, Source};
 use super::super::http::Post;
 use super::super::parts::{Inline, Part, parts};
-use super::super::sendable::{named, sendable};
+use super::super::sendable::{named, paired, sendable};
+
+/// The longest id of a call that OpenAI takes. Others get back what they gave, for they may read it.
+const MAX_OPENAI_CALL_ID: usize = 40;
 
 /// Writes the request for `post`.
 pub(super) fn write(
@@ -42,6 +45,7 @@ pub(super) fn write(
         wire: Wire::OpenaiChat,
         provider: &post.provider.name,
         model: &request.model,
+        max_call_id: if post.is_openai() { MAX_OPENAI_CALL_ID } else { usize::MAX },
         images: &request.images,
     };
     let body = frozen.body::<Chat>(&head, "messages", request, &source, (0, ""));
@@ -120,7 +124,7 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<CallLine<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_call_id: Option<&'a str>,
+    tool_call_id: Option<Cow<'a, str>>,
 }
 
 /// Words as a text, which every server takes; a list only where there is an image.
@@ -158,7 +162,7 @@ impl<'a> Content<'a> {
 
 #[derive(serde::Serialize)]
 struct CallLine<'a> {
-    id: &'a str,
+    id: Cow<'a, str>,
     #[serde(rename = "type")]
     kind: &'static str,
     function: CallBody<'a>,
@@ -182,11 +186,11 @@ impl<'a> Line<'a> {
                 Line { role: "user", content, tool_calls: Vec::new(), tool_call_id: None }
             }
             ModelMessage::Tool { call_id, output } => {
-                Line { tool_call_id: Some(call_id), ..Line::text("tool", output) }
+                Line { tool_call_id: Some(paired(call_id, source.max_call_id)), ..Line::text("tool", output) }
             }
             ModelMessage::Assistant { reply } => {
                 let calls = reply.calls.iter().map(|call| CallLine {
-                    id: &call.id,
+                    id: paired(&call.id, source.max_call_id),
                     kind: "function",
                     function: CallBody { name: named(&call.name), arguments: sendable(&call.arguments) },
                 });

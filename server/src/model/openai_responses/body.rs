@@ -10,13 +10,12 @@ use adjutant_core::prompt::{ModelMessage, ModelRequest, Reply, ToolSpec};
 use adjutant_core::retry::CallFailure;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
 
 use super::super::failure::unwritable;
 use super::super::frozen::{Frozen, Lines, List, Source};
 use super::super::http::Post;
 use super::super::parts::{Inline, Part, parts};
-use super::super::sendable::{named, sendable};
+use super::super::sendable::{named, paired, sendable};
 use super::kept::{self, MAX_CALL_ID};
 use super::reasoning::{self, Refused};
 
@@ -42,8 +41,13 @@ pub(super) fn write(
     };
     // What was kept comes back to nobody who refused it.
     let provider = if refused.sealed { "" } else { &post.provider.name };
-    let source =
-        Source { wire: Wire::OpenaiResponses, provider, model: &request.model, images: &request.images };
+    let source = Source {
+        wire: Wire::OpenaiResponses,
+        provider,
+        model: &request.model,
+        max_call_id: MAX_CALL_ID,
+        images: &request.images,
+    };
     let body = frozen.body::<Responses>(&head, "input", request, &source, (0, ""));
     let mut bytes = body.map_err(unwritable)?;
     bytes.extend_from_slice(b"]}");
@@ -133,7 +137,7 @@ impl Lines for Responses {
                 list.push(&Line::Message { role: "user", content: words.collect() })
             }
             ModelMessage::Tool { call_id, output } => {
-                list.push(&Line::FunctionCallOutput { call_id: paired(call_id), output })
+                list.push(&Line::FunctionCallOutput { call_id: paired(call_id, source.max_call_id), output })
             }
             ModelMessage::Assistant { reply } => add_reply(list, reply, source),
         })
@@ -153,21 +157,11 @@ fn add_reply(list: &mut List, reply: &Reply, source: &Source<'_>) -> serde_json:
     }
     reply.calls.iter().try_for_each(|call| {
         list.push(&Line::FunctionCall {
-            call_id: paired(&call.id),
+            call_id: paired(&call.id, source.max_call_id),
             name: named(&call.name),
             arguments: sendable(&call.arguments),
         })
     })
-}
-
-/// Returns the id of a call in the length that is taken; other providers' ids may be longer.
-fn paired(id: &str) -> Cow<'_, str> {
-    if id.len() <= MAX_CALL_ID {
-        return Cow::Borrowed(id);
-    }
-    let digest = Sha256::digest(id.as_bytes());
-    let digest = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>();
-    Cow::Owned(format!("call_{digest}"))
 }
 
 #[cfg(test)]

@@ -184,26 +184,20 @@ async fn s82_words_come_at_their_pace() {
 
 #[tokio::test]
 async fn s82_a_slow_script_meets_the_total_limit_and_can_be_dropped() {
-    const SLOW: &str = "pace_ms = 3600000\n[[turn]]\ntext = \"a b\"";
-    let source = || Source::Embedded { name: "slow", text: SLOW };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("slow.toml");
+    std::fs::write(&path, "pace_ms = 3600000\n[[turn]]\ntext = \"a b\"").unwrap();
+    let path = path.to_str().unwrap();
     let limits = ModelLimits { total_ms: 20, ..LIMITS };
-    let failed = call(source(), &limits, &request("x"), 1, |_| {}).await.unwrap_err();
+    let failed = call(path, &limits, &request("x"), 1, |_| {}).await.unwrap_err();
     assert_eq!(failed.class, FailureClass::Total);
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     let request = request("x");
     tokio::select! {
-        _ = call(source(), &LIMITS, &request, 1, move |delta| drop(sender.send(delta))) => panic!("the second word is an hour away"),
+        _ = call(path, &LIMITS, &request, 1, move |delta| drop(sender.send(delta))) => panic!("the second word is an hour away"),
         word = receiver.recv() => assert_eq!(word, Some(Delta::Text("a ".to_owned()))),
     }
     assert_eq!(receiver.recv().await, None, "nothing is left that could still speak");
-}
-
-#[tokio::test]
-async fn s20_scripts_can_be_part_of_the_binary() {
-    let models = Models::with_scripts([("demo", "[[turn]]\ntext = \"from inside\"")]);
-    assert_eq!(play_path("embedded:demo", &models, &[], 1).await.text(), "from inside");
-    let failed = play_path("embedded:other", &models, &[], 1).await.result.unwrap_err();
-    assert_eq!(failed.message, "provider \"acme\": there is no embedded script \"other\"");
 }
 
 /// Checks that the script at fault is named with `expected` after its path.

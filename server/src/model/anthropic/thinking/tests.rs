@@ -10,8 +10,13 @@ use serde_json::{Value, json};
 use super::*;
 use crate::model::tests::request;
 
-const SOURCE: Source<'static> =
-    Source { wire: Wire::AnthropicMessages, provider: "acme", model: "m1", images: &BTreeMap::new() };
+const SOURCE: Source<'static> = Source {
+    wire: Wire::AnthropicMessages,
+    provider: "acme",
+    model: "m1",
+    max_call_id: usize::MAX,
+    images: &BTreeMap::new(),
+};
 
 fn asked_of(model: &str, effort: Option<Level>, max_tokens: u32) -> Value {
     let mut request = request("hello");

@@ -72,6 +72,25 @@ fn s20_a_tool_name_the_model_made_up_is_sent_back_in_letters_that_are_taken() {
 }
 
 #[test]
+fn s20_openai_gets_ids_from_elsewhere_in_the_length_it_takes_and_others_get_their_own_back() {
+    let long = format!("chatcmpl-tool-{}", "0".repeat(32));
+    let mut request = request("hello");
+    let ModelMessage::Assistant { reply } = assistant("", "{}") else { panic!("it is a reply") };
+    let mut elsewhere = Reply::clone(&reply);
+    elsewhere.calls[0].id.clone_from(&long);
+    request.messages.push(ModelMessage::Assistant { reply: Arc::new(elsewhere) });
+    request.messages.push(ModelMessage::Tool { call_id: long.as_str().into(), output: "text".into() });
+    let ids = |base_url: &str| {
+        let body = json_of(&request, &provider(base_url));
+        let ids = [&body["messages"][2]["tool_calls"][0]["id"], &body["messages"][3]["tool_call_id"]];
+        ids.map(|id| id.as_str().unwrap().to_owned())
+    };
+    let [call, output] = ids("https://api.openai.com/v1");
+    assert!(call == output && call.len() <= 40 && call.starts_with("call_"), "{call} and {output}");
+    assert_eq!(ids("https://gateway.example/v1"), [long.clone(), long.clone()]);
+}
+
+#[test]
 fn s20_the_beginning_is_the_same_bytes_every_turn() {
     let (frozen, provider) = (Frozen::default(), provider("http://localhost:1"));
     let mut request = request("hello");

@@ -1,0 +1,24 @@
+//! `adjutant config`: every setting, its value and where the value came from.
+//!
+//! Judges nothing and changes nothing.
+
+use crate::settings::{Sources, load};
+
+use super::Exit;
+use super::page::Page;
+
+/// Prints the settings as they hold in this folder.
+pub fn config(mut sources: Sources) -> Exit {
+    sources.roots = std::env::current_dir().into_iter().collect();
+    let loaded = load(&sources);
+    let mut page = Page::of_stdout();
+    page.block(&adjutant_core::config::explain(&loaded.settings));
+    if !loaded.problems.is_empty() {
+        page.line("");
+        page.line("Problems:");
+        for problem in &loaded.problems {
+            page.line(&format!("- {problem}"));
+        }
+    }
+    Exit::Fine
+}
