@@ -127,6 +127,7 @@ pub fn close_idle_asks(session: &Session) -> Vec<Event> {
         .collect()
 }
 
+/// The user cancels the open run, or the named one if it is open.
 pub fn cancel(session: &Session, stamp: &Stamp, named: Option<&RunId>) -> Result<Vec<Event>, Refusal> {
     let run = session.open_run().ok_or(Refusal::Nothing)?;
     if named.is_some_and(|named| *named != run.id) {
