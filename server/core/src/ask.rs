@@ -9,6 +9,7 @@ use crate::event::{Ask, Change, Payload, Policy};
 use crate::review::unified_diff;
 use crate::session::{Call, OpenAsk, Session};
 
+// The ids of options, on the wire and in the log; a followup has `option-1` and on instead.
 pub const ALLOW: &str = "allow";
 pub const ALLOW_ALWAYS: &str = "allow_always";
 pub const REJECT: &str = "reject";

@@ -90,9 +90,14 @@ pub struct Answer {
     pub surface: String,
 }
 
+/// What an answer chooses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    Option { id: String, text: Option<String> },
+    /// One of the options, with what the user says besides.
+    Option {
+        id: String,
+        text: Option<String>,
+    },
     Text(String),
 }
 

@@ -61,10 +61,14 @@ pub struct Turn {
     pub tries: Tries,
 }
 
+/// How far a turn is; times are milliseconds since the Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnPhase {
+    /// An attempt is under way.
     Calling,
+    /// An attempt failed, and the next one waits.
     Backoff { since: u64, retry_at: u64 },
+    /// The model replied: its calls are worked on, one after the other.
     Acting,
 }
 
@@ -85,13 +89,16 @@ pub struct Call {
     pub output_asked: bool,
 }
 
+/// How far a call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallPhase {
+    /// Nobody has judged it yet.
     Opened,
     /// Judged, and waits for an answer; `epoch` is when the world was last looked at.
     Asking {
         epoch: u64,
     },
+    /// Its intent is in the log since then; milliseconds since the Unix epoch.
     Started {
         at: u64,
     },
@@ -120,6 +127,7 @@ pub struct ChangeState {
     pub unsettled: bool,
 }
 
+/// A run that is over, with what a run that goes on from it takes along.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndedRun {
     pub run: RunId,
@@ -138,6 +146,7 @@ pub struct EndedRun {
     pub cut: Option<(MessageId, String)>,
 }
 
+/// A key of a request that was accepted, with what answers the same request again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UsedKey {
     pub used: KeyUse,
@@ -188,10 +197,12 @@ impl Call {
         self.reply.calls.get(self.index).map_or("", |requested| &requested.arguments)
     }
 
+    /// Whether it has its one result.
     pub fn is_finished(&self) -> bool {
         matches!(self.phase, CallPhase::Finished { .. })
     }
 
+    /// Whether it was prepared as a command.
     pub fn is_command(&self) -> bool {
         matches!(self.payload, Some(Payload::Command { .. }))
     }

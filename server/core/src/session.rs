@@ -141,10 +141,12 @@ impl Session {
         self.asks.values().find(|open| open.ask.call.as_ref() == Some(&call.id))
     }
 
+    /// Whether an ask of this kind is open.
     pub fn has_open_ask(&self, kind: AskKind) -> bool {
         self.asks.values().any(|open| open.ask.kind == kind)
     }
 
+    /// Whether the run stands still until the user answers.
     pub fn has_blocking_ask(&self) -> bool {
         self.asks.values().any(|open| open.ask.kind.group() == AskGroup::Interactive)
     }
@@ -154,6 +156,7 @@ impl Session {
         self.asks.get(&ask.id).is_some_and(|open| open.observed >= self.epoch)
     }
 
+    /// Edits that were sent by a run that is over, and that nobody has looked for in the text yet.
     pub fn unsettled(&self) -> impl Iterator<Item = &ChangeSetId> {
         self.changes.iter().filter(|(_, state)| state.unsettled).map(|(id, _)| id)
     }
@@ -168,6 +171,7 @@ impl Session {
         self.run.as_ref()?.turn.as_ref()?.current_call()
     }
 
+    /// The change a call proposed last.
     pub fn change_of(&self, call: &Call) -> Option<&ChangeState> {
         self.changes.get(call.change_set.as_ref()?)
     }

@@ -159,9 +159,13 @@ impl WaitParams {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitStatus {
+    /// The run was completed, or the model stopped.
     Ok,
+    /// The run failed, or reached a limit.
     Error,
+    /// The run was cancelled.
     Cancelled,
+    /// The run has not ended within `timeoutMs`.
     Timeout,
 }
 

@@ -37,10 +37,14 @@ pub struct StateView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
+    /// Nobody has prompted yet.
     None,
     Running,
+    /// The run waits for an answer.
     RequiresAction,
+    /// The last run is over.
     Idle,
+    /// The server stopped during a run, and nobody has said what to do with it.
     Resumable,
 }
 

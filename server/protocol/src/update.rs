@@ -291,7 +291,9 @@ pub enum AskChange {
 #[serde(rename_all = "snake_case")]
 pub enum HunkState {
     Proposed,
+    /// Allowed and on its way.
     Applying,
+    /// In the text.
     Applied,
     Rejected,
     /// Sent, and not found in the text afterwards.

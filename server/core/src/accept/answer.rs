@@ -16,6 +16,7 @@ use crate::input::{Answer, Choice, Stamp};
 use crate::permission::{Wanted, standing_rule};
 use crate::session::{Call, Session};
 
+/// Closes the ask that is answered, and does what the answer says.
 pub fn accept(session: &Session, stamp: &Stamp, answer: Answer) -> Result<Vec<Event>, Refusal> {
     let Some(open) = session.asks.get(&answer.ask) else {
         return Err(match session.resolution(&answer.ask) {

@@ -166,6 +166,7 @@ pub fn finished(
     Ok(events)
 }
 
+/// All hunks of an edit are in the text.
 pub fn applied(
     session: &Session,
     stamp: &Stamp,
@@ -180,6 +181,7 @@ pub fn applied(
     Ok(events)
 }
 
+/// An edit did not land, or not as a whole; while it is in doubt it stays to be settled.
 pub fn not_applied(
     session: &Session,
     stamp: &Stamp,

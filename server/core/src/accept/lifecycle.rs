@@ -16,6 +16,7 @@ use crate::retry::{CallFailure, FailureClass};
 use crate::session::{Call, CallPhase, Run, Session, TurnPhase};
 use crate::tool::{Effect, effect_of};
 
+/// The user cancels the open run, or the named one if it is open.
 pub fn cancel(session: &Session, stamp: &Stamp, named: Option<&RunId>) -> Result<Vec<Event>, Refusal> {
     let run = session.open_run().ok_or(Refusal::Nothing)?;
     if named.is_some_and(|named| *named != run.id) {

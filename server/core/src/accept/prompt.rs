@@ -15,6 +15,7 @@ use crate::tool::MAX_TITLE;
 /// Prompts one run keeps waiting for its next turn.
 const MAX_PENDING: usize = 100;
 
+/// Starts a run, or steers the open one.
 pub fn accept(session: &Session, stamp: &Stamp, prompt: Prompt) -> Result<Vec<Event>, Refusal> {
     if let Some(key) = &prompt.key
         && let Some(seen) = session.keys.iter().find(|seen| seen.used.key == key.key)
