@@ -29,7 +29,7 @@ pub enum Wanted<'a> {
 /// 3. the mode, 4. files that always ask, 5. a standing answer of this session,
 /// 6. what may run unattended, 7. the default: reading inside the workspace is safe, everything else asks.
 pub fn verdict(session: &Session, policy: &Policy, tool: &str, wanted: Wanted<'_>) -> Verdict {
-    if let Some(rule) = denied_by(policy, tool, wanted) {
+    if let Some(rule) = denied_by(session, policy, tool, wanted) {
         let text = format!("the rule \"{rule}\" of your settings forbids it");
         return Verdict::Deny(Reason::new(Cause::Rule, text));
     }
@@ -75,17 +75,23 @@ pub fn why_safe(session: &Session, policy: &Policy, wanted: Wanted<'_>) -> &'sta
     }
 }
 
-fn denied_by(policy: &Policy, tool: &str, wanted: Wanted<'_>) -> Option<String> {
-    let subject = match wanted {
-        Wanted::Change(change) => Some(change.path.as_str()),
-        Wanted::Payload(Payload::Read { path, .. }) => Some(path.as_str()),
-        Wanted::Payload(Payload::Command { line, .. }) => Some(line.as_str()),
-        Wanted::Payload(_) => None,
-    };
+fn denied_by(session: &Session, policy: &Policy, tool: &str, wanted: Wanted<'_>) -> Option<String> {
     if policy.deny.is_empty() {
         return None;
     }
-    Denials::of_texts(&policy.deny).denial(tool, subject).map(|rule| rule.text.clone())
+    let denials = Denials::of_texts(&policy.deny);
+    let rule = match wanted {
+        Wanted::Change(Change { path, .. }) | Wanted::Payload(Payload::Read { path, .. }) => {
+            denials.denial(tool, Some(path)).or_else(|| {
+                let inside = session.roots.iter().filter(|_| !path.starts_with('/'));
+                let mut whole = inside.map(|root| format!("{}/{path}", root.trim_end_matches('/')));
+                whole.find_map(|path| denials.denial_of_whole(tool, &path))
+            })
+        }
+        Wanted::Payload(Payload::Command { line, .. }) => denials.denial(tool, Some(line)),
+        Wanted::Payload(_) => denials.denial(tool, None),
+    };
+    rule.map(|rule| rule.text.clone())
 }
 
 fn standing(session: &Session, wanted: Wanted<'_>) -> bool {

@@ -143,3 +143,28 @@ fn s50_denied_and_asked_reads() {
     rig.await_state(State::Idle);
     rig.end();
 }
+
+#[test]
+fn s53_a_rule_with_the_whole_path_denies_what_lies_there_however_it_is_named() {
+    let model = ModelServer::start([
+        Reply::call("read_file", json!({"path": "secret/key.txt"})),
+        Reply::call("read_file", json!({"path": "other.txt"})),
+        Reply::text("I may not."),
+    ]);
+    let workspace = workspace_with(&model);
+    workspace.write("secret/key.txt", "sesame");
+    workspace.write("other.txt", "plain words");
+    let root = workspace.path().canonicalize().expect("the workspace is there");
+    let (folder, name) = (root.join("secret"), root.file_name().expect("it has a name").to_string_lossy());
+    // Where the workspace lies is nothing to a rule about what is inside.
+    let rules = format!("\"read_file({})\", \"read_file(**/{name}/**)\"", folder.display());
+    workspace.add_config(&format!("[permissions]\ndeny = [{rules}]\n"));
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    rig.run_to_end(&session, "What is it?");
+    let outputs = tool_outputs(&model.requests()[2]);
+    assert!(outputs[0].contains("forbids it") && !outputs[0].contains("sesame"), "{outputs:?}");
+    assert!(outputs[1].contains("plain words"), "{outputs:?}");
+    rig.await_state(State::Idle);
+    rig.end();
+}

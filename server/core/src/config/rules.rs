@@ -43,8 +43,16 @@ pub struct DenyRule {
 
 #[derive(Clone, Debug)]
 enum Pattern {
-    Path { whole: GlobSet, name_only: bool },
-    Command { either: GlobSet },
+    Path {
+        whole: GlobSet,
+        /// It has no slash.
+        name_only: bool,
+        /// It begins with one.
+        from_top: bool,
+    },
+    Command {
+        either: GlobSet,
+    },
 }
 
 impl PartialEq for DenyRule {
@@ -105,6 +113,11 @@ impl DenyRule {
             _ => Some(blocks(format!("{text:?} gives a pattern for \"*\", which takes none"), "every tool")),
         };
         (Self::everything(origin), fault)
+    }
+
+    /// Whether it names whole paths.
+    fn is_whole(&self) -> bool {
+        matches!(self.pattern, Some(Pattern::Path { from_top: true, .. }))
     }
 
     pub(super) fn denies(&self, tool: &str, subject: Option<&str>) -> bool {
@@ -189,12 +202,13 @@ impl Pattern {
         if matches!(path, "" | ".") {
             return Err("the pattern names no path inside the workspace".to_owned());
         }
-        Ok(Self::Path { whole: matcher(&[path.to_owned()], true)?, name_only: !path.contains('/') })
+        let (name_only, from_top) = (!path.contains('/'), path.starts_with('/'));
+        Ok(Self::Path { whole: matcher(&[path.to_owned()], true)?, name_only, from_top })
     }
 
     fn matches(&self, subject: &str) -> bool {
         match self {
-            Self::Path { whole, name_only } => {
+            Self::Path { whole, name_only, .. } => {
                 let path = subject.replace('\\', "/");
                 let path = path.strip_prefix("./").unwrap_or(&path);
                 // A pattern without a slash means that name in any folder, and all below a folder of that name.
@@ -272,10 +286,16 @@ impl Denials {
 
     /// Returns the first rule that denies this call.
     ///
-    /// `subject` is the path inside the workspace, with `/`, or the command line;
-    /// `None` when the tool has no such thing.
+    /// `subject` is the path as it is shown (inside the first folder of the workspace, else whole), with `/`, or
+    /// the command line; `None` when the tool has no such thing.
     pub fn denial(&self, tool: &str, subject: Option<&str>) -> Option<&DenyRule> {
         self.rules.iter().find(|rule| rule.denies(tool, subject))
+    }
+
+    /// Returns the first rule that names this whole path. Others speak of what is inside the workspace:
+    /// where that lies is nothing to them.
+    pub fn denial_of_whole(&self, tool: &str, path: &str) -> Option<&DenyRule> {
+        self.rules.iter().find(|rule| rule.is_whole() && rule.denies(tool, Some(path)))
     }
 
     /// Returns the rules as text; [`Denials::of_texts`] reads each back as it is here.

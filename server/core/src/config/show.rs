@@ -156,9 +156,9 @@ const RULES: &str = "
 A rule is `tool` or `tool(pattern)`, `*` alone denies every tool. The tools are `list_files`, `read_file`, `find_files`,
 `search_text`, `edit_file`, `write_file` and `run_command`.
 
-- For files the pattern is a glob over the path inside the workspace: `*` stays within a folder, `**` crosses folders, letters
-  match in either case. A pattern without a slash, or with one at its end alone, means that name in any folder; a folder that
-  matches takes all below it along. `~` stands for no folder.
+- For files the pattern is a glob over the path inside the workspace, or over the whole path if it begins with a slash: `*` stays
+  within a folder, `**` crosses folders, letters match in either case. A pattern without a slash, or with one at its end alone,
+  means that name in any folder; a folder that matches takes all below it along. `~` stands for no folder.
 - For `run_command` the pattern is the beginning of a command in whole words: `run_command(git push)` denies `git push origin`
   but not `git pushx`; `*` stands for any text. It is looked for at every word of the line, with quotes dropped, so that
   `sudo rm x` and `a && rm x` are denied by `run_command(rm *)`. So is `echo rm x`: a denial errs on the strict side.
