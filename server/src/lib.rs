@@ -1,6 +1,7 @@
 //! The server: everything that touches the world.
 
 pub mod cli;
+pub mod clock;
 pub mod documents;
 pub mod doors;
 pub mod editor;

@@ -40,6 +40,7 @@ use adjutant_core::step::{Step, next_steps};
 use adjutant_core::tool::{Effect, effect_of};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::clock::now_ms;
 use crate::faults::point;
 use crate::tools::process::end_left_over;
 
@@ -331,11 +332,4 @@ fn stamp() -> Stamp {
         panic!("the system gives no random numbers: {error}");
     }
     Stamp { now: now_ms(), seed }
-}
-
-/// Milliseconds since the Unix epoch.
-pub fn now_ms() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

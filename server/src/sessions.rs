@@ -17,6 +17,7 @@ use adjutant_protocol::state::State;
 use adjutant_protocol::{AskId, SessionId};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::clock::now_ms;
 use crate::doors::{Paper, PaperRequest, Written};
 use crate::session::blobs::Blobs;
 use crate::session::catalog::CatalogError;
@@ -24,7 +25,7 @@ use crate::session::log::{self, Log, OpenError, Opened};
 use crate::session::mailbox::{Mailbox, Message, Refused};
 use crate::session::papers;
 use crate::session::past::Retold;
-use crate::session::{Place, SessionTask, World, now_ms};
+use crate::session::{Place, SessionTask, World};
 use crate::tools::paths::Roots;
 
 /// Sessions one process has in memory at once.

@@ -5,13 +5,12 @@
 
 mod table;
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{Done, SessionEntry, SessionListParams, SessionListResult, SessionParams};
 use clap::Subcommand;
 
+use crate::clock::now_ms;
 use crate::session::catalog::Catalog;
 use crate::sessions::reading;
 use crate::settings::Sources;
@@ -64,9 +63,8 @@ fn list(catalog: &Catalog) -> anyhow::Result<Exit> {
         page.line("There are no sessions yet.");
         return Ok(Exit::Fine);
     }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let width = page.width();
-    for line in table::table(&entries, u64::try_from(now.as_millis()).unwrap_or(u64::MAX), width) {
+    for line in table::table(&entries, now_ms(), width) {
         page.line(&line);
     }
     Ok(Exit::Fine)

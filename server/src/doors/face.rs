@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use adjutant_protocol::ask::AskView;
 use adjutant_protocol::state::StateView;
@@ -18,6 +18,7 @@ use super::marks::Marks;
 use super::meters::{Meters, OpenRun};
 use super::outlet::Outlet;
 use super::progress;
+use crate::clock::now_ms;
 use crate::documents::Documents;
 
 /// Shared by the clones of one connection's doors.
@@ -238,9 +239,4 @@ impl Open {
         self.asks.remove(ask);
         self.seen.remove(ask);
     }
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

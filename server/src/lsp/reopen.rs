@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use adjutant_protocol::session::SessionEntry;
 use adjutant_protocol::state::State;
 
+use crate::clock::now_ms;
 use crate::session::mailbox::Message;
-use crate::session::now_ms;
 use crate::sessions::Sessions;
 use crate::uri;
 

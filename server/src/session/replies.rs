@@ -19,11 +19,12 @@ use adjutant_protocol::state::Outcome;
 use adjutant_protocol::{AskId, RunId};
 use tokio::sync::oneshot;
 
+use super::SessionTask;
 use super::choosing;
 use super::images::{self, Waiting};
 use super::mailbox::{MAX_WORDS, Message, Posted, Refused, Reply, Resumed};
 use super::publish::Following;
-use super::{SessionTask, now_ms};
+use crate::clock::now_ms;
 use crate::doors::Written;
 use crate::faults::point;
 

@@ -176,7 +176,7 @@ impl Work {
             Work::Edit { call, change } => edits::apply(place, &call, &change.change).await,
             Work::Settle { change } => edits::settle(place, &change.change).await,
             Work::Wake { at, longest } => {
-                let left = at.saturating_sub(super::now_ms()).min(longest);
+                let left = at.saturating_sub(crate::clock::now_ms()).min(longest);
                 tokio::time::sleep(Duration::from_millis(left)).await;
                 return Some(Done::Message(Box::new(Message::Woke { at })));
             }

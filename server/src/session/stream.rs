@@ -94,7 +94,7 @@ impl Stream {
             } else {
                 if !std::mem::replace(&mut state.silent, true) {
                     let ago = u64::try_from(since.elapsed().as_millis()).unwrap_or(0);
-                    self.report(Report::Silent { since: super::now_ms().saturating_sub(ago) });
+                    self.report(Report::Silent { since: crate::clock::now_ms().saturating_sub(ago) });
                 }
                 // Looked at again then: it may have been heard and gone silent anew.
                 since = Instant::now();

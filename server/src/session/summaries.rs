@@ -89,7 +89,7 @@ fn summary(session: &Session, mark: LogMark) -> Summary {
         roots: session.roots.clone(),
         state: name.unwrap_or_default(),
         created_at: session.created_at,
-        updated_at: super::now_ms(),
+        updated_at: crate::clock::now_ms(),
         turns: u64::from(session.turns),
         open_asks: asks.len() as u64,
         asks,

@@ -14,6 +14,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "clock",
             "uri",
             "lsp",
             "transport",
@@ -30,6 +31,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "lsp",
         &[
+            "clock",
             "uri",
             "transport",
             "sessions",
@@ -42,12 +44,13 @@ const LAYERS: &[(&str, &[&str])] = &[
             "settings",
         ],
     ),
-    ("sessions", &["uri", "session", "tools", "model", "doors", "editor", "documents", "settings"]),
-    ("session", &["uri", "tools", "model", "doors", "editor", "documents", "settings", "faults"]),
+    ("sessions", &["clock", "uri", "session", "tools", "model", "doors", "editor", "documents", "settings"]),
+    ("session", &["clock", "uri", "tools", "model", "doors", "editor", "documents", "settings", "faults"]),
     ("tools", &["editor", "documents", "settings"]),
     ("model", &["editor", "documents", "settings"]),
-    ("doors", &["transport", "editor", "documents", "settings"]),
+    ("doors", &["clock", "transport", "editor", "documents", "settings"]),
     ("transport", &[]),
+    ("clock", &[]),
     ("editor", &[]),
     ("documents", &["uri"]),
     ("uri", &[]),

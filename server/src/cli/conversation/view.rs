@@ -3,7 +3,7 @@
 //! Never mixes them: with JSON, standard output holds nothing else.
 
 use std::io::{IsTerminal, stdout};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use adjutant_protocol::state::{State, SubState};
 use adjutant_protocol::update::{SessionUpdateParams, Update};
@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::cli::page::{Ink, Page};
 use crate::cli::show::Show;
+use crate::clock::now_ms;
 
 /// How long nothing may be seen before the page says what is waited for.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -146,11 +147,6 @@ fn one_line(raw: &RawValue) -> String {
     }
     let value: Option<serde_json::Value> = serde_json::from_str(raw.get()).ok();
     value.map(|value| value.to_string()).unwrap_or_default()
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

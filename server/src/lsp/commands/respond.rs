@@ -18,10 +18,11 @@ use tower_lsp::jsonrpc::{Error, Result};
 
 use super::arguments::{Given, read};
 use super::say;
+use crate::clock::now_ms;
 use crate::doors::{self, Level, REACTION};
 use crate::lsp::{Ready, Shared, error};
+use crate::session::SURFACE_OF_COMMANDS;
 use crate::session::mailbox::Refused;
-use crate::session::{SURFACE_OF_COMMANDS, now_ms};
 
 /// Asks named in one message.
 const MAX_NAMED: usize = 5;
