@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::line::{self, FORMAT};
+use super::line::{self, FORMAT, MAX_SEQ};
 use super::notice::Notice;
 use super::repair::{self, Sound};
 use super::scan::{self, RecordRaw, Scan};
@@ -83,6 +83,12 @@ pub enum OpenError {
         /// The format of the file.
         found: u64,
     },
+    /// No epoch is left, which only a forged log brings about; it can be read, not continued.
+    #[error("continue the log of session \"{session}\": no epoch is left; start a new session")]
+    Exhausted {
+        /// The session.
+        session: String,
+    },
     /// A whole record is none that this version can take.
     #[error("open the log of session \"{session}\": {why}; it was left as it is")]
     Unknown {
@@ -151,8 +157,11 @@ impl Log {
         if let Some(why) = untaken {
             return Err(OpenError::Unknown { session, why });
         }
-        let sound = repair::repair(&place, file, &mut scan, now_ms).map_err(failed)?;
         let epoch = scan.epoch + 1;
+        if epoch >= MAX_SEQ {
+            return Err(OpenError::Exhausted { session });
+        }
+        let sound = repair::repair(&place, file, &mut scan, now_ms).map_err(failed)?;
         let (len, id) = write_epoch(&place, &sound, epoch, now_ms).map_err(failed)?;
         let last = LogMark { len, last_seq: scan.last_seq(), sum: scan.last_sum() };
         let frontier = Frontier::new(Arc::clone(&place.storage), &place.syncer);

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::session::storage::Storage;
 use crate::session::storage::faulty::{Fault, Op};
+use crate::session::storage::{Storage, read_whole};
 
 fn notices(opened: &Opened) -> String {
     opened.notices.iter().map(|notice| format!("{notice:?}\n")).collect()
@@ -321,4 +321,22 @@ fn a_log_without_numbers_left_takes_no_record() {
     assert_eq!(opened.log.last_seq(), line::MAX_SEQ - 1);
     let error = opened.log.append(1, &[prompted("a")], false).unwrap_err();
     assert!(matches!(error, AppendError::Exhausted), "{error}");
+}
+
+/// Found by fuzzing: what such an opening wrote could not be read any more.
+#[test]
+fn a_log_without_epochs_left_is_refused_and_left_as_it_is() {
+    let ending_in =
+        |epoch: u64| holding(&with(|all| all.push(sealed(&format!(r#"{{"epoch":{epoch},"at":1"#)))));
+    let last = ending_in(line::MAX_SEQ - 2);
+    assert_eq!(open(&last).unwrap().epoch, line::MAX_SEQ - 1);
+    for disk in [last, ending_in(line::MAX_SEQ - 1)] {
+        let bytes = || read_whole(&disk, &events_path(), u64::MAX).unwrap();
+        let before = bytes();
+        let error = open(&disk).err().expect("no epoch is left");
+        assert!(matches!(error, OpenError::Exhausted { .. }), "{error}");
+        assert!(bytes() == before, "the log was changed");
+        let read = Log::read(&disk, Path::new(DIR), ID).unwrap();
+        assert_eq!((read.records.len(), read.notices), (50, Vec::new()));
+    }
 }
