@@ -221,15 +221,20 @@ fn f10_s30_whichever_sync_fails_under_a_session_it_ends_once_and_opens_again() {
     assert!(met > chosen().len() / 4, "a run syncs too seldom for this: {met}");
 }
 
-#[test]
-fn who_asks_again_of_a_session_that_cannot_be_written_is_told_so_and_never_waits() {
+/// A model that asks its user once, in a workspace whose sessions lie on a disk that can fail.
+fn asking() -> (FaultyDisk, Workspace, ModelServer) {
     let model = ModelServer::answering(|request: &Request| match tool_outputs(request).as_slice() {
         [] => Reply::call("ask_user", json!({"question": "Which one?", "options": ["red", "green"]})),
         _ => Reply::text("Done."),
     });
     let workspace = Workspace::new("//- /a.txt\nhello\n");
     workspace.openai(&model.base_url());
-    let disk = twin_for(&workspace);
+    (twin_for(&workspace), workspace, model)
+}
+
+#[test]
+fn who_asks_again_of_a_session_that_cannot_be_written_is_told_so_and_never_waits() {
+    let (disk, workspace, _model) = asking();
     let rig = Rig::start_on(&workspace, Arc::new(disk.clone()));
     let twice = |method: &str, params: Value| {
         let first = rig.request_nowait(method, params.clone());
@@ -258,13 +263,7 @@ const FAILED_SYNCS: usize = 16;
 
 #[test]
 fn a_sync_that_fails_once_stops_no_session_although_facts_follow_at_once() {
-    let model = ModelServer::answering(|request: &Request| match tool_outputs(request).as_slice() {
-        [] => Reply::call("ask_user", json!({"question": "Which one?", "options": ["red", "green"]})),
-        _ => Reply::text("Done."),
-    });
-    let workspace = Workspace::new("//- /a.txt\nhello\n");
-    workspace.openai(&model.base_url());
-    let disk = twin_for(&workspace);
+    let (disk, workspace, _model) = asking();
     let rig = Rig::start_on(&workspace, Arc::new(disk.clone()));
     for _ in 0..FAILED_SYNCS {
         let session = rig.new_session();
