@@ -107,7 +107,7 @@ const SHOWN: &[Shown] = &[
     ("os-039", "blocked", &["p1_a_link_exchanged_while_the_ask_is_open_is_not_followed"]),
 ];
 
-/// What a line waits for: a row of `docs/features.md` that does not work yet, and why.
+/// What a line waits for: a row of `docs/rows.md` that does not work yet, and why.
 const LATER: &[(&str, &str, &str)] = &[
     ("appr-003", "S51", "what a script is and holds is known when command lines are taken apart"),
     ("appr-007", "S56", "where a command writes is bound when commands are confined"),
@@ -127,7 +127,7 @@ fn lines() -> Vec<corpus::Line> {
 #[test]
 fn every_scenario_is_shown_by_a_test_or_waits_for_a_row() {
     let functions = functions();
-    let page = read("docs/features.md");
+    let page = read("docs/rows.md");
     let mut wrong = Vec::new();
     for line in lines() {
         let shown: Vec<&Shown> = SHOWN.iter().filter(|(id, ..)| *id == line.id).collect();

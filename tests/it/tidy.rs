@@ -1,15 +1,16 @@
-//! Keeps the house: layers, sizes, names, unfinished work, and the table of features.
+//! Keeps the house: layers, sizes, names, unfinished work, the table of rows, and the pages.
 //!
 //! Every check says what to do. A new rule of the house is a test here, never
 //! a paragraph somewhere.
 
 mod circles;
-mod features;
 mod kinds;
 mod layers;
 mod map;
 mod owners;
+mod pages;
 mod performance;
+mod rows;
 pub mod source;
 
 use source::{Source, files, rust, words};

@@ -20,7 +20,7 @@ enum Lacks {
     Feature,
 }
 
-/// The line, what it lacks, and the row of `docs/features.md` that brings it.
+/// The line, what it lacks, and the row of `docs/rows.md` that brings it.
 const LATER: &[(&str, Lacks, &str)] = &[
     ("path-073", Lacks::System("windows"), "S55"),
     ("path-075", Lacks::System("windows"), "S55"),
@@ -40,7 +40,7 @@ pub fn waits(line: &Line) -> bool {
 
 /// Fails on an entry whose line is unknown or could be played, and on one that names no open row.
 pub fn is_true(lines: &[Line]) {
-    let page = read("docs/features.md");
+    let page = read("docs/rows.md");
     for (id, lacks, row) in LATER {
         let line = lines.iter().find(|line| line.id == *id);
         let line = line.unwrap_or_else(|| panic!("{id} waits for {row} and is no line"));
