@@ -29,6 +29,8 @@ pub struct Server {
     child: Child,
     pipes: Option<(ChildStdout, ChildStdin)>,
     stderr: Arc<Mutex<VecDeque<u8>>>,
+    /// Ends when nothing more can come from its stderr.
+    reader: Option<thread::JoinHandle<()>>,
     mark: String,
 }
 
@@ -56,11 +58,11 @@ impl Server {
         let mut child = command.spawn().unwrap_or_else(|error| panic!("start {binary:?}: {error}"));
         let pipes = child.stdout.take().zip(child.stdin.take());
         let stderr = Arc::new(Mutex::new(VecDeque::new()));
-        if let Some(pipe) = child.stderr.take() {
+        let reader = child.stderr.take().map(|pipe| {
             let kept = stderr.clone();
-            thread::spawn(move || keep_newest(pipe, &kept));
-        }
-        Server { child, pipes, stderr, mark }
+            thread::spawn(move || keep_newest(pipe, &kept))
+        });
+        Server { child, pipes, stderr, reader, mark }
     }
 
     /// Connects an editor to it, which shows the server's stderr when a wait fails.
@@ -85,6 +87,16 @@ impl Server {
     /// Returns the newest of what it wrote to stderr.
     pub fn stderr(&self) -> String {
         text_of(&self.stderr)
+    }
+
+    /// Waits until it has ended, and returns the newest of all it wrote to stderr. While it runs, its
+    /// newest words may not have been read yet.
+    #[track_caller]
+    pub fn last_words(&mut self) -> String {
+        self.wait();
+        let read = || self.reader.as_ref().is_none_or(|reader| reader.is_finished()).then_some(());
+        poll(DEADLINE, read).unwrap_or_else(|| panic!("the stderr of the ended server stays open"));
+        self.stderr()
     }
 
     /// Kills it with SIGKILL and waits until it is gone.

@@ -48,6 +48,9 @@ async fn s1_no_text_has_a_key_or_the_login_of_a_proxy() {
         .with_ansi(false)
         .with_writer(log.clone())
         .finish();
+    // With one subscriber alone, a place in the code that another test passes first asks that test's thread
+    // whether anybody listens, and is then silent for good. With two, all of them are asked.
+    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let guard = tracing::subscriber::set_default(subscriber);
 
     let echo = format!(r#"{{"error":{{"message":"bad key {KEY} by {PASSWORD}"}}}}"#);
