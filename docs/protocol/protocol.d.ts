@@ -348,7 +348,11 @@ acceptedAt: number, disposition: Disposition, };
 
 export type PromptArguments = { text: string, sessionId?: SessionId, };
 
-export type CancelArguments = { sessionId?: SessionId, runId?: RunId, };
+export type CancelArguments = { sessionId?: SessionId, runId?: RunId,
+/**
+ * Every open run, or every one of `sessionId`.
+ */
+all?: boolean, };
 
 export type RespondArguments = { askId?: AskId, optionId?: string, text?: string, };
 

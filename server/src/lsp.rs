@@ -228,7 +228,7 @@ impl LanguageServer for Shared {
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
         let Ok(ready) = self.ready() else { return };
         let settings = params.settings;
-        if settings.is_null() {
+        if configured::says_nothing(&settings) {
             // "Something changed": what it is has to be asked for.
             return self.pull(ready).await;
         }

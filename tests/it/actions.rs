@@ -147,12 +147,12 @@ fn n08_a_run_is_cancelled_by_code_action_by_command_and_by_its_progress() {
     assert!(plain.refused("adjutant.cancel", json!([])).contains("nothing runs"));
     plain.rig.end();
 
-    // Several at once: all of them, and the user is told which.
+    // Several at once: all of them where that is said, and the user is told which.
     let plain = Plain::new(FILE, [Reply::never(), Reply::never()]);
     let one = plain.command("adjutant.start", json!(["one"])).expect("it is started");
     let two = plain.command("adjutant.start", json!(["two"])).expect("it is started");
     plain.model.wait_for_requests(2);
-    plain.command("adjutant.cancel", json!([])).expect("it is taken");
+    plain.command("adjutant.cancel", json!([{ "all": true }])).expect("it is taken");
     let told = plain.rig.await_message();
     assert!(told.contains("2 runs") && told.contains("“one”") && told.contains("“two”"), "{told}");
     for started in [one, two] {

@@ -44,4 +44,5 @@ mod tidy;
 mod timed;
 mod tools;
 mod waits;
+mod windows;
 mod wires;

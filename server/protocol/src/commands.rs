@@ -37,7 +37,12 @@ pub const COMMANDS: [Command; 8] = [
         "`text`",
         "goes on in the last session of this editor; steers its open run",
     ),
-    row(CANCEL, "CancelArguments", "`runId`", "cancels a run; without arguments, every open run"),
+    row(
+        CANCEL,
+        "CancelArguments",
+        "`runId`",
+        "cancels a run; without arguments, the last one of this editor",
+    ),
     row(
         RESPOND,
         "RespondArguments",
@@ -75,6 +80,10 @@ pub struct CancelArguments {
     #[serde(default)]
     #[ts(optional)]
     pub run_id: Option<RunId>,
+    /// Every open run, or every one of `sessionId`.
+    #[serde(default)]
+    #[ts(optional, as = "Option<bool>")]
+    pub all: bool,
 }
 
 /// Arguments of `adjutant.respond`: an option, a text, or an option with a text as its reason.

@@ -38,8 +38,10 @@ struct Shared {
 }
 
 struct Open {
-    /// One run a session; bounded by the sessions a process may have open.
-    runs: BTreeMap<SessionId, OpenRun>,
+    /// One run a session, with a number that grows with each; bounded by the sessions a process may
+    /// have open.
+    runs: BTreeMap<SessionId, (u64, OpenRun)>,
+    begun: u64,
     asks: BTreeMap<AskId, Arc<AskView>>,
     /// Where the whole of an ask was opened for the user.
     seen: BTreeMap<AskId, String>,
@@ -53,6 +55,7 @@ impl Face {
     pub fn new(outlet: Outlet, documents: Documents, progress: bool, marked: bool) -> Self {
         let open = Open {
             runs: BTreeMap::new(),
+            begun: 0,
             asks: BTreeMap::new(),
             seen: BTreeMap::new(),
             meters: Meters::new(progress),
@@ -114,7 +117,7 @@ impl Face {
         for ask in asks {
             open.asks.insert(ask.ask_id.clone(), Arc::new(ask.clone()));
         }
-        let before = open.runs.get(session).map(|run| run.run_id.clone());
+        let before = open.runs.get(session).map(|(_, run)| run.run_id.clone());
         let after = run.as_ref().map(|run| run.run_id.clone());
         if before != after {
             open.runs.remove(session);
@@ -202,16 +205,18 @@ impl Face {
         self.lock().asks.get(id).cloned()
     }
 
-    /// The runs that have not ended.
+    /// The runs that have not ended, in the order they began.
     pub fn open_runs(&self) -> Vec<OpenRun> {
-        self.lock().runs.values().cloned().collect()
+        let mut runs: Vec<(u64, OpenRun)> = self.lock().runs.values().cloned().collect();
+        runs.sort_by_key(|(number, _)| *number);
+        runs.into_iter().map(|(_, run)| run).collect()
     }
 
     /// The run whose progress has this token.
     pub fn run_of_token(&self, token: &str) -> Option<OpenRun> {
         let open = self.lock();
         let session = open.meters.session_of(token)?;
-        open.runs.get(session).cloned()
+        open.runs.get(session).map(|(_, run)| run.clone())
     }
 
     /// Where the whole of an ask was opened for the user, if it was.
@@ -232,7 +237,8 @@ impl Face {
 impl Open {
     fn begin(&mut self, run: OpenRun, message: &str, outlet: &Outlet) {
         self.meters.begin(&run, message, outlet);
-        self.runs.insert(run.session_id.clone(), run);
+        self.begun += 1;
+        self.runs.insert(run.session_id.clone(), (self.begun, run));
     }
 
     fn close(&mut self, ask: &AskId) {

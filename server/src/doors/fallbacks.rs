@@ -42,6 +42,8 @@ pub struct Surfaces {
     pub code_actions: bool,
     /// Takes code actions as objects; others get bare commands.
     pub action_literals: bool,
+    /// Shows a code action that cannot be chosen, with the reason.
+    pub action_disabled: bool,
     /// Answers `workspace/configuration`.
     pub configuration: bool,
     /// Sends `workspace/didChangeConfiguration` only once it is registered.
@@ -75,6 +77,7 @@ impl Surfaces {
             diagnostics: !agent.asks.request,
             code_actions: has("/textDocument/codeAction"),
             action_literals: has("/textDocument/codeAction/codeActionLiteralSupport"),
+            action_disabled: is("/textDocument/codeAction/disabledSupport"),
             configuration: is("/workspace/configuration"),
             register_configuration: is("/workspace/didChangeConfiguration/dynamicRegistration"),
             abilities: Abilities {

@@ -11,11 +11,12 @@ use adjutant_core::tool::one_line;
 use adjutant_protocol::commands::CANCEL;
 use serde_json::{Value, json};
 use tower_lsp::ls_types::{
-    CodeAction, CodeActionKind, CodeActionOptions, CodeActionOrCommand, CodeActionParams,
+    CodeAction, CodeActionDisabled, CodeActionKind, CodeActionOptions, CodeActionOrCommand, CodeActionParams,
     CodeActionProviderCapability, CodeActionTriggerKind, Command, Diagnostic,
 };
 
 use super::Ready;
+use crate::doors::fallbacks::Surfaces;
 use crate::doors::{OpenRun, SOURCE};
 
 /// Starts a fix of a diagnostic.
@@ -52,6 +53,8 @@ struct Offered {
     argument: Value,
     /// What it takes care of.
     diagnostics: Vec<Diagnostic>,
+    /// Why it cannot be chosen; one that is chosen anyway is refused with the same words.
+    disabled: Option<String>,
 }
 
 /// The code actions at a place: answers first, then what can be started, then cancels.
@@ -72,7 +75,7 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams) -> Vec<CodeActio
     offered
         .into_iter()
         .filter(|action| wanted(action.kind))
-        .map(|action| told(action, doors.surfaces().action_literals))
+        .map(|action| told(action, doors.surfaces()))
         .collect()
 }
 
@@ -84,6 +87,7 @@ fn cancels(ready: &Ready) -> Vec<Offered> {
         command: CANCEL,
         argument: json!({ "sessionId": run.session_id, "runId": run.run_id }),
         diagnostics: Vec::new(),
+        disabled: None,
     };
     runs.into_iter().take(MAX_RUNS).map(cancel).collect()
 }
@@ -93,18 +97,20 @@ fn covers(only: &str, kind: &str) -> bool {
     only.is_empty() || kind.strip_prefix(only).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-fn told(action: Offered, literals: bool) -> CodeActionOrCommand {
-    let Offered { title, kind, command, argument, diagnostics } = action;
+fn told(action: Offered, surfaces: &Surfaces) -> CodeActionOrCommand {
+    let Offered { title, kind, command, argument, diagnostics, disabled } = action;
+    let greyed = disabled.filter(|_| surfaces.action_literals && surfaces.action_disabled);
     let command =
         Command { title: title.clone(), command: command.to_owned(), arguments: Some(vec![argument]) };
-    if !literals {
+    if !surfaces.action_literals {
         return CodeActionOrCommand::Command(command);
     }
     CodeActionOrCommand::CodeAction(CodeAction {
         title,
         kind: Some(CodeActionKind::new(kind)),
         diagnostics: Some(diagnostics).filter(|diagnostics| !diagnostics.is_empty()),
-        command: Some(command),
+        command: greyed.is_none().then_some(command),
+        disabled: greyed.map(|reason| CodeActionDisabled { reason }),
         ..CodeAction::default()
     })
 }

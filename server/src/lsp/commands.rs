@@ -6,6 +6,7 @@
 mod arguments;
 mod respond;
 
+use adjutant_core::tool::one_line;
 use adjutant_protocol::commands::{
     CANCEL, CAPABILITIES, COMMANDS, CancelArguments, PROMPT, PromptArguments, RESPOND, RESUME, SHOW,
     SHOW_TRANSCRIPT, START, SessionArguments, ShowArguments,
@@ -27,6 +28,8 @@ use arguments::{Given, read};
 
 /// Titles named in one message.
 const MAX_NAMED: usize = 5;
+/// Characters of each.
+const MAX_TITLE: usize = 60;
 /// Sessions tried for one that waits to be resumed.
 const MAX_TRIED: usize = 10;
 
@@ -103,40 +106,44 @@ impl Shared {
     }
 
     async fn cancel_command(&self, ready: &Ready, arguments: CancelArguments) -> Result<Option<Value>> {
-        let CancelArguments { session_id, run_id } = arguments;
+        let CancelArguments { session_id, run_id, all } = arguments;
+        let named = session_id.is_some() || run_id.is_some();
         let wanted = |run: &OpenRun| {
             session_id.as_ref().is_none_or(|session| *session == run.session_id)
                 && run_id.as_ref().is_none_or(|id| *id == run.run_id)
         };
         let open = || ready.sessions.world().doors.face().open_runs().into_iter().filter(wanted);
-        let mut runs: Vec<OpenRun> = open().collect();
-        runs.iter().for_each(|run| cancel(ready, &run.session_id, &run.run_id));
+        let mut runs: Vec<OpenRun> = Vec::new();
+        if named || all {
+            runs.extend(open());
+            runs.iter().for_each(|run| cancel(ready, &run.session_id, &run.run_id));
+        }
         // What was started right before is meant as well, and is no run until that is durable.
         ready.starts.answered().await;
-        for run in open().collect::<Vec<_>>() {
-            if runs.iter().all(|known| known.run_id != run.run_id) {
-                cancel(ready, &run.session_id, &run.run_id);
-                runs.push(run);
-            }
-        }
+        let mut left: Vec<OpenRun> =
+            open().filter(|run| runs.iter().all(|known| known.run_id != run.run_id)).collect();
+        let more = if named || all {
+            std::mem::take(&mut left)
+        } else {
+            // Without a word which, it is the run the user went on with last, else the newest.
+            let last = ready.starts.last();
+            let at = left.iter().position(|run| Some(&run.session_id) == last.as_ref());
+            at.or(left.len().checked_sub(1)).map(|at| left.remove(at)).into_iter().collect()
+        };
+        more.iter().for_each(|run| cancel(ready, &run.session_id, &run.run_id));
+        runs.extend(more);
         if runs.is_empty() {
-            let what = if session_id.is_some() || run_id.is_some() {
-                "that run is not open"
-            } else {
-                "nothing runs"
-            };
+            let what = if named { "that run is not open" } else { "nothing runs" };
             return Err(error(Refused::new(
                 ErrorName::RunMismatch,
                 format!("{what}; nothing was cancelled"),
             )));
         }
         if let [_, _, ..] = runs.as_slice() {
-            let mut titles: Vec<String> =
-                runs.iter().take(MAX_NAMED).map(|run| format!("“{}”", run.title)).collect();
-            let more = runs.len().saturating_sub(MAX_NAMED);
-            titles.extend((more > 0).then(|| format!("and {more} more")));
-            let text = format!("cancelled {} runs: {}", runs.len(), titles.join(", "));
-            say(ready, Level::Info, &text);
+            say(ready, Level::Info, &format!("cancelled {} runs: {}", runs.len(), titles(&runs)));
+        } else if !left.is_empty() {
+            let (ended, open) = (titles(&runs), titles(&left));
+            say(ready, Level::Info, &format!("cancelled {ended}. Still open: {open}"));
         }
         let cancelled = runs
             .iter()
@@ -205,6 +212,13 @@ impl Shared {
             cancel(ready, &run.session_id, &run.run_id);
         }
     }
+}
+
+/// The titles of runs in one line.
+fn titles(runs: &[OpenRun]) -> String {
+    let named = runs.iter().take(MAX_NAMED).map(|run| format!("“{}”", one_line(&run.title, MAX_TITLE)));
+    let more = runs.len().saturating_sub(MAX_NAMED);
+    named.chain((more > 0).then(|| format!("and {more} more"))).collect::<Vec<_>>().join(", ")
 }
 
 /// Says which surface stands for what at this client: to a plain one in a message.

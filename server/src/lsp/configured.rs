@@ -4,12 +4,13 @@
 //! answer said. Never makes a prompt wait for the client.
 
 use std::future::poll_fn;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use adjutant_core::tool::one_line;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tower_lsp::ls_types::{InitializeParams, WorkspaceFolder, WorkspaceFoldersChangeEvent};
@@ -24,6 +25,8 @@ use crate::uri;
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// Workspace folders one client may have; the rest are left out, and that is told.
 const MAX_FOLDERS: usize = 1_000;
+/// Characters of a folder in a message.
+const MAX_SHOWN: usize = 200;
 
 type Answer = Result<Box<serde_json::value::RawValue>, ReplyError>;
 
@@ -61,14 +64,39 @@ impl Configured {
         lock(&self.sources).roots.clone()
     }
 
+    /// The folders that a session about this document gets: the one that holds it is the first,
+    /// in which its commands run.
+    pub fn folders_for(&self, uri: Option<&str>) -> Vec<PathBuf> {
+        let mut folders = self.folders();
+        let Some(path) = uri.and_then(|uri| uri::to_path(uri).ok()) else { return folders };
+        // Of folders within folders the inner one is meant.
+        let holds = |folder: &Path| {
+            let named = path.starts_with(folder);
+            let resolved = || folder.canonicalize().is_ok_and(|resolved| path.starts_with(resolved));
+            (named || resolved()).then(|| folder.components().count())
+        };
+        let home = folders.iter().enumerate().filter_map(|(at, folder)| Some((holds(folder)?, at)));
+        if let Some((_, at)) = home.max_by_key(|(depth, at)| (*depth, std::cmp::Reverse(*at))) {
+            let home = folders.remove(at);
+            folders.insert(0, home);
+        }
+        folders
+    }
+
     /// Takes another section of the editor; runs keep their settings. Returns what is wrong with it.
     pub fn push(&self, world: &World, section: Value) -> Vec<String> {
+        if says_nothing(&section) {
+            return Vec::new();
+        }
         lock(&self.pending).reply = None;
         self.looked.notify_one();
         self.take_section(world, section)
     }
 
     fn take_section(&self, world: &World, section: Value) -> Vec<String> {
+        if !section.is_object() {
+            return vec![not_an_object(&section)];
+        }
         *lock(&self.pulled) = true;
         let mut sources = lock(&self.sources);
         sources.editor = Some(section);
@@ -173,10 +201,33 @@ impl Configured {
         let first = !*lock(&self.pulled);
         let said = section.filter(|section| match section {
             Value::Object(keys) => !(first && keys.is_empty()),
-            _ => false,
+            other => !says_nothing(other),
         });
         said.map(|section| self.take_section(world, section)).unwrap_or_default()
     }
+}
+
+/// Whether settings are how a client writes "there are none": null, or an empty text or list.
+pub fn says_nothing(settings: &Value) -> bool {
+    match settings {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
+/// Says that settings have the wrong shape, so that those from before stay in use.
+fn not_an_object(settings: &Value) -> String {
+    let shape = match settings {
+        Value::Array(_) => "a list",
+        Value::String(_) => "a text",
+        _ => "a single value",
+    };
+    format!(
+        "the editor's settings for \"adjutant\" are {shape}, so they are not used. Write them as an object, such as \
+         {{\"model\": \"PROVIDER/MODEL\"}}"
+    )
 }
 
 fn lock<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -234,7 +285,10 @@ fn readable<'a>(uris: impl Iterator<Item = &'a str>) -> (Vec<PathBuf>, Vec<Strin
     let (mut folders, mut problems) = (Vec::new(), Vec::new());
     for uri in uris {
         match uri::to_path(uri) {
-            Ok(path) => folders.push(path),
+            Ok(path) => {
+                problems.extend(not_there(&path));
+                folders.push(path);
+            }
             Err(why) if uri.starts_with("file:") => {
                 problems.push(format!("a workspace folder is left out: {why}"))
             }
@@ -242,6 +296,18 @@ fn readable<'a>(uris: impl Iterator<Item = &'a str>) -> (Vec<PathBuf>, Vec<Strin
         }
     }
     (folders, problems)
+}
+
+/// Says why nothing can be read in a workspace folder. It stays one: it may be made later.
+fn not_there(folder: &Path) -> Option<String> {
+    let why = match std::fs::metadata(folder) {
+        Ok(found) if found.is_dir() => return None,
+        Ok(_) => "is not a folder",
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => "does not exist",
+        Err(_) => "cannot be read",
+    };
+    let folder = one_line(&folder.to_string_lossy(), MAX_SHOWN);
+    Some(format!("a workspace folder {why}, so Adjutant does nothing there. Open another folder: {folder}"))
 }
 
 #[cfg(test)]

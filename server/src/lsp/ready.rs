@@ -41,7 +41,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
     let (folders, wrong) = configured::first_folders(&params);
     let mut sources = server.options.sources.clone();
     sources.roots = folders.clone();
-    sources.editor = params.initialization_options.clone();
+    sources.editor = params.initialization_options.clone().filter(|said| !configured::says_nothing(said));
     let loaded = load(&sources);
     let state_dir = sources.state_dir().map_err(internal)?;
 

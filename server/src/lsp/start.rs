@@ -28,6 +28,11 @@ const MAX_KEYS: usize = 1_000;
 /// The largest file on disk that lines are quoted from.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 
+/// Why nothing can be started at a document.
+pub(super) const NO_FOLDER: &str = "no workspace folder is open; open the folder of this file first";
+pub(super) const NO_FILE: &str = "this is no file yet; save it in the workspace first";
+pub(super) const OUTSIDE: &str = "this file is outside the workspace folders; open its folder first";
+
 /// What was started by one connection.
 #[derive(Default)]
 pub(super) struct Starts {
@@ -125,7 +130,10 @@ impl Shared {
         let session_id = match &known {
             Some(session) => session.clone(),
             None => {
-                let made = ready.sessions.create(&ready.configured.folders()).map_err(error)?;
+                let made = ready
+                    .sessions
+                    .create(&ready.configured.folders_for(params.uri.as_deref()))
+                    .map_err(error)?;
                 params.key.iter().for_each(|key| ready.starts.remember(key, &made));
                 made
             }
@@ -196,15 +204,13 @@ fn look(
 
 fn inside(folders: &[PathBuf], uri: &str) -> std::result::Result<Grounded, String> {
     if !uri.starts_with("file:") {
-        return Err(format!("\"{uri}\" is no file; save it in the workspace first"));
+        return Err(NO_FILE.to_owned());
     }
     let (roots, _) = Roots::open(folders);
     let at = ground(&roots, uri).map_err(|refusal| refusal.to_string())?;
     match at.inside {
         true => Ok(at),
-        false if roots.is_empty() => {
-            Err("no workspace folder is open; open the folder of this file first".to_owned())
-        }
+        false if roots.is_empty() => Err(NO_FOLDER.to_owned()),
         false => Err(format!("\"{}\" is outside the workspace folders; open its folder first", at.display)),
     }
 }

@@ -82,7 +82,8 @@ impl Capabilities {
         Self { encodings: encodings.to_vec(), ..self }
     }
 
-    pub(super) fn to_value(&self) -> Value {
+    /// Returns them as `initialize` has them.
+    pub fn to_value(&self) -> Value {
         let mut workspace = json!({"workspaceFolders": true, "workspaceEdit": {}});
         if self.apply_edit {
             workspace["applyEdit"] = json!(true);

@@ -41,6 +41,7 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams, explicit: bool) 
                 command,
                 argument,
                 diagnostics: ours.iter().filter(|one| is_of(one, ask)).map(|one| (*one).clone()).collect(),
+                disabled: None,
             });
         }
     }

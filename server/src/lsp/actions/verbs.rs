@@ -8,11 +8,12 @@ use adjutant_protocol::commands::START;
 use adjutant_protocol::origin;
 use adjutant_protocol::start::{DiagnosticCode, StartDiagnostic, StartParams, Template};
 use serde_json::json;
-use tower_lsp::ls_types::{self, CodeActionParams, Diagnostic, NumberOrString};
+use tower_lsp::ls_types::{self, CodeActionParams, CodeActionTriggerKind, Diagnostic, NumberOrString};
 
 use super::{FIX, MAX_TITLE, Offered, REWRITE, is_ours};
 use crate::documents::Text;
 use crate::lsp::Ready;
+use crate::lsp::start::{NO_FILE, NO_FOLDER, OUTSIDE};
 use crate::uri;
 
 /// Diagnostics one action carries.
@@ -23,9 +24,11 @@ const MAX_MESSAGE: usize = 500;
 pub(super) fn offered(ready: &Ready, params: &CodeActionParams, explicit: bool) -> Vec<Offered> {
     let uri = params.text_document.uri.as_str();
     let documents = &ready.sessions.world().documents;
-    // Elsewhere the tools could not follow.
+    // Elsewhere the tools could not follow. A client that says that its user asked is told why; in
+    // others a light bulb would stand on every line.
     if !uri::to_path(uri).is_ok_and(|path| documents.is_in_folder(&path)) {
-        return Vec::new();
+        let invoked = params.context.trigger_kind == Some(CodeActionTriggerKind::INVOKED);
+        return if invoked { vec![nothing(ready, uri)] } else { Vec::new() };
     }
     let foreign = params.context.diagnostics.iter().filter(|one| !is_ours(one));
     let problems: Vec<&Diagnostic> = foreign.take(MAX_DIAGNOSTICS).collect();
@@ -44,7 +47,7 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams, explicit: bool) 
         };
         let diagnostics =
             if kind == FIX { about.iter().map(|one| (*one).clone()).collect() } else { Vec::new() };
-        Offered { title, kind, command: START, argument: json!(start), diagnostics }
+        Offered { title, kind, command: START, argument: json!(start), diagnostics, disabled: None }
     };
     let mut offered = Vec::new();
     match problems.as_slice() {
@@ -69,6 +72,29 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams, explicit: bool) 
         }
     }
     offered
+}
+
+/// Stands in the list for what cannot be started at a document, and says why.
+fn nothing(ready: &Ready, uri: &str) -> Offered {
+    let folders = ready.configured.folders();
+    let why = match (uri.starts_with("file:"), folders.is_empty()) {
+        (false, _) => NO_FILE,
+        (true, true) => NO_FOLDER,
+        (true, false) => OUTSIDE,
+    };
+    let start = StartParams {
+        template: Some(Template::Explain),
+        uri: Some(uri.to_owned()),
+        ..StartParams::default()
+    };
+    Offered {
+        title: format!("Agent: Explain: {why}"),
+        kind: REWRITE,
+        command: START,
+        argument: json!(start),
+        diagnostics: Vec::new(),
+        disabled: Some(why.to_owned()),
+    }
 }
 
 fn title(verb: &str, message: &str) -> String {

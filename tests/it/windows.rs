@@ -1,0 +1,185 @@
+//! What the commands, the folders and the settings of one editor window mean.
+//!
+//! Looks at what the window is told and at what the sessions recorded; never at a clock.
+
+use adjutant_protocol::SessionId;
+use adjutant_testkit::editor::{Capabilities, Options};
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::{ModelServer, Reply};
+use serde_json::{Value, json};
+
+use crate::plain::{INVOKED, Plain, at, titles};
+use crate::rig::{Rig, facts_named};
+
+const FILE: &str = "//- /a.rs\nfn main() {}\n";
+
+fn session(started: &Value) -> SessionId {
+    started["sessionId"].as_str().expect("a session").into()
+}
+
+#[test]
+fn finding_d13_cancel_ends_the_last_run_of_the_window_and_no_other() {
+    let plain = Plain::new(FILE, [Reply::never(), Reply::never(), Reply::never()]);
+    let start = |text: &str| plain.command("adjutant.start", json!([text])).expect("it is started");
+    let (one, two, three) = (start("one"), start("two"), start("three"));
+    plain.model.wait_for_requests(3);
+    let cancel = |arguments: Value| plain.command("adjutant.cancel", arguments).expect("it is cancelled");
+    let cancelled = |done: &Value| {
+        let runs = done["cancelled"].as_array().expect("a list").iter();
+        runs.map(|run| run["title"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(cancelled(&cancel(json!([]))), ["three"]);
+    let told = plain.rig.await_message();
+    assert!(told.contains("“three”") && told.contains("Still open: “one”, “two”"), "{told}");
+    assert_eq!(json!(plain.finish(&three).outcome), "cancelled");
+    // The user went on in the first, so that is the last now.
+    let steer = json!([{ "sessionId": one["sessionId"], "text": "and more" }]);
+    plain.command("adjutant.prompt", steer).expect("it is steered");
+    assert_eq!(cancelled(&cancel(json!([]))), ["one"]);
+    assert_eq!(json!(plain.finish(&one).outcome), "cancelled");
+    assert_eq!(cancelled(&cancel(json!([{ "all": true }]))), ["two"]);
+    assert_eq!(json!(plain.finish(&two).outcome), "cancelled");
+    plain.rig.await_message();
+    plain.rig.end();
+}
+
+/// A rig with these folders below its workspace, in this order.
+fn in_folders(workspace: &Workspace, folders: &[&str], extra: Value) -> Rig {
+    let capabilities = Capabilities { extra, ..crate::plain::capabilities() };
+    let rig = Rig::connect(workspace, Options::new(workspace).capabilities(capabilities.clone()));
+    let folders: Vec<Value> =
+        folders.iter().map(|name| json!({ "uri": workspace.uri(name), "name": name })).collect();
+    let params = json!({
+        "processId": null, "rootUri": null, "workspaceFolders": folders, "capabilities": capabilities.to_value(),
+    });
+    rig.request("initialize", params).expect("initialize is answered");
+    rig.notify("initialized", json!({}));
+    rig
+}
+
+#[test]
+fn finding_d3_a_task_begun_in_a_file_of_the_second_folder_runs_there() {
+    let model = ModelServer::start((0..3).map(|_| Reply::text("hello")));
+    let workspace = Workspace::new("//- /one/a.rs\n\n//- /two/b.rs\n\n//- /two/inner/c.rs\n\n");
+    workspace.openai(&model.base_url());
+    let rig = in_folders(&workspace, &["one", "two", "two/inner"], json!({}));
+    for (file, first) in [("two/b.rs", "two"), ("two/inner/c.rs", "two/inner"), ("one/a.rs", "one")] {
+        let start = json!([{ "text": "look", "uri": workspace.uri(file) }]);
+        let params = json!({ "command": "adjutant.start", "arguments": start });
+        let started = rig.request("workspace/executeCommand", params).expect("it is started");
+        let run = started["runId"].as_str().expect("a run").into();
+        rig.await_run_end(&session(&started), &run);
+        let roots = facts_named(&workspace, &session(&started), "session_created")[0]["roots"].clone();
+        let wanted = workspace.path().join(first).canonicalize().expect("it is there");
+        assert_eq!(roots[0], json!(wanted), "a task in {file}");
+        assert_eq!(roots.as_array().map(Vec::len), Some(3), "the others stay folders: {roots}");
+    }
+    rig.end();
+}
+
+fn actions_at(rig: &Rig, uri: &str) -> Vec<Value> {
+    let params = json!({
+        "textDocument": { "uri": uri }, "range": at(0, 0),
+        "context": { "diagnostics": [], "triggerKind": INVOKED },
+    });
+    let actions = rig.request("textDocument/codeAction", params).expect("code actions are answered");
+    actions.as_array().cloned().unwrap_or_default()
+}
+
+#[test]
+fn finding_d3_where_nothing_can_be_started_the_code_actions_say_why() {
+    let model = ModelServer::start([]);
+    let workspace = Workspace::new("//- /one/a.rs\n\n//- /b.rs\n\n");
+    workspace.openai(&model.base_url());
+    let kinds = json!({ "codeActionKind": { "valueSet": [""] } });
+    let shows = json!({ "textDocument": { "codeAction": { "codeActionLiteralSupport": kinds, "disabledSupport": true } } });
+    let no_folder = "open the folder of this file first";
+    for (folders, uri, why) in [
+        (&[][..], workspace.uri("one/a.rs"), no_folder),
+        (&["one"], workspace.uri("b.rs"), "outside the workspace folders"),
+        (&["one"], "untitled:Untitled-1".to_owned(), "save it in the workspace first"),
+    ] {
+        let rig = in_folders(&workspace, folders, shows.clone());
+        let actions = actions_at(&rig, &uri);
+        let [action] = actions.as_slice() else { panic!("one action for {uri}: {actions:?}") };
+        assert!(action["disabled"]["reason"].as_str().is_some_and(|said| said.contains(why)), "{action}");
+        assert!(action["command"].is_null(), "what cannot be chosen does nothing: {action}");
+        rig.end();
+    }
+    // Where the client cannot show that, choosing it says why.
+    let rig = in_folders(&workspace, &[], crate::plain::capabilities().extra);
+    let actions = actions_at(&rig, &workspace.uri("one/a.rs"));
+    assert!(titles(&actions)[0].contains(no_folder), "{actions:?}");
+    let command = &actions[0]["command"];
+    let params = json!({ "command": command["command"], "arguments": command["arguments"] });
+    let refused = rig.request("workspace/executeCommand", params).expect_err("nothing can be started");
+    assert!(refused.message.contains(no_folder), "{refused}");
+    assert!(rig.await_message().contains(no_folder));
+    rig.end();
+}
+
+#[test]
+fn finding_d4_empty_settings_say_nothing_and_a_list_is_told() {
+    let model = ModelServer::start([Reply::text("hello")]);
+    let workspace = Workspace::new(FILE);
+    workspace.openai(&model.base_url());
+    let rig = Rig::start(&workspace);
+    for empty in [
+        json!(""),
+        json!([]),
+        json!({ "adjutant": "" }),
+        json!({ "adjutant": [] }),
+        json!({ "adjutant": null }),
+    ] {
+        rig.notify("workspace/didChangeConfiguration", json!({ "settings": empty }));
+    }
+    rig.notify("workspace/didChangeConfiguration", json!({ "settings": ["model"] }));
+    let told = rig.await_message();
+    assert!(told.contains("are a list") && told.contains("as an object"), "{told}");
+    // The model from before is still the one.
+    let session = rig.new_session();
+    rig.run_to_end(&session, "Hello.");
+    rig.end();
+}
+
+#[test]
+fn finding_d4_settings_that_are_answered_as_a_list_are_told() {
+    let model = ModelServer::start([Reply::text("hello")]);
+    let workspace = Workspace::new(FILE);
+    workspace.openai(&model.base_url());
+    let options = Options { settings: json!(["model", "local/other"]), ..Options::new(&workspace) };
+    let rig = Rig::start_with(&workspace, options);
+    let told = rig.await_message();
+    assert!(told.contains("are a list") && told.contains("as an object"), "{told}");
+    let session = rig.new_session();
+    rig.run_to_end(&session, "Hello.");
+    rig.end();
+}
+
+#[test]
+fn finding_d4_a_workspace_folder_that_does_not_exist_is_told() {
+    let model = ModelServer::start([]);
+    let workspace = Workspace::new(FILE);
+    workspace.openai(&model.base_url());
+    let rig = in_folders(&workspace, &["gone"], json!({}));
+    let told = rig.await_message();
+    assert!(told.contains("does not exist") && told.contains("gone"), "{told}");
+    let gone = json!([{ "uri": workspace.uri("missing"), "name": "missing" }]);
+    rig.notify("workspace/didChangeWorkspaceFolders", json!({ "event": { "added": gone, "removed": [] } }));
+    let told = rig.await_message();
+    assert!(told.contains("does not exist") && told.contains("missing"), "{told}");
+    rig.end();
+}
+
+#[test]
+fn finding_d15_a_long_title_leaves_room_for_the_step() {
+    let plain = Plain::new(FILE, [Reply::never()]);
+    let title = "Rename every function of the module so that the names say what they return";
+    let started = plain.command("adjutant.start", json!([title])).expect("it is started");
+    let begin = plain.rig.await_progress("its beginning", |value| value["kind"] == "begin");
+    let shown = begin["title"].as_str().expect("a title");
+    assert!(shown.chars().count() <= 36 && shown.contains("Rename every"), "{shown}");
+    plain.rig.cancel_progress();
+    plain.finish(&started);
+    plain.rig.end();
+}
