@@ -4,13 +4,14 @@
 //! settings file, and never follows a link that a workspace made.
 
 pub mod own_files;
+pub mod owners;
 
 use std::collections::BTreeMap;
-use std::fs::DirBuilder;
 use std::io::Read;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+pub use owners::private_dir;
 
 use adjutant_core::config::{self, Content, File, Flag, Flaw, Layer, Problem, Settings};
 use anyhow::Context;
@@ -45,7 +46,9 @@ impl Sources {
     pub fn of_process() -> Self {
         let text = |os: std::ffi::OsString| os.to_string_lossy().into_owned();
         let environment = std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
-        Self { environment, home: etcetera::home_dir().ok(), ..Self::default() }
+        // A relative one would be found in the folder we were started in, which may be a workspace.
+        let home = etcetera::home_dir().ok().filter(|home| home.is_absolute());
+        Self { environment, home, ..Self::default() }
     }
 
     /// Adds `--model`.
@@ -64,6 +67,14 @@ impl Sources {
     fn xdg(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         let set = self.variable(variable).map(PathBuf::from).filter(|path| path.is_absolute());
         set.or_else(|| Some(self.home.as_ref()?.join(below_home)))
+    }
+
+    /// Returns the state directory, made private, and what there is to tell of that.
+    pub fn own_state_dir(&self) -> anyhow::Result<(PathBuf, Vec<String>)> {
+        let directory = self.state_dir()?;
+        let told = owners::guard_state(&directory)?;
+        told.iter().for_each(|told| tracing::warn!("{told}"));
+        Ok((directory, told))
     }
 
     /// Returns where the user's settings file is or would be.
@@ -115,22 +126,6 @@ pub fn load(sources: &Sources) -> Loaded {
     Loaded { settings, problems }
 }
 
-/// Creates a directory of ours, for its owner alone; one that is there already is made so.
-pub fn private_dir(path: &Path) -> anyhow::Result<()> {
-    let make = || format!("create the directory {path:?}");
-    DirBuilder::new().recursive(true).mode(0o700).create(path).with_context(make)?;
-    let found = std::fs::metadata(path).with_context(make)?;
-    if found.uid() != rustix::process::geteuid().as_raw() {
-        anyhow::bail!("use the directory {path:?}: it belongs to another user");
-    }
-    if found.permissions().mode() & 0o077 != 0 {
-        let only_owner = std::fs::Permissions::from_mode(0o700);
-        std::fs::set_permissions(path, only_owner)
-            .with_context(|| format!("make the directory {path:?} private"))?;
-    }
-    Ok(())
-}
-
 fn no_such_file(path: &Path) -> Problem {
     Problem {
         flaw: Flaw::Unreadable,
@@ -160,7 +155,12 @@ fn read_user_file(path: &Path) -> Content {
     if path == Path::new("/dev/null") {
         return Content::Missing;
     }
-    content(rustix::fs::open(path, reading(), Mode::empty()))
+    let opened = rustix::fs::open(path, reading(), Mode::empty());
+    let doubt = opened.as_ref().ok().and_then(|file| owners::doubt(path, rustix::fs::fstat(file).ok()?));
+    match (content(opened), doubt) {
+        (Content::Text(text), Some(why)) => Content::Doubtful { text, why },
+        (content, _) => content,
+    }
 }
 
 fn read_project_file(root: &Path) -> Content {

@@ -26,6 +26,7 @@ mod lanes;
 mod load;
 mod log_files;
 mod model_wire;
+mod owners;
 mod plain;
 mod popups;
 mod protocol;

@@ -72,6 +72,12 @@ impl Line {
         self
     }
 
+    /// Runs it without the rights of root; the workspace has to be given away (`Workspace::given_to_nobody`).
+    pub fn as_nobody(mut self) -> Line {
+        crate::nobody::as_nobody(&mut self.command);
+        self
+    }
+
     /// Takes a variable away.
     pub fn without(mut self, name: &str) -> Line {
         self.command.env_remove(name);

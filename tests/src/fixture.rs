@@ -4,11 +4,13 @@
 //! settings and state all lie in the temporary directory.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use tempfile::TempDir;
 
 use crate::model::Dialect;
+use crate::nobody::{give, unprivileged_id};
 
 /// The name of the variable that holds the made-up key of `Workspace::openai`.
 pub const KEY_VARIABLE: &str = "ADJUTANT_TEST_KEY";
@@ -51,6 +53,12 @@ impl Workspace {
             workspace.write(&path, &text);
         }
         workspace
+    }
+
+    /// Gives everything of this workspace to the user without rights (`nobody::as_nobody`), and returns it.
+    pub fn given_to_nobody(self) -> Self {
+        give(self.directory.path(), unprivileged_id());
+        self
     }
 
     /// Returns the workspace folder.
@@ -101,6 +109,9 @@ impl Workspace {
     pub fn write_beside(&self, name: &str, text: &str) -> PathBuf {
         let path = self.beside("config").join(name);
         fs::write(&path, text).unwrap_or_else(|error| panic!("write {path:?}: {error}"));
+        // Whatever the umask of the one who runs the tests: settings that others can write are not believed.
+        let private = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(&path, private).unwrap_or_else(|error| panic!("protect {path:?}: {error}"));
         path
     }
 

@@ -201,6 +201,12 @@ pub enum Content {
     Missing,
     /// There is something, but it could not be read; why, as a fragment that fits after "the file ".
     Unreadable(String),
+    /// Somebody else may have written it: only what makes Adjutant stricter is taken; why, as a fragment that fits
+    /// after "the file ", and behind "; " what to do.
+    Doubtful {
+        text: String,
+        why: String,
+    },
 }
 
 /// A settings file as it was found.

@@ -17,7 +17,7 @@ const FILTER: &str = "warn,adjutant=trace,adjutant_core=trace";
 
 /// Starts the log of this process in the state directory and returns its path.
 pub fn start(sources: &Sources) -> anyhow::Result<PathBuf> {
-    let folder = sources.state_dir()?.join("log");
+    let folder = sources.own_state_dir()?.0.join("log");
     private_dir(&folder)?;
     let path = folder.join(format!("adjutant-{}.jsonl", std::process::id()));
     write_to(&path)?;

@@ -12,7 +12,7 @@ use crate::settings::Sources;
 use super::Exit;
 use super::asks::put_whole;
 use super::page::{Ink, Page};
-use super::sessions::on_disk;
+use super::sessions::{on_disk, own_state};
 
 /// What `adjutant asks` takes.
 #[derive(Clone, Debug, Args)]
@@ -30,7 +30,7 @@ pub struct AsksLine {
 
 /// Lists open asks.
 pub fn asks(sources: &Sources, line: &AsksLine) -> anyhow::Result<Exit> {
-    let catalog = reading::catalog(&sources.state_dir()?)?;
+    let catalog = reading::catalog(&own_state(&sources)?)?;
     let session = match &line.session {
         Some(name) => match on_disk(&catalog, name)? {
             Some(id) => Some(id),

@@ -24,6 +24,7 @@ use super::conversation::{Answers, Conversation, Left, View, told};
 use super::page::{Page, note};
 use super::present::Person;
 use super::run::exit_of;
+use super::sessions::own_state;
 
 /// How long the process that holds a session may take to judge an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -65,7 +66,7 @@ enum Meant {
 
 /// Answers an ask.
 pub async fn respond(sources: Sources, line: AnswerLine) -> anyhow::Result<Exit> {
-    let catalog = reading::catalog(&sources.state_dir()?)?;
+    let catalog = reading::catalog(&own_state(&sources)?)?;
     let ask = match meant(&catalog, &line.ask)? {
         Meant::Open(ask) => ask,
         Meant::Closed(resolution) => return Ok(late(&resolution)),

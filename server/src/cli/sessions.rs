@@ -5,6 +5,8 @@
 
 mod table;
 
+use std::path::PathBuf;
+
 use adjutant_protocol::SessionId;
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{Done, SessionEntry, SessionListParams, SessionListResult, SessionParams};
@@ -46,7 +48,7 @@ pub enum Action {
 /// Carries out one action on the sessions. What only reads needs no server and no lock, so that it
 /// works for sessions of other processes too.
 pub async fn sessions(sources: Sources, action: Action) -> anyhow::Result<Exit> {
-    let catalog = reading::catalog(&sources.state_dir()?)?;
+    let catalog = reading::catalog(&own_state(&sources)?)?;
     match action {
         Action::List => list(&catalog),
         Action::Show { id } => show(&catalog, &id, View::transcript()),
@@ -137,4 +139,11 @@ async fn all(talk: &mut Conversation) -> Result<Vec<SessionEntry>, Left> {
 /// Returns the session of this id, or of the only id that begins so; says so where there is none.
 pub async fn named(talk: &mut Conversation, name: &str) -> Result<Option<SessionId>, Left> {
     Ok(meant(&all(talk).await?, name))
+}
+
+/// Returns the state directory for what is read without a server, and says what was made private in it.
+pub(super) fn own_state(sources: &Sources) -> anyhow::Result<PathBuf> {
+    let (state, told) = sources.own_state_dir()?;
+    told.iter().for_each(|told| note(told));
+    Ok(state)
 }

@@ -43,7 +43,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
     sources.roots = folders.clone();
     sources.editor = params.initialization_options.clone().filter(|said| !configured::says_nothing(said));
     let loaded = load(&sources);
-    let state_dir = sources.state_dir().map_err(internal)?;
+    let (state_dir, state_told) = sources.own_state_dir().map_err(internal)?;
 
     let said = serde_json::to_value(&params.capabilities).map_err(|error| internal(error.into()))?;
     let surfaces = Surfaces::of(&said).map_err(Error::invalid_params)?;
@@ -84,7 +84,11 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
     });
     let ready = Ready {
         sessions,
-        problems: wrong.into_iter().chain(loaded.problems.iter().map(ToString::to_string)).collect(),
+        problems: wrong
+            .into_iter()
+            .chain(state_told)
+            .chain(loaded.problems.iter().map(ToString::to_string))
+            .collect(),
         configured: Configured::new(sources),
         starts: super::start::Starts::default(),
     };

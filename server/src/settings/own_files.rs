@@ -81,7 +81,14 @@ fn of_at_most(path: &str, most: u64) -> Result<Vec<u8>, String> {
     let (file, found) = open(path)?;
     match found.len() > most {
         true => Err(format!("{path:?} is larger than {} MiB", most >> 20)),
-        false => bytes(path, file, most),
+        // What others can write would say whom to trust, or what a model wants.
+        false => match super::owners::doubt(
+            Path::new(path),
+            rustix::fs::fstat(&file).map_err(|error| error.to_string())?,
+        ) {
+            Some(why) => Err(format!("{path:?} {why}")),
+            None => bytes(path, file, most),
+        },
     }
 }
 

@@ -104,6 +104,14 @@ impl Resolver {
                 self.go_strict(&source);
                 return;
             }
+            Content::Doubtful { text, why } => {
+                let (why, what) = why.split_once("; ").unwrap_or((&why, "make it yours alone"));
+                let complaint = Complaint::new(format!("the file {why}"), format!("{what}; {UNTIL_THEN}"));
+                self.problem(&source, None, None, complaint.of(Flaw::Unreadable));
+                source.tighten = true;
+                self.go_strict(&source);
+                text
+            }
         };
         let parsed = tree::from_toml(&text);
         if !parsed.faults.is_empty() {
@@ -427,3 +435,5 @@ impl Resolver {
 
 const UNTIL_MENDED: &str = "mend it; until then only what makes Adjutant stricter is taken from it, \
                             and nothing is done unattended";
+const UNTIL_THEN: &str =
+    "until then only what makes Adjutant stricter is taken from it, and nothing is done unattended";

@@ -1,0 +1,165 @@
+//! Who owns what Adjutant believes and where it writes: settings, state, outputs (B8).
+//!
+//! The binary runs without the rights of root, for which no owner and no mode would count.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use adjutant_testkit::command::{Line, Ran};
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::nobody::{STRANGER, give, is_root, unprivileged_id};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
+
+const SCRIPT: &str = "[[turn]]\ntext = \"Hello.\"\n";
+
+fn mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn mode_of(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// A workspace whose settings name a program that leaves a file when it runs.
+fn with_key_program() -> (Workspace, std::path::PathBuf) {
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    let ran = workspace.path().with_file_name("ran");
+    workspace.config(&format!(
+        "model = \"p/m\"\n[providers.p]\nwire = \"openai_chat\"\nbase_url = \"http://127.0.0.1:9\"\n\
+         api_key_command = [\"touch\", \"{}\"]\n[permissions]\ndeny = [\"run_command\"]\n[retry]\nattempts = 1\n",
+        ran.display()
+    ));
+    (workspace, ran)
+}
+
+fn run(workspace: &Workspace, args: &[&str]) -> Ran {
+    Line::new(BINARY, workspace, args).as_nobody().run()
+}
+
+#[test]
+fn finding_b8_settings_that_others_can_write_are_not_believed() {
+    let (workspace, ran) = with_key_program();
+    let workspace = workspace.given_to_nobody();
+    run(&workspace, &["run", "hello"]);
+    assert!(ran.exists(), "the program of one's own settings runs");
+    for wide in [0o620, 0o602] {
+        fs::remove_file(&ran).ok();
+        mode(&workspace.config_file(), wide);
+        let told = run(&workspace, &["run", "hello"]);
+        let file = workspace.config_file();
+        let wanted = format!("can be written by other users; run `chmod go-w {}`", file.display());
+        assert!(told.stderr.contains(&wanted), "{told}");
+        assert!(!ran.exists(), "{told}");
+        // What makes stricter counts all the same.
+        let shown = run(&workspace, &["config"]);
+        assert!(shown.stdout.contains("\"run_command\"") && !shown.stdout.contains("touch"), "{shown}");
+    }
+    mode(&workspace.config_file(), 0o644);
+    run(&workspace, &["run", "hello"]);
+    assert!(ran.exists(), "others may read it");
+    // The directory: whoever may write it can put another file there.
+    fs::remove_file(&ran).unwrap();
+    let directory = workspace.config_file().parent().unwrap().to_owned();
+    mode(&directory, 0o777);
+    let told = run(&workspace, &["run", "hello"]);
+    let wanted =
+        format!("lies in a directory that other users can write; run `chmod go-w {}`", directory.display());
+    assert!(told.stderr.contains(&wanted) && !ran.exists(), "{told}");
+}
+
+#[test]
+fn finding_b8_settings_of_another_user_are_not_believed() {
+    assert!(is_root(), "only root can give a file to another user");
+    let (workspace, ran) = with_key_program();
+    let workspace = workspace.given_to_nobody();
+    mode(&workspace.config_file(), 0o644);
+    give(&workspace.config_file(), STRANGER);
+    let told = run(&workspace, &["run", "hello"]);
+    assert!(
+        told.stderr.contains("config.toml: the file belongs to another user; make one of your own"),
+        "{told}"
+    );
+    assert!(!ran.exists(), "{told}");
+    // Those of root are believed: it can do everything anyway.
+    give(&workspace.config_file(), 0);
+    run(&workspace, &["run", "hello"]);
+    assert!(ran.exists());
+}
+
+#[test]
+fn finding_b8_certificates_and_scripts_that_others_can_write_are_not_believed() {
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.script(SCRIPT);
+    let workspace = workspace.given_to_nobody();
+    let script = workspace.config_file().with_file_name("script.toml");
+    assert!(run(&workspace, &["run", "hello"]).expect(0).stdout.contains("Hello."));
+    mode(&script, 0o666);
+    let told = run(&workspace, &["run", "hello"]);
+    let words = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("can be written by other users; run `chmod go-w"), "{told}");
+    assert!(!words.contains("Hello."), "{told}");
+}
+
+#[test]
+fn finding_b8_a_state_directory_open_to_others_is_made_private_and_that_is_said() {
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.script(SCRIPT);
+    let sessions = workspace.state_dir().join("sessions");
+    fs::create_dir(&sessions).unwrap();
+    let workspace = workspace.given_to_nobody();
+    mode(&workspace.state_dir(), 0o777);
+    mode(&sessions, 0o757);
+    let told = run(&workspace, &["run", "hello"]);
+    assert!(told.expect(0).stderr.contains("was open to other users (mode 0777)"), "{told}");
+    assert!(told.stderr.contains("(mode 0757)"), "{told}");
+    assert_eq!((mode_of(&workspace.state_dir()), mode_of(&sessions)), (0o700, 0o700));
+    let quiet = run(&workspace, &["run", "hello"]);
+    assert!(!quiet.expect(0).stderr.contains("open to other users"), "{quiet}");
+    // What only reads says it as well.
+    mode(&sessions, 0o755);
+    let told = run(&workspace, &["sessions", "list"]);
+    assert!(told.expect(0).stderr.contains("(mode 0755)"), "{told}");
+}
+
+#[test]
+fn finding_b8_a_state_directory_of_another_user_is_not_used() {
+    assert!(is_root(), "only root can give a directory to another user");
+    for which in ["", "sessions"] {
+        let workspace = Workspace::new("//- /a.txt\none\n");
+        workspace.script(SCRIPT);
+        fs::create_dir(workspace.state_dir().join("sessions")).unwrap();
+        let workspace = workspace.given_to_nobody();
+        let place = workspace.state_dir().join(which);
+        give(&place, STRANGER);
+        mode(&workspace.state_dir(), 0o777);
+        mode(&place, 0o777);
+        let told = run(&workspace, &["run", "hello"]);
+        assert!(told.stderr.contains("belongs to another user") && !told.stdout.contains("Hello."), "{told}");
+        let listed = run(&workspace, &["sessions", "list"]);
+        assert!(listed.stderr.contains("belongs to another user"), "{listed}");
+    }
+}
+
+#[test]
+fn finding_b8_outputs_that_are_a_link_are_not_followed() {
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    let run_one = "[[turn]]\n[[turn.call]]\ntool = \"run_command\"\narguments = { command = \"echo one\" }\n\
+                   [[turn]]\ntext = \"I was told: {{last_output}}\"\n";
+    workspace.script(&run_one.repeat(2));
+    let workspace = workspace.given_to_nobody();
+    let elsewhere = workspace.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    give(&elsewhere, unprivileged_id());
+    run(&workspace, &["run", "-y", "--allow-commands", "hello"]).expect(0);
+    let session =
+        fs::read_dir(workspace.state_dir().join("sessions")).unwrap().next().unwrap().unwrap().path();
+    let outputs = session.join("outputs");
+    fs::remove_dir_all(&outputs).unwrap();
+    symlink(&elsewhere, &outputs).unwrap();
+    let told = run(&workspace, &["run", "-y", "--allow-commands", "--continue", "again"]);
+    let words = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("it is a link; remove it"), "{told}");
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0, "{told}");
+}
