@@ -388,11 +388,19 @@ export type AskKind = "tool" | "command" | "followup" | "browser_action_launch" 
 
 export type AskGroup = "interactive" | "idle" | "resumable" | "non_blocking";
 
-export type AskSubject = { "type": "edit", uri: string, path: string, diff: string, newFile: boolean, } | { "type": "command", command: string, cwd: string, } | { "type": "read", path: string, reason: string, };
+export type AskSubject = { "type": "edit", uri: string, path: string, diff: string, newFile: boolean, } | { "type": "command", command: string, cwd: string, timeoutSeconds?: number, } | { "type": "read", path: string, reason: string, };
 
 export type OptionKind = "allow_once" | "allow_always" | "reject_once" | "choose";
 
-export type AskOption = { optionId: string, name: string, kind: OptionKind, };
+export type AskOption = { optionId: string,
+/**
+ * In full: what a tooltip or a numbered list says.
+ */
+name: string, kind: OptionKind,
+/**
+ * What a button says, in at most 16 characters; always there where the server tells of an ask.
+ */
+label?: string, };
 
 export type AskView = { sessionId: SessionId, askId: AskId, kind: AskKind, group: AskGroup,
 /**

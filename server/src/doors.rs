@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use adjutant_core::display::{Surface, display};
 use adjutant_protocol::ask::{AskGroup, AskResolvedParams, AskView, PermissionOutcome, PermissionResponse};
 use adjutant_protocol::methods;
 use adjutant_protocol::session::RunEnd;
@@ -47,6 +48,9 @@ use slot::Slot;
 
 /// How long a client that is leaving may take to read the last updates.
 const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
+
+/// Characters of one message; a longer one is cut, and that is seen.
+const MAX_MESSAGE: usize = 4_000;
 
 /// How long what is approved has to have been asked before the approval counts (decision 15).
 pub const REACTION: Duration = Duration::from_millis(400);
@@ -81,6 +85,11 @@ pub struct Doors {
     /// Counts what the user did: closed popups come back then.
     acted: Arc<watch::Sender<u64>>,
     papers: Papers,
+}
+
+/// Returns a text as every message of a client shows it: the last gate before somebody else draws it.
+pub fn message(text: &str) -> String {
+    display(text, Surface::Message(MAX_MESSAGE)).text.into_owned()
 }
 
 /// What became of one delivery of an ask.
@@ -170,7 +179,7 @@ impl Doors {
     pub fn last_word(&self, params: &SessionUpdateParams) {
         match &params.update {
             _ if self.surfaces.updates => self.outlet.last_word(params),
-            Update::Notice { message } => self.say(Level::Error, &format!("Agent: {message}")),
+            Update::Notice { message } => self.say(Level::Error, &format!("Adjutant: {message}")),
             _ => {}
         }
     }
@@ -188,7 +197,7 @@ impl Doors {
     /// A failure that needs the user is the one message without a question (decision 16).
     fn failed(&self, end: &RunEnd) {
         if !self.surfaces.updates && matches!(end.outcome, Outcome::Failed | Outcome::Limit) {
-            self.say(Level::Error, &format!("Agent: {}", progress::end_words(end)));
+            self.say(Level::Error, &format!("Adjutant: {}", progress::end_words(end)));
         }
     }
 
@@ -273,19 +282,19 @@ impl Doors {
     pub async fn show(&self, ask: &AskId) {
         match self.face.open_ask(ask) {
             Some(ask) => self.open_subject(&ask).await,
-            None => self.say(Level::Info, "Agent: this was answered already."),
+            None => self.say(Level::Info, "Adjutant: this was answered already."),
         }
     }
 
     async fn open_subject(&self, ask: &AskView) {
         let Some(whole) = popup::whole(ask) else { return };
-        let (text, ending) = (whole.text.into_owned(), whole.ending);
+        let (text, ending) = (whole.text, whole.ending);
         match self.papers.write(Paper::Subject { ask: Arc::new(ask.clone()), text, ending }).await {
             Ok(written) => {
                 self.show_document(&written, false).await;
                 self.face.saw(&ask.ask_id, &written.path.display().to_string());
             }
-            Err(why) => self.say(Level::Error, &format!("Agent: failed to {why}.")),
+            Err(why) => self.say(Level::Error, &format!("Adjutant: failed to {why}.")),
         }
     }
 
@@ -294,7 +303,7 @@ impl Doors {
         match self.papers.write(Paper::Transcript(session.clone())).await {
             // The user asked for it, so it may have the focus.
             Ok(written) => self.show_document(&written, true).await,
-            Err(why) => self.say(Level::Error, &format!("Agent: failed to {why}.")),
+            Err(why) => self.say(Level::Error, &format!("Adjutant: failed to {why}.")),
         }
     }
 
@@ -311,13 +320,13 @@ impl Doors {
                 Err(_) => false,
             };
         if !shown {
-            self.say(Level::Info, &format!("Agent: it is in {}", written.path.display()));
+            self.say(Level::Info, &format!("Adjutant: it is in {}", written.path.display()));
         }
     }
 
     /// Says something to the user, behind what was told before.
     pub fn say(&self, level: Level, text: &str) {
-        let params = json!({ "type": level as u8, "message": text });
+        let params = json!({ "type": level as u8, "message": message(text) });
         self.outlet.notify("window/showMessage", &params);
     }
 

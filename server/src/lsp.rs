@@ -29,7 +29,7 @@ use tower_lsp::ls_types::{
 };
 use tower_lsp::{LanguageServer, LspService};
 
-use crate::doors::REACTION;
+use crate::doors::{REACTION, message};
 use crate::model::Models;
 use crate::session::mailbox::Refused;
 use crate::session::storage::{Disk, Storage};
@@ -150,7 +150,7 @@ impl Server {
 
     /// Says something to the user; without room it is in the log alone.
     fn say(&self, typ: MessageType, text: &str) {
-        let params = ShowMessageParams { typ, message: format!("Adjutant: {text}") };
+        let params = ShowMessageParams { typ, message: message(&format!("Adjutant: {text}")) };
         if let Err(error) = self.out.try_notify("window/showMessage", &params) {
             tracing::warn!(%error, text, "the user was not told");
         }

@@ -87,7 +87,7 @@ impl Editor for Emacs<'_> {
 
     fn action(&self, title: &str) {
         self.lisp("(test-later #'test-actions)");
-        self.choose(&format!("Agent: {title}"));
+        self.choose(&format!("Adjutant: {title}"));
     }
 
     fn progress(&self) -> String {

@@ -86,7 +86,7 @@ impl<'a> Helix<'a> {
     /// Opens the menu of code actions with one of them chosen.
     #[track_caller]
     fn choose_in_menu(&self, title: &str) {
-        let title = format!("Agent: {title}");
+        let title = format!("Adjutant: {title}");
         // What was offered may have changed while the menu was made; then it is opened again.
         let found = wait_or(|| {
             self.screen.keys(&["Space", "a"]);
@@ -151,13 +151,14 @@ impl Editor for Helix<'_> {
         // A diagnostic is shown beside the line it is about; what it works at is in the last line.
         let screen = self.screen.text();
         let beside: Vec<&str> = screen.lines().take_while(|line| *line != status_line(&screen)).collect();
-        Some(beside.join("\n")).filter(|beside| beside.contains("Agent: "))
+        Some(beside.join("\n")).filter(|beside| beside.contains("Adjutant: "))
     }
 
     fn choose(&self, title: &str) {
         // The answers are offered at any position, not only where the question is shown.
         self.screen.keys(&["g", "e"]);
-        self.choose_in_menu(title);
+        // What a button of an edit says is longer in a menu.
+        self.choose_in_menu(if title == "Yes, once" { "Yes, apply" } else { title });
         self.screen.keys(&["Enter"]);
     }
 

@@ -115,7 +115,7 @@ impl Editor for Neovim<'_> {
     fn action(&self, title: &str) {
         // As `gra` does; what is on offer is shown by `vim.ui.select`.
         self.lua("vim.lsp.buf.code_action()");
-        self.choose(&format!("Agent: {title}"));
+        self.choose(&format!("Adjutant: {title}"));
     }
 
     fn progress(&self) -> String {

@@ -21,7 +21,7 @@ const OTHER: &str = "other.py";
 
 /// The title of the run that a task gets.
 const TASK: &str = "Mend the greeting";
-const ALLOW: &str = "Allow once";
+const ALLOW: &str = "Yes, once";
 
 fn edit() -> Reply {
     let arguments = json!({"path": FILE, "old_text": "\"Helo, \"", "new_text": "\"Hello, \""});

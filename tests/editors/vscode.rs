@@ -121,7 +121,7 @@ impl Editor for Code<'_> {
             return first;
         }
         self.choose("Show");
-        let second = wait_for(&format!("the question {part:?} with an approval"), || shown("\nAllow"));
+        let second = wait_for(&format!("the question {part:?} with an approval"), || shown("\nYes"));
         let since = Instant::now();
         wait_for("somebody to have read it", || (since.elapsed() >= READ).then_some(()));
         second

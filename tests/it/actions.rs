@@ -37,16 +37,17 @@ fn n08_verbs_are_offered_on_diagnostics_and_on_request_and_never_else() {
     // Unasked: a selection is no reason for a lightbulb.
     assert_eq!(asked(range((0, 0), (1, 0)), json!({ "triggerKind": AUTOMATIC })), [""; 0]);
     let on = json!({ "triggerKind": AUTOMATIC, "diagnostics": [problem(at(1, 3), "bad\nname")] });
-    assert_eq!(asked(at(1, 3), on), ["Agent: Fix: bad name", "Agent: Explain: bad name"]);
-    let ours = json!([{ "range": at(1, 3), "source": "agent", "message": "Agent: asks", "severity": 3 }]);
+    assert_eq!(asked(at(1, 3), on), ["Adjutant: Fix: bad name", "Adjutant: Explain: bad name"]);
+    let ours =
+        json!([{ "range": at(1, 3), "source": "adjutant", "message": "Adjutant: asks", "severity": 3 }]);
     assert_eq!(asked(at(1, 3), json!({ "triggerKind": AUTOMATIC, "diagnostics": ours })), [""; 0]);
     // Asked for, also by a client that does not say so.
-    let all = ["Agent: Explain", "Agent: Write tests", "Agent: Do what this comment says"];
+    let all = ["Adjutant: Explain", "Adjutant: Write tests", "Adjutant: Do what this comment says"];
     assert_eq!(asked(at(0, 3), json!({ "triggerKind": INVOKED })), all);
     assert_eq!(asked(at(0, 3), json!({})), all);
     assert_eq!(asked(at(1, 3), json!({})), all[..2]);
     let two = json!({ "diagnostics": [problem(at(1, 3), "one"), problem(at(1, 4), "two")] });
-    let fix = ["Agent: Fix these 2 problems", "Agent: Explain: one", "Agent: Write tests"];
+    let fix = ["Adjutant: Fix these 2 problems", "Adjutant: Explain: one", "Adjutant: Write tests"];
     assert_eq!(asked(at(1, 3), two), fix);
     // Only what the client wants.
     assert_eq!(asked(at(0, 3), json!({ "only": ["refactor.rewrite"] })), all);
@@ -92,18 +93,18 @@ fn s03_n08_an_ask_is_answered_by_code_action_at_any_position() {
     plain.rig.open("a.rs");
     plain.rig.open("b.txt");
     let started = plain.command("adjutant.start", json!(["do", "both"])).expect("it is started");
-    let allow = plain.await_action("b.txt", "Agent: Allow once: run `echo one > ran.txt`");
+    let allow = plain.await_action("b.txt", "Adjutant: Yes, once: run `echo one > ran.txt`");
     // The same in another document, and nothing of it unasked without its own diagnostic.
-    assert_eq!(title(&plain.await_action("a.rs", "Agent: Allow once")), title(&allow));
+    assert_eq!(title(&plain.await_action("a.rs", "Adjutant: Yes")), title(&allow));
     let unasked = plain.actions("b.txt", at(0, 0), json!({ "triggerKind": AUTOMATIC }));
     assert_eq!(titles(&unasked), [""; 0]);
     let actions = plain.actions("a.rs", at(0, 0), json!({}));
-    assert!(title(&actions[0]).starts_with("Agent: Reject: run `echo"), "{:?}", titles(&actions));
+    assert!(title(&actions[0]).starts_with("Adjutant: Reject: run `echo"), "{:?}", titles(&actions));
     assert!(actions.iter().all(|action| action["isPreferred"].is_null()));
     assert!(!plain.workspace.exists("ran.txt"));
     plain.pick(&allow).expect("the answer is taken");
 
-    let reject = plain.await_action("a.rs", "Agent: Reject: edit b.txt (+1 -1)");
+    let reject = plain.await_action("a.rs", "Adjutant: Reject: edit b.txt (+1 -1)");
     assert!(plain.workspace.exists("ran.txt"));
     plain.pick(&reject).expect("the answer is taken");
     plain.finish(&started);
@@ -119,10 +120,10 @@ fn s22_a_question_takes_an_answer_in_the_users_own_words_by_command() {
     let again = Reply::call("ask_user", json!({ "question": "And now?", "options": ["up", "down"] }));
     let plain = Plain::new(FILE, [question, again, Reply::text("Blue it is.")]);
     let started = plain.command("adjutant.start", json!(["paint"])).expect("it is started");
-    plain.await_action("a.rs", "Agent: green: ");
+    plain.await_action("a.rs", "Adjutant: green: ");
     let done = plain.command("adjutant.respond", json!(["neither,", "take", "blue"])).expect("it is taken");
     assert_eq!(done["status"], "accepted", "{done}");
-    plain.await_action("a.rs", "Agent: down: ");
+    plain.await_action("a.rs", "Adjutant: down: ");
     plain.command("adjutant.respond", json!(["Down"])).expect("it is taken");
     plain.finish(&started);
     let outputs = tool_outputs(&plain.model.requests()[2]);
@@ -133,7 +134,7 @@ fn s22_a_question_takes_an_answer_in_the_users_own_words_by_command() {
 #[test]
 fn n08_a_run_is_cancelled_by_code_action_by_command_and_by_its_progress() {
     let (plain, started) = under_way();
-    let cancel = plain.await_action("a.rs", "Agent: Cancel “say more”");
+    let cancel = plain.await_action("a.rs", "Adjutant: Cancel “say more”");
     assert_eq!(cancel["kind"], "source.agent.cancel");
     plain.pick(&cancel).expect("it is taken");
     assert_eq!(json!(plain.finish(&started).outcome), "cancelled");
@@ -167,7 +168,7 @@ fn n08_a_prompt_by_command_steers_the_open_run_and_goes_on_after_it() {
     let plain = Plain::new(FILE, turns);
     assert!(plain.refused("adjutant.prompt", json!(["go on"])).contains("nothing was started"));
     let started = plain.command("adjutant.start", json!(["first"])).expect("it is started");
-    let allow = plain.await_action("a.rs", "Agent: Allow once: run `echo hi`");
+    let allow = plain.await_action("a.rs", "Adjutant: Yes, once: run `echo hi`");
     let steered = plain.command("adjutant.prompt", json!([{ "text": "and second" }])).expect("it is taken");
     assert_eq!(steered, started, "the same session, the same run");
     plain.pick(&allow).expect("the answer is taken");
@@ -213,7 +214,7 @@ fn n08_bad_commands_and_arguments_are_refused_by_name_and_told_to_the_user() {
 fn s03_a_click_on_a_stale_action_changes_nothing_and_says_who_answered() {
     let plain = Plain::new(FILE, [command("echo ran > ran.txt"), Reply::text("Not done.")]);
     let started = plain.command("adjutant.start", json!(["run it"])).expect("it is started");
-    let allow = plain.await_action("a.rs", "Agent: Allow once: run");
+    let allow = plain.await_action("a.rs", "Adjutant: Yes, once: run");
     let ask = allow["command"]["arguments"][0]["askId"].clone();
     let reject = json!({ "askId": ask, "optionId": "reject" });
     plain.rig.call::<Value>(adjutant_protocol::methods::ASK_RESPOND, reject);
@@ -247,7 +248,7 @@ fn s03_several_questions_are_told_apart_and_a_new_one_is_not_allowed_unseen() {
         (0..2).map(|_| plain.command("adjutant.start", json!(["go"])).expect("it is started")).collect();
     let rejects = || {
         let actions = plain.actions("a.rs", at(0, 0), json!({}));
-        actions.into_iter().filter(|action| title(action).starts_with("Agent: Reject")).collect::<Vec<_>>()
+        actions.into_iter().filter(|action| title(action).starts_with("Adjutant: Reject")).collect::<Vec<_>>()
     };
     wait_until("both questions", || rejects().len() == 2);
     let told = plain.refused("adjutant.respond", json!(["reject"]));
@@ -291,8 +292,8 @@ fn n01_after_a_restart_what_was_left_open_is_offered_again() {
     let started = plain.command("adjutant.start", json!(["the long work"])).expect("it is started");
     plain.model.wait_for_requests(1);
     let plain = plain.again();
-    let resume = plain.await_action("a.rs", "Agent: Resume: ");
-    plain.await_action("a.rs", "Agent: Cancel “the long work”");
+    let resume = plain.await_action("a.rs", "Adjutant: Resume: ");
+    plain.await_action("a.rs", "Adjutant: Cancel “the long work”");
     plain.pick(&resume).expect("the answer is taken");
     assert_eq!(json!(plain.finish(&started).outcome), "stopped");
     plain.rig.end();

@@ -49,7 +49,7 @@ impl Race<'_> {
     }
 
     fn by_popup(&self) {
-        let title = if self.option(0) == "allow" { "Allow once" } else { "Reject" };
+        let title = if self.option(0) == "allow" { "Yes, once" } else { "Reject" };
         self.editor.press(&self.popup, Some(title));
     }
 
@@ -70,7 +70,7 @@ impl Race<'_> {
         }
         // Who comes too late is told who was first.
         let told = self.editor.await_message();
-        assert!(told.starts_with("Agent: this was answered before, by "), "{told}");
+        assert!(told.starts_with("Adjutant: this was answered before, by "), "{told}");
     }
 
     fn by_request(&self) {
@@ -135,7 +135,7 @@ fn n02_five_doors_race_and_each_ask_has_one_effect_also_over_restarts() {
             plain = plain.again();
             shown = popup(&plain);
         }
-        let wanted = if number % 2 == 0 { "Agent: Reject" } else { "Agent: Allow once" };
+        let wanted = if number % 2 == 0 { "Adjutant: Reject" } else { "Adjutant: Yes" };
         let race = Race {
             action: plain.await_action("a.txt", wanted),
             ask: open_ask(&plain, &session),

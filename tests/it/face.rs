@@ -33,7 +33,7 @@ fn n08_a_run_is_a_progress_with_its_title_its_step_and_its_end() {
     let plain = Plain::new(FILE, [Reply::never()]);
     let started = start(&plain);
     let begin = plain.rig.await_progress("its beginning", |value| value["kind"] == "begin");
-    assert_eq!(begin["title"], "Agent: look around");
+    assert_eq!(begin["title"], "Adjutant: look around");
     assert_eq!(begin["cancellable"], true);
     plain.model.wait_for_requests(1);
     plain.rig.await_progress("the step", |value| value["message"] == "waiting for the model");
@@ -127,7 +127,7 @@ fn n08_a_run_that_is_open_after_a_restart_is_a_progress_again() {
     plain.model.wait_for_requests(2);
     let plain = plain.again();
     let begin = plain.rig.await_progress("its beginning", |value| value["kind"] == "begin");
-    assert_eq!(begin["title"], "Agent: and now this");
+    assert_eq!(begin["title"], "Adjutant: and now this");
     assert_eq!(begin["message"], "was interrupted: resume it or discard it");
     let popup = plain.rig.await_popup();
     plain.rig.press(&popup, Some("Discard"));
@@ -142,7 +142,7 @@ fn n08_a_replay_shows_nothing_that_is_over() {
     let plain = Plain::new(FILE, turns);
     let first = start(&plain);
     let popup = plain.rig.await_popup();
-    plain.rig.press(&popup, Some("Allow once"));
+    plain.rig.press(&popup, Some("Yes, once"));
     plain.finish(&first);
     let plain = plain.again();
     let session = first["sessionId"].as_str().unwrap_or_default().into();
@@ -154,7 +154,7 @@ fn n08_a_replay_shows_nothing_that_is_over() {
     let begun: Vec<Value> =
         plain.rig.progress().into_iter().filter(|value| value["kind"] == "begin").collect();
     assert_eq!(begun.len(), 1, "{begun:?}");
-    assert_eq!(begun[0]["title"], "Agent: once more");
+    assert_eq!(begun[0]["title"], "Adjutant: once more");
     assert!(plain.rig.popups().is_empty());
     assert_eq!(plain.rig.diagnostics(&plain.workspace.uri("a.txt")), Value::Null);
     plain.rig.end();

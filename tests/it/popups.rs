@@ -60,8 +60,8 @@ fn s03_d15_a_popup_shows_the_whole_and_an_approval_runs_it_once() {
     let popup = plain.rig.await_popup();
     assert!(popup.message.contains("echo said-so >> out.txt"), "{}", popup.message);
     assert!(popup.message.contains(&plain.workspace.path().display().to_string()), "{}", popup.message);
-    assert_eq!(popup.actions[..3], ["Reject", "Show", "Allow once"]);
-    plain.rig.press(&popup, Some("Allow once"));
+    assert_eq!(popup.actions[..3], ["Reject", "Show", "Yes, once"]);
+    plain.rig.press(&popup, Some("Yes, once"));
     plain.finish(&started);
     assert_eq!(plain.workspace.read("out.txt"), "said-so\n");
     plain.rig.end();
@@ -73,7 +73,7 @@ fn s03_an_edit_is_allowed_by_a_popup_and_made_in_the_buffer_alone() {
     plain.rig.open("a.txt");
     let popup = plain.rig.await_popup();
     assert!(popup.message.contains("-hello\n+good bye"), "{}", popup.message);
-    plain.rig.press(&popup, Some("Allow once"));
+    plain.rig.press(&popup, Some("Yes, once"));
     plain.finish(&started);
     assert_eq!(plain.rig.text_of("a.txt"), "good bye\n");
     assert_eq!(plain.workspace.read("a.txt"), "hello\n");
@@ -86,18 +86,18 @@ fn d15_what_is_too_long_is_shown_first_and_then_allowed() {
     let (plain, started) = asking(command(&line));
     let popup = plain.rig.await_popup();
     assert_eq!(popup.actions, ["Reject", "Show"]);
-    plain.rig.answer_popup(&popup, json!({ "title": "Allow once" }));
+    plain.rig.answer_popup(&popup, json!({ "title": "Yes, once" }));
     // It was not offered, so it is no answer; the user does something, and is asked again.
     plain.command("adjutant.capabilities", json!([])).expect("it is answered");
     plain.rig.await_message();
     let popup = plain.rig.await_popup();
     let whole = press_again(&plain, &popup, "Show");
     let (text, params) = shown(&plain, 1);
-    assert_eq!(text.trim_end(), line.trim_end());
+    assert!(text.trim_end().ends_with(&format!(":\n\n{}", line.trim_end())), "{text}");
     assert_eq!(params["takeFocus"], json!(false));
-    assert_eq!(whole.actions[..3], ["Reject", "Show", "Allow once"]);
+    assert_eq!(whole.actions[..3], ["Reject", "Show", "Yes, once"]);
     assert!(whole.message.contains("asks/"), "it says where the whole is: {}", whole.message);
-    plain.rig.press(&whole, Some("Allow once"));
+    plain.rig.press(&whole, Some("Yes, once"));
     plain.finish(&started);
     assert!(plain.workspace.exists("out.txt"));
     plain.rig.end();
@@ -127,8 +127,8 @@ fn n02_nothing_but_an_offered_button_is_consent() {
         json!(null),
         json!({ "title": "Yes" }),
         json!({ "title": "allow" }),
-        json!("Allow once"),
-        json!({ "title": "Allow once", "askId": "ask-of-somebody-else", "optionId": "allow" }),
+        json!("Yes, once"),
+        json!({ "title": "Yes, once", "askId": "ask-of-somebody-else", "optionId": "allow" }),
     ];
     for answer in wrong {
         let popup = plain.rig.await_popup();
@@ -153,9 +153,9 @@ fn n02_buttons_that_lose_what_they_carry_are_known_by_their_title() {
     let plain = Plain::with(FILE, turns, capabilities);
     let started = start(&plain);
     let popup = plain.rig.await_popup();
-    plain.rig.press(&popup, Some("Allow once"));
+    plain.rig.press(&popup, Some("Yes, once"));
     let popup = plain.rig.await_popup();
-    plain.rig.answer_popup(&popup, json!({ "title": "Allow once" }));
+    plain.rig.answer_popup(&popup, json!({ "title": "Yes, once" }));
     plain.finish(&started);
     assert!(plain.workspace.exists("one.txt") && plain.workspace.exists("two.txt"));
     plain.rig.end();
@@ -169,16 +169,16 @@ fn d15_an_approval_that_nobody_can_have_read_does_not_count() {
     let started = start(&plain);
     for _ in 0..3 {
         let popup = plain.rig.await_popup();
-        plain.rig.press(&popup, Some("Allow once"));
+        plain.rig.press(&popup, Some("Yes, once"));
     }
     // Three times is somebody who leans on a key: it waits on the other surfaces.
-    plain.await_action("a.txt", "Agent: Reject");
+    plain.await_action("a.txt", "Adjutant: Reject");
     let popup = plain.rig.await_popup();
     assert_eq!(plain.rig.popups().len(), 4, "nothing came by itself");
     assert!(!plain.workspace.exists("out.txt"));
     let seen = Instant::now();
     wait_until("somebody has read it", || seen.elapsed() > reaction + Duration::from_millis(50));
-    plain.rig.press(&popup, Some("Allow once"));
+    plain.rig.press(&popup, Some("Yes, once"));
     plain.finish(&started);
     assert!(plain.workspace.exists("out.txt"));
     plain.rig.end();
@@ -208,7 +208,7 @@ fn s03_one_popup_at_a_time_and_the_oldest_first() {
         let popup = plain.rig.await_popup();
         assert!(!seen.contains(&popup.message), "{seen:?}");
         seen.push(popup.message.clone());
-        plain.rig.press(&popup, Some("Allow once"));
+        plain.rig.press(&popup, Some("Yes, once"));
     }
     sessions.iter().zip(&ends).for_each(|(session, run)| drop(plain.rig.await_run_end(session, run)));
     assert!((0..4).all(|run| plain.workspace.exists(&format!("{run}.txt"))));

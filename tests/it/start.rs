@@ -47,7 +47,7 @@ fn n08_fix_this_on_a_diagnostic_makes_a_reviewed_edit_from_one_action() {
     let actions =
         plain.actions("src/a.rs", at(1, 13), json!({ "diagnostics": diagnostics, "triggerKind": 2 }));
     let fix = &actions[0];
-    assert_eq!(fix["title"], "Agent: Fix: expected `;`, found `}`", "{actions:?}");
+    assert_eq!(fix["title"], "Adjutant: Fix: expected `;`, found `}`", "{actions:?}");
     assert_eq!((&fix["kind"], &fix["diagnostics"]), (&json!("quickfix.agent.fix"), &diagnostics));
     let started = plain.pick(fix).expect("the action is taken");
 
@@ -56,7 +56,7 @@ fn n08_fix_this_on_a_diagnostic_makes_a_reviewed_edit_from_one_action() {
     assert!(told.contains("- error at line 2 [rustc E0001]: expected `;`, found `}`"), "{told}");
     assert!(told.contains("     2\t    let x = 1\n"), "{told}");
     // Reviewed: nothing changes before the user allowed it.
-    let allow = plain.await_action("src/a.rs", "Agent: Allow once: edit src/a.rs (+1 -1)");
+    let allow = plain.await_action("src/a.rs", "Adjutant: Yes, apply: edit src/a.rs (+1 -1)");
     assert_eq!(plain.rig.text_of("src/a.rs"), "fn main() {\n    let x = 1\n}\n");
     plain.pick(&allow).expect("the answer is taken");
     plain.finish(&started);
@@ -70,7 +70,7 @@ fn n08_the_model_sees_unsaved_text_and_not_what_is_typed_later() {
     let plain = Plain::new(FILE, [Reply::text("Done.")]);
     plain.rig.open("src/a.rs");
     plain.rig.type_at("src/a.rs", 0, "// unsaved\n");
-    let action = plain.await_action("src/a.rs", "Agent: Write tests");
+    let action = plain.await_action("src/a.rs", "Adjutant: Write tests");
     let id = {
         let params = json!({
             "command": action["command"]["command"], "arguments": action["command"]["arguments"],

@@ -102,7 +102,7 @@ fn s44_a_command_gives_its_code_and_its_output() {
     assert_eq!(ask.kind, AskKind::Command);
     let command = "cat a.txt; echo oh >&2; exit 3".to_owned();
     let cwd = stage.workspace.path().display().to_string();
-    assert_eq!(ask.subject, Some(AskSubject::Command { command, cwd }));
+    assert_eq!(ask.subject, Some(AskSubject::Command { command, cwd, timeout_seconds: Some(120) }));
     let streamed = stage.rig.update_kinds().iter().filter(|kind| **kind == "tool_call_content_chunk").count();
     assert!(streamed >= 2, "its output is shown while it runs");
 }

@@ -5,6 +5,7 @@
 use adjutant_protocol::AskId;
 use adjutant_protocol::ask::{AskKind, AskOption, AskSubject, AskView, OptionKind};
 
+use crate::display::one_line;
 use crate::event::{Ask, Change, Payload, Policy};
 use crate::review::unified_diff;
 use crate::session::{Call, OpenAsk, Session};
@@ -53,6 +54,21 @@ pub fn options(kind: AskKind, always: Option<&str>, suggestions: &[String]) -> V
     }
 }
 
+/// The most characters of a button: longer ones push the others off a toast.
+pub const MAX_LABEL: usize = 16;
+
+/// Returns what a button says that chooses an option. Sorted by title, as some editors do, a
+/// rejection and *Show* come before every approval.
+pub fn label(option: &AskOption) -> String {
+    match (option.kind, option.option_id.as_str()) {
+        (OptionKind::AllowOnce, _) => "Yes, once".to_owned(),
+        (OptionKind::AllowAlways, _) => "Yes, always…".to_owned(),
+        (OptionKind::RejectOnce, _) => "Reject".to_owned(),
+        (OptionKind::Choose, WAIT) => "Wait, try again".to_owned(),
+        (OptionKind::Choose, _) => one_line(&option.name, MAX_LABEL),
+    }
+}
+
 /// How long "wait" waits before the call is made again, in milliseconds: what the provider asked for, else
 /// a minute, in which most limits of a rate are over; never longer than a day.
 pub fn wait_ms(asked: Option<u64>) -> u64 {
@@ -78,7 +94,7 @@ pub fn takes_text(kind: AskKind) -> bool {
 }
 
 fn option(id: &str, name: &str, kind: OptionKind) -> AskOption {
-    AskOption { option_id: id.to_owned(), name: name.to_owned(), kind }
+    AskOption { option_id: id.to_owned(), name: name.to_owned(), kind, label: None }
 }
 
 /// When a question answers itself, and with which option: only one of the model's own suggestions, only
@@ -126,10 +142,14 @@ pub fn view(session: &Session, ask: &Ask) -> AskView {
         run_id: Some(ask.run.clone()),
         tool_call_id: ask.call.clone(),
         origin: session.origin_of(&ask.run),
-        options: ask.options.clone(),
+        options: ask.options.iter().map(labelled).collect(),
         free_text: ask.free_text,
         opened_at: ask.opened_at,
     }
+}
+
+fn labelled(option: &AskOption) -> AskOption {
+    AskOption { label: Some(label(option)), ..option.clone() }
 }
 
 /// An open ask as clients see it.
@@ -148,9 +168,11 @@ fn subject(session: &Session, call: &Call) -> Option<AskSubject> {
         });
     }
     match call.payload.as_ref()? {
-        Payload::Command { line, cwd, .. } => {
-            Some(AskSubject::Command { command: line.clone(), cwd: cwd.clone() })
-        }
+        Payload::Command { line, cwd, timeout_seconds, .. } => Some(AskSubject::Command {
+            command: line.clone(),
+            cwd: cwd.clone(),
+            timeout_seconds: Some(*timeout_seconds),
+        }),
         Payload::Read { path, ask: Some(reason), .. } => {
             Some(AskSubject::Read { path: path.clone(), reason: reason.clone() })
         }

@@ -10,6 +10,7 @@ pub mod ask;
 pub mod cause;
 pub mod choices;
 pub mod config;
+pub mod display;
 pub mod document;
 pub mod edit;
 pub mod event;

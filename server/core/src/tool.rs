@@ -4,16 +4,15 @@
 
 mod named;
 mod schema;
-mod shown;
 mod strict;
 #[cfg(test)]
 mod tests;
 
+pub use crate::display::{hidden, one_line, shown, shown_command, unseen};
 pub use adjutant_protocol::session::Mode;
 pub use named::{allowed_in, effect_of, title_of};
 pub(crate) use schema::names;
 pub use schema::{specs, specs_for};
-pub use shown::{hidden, one_line, shown, shown_command, unseen};
 pub(crate) use strict::nearest_with_distance;
 pub use strict::{nearest, parse, parse_for};
 

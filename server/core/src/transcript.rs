@@ -100,7 +100,7 @@ impl Transcript {
         }
         match &ask.subject {
             Some(AskSubject::Edit { diff, .. }) => text.push_str(&format!("\n\n{}", short_diff(diff))),
-            Some(AskSubject::Command { command, cwd }) => {
+            Some(AskSubject::Command { command, cwd, .. }) => {
                 text.push_str(&format!("\n\nin {}:\n\n{}", code(cwd), fenced("sh", &shown_command(command))));
             }
             Some(AskSubject::Read { path, reason }) => {

@@ -91,8 +91,14 @@ impl AskKind {
 pub enum AskSubject {
     /// A change to one file, shown whole as a unified diff.
     Edit { uri: String, path: String, diff: Arc<str>, new_file: bool },
-    /// A command line, shown whole, with the directory it runs in.
-    Command { command: String, cwd: String },
+    /// A command line, shown whole, with the directory it runs in and the time it may take.
+    Command {
+        command: String,
+        cwd: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[ts(optional, type = "number")]
+        timeout_seconds: Option<u64>,
+    },
     /// A read of a file outside the workspace, or of one that may hold secrets.
     Read { path: String, reason: String },
 }
@@ -113,8 +119,13 @@ pub enum OptionKind {
 #[serde(rename_all = "camelCase")]
 pub struct AskOption {
     pub option_id: String,
+    /// In full: what a tooltip or a numbered list says.
     pub name: String,
     pub kind: OptionKind,
+    /// What a button says, in at most 16 characters; always there where the server tells of an ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub label: Option<String>,
 }
 
 /// An ask as a client sees it; also the params of `agent/session/request_permission`.

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use adjutant_core::display::one_line;
 use adjutant_core::edit::TextEdit;
 use adjutant_protocol::document::{DocumentSaveParams, DocumentSaveResult};
 use adjutant_protocol::methods;
@@ -13,6 +14,9 @@ use tokio::sync::mpsc;
 
 use super::Doors;
 use crate::editor::{Applied, DocumentEdit, NoAnswer, Question};
+
+/// Characters of the name under which an editor lists an edit.
+const MAX_LABEL: usize = 120;
 
 impl Doors {
     /// Answers the questions of steps until nobody can ask any more.
@@ -43,7 +47,7 @@ impl Doors {
     }
 
     async fn apply(&self, edit: &DocumentEdit) -> Result<Applied, NoAnswer> {
-        let params = ApplyEdit { label: edit.label.clone(), edit: workspace_edit(edit) };
+        let params = ApplyEdit { label: one_line(&edit.label, MAX_LABEL), edit: workspace_edit(edit) };
         let reply = self.request("workspace/applyEdit", params).await?;
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]

@@ -15,7 +15,7 @@ use super::popup::{self, Room};
 use crate::documents::{Documents, Text};
 
 /// The source of our diagnostics.
-pub const SOURCE: &str = "agent";
+pub const SOURCE: &str = "adjutant";
 /// How far the line of an ask is looked for when the text around it has changed.
 const MAX_SEARCH: usize = 200;
 
@@ -146,7 +146,7 @@ fn diagnostic(ask: &AskView, place: &Place, seen: bool) -> Value {
         },
         "severity": 3,
         "source": SOURCE,
-        "message": format!("{}\n{how}", popup::words(ask, Room::Lines)),
+        "message": super::message(&format!("{}\n{how}", popup::words(ask, Room::Lines))),
         "data": { "askId": ask.ask_id },
     })
 }

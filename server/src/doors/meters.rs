@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use adjutant_core::tool::one_line;
+use adjutant_core::display::{Surface, display};
 use adjutant_protocol::origin::Origin;
 use adjutant_protocol::update::Update;
 use adjutant_protocol::{RunId, SessionId};
@@ -69,7 +69,7 @@ impl Meters {
         let progress = Progress::begin(message, Instant::now());
         let value = json!({
             "kind": "begin",
-            "title": format!("Agent: {}", one_line(&run.title, MAX_TITLE)),
+            "title": format!("Adjutant: {}", display(&run.title, Surface::Status(MAX_TITLE)).text),
             "cancellable": true,
             "message": progress.message(),
         });

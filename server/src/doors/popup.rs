@@ -4,18 +4,22 @@
 //! Pure. Nothing but a button that was offered is ever an answer.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
-use adjutant_core::tool::{one_line, shown, shown_command};
-use adjutant_protocol::ask::{AskGroup, AskKind, AskSubject, AskView, OptionKind};
+use adjutant_core::ask::{MAX_LABEL, label};
+use adjutant_core::display::{Readable, Surface, display, display_command, display_diff, one_line};
+use adjutant_protocol::ask::{AskGroup, AskKind, AskOption, AskSubject, AskView, OptionKind};
 use serde_json::{Value, json};
 
 /// Lines and characters of a subject that a popup or a diagnostic holds.
 const MAX_LINES: usize = 12;
 const MAX_CHARS: usize = 600;
-/// Characters of one line of ours around it.
+/// Characters of a popup that offers an approval: VS Code shows no more, and does not say so.
+const MAX_MESSAGE: usize = 1_000;
+/// Characters of one line around the subject.
 const MAX_LINE: usize = 300;
-/// Characters of a button.
-const MAX_TITLE: usize = 80;
+/// Characters of a suggestion that no button holds whole.
+const MAX_SUGGESTION: usize = 80;
 /// Buttons of a popup; editors cut more.
 const MAX_ACTIONS: usize = 4;
 /// Suggestions of a question that become buttons.
@@ -50,35 +54,68 @@ pub enum Choice {
 }
 
 /// The whole of what an ask is about, and the ending of a file that holds it.
-pub struct Whole<'a> {
-    pub text: Cow<'a, str>,
+pub struct Whole {
+    pub text: String,
     pub ending: &'static str,
 }
 
-/// Returns the whole of what is to be allowed, odd characters escaped; none where the popup's own
-/// lines say it all.
-pub fn whole(ask: &AskView) -> Option<Whole<'_>> {
+/// Returns the whole of what is to be allowed, as a file of plain text holds it; none where the
+/// popup's own lines say it all.
+pub fn whole(ask: &AskView) -> Option<Whole> {
+    let body = body(ask, Surface::Plain).map(|body| body.text);
+    let mut head: Vec<String> = Vec::new();
+    let mut line = |before: &str, text: &str, after: &str| {
+        head.push(format!("{before}{}{after}\n", display_command(text, Surface::Plain).text));
+    };
+    let told = lines_fit(ask);
+    match &ask.subject {
+        Some(AskSubject::Command { cwd, timeout_seconds, .. }) => {
+            line("In ", cwd, &format!("{}:", time_limit(*timeout_seconds)));
+        }
+        Some(AskSubject::Edit { path, .. }) if !told => line("Changes ", path, ""),
+        Some(AskSubject::Read { path, reason }) if !told => line("Reads ", path, &format!(" ({reason})")),
+        None if !told && ask.options.iter().any(|option| approves(option.kind)) => line("", &ask.title, ""),
+        Some(AskSubject::Edit { .. }) => {}
+        Some(AskSubject::Read { .. }) | None => return None,
+    }
+    if let Some(why) = ask.description.as_deref().filter(|_| !told) {
+        line("", why, "");
+    }
+    let ending = if matches!(ask.subject, Some(AskSubject::Edit { .. })) { "diff" } else { "txt" };
+    let between = if head.is_empty() { "" } else { "\n" };
+    Some(Whole { text: format!("{}{between}{}", head.concat(), body.unwrap_or_default()), ending })
+}
+
+/// The command or the diff of an ask as it is shown.
+fn body(ask: &AskView, on: Surface) -> Option<Readable<'_>> {
     match ask.subject.as_ref()? {
-        AskSubject::Edit { diff, .. } => Some(Whole { text: diff_text(diff), ending: "diff" }),
-        AskSubject::Command { command, .. } => Some(Whole { text: shown_command(command), ending: "txt" }),
+        AskSubject::Edit { diff, .. } => Some(diff_text(diff, on)),
+        AskSubject::Command { command, .. } => Some(display_command(command, on)),
         AskSubject::Read { .. } => None,
     }
 }
 
 /// A diff whose lines all end alike is shown without their ends; where they differ, that is part
 /// of the change and is seen.
-fn diff_text(diff: &str) -> Cow<'_, str> {
+fn diff_text(diff: &str, on: Surface) -> Readable<'_> {
     let mut body = diff
         .split_inclusive('\n')
         .skip_while(|line| !line.starts_with("@@"))
         .filter(|line| line.starts_with([' ', '+', '-']));
     if diff.contains('\r') && body.all(|line| line.ends_with("\r\n")) {
-        return Cow::Owned(shown(&diff.replace("\r\n", "\n")).into_owned());
+        let plain = diff.replace("\r\n", "\n");
+        let Readable { text, changed } = display_diff(&plain, on);
+        return Readable { text: Cow::Owned(text.into_owned()), changed };
     }
-    shown(diff)
+    display_diff(diff, on)
 }
 
-/// Whether the whole of an ask fits a surface.
+/// How long a command may take, in words.
+fn time_limit(seconds: Option<u64>) -> String {
+    seconds.map(|seconds| format!(", for at most {seconds} s")).unwrap_or_default()
+}
+
+/// Whether a surface shows the whole of an ask: all of it, and nothing of it in another form.
 pub fn fits(ask: &AskView, room: Room) -> bool {
     let lines = match room {
         Room::Lines => MAX_LINES,
@@ -86,34 +123,73 @@ pub fn fits(ask: &AskView, room: Room) -> bool {
     };
     // No character is shown by less than an eighth of its bytes, and what is large is not even looked at.
     let large = match &ask.subject {
-        Some(AskSubject::Edit { diff, .. }) => diff.len() > 8 * MAX_CHARS,
+        Some(AskSubject::Edit { diff: text, .. }) => text.len() > 8 * MAX_CHARS,
+        Some(AskSubject::Command { command: text, .. }) => text.len() > 8 * MAX_CHARS,
         _ => false,
     };
+    let short = |body: Readable<'_>| {
+        !body.changed && body.text.lines().count() <= lines && body.text.chars().count() <= MAX_CHARS
+    };
     !large
-        && whole(ask).is_none_or(|whole| {
-            whole.text.lines().count() <= lines && whole.text.chars().count() <= MAX_CHARS
-        })
+        && lines_fit(ask)
+        && body(ask, Surface::Message(usize::MAX)).is_none_or(short)
+        && written(ask, room, true).encode_utf16().count() <= MAX_MESSAGE
+}
+
+/// Whether the lines around the subject say what they are about to the letter.
+fn lines_fit(ask: &AskView) -> bool {
+    let as_it_is = |text: &str| !display_command(text, Surface::Line(MAX_LINE)).changed;
+    let bound = match &ask.subject {
+        Some(AskSubject::Command { cwd, .. }) => as_it_is(cwd),
+        Some(AskSubject::Edit { path, .. }) => as_it_is(path),
+        Some(AskSubject::Read { path, reason }) => as_it_is(path) && as_it_is(reason),
+        None => as_it_is(&ask.title),
+    };
+    bound && ask.description.as_deref().is_none_or(|why| !display(why, Surface::Line(MAX_LINE)).changed)
 }
 
 /// Returns what a surface may offer now, in order: an approval is never the first, and never
 /// there before the whole was to be seen (decision 15). `seen` says that it was opened.
+///
+/// No button ever comes to stand where *Show* was. Lists begin at the left, so approvals are added
+/// behind it; notifications of one line end at the right, so there they are added before it.
 pub fn offers(ask: &AskView, seen: bool, room: Room) -> Vec<Offer> {
-    let mut offers: Vec<Offer> = Vec::new();
-    let may_allow = seen || fits(ask, room);
+    let fits = fits(ask, room);
     let (yes, no): (Vec<_>, Vec<_>) = ask.options.iter().partition(|option| approves(option.kind));
-    let of = |option: &adjutant_protocol::ask::AskOption| Offer {
-        title: one_line(&option.name, MAX_TITLE),
+    let titles = titles(ask);
+    let of = |option: &AskOption| Offer {
+        title: titles.get(&option.option_id).cloned().unwrap_or_default(),
         choice: Choice::Option { id: option.option_id.clone(), approves: approves(option.kind) },
     };
-    offers.extend(no.into_iter().map(of));
-    if whole(ask).is_some() {
-        offers.push(Offer { title: SHOW.to_owned(), choice: Choice::Show });
-    }
-    if may_allow {
-        offers.extend(yes.into_iter().map(of));
-    }
+    let no = no.into_iter().map(of);
+    let yes = yes.into_iter().map(of).filter(|_| seen || fits);
+    let show = whole(ask).map(|_| Offer { title: SHOW.to_owned(), choice: Choice::Show });
+    let mut offers: Vec<Offer> = match room {
+        Room::Lines => no.chain(show).chain(yes).collect(),
+        Room::Line => no.chain(yes).chain(show).collect(),
+    };
     distinct(&mut offers);
     offers
+}
+
+/// What the button of each option says; where a suggestion is longer than a button, all are numbered.
+fn titles(ask: &AskView) -> BTreeMap<String, String> {
+    let numbered = is_numbered(ask);
+    let title = |(at, option): (usize, &AskOption)| {
+        let title = match option.kind {
+            OptionKind::Choose if numbered => {
+                one_line(&format!("{}. {}", at + 1, one_line(&option.name, MAX_SUGGESTION)), MAX_LABEL)
+            }
+            _ => label(option),
+        };
+        (option.option_id.clone(), title)
+    };
+    ask.options.iter().enumerate().map(title).collect()
+}
+
+fn is_numbered(ask: &AskView) -> bool {
+    ask.kind == AskKind::Followup
+        && ask.options.iter().any(|option| display(&option.name, Surface::Line(MAX_LABEL)).changed)
 }
 
 /// Whether choosing such an option lets something happen.
@@ -149,11 +225,24 @@ pub fn buttons(ask: &AskView, seen: bool, room: Room) -> Vec<Offer> {
 
 /// Returns what is asked, in words and bounded: the text of a popup and of a diagnostic.
 pub fn words(ask: &AskView, room: Room) -> String {
-    let mut lines = vec![format!("Agent: {}", one_line(&ask.title, MAX_LINE))];
-    let colon = if fits(ask, room) { ":" } else { "" };
+    written(ask, room, fits(ask, room))
+}
+
+fn written(ask: &AskView, room: Room, whole: bool) -> String {
+    let mut lines = vec![format!("Adjutant: {}", one_line(&ask.title, MAX_LINE))];
+    let body = body(ask, Surface::Message(2 * MAX_CHARS)).filter(|body| {
+        // What is drawn in another form is shown so, and cannot be allowed by it.
+        whole
+            || (body.changed
+                && body.text.lines().count() <= MAX_LINES
+                && body.text.chars().count() <= MAX_CHARS)
+    });
+    let colon = if body.is_some() { ":" } else { "" };
     lines.extend(ask.description.as_deref().map(|why| one_line(why, MAX_LINE)));
     match &ask.subject {
-        Some(AskSubject::Command { cwd, .. }) => lines.push(format!("in {}{colon}", one_line(cwd, MAX_LINE))),
+        Some(AskSubject::Command { cwd, timeout_seconds, .. }) => {
+            lines.push(format!("in {}{}{colon}", one_line(cwd, MAX_LINE), time_limit(*timeout_seconds)));
+        }
         Some(AskSubject::Edit { path, new_file, .. }) => {
             let new = if *new_file { " (new file)" } else { "" };
             lines.push(format!("{}{new}{colon}", one_line(path, MAX_LINE)));
@@ -163,8 +252,15 @@ pub fn words(ask: &AskView, room: Room) -> String {
         }
         None => {}
     }
-    lines.extend(whole(ask).filter(|_| fits(ask, room)).map(|whole| whole.text.trim_end().to_owned()));
+    lines.extend(body.map(|body| body.text.trim_end().to_owned()));
+    lines.extend(always(ask));
     lines.join(room.between())
+}
+
+/// What a standing answer would allow: its button has no room to say it.
+fn always(ask: &AskView) -> Option<String> {
+    let option = ask.options.iter().find(|option| option.kind == OptionKind::AllowAlways)?;
+    Some(format!("“{}” = {}", label(option), one_line(&option.name, MAX_LINE)))
 }
 
 /// Returns the text of a popup; `at` is where the whole was opened.
@@ -176,19 +272,24 @@ pub fn text(ask: &AskView, at: Option<&str>, room: Room) -> String {
         None => {}
     }
     if ask.kind == AskKind::Followup {
-        let more: Vec<String> = ask
-            .options
-            .iter()
-            .skip(MAX_SUGGESTIONS)
-            .take(MAX_SUGGESTIONS)
-            .map(|option| one_line(&option.name, MAX_TITLE))
-            .collect();
-        if !more.is_empty() {
-            lines.push(format!("Or: {}", more.join(" · ")));
-        }
+        lines.extend(suggestions(ask));
         lines.push("The command \"adjutant.respond\" takes an answer in your own words.".to_owned());
     }
     lines.join(room.between())
+}
+
+/// The suggestions that no button shows whole.
+fn suggestions(ask: &AskView) -> Option<String> {
+    let first = if is_numbered(ask) { 0 } else { MAX_SUGGESTIONS };
+    let more = ask.options.iter().enumerate().skip(first).take(2 * MAX_SUGGESTIONS - first);
+    let more: Vec<String> = more
+        .map(|(at, option)| match one_line(&option.name, MAX_SUGGESTION) {
+            name if first == 0 => format!("{}. {name}", at + 1),
+            name => name,
+        })
+        .collect();
+    let head = if first == 0 { "" } else { "Or: " };
+    (!more.is_empty()).then(|| format!("{head}{}", more.join(" · ")))
 }
 
 /// Returns the params of the popup; `properties` says that its items come back whole.
@@ -202,14 +303,14 @@ pub fn params(text: &str, ask: &AskView, buttons: &[Offer], properties: bool) ->
         item
     };
     let actions: Vec<Value> = buttons.iter().map(item).collect();
-    json!({ "type": 3, "message": text, "actions": actions })
+    json!({ "type": 3, "message": super::message(text), "actions": actions })
 }
 
 impl Room {
     /// What to do where the whole does not fit.
     fn too_long(self) -> &'static str {
         match self {
-            Room::Lines => "This is too long to be judged here: choose \"Show\" to see the whole of it.",
+            Room::Lines => "This cannot be judged here: choose \"Show\" to see the whole of it.",
             Room::Line => "Choose \"Show\" to see the whole of it.",
         }
     }

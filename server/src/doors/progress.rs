@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use adjutant_core::tool::one_line;
+use adjutant_core::display::{Surface, display, one_line};
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::{Outcome, State, StateView, SubState};
 use adjutant_protocol::update::{ToolStatus, TurnPhase, Update};
@@ -36,7 +36,7 @@ pub struct Progress {
 impl Progress {
     /// Begins with a message that is said at once.
     pub fn begin(message: &str, at: Instant) -> Self {
-        let message = one_line(message, MAX_MESSAGE);
+        let message = in_status(message);
         Self {
             said: message.clone(),
             said_at: at,
@@ -81,7 +81,7 @@ impl Progress {
             _ => None,
         };
         if let Some(step) = step {
-            self.now = one_line(&step, MAX_MESSAGE);
+            self.now = in_status(&step);
         }
     }
 
@@ -127,6 +127,10 @@ impl Progress {
             seconds => format!("{} ({seconds} s)", self.now),
         }
     }
+}
+
+fn in_status(text: &str) -> String {
+    display(text, Surface::Status(MAX_MESSAGE)).text.into_owned()
 }
 
 /// What of a wait is no whole step yet.

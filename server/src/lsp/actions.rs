@@ -82,7 +82,7 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams) -> Vec<CodeActio
 fn cancels(ready: &Ready) -> Vec<Offered> {
     let runs = ready.sessions.world().doors.face().open_runs();
     let cancel = |run: OpenRun| Offered {
-        title: format!("Agent: Cancel “{}”", one_line(&run.title, MAX_TITLE)),
+        title: format!("Adjutant: Cancel “{}”", one_line(&run.title, MAX_TITLE)),
         kind: STOP,
         command: CANCEL,
         argument: json!({ "sessionId": run.session_id, "runId": run.run_id }),

@@ -21,7 +21,7 @@ use tower_lsp::ls_types::{ExecuteCommandParams, NumberOrString};
 
 use super::agent::digest_of;
 use super::{Ready, Shared, error, reopen};
-use crate::doors::{Level, OpenRun};
+use crate::doors::{Level, OpenRun, message};
 use crate::session::SURFACE_OF_COMMANDS;
 use crate::session::mailbox::{Message, Refused};
 use arguments::{Given, read};
@@ -43,7 +43,11 @@ impl Shared {
     pub(super) async fn command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
         let ready = self.ready()?;
         ready.sessions.world().doors.user_acted();
-        let result = self.dispatched(ready, params).await;
+        let result = self.dispatched(ready, params).await.map_err(|mut error| {
+            // Editors show it to their user.
+            error.message = message(&error.message).into();
+            error
+        });
         if let Err(error) = &result
             && !ready.sessions.world().doors.surfaces().updates
         {
@@ -77,7 +81,7 @@ impl Shared {
         if let Given::Nothing = given {
             return Err(Error::invalid_params(
                 "say what to do: adjutant.start takes a text. Where your editor cannot give one, write it as a \
-                 comment and choose the code action \"Agent: Do what this comment says\"",
+                 comment and choose the code action \"Adjutant: Do what this comment says\"",
             ));
         }
         let params: StartParams = read(given, "text")?;
@@ -236,7 +240,7 @@ fn capabilities(ready: &Ready) -> Value {
 
 /// Says something to the user.
 fn say(ready: &Ready, level: Level, text: &str) {
-    ready.sessions.world().doors.say(level, &format!("Agent: {text}"));
+    ready.sessions.world().doors.say(level, &format!("Adjutant: {text}"));
 }
 
 fn cancel(ready: &Ready, session: &SessionId, run: &RunId) {

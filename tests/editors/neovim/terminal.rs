@@ -45,7 +45,7 @@ fn n08_the_main_job_in_a_terminal() {
                 shown.starts_with(title).then(|| number.to_owned())
             })
         };
-        let allow = number("Allow once").unwrap_or_else(|| panic!("no choice to allow it on\n{asked}"));
+        let allow = number("Yes, once").unwrap_or_else(|| panic!("no choice to allow it on\n{asked}"));
         assert_ne!(allow, "1", "the first choice must not approve\n{asked}");
         stage.read(1);
         screen.text_in(&allow);

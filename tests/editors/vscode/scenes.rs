@@ -57,7 +57,7 @@ fn n05_what_is_typed_while_the_edit_is_on_its_way_stays() {
     stage.model.release();
     code.wait_asked("Edit greet.py");
     let typed = "# Typed meanwhile: ä, 😀.";
-    code.choose_and_type_at_top("Allow once", typed);
+    code.choose_and_type_at_top("Yes, once", typed);
     wait_for("all that was typed", || code.buffer().starts_with(&format!("{typed}\n")).then_some(()));
     let landed = || (code.buffer() == format!("{typed}\n{after}")).then_some(());
     // What was typed is next to the change, so each change of it may be asked anew.
@@ -67,7 +67,7 @@ fn n05_what_is_typed_while_the_edit_is_on_its_way_stays() {
             break;
         }
         code.wait_asked("Edit greet.py");
-        code.choose("Allow once");
+        code.choose("Yes, once");
     }
     wait_for("the edit beside what was typed", landed);
     code.wait_end("done");
@@ -128,10 +128,10 @@ fn s03_the_story_that_the_pictures_tell() {
     assert_eq!(code.buttons(), ["Reject", "Show"], "nothing can be allowed that was not to be seen");
     code.wait_asked("Edit listing.py");
     wait_for("the whole change", || code.all_text().contains("-    found = entries[0]").then_some(()));
-    assert_eq!(code.buttons(), ["Reject", "Show", "Allow once", "Allow all edits in this session"]);
+    assert_eq!(code.buttons(), ["Reject", "Yes, once", "Yes, always…", "Show"]);
     assert!(code.status().contains("Adjutant: asks"), "{}", code.status());
     code.picture("3-ask");
-    code.choose("Allow once");
+    code.choose("Yes, once");
     code.wait_buffer(&LISTING.replace(old, new));
     code.wait_end("done");
     assert!(code.unsaved(), "the tab is marked as unsaved");
@@ -161,7 +161,7 @@ fn n08_a_problem_that_the_editor_shows_is_fixed_from_its_menu() {
     code.do_("key", json!(["Escape"]));
     code.action("Fix");
     code.wait_asked("Edit list.json");
-    code.choose("Allow once");
+    code.choose("Yes, once");
     code.wait_buffer("{ \"sizes\": [1, 2, 3] }\n");
     wait_for("no diagnostic", || (code.errors() == 0).then_some(()));
     let asked = stage.model.requests()[0].json().to_string();
@@ -176,7 +176,7 @@ fn s03_an_approval_at_once_does_not_count() {
         let stage = scenes::one_edit();
         let code = Code::open(&stage, scenes::FILE);
         let before = code.buffer();
-        code.do_("pressWhenItAppears", json!(["Allow once"]));
+        code.do_("pressWhenItAppears", json!(["Yes, once"]));
         code.command("Mend the greeting");
         stage.model.wait_for_holding(1);
         stage.model.release();
@@ -191,7 +191,7 @@ fn s03_an_approval_at_once_does_not_count() {
         assert_eq!(code.buffer(), before, "an approval after {took:?} counted");
         assert_eq!(seen.count("out", "workspace/applyEdit"), 0, "{}", seen.shown());
         stage.read(3);
-        code.choose("Allow once");
+        code.choose("Yes, once");
         wait_for("the edit", || (code.buffer() != before).then_some(()));
         return;
     }
@@ -214,7 +214,7 @@ fn n05_a_file_that_was_not_open_is_saved_for_the_server() {
     let code = Code::open(&stage, "greet.py");
     code.command("Change the other file");
     code.wait_asked("Edit other.py");
-    code.choose("Allow once");
+    code.choose("Yes, once");
     wait_for("the saved file", || (stage.workspace.read("other.py") == "print(3)\n").then_some(()));
     code.wait_end("done");
     let seen = stage.seen();

@@ -28,15 +28,15 @@ fn s03_an_approval_is_offered_only_after_the_whole_was_shown() {
         [command(long.trim()), write("new.txt", &"line\n".repeat(400)), Reply::text("Done.")],
     );
     let started = plain.command("adjutant.start", json!(["go"])).expect("it is started");
-    for what in ["run `echo word", "create new.txt (+400 -0)"] {
-        let reject = plain.await_action("a.rs", &format!("Agent: Reject: {what}"));
+    for (verb, what) in [("once", "run `echo word"), ("apply", "create new.txt (+400 -0)")] {
+        let reject = plain.await_action("a.rs", &format!("Adjutant: Reject: {what}"));
         let offered = || titles(&plain.actions("a.rs", at(1, 0), json!({})));
-        assert!(!offered().iter().any(|title| title.starts_with("Agent: Allow")), "{:?}", offered());
-        let show = plain.await_action("a.rs", &format!("Agent: Show: {what}"));
+        assert!(!offered().iter().any(|title| title.starts_with("Adjutant: Yes")), "{:?}", offered());
+        let show = plain.await_action("a.rs", &format!("Adjutant: Show: {what}"));
         plain.pick(&show).expect("it is shown");
-        let allow = plain.await_action("a.rs", &format!("Agent: Allow once: {what}"));
+        let allow = plain.await_action("a.rs", &format!("Adjutant: Yes, {verb}: {what}"));
         let first = offered();
-        assert!(first[0].starts_with("Agent: Reject"), "{first:?}");
+        assert!(first[0].starts_with("Adjutant: Reject"), "{first:?}");
         plain.pick(if what.starts_with("run") { &allow } else { &reject }).expect("it is taken");
     }
     plain.finish(&started);
@@ -56,11 +56,11 @@ fn s03_unasked_an_answer_is_offered_on_the_diagnostic_of_its_ask_alone() {
     let context = json!({ "triggerKind": AUTOMATIC, "diagnostics": diagnostics });
     let actions = plain.actions("a.rs", at(1, 0), context);
     let wanted =
-        ["Agent: Reject: run `echo hi`", "Agent: Show: run `echo hi`", "Agent: Allow once: run `echo hi`"];
+        ["Reject", "Show", "Yes, once"].map(|way| format!("Adjutant: {way}: run `echo hi`, at most 120 s"));
     assert_eq!(titles(&actions)[..3], wanted);
     assert_eq!(actions[2]["diagnostics"], diagnostics);
     let allow =
-        actions.iter().find(|action| title(action).starts_with("Agent: Allow once")).expect("it is there");
+        actions.iter().find(|action| title(action).starts_with("Adjutant: Yes")).expect("it is there");
     plain.pick(allow).expect("it is taken");
     plain.finish(&started);
     wait_until("the diagnostic to go", || plain.rig.diagnostics(&uri) == json!([]));

@@ -17,8 +17,8 @@ fn n02_an_answer_by_another_door_takes_the_popup_and_the_diagnostic_away() {
     let uri = plain.workspace.uri("a.txt");
     let popup = plain.rig.await_popup();
     let shown = plain.rig.await_diagnostics(&uri, 1);
-    assert_eq!((&shown[0]["severity"], &shown[0]["source"]), (&json!(3), &json!("agent")));
-    let action = plain.await_action("a.txt", "Agent: Allow once");
+    assert_eq!((&shown[0]["severity"], &shown[0]["source"]), (&json!(3), &json!("adjutant")));
+    let action = plain.await_action("a.txt", "Adjutant: Yes");
     plain.pick(&action).expect("it is answered");
     plain.rig.await_popup_withdrawn(&popup);
     plain.rig.await_diagnostics(&uri, 0);
@@ -38,8 +38,8 @@ fn s03_a_client_that_knows_no_popups_is_asked_by_diagnostics_and_never_again_by_
     for text in ["bye\n", "ciao\n"] {
         let shown = plain.rig.await_diagnostics(&uri, 1);
         let message = shown[0]["message"].as_str().unwrap_or_default();
-        assert!(message.contains("Allow once") && message.contains(text.trim()), "{message}");
-        let action = plain.await_action("a.txt", "Agent: Allow once");
+        assert!(message.contains("Yes, once") && message.contains(text.trim()), "{message}");
+        let action = plain.await_action("a.txt", "Adjutant: Yes");
         plain.pick(&action).expect("it is answered");
         plain.rig.await_text("a.txt", text);
         plain.rig.await_diagnostics(&uri, 0);
@@ -55,7 +55,7 @@ fn s03_a_client_that_closes_every_popup_is_asked_by_command() {
     let manners = |options| adjutant_testkit::editor::Options { popups: Popups::Null, ..options };
     let plain = Plain::human(FILE, turns, std::time::Duration::ZERO, manners);
     let started = start(&plain);
-    let action = plain.await_action("a.txt", "Agent: Reject");
+    let action = plain.await_action("a.txt", "Adjutant: Reject");
     plain.pick(&action).expect("it is answered");
     plain.finish(&started);
     assert!(told(&plain).contains("reject"));
@@ -69,7 +69,7 @@ fn s54_l05_after_a_restart_the_open_ask_is_offered_again_and_old_ones_are_not() 
     plain.rig.open("a.txt");
     start(&plain);
     let popup = plain.rig.await_popup();
-    plain.rig.press(&popup, Some("Allow once"));
+    plain.rig.press(&popup, Some("Yes, once"));
     let second = plain.rig.await_popup();
     assert!(second.message.contains("two.txt"), "{}", second.message);
     let plain = plain.again();
@@ -84,7 +84,7 @@ fn s54_l05_after_a_restart_the_open_ask_is_offered_again_and_old_ones_are_not() 
     };
     assert!(again.message.contains("two.txt"), "{}", again.message);
     assert!(popups().iter().all(|message| !message.contains("one.txt")), "{:?}", popups());
-    plain.rig.press(&again, Some("Allow once"));
+    plain.rig.press(&again, Some("Yes, once"));
     wait_until("the command ran", || plain.workspace.exists("two.txt"));
     plain.rig.die();
 }
@@ -95,7 +95,7 @@ fn d16_a_failure_is_one_message_and_no_popup() {
     let started = start(&plain);
     plain.finish(&started);
     let told = plain.rig.await_message();
-    assert!(told.starts_with("Agent: failed"), "{told}");
+    assert!(told.starts_with("Adjutant: failed"), "{told}");
     assert!(plain.rig.popups().is_empty(), "an ask after the end of a run is no popup");
     assert_eq!(plain.titles("a.txt", at(0, 0)).iter().filter(|title| title.contains("Try again")).count(), 1);
     plain.rig.end();

@@ -2,7 +2,7 @@
 //!
 //! Never shortens what is approved, and never prints it unescaped (A2).
 
-use adjutant_core::tool::shown_command;
+use adjutant_core::display::{Surface, display_diff, shown_command};
 use adjutant_protocol::ask::{AskGroup, AskSubject, AskView, OptionKind};
 
 use crate::cli::page::{Ink, Page};
@@ -33,8 +33,10 @@ pub fn put_whole(page: &mut Page, ask: &AskView) {
             page.line(&format!("  {what} {path}:"));
             put_diff(page, diff);
         }
-        Some(AskSubject::Command { command, cwd }) => {
-            page.line(&format!("  runs in {cwd}:"));
+        Some(AskSubject::Command { command, cwd, timeout_seconds }) => {
+            let limit =
+                timeout_seconds.map(|seconds| format!(", for at most {seconds} s")).unwrap_or_default();
+            page.line(&format!("  runs in {}{limit}:", shown_command(cwd)));
             // Lines are split at line feeds alone: anything else in a command is shown escaped.
             for (at, line) in shown_command(command).split('\n').enumerate() {
                 let mark = if at == 0 { "$" } else { ">" };
@@ -51,9 +53,13 @@ pub fn put_whole(page: &mut Page, ask: &AskView) {
 /// Writes each line of a diff, split at line feeds alone, so that every other
 /// line end is seen.
 fn put_diff(page: &mut Page, diff: &str) {
-    for line in diff.strip_suffix('\n').unwrap_or(diff).split('\n') {
+    let diff = display_diff(diff, Surface::Plain).text;
+    // A line that is inserted may look like the head of a file; heads come before the first hunk.
+    let mut in_head = true;
+    for line in diff.strip_suffix('\n').unwrap_or(&diff).split('\n') {
+        in_head &= !line.starts_with('@');
         let ink = match line.as_bytes() {
-            [b'+', b'+', b'+', b' ', ..] | [b'-', b'-', b'-', b' ', ..] => Ink::Bold,
+            _ if in_head => Ink::Bold,
             [b'+', ..] => Ink::Green,
             [b'-', ..] => Ink::Red,
             [b'@', ..] => Ink::Cyan,

@@ -113,7 +113,7 @@ fn a2_the_whole_diff_is_put_and_odd_characters_are_seen() {
 #[test]
 fn a2_the_whole_command_is_put_with_its_folder() {
     let command = format!("echo {}\nrm -r x\u{200b}", "a".repeat(300));
-    let subject = AskSubject::Command { command, cwd: "/work".into() };
+    let subject = AskSubject::Command { command, cwd: "/work".into(), timeout_seconds: None };
     let (mut page, paper) = plain(40, true);
     put(&mut page, &AskView { subject: Some(subject), ..ask(AskKind::Command, &[]) });
     let text = paper.text();
@@ -126,7 +126,8 @@ fn appr_013_blanks_at_the_end_of_a_command_are_seen() {
     for (command, seen) in
         [("echo a  ", "echo a\\u{20}\\u{20}"), ("ls \t\nrm b", "ls\\u{20}\\u{9}\n  > rm b")]
     {
-        let subject = AskSubject::Command { command: command.to_owned(), cwd: "/work".into() };
+        let subject =
+            AskSubject::Command { command: command.to_owned(), cwd: "/work".into(), timeout_seconds: None };
         let (mut page, paper) = plain(60, true);
         put(&mut page, &AskView { subject: Some(subject), ..ask(AskKind::Command, &[]) });
         let text = paper.text();

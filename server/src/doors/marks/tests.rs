@@ -40,10 +40,10 @@ fn s03_an_ask_is_shown_at_its_origin_and_taken_back() {
     let told = marks.changed([(&one, false)].into_iter(), &documents);
     assert_eq!((told.len(), lines(&told[0])), (1, vec![3]));
     let diagnostic = &told[0]["diagnostics"][0];
-    assert_eq!((&diagnostic["severity"], &diagnostic["source"]), (&json!(3), &json!("agent")));
+    assert_eq!((&diagnostic["severity"], &diagnostic["source"]), (&json!(3), &json!("adjutant")));
     assert_eq!(diagnostic["data"], json!({ "askId": "one" }));
     let message = diagnostic["message"].as_str().unwrap_or_default();
-    assert!(message.contains("code action here: Reject · Allow once"), "{message}");
+    assert!(message.contains("code action here: Reject · Yes, once"), "{message}");
     assert!(marks.changed([(&one, false)].into_iter(), &documents).is_empty(), "nothing is told twice");
 
     let two = ask("two", Some(7), None);

@@ -25,7 +25,11 @@ fn ask(kind: AskKind, subject: Option<AskSubject>, suggestions: &[&str]) -> AskV
 }
 
 fn command(line: &str) -> AskView {
-    let subject = AskSubject::Command { command: line.to_owned(), cwd: "/project".to_owned() };
+    let subject = AskSubject::Command {
+        command: line.to_owned(),
+        cwd: "/project".to_owned(),
+        timeout_seconds: Some(120),
+    };
     ask(AskKind::Command, Some(subject), &[])
 }
 
@@ -41,10 +45,14 @@ fn titles(offers: &[Offer]) -> Vec<&str> {
 #[test]
 fn d15_an_approval_is_never_the_first_button() {
     let ask = command("echo hi");
-    let all = ["Reject", "Show", "Allow once", "Always allow exactly this"];
+    let all = ["Reject", "Show", "Yes, once", "Yes, always…"];
     assert_eq!(titles(&buttons(&ask, false, Room::Lines)), all);
     let said = text(&ask, None, Room::Lines);
-    assert_eq!(said, "Agent: Run echo\ncommands are asked about\nin /project:\necho hi");
+    assert_eq!(
+        said,
+        "Adjutant: Run echo\ncommands are asked about\nin /project, for at most 120 s:\necho hi\n\
+         “Yes, always…” = Always allow exactly this"
+    );
     for kind in AskKind::ALL {
         let of_kind = self::ask(kind, None, &["one", "two", "three", "four"]);
         let buttons = buttons(&of_kind, false, Room::Lines);
@@ -64,7 +72,7 @@ fn d15_what_does_not_fit_can_be_shown_or_rejected_and_nothing_else() {
         assert!(said.contains("choose \"Show\"") && said.len() < 2_000, "{said}");
         assert!(!said.contains("xxx") && !said.contains("+more"), "no part stands for the whole: {said}");
         let shown = titles(&buttons(&ask, true, Room::Lines)).join(" ");
-        assert_eq!(shown, "Reject Show Allow once Always allow exactly this");
+        assert_eq!(shown, "Reject Show Yes, once Yes, always…");
         assert!(text(&ask, Some("/tmp/ask-1.diff"), Room::Lines).contains("/tmp/ask-1.diff"));
     }
 }
@@ -105,30 +113,30 @@ fn n02_nothing_but_an_offered_button_is_an_answer() {
     let ask = command("echo hi");
     let all = buttons(&ask, false, Room::Lines);
     let answer = |reply: Value| pressed(&ask, &all, &reply).map(Offer::id);
-    assert_eq!(answer(json!({ "title": "Allow once" })), Some("allow"));
-    let whole = json!({ "title": "Allow once", "askId": "ask-1", "optionId": "allow" });
+    assert_eq!(answer(json!({ "title": "Yes, once" })), Some("allow"));
+    let whole = json!({ "title": "Yes, once", "askId": "ask-1", "optionId": "allow" });
     assert_eq!(answer(whole), Some("allow"));
     for wrong in [
         json!(null),
         json!(true),
-        json!("Allow once"),
-        json!([{ "title": "Allow once" }]),
+        json!("Yes, once"),
+        json!([{ "title": "Yes, once" }]),
         json!({}),
         json!({ "title": "allow" }),
         json!({ "title": "Allow" }),
         json!({ "title": 1 }),
-        json!({ "title": "Allow once", "askId": "ask-2", "optionId": "allow" }),
-        json!({ "title": "Allow once", "askId": "ask-1" }),
-        json!({ "title": "Allow once", "optionId": "allow" }),
-        json!({ "title": "Allow once", "askId": "ask-1", "optionId": "reject" }),
+        json!({ "title": "Yes, once", "askId": "ask-2", "optionId": "allow" }),
+        json!({ "title": "Yes, once", "askId": "ask-1" }),
+        json!({ "title": "Yes, once", "optionId": "allow" }),
+        json!({ "title": "Yes, once", "askId": "ask-1", "optionId": "reject" }),
         json!({ "title": "Reject", "askId": "ask-1", "optionId": "allow" }),
-        json!({ "title": "Allow once", "askId": null, "optionId": null }),
+        json!({ "title": "Yes, once", "askId": null, "optionId": null }),
     ] {
         assert_eq!(answer(wrong.clone()), None, "{wrong}");
     }
     let long = command(&"x".repeat(MAX_CHARS + 1));
     let few = buttons(&long, false, Room::Lines);
-    assert_eq!(pressed(&long, &few, &json!({ "title": "Allow once" })), None, "it was not offered");
+    assert_eq!(pressed(&long, &few, &json!({ "title": "Yes, once" })), None, "it was not offered");
 }
 
 proptest! {
@@ -139,7 +147,7 @@ proptest! {
         let offers = buttons(&ask, false, Room::Lines);
         let approves = offers.iter().any(|offer| matches!(offer.choice, Choice::Option { approves: true, .. }));
         let said = text(&ask, None, Room::Lines);
-        prop_assert!(!approves || said.contains(shown_command(&line).trim_end()), "{said}");
+        prop_assert!(!approves || said.contains(display_command(&line, Surface::Plain).text.trim_end()), "{said}");
         prop_assert!(said.chars().count() < 2_000);
     }
 }
@@ -147,9 +155,107 @@ proptest! {
 #[test]
 fn s03_a_popup_of_one_line_allows_nothing_of_several_before_it_was_shown() {
     let ask = edit("--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n");
-    assert!(titles(&buttons(&ask, false, Room::Lines)).contains(&"Allow once"));
+    assert!(titles(&buttons(&ask, false, Room::Lines)).contains(&"Yes, once"));
     assert_eq!(titles(&buttons(&ask, false, Room::Line)), ["Reject", "Show"]);
     let said = text(&ask, None, Room::Line);
     assert!(!said.contains('\n') && !said.contains("@@") && said.contains("\"Show\""), "{said}");
-    assert!(titles(&buttons(&ask, true, Room::Line)).contains(&"Allow once"));
+    assert!(titles(&buttons(&ask, true, Room::Line)).contains(&"Yes, once"));
+}
+
+#[test]
+fn finding_d8_no_button_comes_to_stand_where_show_was() {
+    let long = command(&"x".repeat(MAX_CHARS + 1));
+    let at_left = |titles: &[&str]| titles.iter().position(|title| *title == SHOW);
+    let at_right = |titles: &[&str]| titles.iter().rev().position(|title| *title == SHOW);
+    // Lists and dialogs begin at the left, notifications end at the right.
+    let [before, after] = [false, true].map(|seen| buttons(&long, seen, Room::Lines));
+    assert_eq!(titles(&before), ["Reject", "Show"]);
+    assert_eq!(titles(&after), ["Reject", "Show", "Yes, once", "Yes, always…"]);
+    assert_eq!(at_left(&titles(&before)), at_left(&titles(&after)));
+    let [before, after] = [false, true].map(|seen| buttons(&long, seen, Room::Line));
+    assert_eq!(titles(&before), ["Reject", "Show"]);
+    assert_eq!(titles(&after), ["Reject", "Yes, once", "Yes, always…", "Show"]);
+    assert_eq!(at_right(&titles(&before)), at_right(&titles(&after)));
+}
+
+#[test]
+fn finding_d8_a_button_has_sixteen_characters_at_most_and_the_rest_is_in_words() {
+    let always = "Allow exactly this line in this directory for this session, whatever it runs by then";
+    let mut ask = command("echo hi");
+    ask.options = options(AskKind::Command, Some(always), &[]);
+    assert!(text(&ask, None, Room::Lines).ends_with(&format!("“Yes, always…” = {always}")));
+    for kind in AskKind::ALL {
+        let mut of_kind = self::ask(kind, None, &["the first of three long ones", "the second one", "3"]);
+        of_kind.title = "Which?".to_owned();
+        for room in [Room::Lines, Room::Line] {
+            let shown = buttons(&of_kind, false, room);
+            let long = shown.iter().find(|offer| offer.title.chars().count() > MAX_LABEL);
+            assert_eq!(long, None, "{kind:?}");
+        }
+    }
+    let question =
+        self::ask(AskKind::Followup, None, &["the first of three long ones", "the second one", "3"]);
+    assert_eq!(
+        titles(&buttons(&question, false, Room::Lines)),
+        ["1. the first of…", "2. the second o…", "3. 3"]
+    );
+    let said = text(&question, None, Room::Lines);
+    assert!(said.contains("1. the first of three long ones · 2. the second one · 3. 3\n"), "{said}");
+}
+
+#[test]
+fn finding_a4_sorted_by_title_the_first_button_never_approves() {
+    for kind in AskKind::ALL {
+        for seen in [false, true] {
+            let of_kind = self::ask(kind, None, &["one", "two"]);
+            let mut all = offers(&of_kind, seen, Room::Lines);
+            all.sort_by(|one, other| one.title.cmp(&other.title));
+            let first = all.first().map(|offer| &offer.choice);
+            assert!(!matches!(first, Some(Choice::Option { approves: true, .. })), "{kind:?}: {all:?}");
+        }
+    }
+}
+
+#[test]
+fn finding_a1_what_is_drawn_in_another_form_is_never_allowed_unseen() {
+    for line in [
+        "echo \"[passed](https://x/`id`)\"",
+        "rm\u{a0}x",
+        "ls ",
+        "echo \u{202e}x",
+        "e\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}",
+    ] {
+        let ask = command(line);
+        assert_eq!(titles(&buttons(&ask, false, Room::Lines)), ["Reject", "Show"], "{line}");
+        assert!(text(&ask, None, Room::Lines).contains("\\u{"), "{line}");
+        let after = buttons(&ask, true, Room::Lines);
+        assert!(titles(&after).contains(&"Yes, once"), "{line}");
+    }
+    let diff = |line: &str| format!("--- a/a.md\n+++ b/a.md\n@@ -1 +1 @@\n-a\n+{line}\n");
+    assert_eq!(titles(&buttons(&edit(&diff("[a](command:x)")), false, Room::Lines)), ["Reject", "Show"]);
+    assert!(titles(&buttons(&edit(&diff("[a](b.md)")), false, Room::Lines)).contains(&"Yes, once"));
+    let whole = whole(&command("echo \"[a](https://x)\"")).map(|whole| whole.text).unwrap_or_default();
+    assert_eq!(whole, "In /project, for at most 120 s:\n\necho \"[a](https://x)\"", "byte for byte");
+}
+
+#[test]
+fn finding_a6_a_line_that_is_cut_is_shown_before_it_is_allowed() {
+    let mut far = command("echo hi");
+    let cwd = format!("/project/{}", "d/".repeat(200));
+    far.subject =
+        Some(AskSubject::Command { command: "echo hi".into(), cwd: cwd.clone(), timeout_seconds: None });
+    let mut read = command("");
+    let reason = "it is outside the workspace".to_owned();
+    read.subject = Some(AskSubject::Read { path: cwd.clone(), reason });
+    let mut marked = command("echo hi");
+    marked.description = Some(cwd.clone());
+    for ask in [far, read, marked] {
+        assert_eq!(titles(&buttons(&ask, false, Room::Lines)), ["Reject", "Show"]);
+        assert!(whole(&ask).is_some_and(|whole| whole.text.contains(&cwd)), "{ask:?}");
+    }
+    // VS Code shows a thousand characters and says nothing of the rest.
+    let mut wordy = command(&"x".repeat(500));
+    wordy.title = format!("Run {}", "x".repeat(290));
+    wordy.description = Some("why ".repeat(60).trim().to_owned());
+    assert_eq!(titles(&buttons(&wordy, false, Room::Line)), ["Reject", "Show"]);
 }

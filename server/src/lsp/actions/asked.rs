@@ -3,14 +3,14 @@
 //! What may be offered is the doors' word; here an approval is left out besides
 //! where neither its title nor its diagnostic shows the whole.
 
-use adjutant_core::tool::one_line;
-use adjutant_protocol::ask::{AskGroup, AskKind, AskSubject, AskView};
+use adjutant_core::display::{Surface, display_command, one_line};
+use adjutant_protocol::ask::{AskGroup, AskKind, AskSubject, AskView, OptionKind};
 use adjutant_protocol::commands::{RESPOND, SHOW};
 use serde_json::json;
 use tower_lsp::ls_types::{CodeActionParams, Diagnostic};
 
 use super::{ANSWER, MAX_TITLE, Offered, is_ours};
-use crate::doors::Choice;
+use crate::doors::{Choice, Offer};
 use crate::lsp::Ready;
 
 /// Asks that are offered at once; the rest are answered by command.
@@ -36,7 +36,7 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams, explicit: bool) 
                 Choice::Option { id, .. } => (RESPOND, json!({ "askId": ask.ask_id, "optionId": id })),
             };
             offered.push(Offered {
-                title: format!("Agent: {}: {words}", one_line(&offer.title, MAX_TITLE)),
+                title: title(ask, &offer, &words),
                 kind: ANSWER,
                 command,
                 argument,
@@ -61,6 +61,26 @@ fn is_of(diagnostic: &Diagnostic, ask: &AskView) -> bool {
     }
 }
 
+/// The title of a way to answer. Some editors sort a menu by title and take the first at *Enter*: what
+/// approves begins with *Yes*, behind everything else that is offered.
+fn title(ask: &AskView, offer: &Offer, words: &str) -> String {
+    let option = match &offer.choice {
+        Choice::Show => None,
+        Choice::Option { id, .. } => ask.options.iter().find(|option| option.option_id == *id),
+    };
+    let edits = matches!(ask.subject, Some(AskSubject::Edit { .. }));
+    let verb = match option {
+        Some(option) if option.kind == OptionKind::AllowOnce && edits => "Yes, apply".to_owned(),
+        Some(option) if option.kind == OptionKind::AllowAlways => {
+            format!("{}: {}", offer.title, one_line(&option.name, MAX_WHOLE))
+        }
+        // There is more room than on a button.
+        Some(option) if option.kind == OptionKind::Choose => one_line(&option.name, MAX_TITLE),
+        _ => offer.title.clone(),
+    };
+    format!("Adjutant: {verb}: {words}")
+}
+
 /// What a title says of an ask, and whether that is the whole of what is asked.
 struct Subject {
     words: String,
@@ -68,23 +88,27 @@ struct Subject {
 }
 
 fn subject(ask: &AskView, ready: &Ready) -> Subject {
+    let line = |text: &str| one_line(text, MAX_WHOLE);
+    let same = |text: &str| !display_command(text, Surface::Line(MAX_WHOLE)).changed;
     match &ask.subject {
-        Some(AskSubject::Command { command, cwd }) => {
-            let line = one_line(command, MAX_WHOLE);
+        Some(AskSubject::Command { command, cwd, timeout_seconds }) => {
             let here = ready.configured.folders().first().is_some_and(|folder| folder.to_str() == Some(cwd));
-            let place = if here { String::new() } else { format!(" in {}", one_line(cwd, MAX_WHOLE)) };
-            Subject { whole: line == *command, words: format!("run `{line}`{place}") }
+            let place = if here { String::new() } else { format!(" in {}", line(cwd)) };
+            let limit = timeout_seconds.map(|seconds| format!(", at most {seconds} s")).unwrap_or_default();
+            Subject {
+                whole: same(command) && (here || same(cwd)),
+                words: format!("run `{}`{place}{limit}", line(command)),
+            }
         }
         Some(AskSubject::Edit { path, diff, new_file, .. }) => {
             let count = |mark: &str| diff.lines().skip(2).filter(|line| line.starts_with(mark)).count();
             let verb = if *new_file { "create" } else { "edit" };
-            let words = format!("{verb} {} (+{} -{})", one_line(path, MAX_WHOLE), count("+"), count("-"));
+            let words = format!("{verb} {} (+{} -{})", line(path), count("+"), count("-"));
             Subject { words, whole: false }
         }
         Some(AskSubject::Read { path, .. }) => {
-            let line = one_line(path, MAX_WHOLE);
-            Subject { whole: line == *path, words: format!("read {line}") }
+            Subject { whole: same(path), words: format!("read {}", line(path)) }
         }
-        None => Subject { words: one_line(&ask.title, MAX_WHOLE), whole: true },
+        None => Subject { words: line(&ask.title), whole: same(&ask.title) },
     }
 }

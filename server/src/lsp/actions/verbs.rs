@@ -53,21 +53,23 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams, explicit: bool) 
     match problems.as_slice() {
         [] => {}
         [one] => offered.push(make(Template::Fix, title("Fix", &one.message), FIX)),
-        many => offered.push(make(Template::Fix, format!("Agent: Fix these {} problems", many.len()), FIX)),
+        many => {
+            offered.push(make(Template::Fix, format!("Adjutant: Fix these {} problems", many.len()), FIX))
+        }
     }
     match problems.first() {
         Some(first) => offered.push(make(Template::Explain, title("Explain", &first.message), FIX)),
-        None if explicit => offered.push(make(Template::Explain, "Agent: Explain".to_owned(), REWRITE)),
+        None if explicit => offered.push(make(Template::Explain, "Adjutant: Explain".to_owned(), REWRITE)),
         None => {}
     }
     if explicit {
-        offered.push(make(Template::WriteTests, "Agent: Write tests".to_owned(), REWRITE));
+        offered.push(make(Template::WriteTests, "Adjutant: Write tests".to_owned(), REWRITE));
         let commented = match documents.under(uri) {
             Text::Open(snapshot) => touches_comment(&snapshot.text, adjutant_core::start::range_of(&range)),
             Text::Unsynced(_) | Text::Closed => false,
         };
         if commented {
-            let says = "Agent: Do what this comment says".to_owned();
+            let says = "Adjutant: Do what this comment says".to_owned();
             offered.push(make(Template::Comment, says, REWRITE));
         }
     }
@@ -98,7 +100,7 @@ fn nothing(ready: &Ready, uri: &str) -> Offered {
 }
 
 fn title(verb: &str, message: &str) -> String {
-    format!("Agent: {verb}: {}", one_line(message, MAX_TITLE / 2))
+    format!("Adjutant: {verb}: {}", one_line(message, MAX_TITLE / 2))
 }
 
 fn range_of(range: &ls_types::Range) -> origin::Range {
