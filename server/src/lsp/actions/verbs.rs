@@ -90,7 +90,7 @@ fn nothing(ready: &Ready, uri: &str) -> Offered {
         ..StartParams::default()
     };
     Offered {
-        title: format!("Agent: Explain: {why}"),
+        title: format!("Adjutant: Explain: {why}"),
         kind: REWRITE,
         command: START,
         argument: json!(start),
