@@ -111,6 +111,9 @@ enum Command {
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    if let Err(error) = close_to_others() {
+        note(&format!("other programs of yours can read the keys of this process: {error}"));
+    }
     let line = Line::parse();
     let sources = Sources::of_process();
     if line.debug {
@@ -135,6 +138,19 @@ pub fn main() -> ExitCode {
             Exit::Failed.into()
         }
     }
+}
+
+/// Closes memory and environment of this process, where keys are, to every other process of the user:
+/// also to the commands it starts. Nothing may come before it.
+#[cfg(target_os = "linux")]
+fn close_to_others() -> std::io::Result<()> {
+    Ok(rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?)
+}
+
+/// Other systems show a process to its own user's debuggers alone.
+#[cfg(not(target_os = "linux"))]
+fn close_to_others() -> std::io::Result<()> {
+    Ok(())
 }
 
 fn start_debug_log(sources: &Sources) {

@@ -10,6 +10,7 @@ mod frozen;
 mod http;
 mod openai_chat;
 mod openai_responses;
+mod page;
 mod parts;
 mod reading;
 mod scripted;

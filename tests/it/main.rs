@@ -44,6 +44,7 @@ mod streams;
 mod tidy;
 mod timed;
 mod tools;
+mod unprivileged;
 mod waits;
 mod windows;
 mod wires;

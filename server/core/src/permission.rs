@@ -6,6 +6,7 @@ use crate::cause::{Cause, Reason};
 use crate::config::Denials;
 use crate::event::{Change, Payload, Policy, Rule};
 use crate::session::Session;
+use crate::standing::may_stand;
 
 /// What the rules say of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +99,8 @@ fn standing(session: &Session, wanted: Wanted<'_>) -> bool {
     session.rules.iter().any(|rule| match (rule, wanted) {
         (Rule::Edits, Wanted::Change(_)) => true,
         (Rule::Command { line, cwd }, Wanted::Payload(Payload::Command { line: wants, cwd: at, .. })) => {
-            line == wants && cwd == at
+            // A log may hold an answer that could not be given today.
+            line == wants && cwd == at && may_stand(line)
         }
         (Rule::Read { path }, Wanted::Payload(Payload::Read { path: wants, .. })) => path == wants,
         _ => false,
@@ -114,17 +116,11 @@ fn unattended(policy: &Policy, wanted: Wanted<'_>) -> bool {
     }
 }
 
-/// Whether a part of a line may be what another command prints; quoted ones count too, which is strict.
-fn has_substitution(line: &str) -> bool {
-    ["$(", "`", "<(", ">("].iter().any(|sign| line.contains(sign))
-}
-
 /// The rule an "always" to this call makes; none where it cannot be had.
 pub fn standing_rule(wanted: Wanted<'_>) -> Option<Rule> {
     match wanted {
         Wanted::Change(_) => Some(Rule::Edits),
-        // What another command prints is another line each time.
-        Wanted::Payload(Payload::Command { line, .. }) if has_substitution(line) => None,
+        Wanted::Payload(Payload::Command { line, .. }) if !may_stand(line) => None,
         Wanted::Payload(Payload::Command { line, cwd, .. }) => {
             Some(Rule::Command { line: line.clone(), cwd: cwd.clone() })
         }

@@ -6,6 +6,7 @@ use adjutant_core::config::KeySource;
 use adjutant_core::retry::{CallFailure, FailureClass};
 use serde_json::Value;
 
+use super::page::text_of;
 use super::secret::Redactor;
 use super::waits::wait_in_words;
 
@@ -298,9 +299,10 @@ pub(super) fn classify_in_stream(error: &str, asked: Asked<'_>, redactor: &Redac
     failed
 }
 
-/// Makes foreign text fit for a sentence: no keys, one line, bounded.
+/// Makes foreign text fit for a sentence: no keys, no markup of a page, one line, bounded.
 pub(super) fn quote(text: &str, redactor: &Redactor) -> String {
-    let clean = redactor.redact(text);
+    // Keys are looked for before and after: markup may be in a key's way, or a part of one.
+    let clean = redactor.redact(&text_of(&redactor.redact(text)));
     let mut quote = String::new();
     for (count, word) in
         clean.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).enumerate()

@@ -5,6 +5,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use adjutant_core::key_shape::is_key;
+
+mod forms;
+
 /// A key. Has no `Debug`, `Display` or `Serialize` on purpose.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Secret(String);
@@ -54,6 +58,7 @@ impl Redactor {
         let mut text = text.to_owned();
         for secret in self.known.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             text = text.replace(&secret.0, HIDDEN);
+            text = forms::hide(text, &secret.0, HIDDEN);
         }
         let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let mut clean = String::with_capacity(text.len());
@@ -61,7 +66,7 @@ impl Redactor {
         for piece in text.split_inclusive(|c: char| !is_word(c)) {
             let word = piece.trim_end_matches(|c: char| !is_word(c));
             let shaped = KEY_SHAPES.iter().any(|shape| word.len() > shape.len() && word.starts_with(shape));
-            if shaped || (after_bearer && word.len() >= MIN_SECRET_BYTES) {
+            if shaped || is_key(word) || (after_bearer && word.len() >= MIN_SECRET_BYTES) {
                 clean.push_str(HIDDEN);
                 clean.push_str(&piece[word.len()..]);
             } else {
@@ -75,6 +80,9 @@ impl Redactor {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+
     use super::*;
 
     #[test]
@@ -89,5 +97,46 @@ mod tests {
         check("Authorization: Bearer abcdefgh.rest", "Authorization: Bearer [hidden]");
         check("a bearer of news: sk- and AIza", "a bearer of news: sk- and AIza");
         check("", "");
+    }
+
+    #[test]
+    fn finding_b11_a_key_in_another_form_is_hidden() {
+        let redactor = Redactor::default();
+        let key = "Kx/9+secret=value";
+        redactor.hide(Secret::new(key));
+        let base64 = |before: &str, after: &str| STANDARD.encode(format!("{before}{key}{after}"));
+        let hex = key.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let percent = key.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+        let mut forms = vec![
+            hex.to_uppercase(),
+            hex,
+            percent.to_lowercase(),
+            percent,
+            "Kx%2F9%2Bsecret%3Dvalue".to_owned(),
+            "Kx%2f9%2bsecret%3dvalue".to_owned(),
+            "Kx\\/9+secret=value".to_owned(),
+            "Kx&#47;9&#43;secret&#61;value".to_owned(),
+            "Kx&#x2F;9&#x2b;secret&#x3D;value".to_owned(),
+        ];
+        // Whatever stands in front moves the key by a byte or two, so that its letters differ.
+        for (before, after) in
+            [("", ""), ("a", ""), ("ab", "c"), ("user:", ""), ("Bearer ", "\n"), ("abcd", "xyz")]
+        {
+            let plain = base64(before, after);
+            forms.push(plain.trim_end_matches('=').to_owned());
+            forms.push(plain.replace('+', "-").replace('/', "_"));
+            forms.push(plain);
+        }
+        for form in forms {
+            let told = redactor.redact(&format!("said \"{form}\" of it"));
+            assert!(told.starts_with("said \"[hidden]") && told.ends_with("\" of it"), "{form}: {told}");
+            let rest = told.replace("[hidden]", "");
+            assert!(rest.len() <= "said \"\" of it".len() + 2, "{form}: {told}");
+        }
+        for plain in ["Kx is a value", "c2VjcmV0", "S3gvOSs in part"] {
+            assert_eq!(redactor.redact(plain), plain);
+        }
+        let shaped = "was ghp_abcdefghijklmnopqrstuvwxyz0123456789.";
+        assert_eq!(redactor.redact(shaped), "was [hidden]");
     }
 }

@@ -183,7 +183,7 @@ fn launch(
         command,
         shell: pin_shell().map_err(|error| other(format!("find a shell: {error}")))?,
         directory: pin_directory(&at).map_err(other)?,
-        environment: child_environment(std::env::vars_os(), &own_keys(place)),
+        environment: child_environment(std::env::vars_os(), &own_keys(place), place.roots.paths()),
         call: call.id.to_string(),
         time_limit: time_limit(timeout_seconds),
         output_limit: MAX_OUTPUT,

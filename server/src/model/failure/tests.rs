@@ -220,3 +220,38 @@ fn s1_quotes_are_bounded_single_lines_without_keys() {
     assert_eq!(long.chars().count(), MAX_QUOTE_CHARS + 3);
     assert!(quote(&"word ".repeat(10_000), &redactor).ends_with("..."));
 }
+
+#[test]
+fn finding_b11_a_page_is_quoted_as_its_text() {
+    let redactor = Redactor::default();
+    redactor.hide(Secret::new("topsecret"));
+    let said = |page: &str| quote(page, &redactor);
+    let page = "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title><style>b{color:red}</style>\
+        <script>alert('x < y')</script></head><body bgcolor=\"white\"><!-- <b>no</b> --><center><h1>502 Bad \
+        Gateway</h1></center><hr>nginx &amp; co&#46;&nbsp;top<b>secret</b> <a href=\"https://x/?a=1>2\">more</a>\
+        </body></html>";
+    assert_eq!(said(page), "502 Bad Gateway nginx & co. [hidden] more");
+    assert_eq!(said("<html><head><title>Only a title</title></head><body></body></html>"), "Only a title");
+    let xml = "<?xml version=\"1.0\"?>\n<Error><Code>AccessDenied</Code><Message>Not you</Message></Error>";
+    assert_eq!(said(xml), "AccessDenied Not you");
+    assert_eq!(said("<html><script>never ended"), "");
+    assert_eq!(said("<html><body>cut <a href=\"x"), "cut");
+    assert_eq!(said("&lt;html&gt; stays"), "&lt;html&gt; stays", "no page, so nothing is read as markup");
+    assert_eq!(said("a < b and c > d, use <model>"), "a < b and c > d, use <model>");
+    assert_eq!(
+        said("<html>&lt;script&gt;x &#x41;&#0;&#x110000;&bogus; &amp;lt;"),
+        "<script>x A&#0;&#x110000;&bogus; &lt;"
+    );
+    let long = said(&format!("<html><body>{}</body></html>", "<p>é</p>".repeat(10_000)));
+    assert_eq!(long.chars().count(), MAX_QUOTE_CHARS + 3);
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_page_is_a_crash_or_keeps_a_key(parts in proptest::collection::vec("[<>&;#x/a-c!\"' -]{0,12}|<html>|<script>|-->|é", 0..20)) {
+        let redactor = Redactor::default();
+        redactor.hide(Secret::new("topsecret"));
+        let told = quote(&format!("<html>{}topsecret{}", parts.concat(), parts.concat()), &redactor);
+        proptest::prop_assert!(!told.contains("topsecret"));
+    }
+}

@@ -1,81 +1,29 @@
 //! The environment of approved commands (E1): the user's, without secrets and
 //! without what makes programs run something else.
 //!
-//! Never reads the environment itself: it is handed in.
+//! Never reads the environment itself: it is handed in. Which names are meant is data (`names`).
+
+mod names;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
 
-/// Words of a name that mark its value as a secret.
-const SECRET_WORDS: &[&str] = &[
-    "KEY",
-    "KEYS",
-    "APIKEY",
-    "TOKEN",
-    "TOKENS",
-    "SECRET",
-    "SECRETS",
-    "PASSWORD",
-    "PASSWORDS",
-    "PASSWD",
-    "PASS",
-    "PASSPHRASE",
-    "CREDENTIAL",
-    "CREDENTIALS",
-    "CREDS",
-    "AUTH",
-    "COOKIE",
-    "PAT",
-];
-/// Parts of a name that mark it even in the middle of a word.
-const SECRET_PARTS: &[&str] = &["TOKEN", "SECRET", "PASSWORD", "APIKEY", "PASSPHRASE", "CREDENTIAL"];
-/// Names that look like secrets and are places.
-const PLACES: &[&str] = &["SSH_AUTH_SOCK", "XAUTHORITY"];
-/// Variables that decide what other programs run or load.
-const STEERING: &[&str] = &[
-    "BASH_ENV",
-    "ENV",
-    "PAGER",
-    "MANPAGER",
-    "LESSOPEN",
-    "LESSCLOSE",
-    "NODE_OPTIONS",
-    "RIPGREP_CONFIG_PATH",
-    "PROMPT_COMMAND",
-    "PS4",
-    "SHELLOPTS",
-    "BASHOPTS",
-    "BASH_XTRACEFD",
-    "IFS",
-    "CDPATH",
-    "GLOBIGNORE",
-    "PERL5OPT",
-    "PERL5LIB",
-    "PERL5DB",
-    "RUBYOPT",
-    "RUBYLIB",
-    "JAVA_TOOL_OPTIONS",
-    "_JAVA_OPTIONS",
-    "JDK_JAVA_OPTIONS",
-    "SSH_ASKPASS",
-    "SUDO_ASKPASS",
-    "PWD",
-    "OLDPWD",
-    "_",
-];
-const STEERING_STARTS: &[&str] = &["LD_", "DYLD_", "GIT_", "PYTHON", "BASH_FUNC_", "ADJUTANT_"];
+use adjutant_core::key_shape::holds_key;
 
 /// Makes the environment of a command from ours; `own_keys` are the names under
-/// which our own keys are kept.
-pub fn child_environment(
+/// which our own keys are kept, `roots` the workspace folders.
+pub fn child_environment<'a>(
     ours: impl IntoIterator<Item = (OsString, OsString)>,
     own_keys: &[String],
+    roots: impl IntoIterator<Item = &'a Path>,
 ) -> Vec<(OsString, OsString)> {
+    let roots: Vec<PathBuf> = roots.into_iter().flat_map(spellings).collect();
     let mut kept: Vec<(OsString, OsString)> = ours
         .into_iter()
-        .filter(|(name, value)| passes(name, own_keys) && !holds_login(value))
+        .filter(|(name, value)| passes(name, own_keys) && !holds_key(&value.to_string_lossy()))
         .map(|(name, value)| match name == "PATH" {
-            true => (name, absolute_only(&value)),
+            true => (name, search_path(&value, &roots)),
             false => (name, value),
         })
         .filter(|(name, _)| !FIXED.iter().any(|(fixed, _)| name == fixed))
@@ -101,31 +49,45 @@ const FIXED: &[(&str, &str)] = &[
 
 fn passes(name: &OsStr, own_keys: &[String]) -> bool {
     let name = name.to_string_lossy();
-    if own_keys.iter().any(|own| *own == name) {
-        return false;
-    }
     let upper = name.to_uppercase();
-    let steering =
-        STEERING.contains(&upper.as_str()) || STEERING_STARTS.iter().any(|start| upper.starts_with(start));
-    !steering && (PLACES.contains(&upper.as_str()) || !is_secret(&upper))
+    !own_keys.iter().any(|own| *own == name)
+        && !names::steers(&upper)
+        && (names::PLACES.contains(&upper.as_str()) || !names::is_secret(&upper))
 }
 
-fn is_secret(upper: &str) -> bool {
-    upper.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| SECRET_WORDS.contains(&word))
-        || SECRET_PARTS.iter().any(|part| upper.contains(part))
-}
-
-/// Whether a value is an address with a password in it: `scheme://name:password@host`.
-fn holds_login(value: &OsStr) -> bool {
-    let value = value.to_string_lossy();
-    value.split("://").skip(1).any(|rest| {
-        let authority = rest.split(['/', '?', '#', ' ']).next().unwrap_or_default();
-        authority.rsplit_once('@').is_some_and(|(login, _)| login.contains(':'))
-    })
-}
-
-/// A relative entry would run whatever the present directory holds.
-fn absolute_only(path: &OsStr) -> OsString {
-    let entries = path.as_bytes().split(|byte| *byte == b':').filter(|entry| entry.starts_with(b"/"));
+/// The entries outside the workspace: in it the model could leave a program under the name of another,
+/// and a relative entry is whatever the present directory holds.
+fn search_path(path: &OsStr, roots: &[PathBuf]) -> OsString {
+    let entries = path.as_bytes().split(|byte| *byte == b':').filter(|entry| {
+        let entry = Path::new(OsStr::from_bytes(entry));
+        entry.is_absolute()
+            && !spellings(entry).iter().any(|entry| roots.iter().any(|root| entry.starts_with(root)))
+    });
     OsString::from_vec(entries.collect::<Vec<_>>().join(&b':'))
+}
+
+/// A folder as it is written, without `.` and `..`, and where it leads.
+fn spellings(path: &Path) -> Vec<PathBuf> {
+    let mut written = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(written.pop()),
+            Component::CurDir => {}
+            part => written.push(part),
+        }
+    }
+    // What is not there yet may be made: then what counts is how far it is there.
+    let mut there = path;
+    let mut rest = PathBuf::new();
+    let leads = loop {
+        match (there.canonicalize(), there.parent(), there.file_name()) {
+            (Ok(place), ..) => break place.join(&rest),
+            (Err(_), Some(parent), Some(name)) => {
+                rest = if rest.as_os_str().is_empty() { name.into() } else { Path::new(name).join(&rest) };
+                there = parent;
+            }
+            _ => break written.clone(),
+        }
+    };
+    vec![written, leads]
 }

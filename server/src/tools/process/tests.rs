@@ -25,7 +25,7 @@ impl Place {
             command: command.into(),
             shell: pin_shell().expect("a shell"),
             directory: pin_directory(&at).expect("a directory"),
-            environment: child_environment(std::env::vars_os(), &[]),
+            environment: child_environment(std::env::vars_os(), &[], []),
             call: "call-1".into(),
             time_limit: Duration::from_secs(60),
             output_limit: MAX_OUTPUT,
@@ -344,7 +344,7 @@ async fn e1_secrets_and_steering_variables_do_not_reach_a_command() {
         ("HTTP_PROXY", "http://proxy:8080"),
     ];
     let ours = ours.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    let kept = child_environment(ours, &["OUR_MODEL".into()]);
+    let kept = child_environment(ours, &["OUR_MODEL".into()], []);
     let mut lines: Vec<String> =
         kept.iter().map(|(n, v)| format!("{}={}", n.display(), v.display())).collect();
     lines.sort();
@@ -376,6 +376,66 @@ async fn e1_secrets_and_steering_variables_do_not_reach_a_command() {
         output.text.lines().skip(1).filter(|n| !["PWD", "SHLVL", "_", "OLDPWD"].contains(n)).collect();
     assert_eq!(names.len(), 16, "{names:?}");
     assert!(names.contains(&"ADJUTANT_CALL"));
+}
+
+#[test]
+#[rustfmt::skip]
+fn finding_b9_variables_of_secrets_and_steering_ones_are_known_by_what_tools_read() {
+    let kept = |name: &str, value: &str| {
+        let ours = [(OsString::from(name), OsString::from(value))];
+        child_environment(ours, &[], []).iter().any(|(kept, found)| kept == name && found == value)
+    };
+    let never = [
+        // Secrets by name.
+        "MYSQL_PWD", "SLACK_WEBHOOK_URL", "SENTRY_DSN", "AZURE_STORAGE_CONNECTION_STRING", "CI_JOB_JWT", "APP_PEM",
+        "SESSION", "SESSION_ID", "SESSIONID", "BW_SESSION", "OP_SESSION_my", "PHPSESSID", "SSHPASS", "BORG_PASSCOMMAND",
+        "RESTIC_PASSWORD_COMMAND", "PGPASSFILE", "DISCORD_WEBHOOK", "DB_CONN_STR", "REDISCLI_AUTH", "SMBPASSWD",
+        "AZURE_STORAGE_SAS_TOKEN", "CLIENT_P12", "ANDROID_KEYSTORE", "WALLET_MNEMONIC", "KRB5_KEYTAB", "COOKIES",
+        "OAUTH_CLIENT", "AWS_SECRET_ACCESS_KEY", "DBPWD", "HTTP_AUTHORIZATION", "DOCKER_AUTH_CONFIG", "VAULT_TOKEN",
+        // What other programs run or load.
+        "LUA_INIT", "LUA_INIT_5_4", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER",
+        "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER", "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "VIMINIT", "EXINIT",
+        "ZDOTDIR", "GOFLAGS", "R_PROFILE_USER", "ERL_FLAGS", "DOTNET_STARTUP_HOOKS", "PHPRC", "TAR_OPTIONS", "RSYNC_RSH",
+        "SVN_SSH", "HGRCPATH", "FZF_DEFAULT_OPTS", "FZF_DEFAULT_COMMAND", "MAVEN_OPTS", "GRADLE_OPTS", "CONFIG_SITE",
+        "npm_config_script_shell", "KUBE_EDITOR", "SYSTEMD_PAGER", "DELTA_PAGER", "CMAKE_CXX_COMPILER_LAUNCHER", "GCONV_PATH",
+        "OPENSSL_CONF", "PYTEST_ADDOPTS", "NODE_PATH", "PERLLIB", "BUNDLE_GEMFILE", "AWS_CONFIG_FILE", "TF_CLI_ARGS_plan",
+    ];
+    let passed: Vec<_> = never.iter().filter(|name| kept(name, "x")).collect();
+    assert!(passed.is_empty(), "reach a command: {passed:?}");
+    let stay = [
+        "HOME", "LANG", "LC_ALL", "USER", "EDITOR", "SHELL", "DISPLAY", "XDG_SESSION_TYPE", "DBUS_SESSION_BUS_ADDRESS",
+        "DESKTOP_SESSION", "CARGO_HOME", "RUSTUP_HOME", "RUSTFLAGS", "VIRTUAL_ENV", "JAVA_HOME", "GOPATH", "CC", "CXX",
+        "TMPDIR", "COLORTERM", "SSL_CERT_FILE", "HTTP_PROXY", "NO_PROXY", "CI", "MONKEY", "COMPASS_DIR", "SSH_AUTH_SOCK",
+    ];
+    let lost: Vec<_> = stay.iter().filter(|name| !kept(name, "x")).collect();
+    assert!(lost.is_empty(), "do not reach a command: {lost:?}");
+    // A value that is a key has any name.
+    for value in ["ghp_abcdefghijklmnopqrstuvwxyz0123456789", "https://u:p@h/", "-----BEGIN PRIVATE KEY-----"] {
+        assert!(!kept("HARMLESS", value), "{value}");
+    }
+}
+
+#[test]
+fn finding_b11_no_entry_of_the_search_path_lies_in_the_workspace() {
+    let place = place();
+    let root = place.directory.path().join("ws");
+    std::fs::create_dir_all(root.join("bin")).expect("dirs");
+    let outside = place.directory.path().join("tools");
+    std::fs::create_dir(&outside).expect("dir");
+    // Links, in both directions, to the workspace and from another name of it.
+    std::os::unix::fs::symlink(root.join("bin"), place.directory.path().join("into")).expect("link");
+    std::os::unix::fs::symlink(&root, place.directory.path().join("ws-too")).expect("link");
+    let entry = |path: &str| place.directory.path().join(path).display().to_string();
+    let inside =
+        ["ws/bin", "ws", "ws/later", "into", "ws-too/bin", "ws-too/later", "tools/../ws/bin", "ws/./bin"];
+    let all: Vec<String> =
+        inside.iter().map(|path| entry(path)).chain([entry("tools"), "/bin".into()]).collect();
+    for root in [root, place.directory.path().join("ws-too")] {
+        let ours = [(OsString::from("PATH"), OsString::from(all.join(":")))];
+        let kept = child_environment(ours, &[], [root.as_path()]);
+        let path = kept.iter().find(|(name, _)| name == "PATH").expect("a search path");
+        assert_eq!(path.1.to_str(), Some(format!("{}:/bin", entry("tools")).as_str()));
+    }
 }
 
 #[test]

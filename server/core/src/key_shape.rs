@@ -1,0 +1,178 @@
+//! Whether a text looks like a key, whatever it is called.
+//!
+//! Never sees which variable or field the text came from: that is for the caller to judge.
+
+/// How well-known keys begin, and the fewest characters that follow.
+const BEGINNINGS: &[(&str, usize)] = &[
+    ("sk-", 16),
+    ("sk_live_", 8),
+    ("sk_test_", 8),
+    ("rk_live_", 8),
+    ("pk_live_", 8),
+    ("whsec_", 8),
+    ("gsk_", 16),
+    ("xai-", 16),
+    ("AIza", 30),
+    ("ya29.", 16),
+    ("ghp_", 16),
+    ("gho_", 16),
+    ("ghu_", 16),
+    ("ghs_", 16),
+    ("ghr_", 16),
+    ("github_pat_", 16),
+    ("glpat-", 16),
+    ("gldt-", 16),
+    ("xoxb-", 8),
+    ("xoxp-", 8),
+    ("xoxa-", 8),
+    ("xoxs-", 8),
+    ("xapp-", 8),
+    ("AKIA", 16),
+    ("ASIA", 16),
+    ("npm_", 30),
+    ("pypi-", 16),
+    ("hf_", 16),
+    ("SG.", 16),
+    ("dop_v1_", 16),
+    ("shpat_", 16),
+    ("sntrys_", 16),
+    ("sntryu_", 16),
+    ("lin_api_", 16),
+    ("figd_", 16),
+    ("ATATT", 16),
+    ("AGE-SECRET-KEY-", 8),
+    ("tvly-", 16),
+    ("pplx-", 16),
+    ("r8_", 16),
+    ("hvs.", 16),
+    ("dckr_pat_", 8),
+    ("nvapi-", 16),
+    ("LTAI", 16),
+];
+
+/// Addresses that are keys: whoever knows one may use it.
+const ADDRESSES: &[&str] = &[
+    "hooks.slack.com/",
+    "discord.com/api/webhooks/",
+    "discordapp.com/api/webhooks/",
+    "webhook.office.com/",
+    "chat.googleapis.com/v1/spaces/",
+    "api.telegram.org/bot",
+];
+
+/// What stands before a key inside a longer text, in lower case.
+const LABELS: &[&str] = &[
+    "accountkey=",
+    "sharedaccesskey=",
+    "sharedaccesssignature=",
+    "password=",
+    "passwd=",
+    "pwd=",
+    "secret=",
+    "access_token=",
+    "api_key=",
+    "apikey=",
+    "_authtoken=",
+    "client_secret=",
+    "private_key\":",
+    "bearer ",
+    "basic ",
+    "&sig=",
+    "?sig=",
+];
+
+/// Whether a value holds a key: a known kind of key, a private key, a token with a signature, an
+/// address with a login, or one long word without any sense.
+pub fn holds_key(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    value.contains("-----BEGIN ")
+        || value.contains("PuTTY-User-Key-File")
+        || holds_login(value)
+        || ADDRESSES.iter().any(|address| lower.contains(address))
+        || LABELS.iter().any(|label| labelled(&lower, label))
+        || value.split(|sign: char| !is_key_sign(sign)).any(is_key)
+}
+
+/// Whether one word looks like a key.
+pub fn is_key(word: &str) -> bool {
+    let known = |(start, more): &(&str, usize)| {
+        word.strip_prefix(start).is_some_and(|rest| rest.len() >= *more && rest.chars().all(is_key_sign))
+    };
+    BEGINNINGS.iter().any(known) || is_signed_token(word) || is_noise(word)
+}
+
+fn is_key_sign(sign: char) -> bool {
+    sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_' | '.' | '+' | '/' | '=')
+}
+
+/// A token of three parts, as `{"` begins in base64: `eyJ..`.
+fn is_signed_token(word: &str) -> bool {
+    let parts: Vec<&str> = word.split('.').collect();
+    parts.len() >= 3 && parts[0].starts_with("eyJ") && parts[0].len() >= 12 && parts[1].len() >= 8
+}
+
+/// A long word of mixed letters and digits, without the signs of a path or a list.
+fn is_noise(word: &str) -> bool {
+    let word = word.trim_end_matches('=');
+    let letters = |test: fn(&char) -> bool| word.chars().filter(test).count();
+    word.len() >= 40
+        && word.chars().all(|sign| sign.is_ascii_alphanumeric() || matches!(sign, '+' | '_' | '-'))
+        && letters(char::is_ascii_uppercase) >= 6
+        && letters(char::is_ascii_lowercase) >= 6
+        && letters(char::is_ascii_digit) >= 4
+}
+
+fn labelled(lower: &str, label: &str) -> bool {
+    let rest = lower.split(label).skip(1);
+    rest.into_iter()
+        .any(|rest| rest.trim_start().chars().take_while(|sign| !sign.is_whitespace()).count() >= 6)
+}
+
+/// Whether it is an address with a login in it: `scheme://name:password@host`, a token in front of a
+/// web address, or `name:password@tcp(host)`.
+fn holds_login(value: &str) -> bool {
+    let address = value.split("://").zip(value.split("://").skip(1)).any(|(before, rest)| {
+        let authority = rest.split(['/', '?', '#', ' ']).next().unwrap_or_default();
+        let web = before.ends_with("http") || before.ends_with("https");
+        authority.rsplit_once('@').is_some_and(|(login, _)| login.contains(':') || (web && !login.is_empty()))
+    });
+    let driver = value.split_once('@').is_some_and(|(login, rest)| {
+        let to = ["tcp(", "unix(", "tcp6("].iter().any(|kind| rest.starts_with(kind));
+        to && login.contains(':')
+    });
+    address || driver
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{holds_key, is_key};
+
+    #[test]
+    #[rustfmt::skip]
+    fn finding_b9_a_value_that_is_a_key_is_known_by_its_shape() {
+        let keys = [
+            "sk-proj-abcdefghijklmnop1234", "ghp_abcdefghijklmnopqrstuvwxyz0123456789", "github_pat_11ABCDEFG0abcdefghij",
+            "glpat-abcdefghijklmnop1234", "AKIAIOSFODNN7EXAMPLE", "xoxb-123456789012-abc", "hf_abcdefghijklmnopqrst",
+            "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----", "-----BEGIN CERTIFICATE-----",
+            "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P",
+            "postgres://a:b@h/d", "https://ghtoken@github.com/a/b", "root:pw@tcp(db:3306)/x", "amqp://u:p@h",
+            "https://hooks.slack.com/services/T0/B0/x", "https://discord.com/api/webhooks/1/x",
+            "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=abcdefgh==;EndpointSuffix=x",
+            "Server=db;User Id=sa;Password=hunter2x;", "Authorization: Bearer abcdefghij", "https://h/x?sv=1&sig=abcdefghij",
+            "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY9871", "prefix ghp_abcdefghijklmnopqrstuvwxyz0123456789 suffix",
+            "{\"type\": \"service_account\", \"private_key\": \"abcdefgh\"}", "https://k@o1.ingest.sentry.io/1",
+        ];
+        let missed: Vec<_> = keys.iter().filter(|value| !holds_key(value)).collect();
+        assert!(missed.is_empty(), "{missed:?}");
+        let plain = [
+            "", "1", "en_US.UTF-8", "/usr/local/bin:/usr/bin", "http://proxy:8080", "https://github.com/a/b",
+            "ssh://git@github.com/a/b", "git@github.com:a/b.git", "unix:path=/run/user/1000/bus,guid=0123456789abcdef0123456789abcdef",
+            "0123456789abcdef0123456789abcdef01234567", "x86_64-unknown-linux-gnu", "-C target-cpu=native", "sk-", "a-b-c-d",
+            "rs=0:di=01;34:ln=01;36:mh=00:pi=40;33", "/home/User1/Projects/Some_Long_Name_2024/AnotherLongName_V2/target1234",
+            "--max-old-space-size=4096", "com.example.some.very.long.java.package.name.of.a.class", "basic", "bearer",
+        ];
+        let wrong: Vec<_> = plain.iter().filter(|value| holds_key(value)).collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
+        assert!(!is_key("eyJ.a.b") && !is_key("sk-live"));
+    }
+}

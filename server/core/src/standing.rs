@@ -1,0 +1,26 @@
+//! Which command lines may have a standing answer ("always"), as one pure function.
+//!
+//! Strict on purpose: a line that this file cannot read has no standing answer. It never says that a
+//! line is safe: a line that may have a standing answer still asks the first time.
+//!
+//! A standing answer covers one exact line. It is worth something only where the same line does the
+//! same kind of thing the next time. So there is none for:
+//! - expansion (variables, substitutions, globs, `~`): the line runs something else each time;
+//! - code in the line, scripts, and interpreters: the model can rewrite the script;
+//! - wrappers (`env`, `sudo`, `xargs`): what they start is not the word in front;
+//! - network clients and installers: what comes or goes is not in the line.
+//!
+//! Build tools and test runners (`make`, `cargo test`, `npm test`) may have one: the ask says that the
+//! answer covers whatever the line runs by then.
+
+mod programs;
+#[cfg(test)]
+mod tests;
+mod words;
+
+/// Whether a command line may have a standing answer.
+pub fn may_stand(line: &str) -> bool {
+    words::commands(line).is_some_and(|commands| {
+        !commands.is_empty() && commands.iter().all(|words| programs::may_stand(words))
+    })
+}

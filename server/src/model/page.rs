@@ -1,0 +1,136 @@
+//! The text of a page that came where an error was expected: a gateway's HTML, a store's XML.
+//!
+//! Never renders, follows or loads anything; what is no page is returned as it is.
+
+use std::borrow::Cow;
+
+/// Returns the text of a page without its markup.
+pub(super) fn text_of(said: &str) -> Cow<'_, str> {
+    if !is_page(said) {
+        return Cow::Borrowed(said);
+    }
+    let mut pieces = Pieces { rest: said };
+    let (mut title, mut body) = (String::new(), String::new());
+    let mut in_title = false;
+    while let Some(piece) = pieces.next() {
+        match piece {
+            Piece::Text(text) if in_title => title.push_str(text),
+            Piece::Text(text) => body.push_str(text),
+            Piece::Tag(name) => {
+                match name.as_str() {
+                    "title" => in_title = true,
+                    "/title" => in_title = false,
+                    "script" | "style" | "svg" | "noscript" => pieces.skip_past(&format!("</{name}")),
+                    _ => {}
+                }
+                // Words of two blocks are two words; a letter in bold is in the middle of one.
+                if !INLINE.contains(&name.trim_start_matches('/')) {
+                    body.push(' ');
+                }
+            }
+        }
+    }
+    // Most pages of errors say the same in both.
+    Cow::Owned(if body.trim().is_empty() { unescaped(&title) } else { unescaped(&body) })
+}
+
+const INLINE: [&str; 12] =
+    ["a", "abbr", "b", "big", "code", "em", "font", "i", "small", "span", "strong", "tt"];
+
+fn is_page(said: &str) -> bool {
+    let start: String = said.trim_start_matches('\u{feff}').trim_start().chars().take(300).collect();
+    let start = start.to_ascii_lowercase();
+    let opens =
+        ["<!doctype", "<html", "<head", "<body", "<?xml", "<!--", "<title", "<h1", "<center", "<p>", "<div"];
+    opens.iter().any(|open| start.starts_with(open))
+}
+
+enum Piece<'a> {
+    Text(&'a str),
+    /// Its name in lower case, with the slash of an end.
+    Tag(String),
+}
+
+struct Pieces<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Pieces<'a> {
+    fn next(&mut self) -> Option<Piece<'a>> {
+        if let Some(comment) = self.rest.strip_prefix("<!--") {
+            self.rest = comment.split_once("-->").map_or("", |(_, rest)| rest);
+            return Some(Piece::Tag(String::new()));
+        }
+        if let Some(tag) = self.rest.strip_prefix('<') {
+            let name = tag.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric);
+            let slash = if tag.starts_with('/') { "/" } else { "" };
+            let name = format!("{slash}{}", name.collect::<String>().to_ascii_lowercase());
+            self.rest = &tag[end_of_tag(tag)..];
+            return Some(Piece::Tag(name));
+        }
+        let end = self.rest.find('<').unwrap_or(self.rest.len());
+        let (text, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        (!text.is_empty()).then_some(Piece::Text(text))
+    }
+
+    fn skip_past(&mut self, end: &str) {
+        let at = self.rest.to_ascii_lowercase().find(end);
+        self.rest = at.map_or("", |at| &self.rest[at..]);
+    }
+}
+
+/// Where a tag is over; a sign in quotes does not end it.
+fn end_of_tag(tag: &str) -> usize {
+    let mut quote = None;
+    for (at, sign) in tag.char_indices() {
+        match (quote, sign) {
+            (None, '>') => return at + 1,
+            (None, '"' | '\'') => quote = Some(sign),
+            (Some(open), sign) if open == sign => quote = None,
+            _ => {}
+        }
+    }
+    tag.len()
+}
+
+/// The signs that pages write by name or number, once.
+fn unescaped(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('&') {
+        clean.push_str(before);
+        let named = after.split_once(';').filter(|(name, _)| name.len() <= 8);
+        match named.and_then(|(name, rest)| Some((sign_of(name)?, rest))) {
+            Some((sign, behind)) => {
+                clean.push(sign);
+                rest = behind;
+            }
+            None => {
+                clean.push('&');
+                rest = after;
+            }
+        }
+    }
+    clean.push_str(rest);
+    clean
+}
+
+fn sign_of(name: &str) -> Option<char> {
+    let number = |text: &str, base| u32::from_str_radix(text, base).ok().filter(|number| *number != 0);
+    match name {
+        "amp" => Some('&'),
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "quot" => Some('"'),
+        "apos" => Some('\''),
+        "nbsp" => Some(' '),
+        _ => {
+            let number = match name.strip_prefix("#x").or_else(|| name.strip_prefix("#X")) {
+                Some(hex) => number(hex, 16),
+                None => number(name.strip_prefix('#')?, 10),
+            };
+            number.and_then(char::from_u32)
+        }
+    }
+}
