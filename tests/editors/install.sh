@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the real editors that the tests of `tests/editors` drive: Neovim of
-# Debian stable's successor and of unstable, Helix, Emacs, and the terminal they
-# are watched in.
+# Debian stable's successor and of unstable, Helix, Kakoune, Vim, Emacs, VS Code,
+# the clients of those that need one, and the terminal they are watched in.
 #
 #   tests/editors/install.sh
 #
@@ -26,11 +26,14 @@ keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 # Raised when an install below changes what it leaves behind.
 recipe=1
 
+# What a program says of its version; Kakoune has an option of its own for it.
+version_of() {
+  "$1" --version 2>/dev/null || "$1" -version
+}
+
 # Says whether a stamp of this recipe is there and the program still starts.
 is_there() {
-  local name=$1
-  shift
-  [ "$(cat "$cache/$name.stamp" 2>/dev/null)" = "$recipe" ] && "$@" --version >/dev/null 2>&1
+  [ "$(cat "$cache/$1.stamp" 2>/dev/null)" = "$recipe" ] && version_of "$2" >/dev/null 2>&1
 }
 
 stamp() {
@@ -142,9 +145,9 @@ unpacked() {
   [ -n "$loader" ] || fail "the packages of $suite hold no loader"
   patchelf --set-interpreter "$loader" --force-rpath \
     --set-rpath "$target/usr/lib/$arch:$target/lib/$arch" "$real"
-  "$target/usr/bin/$binary" --version >/dev/null || fail "$name was unpacked and does not start"
+  version_of "$target/usr/bin/$binary" >/dev/null || fail "$name was unpacked and does not start"
   rm -rf "$work"
-  stamp "$name" "$("$target/usr/bin/$binary" --version | head -n 1)"
+  stamp "$name" "$(version_of "$target/usr/bin/$binary" | head -n 1)"
 }
 
 # Emacs 30 brings eglot; a Debian that is older has it among its backports.
@@ -169,14 +172,27 @@ emacs_30() {
   stamp emacs "$(emacs --version | head -n 1)"
 }
 
+# shellcheck source=install_clients.sh
+. "$here/install_clients.sh"
+build_kak_lsp &
+building=$!
+
 command -v tmux >/dev/null || from_here tmux
 command -v patchelf >/dev/null || from_here patchelf
 unpacked nvim-0.10 trixie neovim nvim
 unpacked nvim-0.12 sid neovim nvim
 unpacked helix-25.01 trixie hx hx
+unpacked kakoune-2024.05 trixie kakoune kak
 emacs_30
+command -v vim >/dev/null || from_here vim
+scripts lsp-mode trixie elpa-lsp-mode elpa-dash elpa-f elpa-ht elpa-lv elpa-markdown-mode elpa-s elpa-spinner
+scripts vim-ale trixie vim-ale
+python_client
+node_client
 
 # VS Code is large and comes by a way of its own.
 if [ -f "$here/install_vscode.sh" ]; then
   bash "$here/install_vscode.sh" || fail "VS Code could not be installed"
 fi
+
+wait "$building" || fail "kak-lsp could not be installed"

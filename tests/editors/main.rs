@@ -7,8 +7,10 @@
 mod editor;
 mod emacs;
 mod helix;
+mod jsonrpc;
 mod neovim;
 mod opening;
+mod pytest_lsp;
 mod readme;
 mod scenes;
 mod screen;

@@ -12,23 +12,23 @@ use crate::stage::{Stage, wait_for};
 /// The file that is worked on.
 pub const FILE: &str = "greet.py";
 
-const BEFORE: &str = "# Says hello, loudly.\ndef greet(name):\n    return \"Helo, \" + name\n";
-const AFTER: &str = "# Says hello, loudly.\ndef greet(name):\n    return \"Hello, \" + name\n";
+pub const BEFORE: &str = "# Says hello, loudly.\ndef greet(name):\n    return \"Helo, \" + name\n";
+pub const AFTER: &str = "# Says hello, loudly.\ndef greet(name):\n    return \"Hello, \" + name\n";
 const TYPED: &str = "MOOD = 7 # ä, 😀";
 
 /// A file that is not open.
 const OTHER: &str = "other.py";
 
 /// The title of the run that a task gets.
-const TASK: &str = "Mend the greeting";
-const ALLOW: &str = "Yes, once";
+pub const TASK: &str = "Mend the greeting";
+pub const ALLOW: &str = "Yes, once";
 
-fn edit() -> Reply {
+pub fn edit() -> Reply {
     let arguments = json!({"path": FILE, "old_text": "\"Helo, \"", "new_text": "\"Hello, \""});
     Reply::text("The greeting is spelled wrong.").and_call("edit_file", arguments)
 }
 
-fn stage(replies: impl IntoIterator<Item = Reply>) -> Stage {
+pub fn stage(replies: impl IntoIterator<Item = Reply>) -> Stage {
     Stage::new(&format!("//- /{FILE}\n{BEFORE}"), replies)
 }
 

@@ -1,0 +1,62 @@
+//! pytest-lsp: a client of its own that also judges whether answers keep to
+//! what the client announced.
+//!
+//! The stories are told in Python, at the three editors it knows; never leaves
+//! one of its warnings unseen.
+
+use std::process::{Command, Stdio};
+
+use adjutant_testkit::model::Reply;
+
+use crate::scenes;
+use crate::stage::{Stage, installed, shipped};
+
+/// The editors whose capabilities it sends, one after the other.
+const EDITORS: usize = 3;
+
+/// Runs one story at all editors and returns what was said.
+#[track_caller]
+fn told(stage: &Stage, story: &str) {
+    let mut command = Command::new(installed("pytest-lsp").join("bin/python"));
+    command.args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "asyncio_mode=strict"]);
+    command.args(["-o", "asyncio_default_fixture_loop_scope=function"]);
+    command
+        .args(["--allow", scenes::ALLOW, "-k", story])
+        .arg(shipped("tests/editors/pytest_lsp/test_adjutant.py"));
+    command.current_dir(stage.workspace.path()).env_clear().envs(stage.env()).stdin(Stdio::null());
+    let ran = command.output().expect("pytest-lsp is installed: run tests/editors/install.sh");
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
+    let shown = || format!("{said}\nafter\n{}", stage.seen().shown());
+    assert!(ran.status.success(), "{}", shown());
+    assert!(said.contains(&format!("{EDITORS} passed")), "{}", shown());
+    assert!(!said.contains("Warning"), "the server said what the client did not announce:\n{}", shown());
+}
+
+fn each(replies: impl Fn() -> Vec<Reply>) -> Stage {
+    scenes::stage((0..EDITORS).flat_map(|_| replies()))
+}
+
+#[test]
+fn n08_a_command_makes_an_edit() {
+    let stage = each(|| vec![scenes::edit(), Reply::text("It is mended.")]);
+    told(&stage, "test_allows");
+    let seen = stage.seen();
+    assert_eq!(seen.count("out", "workspace/applyEdit"), EDITORS, "{}", seen.shown());
+    assert_eq!(seen.count("out", "window/showMessageRequest"), EDITORS, "{}", seen.shown());
+    assert_eq!(stage.sessions().len(), EDITORS);
+}
+
+#[test]
+fn s03_a_rejection_leaves_the_text_alone() {
+    let stage = each(|| vec![scenes::edit(), Reply::text("Then not.")]);
+    told(&stage, "test_rejects");
+    assert_eq!(stage.seen().count("out", "workspace/applyEdit"), 0, "{}", stage.seen().shown());
+}
+
+#[test]
+fn s90_a_cancel_ends_the_run() {
+    let stage = each(|| vec![Reply::never()]);
+    told(&stage, "test_cancels");
+    stage.model.wait_for_closed(EDITORS);
+    assert_eq!(stage.seen().count("in", "window/workDoneProgress/cancel"), EDITORS);
+}
