@@ -52,19 +52,7 @@
                          ((error quit) (message "work: %S" why)))))
   "later")
 
-;; One line of Lisp in, one line of text out.
-(defvar test-lines (make-hash-table))
-(make-network-process
- :name "test" :server t :family 'local :service (getenv "ADJUTANT_TEST_SOCKET") :noquery t :coding 'utf-8
- :filter (lambda (process text)
-           (let ((line (concat (gethash process test-lines) text)))
-             (puthash process line test-lines)
-             (when (string-suffix-p "\n" line)
-               (let ((value (condition-case why
-                                (format "%s" (with-current-buffer (test-buffer) (eval (read line) t)))
-                              (error (format "failed: %S" why)))))
-                 (process-send-string process value)
-                 (delete-process process))))))
+(load (expand-file-name "emacs/socket.el" (file-name-directory load-file-name)) nil t)
 
 (setq test-file (expand-file-name (car command-line-args-left)))
 (setq command-line-args-left nil)

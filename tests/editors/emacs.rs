@@ -2,21 +2,21 @@
 //!
 //! Uses the set-up file as it is shipped; never another client than eglot.
 
+mod lisp;
 mod scenes;
 
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use crate::editor::Editor;
+pub use lisp::{Lisp, quoted};
+
 use crate::stage::{DEADLINE, Stage, shipped, wait_for, wait_or};
 
 /// An Emacs that a test started.
 pub struct Emacs<'a> {
     pub stage: &'a Stage,
     child: Child,
-    socket: PathBuf,
+    lisp: Lisp,
 }
 
 impl<'a> Emacs<'a> {
@@ -30,7 +30,7 @@ impl<'a> Emacs<'a> {
         command.env("ADJUTANT_EL", shipped("editors/emacs/adjutant.el")).env("ADJUTANT_TEST_SOCKET", &socket);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
         let child = command.spawn().expect("Emacs is installed: run tests/editors/install.sh");
-        let editor = Emacs { stage, child, socket };
+        let editor = Emacs { stage, child, lisp: Lisp::at(socket) };
         editor.wait_true("eglot to manage the file", "(and (eglot-managed-p) t)");
         editor
     }
@@ -44,13 +44,7 @@ impl<'a> Emacs<'a> {
     }
 
     fn try_lisp(&self, code: &str) -> std::io::Result<String> {
-        let mut stream = UnixStream::connect(&self.socket)?;
-        stream.set_read_timeout(Some(DEADLINE))?;
-        stream.write_all(code.replace('\n', " ").as_bytes())?;
-        stream.write_all(b"\n")?;
-        let mut value = String::new();
-        stream.read_to_string(&mut value)?;
-        Ok(value)
+        self.lisp.evaluate(code)
     }
 
     fn said(&self) -> String {
@@ -69,11 +63,6 @@ impl<'a> Emacs<'a> {
             )
         });
     }
-}
-
-/// Returns a text as Lisp reads it.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }
 
 impl Editor for Emacs<'_> {

@@ -8,6 +8,7 @@ mod editor;
 mod emacs;
 mod helix;
 mod jsonrpc;
+mod lsp_mode;
 mod neovim;
 mod opening;
 mod pytest_lsp;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::emacs::Emacs;
 use crate::helix::{self, Helix};
+use crate::lsp_mode::LspMode;
 use crate::neovim::{self, Neovim};
 use crate::stage::{Stage, shipped, wait_for};
 
@@ -98,6 +99,14 @@ fn n19_emacs_says_what_is_kept() {
     let sent = stage.record_input();
     let _editor = Emacs::open(&stage, "greet.py");
     check("emacs-30", &scrubbed(params(&sent), &stage));
+}
+
+#[test]
+fn n19_lsp_mode_says_what_is_kept() {
+    let stage = stage();
+    let sent = stage.record_input();
+    let _editor = LspMode::open(&stage, "greet.py");
+    check("emacs-lsp-mode-9", &scrubbed(params(&sent), &stage));
 }
 
 #[test]

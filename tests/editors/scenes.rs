@@ -70,7 +70,7 @@ fn start(editor: &impl Editor, action: Option<&str>) {
         Some(title) => {
             editor.go_to_line(1);
             editor.action(title);
-            editor.wait_progress("hello, loudly");
+            editor.wait_progress("Says hello");
         }
         None => {
             editor.command(TASK);

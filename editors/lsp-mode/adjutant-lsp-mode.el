@@ -1,0 +1,51 @@
+;;; adjutant-lsp-mode.el --- Adjutant through lsp-mode, in Emacs 27 and newer  -*- lexical-binding: t -*-
+
+;; Load this file from init.el, then M-x lsp in a buffer, or let a hook do it.
+;; Adjutant runs beside the language server that the buffer has, not in its
+;; place.  With eglot, load ../emacs/adjutant.el instead.
+
+(require 'lsp-mode)
+
+(lsp-register-client
+ (make-lsp-client :server-id 'adjutant
+                  :new-connection (lsp-stdio-connection '("adjutant" "lsp"))
+                  :activation-fn (lambda (&rest _) t)
+                  :add-on? t))
+
+;; A question is shown in the minibuffer with the whole change: give it room,
+;; show the answers below it, and let C-g leave it open for later: then
+;; M-x lsp-execute-code-action has the answers.
+(setq max-mini-window-height 0.8)
+(define-advice lsp--window-log-message-request (:around (ask question) adjutant)
+  (let ((completion-show-help nil))
+    (minibuffer-with-setup-hook #'minibuffer-completion-help
+      (condition-case nil (funcall ask question) (quit nil)))))
+
+(defun adjutant--execute (command arguments)
+  "Send COMMAND with ARGUMENTS to Adjutant and do not wait."
+  (let ((server (lsp-find-workspace 'adjutant (buffer-file-name))))
+    (unless server (user-error "Run M-x lsp in a file of the project first"))
+    (with-lsp-workspace server
+      (lsp-request-async "workspace/executeCommand"
+                         (list :command command :arguments arguments)
+                         #'ignore
+                         :mode 'detached
+                         :error-handler (lambda (error) (message "%s" (lsp:json-error-message error)))))))
+
+(defun adjutant (text)
+  "Give Adjutant the task TEXT, with the present file and selection."
+  (interactive "sAdjutant: ")
+  (let ((from (if (use-region-p) (region-beginning) (point)))
+        (to (if (use-region-p) (region-end) (point))))
+    (adjutant--execute "adjutant.start"
+                       (vector (list :text text
+                                     :uri (lsp--buffer-uri)
+                                     :range (lsp--region-to-range from to))))))
+
+(defun adjutant-cancel ()
+  "Stop what Adjutant does."
+  (interactive)
+  (adjutant--execute "adjutant.cancel" []))
+
+(provide 'adjutant-lsp-mode)
+;;; adjutant-lsp-mode.el ends here
