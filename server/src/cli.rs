@@ -13,8 +13,11 @@ mod conversation;
 mod debug_log;
 mod demo;
 mod doctor;
+mod folder;
 mod open_asks;
 mod page;
+mod pages;
+mod piped;
 mod present;
 mod probe;
 mod respond;
@@ -45,6 +48,8 @@ pub enum Exit {
     Denied = 3,
     /// Another answer came first.
     Late = 4,
+    /// Nobody reads the output any more; what a shell reports of a program that a closed pipe ended.
+    Unread = 141,
     Interrupted = 130,
     Terminated = 143,
 }

@@ -5,6 +5,7 @@
 //! and never reaches a network: every model is played from a script.
 
 mod exits;
+mod findings;
 mod terminal;
 mod unattended;
 
@@ -233,9 +234,10 @@ fn without_a_model_it_says_what_to_set_and_offers_the_demo() {
 fn a5_where_nobody_is_an_edit_is_shown_whole_denied_and_told_to_the_shell() {
     let place = Place::new(&format!("{EDIT}{DONE}"));
     let ran = place.run(&["run", "mend it"]).exits(3);
-    for text in ["-Helo, world\n+Hello, world\n", "no user is present", "It is mended."] {
-        assert!(ran.out().contains(text), "{text:?} is missing in\n{}", ran.out());
+    for text in ["-Helo, world\n+Hello, world\n", "no user is present"] {
+        assert!(ran.err().contains(text), "{text:?} is missing in\n{}", ran.err());
     }
+    assert!(ran.out().ends_with("It is mended.\n"), "{}", ran.out());
     assert_eq!(place.greeting(), "Helo, world\n");
 }
 
@@ -244,10 +246,10 @@ fn s13_unattended_edits_are_made_and_commands_only_with_their_flag() {
     let place = Place::new(&format!("{EDIT}{COMMAND}{DONE}"));
     let ran = place.run(&["run", "-y", "mend it"]).exits(3);
     assert_eq!(place.greeting(), "Hello, world\n");
-    assert!(ran.out().contains("$ cat greeting.txt"), "{}", ran.out());
+    assert!(ran.err().contains("$ cat greeting.txt"), "{}", ran.err());
     let place = Place::new(&format!("{EDIT}{COMMAND}{DONE}"));
     let ran = place.run(&["run", "-y", "--allow-commands", "mend it"]).exits(0);
-    assert!(ran.out().contains("• Run cat greeting.txt"), "{}", ran.out());
+    assert!(ran.err().contains("• Run cat greeting.txt"), "{}", ran.err());
     assert_eq!(files_below(&place.workspace()), 1, "nothing is left beside the file");
 }
 
@@ -278,18 +280,19 @@ fn s13_denials_win_over_unattended() {
     fs::write(place.path("config.toml"), format!("{settings}{deny}")).unwrap();
     let ran = place.run(&["run", "-y", "--allow-commands", "mend it"]).exits(0);
     assert_eq!(place.greeting(), "Helo, world\n");
-    assert_eq!(ran.out().matches("denied").count(), 2, "{}", ran.out());
+    assert_eq!(ran.err().matches("denied").count(), 2, "{}", ran.err());
 }
 
 #[test]
 fn s120_quiet_prints_the_answer_and_asks_alone() {
     let place = Place::new(&format!("{EDIT}{DONE}"));
     let ran = place.run(&["run", "-y", "--quiet", "mend it"]).exits(0);
-    assert_eq!(ran.out(), "I mend the greeting.\nIt is mended.\n");
+    assert_eq!((ran.out().as_str(), ran.err().as_str()), ("It is mended.\n", ""));
     let place = Place::new(&format!("{EDIT}{DONE}"));
     let ran = place.run(&["run", "--quiet", "mend it"]).exits(3);
-    assert!(ran.out().contains("+Hello, world"), "{}", ran.out());
-    assert!(!ran.out().contains("tokens"), "{}", ran.out());
+    assert_eq!(ran.out(), "It is mended.\n");
+    assert!(ran.err().contains("+Hello, world"), "{}", ran.err());
+    assert!(!ran.err().contains("tokens"), "{}", ran.err());
     assert!(ran.err().contains("no user is present"), "{}", ran.err());
 }
 
@@ -350,12 +353,13 @@ fn endless() -> String {
 }
 
 #[test]
-fn a_reader_that_leaves_ends_the_run_quietly() {
+fn finding_e2_a_reader_that_leaves_cancels_the_run_and_the_shell_is_told() {
     let place = Place::new(&endless());
     let mut running = place.start(&["run", "talk"]);
     drop(running.until("begun"));
-    let ran = running.ended().exits(0);
-    assert_eq!(ran.err(), "");
+    let ran = running.ended().exits(141);
+    let last = ran.err().lines().last().unwrap_or_default().to_owned();
+    assert_eq!(last, "error: nobody reads the output any more, so the run was cancelled");
     let list = place.run(&["sessions", "list"]).out();
     assert!(list.contains("idle"), "the run goes on: {list}");
 }
@@ -369,7 +373,8 @@ fn s16_an_interrupt_cancels_the_run_and_waits_for_its_end() {
     let mut rest = String::new();
     reader.read_to_string(&mut rest).unwrap();
     let ran = running.ended().exits(1);
-    assert!(rest.contains("Cancelled"), "{rest}");
+    assert!(!rest.contains("Cancelled"), "{rest}");
+    assert!(ran.err().contains("Cancelled"), "{}", ran.err());
     assert!(ran.err().contains("cancelling"), "{}", ran.err());
 }
 

@@ -181,7 +181,7 @@ fn s101_l16_the_transcript_is_shown_on_request_and_grows_by_whole_blocks() {
     let again = json!({ "sessionId": started["sessionId"], "text": "go on" });
     let second = plain.command("adjutant.prompt", json!([again])).expect("it is started");
     plain.finish(&second);
-    wait_until("the transcript has the second run", || text().matches("**Stopped").count() == 2);
+    wait_until("the transcript has the second run", || text().matches("**Done").count() == 2);
     let whole = text();
     assert!(whole.starts_with(&first), "it only grows");
     assert!(whole[first.len()..].contains("- `Read a.txt`"), "{whole}");

@@ -5,7 +5,7 @@
 
 use adjutant_protocol::ask::{AskGroup, AskOption, AskSubject, AskView, Resolution};
 use adjutant_protocol::session::RunEnd;
-use adjutant_protocol::state::Outcome;
+use adjutant_protocol::state::{Outcome, StopReason};
 use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, TurnPhase, Update};
 use adjutant_protocol::{AskId, MessageId};
 
@@ -162,7 +162,11 @@ fn tool_line(call: &ToolCallView) -> Option<String> {
 pub fn end_line(end: &RunEnd) -> String {
     let outcome = match end.outcome {
         Outcome::Completed => "Completed",
-        Outcome::Stopped => "Stopped",
+        Outcome::Stopped => match end.stop_reason {
+            StopReason::MaxTokens => "Stopped: the answer reached its length limit",
+            StopReason::Refusal => "Stopped: the model refused to answer",
+            _ => "Done",
+        },
         Outcome::Failed => "Failed",
         Outcome::Limit => "Stopped at a limit",
         Outcome::Cancelled => "Cancelled",

@@ -3,7 +3,7 @@
 //!
 //! Never decides what an answer means; it only gives every wait a bound.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use adjutant_protocol::capability::{
@@ -50,12 +50,12 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts a server with these settings and greets it from a folder.
-    pub async fn start(sources: Sources, folder: &Path) -> anyhow::Result<(Client, Hearing)> {
+    /// Starts a server with these settings and greets it from these folders.
+    pub async fn start(sources: Sources, folders: &[PathBuf]) -> anyhow::Result<(Client, Hearing)> {
         let end = service::start_in_process(sources)?;
         let (out, hearing) = connect(end.reader, end.writer)?;
         let client = Client { out };
-        let _: serde_json::Value = client.request("initialize", &greeting(folder)).await?;
+        let _: serde_json::Value = client.request("initialize", &greeting(folders)).await?;
         client.notify("initialized", &json!({})).await?;
         Ok((client, hearing))
     }
@@ -93,9 +93,13 @@ impl Client {
         &self.out
     }
 
-    /// Tells the server to stop and waits for it a little. Its last words are not heard.
-    pub async fn stop(self, mut hearing: Hearing) {
-        let drain = async { while hearing.recv().await.is_some() {} };
+    /// Tells the server to stop and waits for it a little; `heard` takes all that it says until then.
+    pub async fn stop(self, mut hearing: Hearing, heard: impl Fn(Incoming)) {
+        let drain = async {
+            while let Some(said) = hearing.recv().await {
+                heard(said);
+            }
+        };
         let leave = async {
             // What goes wrong while leaving changes nothing.
             let _ = timeout(STOP_LIMIT, self.out.request("shutdown", &())).await;
@@ -113,8 +117,11 @@ pub fn read<T: DeserializeOwned>(raw: &RawValue) -> Result<T, serde_json::Error>
     serde_json::from_str(raw.get())
 }
 
-fn greeting(folder: &Path) -> serde_json::Value {
-    let root = uri::of_path(folder);
+fn greeting(folders: &[PathBuf]) -> serde_json::Value {
+    let named = |folder: &PathBuf| {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        json!({ "uri": uri::of_path(folder), "name": name })
+    };
     let agent = ClientAgentCapabilities {
         version: VERSION,
         updates: ClientUpdates { chunks: true, opt_out: Vec::new() },
@@ -124,8 +131,8 @@ fn greeting(folder: &Path) -> serde_json::Value {
     json!({
         "processId": std::process::id(),
         "clientInfo": { "name": "adjutant-cli", "version": env!("CARGO_PKG_VERSION") },
-        "rootUri": root,
-        "workspaceFolders": [{ "uri": root, "name": folder.file_name().unwrap_or_default().to_string_lossy() }],
+        "rootUri": folders.first().map(|folder| uri::of_path(folder)),
+        "workspaceFolders": folders.iter().map(named).collect::<Vec<_>>(),
         "capabilities": {
             "general": { "positionEncodings": ["utf-8"] },
             "workspace": {

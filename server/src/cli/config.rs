@@ -5,11 +5,13 @@
 use crate::settings::{Sources, load};
 
 use super::Exit;
+use super::folder::Folder;
 use super::page::Page;
 
 /// Prints the settings as they hold in this folder.
 pub fn config(mut sources: Sources) -> Exit {
-    sources.roots = std::env::current_dir().into_iter().collect();
+    sources.roots =
+        Folder::find(None, sources.home.as_deref()).map_or_else(|_| Vec::new(), |folder| folder.workspace());
     let loaded = load(&sources);
     let mut page = Page::of_stdout();
     page.block(&adjutant_core::config::explain(&loaded.settings));

@@ -5,17 +5,20 @@
 //! server asks of an editor is answered here, errors included.
 
 mod asking;
+mod deciding;
 mod ears;
 mod hearing;
 mod view;
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use adjutant_protocol::ask::PermissionOutcome;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{CancelParams, RunEnd};
 use adjutant_protocol::state::State;
+use adjutant_protocol::update::FailureKind;
 use adjutant_protocol::{RunId, SessionId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -27,6 +30,7 @@ use super::asks::Desk;
 use super::buffers::Buffers;
 use super::client::{Client, Failure};
 use super::page::{Page, note};
+use super::pages::Pages;
 use super::present::Person;
 use ears::{Ears, Heard};
 pub use view::View;
@@ -93,9 +97,7 @@ pub struct Conversation {
     ears: Ears,
     buffers: Buffers,
     view: View,
-    page: Page,
-    /// Where asks are put when they must not go to the page.
-    ask_page: Option<Page>,
+    pages: Pages,
     answers: Answers,
     desk: Desk,
     session: Option<SessionId>,
@@ -107,30 +109,33 @@ pub struct Conversation {
     /// The server gave up the run that is followed.
     given_up: bool,
     denied: bool,
+    /// The last request to the model failed, and so.
+    failure: Option<FailureKind>,
     cancelling: Option<Instant>,
     demo_answers_at: Option<Instant>,
+    /// What was said to an ask that no request of the server waits for.
+    decided: Option<PermissionOutcome>,
     /// The user wants to leave now; what the server still runs is dropped.
     at_once: bool,
 }
 
 impl Conversation {
-    /// Starts a server and greets it from a folder.
+    /// Starts a server and greets it from these folders.
     pub async fn start(
         sources: Sources,
-        folder: &Path,
+        folders: &[PathBuf],
         view: View,
         answers: Answers,
     ) -> anyhow::Result<Self> {
         let signals = ears::Signals::new()?;
-        let (client, hearing) = Client::start(sources, folder).await?;
-        let (page, ask_page) = view.pages(matches!(answers, Answers::Person(_)));
+        let (client, hearing) = Client::start(sources, folders).await?;
+        let pages = view.pages();
         Ok(Conversation {
             client,
             ears: Ears::new(hearing, signals),
             buffers: Buffers::default(),
             view,
-            page,
-            ask_page,
+            pages,
             answers,
             desk: Desk::default(),
             session: None,
@@ -140,8 +145,10 @@ impl Conversation {
             waits: false,
             given_up: false,
             denied: false,
+            failure: None,
             cancelling: None,
             demo_answers_at: None,
+            decided: None,
             at_once: false,
         })
     }
@@ -166,14 +173,20 @@ impl Conversation {
         self.denied
     }
 
-    /// Says whether the reader of the page has gone.
+    /// Says whether the reader of a page has gone.
     pub fn reader_left(&self) -> bool {
-        self.page.is_broken()
+        self.pages.is_broken()
     }
 
+    /// Says how the last request to the model failed, if it did.
+    pub fn failure(&self) -> Option<FailureKind> {
+        self.failure
+    }
+
+    /// Returns the page of the answer, for what a command itself has to say there.
     pub fn page(&mut self) -> &mut Page {
-        self.view.aside(&mut self.page);
-        &mut self.page
+        self.view.aside(&mut self.pages);
+        self.pages.answer()
     }
 
     /// Sends a request, hearing what is said until its result is there.
@@ -185,14 +198,19 @@ impl Conversation {
         let client = self.client.clone();
         let reply = client.request(method, params);
         tokio::pin!(reply);
-        loop {
+        let result = loop {
             let heard = tokio::select! {
                 biased;
-                result = &mut reply => return Ok(result?),
+                result = &mut reply => break result,
                 heard = self.ears.next(&mut self.answers) => heard,
             };
             self.hear(heard).await?;
+        };
+        // A reply overtakes what the server said before it, which may be why it refuses.
+        while let Some(said) = self.ears.said() {
+            self.hear(said).await?;
         }
+        Ok(result?)
     }
 
     /// Hears everything up to the end of the run that is followed.
@@ -215,7 +233,7 @@ impl Conversation {
 
     /// Saves what is not saved, and takes leave of the server.
     pub async fn finish(mut self) {
-        self.view.aside(&mut self.page);
+        self.view.aside(&mut self.pages);
         if self.at_once {
             return;
         }
@@ -228,7 +246,7 @@ impl Conversation {
         for delivery in self.desk.clear() {
             self.close_surface(&delivery);
         }
-        self.client.stop(self.ears.into_hearing()).await;
+        self.client.stop(self.ears.into_hearing(), hearing::last_word).await;
     }
 
     async fn hear(&mut self, heard: Heard) -> Result<(), Left> {
@@ -256,7 +274,7 @@ impl Conversation {
     async fn cancel(&mut self, why: &str) -> Result<(), Left> {
         self.cancelling = Some(Instant::now() + CANCEL_LIMIT);
         if !why.is_empty() {
-            self.view.aside(&mut self.page);
+            self.view.aside(&mut self.pages);
             note(why);
         }
         let Some(session_id) = self.session.clone() else { return Ok(()) };
@@ -290,7 +308,7 @@ impl Conversation {
             self.demo_answers_at = None;
             self.demo_answers();
         }
-        self.view.still(&mut self.page, now);
+        self.view.still(&mut self.pages, now);
         Ok(())
     }
 }

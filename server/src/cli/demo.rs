@@ -102,7 +102,7 @@ pub async fn demo(sources: Sources) -> anyhow::Result<Exit> {
     page.line_in(Ink::Bold, &format!("> {PROMPT}"));
     let answers = Person::at_terminal(false, false).map_or(Answers::Demo, Answers::Person);
     let mut talk =
-        Conversation::start(scratch.sources(sources), &project, View::text(false), answers).await?;
+        Conversation::start(scratch.sources(sources), &[project.clone()], View::together(), answers).await?;
     let ended = carry_out(&mut talk, &project).await;
     talk.finish().await;
     match ended {
@@ -130,7 +130,7 @@ async fn carry_out(talk: &mut Conversation, project: &Path) -> Result<RunEnd, Le
     talk.attach(&made.session_id);
     let words = vec![ContentBlock::Text { text: PROMPT.to_owned() }];
     prompt(talk, made.session_id, words, &Overrides::default()).await?;
-    talk.until_ended().await
+    talk.until_over().await
 }
 
 /// Runs the test of the project and prints what it says; whether it passed.

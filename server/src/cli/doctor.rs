@@ -7,6 +7,7 @@ use adjutant_core::models::AS_OF;
 use clap::Args;
 
 use super::Exit;
+use super::folder::Folder;
 use super::page::{Ink, Page};
 use super::probe::probe;
 use crate::settings::{Sources, load};
@@ -30,7 +31,8 @@ enum Mark {
 
 /// Looks at everything; the exit code says whether a run would work.
 pub async fn doctor(mut sources: Sources, line: DoctorLine) -> anyhow::Result<Exit> {
-    sources.roots = std::env::current_dir().into_iter().collect();
+    sources.roots =
+        Folder::find(None, sources.home.as_deref()).map_or_else(|_| Vec::new(), |folder| folder.workspace());
     let loaded = load(&sources);
     let mut report = Report { page: Page::of_stdout(), worst: Mark::Fine };
     let file = sources.user_file();

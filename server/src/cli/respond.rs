@@ -230,7 +230,8 @@ async fn here(
 ) -> anyhow::Result<Option<Exit>> {
     let folder = std::env::current_dir()?;
     let answers = Person::at_terminal(false, false).map_or(Answers::Elsewhere, Answers::Person);
-    let mut talk = Conversation::start(sources, &folder, View::text(false), answers).await?;
+    let view = View::text(false, matches!(answers, Answers::Person(_)));
+    let mut talk = Conversation::start(sources, &[folder], view, answers).await?;
     let exit = match go_on(&mut talk, session, answer).await {
         Ok(exit) => Ok(exit),
         Err(left) => told(left).map(Some),
@@ -265,8 +266,8 @@ async fn go_on(
         State::Running | State::RequiresAction => {
             talk.follow(now.state.run_id.clone());
             talk.now(now.state.state);
-            let end = talk.until_ended().await?;
-            Ok(Some(exit_of(talk, &end)))
+            let end = talk.until_over().await?;
+            Ok(Some(exit_of(talk, &end).await?))
         }
         State::None | State::Idle | State::Resumable => Ok(Some(Exit::Fine)),
     }

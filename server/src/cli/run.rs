@@ -3,7 +3,7 @@
 //! Never goes on silently where nobody is: what was denied for that shows in
 //! the exit code.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use adjutant_core::config::Flag;
@@ -16,6 +16,7 @@ use adjutant_protocol::session::{
     ResumeParams, ResumeResult, RunEnd, SessionListParams, SessionListResult,
 };
 use adjutant_protocol::state::{Outcome, State};
+use adjutant_protocol::update::FailureKind;
 use anyhow::Context;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -25,7 +26,9 @@ use crate::settings::Sources;
 use crate::uri;
 
 use super::conversation::{Answers, Conversation, Left, View, told};
+use super::folder::Folder;
 use super::page::note;
+use super::piped::read_stdin;
 use super::present::Person;
 use super::{Exit, sessions};
 
@@ -35,7 +38,7 @@ const MOST_PROMPT: u64 = 16 << 20;
 /// What `adjutant run` takes.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RunLine {
-    /// The task; `-` reads it from standard input. Optional with --continue and --session
+    /// The task; what is piped into the command is sent with it. `-` reads the task itself
     pub prompt: Option<String>,
     /// An image the task is about (PNG, JPEG, GIF or WebP); may be given up to eight times
     #[arg(long = "image", value_name = "FILE", requires = "prompt")]
@@ -58,7 +61,7 @@ pub struct RunLine {
     /// The model to use
     #[arg(long, value_name = "PROVIDER/MODEL")]
     pub model: Option<String>,
-    /// The workspace folder; the present one when not given
+    /// The folder to work in, instead of the present one; its repository is the workspace
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
     /// Go on with the newest session of this folder
@@ -70,7 +73,7 @@ pub struct RunLine {
     /// What is printed: text to read, or one update a line
     #[arg(long, value_enum, default_value = "text")]
     pub output: Output,
-    /// Print the answer and what is asked, nothing else
+    /// Print the last answer and what is asked, nothing else
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -103,7 +106,9 @@ struct Task {
     images: Vec<ContentBlock>,
     overrides: Overrides,
     which: Which,
-    folder: PathBuf,
+    folder: Folder,
+    /// Standard input was read, so a person types elsewhere.
+    read_stdin: bool,
 }
 
 enum Which {
@@ -115,53 +120,56 @@ enum Which {
 /// Runs a task to its end.
 pub async fn run(sources: Sources, line: RunLine) -> anyhow::Result<Exit> {
     let quiet = line.quiet;
-    let view = if line.output == Output::Json { View::json(quiet) } else { View::text(quiet) };
-    let (task, read_stdin) = match task(&line) {
+    let task = match task(&line, sources.home.as_deref()) {
         Ok(task) => task,
         Err(error) => {
             note(&format!("adjutant could not {error:#}"));
             return Ok(Exit::Usage);
         }
     };
-    let answers =
-        Person::at_terminal(read_stdin, line.output == Output::Json).map_or(Answers::Nobody, Answers::Person);
+    let json = line.output == Output::Json;
+    let answers = Person::at_terminal(task.read_stdin, json).map_or(Answers::Nobody, Answers::Person);
+    let somebody = matches!(answers, Answers::Person(_));
+    let view = if json { View::json(quiet) } else { View::text(quiet, somebody) };
     let mut sources = sources.with_model_flag(line.model.as_deref());
     if line.allow_commands {
         let (flag, key, value) = ("--allow-commands", "unattended.command", "true");
         sources.flags.push(Flag { flag: flag.into(), key: key.into(), value: value.into() });
     }
-    let mut talk = Conversation::start(sources, &task.folder, view, answers).await?;
-    let done = carry_out(&mut talk, &task).await;
-    let exit = match done {
-        Ok(Some(end)) => Ok(exit_of(&talk, &end)),
-        Ok(None) => Ok(Exit::Usage),
+    let mut talk = Conversation::start(sources, &task.folder.workspace(), view, answers).await?;
+    let exit = match carry_out(&mut talk, &task).await {
+        Ok(exit) => Ok(exit),
         Err(left) => told(left),
     };
     talk.finish().await;
     exit
 }
 
-fn task(line: &RunLine) -> anyhow::Result<(Task, bool)> {
-    let folder = match &line.cwd {
-        Some(folder) => folder.canonicalize().with_context(|| format!("work in \"{}\"", folder.display()))?,
-        None => std::env::current_dir().context("work in the present folder")?,
-    };
-    if !folder.is_dir() {
-        anyhow::bail!("work in \"{}\": it is no folder", folder.display());
-    }
+fn task(line: &RunLine, home: Option<&Path>) -> anyhow::Result<Task> {
+    let folder = Folder::find(line.cwd.as_deref(), home)?;
     let which = match (&line.session, line.go_on) {
         (Some(session), _) => Which::Named(session.clone()),
         (None, true) => Which::Newest,
         (None, false) => Which::New,
     };
-    let read_stdin = line.prompt.as_deref() == Some("-");
-    let prompt = if read_stdin { Some(read_prompt()?) } else { line.prompt.clone() };
-    match &prompt {
+    match &line.prompt {
         Some(prompt) if prompt.trim().is_empty() => anyhow::bail!("begin: the prompt is empty"),
         None if matches!(which, Which::New) => {
             anyhow::bail!("begin: there is no prompt; give one, `-` to read it, or --continue")
         }
         _ => {}
+    }
+    let images = line.images.iter().map(|path| image(path)).collect::<anyhow::Result<_>>()?;
+    let (prompt, read_stdin) = match line.prompt.as_deref() {
+        Some("-") => (Some(read_prompt()?), true),
+        Some(prompt) => match read_stdin().context("read standard input")? {
+            Some(piped) => (Some(piped.behind(prompt)), true),
+            None => (Some(prompt.to_owned()), !std::io::stdin().is_terminal()),
+        },
+        None => (None, false),
+    };
+    if prompt.as_ref().is_some_and(|prompt| prompt.trim().is_empty()) {
+        anyhow::bail!("begin: the prompt is empty");
     }
     let overrides = Overrides {
         model: line.model.clone(),
@@ -170,8 +178,7 @@ fn task(line: &RunLine) -> anyhow::Result<(Task, bool)> {
         verbosity: line.verbosity.clone(),
         unattended: line.unattended,
     };
-    let images = line.images.iter().map(|path| image(path)).collect::<anyhow::Result<_>>()?;
-    Ok((Task { prompt, images, overrides, which, folder }, read_stdin))
+    Ok(Task { prompt, images, overrides, which, folder, read_stdin })
 }
 
 /// Reads an image for a prompt; the server judges it.
@@ -198,12 +205,13 @@ fn read_prompt() -> anyhow::Result<String> {
     String::from_utf8(bytes).context("read the prompt")
 }
 
-/// Opens the session, prompts or resumes it, and hears it to the end. `None`
-/// when there was nothing to do, which has been said.
-async fn carry_out(talk: &mut Conversation, task: &Task) -> Result<Option<RunEnd>, Left> {
+/// Opens the session, prompts or resumes it, and hears it to the end. Where there is nothing to do,
+/// that has been said.
+async fn carry_out(talk: &mut Conversation, task: &Task) -> Result<Exit, Left> {
     let session = match &task.which {
         Which::New => {
-            let params = NewSessionParams { cwd: Some(uri::of_path(&task.folder)) };
+            // In the folders of the greeting.
+            let params = NewSessionParams { cwd: None };
             let made: NewSessionResult = talk.request(methods::SESSION_NEW, &params).await?;
             talk.attach(&made.session_id);
             made.session_id
@@ -212,11 +220,11 @@ async fn carry_out(talk: &mut Conversation, task: &Task) -> Result<Option<RunEnd
             Some(session) => {
                 talk.attach(&session);
                 if !resume(talk, &session, task).await? {
-                    return Ok(None);
+                    return Ok(Exit::Usage);
                 }
                 session
             }
-            None => return Ok(None),
+            None => return Ok(Exit::Usage),
         },
     };
     if let Some(prompt) = &task.prompt {
@@ -224,7 +232,8 @@ async fn carry_out(talk: &mut Conversation, task: &Task) -> Result<Option<RunEnd
         let blocks = [text].into_iter().chain(task.images.iter().cloned()).collect();
         self::prompt(talk, session, blocks, &task.overrides).await?;
     }
-    Ok(Some(talk.until_ended().await?))
+    let end = talk.until_over().await?;
+    exit_of(talk, &end).await
 }
 
 /// Sends a prompt and follows its run.
@@ -252,7 +261,8 @@ async fn find(talk: &mut Conversation, task: &Task) -> Result<Option<SessionId>,
     if let Which::Named(name) = &task.which {
         return sessions::named(talk, name).await;
     }
-    let params = SessionListParams { cwd: Some(uri::of_path(&task.folder)), ..SessionListParams::default() };
+    let params =
+        SessionListParams { cwd: Some(uri::of_path(&task.folder.here)), ..SessionListParams::default() };
     let list: SessionListResult = talk.request(methods::SESSION_LIST, &params).await?;
     let newest = list.sessions.into_iter().next();
     if newest.is_none() {
@@ -311,17 +321,27 @@ fn way_on(ask: &AskView) -> Option<(&AskView, &str)> {
     Some((ask, option.option_id.as_str()))
 }
 
-/// Returns what the shell is told of a run that ended.
-pub fn exit_of(talk: &Conversation, end: &RunEnd) -> Exit {
-    match end.outcome {
-        // Whoever reads only the beginning has what they wanted.
-        Outcome::Cancelled if talk.reader_left() => Exit::Fine,
-        Outcome::Cancelled => Exit::Failed,
-        _ if talk.was_denied() => Exit::Denied,
-        Outcome::Completed | Outcome::Stopped => Exit::Fine,
-        Outcome::Failed | Outcome::Limit => {
-            note("`adjutant run --continue` goes on from here");
-            Exit::Failed
-        }
+/// Says how to go on from a run that ended, and returns what the shell is told of it.
+pub async fn exit_of(talk: &mut Conversation, end: &RunEnd) -> Result<Exit, Left> {
+    if talk.reader_left() {
+        let when =
+            if end.outcome == Outcome::Cancelled { "so the run was cancelled" } else { "after the run" };
+        note(&format!("error: nobody reads the output any more, {when}"));
+        return Ok(Exit::Unread);
     }
+    match end.outcome {
+        Outcome::Cancelled => return Ok(Exit::Failed),
+        _ if talk.was_denied() => return Ok(Exit::Denied),
+        Outcome::Completed | Outcome::Stopped => return Ok(Exit::Fine),
+        Outcome::Failed | Outcome::Limit => {}
+    }
+    let goes_on = talk.open_asks().await?.iter().any(|ask| way_on(ask).is_some());
+    note(match talk.failure() {
+        Some(FailureKind::ContextExceeded) => {
+            "this session no longer fits the window of its model; begin a new one with `adjutant run PROMPT`"
+        }
+        _ if goes_on => "`adjutant run --continue` goes on from here",
+        _ => "`adjutant run --continue PROMPT` goes on with this session",
+    });
+    Ok(Exit::Failed)
 }

@@ -59,6 +59,7 @@ pub async fn sessions(sources: Sources, action: Action) -> anyhow::Result<Exit> 
 
 fn list(catalog: &Catalog) -> anyhow::Result<Exit> {
     let mut entries = reading::entries(catalog)?;
+    let older = entries.len().saturating_sub(MAX_LISTED);
     entries.truncate(MAX_LISTED);
     let mut page = Page::of_stdout();
     if entries.is_empty() {
@@ -69,22 +70,25 @@ fn list(catalog: &Catalog) -> anyhow::Result<Exit> {
     for line in table::table(&entries, now_ms(), width) {
         page.line(&line);
     }
+    if older > 0 {
+        page.line(&format!("({older} older ones are not listed)"));
+    }
     Ok(Exit::Fine)
 }
 
 fn show(catalog: &Catalog, name: &str, mut view: View) -> anyhow::Result<Exit> {
     let Some(session) = on_disk(catalog, name)? else { return Ok(Exit::Usage) };
-    let (mut page, _) = view.pages(false);
+    let mut pages = view.pages();
     let notices = reading::conversation(catalog, &session, |params| {
         // What is printed is what a client would be sent.
-        if !page.is_broken()
+        if !pages.is_broken()
             && let Ok(raw) = serde_json::value::to_raw_value(&params)
         {
-            view.update(&mut page, &raw, &params);
+            view.update(&mut pages, &raw, &params);
         }
     })
     .map_err(anyhow::Error::msg)?;
-    view.aside(&mut page);
+    view.aside(&mut pages);
     notices.iter().for_each(|notice| note(notice));
     Ok(Exit::Fine)
 }
@@ -108,7 +112,7 @@ fn meant(entries: &[SessionEntry], name: &str) -> Option<SessionId> {
 
 async fn delete(sources: Sources, id: &str) -> anyhow::Result<Exit> {
     let folder = std::env::current_dir()?;
-    let mut talk = Conversation::start(sources, &folder, View::transcript(), Answers::Nobody).await?;
+    let mut talk = Conversation::start(sources, &[folder], View::transcript(), Answers::Nobody).await?;
     let done = delete_named(&mut talk, id).await;
     let exit = done.or_else(told);
     talk.finish().await;

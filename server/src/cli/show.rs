@@ -1,7 +1,8 @@
-//! Updates as text a person reads, on a page that can only grow.
+//! Updates as text a person reads, on pages that can only grow.
 //!
 //! Never prints a text twice: chunks stream, the finished item prints what is
-//! missing, and an attempt that diverges goes on from where it does.
+//! missing, and an attempt that diverges goes on from where it does. When quiet,
+//! nothing streams: the answer is known at the end of the run.
 
 mod output;
 
@@ -14,11 +15,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use adjutant_core::choices::in_words;
 use adjutant_core::image::shown;
 use adjutant_core::transcript::end_line;
+use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::Outcome;
 use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, TurnPhase, TurnView, Update};
 use adjutant_protocol::{MessageId, ToolCallId};
 
-use super::page::{Ink, Page};
+use super::page::Ink;
+use super::pages::Pages;
 use output::Output;
 use told::{Print, Told};
 
@@ -29,8 +32,10 @@ const MISSED: &str = "[a part was not streamed; again from there:]";
 
 /// What has been shown of a session.
 pub struct Show {
-    /// The answer and what is asked, nothing else.
+    /// The last answer and what is asked, nothing else.
     quiet: bool,
+    /// Somebody is there who can say what comes after a limit.
+    somebody: bool,
     /// Whether the user's own messages are shown: they know what they just typed.
     user: bool,
     open: BTreeMap<MessageId, Told>,
@@ -42,12 +47,17 @@ pub struct Show {
     /// What the command of that call has written.
     output: Option<Output>,
     last_text: String,
+    /// When quiet: what the model said since its last tool call.
+    answer: Vec<String>,
+    /// The end of a run that stopped at a limit, until somebody has said what comes next.
+    held: Option<(Ink, String)>,
 }
 
 impl Show {
     pub fn new(quiet: bool) -> Self {
         Show {
             quiet,
+            somebody: false,
             user: false,
             open: BTreeMap::new(),
             finished: BTreeSet::new(),
@@ -55,7 +65,15 @@ impl Show {
             call: None,
             output: None,
             last_text: String::new(),
+            answer: Vec::new(),
+            held: None,
         }
+    }
+
+    /// Somebody decides what comes after a limit: its line waits for that.
+    pub fn with_somebody(mut self) -> Self {
+        self.somebody = true;
+        self
     }
 
     /// Shows the user's messages too, as a transcript does.
@@ -65,39 +83,41 @@ impl Show {
     }
 
     /// Shows one update; `now` is in milliseconds since the Unix epoch.
-    pub fn update(&mut self, page: &mut Page, update: &Update, now: u64) {
+    pub fn update(&mut self, pages: &mut Pages, update: &Update, now: u64) {
+        if self.quiet {
+            return self.hold_back(pages, update);
+        }
         match update {
-            Update::AgentMessageChunk { message_id, text } => self.chunk(page, message_id, text),
+            Update::AgentMessageChunk { message_id, text } => self.chunk(pages, message_id, text),
             Update::AgentMessage { message_id, text, interrupted } => {
-                self.message(page, message_id, text, *interrupted);
+                self.message(pages, message_id, text, *interrupted);
             }
             Update::Complete { summary } if summary.trim() != self.last_text.trim() => {
-                self.aside(page);
-                page.flow(summary);
-                page.end_flow();
+                self.aside(pages);
+                pages.answer().flow(summary);
+                pages.answer().end_flow();
             }
-            _ if self.quiet => {}
             Update::UserMessage { text, images, .. } if self.user => {
-                self.aside(page);
+                self.aside(pages);
                 for image in images {
-                    page.line_in(Ink::Bold, &format!("> {}", shown(image)));
+                    pages.rest().line_in(Ink::Bold, &format!("> {}", shown(image)));
                 }
                 for line in text.lines() {
-                    page.line_in(Ink::Bold, &format!("> {line}"));
+                    pages.rest().line_in(Ink::Bold, &format!("> {line}"));
                 }
             }
-            Update::ToolCallUpdate(call) => self.tool_call(page, call),
+            Update::ToolCallUpdate(call) => self.tool_call(pages, call),
             Update::ToolCallContentChunk { tool_call_id, text }
                 if self.call.as_ref() == Some(tool_call_id) =>
             {
-                self.output.get_or_insert_default().take(page, text);
+                self.output.get_or_insert_default().take(pages.rest(), text);
             }
-            Update::Turn(turn) => self.turn(page, turn, now),
-            Update::Run(run) => self.run(page, run),
-            Update::Notice { message } => self.remark(page, Ink::Plain, &format!("! {message}")),
-            Update::Rule { text } => self.remark(page, Ink::Dim, &format!("• from now on {text}")),
+            Update::Turn(turn) => self.turn(pages, turn, now),
+            Update::Run(run) => self.run(pages, run),
+            Update::Notice { message } => self.remark(pages, Ink::Plain, &format!("! {message}")),
+            Update::Rule { text } => self.remark(pages, Ink::Dim, &format!("• from now on {text}")),
             Update::ConfigOptionUpdate { changed, .. } => {
-                self.remark(page, Ink::Dim, &format!("• from now on {}", in_words(changed)));
+                self.remark(pages, Ink::Dim, &format!("• from now on {}", in_words(changed)));
             }
             Update::Ask(AskChange::Opened { .. } | AskChange::Closed { .. })
             | Update::Complete { .. }
@@ -110,30 +130,67 @@ impl Show {
         }
     }
 
+    /// Keeps what the model says until its run has ended; then its last words are the answer.
+    fn hold_back(&mut self, pages: &mut Pages, update: &Update) {
+        match update {
+            Update::AgentMessage { text, interrupted: false, .. } => self.answer.push(text.clone()),
+            Update::Complete { summary } => {
+                if self.answer.last().is_none_or(|last| last.trim() != summary.trim()) {
+                    self.answer.push(summary.clone());
+                }
+            }
+            // What was said before a tool call was no answer yet.
+            Update::ToolCallUpdate(call) if !ends_or_asks(&call.tool) => self.answer.clear(),
+            Update::Run(RunView::Started { .. }) => self.answer.clear(),
+            Update::Run(RunView::Ended { end, .. }) => match end.outcome {
+                Outcome::Completed | Outcome::Stopped => {
+                    for text in std::mem::take(&mut self.answer) {
+                        pages.answer().flow(&text);
+                        pages.answer().end_flow();
+                    }
+                }
+                Outcome::Failed | Outcome::Limit | Outcome::Cancelled => self.ended(pages, end),
+            },
+            _ => {}
+        }
+    }
+
     /// Ends whatever line is open, so that something else may be written.
-    pub fn aside(&mut self, page: &mut Page) {
+    pub fn aside(&mut self, pages: &mut Pages) {
         self.flowing = None;
         self.call = None;
         if let Some(mut output) = self.output.take() {
-            output.end(page);
+            output.end(pages.rest());
         }
-        page.fresh_line();
+        pages.fresh_line();
     }
 
-    fn remark(&mut self, page: &mut Page, ink: Ink, text: &str) {
-        self.aside(page);
-        page.line_in(ink, text);
+    /// Shows the end that was held back, if any: nobody goes on from it.
+    pub fn release(&mut self, pages: &mut Pages) {
+        if let Some((ink, line)) = self.held.take() {
+            self.remark(pages, ink, &line);
+        }
     }
 
-    fn chunk(&mut self, page: &mut Page, id: &MessageId, text: &str) {
+    /// Forgets the end that was held back: somebody goes on from it.
+    pub fn went_on(&mut self) {
+        self.held = None;
+    }
+
+    fn remark(&mut self, pages: &mut Pages, ink: Ink, text: &str) {
+        self.aside(pages);
+        pages.rest().line_in(ink, text);
+    }
+
+    fn chunk(&mut self, pages: &mut Pages, id: &MessageId, text: &str) {
         if self.finished.contains(id) {
             return;
         }
         let print = self.open.entry(id.clone()).or_default().chunk(text);
-        self.print(page, id, print);
+        self.print(pages, id, print);
     }
 
-    fn message(&mut self, page: &mut Page, id: &MessageId, text: &str, interrupted: bool) {
+    fn message(&mut self, pages: &mut Pages, id: &MessageId, text: &str, interrupted: bool) {
         if self.finished.contains(id) {
             return;
         }
@@ -142,45 +199,44 @@ impl Show {
             let told = self.open.entry(id.clone()).or_default();
             let print = if told.is_new() { told.chunk(text) } else { Print::Nothing };
             told.broke_off();
-            self.print(page, id, print);
+            self.print(pages, id, print);
             return;
         }
         let print = self.open.remove(id).unwrap_or_default().whole(text);
-        self.print(page, id, print);
+        self.print(pages, id, print);
         if self.flowing.as_ref() == Some(id) {
-            self.aside(page);
+            self.aside(pages);
         }
         self.finished.insert(id.clone());
         self.last_text = text.to_owned();
     }
 
-    fn print(&mut self, page: &mut Page, id: &MessageId, print: Print) {
+    fn print(&mut self, pages: &mut Pages, id: &MessageId, print: Print) {
         let text = match print {
             Print::Nothing => return,
             Print::More(text) => text,
             Print::Again { broke_off, text } => {
-                self.aside(page);
-                page.line_in(Ink::Dim, if broke_off { AGAIN } else { MISSED });
+                self.aside(pages);
+                pages.answer().line_in(Ink::Dim, if broke_off { AGAIN } else { MISSED });
                 text
             }
         };
         if self.flowing.as_ref() != Some(id) {
-            self.aside(page);
+            self.aside(pages);
             self.flowing = Some(id.clone());
         }
-        page.flow(&text);
+        pages.answer().flow(&text);
     }
 
-    fn tool_call(&mut self, page: &mut Page, call: &ToolCallView) {
-        // The end of the task and a question are shown as what they are.
-        if matches!(call.tool.as_str(), "task_complete" | "fail" | "ask_user") {
+    fn tool_call(&mut self, pages: &mut Pages, call: &ToolCallView) {
+        if ends_or_asks(&call.tool) {
             return;
         }
         let (mark, ink, word) = match call.status {
             ToolStatus::Pending => return,
             ToolStatus::InProgress => {
-                self.aside(page);
-                page.open_line(Ink::Plain, &format!("• {}", call.title));
+                self.aside(pages);
+                pages.rest().open_line(Ink::Plain, &format!("• {}", call.title));
                 self.call = Some(call.tool_call_id.clone());
                 return;
             }
@@ -201,19 +257,19 @@ impl Show {
             (word, summary) => format!("{word}: {summary}"),
         };
         if self.call.as_ref() != Some(&call.tool_call_id) {
-            self.aside(page);
-            page.open_line(Ink::Plain, &format!("{mark} {}", call.title));
+            self.aside(pages);
+            pages.rest().open_line(Ink::Plain, &format!("{mark} {}", call.title));
         } else if let Some(mut output) = self.output.take() {
-            output.end(page);
-            page.open_line(ink, " ");
+            output.end(pages.rest());
+            pages.rest().open_line(ink, " ");
         }
         if !result.is_empty() {
-            page.add(ink, &format!(" … {result}"));
+            pages.rest().add(ink, &format!(" … {result}"));
         }
-        self.aside(page);
+        self.aside(pages);
     }
 
-    fn turn(&mut self, page: &mut Page, turn: &TurnView, now: u64) {
+    fn turn(&mut self, pages: &mut Pages, turn: &TurnView, now: u64) {
         let message = turn.message.as_deref().unwrap_or("the model did not answer");
         match turn.phase {
             TurnPhase::Started | TurnPhase::Ended => {}
@@ -221,23 +277,34 @@ impl Show {
                 self.open.values_mut().for_each(Told::broke_off);
                 let wait = turn.retry_at.unwrap_or(now).saturating_sub(now).div_ceil(1000);
                 let when = if wait == 0 { "now".to_owned() } else { format!("in {wait} s") };
-                self.remark(page, Ink::Dim, &format!("… {message}, trying again {when}"));
+                self.remark(pages, Ink::Dim, &format!("… {message}, trying again {when}"));
             }
-            TurnPhase::ModelReplaced => self.remark(page, Ink::Plain, &format!("! {message}")),
-            TurnPhase::Failed => self.remark(page, Ink::Red, &format!("✗ {message}")),
+            TurnPhase::ModelReplaced => self.remark(pages, Ink::Plain, &format!("! {message}")),
+            TurnPhase::Failed => self.remark(pages, Ink::Red, &format!("✗ {message}")),
         }
     }
 
-    fn run(&mut self, page: &mut Page, run: &RunView) {
+    fn run(&mut self, pages: &mut Pages, run: &RunView) {
         match run {
-            RunView::Started { model, .. } => self.remark(page, Ink::Dim, &format!("• {model}")),
-            RunView::Ended { end, .. } => {
-                let ink = match end.outcome {
-                    Outcome::Completed | Outcome::Stopped => Ink::Green,
-                    Outcome::Failed | Outcome::Limit | Outcome::Cancelled => Ink::Red,
-                };
-                self.remark(page, ink, &end_line(end));
-            }
+            RunView::Started { model, .. } => self.remark(pages, Ink::Dim, &format!("• {model}")),
+            RunView::Ended { end, .. } => self.ended(pages, end),
         }
     }
+
+    fn ended(&mut self, pages: &mut Pages, end: &RunEnd) {
+        let ink = match end.outcome {
+            Outcome::Completed | Outcome::Stopped => Ink::Green,
+            Outcome::Failed | Outcome::Limit | Outcome::Cancelled => Ink::Red,
+        };
+        if self.somebody && end.outcome == Outcome::Limit {
+            self.held = Some((ink, end_line(end)));
+        } else {
+            self.remark(pages, ink, &end_line(end));
+        }
+    }
+}
+
+/// Whether a tool ends the task or asks the user: both are shown as what they are, not as a call.
+fn ends_or_asks(tool: &str) -> bool {
+    matches!(tool, "task_complete" | "fail" | "ask_user")
 }

@@ -7,47 +7,60 @@ use std::path::Path;
 use globset::{GlobBuilder, GlobMatcher};
 
 use super::paths::Roots;
-use super::walk::{on_one_line, walk};
+use super::walk::{on_one_line, once, walk_without};
 use super::{Output, Stop, counted};
 
 /// The most files named.
 const MAX_FILES: usize = 500;
+/// The most files counted, so that the user sees how many there are.
+const MAX_COUNTED: usize = 10_000;
 
 /// Finds the files whose path below a workspace folder matches a glob.
 pub fn find_files(roots: &Roots, pattern: &str, stop: &Stop) -> Output {
     if roots.is_empty() {
         return Output::failed("no workspace folder is open, so there is nothing to search");
     }
-    let mut found = Vec::new();
-    let mut seen = 0_usize;
-    let mut cut = None;
-    'roots: for (index, root) in roots.paths().enumerate() {
-        let matcher = match matcher(root, pattern) {
-            Ok(Some(matcher)) => matcher,
-            Ok(None) => continue,
+    let folders: Vec<&Path> = roots.paths().collect();
+    let mut matchers = Vec::new();
+    for folder in &folders {
+        match matcher(folder, pattern) {
+            Ok(matcher) => matchers.extend(matcher.map(|matcher| (*folder, matcher))),
             Err(text) => return Output::failed(text),
-        };
-        for entry in walk(root, None).flatten() {
+        }
+    }
+    let matches = |path: &Path| {
+        let below = |folder| path.strip_prefix(folder).ok();
+        matchers.iter().any(|(folder, matcher)| below(folder).is_some_and(|way| matcher.is_match(way)))
+    };
+    let mut found = Vec::new();
+    let (mut seen, mut total) = (0_usize, 0_usize);
+    let mut cut = None;
+    'folders: for (folder, walked) in once(&folders) {
+        if matchers.is_empty() {
+            break;
+        }
+        for entry in walk_without(folder, None, walked).flatten() {
             if stop.reached() {
                 cut = Some("time is over");
-                break 'roots;
+                break 'folders;
             }
-            let Ok(way) = entry.path().strip_prefix(root) else {
-                continue;
-            };
             if entry.file_type().is_none_or(|kind| kind.is_dir()) {
                 continue;
             }
             seen += 1;
-            if !matcher.is_match(way) {
+            if !matches(entry.path()) {
                 continue;
             }
-            if found.len() == MAX_FILES {
+            total += 1;
+            if total > MAX_FILES {
                 cut = Some("there are more");
-                break 'roots;
+                if total == MAX_COUNTED {
+                    break 'folders;
+                }
+                continue;
             }
-            let named = if index == 0 { way } else { entry.path() };
-            found.push(on_one_line(named.as_os_str()));
+            let first = folders.first().and_then(|first| entry.path().strip_prefix(first).ok());
+            found.push(on_one_line(first.unwrap_or(entry.path()).as_os_str()));
         }
     }
     if found.is_empty() {
@@ -56,7 +69,12 @@ pub fn find_files(roots: &Roots, pattern: &str, stop: &Stop) -> Output {
         let text = format!("no file matches \"{pattern}\" among {}{why}", counted(seen, "file"));
         return Output::done(text, &format!("no file matches {pattern}"));
     }
-    let summary = format!("{} for {pattern}", counted(found.len(), "file"));
+    let summary = match (cut, total) {
+        (None, _) => format!("{} for {pattern}", counted(total, "file")),
+        (Some(_), MAX_COUNTED..) => format!("{} of {MAX_COUNTED} files or more for {pattern}", found.len()),
+        (Some("there are more"), _) => format!("{} of {total} files for {pattern}", found.len()),
+        (Some(why), _) => format!("{} for {pattern}, {why}", counted(found.len(), "file")),
+    };
     if let Some(why) = cut {
         found.push(format!("[stopped at {}: {why}; use a narrower glob]", counted(found.len(), "file")));
     }

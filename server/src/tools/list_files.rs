@@ -38,7 +38,11 @@ pub fn list_files(at: &Grounded, roots: &Roots) -> Output {
     }
     let notes = notes(at, roots, total, listed);
     lines.extend(notes);
-    Output::done(lines.join("\n"), &format!("{} in {}", counted(listed, "name"), at.display))
+    let names = match listed > MAX_ENTRIES {
+        true => format!("{MAX_ENTRIES} of {listed} names"),
+        false => counted(listed, "name"),
+    };
+    Output::done(lines.join("\n"), &format!("{names} in {}", at.display))
 }
 
 /// Returns the names with their marks, and how many there are.

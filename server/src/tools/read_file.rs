@@ -103,7 +103,12 @@ fn told(at: &Grounded, result: Result<Excerpt, Unreadable>, first: usize) -> Out
             text.push_str(&format!("[lines {first} to {last} of more; go on with offset {}]\n", last + 1))
         }
     }
-    Output::done(text, &format!("{} of {name}", counted(excerpt.lines, "line")))
+    let lines = match excerpt.total {
+        Some(total) if total > excerpt.lines => format!("{} of {total} lines", excerpt.lines),
+        Some(_) => counted(excerpt.lines, "line"),
+        None => format!("{} of many", counted(excerpt.lines, "line")),
+    };
+    Output::done(text, &format!("{lines} of {name}"))
 }
 
 fn excerpt(mut source: impl BufRead, first: usize, limit: usize) -> Result<Excerpt, Unreadable> {

@@ -5,6 +5,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use adjutant_core::image::size;
 use adjutant_core::tool::{MAX_TIMEOUT_SECONDS, shown};
 
 use super::process::{End, Ended, GAP, Launch, launch};
@@ -34,7 +35,7 @@ pub async fn run_command(
 
 /// A command that ran and said no is an answer, not a failure of the tool.
 fn told(allowed: &Launch, unsaved: &[String], ended: &Ended) -> Output {
-    let (line, failed) = ending(allowed, ended);
+    let (mut line, failed) = ending(allowed, ended);
     let mut text = line.clone();
     if ended.end == End::TimedOut {
         text.push_str(&format!(
@@ -64,6 +65,9 @@ fn told(allowed: &Launch, unsaved: &[String], ended: &Ended) -> Output {
     match ended.excerpt.is_empty() {
         true => text.push_str("[no output]"),
         false => text.push_str(&ended.excerpt.replace(GAP, &gap)),
+    }
+    if ended.left_out > 0 {
+        line.push_str(&format!(", {} of its output not sent to the model", size(ended.left_out)));
     }
     let whole = (ended.left_out > 0).then(|| allowed.whole.clone());
     Output { whole, failed, ..Output::done(text, &line) }

@@ -15,7 +15,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 use super::find_files;
 use super::list_files::missing;
 use super::paths::{Grounded, Kind, Roots, open_directory, open_read, read_beneath};
-use super::walk::{on_one_line, walk};
+use super::walk::{on_one_line, once, walk_without};
 use super::{Output, Stop, Stoppable, counted, protected};
 use crate::documents::{Buffer, Buffers};
 
@@ -55,14 +55,16 @@ pub fn search_text(search: &Search<'_>, roots: &Roots, buffers: &Buffers, stop: 
             return Output::failed("no workspace folder is open, so there is nothing to search; give a path");
         }
         None => {
-            for index in 0..roots.paths().count() {
-                if let Some(start) = roots.folder(index) {
-                    hunt.tree(&start);
+            let folders: Vec<&Path> = roots.paths().collect();
+            for (folder, walked) in once(&folders) {
+                let index = folders.iter().position(|other| *other == folder);
+                if let Some(start) = index.and_then(|index| roots.folder(index)) {
+                    hunt.tree(&start, walked);
                 }
             }
         }
         Some(at) => match at.kind {
-            Some(Kind::Directory) => hunt.tree(at),
+            Some(Kind::Directory) => hunt.tree(at, Vec::new()),
             Some(Kind::File) => hunt.single(at),
             None if buffers.get(&at.absolute).is_some() => hunt.single(at),
             None => return missing(at, "file or directory"),
@@ -158,15 +160,20 @@ impl Found {
         let matches = counted(self.lines.len(), "match");
         let summary = match self.lines.is_empty() {
             true => format!("no match for {pattern}"),
+            false if self.full => {
+                format!("the first {matches} in {}, of more", counted(places.len(), "file"))
+            }
             false => format!("{matches} in {}", counted(places.len(), "file")),
         };
+        let late = self.late || stop.reached();
+        let summary = if late { format!("{summary}, not all files searched") } else { summary };
         if self.lines.is_empty() {
             text.push(format!("no match for \"{pattern}\" in {}", counted(self.files, "file")));
         }
         if self.full {
             text.push(format!("[stopped at {matches}; narrow the pattern, the path or the glob]"));
         }
-        if self.late || stop.reached() {
+        if late {
             text.push(
                 "[the time was over before all files were searched; narrow the path or the glob]".into(),
             );
@@ -194,12 +201,13 @@ struct Hunt<'a> {
 }
 
 impl Hunt<'_> {
-    fn tree(&mut self, start: &Grounded) {
+    /// Searches a directory, but not these folders below it.
+    fn tree(&mut self, start: &Grounded, walked: Vec<PathBuf>) {
         let Ok(held) = open_directory(start) else {
             self.found.unreadable += 1;
             return;
         };
-        for entry in walk(&start.absolute, None).flatten() {
+        for entry in walk_without(&start.absolute, None, walked.clone()).flatten() {
             if self.over() {
                 return;
             }
@@ -209,7 +217,8 @@ impl Hunt<'_> {
         }
         // What is only in the editor yet is in no directory.
         for (path, text) in self.buffers.below(&start.absolute) {
-            if !path.exists() && self.wanted(path) {
+            let seen = walked.iter().any(|walked| path.starts_with(walked));
+            if !seen && !path.exists() && self.wanted(path) {
                 self.buffer(path, text.as_ref().map_err(String::as_str));
             }
         }

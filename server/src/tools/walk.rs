@@ -5,7 +5,7 @@
 //! How long it goes on is for who takes its entries.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use adjutant_core::tool::shown;
 use ignore::{Walk, WalkBuilder};
@@ -16,8 +16,26 @@ const VCS: &[&str] = &[".git", ".hg", ".svn", ".jj", ".bzr"];
 /// The deepest a walk goes; deeper trees are made to exhaust something.
 const MAX_DEPTH: usize = 128;
 
+/// Returns which of the folders to walk, in order, each with those below it that were walked before:
+/// a workspace folder may lie in another one, and nothing is to be seen twice.
+pub(super) fn once<'a>(folders: &[&'a Path]) -> Vec<(&'a Path, Vec<PathBuf>)> {
+    let walks = folders.iter().enumerate().map(|(at, folder)| (*folder, &folders[..at]));
+    walks
+        .filter(|(folder, before)| !before.iter().any(|walked| folder.starts_with(walked)))
+        .map(|(folder, before)| {
+            let below = before.iter().filter(|walked| walked.starts_with(folder));
+            (folder, below.map(|walked| walked.to_path_buf()).collect())
+        })
+        .collect()
+}
+
 /// Walks a resolved directory in the order of names, leaving out what ignore files exclude.
 pub(super) fn walk(start: &Path, depth: Option<usize>) -> Walk {
+    walk_without(start, depth, Vec::new())
+}
+
+/// Walks as `walk` does, but not into these folders.
+pub(super) fn walk_without(start: &Path, depth: Option<usize>, walked: Vec<PathBuf>) -> Walk {
     // Outside a repository only the ignore files below the start count: one
     // somewhere above, say in a home directory, was not written for this folder.
     let repository = start.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok());
@@ -28,7 +46,10 @@ pub(super) fn walk(start: &Path, depth: Option<usize>) -> Walk {
         .require_git(repository)
         .max_depth(Some(depth.unwrap_or(MAX_DEPTH)))
         .sort_by_file_name(OsStr::cmp)
-        .filter_entry(|entry| entry.depth() == 0 || !VCS.iter().any(|name| entry.file_name() == *name))
+        .filter_entry(move |entry| {
+            let own = VCS.iter().any(|name| entry.file_name() == *name);
+            entry.depth() == 0 || !own && !walked.iter().any(|walked| entry.path() == walked)
+        })
         .build()
 }
 

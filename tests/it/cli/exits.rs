@@ -65,8 +65,7 @@ fn s105_a_run_that_fails_is_one_and_says_why() {
             let args = if quiet { &["run", "-y", "--quiet", "go"][..] } else { &["run", "-y", "go"] };
             let ran = run(&workspace, args);
             ran.expect(1);
-            assert!(quiet || ran.stdout.contains(told), "wanted {told:?} in {ran}");
-            assert!(!(ran.stdout.clone() + &ran.stderr).trim().is_empty(), "an empty screen: {ran}");
+            assert!(ran.stderr.contains(told), "wanted {told:?} in {ran}");
         }
     }
 }
@@ -86,7 +85,7 @@ fn the_folder_the_model_and_the_session_are_those_that_were_named() {
     assert!(inner.expect(0).stdout.contains("the inner one"), "{inner}");
     let ran = run(&workspace, &["run", "--model", "other/any", "speak"]);
     assert!(ran.expect(0).stdout.contains("The other model speaks."), "{ran}");
-    assert!(ran.stdout.contains("other/any"), "{ran}");
+    assert!(ran.stderr.contains("other/any"), "{ran}");
 
     // The newest session of this folder is the second one, and the inner folder has its own.
     let list = run(&workspace, &["sessions", "list"]);
@@ -135,9 +134,9 @@ fn s74_a_reply_that_broke_off_is_not_printed_twice() {
     for word in ["one", "two", "three", "four", "five", "six"] {
         assert_eq!(ran.expect(0).stdout.matches(word).count(), 1, "{word} in {ran}");
     }
-    assert!(ran.stdout.contains("the connection was cut, trying again"), "{ran}");
+    assert!(ran.stderr.contains("the connection was cut, trying again"), "{ran}");
     let quiet = run(&workspace, &["run", "--quiet", "count again"]);
-    assert!(!quiet.expect(0).stdout.contains("trying again"), "{quiet}");
+    assert!(!quiet.expect(0).stderr.contains("trying again"), "{quiet}");
 }
 
 #[test]
@@ -188,9 +187,14 @@ fn a_reader_that_leaves_early_is_no_crash_whatever_is_printed() {
         &["--help"],
     ] {
         let ran = leave_early(&workspace, args);
-        assert!(!ran.stderr.contains("panicked") && ran.stderr.is_empty(), "{ran}");
-        // What was printed whole before the reader left is as well as what was not.
-        assert_eq!(ran.code(), Some(0), "{ran}");
+        assert!(!ran.stderr.contains("panicked"), "{ran}");
+        match args[0] {
+            // It may be over before the reader leaves.
+            "run" if ran.code() == Some(0) => {}
+            "run" => assert!(ran.expect(141).stderr.contains("nobody reads the output"), "{ran}"),
+            // What was printed whole before the reader left is as well as what was not.
+            _ => assert_eq!((ran.code(), ran.stderr.as_str()), (Some(0), ""), "{ran}"),
+        }
         // One session stays the only one that begins so.
         for id in crate::kill::sessions(&workspace).iter().skip(1) {
             run(&workspace, &["sessions", "delete", id]).expect(0);
@@ -359,7 +363,7 @@ fn l4_a_run_whose_log_is_taken_away_ends_and_says_how_to_go_on() {
     let running = Line::new(BINARY, &workspace, &["run", "go on"]).start();
     model.wait_for_holding(1);
     // The prompt is accepted for good once its run is shown.
-    wait_until("the run to be shown", || running.stdout().contains('•'));
+    wait_until("the run to be shown", || running.stderr().contains('•'));
     let sessions = workspace.state_dir().join("sessions");
     let folders = fs::read_dir(sessions).unwrap_or_else(|error| panic!("{error}"));
     for folder in folders.flatten() {

@@ -193,7 +193,7 @@ fn s120_quiet_asks_too_and_says_nothing_else() {
     let (ran, screen) = terminal.ends();
     ran.expect(0);
     assert_eq!(workspace.read("a.txt"), "two\n");
-    for noise in ["tokens in", "play/script", "• Edit", "Stopped"] {
+    for noise in ["tokens in", "play/script", "• Edit", "Done", "I change it."] {
         assert!(!screen.contains(noise), "{noise:?} in\n{screen}");
     }
 }

@@ -47,7 +47,7 @@ fn s13_l03_reading_outside_and_secrets_ask_and_nobody_is_there() {
     for path in [outside.path().join("a.txt").display().to_string(), ".env".to_owned()] {
         let workspace = workspace(&(read(&path) + TOLD));
         let ran = run(&workspace, &["-y", "--allow-commands", "go"]);
-        assert!(ran.expect(3).stdout.contains("no user is present"), "{ran}");
+        assert!(ran.expect(3).stderr.contains("no user is present"), "{ran}");
         assert!(!ran.stdout.contains("not for the model") && !ran.stdout.contains("PASSWORD"), "{ran}");
     }
 }
@@ -79,7 +79,7 @@ fn s13_l03_denials_win_and_categories_can_be_switched_off() {
     let careful = workspace(&script);
     careful.add_config("[unattended]\nedit = false\n");
     let ran = run(&careful, &["-y", "go"]);
-    assert!(ran.expect(3).stdout.contains("no user is present"), "{ran}");
+    assert!(ran.expect(3).stderr.contains("no user is present"), "{ran}");
     assert_eq!((careful.read("b.lock"), careful.exists("ran")), ("one\n".into(), false));
 }
 
@@ -98,8 +98,8 @@ fn s13_s25_a_run_nobody_watches_stops_at_its_request_limit_and_can_be_continued(
     let workspace = workspace(&(reads + "[[turn]]\ntext = \"Read it all.\"\n"));
     workspace.add_config("[unattended]\nmax_requests = 3\n");
     let ran = run(&workspace, &["-y", "go"]);
-    assert!(ran.expect(1).stdout.contains("Stopped at a limit"), "{ran}");
-    assert!(ran.stdout.contains("3 turns") && ran.stderr.contains("run --continue"), "{ran}");
+    assert!(ran.expect(1).stderr.contains("Stopped at a limit"), "{ran}");
+    assert!(ran.stderr.contains("3 turns") && ran.stderr.contains("run --continue"), "{ran}");
     let ran = run(&workspace, &["--continue"]);
     assert!(ran.expect(0).stdout.contains("Read it all."), "{ran}");
 }
@@ -127,7 +127,7 @@ fn s15_a_question_that_nobody_hears_is_answered_so_and_the_run_goes_on() {
         let workspace = workspace(&(question.clone() + TOLD));
         let ran = run(&workspace, args);
         assert!(ran.expect(0).stdout.contains("no user is present"), "{ran}");
-        assert!(ran.stdout.contains("1. Tabs\n") && ran.stdout.contains("2. Spaces\n"), "{ran}");
+        assert!(ran.stderr.contains("1. Tabs\n") && ran.stderr.contains("2. Spaces\n"), "{ran}");
         let told = ran.stdout.lines().find(|line| line.starts_with("I was told: ")).unwrap_or_default();
         assert!(told.contains("no user is present"), "no option is chosen for the user: {ran}");
     }
@@ -140,6 +140,6 @@ fn s53_a_denial_is_told_to_the_model_and_to_the_shell_and_the_run_goes_on() {
     let ran = run(&workspace, &["go"]);
     let told = ran.expect(3).stdout.lines().find(|line| line.starts_with("I was told: ")).unwrap_or_default();
     assert!(told.contains("no user is present"), "{ran}");
-    assert!(ran.stdout.contains("-one\n+two\n"), "the edit is shown whole: {ran}");
+    assert!(ran.stderr.contains("-one\n+two\n"), "the edit is shown whole: {ran}");
     assert_eq!(workspace.read("a.txt"), "one\n");
 }

@@ -16,10 +16,10 @@ const ARGS: [&str; 3] = ["run", "-y", "Speak."];
 /// The output goes to a program.
 pub fn play(cell: &Cell) -> Seen {
     let running = Line::new(BINARY, &cell.workspace, &ARGS).start();
-    wait_for_silence(cell, || running.stdout());
+    wait_for_silence(cell, || running.stderr());
     let ran = running.wait();
     ran.expect(code(cell));
-    read(cell, &ran.stdout)
+    read(cell, &(ran.stdout + &ran.stderr))
 }
 
 /// A person looks at it.
@@ -74,7 +74,7 @@ fn read_lines(shown: &str) -> Seen {
             seen.silences.push(rest.to_owned());
         } else if let Some(why) = line.strip_prefix("✗ ").filter(|why| !why.starts_with("write_file")) {
             seen.failures.push(why.to_owned());
-        } else if line.starts_with("Stopped · ") || line.starts_with("Failed: ") {
+        } else if line.starts_with("Done · ") || line.starts_with("Failed: ") {
             seen.ends += 1;
         } else if line == "[the answer broke off; again:]" {
             // The word at which the answer goes another way is printed again: what was read of it goes.
@@ -84,7 +84,7 @@ fn read_lines(shown: &str) -> Seen {
             let point = rest.len().saturating_sub(again.len());
             assert!(rest.ends_with(&again) && read.starts_with(&rest[..point]), "{shown}");
             seen.text = rest[..point].to_owned();
-        } else if !line.starts_with(['•', '…', '!', '✗']) && !line.contains("adjutant run --continue") {
+        } else if !line.starts_with(['•', '…', '!', '✗']) && !line.contains("`adjutant run ") {
             seen.text.push_str(&format!("{line}\n"));
         }
     }

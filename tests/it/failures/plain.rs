@@ -69,7 +69,7 @@ fn read(transcript: &str) -> Seen {
             "```diff" => in_diff = true,
             "```" => in_diff = false,
             _ if in_diff => {}
-            _ if line.starts_with("**Stopped ") || line.starts_with("**Failed: ") => seen.ends += 1,
+            _ if line.starts_with("**Done ") || line.starts_with("**Failed: ") => seen.ends += 1,
             "*The answer broke off here.*" => {}
             _ if line.starts_with(['>', '-', '*']) => {}
             _ => seen.text.push_str(&format!("{line}\n")),

@@ -91,11 +91,13 @@ fn os_019_an_interrupt_ends_a_run_with_its_command() {
     let gate = workspace.path().join("gate");
     rustix::fs::mkfifoat(rustix::fs::CWD, &gate, rustix::fs::Mode::from_raw_mode(0o600)).expect("it is ours");
     let running = Line::new(BINARY, &workspace, &["run", "-y", "--allow-commands", "go on"]).start();
-    wait_until("the command to stand at the gate", || workspace.exists("ledger"));
+    wait_until("the command to stand at the gate", || {
+        workspace.exists("ledger") && workspace.read("ledger") == "begun\n"
+    });
     send(running.pid(), Signal::INT);
     let ran = running.wait();
     ran.expect(1);
-    assert!(ran.stdout.contains("Cancelled"), "{ran}");
+    assert!(ran.stderr.contains("Cancelled"), "{ran}");
     assert_eq!(ran.left(), [], "the command outlives its run");
     assert_eq!(workspace.read("ledger"), "begun\n");
     let facts = facts(&workspace, &only_session(&workspace));

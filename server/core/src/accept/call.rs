@@ -302,8 +302,19 @@ pub fn too_many_mistakes(run: &Run, failed: u32, last: &str) -> Option<Ending<'s
     Some(ending.summed_up(Some(why.clone())).asking(AskKind::MistakeLimitReached, why))
 }
 
+/// Characters of an output that a sentence about it quotes.
+const MAX_QUOTED: usize = 200;
+
+/// Returns the first line of a text, a longer one up to the end of a sentence, a part of one, or a word.
 fn brief(text: &str) -> String {
-    text.lines().next().unwrap_or_default().chars().take(200).collect()
+    let line = text.lines().next().unwrap_or_default();
+    let Some((end, _)) = line.char_indices().nth(MAX_QUOTED) else { return line.to_owned() };
+    let start = &line[..end];
+    let part = [". ", "; "].into_iter().filter_map(|sign| start.rfind(sign)).max();
+    match part.filter(|at| *at >= end / 2) {
+        Some(at) => start[..at].to_owned(),
+        None => format!("{} …", start.rfind(' ').map_or(start, |at| &start[..at])),
+    }
 }
 
 fn denied(why: &Reason) -> CallResult {

@@ -16,10 +16,10 @@ pub const READING_TIME: Duration = Duration::from_millis(400);
 /// Deliveries that may wait; a session has few open asks.
 const ROOM: usize = 64;
 
-/// One ask, and the request that wants its answer.
+/// One ask, and the request that wants its answer; one that is left after a run has none.
 #[derive(Clone, Debug)]
 pub struct Delivery {
-    pub request: RequestId,
+    pub request: Option<RequestId>,
     pub ask: AskView,
 }
 
@@ -61,6 +61,12 @@ impl Desk {
         self.shown.as_ref().map(|(delivery, _)| &delivery.ask)
     }
 
+    /// Says whether an ask is on the desk or waits.
+    pub fn holds(&self, ask: &AskId) -> bool {
+        let shown = self.shown.iter().map(|(delivery, _)| delivery);
+        shown.chain(&self.waiting).any(|delivery| delivery.ask.ask_id == *ask)
+    }
+
     /// Says whether the ask on the desk could be read before this moment.
     pub fn was_read(&self, at: Instant) -> bool {
         self.shown.as_ref().is_some_and(|(_, since)| at.saturating_duration_since(*since) >= READING_TIME)
@@ -78,7 +84,7 @@ impl Desk {
 
     /// Takes down the delivery that a request made, as `closed`.
     pub fn withdrawn(&mut self, request: &str) -> (Vec<Delivery>, bool) {
-        self.take_down(|delivery| delivery.request.token() == request)
+        self.take_down(|delivery| delivery.request.as_ref().is_some_and(|id| id.token() == request))
     }
 
     /// Takes everything down.

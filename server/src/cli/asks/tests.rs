@@ -39,7 +39,7 @@ fn delivery(number: u32, ask: AskView) -> Delivery {
     let body = format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"m"}}"#);
     let read = crate::transport::envelope::parse(body.as_bytes());
     let Ok(crate::transport::envelope::Envelope::Request { id, .. }) = read else { panic!("no request") };
-    Delivery { request: id, ask }
+    Delivery { request: Some(id), ask }
 }
 
 #[test]

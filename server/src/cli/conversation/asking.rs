@@ -31,7 +31,9 @@ impl Conversation {
     }
 
     fn respond(&self, delivery: &Delivery, outcome: PermissionOutcome) {
-        self.client.out().respond(&delivery.request, &PermissionResponse { outcome });
+        if let Some(request) = &delivery.request {
+            self.client.out().respond(request, &PermissionResponse { outcome });
+        }
     }
 
     /// Puts the next ask on the page, if none is there; where nobody is, answers it.
@@ -81,7 +83,7 @@ impl Conversation {
             }
         };
         let Some(ask) = self.desk.shown().cloned() else { return };
-        self.ask_page().entered();
+        self.pages.rest().entered();
         let blocking = ask.group != AskGroup::NonBlocking;
         if !self.desk.was_read(at) {
             let text = "that was typed before the question could be read; please answer again";
@@ -115,8 +117,10 @@ impl Conversation {
     }
 
     fn answer(&mut self, outcome: PermissionOutcome) {
-        if let Some(delivery) = self.desk.answered() {
-            self.respond(&delivery, outcome);
+        match self.desk.answered() {
+            Some(Delivery { request: None, .. }) => self.decided = Some(outcome),
+            Some(delivery) => self.respond(&delivery, outcome),
+            None => {}
         }
     }
 
@@ -128,29 +132,25 @@ impl Conversation {
             self.denied = true;
             // Where remarks are shown, the call itself says that it was rejected and why.
             if !self.view.shows_remarks() {
-                self.view.aside(&mut self.page);
+                self.view.aside(&mut self.pages);
                 note(&format!("rejected, for no user is present: {}", ask.title));
             }
         }
         self.answer(outcome);
     }
 
-    fn listen(&mut self, prompt: bool) {
+    pub(super) fn listen(&mut self, prompt: bool) {
         // First, because it throws away what was typed: not what is typed at the sign.
         if let Answers::Person(person) = &mut self.answers {
             person.listen();
         }
         if prompt {
-            self.ask_page().prompt();
+            self.pages.rest().prompt();
         }
     }
 
-    fn ask_page(&mut self) -> &mut Page {
-        self.ask_page.as_mut().unwrap_or(&mut self.page)
-    }
-
-    fn on_page(&mut self, write: impl FnOnce(&mut Page)) {
-        self.view.aside(&mut self.page);
-        write(self.ask_page());
+    pub(super) fn on_page(&mut self, write: impl FnOnce(&mut Page)) {
+        self.view.aside(&mut self.pages);
+        write(self.pages.rest());
     }
 }

@@ -64,6 +64,11 @@ impl Ears {
         self.hearing
     }
 
+    /// Returns what was said already and not heard yet.
+    pub fn said(&mut self) -> Option<Heard> {
+        self.hearing.try_recv().ok().map(Heard::Said)
+    }
+
     /// Returns what is heard next; may be dropped and called again.
     pub async fn next(&mut self, answers: &mut Answers) -> Heard {
         let typed = async {

@@ -34,6 +34,22 @@ struct Message {
     message: String,
 }
 
+impl Message {
+    /// Errors and warnings; the rest is in the updates.
+    fn is_problem(&self) -> bool {
+        self.kind <= 2
+    }
+}
+
+/// Shows what the server still says while it stops, if the user has to know it.
+pub(super) fn last_word(said: Incoming) {
+    let Incoming::Notification { method, params: Some(params) } = said else { return };
+    let message = (method == "window/showMessage").then(|| read::<Message>(&params));
+    if let Some(message) = message.and_then(Result::ok).filter(Message::is_problem) {
+        note(&message.message);
+    }
+}
+
 impl Conversation {
     pub(super) async fn take(&mut self, incoming: Incoming) -> Result<(), Left> {
         match incoming {
@@ -75,7 +91,7 @@ impl Conversation {
             },
             methods::REQUEST_PERMISSION => match read::<AskView>(&params) {
                 Ok(ask) => {
-                    self.delivered(Delivery { request: id.clone(), ask });
+                    self.delivered(Delivery { request: Some(id.clone()), ask });
                     return Ok(());
                 }
                 Err(error) => Err(error),
@@ -120,15 +136,14 @@ impl Conversation {
                 let (gone, was_shown) = self.desk.withdrawn(withdrawal.id.get());
                 for delivery in gone {
                     let out = self.client.out();
-                    out.refuse(Some(&delivery.request), code::REQUEST_CANCELLED, "the ask was withdrawn");
+                    out.refuse(delivery.request.as_ref(), code::REQUEST_CANCELLED, "the ask was withdrawn");
                 }
                 self.taken_down(was_shown);
             }
             "window/showMessage" => {
                 let message: Message = read(params)?;
-                // Errors and warnings; the rest is in the updates.
-                if message.kind <= 2 {
-                    self.view.aside(&mut self.page);
+                if message.is_problem() {
+                    self.view.aside(&mut self.pages);
                     note(&message.message);
                 }
             }
@@ -150,6 +165,7 @@ impl Conversation {
                 self.idle = false;
                 self.ended = Some((run_id.clone(), end.clone(), Instant::now()));
             }
+            Update::Turn(turn) => self.failure = turn.failure,
             Update::StateUpdate(state) => {
                 self.idle = state.state == State::Idle;
                 self.waits = state.state == State::RequiresAction;
@@ -158,7 +174,7 @@ impl Conversation {
             }
             _ => {}
         }
-        self.view.update(&mut self.page, raw, params);
+        self.view.update(&mut self.pages, raw, params);
     }
 }
 

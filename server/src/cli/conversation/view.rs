@@ -10,6 +10,7 @@ use adjutant_protocol::update::{SessionUpdateParams, Update};
 use serde_json::value::RawValue;
 
 use crate::cli::page::{Ink, Page};
+use crate::cli::pages::Pages;
 use crate::cli::show::Show;
 use crate::clock::now_ms;
 
@@ -20,11 +21,13 @@ const SILENCE: Duration = Duration::from_secs(10);
 pub struct View {
     form: Form,
     quiet: bool,
+    /// Whether everything goes to one page even where nobody reads it.
+    together: bool,
     waiting: Option<Waiting>,
 }
 
 enum Form {
-    Text(Show),
+    Text(Box<Show>),
     Json,
 }
 
@@ -37,25 +40,38 @@ struct Waiting {
 }
 
 impl View {
-    /// Prints text to read.
-    pub fn text(quiet: bool) -> Self {
-        View { form: Form::Text(Show::new(quiet)), quiet, waiting: None }
+    /// Prints text to read; `somebody` can say what comes after a limit.
+    pub fn text(quiet: bool, somebody: bool) -> Self {
+        let show = Show::new(quiet);
+        View::of(if somebody { show.with_somebody() } else { show }, quiet)
+    }
+
+    /// Prints everything on standard output, wherever that goes.
+    pub fn together() -> Self {
+        View { together: true, ..View::of(Show::new(false), false) }
     }
 
     /// Prints the whole conversation, the user's part too.
     pub fn transcript() -> Self {
-        View { form: Form::Text(Show::new(false).with_user()), quiet: false, waiting: None }
+        View { together: true, ..View::of(Show::new(false).with_user(), false) }
     }
 
     /// Prints one update a line.
     pub fn json(quiet: bool) -> Self {
-        View { form: Form::Json, quiet, waiting: None }
+        View { form: Form::Json, quiet, together: false, waiting: None }
     }
 
-    /// Returns the page for updates, and one for asks where they must not go to the first.
-    pub fn pages(&self, somebody: bool) -> (Page, Option<Page>) {
-        let readable = matches!(self.form, Form::Text(_)) && (stdout().is_terminal() || !somebody);
-        (Page::of_stdout(), (!readable).then(Page::of_stderr))
+    fn of(show: Show, quiet: bool) -> Self {
+        View { form: Form::Text(Box::new(show)), quiet, together: false, waiting: None }
+    }
+
+    /// Returns the pages: where standard output goes to a file or a program, it gets the answer alone.
+    pub fn pages(&self) -> Pages {
+        let text = matches!(self.form, Form::Text(_));
+        match text && (self.together || stdout().is_terminal()) {
+            true => Pages::one(Page::of_stdout()),
+            false => Pages::two(Page::of_stdout(), Page::of_stderr()),
+        }
     }
 
     /// Says whether asks are printed even where nobody answers them.
@@ -68,20 +84,29 @@ impl View {
         matches!(self.form, Form::Text(_)) && !self.quiet
     }
 
-    pub fn update(&mut self, page: &mut Page, raw: &RawValue, params: &SessionUpdateParams) {
+    pub fn update(&mut self, pages: &mut Pages, raw: &RawValue, params: &SessionUpdateParams) {
         self.watch(&params.update);
         match &mut self.form {
-            Form::Text(show) => show.update(page, &params.update, now_ms()),
+            Form::Text(show) => show.update(pages, &params.update, now_ms()),
             Form::Json if self.quiet && !is_answer(&params.update) => {}
-            Form::Json => page.json(&one_line(raw)),
+            Form::Json => pages.answer().json(&one_line(raw)),
         }
     }
 
     /// Ends whatever line is open.
-    pub fn aside(&mut self, page: &mut Page) {
+    pub fn aside(&mut self, pages: &mut Pages) {
         match &mut self.form {
-            Form::Text(show) => show.aside(page),
-            Form::Json => page.fresh_line(),
+            Form::Text(show) => show.aside(pages),
+            Form::Json => pages.fresh_line(),
+        }
+    }
+
+    /// Shows the end of a run that stopped at a limit, or forgets it where somebody goes on.
+    pub fn limit_decided(&mut self, pages: &mut Pages, goes_on: bool) {
+        match &mut self.form {
+            Form::Text(show) if goes_on => show.went_on(),
+            Form::Text(show) => show.release(pages),
+            Form::Json => {}
         }
     }
 
@@ -91,14 +116,14 @@ impl View {
     }
 
     /// Says what has been waited for, a silence apart at first and then ever less often.
-    pub fn still(&mut self, page: &mut Page, now: Instant) {
+    pub fn still(&mut self, pages: &mut Pages, now: Instant) {
         let Some(waiting) = self.waiting.as_mut().filter(|waiting| now >= waiting.next) else { return };
         let waited = now.saturating_duration_since(waiting.since);
         waiting.next = now + waited.max(SILENCE);
         waiting.said = true;
         let text = format!("… still {} ({} s)", waiting.what, waited.as_secs());
-        self.aside(page);
-        page.line_in(Ink::Dim, &text);
+        self.aside(pages);
+        pages.rest().line_in(Ink::Dim, &text);
     }
 
     fn watch(&mut self, update: &Update) {
@@ -170,14 +195,14 @@ mod tests {
 
     #[test]
     fn remarks_on_a_wait_keep_their_distance_whatever_the_clock_says() {
-        let mut view = View::text(false);
+        let mut view = View::text(false, false);
         let look = crate::cli::page::Look { width: 80, colour: false, wrap: true };
-        let mut page = Page::new(std::io::sink(), look);
+        let mut pages = Pages::one(Page::new(std::io::sink(), look));
         view.watch(&running(SubState::Model, 0));
         // The wait began in the future, for the clock was set back.
         view.watch(&running(SubState::Stalled, u64::MAX));
         let first = view.remark_at().expect("there is something to say");
-        view.still(&mut page, first);
+        view.still(&mut pages, first);
         let second = view.remark_at().expect("it is said again");
         assert!(second >= first + SILENCE, "{:?} later", second - first);
     }

@@ -1,6 +1,6 @@
 //! Updates in, text out; what is printed adds up to what was said.
 
-use adjutant_protocol::session::{RunEnd, UsageView};
+use adjutant_protocol::session::UsageView;
 use adjutant_protocol::state::StopReason;
 use proptest::prelude::*;
 
@@ -56,12 +56,13 @@ fn end(outcome: Outcome, summary: Option<&str>) -> Update {
 }
 
 fn shown(width: usize, quiet: bool, updates: &[Update]) -> String {
-    let (mut page, paper) = plain(width, width < 1000);
+    let (page, paper) = plain(width, width < 1000);
+    let mut pages = Pages::one(page);
     let mut show = Show::new(quiet);
     for update in updates {
-        show.update(&mut page, update, 1_000);
+        show.update(&mut pages, update, 1_000);
     }
-    page.fresh_line();
+    pages.fresh_line();
     paper.text()
 }
 
@@ -92,7 +93,7 @@ fn a_run_reads_as_a_story() {
                 ✗ Run rm x … rejected: no user is present\n\
                 All is well.\nCompleted · 2 turns · 1200 tokens in, 34 out\n";
     assert_eq!(shown(80, false, &updates), text);
-    assert_eq!(shown(80, true, &updates), "Let me look.\nAll is well.\n");
+    assert_eq!(shown(80, true, &updates), "All is well.\n");
 }
 
 #[test]
@@ -105,20 +106,48 @@ fn s14_a_retry_goes_on_where_it_diverges() {
         "The quick bro\n… the model did not answer, trying again now\nwn fox\n"
     );
     let other =
-        [&broken[..], &[chunk("The quick "), chunk("blue fox"), message("The quick blue fox", false)]];
-    assert_eq!(shown(80, true, &other.concat()), "The quick bro\n[the answer broke off; again:]\nblue fox\n");
+        [&broken[..], &[chunk("The quick "), chunk("blue fox"), message("The quick blue fox", false)]]
+            .concat();
+    assert_eq!(
+        shown(80, false, &other),
+        "The quick bro\n… the model did not answer, trying again now\n[the answer broke off; again:]\nblue fox\n"
+    );
 }
 
 #[test]
 fn a_summary_that_was_the_answer_is_not_said_again() {
-    let updates = [message("Done.", false), Update::Complete { summary: "Done.".to_owned() }];
+    let updates = [
+        message("Done.", false),
+        Update::Complete { summary: "Done.".to_owned() },
+        end(Outcome::Completed, Some("Done.")),
+    ];
     assert_eq!(shown(80, true, &updates), "Done.\n");
 }
 
 #[test]
-fn a_failed_run_says_why() {
-    let text = shown(80, false, &[end(Outcome::Failed, Some("the key was refused"))]);
-    assert_eq!(text, "Failed: the key was refused · 2 turns · 1200 tokens in, 34 out\n");
+fn a_failed_run_says_why_also_when_quiet() {
+    for quiet in [false, true] {
+        let text = shown(80, quiet, &[end(Outcome::Failed, Some("the key was refused"))]);
+        assert_eq!(text, "Failed: the key was refused · 2 turns · 1200 tokens in, 34 out\n");
+    }
+}
+
+#[test]
+fn finding_e2_on_two_pages_one_has_the_answer_alone() {
+    let ((answer, said), (rest, remarks)) = (plain(80, false), plain(80, false));
+    let mut pages = Pages::two(answer, rest);
+    let mut show = Show::new(false);
+    for update in [
+        chunk("Let me look."),
+        message("Let me look.", false),
+        call(ToolStatus::InProgress, "Read a.txt", None),
+        call(ToolStatus::Completed, "Read a.txt", Some("1 line of a.txt")),
+        end(Outcome::Stopped, None),
+    ] {
+        show.update(&mut pages, &update, 0);
+    }
+    assert_eq!(said.text(), "Let me look.\n");
+    assert_eq!(remarks.text(), "• Read a.txt … 1 line of a.txt\nDone · 2 turns · 1200 tokens in, 34 out\n");
 }
 
 #[test]
