@@ -4,7 +4,6 @@ vim.o.swapfile = false
 vim.o.shada = ""
 vim.o.shortmess = vim.o.shortmess .. "I"
 vim.g.progress = {}
-vim.g.notes = {}
 local open -- the choice that waits: its items, their titles, and what takes the answer
 
 vim.ui.select = function(items, options, choose)
@@ -15,31 +14,57 @@ vim.ui.select = function(items, options, choose)
   open = { items = items, titles = titles, prompt = options.prompt or "", choose = choose }
 end
 
-vim.notify = function(text) vim.g.notes = vim.list_extend(vim.g.notes, { tostring(text) }) end
+-- The buffer of the file, whatever window the user is in.
+function File()
+  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.bo[buffer].buflisted and vim.bo[buffer].buftype == "" then return buffer end
+  end
+end
 
--- The choice that is shown, or nil.
-function Asked() return open and { prompt = open.prompt, titles = open.titles } or nil end
+-- The lines of the float that asks.
+local function question()
+  for _, window in ipairs(vim.api.nvim_list_wins()) do
+    local title = vim.api.nvim_win_get_config(window).title
+    if title and title[1] and title[1][1]:find("Adjutant asks", 1, true) then
+      return vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false)
+    end
+  end
+end
+
+-- The choice that is shown, or nil. Of a question one first sees a line; the user goes there.
+function Asked()
+  if open then return { prompt = open.prompt, titles = open.titles } end
+  if require("adjutant.asks").count() == 0 then return nil end
+  vim.cmd.AdjutantAnswer()
+  local lines = question()
+  return lines and { prompt = table.concat(lines, "\n"), titles = {} } or nil
+end
 
 -- Chooses by the first part of a title; false if there is none such.
 function Choose(title)
-  if not open then return false end
-  local choice = open
-  for index, shown in ipairs(choice.titles) do
-    if vim.startswith(shown, title) then
-      open = nil
-      choice.choose(choice.items[index], index)
+  if open then
+    local choice = open
+    for index, shown in ipairs(choice.titles) do
+      if vim.startswith(shown, title) then
+        open = nil
+        choice.choose(choice.items[index], index)
+        return true
+      end
+    end
+    return false
+  end
+  for _, line in ipairs(question() or {}) do
+    local key, shown = line:match("^(%d)  (.*)")
+    if key and vim.startswith(shown, title) then
+      vim.api.nvim_feedkeys(key, "mx", false)
       return true
     end
   end
   return false
 end
 
--- Closes what is shown without a choice.
-function Dismiss()
-  local choice = open
-  open = nil
-  if choice then choice.choose(nil, nil) end
-end
+-- Leaves a question without a choice.
+function Dismiss() if question() then vim.api.nvim_feedkeys("q", "mx", false) end end
 
 vim.api.nvim_create_autocmd("LspProgress", { callback = function(event)
   local value = (event.data.params or event.data.result or {}).value or {}
@@ -47,4 +72,5 @@ vim.api.nvim_create_autocmd("LspProgress", { callback = function(event)
   vim.g.progress = vim.list_extend(vim.g.progress, { line })
 end })
 
-dofile(vim.env.ADJUTANT_LUA)
+vim.opt.runtimepath:prepend(vim.env.ADJUTANT_NVIM)
+require("adjutant")

@@ -43,7 +43,7 @@ impl<'a> Neovim<'a> {
             .arg("-u")
             .arg(shipped("tests/editors/neovim.lua"));
         command.arg(file).current_dir(stage.workspace.path()).env_clear().envs(stage.env());
-        command.env("VIMRUNTIME", &runtime).env("ADJUTANT_LUA", shipped("editors/nvim/adjutant.lua"));
+        command.env("VIMRUNTIME", &runtime).env("ADJUTANT_NVIM", shipped("editors/nvim"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().unwrap_or_else(|error| panic!("start {program:?}: {error}"));
         let editor = Neovim { stage, child, program, socket };
@@ -84,7 +84,7 @@ impl<'a> Neovim<'a> {
                end \
                local until_ = vim.uv.now() + 10000 \
                while not sent() and vim.uv.now() < until_ do vim.uv.sleep(5) vim.uv.update_time() end \
-               vim.api.nvim_buf_set_lines(0, 0, 0, false, {{ {text} }}) \
+               vim.api.nvim_buf_set_lines(File(), 0, 0, false, {{ {text} }}) \
              end)",
             logs.display()
         ));
@@ -141,7 +141,7 @@ impl Editor for Neovim<'_> {
 
     fn buffer(&self) -> String {
         let lines =
-            self.lua("return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n') .. '\\n'");
+            self.lua("return table.concat(vim.api.nvim_buf_get_lines(File(), 0, -1, false), '\\n') .. '\\n'");
         lines.as_str().unwrap_or_default().to_owned()
     }
 
@@ -150,12 +150,12 @@ impl Editor for Neovim<'_> {
     }
 
     fn type_at_top(&self, text: &str) {
-        self.lua(&format!("vim.api.nvim_buf_set_lines(0, 0, 0, false, {{ {} }})", Value::from(text)));
+        self.lua(&format!("vim.api.nvim_buf_set_lines(File(), 0, 0, false, {{ {} }})", Value::from(text)));
     }
 
     fn choose_and_type_at_top(&self, title: &str, text: &str) {
         self.lua(&format!(
-            "assert(Choose({})) vim.api.nvim_buf_set_lines(0, 0, 0, false, {{ {} }})",
+            "assert(Choose({})) vim.api.nvim_buf_set_lines(File(), 0, 0, false, {{ {} }})",
             Value::from(title),
             Value::from(text)
         ));

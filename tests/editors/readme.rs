@@ -10,7 +10,7 @@ use crate::stage::shipped;
 fn the_readme_shows_the_files_that_the_tests_use() {
     let page = fs::read_to_string(shipped("editors/README.md")).expect("the page of editors");
     for file in [
-        "nvim/adjutant.lua",
+        "nvim/lua/adjutant",
         "nvim/init.lua",
         "helix/languages.toml",
         "helix/config.toml",

@@ -19,6 +19,11 @@ pub struct Screen {
 impl Screen {
     /// Starts a program in the workspace; `line` is for the shell.
     pub fn start(stage: &Stage, line: &str) -> Screen {
+        Screen::start_wide(stage, line, COLUMNS)
+    }
+
+    /// The same in a terminal of so many columns.
+    pub fn start_wide(stage: &Stage, line: &str, columns: &str) -> Screen {
         let screen = Screen { socket: stage.beside("tmux") };
         let script = stage.beside("start.sh");
         let mut text = String::from("#!/bin/sh\n");
@@ -33,7 +38,7 @@ impl Screen {
             "new-session",
             "-d",
             "-x",
-            COLUMNS,
+            columns,
             "-y",
             ROWS,
             &format!("sh '{}'", script.display()),

@@ -19,7 +19,7 @@ use super::outlet::Outlet;
 use super::progress::Progress;
 
 /// Characters of a title: editors put it before the step, which must stay in sight.
-const MAX_TITLE: usize = 24;
+const MAX_TITLE: usize = 30;
 /// How long a client may take to create the token of a run that has ended.
 const LATE: Duration = Duration::from_secs(10);
 

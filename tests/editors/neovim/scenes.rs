@@ -2,9 +2,13 @@
 //!
 //! Never looks into the server.
 
+use adjutant_testkit::model::Reply;
+use serde_json::json;
+
 use super::{Neovim, VERSIONS};
+use crate::editor::Editor;
 use crate::scenes;
-use crate::stage::Stage;
+use crate::stage::{READ, Stage, wait_for};
 
 fn each(stage: impl Fn() -> Stage, scene: impl Fn(&Neovim<'_>)) {
     for version in VERSIONS {
@@ -71,5 +75,217 @@ fn n04_what_is_typed_after_the_edit_was_sent_stays() {
         let seen = editor.stage.seen();
         let sent = seen.count("out", "workspace/applyEdit");
         assert!(sent >= 2, "the edit was not overtaken:\n{}", seen.shown());
+    });
+}
+
+/// A file of many lines, all of which an edit changes.
+fn long_edit() -> Stage {
+    let lines = |word: &str| (1..=20).map(|line| format!("{word} = {line}\n")).collect::<String>();
+    let arguments = json!({"path": scenes::FILE, "old_text": lines("old"), "new_text": lines("new")});
+    let edit = Reply::text("All of it.").and_call("edit_file", arguments);
+    Stage::new(&format!("//- /{}\n{}", scenes::FILE, lines("old")), [edit, Reply::text("It is mended.")])
+}
+
+/// Presses keys as a user does, wherever that user is.
+fn press(editor: &Neovim<'_>, keys: &str) {
+    editor.lua(&format!(
+        "vim.api.nvim_feedkeys(vim.keycode('{keys}'), 'mx', false)"
+    ));
+}
+
+fn read() {
+    let since = std::time::Instant::now();
+    wait_for("somebody to have read it", || (since.elapsed() >= READ).then_some(()));
+}
+
+/// Finding D10: 9 of 45 lines were in sight, nothing scrolled, and the edit could be allowed.
+#[test]
+fn finding_d10_an_edit_is_allowed_only_after_all_of_it_was_in_sight() {
+    each(long_edit, |editor| {
+        editor.command("Rename them");
+        let asked = editor.wait_asked("Edit greet.py");
+        assert!(
+            asked.contains("\n-  Yes, once: first look at the other"),
+            "it is offered at once:\n{asked}"
+        );
+        for key in ["1", "2", "3"].iter().filter(|key| !asked.contains(&format!("\n{key}  Reject"))) {
+            press(editor, key);
+        }
+        assert!(editor.asked().is_some() && editor.buffer().starts_with("old = 1\n"), "unseen and allowed");
+        // The end alone is not all of it.
+        press(editor, "G");
+        let asked = editor.asked().unwrap_or_default();
+        assert!(
+            asked.contains("\n-  Yes, once: first look at the other"),
+            "the middle was not seen:\n{asked}"
+        );
+        press(editor, "gg");
+        for _ in 0..8 {
+            press(editor, "<C-f>");
+        }
+        wait_for("the way to allow it", || {
+            editor.asked().filter(|asked| !asked.contains("first look at")).map(|_| ())
+        });
+        read();
+        editor.choose("Yes, once");
+        wait_for("the edit", || editor.buffer().starts_with("new = 1\n").then_some(()));
+    });
+}
+
+#[test]
+fn finding_d10_what_is_shown_in_a_tab_was_seen() {
+    each(long_edit, |editor| {
+        editor.command("Rename them");
+        editor.wait_asked("Edit greet.py");
+        press(editor, "s");
+        let whole = "return vim.fn.tabpagenr('$') == 2 and vim.fn.search('^+new = 20$', 'n') > 0";
+        editor.wait_true("the whole in a tab", whole);
+        press(editor, "q");
+        editor.wait_true("the file again", "return vim.fn.tabpagenr('$') == 1");
+        editor.wait_asked("Yes, once");
+        editor.choose("Yes, once");
+        wait_for("the edit", || editor.buffer().starts_with("new = 1\n").then_some(()));
+    });
+}
+
+/// The lines of the answer, wherever it is.
+fn chat(editor: &Neovim<'_>) -> String {
+    let lines = editor.lua("return table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('adjutant://chat'), 0, -1, false), '\\n')");
+    lines.as_str().unwrap_or_default().to_owned()
+}
+
+/// Finding D9: no answer was ever shown.
+#[test]
+fn finding_d9_the_answer_streams_into_a_buffer_that_leaves_the_cursor_alone() {
+    let answer = (1..=60).map(|line| format!("Line {line} of the answer.\n")).collect::<String>();
+    let stage = || {
+        let text = Reply::text(&answer).hold_after(5000);
+        Stage::new("//- /greet.py\nprint(1)\n", [text])
+    };
+    each(stage, |editor| {
+        editor.command("Explain it");
+        editor.stage.model.wait_for_holding(1);
+        wait_for("the beginning, while it streams", || chat(editor).contains("Line 2 of").then_some(()));
+        assert!(!chat(editor).contains("Line 60"), "it is held back");
+        let focus = editor.lua("return vim.api.nvim_get_current_win()");
+        editor.lua("vim.cmd('AdjutantChat')");
+        assert_eq!(editor.lua("return vim.api.nvim_get_current_win()"), focus, "it takes no focus");
+        let at = "local window = vim.fn.bufwinid('adjutant://chat') \
+            return vim.api.nvim_win_get_cursor(window)[1]";
+        editor.lua("vim.api.nvim_win_set_cursor(vim.fn.bufwinid('adjutant://chat'), { 1, 0 })");
+        editor.stage.model.release();
+        wait_for("the end", || chat(editor).contains("Line 60 of the answer.\n\n— done").then_some(()));
+        assert_eq!(editor.lua(at), 1, "the cursor was not at the end, so it stays");
+        assert!(chat(editor).starts_with("# Explain it\n"), "{}", chat(editor));
+        // What streamed and the finished item are one text.
+        assert_eq!(chat(editor).matches("Line 2 of").count(), 1, "{}", chat(editor));
+    });
+}
+
+/// Two tasks that both ask: one after the other, the oldest first, and an answer means the one in sight.
+#[test]
+fn finding_d6_two_questions_are_answered_one_by_one() {
+    let run = |line: &str| Reply::call("run_command", json!({ "command": line }));
+    let stage = || {
+        let turns =
+            [run("echo one >> made"), run("echo two >> made"), Reply::text("Made."), Reply::text("Made.")];
+        Stage::new("//- /greet.py\nprint(1)\n", turns)
+    };
+    each(stage, |editor| {
+        editor.command("First");
+        editor.wait_asked("echo one");
+        press(editor, "q");
+        editor.command("Second");
+        wait_for("both questions", || {
+            (editor.lua("return vim.g.adjutant").as_str()?.contains("? 2 questions")).then_some(())
+        });
+        let asked = editor.wait_asked("echo one");
+        editor.choose("Reject");
+        assert!(asked.contains("echo one") && !asked.contains("echo two"), "{asked}");
+        let asked = editor.wait_asked("echo two");
+        assert!(!asked.contains("echo one"), "{asked}");
+        editor.choose("Yes, once");
+        wait_for("the command", || {
+            let made = std::fs::read_to_string(editor.stage.workspace.path().join("made")).ok()?;
+            (made == "two\n").then_some(())
+        });
+    });
+}
+
+/// A question that is answered elsewhere, or whose run is cancelled, says so under the eyes of the
+/// user, and its keys mean nothing any more.
+#[test]
+fn finding_d13_a_question_that_is_gone_says_so_and_its_keys_are_dead() {
+    each(scenes::one_edit, |editor| {
+        let before = editor.buffer();
+        editor.command("Mend the greeting");
+        editor.stage.model.wait_for_holding(1);
+        editor.stage.model.release();
+        let asked = editor.wait_asked("Edit greet.py");
+        editor.cancel();
+        editor.wait_end("cancelled");
+        let shown = "local window = vim.api.nvim_get_current_win() \
+            return table.concat(vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false), '\\n')";
+        wait_for("the words that it is gone", || {
+            editor.lua(shown).as_str()?.contains("is not asked any more").then_some(())
+        });
+        for key in ["1", "2", "3"].iter().filter(|key| asked.contains(&format!("\n{key}  "))) {
+            press(editor, key);
+        }
+        assert_eq!(editor.buffer(), before, "an answer to what is not asked any more");
+        press(editor, "q");
+        editor.wait_true("the file again", "return vim.api.nvim_get_current_buf() == File()");
+    });
+}
+
+/// A request of LSP itself is put in the same way: in 0.10 the editor's own would take the keys.
+#[test]
+fn finding_d6_a_message_with_buttons_is_no_prompt_either() {
+    each(scenes::silence, |editor| {
+        editor.lua(
+            "local client = vim.lsp.get_clients({ name = 'adjutant' })[1] \
+             local params = { message = 'Which one?', actions = { { title = 'One' }, { title = 'Two' } } } \
+             coroutine.wrap(function() \
+               vim.g.answered = client.handlers['window/showMessageRequest'](nil, params, { client_id = client.id }).title \
+             end)()",
+        );
+        assert_eq!(editor.lua("return vim.api.nvim_get_current_buf() == File()"), true, "it took the focus");
+        editor.wait_asked("Which one?");
+        editor.choose("Two");
+        editor.wait_true("the answer", "return vim.g.answered == 'Two'");
+    });
+}
+
+/// `:e` reads the file again; the question is about the same text and stays.
+#[test]
+fn finding_d13_a_question_outlives_a_reload_of_its_file() {
+    each(scenes::one_edit, |editor| {
+        let after = editor.buffer().replace("Helo", "Hello");
+        editor.command("Mend the greeting");
+        editor.stage.model.wait_for_holding(1);
+        editor.stage.model.release();
+        editor.wait_asked("Edit greet.py");
+        press(editor, "q");
+        editor.lua("vim.cmd('edit!')");
+        editor.wait_asked("Edit greet.py");
+        editor.choose("Yes, once");
+        editor.wait_buffer(&after);
+        editor.wait_end("done");
+    });
+}
+
+/// The words of a rejection reach the model.
+#[test]
+fn finding_d9_a_rejection_has_a_reason() {
+    each(scenes::one_edit, |editor| {
+        editor.command("Mend the greeting");
+        editor.stage.model.wait_for_holding(1);
+        editor.stage.model.release();
+        editor.wait_asked("Edit greet.py");
+        editor.lua("vim.ui.input = function(_, done) done('not in this file') end");
+        press(editor, "r");
+        editor.wait_end("done");
+        let told = editor.stage.model.wait_for_requests(2)[1].json().to_string();
+        assert!(told.contains("not in this file"), "{told}");
     });
 }

@@ -3,63 +3,135 @@
 //! Adds nothing to the set-up, and never drives Neovim but by keys.
 
 use std::fs;
+use std::time::Instant;
 
 use super::program;
 use crate::scenes;
 use crate::screen::Screen;
-use crate::stage::{Stage, shipped, wait_for};
+use crate::stage::{READ, Stage, shipped, wait_for};
 
-/// Opens the file in a terminal, with the set-up of the page.
-fn open(stage: &Stage, version: &str) -> Screen {
+/// Opens the file in a terminal of so many columns, with the set-up of the page.
+fn open(stage: &Stage, version: &str, columns: &str) -> Screen {
     let settings = stage.settings_dir().join("nvim");
-    fs::create_dir_all(settings.join("lua")).expect("make the settings of Neovim");
+    fs::create_dir_all(settings.join("lua/adjutant")).expect("make the settings of Neovim");
     fs::copy(shipped("editors/nvim/init.lua"), settings.join("init.lua")).expect("take what is shipped");
-    fs::copy(shipped("editors/nvim/adjutant.lua"), settings.join("lua/adjutant.lua"))
-        .expect("take what is shipped");
+    for file in fs::read_dir(shipped("editors/nvim/lua/adjutant")).expect("what is shipped").flatten() {
+        let to = settings.join("lua/adjutant").join(file.file_name());
+        fs::copy(file.path(), to).expect("take what is shipped");
+    }
     let (program, runtime) = program(version);
     let line = format!("env VIMRUNTIME='{}' '{}' {}", runtime.display(), program.display(), scenes::FILE);
-    let screen = Screen::start(stage, &line);
+    let screen = Screen::start_wide(stage, &line, columns);
     screen.wait("def greet");
     stage.seen().wait("in", "textDocument/didOpen", 1);
     screen
+}
+
+fn command(screen: &Screen, line: &str) {
+    screen.text_in(line);
+    screen.keys(&["Enter"]);
+}
+
+/// Waits until something has been in sight long enough for an approval to count.
+fn read() {
+    let since = Instant::now();
+    wait_for("somebody to have read it", || (since.elapsed() >= READ).then_some(()));
+}
+
+/// The key of a choice in the float, by the beginning of its title.
+fn key_of(shown: &str, title: &str) -> String {
+    let key = shown.lines().find_map(|line| {
+        let line = line.trim_start_matches(|sign: char| !sign.is_ascii_digit());
+        let (key, rest) = line.split_once("  ")?;
+        rest.starts_with(title).then(|| key.to_owned())
+    });
+    key.unwrap_or_else(|| panic!("no choice {title:?} on\n{shown}"))
 }
 
 #[test]
 fn n08_the_main_job_in_a_terminal() {
     for version in super::VERSIONS {
         let stage = scenes::one_edit();
-        let screen = open(&stage, version);
-        screen.text_in(":Adjutant Mend the greeting");
-        screen.keys(&["Enter"]);
-        screen.wait("Mend the greeting: ");
+        let screen = open(&stage, version, "110");
+        command(&screen, ":Adjutant Mend the greeting");
+        screen.wait("· Mend the greeting");
+        command(&screen, ":AdjutantChat");
+        screen.wait("# Mend the greeting");
         stage.model.wait_for_holding(1);
         stage.model.release();
-        let asked = screen.wait("Edit greet.py");
+        // Beside the answer the whole of the question is in sight, and nobody has gone there.
+        screen.wait("+    return \"Hello, \" + name");
         if version == super::VERSIONS[1] {
             screen.keep(&shipped("docs/images").join("neovim.txt"));
         }
-        // The choices are numbered; an approval is never the first.
-        let number = |title: &str| {
-            asked.lines().find_map(|line| {
-                let (number, shown) = line.trim().split_once(": ")?;
-                shown.starts_with(title).then(|| number.to_owned())
-            })
-        };
-        let allow = number("Yes, once").unwrap_or_else(|| panic!("no choice to allow it on\n{asked}"));
+        command(&screen, ":AdjutantAnswer");
+        let asked = screen.wait("Later");
+        let allow = key_of(&asked, "Yes, once");
         assert_ne!(allow, "1", "the first choice must not approve\n{asked}");
-        stage.read(1);
-        screen.text_in(&allow);
-        screen.keys(&["Enter"]);
-        screen.wait("Hello, ");
+        read();
+        screen.keys(&[&allow]);
         screen.wait("done");
+        screen.wait("It is mended.");
         assert!(stage.workspace.read(scenes::FILE).contains("Helo"), "nothing was saved");
-        screen.keys(&["Escape"]);
-        screen.text_in(":w");
-        screen.keys(&["Enter"]);
+        command(&screen, ":w");
         wait_for("the saved file", || stage.workspace.read(scenes::FILE).contains("Hello").then_some(()));
         screen.keys(&["u"]);
         screen.wait("Helo, ");
-        // Only what a plain client knows was sent to it.
         assert_eq!(stage.seen().count("out", "workspace/applyEdit"), 1);
+        assert_eq!(stage.seen().count("out", "window/showMessageRequest"), 0, "nothing modal is ever sent");
+    }
+}
+
+/// Finding D6: the prompt opened in mid-word, took `3` and Enter, and they were *Allow once*.
+#[test]
+fn finding_d6_what_is_typed_while_a_question_comes_is_in_the_text_and_answers_nothing() {
+    for version in super::VERSIONS {
+        let stage = scenes::one_edit();
+        let screen = open(&stage, version, "110");
+        let before = stage.workspace.read(scenes::FILE);
+        command(&screen, ":set noautoindent indentexpr=");
+        command(&screen, ":Adjutant Mend the greeting");
+        stage.model.wait_for_holding(1);
+        screen.keys(&["G", "o"]);
+        screen.text_in("one");
+        stage.model.release();
+        screen.wait("? Edit greet.py");
+        for line in ["3", "1", "2 y", "allow"] {
+            screen.keys(&["Enter"]);
+            screen.text_in(line);
+        }
+        screen.keys(&["Escape"]);
+        screen.wait("? 1 question");
+        screen.text_in("3l2k");
+        assert!(screen.text().contains("? 1 question"), "the question is still there\n{}", screen.text());
+        command(&screen, ":w");
+        let typed = format!("{before}one\n3\n1\n2 y\nallow\n");
+        wait_for("every key in the text", || (stage.workspace.read(scenes::FILE) == typed).then_some(()));
+        let seen = stage.seen();
+        assert_eq!(seen.count("out", "workspace/applyEdit"), 0, "{}", seen.shown());
+        assert!(!screen.text().contains("Press ENTER"), "{}", screen.text());
+    }
+}
+
+/// Forty columns: the question, its choices and the step of the work are all readable.
+#[test]
+fn finding_d6_a_narrow_terminal_shows_the_question_and_its_choices() {
+    for version in super::VERSIONS {
+        let stage = scenes::one_edit();
+        let screen = open(&stage, version, "40");
+        command(&screen, ":Adjutant Mend the greeting that is spelled wrong in this very file");
+        // The step is what must be in sight, not the whole of the title.
+        screen.wait("the model");
+        stage.model.wait_for_holding(1);
+        stage.model.release();
+        screen.wait("? Edit greet.py");
+        command(&screen, ":AdjutantAnswer");
+        let asked = screen.wait("Later");
+        assert!(asked.contains("+    return \"Hello, \" + name"), "{asked}");
+        read();
+        screen.keys(&[&key_of(&asked, "Yes, once")]);
+        screen.wait("done");
+        screen.wait("Hello, ");
+        assert!(!screen.text().contains("Press ENTER"), "{}", screen.text());
     }
 }

@@ -1,0 +1,406 @@
+-- The questions of Adjutant. Each waits in a float that is never entered by
+-- itself and takes no keys. Only a key pressed in the float is an answer, and
+-- an approval needs the whole of what it allows to have been in sight.
+local M = {}
+local api = vim.api
+
+local REACTION = 400 -- milliseconds an approval must have been in sight before it counts
+local open = {} -- the questions that wait, oldest first
+local shown -- the one in the float
+local window, buffer -- the float
+local entered = false -- the user went into it
+local hinting = false -- the float is the one line
+local home -- the window they came from
+local where = function() end -- the window of the answer, when it is in sight
+local changed = function() end -- called when questions come or go
+
+function M.setup(options) where, changed = options.chat, options.changed end
+
+local function now() return vim.uv.now() end
+local function valid(id) return id and api.nvim_win_is_valid(id) end
+
+-- A path as the user knows it: below the current directory where it is there.
+local function relative(path) return vim.fn.fnamemodify(path, ":~:.") end
+
+-- What a question is about: a place, and lines that must be seen whole.
+local function subject_of(ask)
+  local subject = type(ask.subject) == "table" and ask.subject or {}
+  if subject.type == "edit" then
+    local lines = vim.split((subject.diff:gsub("\n$", "")), "\n")
+    local plus, minus = 0, 0
+    for index = 3, #lines do
+      local sign = lines[index]:sub(1, 1)
+      plus, minus = plus + (sign == "+" and 1 or 0), minus + (sign == "-" and 1 or 0)
+    end
+    return { lines = lines, syntax = "diff", short = ("+%d −%d"):format(plus, minus) }
+  elseif subject.type == "command" then
+    local place = subject.cwd == vim.fn.getcwd() and "in this folder" or "in " .. relative(subject.cwd)
+    return { lines = vim.split(subject.command, "\n"), place = place }
+  elseif subject.type == "read" then
+    return { lines = { subject.path }, place = subject.reason }
+  end
+  return { lines = {} }
+end
+
+-- Makes an entry of an ask; `answer` takes an outcome of `agent/session/request_permission`.
+local function entry_of(ask, answer)
+  local entry = vim.tbl_extend("force", subject_of(ask), {
+    id = ask.askId, title = ask.title, why = ask.description, options = {}, words = ask.freeText,
+    seen = {}, answer = answer, group = ask.group,
+  })
+  -- An approval is never the first: the ways to say no come before it.
+  for _, yes in ipairs({ false, true }) do
+    for _, option in ipairs(ask.options) do
+      local allows = option.kind == "allow_once" or option.kind == "allow_always"
+      entry.rejects = entry.rejects or (option.kind == "reject_once" and option.optionId or nil)
+      if allows == yes then
+        table.insert(entry.options, { id = option.optionId, name = option.name, allows = allows })
+      end
+    end
+  end
+  return entry
+end
+
+local function unseen(entry)
+  if entry.whole then return 0 end
+  local count = 0
+  for line = 1, #entry.lines do count = count + (entry.seen[line] and 0 or 1) end
+  return count
+end
+
+-- Lines of text cannot hold line ends.
+local function one(text) return (text:gsub("%s*\n%s*", " ")) end
+
+-- The float as the user reads it, and the row of the first line of the subject.
+local function text_of(entry)
+  local lines = { one(entry.title) }
+  if entry.why and entry.why ~= entry.title then vim.list_extend(lines, vim.split(entry.why, "\n")) end
+  if entry.place then lines[#lines + 1] = entry.place end
+  if #entry.lines > 0 then lines[#lines + 1] = "" end
+  local first = #lines + 1
+  vim.list_extend(lines, entry.lines)
+  lines[#lines + 1] = ""
+  local left = entry.gone and 0 or unseen(entry)
+  if entry.gone then
+    lines[#lines + 1] = entry.gone
+  else
+    for number, option in ipairs(entry.options) do
+      if option.allows and left > 0 then
+        lines[#lines + 1] = ("-  %s: first look at the other %d line%s"):format(one(option.name), left, left == 1 and "" or "s")
+      else
+        lines[#lines + 1] = ("%d  %s"):format(number, one(option.name))
+      end
+    end
+    if entry.words then
+      lines[#lines + 1] = entry.rejects and "r  Reject with a reason" or "r  Answer in my words"
+    end
+    if #entry.lines > 0 then lines[#lines + 1] = "s  Show it in a tab" end
+  end
+  lines[#lines + 1] = entry.gone and "q  Close" or "q  Later"
+  return lines, first
+end
+
+local function count_of(entry)
+  for index, other in ipairs(open) do
+    if other == entry then return #open > 1 and (" %d/%d"):format(index, #open) or "" end
+  end
+  return ""
+end
+
+-- One line for those who are at something else.
+local function hint_of(entry)
+  local short = entry.short and " " .. entry.short or ""
+  return ("?%s %s%s · :AdjutantAnswer"):format(count_of(entry), one(entry.title), short)
+end
+
+-- How high some lines are at a width.
+local function height_of(lines, width)
+  local height = 0
+  for _, line in ipairs(lines) do
+    height = height + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / width))
+  end
+  return height
+end
+
+-- Where the float is, and what is in it: the whole when it is entered or beside the
+-- answer, else one line that leaves the text and the cursor alone.
+local function layout(entry)
+  local bottom = vim.o.lines - vim.o.cmdheight - (vim.o.laststatus > 0 and 1 or 0)
+  local chat = where()
+  if entered or chat then
+    local lines = text_of(entry)
+    local room = math.max(3, math.floor(vim.o.lines * 0.6))
+    local config = {
+      relative = "editor", border = "rounded", title = (" Adjutant asks%s "):format(count_of(entry)),
+      focusable = true, zindex = 60, style = "minimal",
+    }
+    if chat and not entered then
+      local row, column = unpack(api.nvim_win_get_position(chat))
+      config.width = math.max(10, api.nvim_win_get_width(chat) - 2)
+      config.height = math.min(height_of(lines, config.width), room, math.max(1, api.nvim_win_get_height(chat) - 2))
+      config.row, config.col = row + api.nvim_win_get_height(chat) - config.height - 2, column
+      config.focusable = false
+    else
+      config.width = math.max(10, math.min(vim.o.columns - 2, 100))
+      config.height = math.min(height_of(lines, config.width), room, math.max(1, bottom - 2))
+      config.row, config.col = math.max(0, bottom - config.height - 2), vim.o.columns - config.width - 2
+    end
+    return lines, config
+  end
+  local lines = { hint_of(entry) }
+  local width = math.min(vim.fn.strdisplaywidth(lines[1]), vim.o.columns)
+  local height = math.min(height_of(lines, width), 3)
+  local row = math.max(0, bottom - height)
+  -- The line with the cursor stays in sight.
+  local at = api.nvim_win_get_cursor(0)
+  local cursor = vim.fn.screenpos(0, at[1], at[2] + 1).row
+  if cursor > row then row = vim.o.showtabline > 0 and 1 or 0 end
+  return lines, {
+    relative = "editor", border = "none", row = row, col = vim.o.columns - width, width = width, height = height,
+    focusable = false, zindex = 60, style = "minimal",
+  }
+end
+
+local function close()
+  local old = window
+  window, entered = nil, false
+  if valid(old) then
+    local back = api.nvim_get_current_win() == old and valid(home) and home
+    if back then api.nvim_set_current_win(back) end
+    api.nvim_win_close(old, true)
+  end
+end
+
+local draw
+
+-- Notes which lines of the subject are in sight, and offers approvals once all were.
+local function look()
+  local full = shown and valid(window) and (entered or where())
+  if not full then return end
+  local _, first = text_of(shown)
+  local before = unseen(shown)
+  for row = vim.fn.line("w0", window), vim.fn.line("w$", window) do shown.seen[row - first + 1] = true end
+  if unseen(shown) ~= before then draw() end
+end
+
+local function keys()
+  local function map(key, run) vim.keymap.set("n", key, run, { buffer = buffer, nowait = true }) end
+  for number = 1, 9 do map(tostring(number), function() M.choose(number) end) end
+  map("r", M.words)
+  map("s", M.whole)
+  map("q", M.leave)
+  map("<Esc>", M.leave)
+end
+
+-- Puts lines into the float; what stays the same is left alone, so that nothing jumps.
+local function write(lines)
+  local old = api.nvim_buf_get_lines(buffer, 0, -1, false)
+  local same = 0
+  while same < #lines and lines[same + 1] == old[same + 1] do same = same + 1 end
+  if same == #lines and #old == #lines then return end
+  vim.bo[buffer].modifiable = true
+  api.nvim_buf_set_lines(buffer, same, -1, false, vim.list_slice(lines, same + 1))
+  vim.bo[buffer].modifiable = false
+  shown.since = now()
+end
+
+function draw()
+  if not shown then return close() end
+  if not (buffer and api.nvim_buf_is_valid(buffer)) then
+    buffer = api.nvim_create_buf(false, true)
+    vim.bo[buffer].bufhidden = "hide"
+    keys()
+  end
+  local lines, config = layout(shown)
+  local hint = config.border == "none"
+  write(lines)
+  vim.bo[buffer].syntax = hint and "" or shown.syntax or ""
+  if valid(window) and hint ~= hinting then
+    api.nvim_win_close(window, true)
+  end
+  hinting = hint
+  if valid(window) then
+    api.nvim_win_set_config(window, config)
+  else
+    window = api.nvim_open_win(buffer, false, vim.tbl_extend("force", config, { noautocmd = true }))
+  end
+  vim.wo[window].wrap = true
+  vim.wo[window].winhighlight = hint and "Normal:IncSearch" or "Normal:NormalFloat"
+  look()
+end
+
+-- The oldest question that holds something up, or with `idle` one of what could be done next.
+local function first(idle)
+  for _, entry in ipairs(open) do
+    if (entry.group == "idle") == idle then return entry end
+  end
+end
+
+local function next_one()
+  if not entered then
+    local before = shown
+    shown = first(false)
+    if shown and shown ~= before then shown.since = now() end
+  end
+  draw()
+  changed()
+end
+
+-- Puts a question before the user; nothing waits for it here.
+local function put(entry)
+  M.remove(entry.id)
+  entry.since = now()
+  table.insert(open, entry)
+  next_one()
+end
+
+-- Takes a question away. One that the user is looking at says so, and answers nothing any more.
+function M.remove(id, gone)
+  for index, entry in ipairs(open) do
+    if entry.id == id then
+      table.remove(open, index)
+      if entry == shown and entered and gone then entry.gone = gone elseif entry == shown then entered = false end
+      next_one()
+      return entry
+    end
+  end
+end
+
+-- Takes away all questions of a server that is gone.
+function M.forget(client)
+  for index = #open, 1, -1 do
+    if open[index].client == client then M.remove(open[index].id, "The server that asked this has ended.") end
+  end
+end
+
+-- Handles `agent/session/request_permission`: answers when the user has, for as long as it takes.
+function M.asked(_, ask, context)
+  local thread = coroutine.running()
+  local entry = entry_of(ask, function(outcome) coroutine.resume(thread, { outcome = outcome }) end)
+  entry.client = context.client_id
+  put(entry)
+  return coroutine.yield()
+end
+
+-- A question that comes as state: what is answered goes by `agent/ask/respond`.
+function M.state(ask, client, respond)
+  if ask.kind == "completion_result" or ask.kind == "resume_completed_task" then return end
+  local entry = entry_of(ask, function(outcome)
+    respond({ askId = ask.askId, optionId = outcome.optionId, answer = not outcome.optionId and outcome.text or nil,
+      reason = outcome.optionId and outcome.text or nil })
+  end)
+  entry.client = client
+  put(entry)
+end
+
+-- Handles `window/showMessageRequest`, for a server that asks so.
+function M.message(_, params, context)
+  local thread = coroutine.running()
+  local actions = params.actions or {}
+  local entry = {
+    id = {}, title = params.message, lines = {}, seen = {}, options = {}, client = context.client_id,
+    answer = function(outcome) coroutine.resume(thread, actions[outcome.optionId] or vim.NIL) end,
+  }
+  for index, action in ipairs(actions) do entry.options[index] = { id = index, name = action.title } end
+  put(entry)
+  return coroutine.yield()
+end
+
+-- Handles `agent/ask/resolved`: it was answered, maybe elsewhere.
+function M.resolved(_, params)
+  local entry = M.remove(params.askId, "This was answered elsewhere, or is not asked any more.")
+  if entry then entry.answer({ outcome = "cancelled" }) end
+end
+
+-- How many questions hold something up.
+function M.count()
+  local count = 0
+  for _, entry in ipairs(open) do count = count + (entry.group == "idle" and 0 or 1) end
+  return count
+end
+
+-- Goes into the float.
+function M.enter()
+  shown = shown or first(true)
+  if not shown then return false end
+  if entered and api.nvim_get_current_win() == window then return true end
+  home, entered = api.nvim_get_current_win(), true
+  draw()
+  vim.cmd.stopinsert()
+  api.nvim_set_current_win(window)
+  api.nvim_win_set_cursor(window, { 1, 0 })
+  shown.since = now()
+  look()
+  return true
+end
+
+-- Leaves the float; the question stays.
+function M.leave()
+  if shown and shown.gone then shown = nil end
+  close()
+  next_one()
+end
+
+local function answer(entry, outcome)
+  if entry == shown then
+    shown = nil
+    close()
+  end
+  -- It may have been answered elsewhere meanwhile.
+  if M.remove(entry.id) then entry.answer(outcome) end
+end
+
+function M.choose(number)
+  local option = shown and not shown.gone and shown.options[number]
+  if not option then return end
+  if option.allows and (unseen(shown) > 0 or now() - shown.since < REACTION) then return end
+  answer(shown, { outcome = "selected", optionId = option.id })
+end
+
+-- Asks for the user's own words.
+function M.words()
+  local entry = shown
+  if not entry or entry.gone or not entry.words then return end
+  vim.ui.input({ prompt = entry.rejects and "Reject because: " or "Answer: " }, function(text)
+    if not text or vim.trim(text) == "" then return end
+    answer(entry, entry.rejects and { outcome = "selected", optionId = entry.rejects, text = text }
+      or { outcome = "answered", text = text })
+  end)
+end
+
+-- Shows the whole in a tab of its own; `q` comes back.
+function M.whole()
+  local entry = shown
+  if not entry or #entry.lines == 0 then return end
+  entry.whole = true
+  M.leave()
+  vim.cmd("tabnew")
+  vim.bo.buftype, vim.bo.bufhidden, vim.bo.swapfile = "nofile", "wipe", false
+  api.nvim_buf_set_lines(0, 0, -1, false, entry.lines)
+  vim.bo.syntax, vim.bo.modifiable = entry.syntax or "", false
+  vim.keymap.set("n", "q", function() vim.cmd("tabclose") M.enter() end, { buffer = 0, nowait = true })
+end
+
+local group = api.nvim_create_augroup("adjutant.asks", {})
+api.nvim_create_autocmd({ "CursorMoved", "CursorMovedI", "VimResized", "WinResized", "TabEnter" }, {
+  group = group,
+  callback = function()
+    -- A float belongs to one tab page.
+    if valid(window) and api.nvim_win_get_tabpage(window) ~= api.nvim_get_current_tabpage() then close() end
+    if shown and not entered then draw() end
+  end,
+})
+api.nvim_create_autocmd("WinScrolled", { group = group, callback = look })
+api.nvim_create_autocmd("WinLeave", {
+  group = group,
+  callback = function()
+    if not (entered and api.nvim_get_current_win() == window) then return end
+    entered = false
+    vim.schedule(function()
+      if shown and shown.gone then shown = nil end
+      next_one()
+    end)
+  end,
+})
+
+return M

@@ -1,0 +1,160 @@
+-- What Adjutant says, as it comes: one buffer that nobody edits. A command opens
+-- it beside the file; it never takes the focus and never moves a cursor that is not at its end.
+local M = {}
+local api = vim.api
+
+local MOST_LINES, MOST_OUTPUT = 20000, 16384
+local space = api.nvim_create_namespace("adjutant.chat")
+local buffer
+local items = {} -- id of an item -> its mark and its text
+local steers = {} -- run -> its own prompt was told, so the next is a steer
+
+local MARKS = {
+  pending = "…", in_progress = "…", completed = "✓", failed = "✗", cancelled = "✗", _denied = "✗", _interrupted = "✗",
+}
+
+local function ensure()
+  if buffer and api.nvim_buf_is_valid(buffer) then return end
+  buffer = api.nvim_create_buf(false, true)
+  api.nvim_buf_set_name(buffer, "adjutant://chat")
+  vim.bo[buffer].modifiable = false
+  vim.bo[buffer].filetype = "adjutant"
+  pcall(vim.treesitter.start, buffer, "markdown")
+  items = {}
+end
+
+-- Changes the buffer; windows whose cursor is at the end stay at the end.
+local function change(edit)
+  ensure()
+  local following = {}
+  local last = api.nvim_buf_line_count(buffer)
+  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+    if api.nvim_win_get_cursor(window)[1] == last then following[#following + 1] = window end
+  end
+  vim.bo[buffer].modifiable = true
+  edit()
+  local count = api.nvim_buf_line_count(buffer)
+  if count > MOST_LINES then
+    api.nvim_buf_set_lines(buffer, 0, count - MOST_LINES, false, {})
+    count = MOST_LINES
+  end
+  vim.bo[buffer].modifiable = false
+  for _, window in ipairs(following) do api.nvim_win_set_cursor(window, { count, 0 }) end
+end
+
+local function place_of(item)
+  local mark = api.nvim_buf_get_extmark_by_id(buffer, space, item.mark, { details = true })
+  return mark[1], mark[2], mark[3].end_row, mark[3].end_col
+end
+
+-- Begins an item behind all others.
+local function begin(id, highlight)
+  local last = api.nvim_buf_line_count(buffer)
+  local empty = last == 1 and api.nvim_buf_get_lines(buffer, 0, 1, false)[1] == ""
+  if not empty then
+    api.nvim_buf_set_lines(buffer, last, last, false, highlight == "tool" and { "" } or { "", "" })
+  end
+  local row = api.nvim_buf_line_count(buffer) - 1
+  local item = { text = "" }
+  item.mark = api.nvim_buf_set_extmark(buffer, space, row, 0, {
+    end_row = row, end_col = 0, right_gravity = false, end_right_gravity = true,
+    hl_group = (highlight == "quiet" or highlight == "tool") and "Comment" or nil,
+  })
+  items[id] = item
+  return item
+end
+
+local function append(id, text, highlight)
+  change(function()
+    local item = items[id] or begin(id, highlight)
+    local _, _, row, column = place_of(item)
+    api.nvim_buf_set_text(buffer, row, column, row, column, vim.split(text, "\n"))
+    item.text = item.text .. text
+  end)
+end
+
+-- The whole of an item, in place of what was known of it.
+local function whole(id, text, highlight)
+  text = text:gsub("%s+$", "")
+  local known = items[id]
+  if known and known.text == text then return end
+  change(function()
+    local item = items[id] or begin(id, highlight)
+    local row, column, end_row, end_column = place_of(item)
+    api.nvim_buf_set_text(buffer, row, column, end_row, end_column, vim.split(text, "\n"))
+    item.text = text
+  end)
+end
+
+local counted = 0
+function M.note(text)
+  counted = counted + 1
+  whole("note " .. counted, text, "quiet")
+end
+
+local function ended(run, finish)
+  steers[run] = nil
+  local words = ({ completed = "done", stopped = "done", failed = "failed", limit = "stopped at a limit" })[finish.outcome]
+  local why = (finish.outcome == "failed" or finish.outcome == "limit") and finish.summary
+  whole("end " .. run, ("— %s%s"):format(words or finish.outcome, why and ": " .. why or ""), "quiet")
+end
+
+-- Folds in one `agent/session/update`.
+function M.told(params)
+  local update = params.update
+  local kind = update.sessionUpdate
+  if kind == "agent_message_chunk" then append(update.messageId, update.text)
+  elseif kind == "agent_message" then whole(update.messageId, update.text)
+  elseif kind == "agent_thought_chunk" then append("thought " .. update.messageId, update.text, "quiet")
+  elseif kind == "agent_thought" then whole("thought " .. update.messageId, update.text, "quiet")
+  elseif kind == "tool_call_update" then
+    local summary = update.summary and " · " .. update.summary or ""
+    local line = ("%s %s%s"):format(MARKS[update.status] or "·", update.title, summary)
+    whole(update.toolCallId, (line:gsub("\n", " ")), "tool")
+  elseif kind == "tool_call_content_chunk" then
+    local id = "output " .. update.toolCallId
+    local before = items[id] and #items[id].text or 0
+    if before < MOST_OUTPUT then
+      local text = update.text:sub(1, MOST_OUTPUT - before)
+      append(id, before + #update.text > MOST_OUTPUT and text .. "\n…" or text, "tool")
+    end
+  elseif kind == "_complete" then whole("complete " .. (params.runId or ""), update.summary)
+  elseif kind == "notice" then M.note(update.message)
+  elseif kind == "_run" and update.phase == "started" then
+    whole("run " .. update.runId, "# " .. (update.title:gsub("\n", " ")))
+    steers[update.runId] = false
+  elseif kind == "user_message" and params.runId then
+    if steers[params.runId] then whole(update.messageId, "> " .. update.text:gsub("\n", "\n> ")) end
+    steers[params.runId] = true
+  elseif kind == "_run" then ended(update.runId, update["end"]) end
+end
+
+-- The window it is in on this tab page.
+function M.window()
+  if not buffer then return end
+  for _, window in ipairs(api.nvim_tabpage_list_wins(0)) do
+    if api.nvim_win_get_buf(window) == buffer then return window end
+  end
+end
+
+-- Opens it beside the file, or closes it; the focus stays where it is.
+function M.toggle()
+  local window = M.window()
+  if window then
+    if #api.nvim_tabpage_list_wins(0) > 1 then api.nvim_win_close(window, false) end
+    return
+  end
+  ensure()
+  local wide = vim.o.columns >= 100
+  window = api.nvim_open_win(buffer, false, {
+    split = wide and "right" or "below", win = 0,
+    width = wide and math.floor(vim.o.columns * 0.4) or nil,
+    height = not wide and math.max(3, math.floor(vim.o.lines * 0.4)) or nil,
+  })
+  local options = vim.wo[window]
+  options.wrap, options.linebreak, options.number, options.relativenumber = true, true, false, false
+  options.signcolumn, options.foldcolumn, options.spell = "no", "0", false
+  api.nvim_win_set_cursor(window, { api.nvim_buf_line_count(buffer), 0 })
+end
+
+return M

@@ -1,0 +1,202 @@
+-- Adjutant in Neovim 0.10 and newer, without a plugin. Put this folder into
+-- ~/.config/nvim/lua and `require("adjutant")` into init.lua. It attaches the
+-- server to every file; what is asked and done, the server decides. Nothing here
+-- takes keys or the focus by itself.
+local asks = require("adjutant.asks")
+local chat = require("adjutant.chat")
+local notices = require("adjutant.notices")
+
+local capabilities = vim.lsp.protocol.make_client_capabilities()
+capabilities.experimental = { agent = {
+  version = 0,
+  -- Tells the server that files which it opened for an edit can be saved.
+  documents = { save = true },
+  updates = { chunks = true },
+  asks = { request = true },
+} }
+
+local function save(_, params)
+  local documents = {}
+  for _, uri in ipairs(params.uris) do
+    local buffer = vim.uri_to_bufnr(uri)
+    local saved, why = pcall(vim.api.nvim_buf_call, buffer, function() vim.cmd("silent update") end)
+    documents[#documents + 1] = { uri = uri, saved = saved, message = not saved and tostring(why) or nil }
+  end
+  return { documents = documents }
+end
+
+-- A plain function before 0.11, a method since.
+local function request(client, method, params, done, quiet)
+  local function told(err, result)
+    if err and not quiet then notices.show("Adjutant: " .. err.message) end
+    if not err and done then done(result) end
+  end
+  if vim.fn.has("nvim-0.11") == 1 then client:request(method, params, told)
+  else client.request(method, params, told) end
+end
+
+local function client_of(context) return vim.lsp.get_client_by_id(context.client_id) end
+
+-- What it is at, for the status line: %{get(g:, "adjutant", "")}
+local step, task, said = "", "", {}
+
+-- The longest of these that leaves room for the name of the file: the step before the task.
+local function fitting(...)
+  local words
+  for _, candidate in ipairs({ ... }) do
+    words = candidate
+    if vim.fn.strdisplaywidth(words) <= vim.o.columns - 24 then break end
+  end
+  return words
+end
+
+local function draw_status()
+  local count = asks.count()
+  local question = count > 0 and ("? %d question%s · :AdjutantAnswer"):format(count, count == 1 and "" or "s")
+  local status = question or step
+  if said.text and not chat.window() and not question and said.over then status = status .. " · :AdjutantChat" end
+  local about = not question and task ~= "" and " · " .. task or ""
+  vim.g.adjutant = status == "" and "" or fitting("Adjutant: " .. status .. about, "Adjutant: " .. status, status)
+  vim.cmd.redrawstatus({ bang = true })
+end
+asks.setup({ chat = chat.window, changed = draw_status })
+
+local function respond(client, ask)
+  asks.state(ask, client.id, function(answer)
+    request(client, "agent/ask/respond", answer, function(result)
+      if result.status == "already_resolved" then notices.show("Adjutant: this was answered before") end
+    end)
+  end)
+end
+
+local function update(_, params, context)
+  local client = client_of(context)
+  chat.told(params)
+  local now = params.update
+  local kind = now.sessionUpdate
+  if kind == "_run" and now.phase == "started" then said = {}
+  elseif kind:find("^agent_message") or kind == "_complete" then said.text = true
+  elseif kind == "_run" and now.phase == "ended" then
+    said.over = true
+    if now["end"].outcome == "failed" or now["end"].outcome == "limit" then
+      notices.show("Adjutant: " .. (now["end"].summary or "the task could not be finished"))
+    end
+  elseif kind == "_ask" and now.phase == "opened" and client then
+    -- The others come as requests.
+    if now.ask.group == "idle" or now.ask.group == "resumable" then
+      respond(client, now.ask)
+    end
+  elseif kind == "_ask" then asks.resolved(nil, now) end
+end
+
+-- Says what an earlier server of this folder left open.
+local WEEK = 7 * 24 * 3600 * 1000
+local function reopen(client)
+  local waits = { resumable = true, requires_action = true, running = true }
+  request(client, "agent/session/list", { cwd = vim.uri_from_fname(client.config.root_dir) }, function(listed)
+    local tried = 0
+    for _, entry in ipairs(listed.sessions) do
+      local young = entry.updatedAt > os.time() * 1000 - WEEK
+      if waits[entry.state] and young and tried < 3 then
+        tried = tried + 1
+        -- One that another Neovim has open is its own.
+        request(client, "agent/session/resume", { sessionId = entry.sessionId }, function(resumed)
+          for _, ask in ipairs(resumed.asks) do
+            if ask.group == "idle" or ask.group == "resumable" then
+              respond(client, ask)
+            end
+          end
+        end, true)
+      end
+    end
+  end, true)
+end
+
+local attach_all
+local restarts = 3 -- a server that died is started again, but not for ever
+
+local function exited(code, signal, id)
+  vim.schedule(function()
+    asks.forget(id)
+    step, task = "", ""
+    draw_status()
+  end)
+  if (code == 0 and signal == 0) or restarts == 0 then return end
+  restarts = restarts - 1
+  vim.defer_fn(attach_all, 500)
+end
+
+local function attach(buffer)
+  if vim.bo[buffer].buftype ~= "" or vim.api.nvim_buf_get_name(buffer) == "" then return end
+  vim.lsp.start({
+    name = "adjutant",
+    cmd = { "adjutant", "lsp" },
+    root_dir = vim.fs.root(buffer, ".git") or vim.fn.getcwd(),
+    capabilities = capabilities,
+    -- What is typed is told at once: an edit of the server may be on its way.
+    flags = { debounce_text_changes = 0 },
+    handlers = {
+      ["agent/document/save"] = save,
+      ["agent/session/update"] = update,
+      ["agent/session/request_permission"] = asks.asked,
+      ["agent/ask/resolved"] = asks.resolved,
+      ["window/showMessageRequest"] = asks.message,
+      ["window/showMessage"] = function(_, params)
+        notices.show(params.message)
+        chat.note(params.message)
+      end,
+    },
+    on_init = reopen,
+    on_exit = exited,
+  }, { bufnr = buffer })
+end
+
+function attach_all()
+  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(buffer) then attach(buffer) end
+  end
+end
+
+local function execute(command, argument)
+  -- That of the file one is in; a second project has another.
+  local client = vim.lsp.get_clients({ name = "adjutant", bufnr = 0 })[1] or vim.lsp.get_clients({ name = "adjutant" })[1]
+  if not client then return notices.show("Adjutant: open a file first") end
+  request(client, "workspace/executeCommand", { command = command, arguments = argument and { argument } or {} })
+end
+
+local function command(name, run, options) vim.api.nvim_create_user_command(name, run, options) end
+command("Adjutant", function(line)
+  if vim.bo.buftype ~= "" then return execute("adjutant.start", { text = line.args }) end
+  execute("adjutant.start", {
+    text = line.args,
+    uri = vim.uri_from_bufnr(0),
+    range = {
+      start = { line = line.line1 - 1, character = 0 },
+      ["end"] = { line = line.line2, character = 0 },
+    },
+  })
+end, { nargs = "+", range = true, desc = "Gives Adjutant a task" })
+command("AdjutantGoOn", function(line) execute("adjutant.prompt", { text = line.args }) end,
+  { nargs = "+", desc = "Goes on in the last task, or steers it while it works" })
+command("AdjutantAnswer", function()
+  if not asks.enter() then notices.show("Adjutant: nothing is asked") end
+end, { desc = "Goes to the question of Adjutant" })
+command("AdjutantChat", chat.toggle, { desc = "Opens or closes what Adjutant says" })
+command("AdjutantCancel", function(line) execute("adjutant.cancel", line.bang and { all = true } or nil) end,
+  { bang = true, desc = "Stops the last task, with ! every task" })
+
+local titles = {}
+vim.api.nvim_create_autocmd("LspProgress", { callback = function(event)
+  local client = vim.lsp.get_client_by_id(event.data.client_id)
+  if not client or client.name ~= "adjutant" then return end
+  local token, value = event.data.params.token, event.data.params.value
+  -- The step comes first: what is cut off at the end is the title.
+  titles[token] = value.title and value.title:gsub("^%a+: ", "") or titles[token]
+  local ended = value.kind == "end"
+  step, task = value.message or (ended and "done" or "at work"), titles[token] or ""
+  if ended then titles[token] = nil end
+  draw_status()
+end })
+
+vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile" }, { callback = function(event) attach(event.buf) end })
+attach_all()

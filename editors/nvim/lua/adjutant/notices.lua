@@ -1,0 +1,36 @@
+-- Short words of Adjutant in a float that is not entered: never a prompt that
+-- waits for a key, as long messages are.
+local M = {}
+local api = vim.api
+
+local STAYS = 8000 -- milliseconds
+local MOST = 6 -- lines
+local lines, window, buffer = {}, nil, nil
+local timer = assert(vim.uv.new_timer())
+
+local function close()
+  if window and api.nvim_win_is_valid(window) then api.nvim_win_close(window, true) end
+  window, lines = nil, {}
+end
+
+function M.show(text)
+  vim.list_extend(lines, vim.split(vim.trim(text), "\n"))
+  lines = vim.list_slice(lines, math.max(1, #lines - MOST + 1))
+  if not (buffer and api.nvim_buf_is_valid(buffer)) then buffer = api.nvim_create_buf(false, true) end
+  api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+  local width, height = 1, 0
+  for _, line in ipairs(lines) do width = math.max(width, vim.fn.strdisplaywidth(line)) end
+  width = math.min(width, 60, vim.o.columns - 2)
+  for _, line in ipairs(lines) do height = height + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / width)) end
+  local config = {
+    relative = "editor", row = vim.o.showtabline > 0 and 1 or 0, col = vim.o.columns - width, width = width,
+    height = math.max(1, math.min(height, MOST, vim.o.lines - 4)), focusable = false, style = "minimal", zindex = 70,
+  }
+  if window and api.nvim_win_is_valid(window) then api.nvim_win_set_config(window, config)
+  else window = api.nvim_open_win(buffer, false, vim.tbl_extend("force", config, { noautocmd = true })) end
+  vim.wo[window].wrap = true
+  vim.wo[window].winhighlight = "Normal:NormalFloat"
+  timer:start(STAYS, 0, vim.schedule_wrap(close))
+end
+
+return M
