@@ -88,9 +88,7 @@ fn long_edit() -> Stage {
 
 /// Presses keys as a user does, wherever that user is.
 fn press(editor: &Neovim<'_>, keys: &str) {
-    editor.lua(&format!(
-        "vim.api.nvim_feedkeys(vim.keycode('{keys}'), 'mx', false)"
-    ));
+    editor.lua(&format!("vim.api.nvim_feedkeys(vim.keycode('{keys}'), 'mx', false)"));
 }
 
 fn read() {
@@ -104,10 +102,7 @@ fn finding_d10_an_edit_is_allowed_only_after_all_of_it_was_in_sight() {
     each(long_edit, |editor| {
         editor.command("Rename them");
         let asked = editor.wait_asked("Edit greet.py");
-        assert!(
-            asked.contains("\n-  Yes, once: first look at the other"),
-            "it is offered at once:\n{asked}"
-        );
+        assert!(asked.contains("\n-  Yes, once: first look at the other"), "it is offered at once:\n{asked}");
         for key in ["1", "2", "3"].iter().filter(|key| !asked.contains(&format!("\n{key}  Reject"))) {
             press(editor, key);
         }
@@ -150,7 +145,11 @@ fn finding_d10_what_is_shown_in_a_tab_was_seen() {
 
 /// The lines of the answer, wherever it is.
 fn chat(editor: &Neovim<'_>) -> String {
-    let lines = editor.lua("return table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('adjutant://chat'), 0, -1, false), '\\n')");
+    let lines = editor.lua(
+        "local buffer = vim.fn.bufnr('adjutant://chat') \
+         if buffer < 0 then return '' end \
+         return table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\\n')",
+    );
     lines.as_str().unwrap_or_default().to_owned()
 }
 

@@ -65,7 +65,7 @@ fn n08_the_main_job_in_a_terminal() {
             screen.keep(&shipped("docs/images").join("neovim.txt"));
         }
         command(&screen, ":AdjutantAnswer");
-        let asked = screen.wait("Later");
+        let asked = screen.wait("q later");
         let allow = key_of(&asked, "Yes, once");
         assert_ne!(allow, "1", "the first choice must not approve\n{asked}");
         read();
@@ -126,7 +126,7 @@ fn finding_d6_a_narrow_terminal_shows_the_question_and_its_choices() {
         stage.model.release();
         screen.wait("? Edit greet.py");
         command(&screen, ":AdjutantAnswer");
-        let asked = screen.wait("Later");
+        let asked = screen.wait("q later");
         assert!(asked.contains("+    return \"Hello, \" + name"), "{asked}");
         read();
         screen.keys(&[&key_of(&asked, "Yes, once")]);

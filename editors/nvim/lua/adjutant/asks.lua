@@ -54,7 +54,10 @@ local function entry_of(ask, answer)
       local allows = option.kind == "allow_once" or option.kind == "allow_always"
       entry.rejects = entry.rejects or (option.kind == "reject_once" and option.optionId or nil)
       if allows == yes then
-        table.insert(entry.options, { id = option.optionId, name = option.name, allows = allows })
+        -- The label is what it says everywhere; what "always" would allow stands behind it.
+        local name = option.kind ~= "choose" and option.label or option.name
+        if option.kind == "allow_always" and name ~= option.name then name = ("%s (%s)"):format(name, option.name) end
+        table.insert(entry.options, { id = option.optionId, name = name, allows = allows })
       end
     end
   end
@@ -91,13 +94,15 @@ local function text_of(entry)
         lines[#lines + 1] = ("%d  %s"):format(number, one(option.name))
       end
     end
-    if entry.words then
-      lines[#lines + 1] = entry.rejects and "r  Reject with a reason" or "r  Answer in my words"
-    end
-    if #entry.lines > 0 then lines[#lines + 1] = "s  Show it in a tab" end
   end
-  lines[#lines + 1] = entry.gone and "q  Close" or "q  Later"
   return lines, first
+end
+
+-- The keys that are no choice.
+local function keys_of(entry)
+  if entry.gone then return " q close " end
+  local words = entry.words and (entry.rejects and "r reason · " or "r my words · ") or ""
+  return (" %s%sq later "):format(words, #entry.lines > 0 and "s in a tab · " or "")
 end
 
 local function count_of(entry)
@@ -132,6 +137,7 @@ local function layout(entry)
     local room = math.max(3, math.floor(vim.o.lines * 0.6))
     local config = {
       relative = "editor", border = "rounded", title = (" Adjutant asks%s "):format(count_of(entry)),
+      footer = entered and keys_of(entry) or " :AdjutantAnswer ", footer_pos = "right",
       focusable = true, zindex = 60, style = "minimal",
     }
     if chat and not entered then

@@ -6,6 +6,8 @@ local asks = require("adjutant.asks")
 local chat = require("adjutant.chat")
 local notices = require("adjutant.notices")
 
+local M = {}
+
 local capabilities = vim.lsp.protocol.make_client_capabilities()
 capabilities.experimental = { agent = {
   version = 0,
@@ -23,6 +25,17 @@ local function save(_, params)
     documents[#documents + 1] = { uri = uri, saved = saved, message = not saved and tostring(why) or nil }
   end
   return { documents = documents }
+end
+
+-- Neovim prints what it edits and what it loads, and a line that is too long waits for Enter: here
+-- nothing is printed. A file that another Neovim has open is not asked about; the edit fails.
+local function apply(err, params, context)
+  local swap = vim.api.nvim_create_autocmd("SwapExists", { callback = function() vim.v.swapchoice = "q" end })
+  local result
+  function M.running() result = vim.lsp.handlers["workspace/applyEdit"](err, params, context) end
+  local done, why = pcall(vim.cmd, "silent lua require('adjutant').running()")
+  vim.api.nvim_del_autocmd(swap)
+  return done and result or { applied = false, failureReason = tostring(why) }
 end
 
 -- A plain function before 0.11, a method since.
@@ -137,6 +150,7 @@ local function attach(buffer)
     flags = { debounce_text_changes = 0 },
     handlers = {
       ["agent/document/save"] = save,
+      ["workspace/applyEdit"] = apply,
       ["agent/session/update"] = update,
       ["agent/session/request_permission"] = asks.asked,
       ["agent/ask/resolved"] = asks.resolved,
@@ -200,3 +214,5 @@ end })
 
 vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile" }, { callback = function(event) attach(event.buf) end })
 attach_all()
+
+return M
