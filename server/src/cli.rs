@@ -4,7 +4,6 @@
 //! pipe. Holds no agent state and decides nothing the server decides.
 
 mod asks;
-mod buffers;
 mod capabilities;
 mod cells;
 mod client;
@@ -48,6 +47,8 @@ pub enum Exit {
     Denied = 3,
     /// Another answer came first.
     Late = 4,
+    /// An edit that was allowed is not on disk at the end.
+    NotOnDisk = 5,
     /// Nobody reads the output any more; what a shell reports of a program that a closed pipe ended.
     Unread = 141,
     Interrupted = 130,

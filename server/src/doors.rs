@@ -32,6 +32,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::documents::Documents;
 use crate::editor::NoAnswer;
+use crate::transport::code::METHOD_NOT_FOUND;
 use crate::transport::{Out, ReplyError};
 
 use face::Face;
@@ -165,7 +166,14 @@ impl Doors {
         if let Update::Run(RunView::Ended { end, .. }) = &params.update {
             self.failed(end);
         }
+        let warning = match &params.update {
+            Update::Notice { message } => Some(format!("Adjutant: {message}")),
+            _ => None,
+        };
         self.retell(params);
+        if let Some(warning) = warning {
+            self.say(Level::Warning, &warning);
+        }
     }
 
     /// Tells an update again, to a client that asked for the past: nothing of it is open now.
@@ -345,6 +353,7 @@ impl Doors {
         match tokio::time::timeout(self.timing.patience, request).await {
             Ok(Ok(value)) => Ok(value.get().to_owned()),
             Ok(Err(ReplyError::ConnectionClosed)) => Err(NoAnswer::Gone),
+            Ok(Err(ReplyError::Refused { code: METHOD_NOT_FOUND, .. })) => Err(NoAnswer::Unknown),
             Ok(Err(error)) => Err(NoAnswer::Refused(error.to_string())),
             Err(_) => Err(NoAnswer::Silent(self.timing.patience.as_secs())),
         }

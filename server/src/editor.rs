@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use adjutant_core::edit::TextEdit;
@@ -21,8 +22,8 @@ pub struct Abilities {
     pub apply_edit: bool,
     /// Says that it takes `documentChanges`; many that do not say so take them all the same.
     pub document_changes: bool,
-    /// Takes `documentChanges` that create files.
-    pub create_files: bool,
+    /// It has answered that it knows no `workspace/applyEdit`.
+    pub edit_unknown: bool,
     /// Answers `agent/document/save`.
     pub save: bool,
     /// Announces every open text document (decision 4).
@@ -43,16 +44,21 @@ pub enum Way {
 
 impl Abilities {
     /// Chooses the way of an edit by whether the client has announced the file and whether it is there.
+    ///
+    /// An open file is edited by the editor alone, also by one that announces no edits: many take them. A
+    /// new file is made on disk, where it can be made without replacing anything; editors make it as they
+    /// like, and some of them not at all.
     pub fn way(&self, open: bool, exists: bool) -> Way {
-        let takes = self.apply_edit && (exists || self.create_files);
         // A buffer nobody can be asked to save would only hide the change.
         let would_stay_unsaved = self.complete && !self.save;
+        let takes = self.apply_edit && !self.edit_unknown;
         match (open, exists) {
-            (true, _) if self.apply_edit => Way::Editor,
-            (true, _) => Way::Nowhere,
-            (false, _) if takes && !would_stay_unsaved => Way::Editor,
+            (true, _) if self.edit_unknown => Way::Nowhere,
+            (true, _) => Way::Editor,
+            (false, false) => Way::Disk,
+            (false, true) if takes && !would_stay_unsaved => Way::Editor,
             (false, true) if !self.complete => Way::DiskIfSaved,
-            (false, _) => Way::Disk,
+            (false, true) => Way::Disk,
         }
     }
 }
@@ -64,8 +70,6 @@ pub struct DocumentEdit {
     pub uri: String,
     /// `None`: the document is not open.
     pub version: Option<i32>,
-    /// The file is new and has to be made.
-    pub create: bool,
     /// Sent as `changes`, without a version: the client has refused `documentChanges`.
     pub unversioned: bool,
     /// Shared with those who look for them in the text: they may have megabytes.
@@ -84,6 +88,8 @@ pub struct Applied {
 pub enum NoAnswer {
     #[error("the editor refused the request: {0}")]
     Refused(String),
+    #[error("the editor knows no such request")]
+    Unknown,
     #[error("the editor did not answer within {0} s")]
     Silent(u64),
     #[error("the editor is gone")]
@@ -103,13 +109,20 @@ pub struct Editor {
     questions: mpsc::Sender<Question>,
     turns: Arc<Mutex<HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>>>,
     pub abilities: Abilities,
+    /// The client has answered that it knows no edits.
+    edit_unknown: Arc<AtomicBool>,
 }
 
 impl Editor {
     /// Returns the asking side and the side that answers.
     pub fn new(abilities: Abilities) -> (Self, mpsc::Receiver<Question>) {
         let (questions, receiver) = mpsc::channel(QUEUE);
-        (Self { questions, turns: Arc::default(), abilities }, receiver)
+        (Self { questions, turns: Arc::default(), abilities, edit_unknown: Arc::default() }, receiver)
+    }
+
+    /// Returns what the client can do by all it has said up to now.
+    pub fn abilities(&self) -> Abilities {
+        Abilities { edit_unknown: self.edit_unknown.load(Ordering::Acquire), ..self.abilities }
     }
 
     /// Waits for the turn to edit one file: one edit is on its way to it at a time, whichever session
@@ -133,7 +146,11 @@ impl Editor {
     /// Sends one edit and waits for the client's word on it.
     pub async fn apply(&self, edit: DocumentEdit) -> Result<Applied, NoAnswer> {
         let (answer, receiver) = oneshot::channel();
-        self.ask(Question::ApplyEdit { edit, answer }, receiver).await
+        let reply = self.ask(Question::ApplyEdit { edit, answer }, receiver).await;
+        if reply == Err(NoAnswer::Unknown) {
+            self.edit_unknown.store(true, Ordering::Release);
+        }
+        reply
     }
 
     /// Asks the client to save one document.

@@ -273,10 +273,11 @@ impl Sessions {
             .map_err(catalog_error)
     }
 
-    /// Removes in the background what deletions that were cut short left behind.
+    /// Removes in the background what deletions and edits that were cut short left behind.
     pub fn sweep(&self) {
         let world = self.world.clone();
         tokio::task::spawn_blocking(move || {
+            world.turns.sweep();
             if let Err(error) = world.catalog.sweep() {
                 tracing::warn!(%error, "what is left of deleted sessions stays");
             }

@@ -8,6 +8,7 @@ mod exits;
 mod findings;
 mod terminal;
 mod unattended;
+mod writes;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};

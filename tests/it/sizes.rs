@@ -141,7 +141,7 @@ fn s111_f13_an_open_document_takes_megabytes_and_gives_them_back() {
     let told = stage.call("write_file", json!({"path": "a.txt", "content": "small again\n"}));
     assert!(told.starts_with("Edited a.txt: +1 -"), "{told}");
     assert_eq!(stage.rig.text_of("a.txt"), "small again\n");
-    assert_eq!(stage.workspace.read("a.txt"), "hello\n");
+    assert_eq!(stage.workspace.read("a.txt"), "small again\n", "it had no unsaved text of the user's");
     stage.rig.shutdown();
 }
 

@@ -1,7 +1,7 @@
 //! A rig with a workspace, a model double and one session: where edits and
 //! tools are played, and what the model is told of them is read.
 //!
-//! Never asserts anything by itself.
+//! Asserts nothing by itself but that nobody is left in the dark about an edit.
 
 use adjutant_protocol::ask::AskView;
 use adjutant_protocol::update::{AskChange, ChangeSetView, HunkState, ToolStatus, Update};
@@ -15,6 +15,15 @@ use super::rig::Rig;
 
 /// What every prompt says; what follows its last occurrence is of the present run.
 const PROMPT: &str = "go on";
+
+/// What is said of an allowed edit that is not where it should be.
+const MISSED: [&str; 5] = [
+    "was not applied: ",
+    "applied only in part",
+    "did not save it",
+    "path leads elsewhere since",
+    "takes no edits from",
+];
 
 /// A server with an editor before it and a model behind it.
 pub struct Stage {
@@ -63,10 +72,15 @@ impl Stage {
         self.rig.prompt_with(&self.session, PROMPT, params).run_id
     }
 
-    /// Waits for the end of a run and returns what its tools told the model.
+    /// Waits for the end of a run and returns what its tools told the model. What they told of an
+    /// allowed edit that is not where it should be, the user was told, too, once.
     pub fn finish(&self, run: &RunId) -> Vec<String> {
         self.rig.await_run_end(&self.session, run);
-        self.told()
+        let told = self.told();
+        for told in told.iter().filter(|told| MISSED.iter().any(|missed| told.contains(missed))) {
+            assert_eq!(self.rig.await_message(), format!("Adjutant: {told}"));
+        }
+        told
     }
 
     /// Plays a run from its start to its end.

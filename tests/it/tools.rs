@@ -183,7 +183,8 @@ fn n06_a_command_that_sees_older_text_says_so() {
     let told = stage.play([run("cat a.txt")]);
     let note = "[unsaved in the editor, so the command saw an older text on disk: a.txt]";
     assert!(told[0].contains(note) && told[0].ends_with("\none\ntwo\n"), "{told:?}");
-    // The agent's own edit of an open file counts the same.
+    // The agent's own edit counts the same where the user's text beside it is not saved.
+    stage.rig.type_at("sub/b.txt", Place::End, "mine\n");
     let told = stage.play([write("sub/b.txt", "c\n"), run("cat sub/b.txt")]);
     assert!(told[1].contains("older text on disk: a.txt, sub/b.txt]"), "{told:?}");
     stage.rig.save("a.txt");

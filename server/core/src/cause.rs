@@ -84,6 +84,10 @@ pub enum Cause {
     Question,
     /// The user said no.
     Rejected,
+    /// An edit that was allowed is not in the text, or not as a whole.
+    NotMade,
+    /// It is in the text, and not on disk where it should be.
+    NotSaved,
     /// Anything else, also what a later version writes.
     #[serde(other)]
     Other,

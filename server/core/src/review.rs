@@ -18,7 +18,7 @@ mod tests;
 mod unified;
 
 pub use place::{
-    ConflictReport, HunkConflict, Placement, Presence, apply_hunks, placement, present, present_all,
+    ConflictReport, HunkConflict, Placement, Presence, apply_hunks, follow, placement, present, present_all,
 };
 pub use unified::unified_diff;
 

@@ -126,7 +126,8 @@ fn greeting(folders: &[PathBuf]) -> serde_json::Value {
         version: VERSION,
         updates: ClientUpdates { chunks: true, opt_out: Vec::new() },
         asks: ClientAsks { request: true, ..ClientAsks::default() },
-        documents: ClientDocuments { save: true, complete: true },
+        // Nothing is open here, so the server writes every file itself.
+        documents: ClientDocuments { save: false, complete: true },
     };
     json!({
         "processId": std::process::id(),
@@ -136,15 +137,8 @@ fn greeting(folders: &[PathBuf]) -> serde_json::Value {
         "capabilities": {
             "general": { "positionEncodings": ["utf-8"] },
             "workspace": {
-                "applyEdit": true,
                 "workspaceFolders": true,
-                "workspaceEdit": {
-                    "documentChanges": true,
-                    "resourceOperations": ["create"],
-                    "failureHandling": "transactional",
-                },
             },
-            "textDocument": { "synchronization": { "didSave": true } },
             "experimental": { "agent": agent },
         },
     })

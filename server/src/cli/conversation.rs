@@ -10,6 +10,7 @@ mod ears;
 mod hearing;
 mod view;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -27,7 +28,6 @@ use crate::settings::Sources;
 
 use super::Exit;
 use super::asks::Desk;
-use super::buffers::Buffers;
 use super::client::{Client, Failure};
 use super::page::{Page, note};
 use super::pages::Pages;
@@ -95,7 +95,6 @@ pub fn told(left: Left) -> anyhow::Result<Exit> {
 pub struct Conversation {
     client: Client,
     ears: Ears,
-    buffers: Buffers,
     view: View,
     pages: Pages,
     answers: Answers,
@@ -111,6 +110,10 @@ pub struct Conversation {
     denied: bool,
     /// The last request to the model failed, and so.
     failure: Option<FailureKind>,
+    /// Files that are without the last edit that was allowed.
+    unmade: BTreeSet<String>,
+    /// What the server has said last, which comes as an update and as a message.
+    said: Option<String>,
     cancelling: Option<Instant>,
     demo_answers_at: Option<Instant>,
     /// What was said to an ask that no request of the server waits for.
@@ -133,7 +136,6 @@ impl Conversation {
         Ok(Conversation {
             client,
             ears: Ears::new(hearing, signals),
-            buffers: Buffers::default(),
             view,
             pages,
             answers,
@@ -146,6 +148,8 @@ impl Conversation {
             given_up: false,
             denied: false,
             failure: None,
+            unmade: BTreeSet::new(),
+            said: None,
             cancelling: None,
             demo_answers_at: None,
             decided: None,
@@ -171,6 +175,11 @@ impl Conversation {
     /// Says whether something was denied because nobody was present.
     pub fn was_denied(&self) -> bool {
         self.denied
+    }
+
+    /// Returns the files that are without the last edit that was allowed.
+    pub fn unmade(&self) -> &BTreeSet<String> {
+        &self.unmade
     }
 
     /// Says whether the reader of a page has gone.
@@ -231,17 +240,11 @@ impl Conversation {
         }
     }
 
-    /// Saves what is not saved, and takes leave of the server.
+    /// Takes leave of the server.
     pub async fn finish(mut self) {
         self.view.aside(&mut self.pages);
         if self.at_once {
             return;
-        }
-        let (tellings, unsaved) = self.buffers.save_all();
-        // A server that is gone has no use for the news.
-        let _ = self.tell(tellings).await;
-        for why in unsaved {
-            note(&format!("not saved: {why}"));
         }
         for delivery in self.desk.clear() {
             self.close_surface(&delivery);

@@ -329,6 +329,11 @@ pub async fn exit_of(talk: &mut Conversation, end: &RunEnd) -> Result<Exit, Left
     }
     match end.outcome {
         Outcome::Cancelled => return Ok(Exit::Failed),
+        _ if !talk.unmade().is_empty() => {
+            let files: Vec<&str> = talk.unmade().iter().map(String::as_str).collect();
+            note(&format!("error: allowed edits are not on disk: {}", files.join(", ")));
+            return Ok(Exit::NotOnDisk);
+        }
         _ if talk.was_denied() => return Ok(Exit::Denied),
         Outcome::Completed | Outcome::Stopped => return Ok(Exit::Fine),
         Outcome::Failed | Outcome::Limit => {}

@@ -6,6 +6,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use adjutant_core::edit::split_bom;
+
+const BOM_BYTES: &[u8] = "\u{feff}".as_bytes();
+
 /// The texts of the documents that are open in the editor; they count before the disk.
 #[derive(Clone, Debug, Default)]
 pub struct Buffers {
@@ -35,9 +39,13 @@ impl Buffers {
     /// does not see it (N06).
     pub fn unsaved(&self) -> Vec<PathBuf> {
         let saved = |path: &Path, text: &str| {
-            let same_size =
-                path.metadata().is_ok_and(|found| found.is_file() && found.len() == text.len() as u64);
-            same_size && std::fs::read(path).is_ok_and(|bytes| bytes == text.as_bytes())
+            // Most editors do not count a byte order mark to the text.
+            let text = split_bom(text).1.as_bytes();
+            let size = |found: std::fs::Metadata| found.is_file().then_some(found.len() as usize);
+            let size = path.metadata().ok().and_then(size);
+            let fits = size == Some(text.len()) || size == Some(text.len() + BOM_BYTES.len());
+            let same = |bytes: Vec<u8>| bytes.strip_prefix(BOM_BYTES).unwrap_or(&bytes) == text;
+            fits && std::fs::read(path).is_ok_and(same)
         };
         self.open
             .iter()

@@ -92,14 +92,10 @@ enum WorkspaceEdit {
 }
 
 #[derive(serde::Serialize)]
-#[serde(untagged)]
-enum DocumentChange {
-    Create(serde_json::Value),
-    #[serde(rename_all = "camelCase")]
-    Edit {
-        text_document: serde_json::Value,
-        edits: Arc<[TextEdit]>,
-    },
+#[serde(rename_all = "camelCase")]
+struct DocumentChange {
+    text_document: serde_json::Value,
+    edits: Arc<[TextEdit]>,
 }
 
 /// Always in its version, but for a client that has refused that form.
@@ -108,9 +104,6 @@ fn workspace_edit(edit: &DocumentEdit) -> WorkspaceEdit {
     if edit.unversioned {
         return WorkspaceEdit::Changes([(edit.uri.clone(), edits)].into());
     }
-    let options = json!({ "ignoreIfExists": true });
-    let create = edit.create.then(|| json!({ "kind": "create", "uri": edit.uri, "options": options }));
     let text_document = json!({ "uri": edit.uri, "version": edit.version });
-    let change = DocumentChange::Edit { text_document, edits };
-    WorkspaceEdit::DocumentChanges(create.map(DocumentChange::Create).into_iter().chain([change]).collect())
+    WorkspaceEdit::DocumentChanges(vec![DocumentChange { text_document, edits }])
 }

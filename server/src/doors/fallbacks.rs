@@ -60,8 +60,6 @@ impl Surfaces {
         let has = |path: &str| client.pointer(path).is_some_and(|value| !value.is_null());
         let plain = agent.is_none();
         let agent = agent.unwrap_or_default();
-        let operations = client.pointer("/workspace/workspaceEdit/resourceOperations");
-        let create = operations.and_then(Value::as_array).is_some_and(|all| all.contains(&"create".into()));
         Ok(Self {
             updates: !plain,
             chunks: agent.updates.chunks,
@@ -83,7 +81,7 @@ impl Surfaces {
             abilities: Abilities {
                 apply_edit: is("/workspace/applyEdit"),
                 document_changes: is("/workspace/workspaceEdit/documentChanges"),
-                create_files: create,
+                edit_unknown: false,
                 save: agent.documents.save,
                 complete: agent.documents.complete,
             },
@@ -152,10 +150,9 @@ impl Surfaces {
     }
 
     fn edits(&self) -> &'static str {
-        match (self.abilities.apply_edit, self.abilities.create_files) {
-            (true, true) => "workspace/applyEdit, which also creates files",
-            (true, false) => "workspace/applyEdit",
-            (false, _) => "none in open documents",
+        match self.abilities.apply_edit {
+            true => "workspace/applyEdit",
+            false => "workspace/applyEdit until it is refused",
         }
     }
 

@@ -35,6 +35,7 @@ use crate::session::mailbox::{MAX_QUEUE, MAX_WORDS};
 use crate::session::past;
 use crate::sessions::Sessions;
 use crate::settings::load;
+use crate::tools::paths::Turns;
 
 /// Builds what the connection works with, and the answer to `initialize`.
 pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, InitializeResult)> {
@@ -70,6 +71,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
         settings: Mutex::new(Arc::new(loaded.settings)),
         catalog,
         own: own.into_iter().flatten().collect(),
+        turns: Turns::in_state(&state_dir),
         images: images::Room::default(),
         inboxes: Watch::default(),
         asks: Mutex::new(HashMap::new()),

@@ -11,7 +11,7 @@ use std::io::Read;
 use std::time::Duration;
 
 use adjutant_core::cause::{Cause, Reason};
-use adjutant_core::edit::rewritten;
+use adjutant_core::edit::{BOM, rewritten, split_bom};
 use adjutant_core::event::{Change, Found, Payload};
 use adjutant_core::input::Report;
 use adjutant_core::locate;
@@ -41,12 +41,25 @@ const MAX_PLACES_BY_LINES: usize = 400_000_000;
 
 /// A file as it is now.
 struct Now {
-    /// The text that counts: the buffer's, or the disk's.
+    /// The text that counts: the buffer's, or the disk's without a byte order mark, which editors do
+    /// not count to it.
     text: String,
+    /// A byte order mark stands before it on disk.
+    mark: bool,
     open: Option<i32>,
     exists: bool,
     /// Hash of the bytes on disk, where those count.
     disk: Option<[u8; 32]>,
+}
+
+impl Now {
+    /// The bytes of a file that has this text instead.
+    fn bytes_of(&self, text: &str) -> Vec<u8> {
+        match self.mark {
+            true => format!("{BOM}{}", split_bom(text).1).into_bytes(),
+            false => text.as_bytes().to_vec(),
+        }
+    }
 }
 
 /// Grounds, reads and locates; what comes out is the change to be judged.
@@ -98,7 +111,12 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         }
     };
     let now = now(place, &at).map_err(Payload::refused)?;
-    let always_ask = [always_ask, written_on_disk(place, &now, &at)];
+    let way = place.world.abilities().way(now.open.is_some(), now.exists);
+    if way == Way::Nowhere {
+        // Before anybody is asked to allow what cannot be made.
+        return Err(Payload::refused(Reason::new(Cause::NotMade, no_way(&at.display))));
+    }
+    let always_ask = [always_ask, said_first(way, &at)];
     let always_ask = always_ask
         .into_iter()
         .flatten()
@@ -133,7 +151,8 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         before: None,
         hunks: hunks.into(),
     };
-    Ok((change, now.exists.then(|| now.text.into_bytes())))
+    let before = now.exists.then(|| now.bytes_of(&now.text));
+    Ok((change, before))
 }
 
 /// Refuses what nobody could look through, and what would cost more than a session has.
@@ -159,9 +178,9 @@ fn fits_review(hunks: &[Hunk], before: &str, path: &str) -> Result<(), Reason> {
     Ok(())
 }
 
-/// What the user has to know before a file is written on disk that may be open all the same (decision 4).
-fn written_on_disk(place: &Place, now: &Now, at: &Grounded) -> Option<Reason> {
-    let way = place.world.abilities().way(now.open.is_some(), now.exists);
+/// What the user has to know before an edit is allowed that takes an unusual way.
+fn said_first(way: Way, at: &Grounded) -> Option<Reason> {
+    // Written on disk, and it may be open all the same (decision 4).
     (way == Way::DiskIfSaved).then(|| {
         let text = format!(
             "\"{}\" is written on disk: if this file is open with unsaved changes, save it first",
@@ -169,6 +188,14 @@ fn written_on_disk(place: &Place, now: &Now, at: &Grounded) -> Option<Reason> {
         );
         Reason::new(Cause::OnDisk, text)
     })
+}
+
+/// What is told where no way is left to make an edit.
+fn no_way(path: &str) -> String {
+    format!(
+        "\"{path}\" cannot be edited: it is open in the editor, which takes no edits from Adjutant; close the file \
+         there and try again"
+    )
 }
 
 /// Why a change of a secret file cannot be made, with nothing of its text.
@@ -193,7 +220,9 @@ fn after<'a>(arguments: &'a Arguments, now: &Now, at: &Grounded) -> Result<Cow<'
                 .map(Cow::Owned)
                 .map_err(|why| Reason::new(why.cause(), format!("\"{}\" was not changed: {why}", at.display)))
         }
-        Arguments::WriteFile { content, .. } => Ok(rewritten(&now.text, content)),
+        Arguments::WriteFile { content, .. } => {
+            Ok(rewritten(&now.text, if now.mark { split_bom(content).1 } else { content }))
+        }
         _ => Err(Reason::new(Cause::Other, "this is not an edit")),
     }
 }
@@ -202,7 +231,8 @@ fn after<'a>(arguments: &'a Arguments, now: &Now, at: &Grounded) -> Result<Cow<'
 fn now(place: &Place, at: &Grounded) -> Result<Now, Reason> {
     match place.world.documents.text(&at.absolute) {
         Text::Open(snapshot) => {
-            Ok(Now { open: snapshot.version, text: snapshot.string(), exists: true, disk: None })
+            let text = snapshot.string();
+            Ok(Now { open: snapshot.version, text, mark: false, exists: true, disk: None })
         }
         Text::Unsynced(why) => {
             let text = format!(
@@ -224,7 +254,7 @@ fn on_disk(at: &Grounded) -> Result<Now, Reason> {
     let file = match open_read(at) {
         Ok(file) => file,
         Err(OpenRefusal::Missing) => {
-            return Ok(Now { text: String::new(), open: None, exists: false, disk: None });
+            return Ok(Now { text: String::new(), mark: false, open: None, exists: false, disk: None });
         }
         Err(why) => return Err(Reason::new(why.cause(), format!("\"{name}\" cannot be edited: {why}"))),
     };
@@ -238,7 +268,10 @@ fn on_disk(at: &Grounded) -> Result<Now, Reason> {
     }
     let disk = Some(hash_of(&bytes));
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(Now { text, open: None, exists: true, disk }),
+        Ok(text) => {
+            let (mark, text) = split_bom(&text);
+            Ok(Now { text: text.to_owned(), mark, open: None, exists: true, disk })
+        }
         Err(_) => Err(Reason::new(Cause::NotText, format!("\"{name}\" is not UTF-8 text and is not edited"))),
     }
 }

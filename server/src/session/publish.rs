@@ -6,7 +6,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError};
 
-use adjutant_core::event::{Event, Fact};
+use adjutant_core::cause::Cause;
+use adjutant_core::event::{CallResult, Event, Fact};
 use adjutant_core::session::Session;
 use adjutant_core::state::{self, Teller};
 use adjutant_core::step::Step;
@@ -173,6 +174,12 @@ impl Publisher {
             self.waiting.push_back((barrier, Queued::Update(Box::new(params))));
         }
         match &fact.event {
+            Event::ToolFinished { result, .. } => {
+                if let Some(message) = warning_of(result) {
+                    let notice = self.params(session, Update::Notice { message }, true);
+                    self.waiting.push_back((barrier, Queued::Update(Box::new(notice))));
+                }
+            }
             Event::AskOpened { ask } => index(&self.place, |asks| {
                 asks.insert(ask.id.clone(), session.id.clone());
             }),
@@ -307,6 +314,11 @@ impl Publisher {
             }
         }
     }
+}
+
+/// What the user is told of an allowed edit that is not where it should be.
+fn warning_of(result: &CallResult) -> Option<String> {
+    matches!(result.cause, Some(Cause::NotMade | Cause::NotSaved)).then(|| result.output.to_string())
 }
 
 /// The asks a session can still say something about.

@@ -18,7 +18,7 @@ use crate::documents::Documents;
 use crate::doors::Doors;
 use crate::editor::{Abilities, Editor};
 use crate::model::Models;
-use crate::tools::paths::Roots;
+use crate::tools::paths::{Roots, Turns};
 
 /// What every session of a process shares.
 pub struct World {
@@ -30,6 +30,8 @@ pub struct World {
     pub catalog: Catalog,
     /// Folders of our own, protected from every tool.
     pub own: Vec<PathBuf>,
+    /// Turns at writing the files of the workspace, between all servers.
+    pub turns: Turns,
     /// Where images wait until they are kept.
     pub images: Room,
     /// Tells sessions that somebody left an answer in their inbox.
@@ -47,7 +49,7 @@ impl World {
     /// What the client can do; what it has announced is not believed to be all where a message of
     /// it was lost.
     pub fn abilities(&self) -> Abilities {
-        let can = self.editor.abilities;
+        let can = self.editor.abilities();
         Abilities { complete: can.complete && self.documents.are_complete(), ..can }
     }
 

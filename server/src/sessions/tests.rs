@@ -25,6 +25,7 @@ fn sessions(dir: &Path) -> Sessions {
         settings: Mutex::new(Arc::new(Settings::default())),
         catalog: Catalog::new(Arc::new(Disk), Syncer::start().unwrap(), dir),
         own: Vec::new(),
+        turns: Default::default(),
         images: Default::default(),
         inboxes: crate::session::inbox::Watch::default(),
         asks: Mutex::default(),

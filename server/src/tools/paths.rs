@@ -7,6 +7,7 @@ mod open;
 mod replace;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -22,7 +23,8 @@ use rustix::fs::{Mode, OFlags};
 
 pub(super) use open::read_beneath;
 pub use open::{OpenRefusal, open_directory, open_read};
-pub use replace::{ReplaceRefusal, hash_of, replace_file};
+pub use replace::{ReplaceRefusal, Replaced, hash_of, replace_file};
+pub use turns::Turns;
 
 /// The most links followed for one path, as in the kernel.
 const MAX_LINKS: usize = 40;

@@ -30,6 +30,8 @@ pub enum ApplyBehaviour {
     IgnoreVersions,
     /// Makes edits in the form `changes` alone and refuses any other.
     ChangesOnly,
+    /// Makes edits in the form `changes` alone, and says of any other that it was applied.
+    ChangesOnlySilently,
     /// Makes it and answers twice.
     AnswerTwice,
     /// Makes nothing and says why.
@@ -116,6 +118,7 @@ pub fn perform(
         ApplyBehaviour::ChangesOnly if edit.get("changes").is_none() => {
             return Reply::refused(Some("documentChanges are not supported".to_owned()));
         }
+        ApplyBehaviour::ChangesOnlySilently if edit.get("changes").is_none() => Vec::new(),
         ApplyBehaviour::SkipStaleButSayApplied => {
             operations.into_iter().filter(|operation| !operation.is_stale(buffers)).collect()
         }

@@ -65,6 +65,8 @@ pub struct Buffer {
     pub text: String,
     /// Whether the text differs from what was last read from or written to disk.
     pub dirty: bool,
+    /// A byte order mark stands before it on disk.
+    mark: bool,
     /// Whether the server is told of changes.
     told: bool,
     undo: Vec<String>,
@@ -129,7 +131,7 @@ impl Buffers {
     pub fn text(&self, name: &str) -> Option<String> {
         match self.buffer(name) {
             Some(buffer) => Some(buffer.text.clone()),
-            None => fs::read_to_string(self.path(name)).ok(),
+            None => fs::read_to_string(self.path(name)).ok().map(|text| without_mark(&text).1.to_owned()),
         }
     }
 
@@ -140,13 +142,16 @@ impl Buffers {
             return Ok(());
         }
         let text = fs::read_to_string(&path).map_err(|error| format!("read {path:?}: {error}"))?;
+        // As real editors do: the mark is a property of the file, and no part of its text.
+        let (mark, text) = without_mark(&text);
+        let text = text.to_owned();
         let uri = uri_of_path(&path);
         if self.sync.open_close {
             let item = json!({"uri": uri, "languageId": language(&path), "version": self.first_version, "text": text});
             self.outbox.push(("textDocument/didOpen", json!({"textDocument": item})));
         }
         let version = self.first_version;
-        let buffer = Buffer { uri, version, text, dirty: false, told: true, undo: Vec::new() };
+        let buffer = Buffer { uri, version, text, mark, dirty: false, told: true, undo: Vec::new() };
         self.open.insert(path, buffer);
         Ok(())
     }
@@ -242,7 +247,9 @@ impl Buffers {
     pub fn save(&mut self, name: &str) -> Result<(), String> {
         let path = self.path(name);
         let Some(buffer) = self.open.get_mut(&path) else { return Err(format!("{name:?} is not open")) };
-        fs::write(&path, &buffer.text).map_err(|error| format!("write {path:?}: {error}"))?;
+        let mark = if buffer.mark { "\u{feff}" } else { "" };
+        fs::write(&path, format!("{mark}{}", buffer.text))
+            .map_err(|error| format!("write {path:?}: {error}"))?;
         buffer.dirty = false;
         if self.sync.save {
             let mut saved = json!({"textDocument": {"uri": buffer.uri}});
@@ -262,6 +269,10 @@ impl Buffers {
     fn present(&self, name: &str) -> &Buffer {
         self.buffer(name).unwrap_or_else(|| panic!("{name:?} is not open; open it before it is edited"))
     }
+}
+
+fn without_mark(text: &str) -> (bool, &str) {
+    text.strip_prefix('\u{feff}').map_or((false, text), |rest| (true, rest))
 }
 
 fn language(path: &Path) -> &'static str {

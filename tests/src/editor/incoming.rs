@@ -79,7 +79,8 @@ impl Inner {
         match method {
             methods::REQUEST_PERMISSION => agent.is_some_and(|agent| agent.asks.request),
             methods::DOCUMENT_SAVE => agent.is_some_and(|agent| agent.documents.save),
-            "workspace/applyEdit" => can.apply_edit,
+            // Many take it that do not say so; the text decides.
+            "workspace/applyEdit" => true,
             "workspace/configuration" => can.configuration,
             "window/workDoneProgress/create" | "$/progress" => can.progress,
             "window/showDocument" => can.show_document,

@@ -125,6 +125,52 @@ pub fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<String, ConflictReport>
     if conflicts.is_empty() { Ok(result) } else { Err(ConflictReport { conflicts }) }
 }
 
+/// Returns the hunks as they are to be made in `now`, which was `before` when they were approved.
+///
+/// A hunk whose context is as it was stays as it is. One whose context was changed goes with the lines
+/// it replaces, where these are in both texts exactly once and something of what was around them still is.
+/// `None`: what is approved there has no such place, so the user has to be asked again.
+pub fn follow(before: &str, now: &str, hunks: &[Hunk]) -> Option<Vec<Hunk>> {
+    let (before, now) = (TextLines::new(before), TextLines::new(now));
+    hunks.iter().map(|hunk| followed(&before, &now, hunk)).collect()
+}
+
+fn followed(before: &TextLines<'_>, now: &TextLines<'_>, hunk: &Hunk) -> Option<Hunk> {
+    if let Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. } = now.placement(hunk) {
+        return Some(hunk.clone());
+    }
+    let tells = |line: &String| !line.trim().is_empty();
+    let once = |text: &TextLines<'_>, lines: &[String]| match text.places(lines)[..] {
+        [line] => Some(line),
+        _ => None,
+    };
+    if !hunk.removed.iter().any(tells) || once(before, &hunk.removed)? != hunk.line {
+        return None;
+    }
+    let line = once(now, &hunk.removed)?;
+    // Made by hand in the meantime, and the lines it replaces are part of it.
+    if hunk.inserted.iter().any(tells) && before.places(&hunk.inserted) != now.places(&hunk.inserted) {
+        return None;
+    }
+    let end = line + hunk.removed.len();
+    let above = &now.all[line.saturating_sub(2 * CONTEXT_LINES)..line];
+    let below = &now.all[end..now.all.len().min(end + 2 * CONTEXT_LINES)];
+    let stays = |lines: &[String], around: &[&str]| {
+        lines.iter().any(|line| tells(line) && around.contains(&line.as_str()))
+    };
+    let alone = hunk.context_before.is_empty() && hunk.context_after.is_empty();
+    if !alone && !stays(&hunk.context_before, above) && !stays(&hunk.context_after, below) {
+        return None;
+    }
+    let owned = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
+    Some(Hunk {
+        line,
+        context_before: owned(&above[above.len().saturating_sub(CONTEXT_LINES)..]),
+        context_after: owned(&below[..below.len().min(CONTEXT_LINES)]),
+        ..hunk.clone()
+    })
+}
+
 /// The lines of a text, ready to be searched.
 struct TextLines<'t> {
     all: Vec<&'t str>,
@@ -138,6 +184,11 @@ impl<'t> TextLines<'t> {
         let mut interner = Interner::default();
         let ids = all.iter().map(|line| interner.add(line)).collect();
         TextLines { all, interner, ids }
+    }
+
+    /// Where these lines are.
+    fn places(&self, lines: &[String]) -> Vec<usize> {
+        find_all(&self.ids, &self.interner.known(lines))
     }
 
     fn placement(&self, hunk: &Hunk) -> Placement {

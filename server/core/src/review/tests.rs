@@ -232,6 +232,53 @@ fn n14_of_several_places_only_the_original_one_counts() {
 }
 
 #[test]
+fn finding_c3_a_hunk_goes_with_the_lines_it_replaces_when_those_around_it_change() {
+    let before = numbered(9);
+    let hunk = one(&before, &before.replace("line 5\n", "five\n"));
+    let made = |now: &str| {
+        let hunks = follow(&before, now, std::slice::from_ref(&hunk))?;
+        Some(apply_hunks(now, &hunks).unwrap())
+    };
+    let typed = |changes: &[(&str, &str)]| {
+        changes.iter().fold(before.clone(), |text, (from, to)| text.replace(from, to))
+    };
+    for now in [
+        typed(&[("line 4", "line 4, mine")]),
+        typed(&[("line 4", "mine"), ("line 6", "mine too")]),
+        typed(&[("line 4\n", "line 4\nmine\n"), ("line 6\n", "mine\nline 6\n")]),
+        typed(&[("line 2\nline 3\n", ""), ("line 6\nline 7\n", "")]),
+    ] {
+        assert_eq!(made(&now).as_deref(), Some(now.replace("line 5\n", "five\n").as_str()), "{now}");
+    }
+    for now in [
+        // The line itself, twice, gone, and away from all that was around it.
+        typed(&[("line 5", "line 5, mine"), ("line 4", "mine")]),
+        typed(&[("line 4", "line 5"), ("line 6", "mine")]),
+        typed(&[("line 5\n", ""), ("line 4", "mine")]),
+        typed(&[
+            ("line 4", "a"),
+            ("line 3", "b"),
+            ("line 2", "c"),
+            ("line 6", "d"),
+            ("line 7", "e"),
+            ("line 8", "f"),
+        ]),
+        // Made by hand beside it.
+        typed(&[("line 4", "five"), ("line 6", "mine")]),
+    ] {
+        assert_eq!(made(&now), None, "{now}");
+    }
+    // An insertion has no lines of its own to go with, and blank lines tell nothing.
+    let before = "\n\n\nx\n\n\n\n";
+    let hunk = one(before, "\n\n\ny\n\n\n\n");
+    let moved = "\n\nmine\nx\nmine\n\n\n";
+    assert_eq!(follow(before, moved, &[hunk]), None);
+    let before = numbered(9);
+    let hunk = one(&before, &before.replace("line 5\n", "line 5\nnew\n"));
+    assert_eq!(follow(&before, &before.replace("line 6", "mine"), &[hunk]), None);
+}
+
+#[test]
 fn n14_lines_never_run_into_one() {
     let at_end = one("a\n", "a\nb\n");
     assert!(matches!(placement("a", &at_end), Placement::Conflict { .. }));
@@ -346,6 +393,29 @@ fn read_diff(diff: &str) -> Vec<(char, String)> {
         }
     }
     read
+}
+
+/// Follows a diff as a tool does: each head names lines behind those of the one before.
+fn follow_diff(before: &str, diff: &str) -> String {
+    let old: Vec<&str> = lines(before).collect();
+    let (mut after, mut done) = (String::new(), 0);
+    let heads: Vec<usize> = diff.match_indices("@@ -").map(|(at, _)| at).collect();
+    for (index, at) in heads.iter().enumerate() {
+        let part = &diff[*at..heads.get(index + 1).copied().unwrap_or(diff.len())];
+        let (start, rest) = part["@@ -".len()..].split_once(',').unwrap();
+        let (count, _) = rest.split_once(' ').unwrap();
+        let (start, count): (usize, usize) = (start.parse().unwrap(), count.parse().unwrap());
+        let start = if count == 0 { start } else { start - 1 };
+        assert!(start > done || index == 0, "the head at line {start} is within the one before in\n{diff}");
+        after.extend(old[done..start].iter().copied());
+        let rows = read_diff(part);
+        let of = |but: char| rows.iter().filter(move |(sign, _)| *sign != but).map(|(_, line)| line.as_str());
+        assert_eq!(of('+').collect::<Vec<_>>(), old[start..start + count], "{diff}");
+        after.extend(of('-'));
+        done = start + count;
+    }
+    after.extend(old[done..].iter().copied());
+    after
 }
 
 /// Texts whose lines are all different but for a shared part.
@@ -463,17 +533,18 @@ proptest! {
     }
 
     #[test]
-    fn a_diff_says_exactly_what_the_hunks_do((before, after) in similar_texts(24)) {
+    fn finding_d11_a_diff_shows_every_line_once_and_leads_from_one_text_to_the_other(
+        (before, after) in similar_texts(60),
+    ) {
         let all = hunks(&before, &after);
-        let meant: Vec<(char, String)> = all
-            .iter()
-            .flat_map(|hunk| {
-                let all = |sign, lines: &[String]| lines.iter().map(move |line| (sign, line.clone())).collect::<Vec<_>>();
-                let before = [all(' ', &hunk.context_before), all('-', &hunk.removed)].concat();
-                [before, all('+', &hunk.inserted), all(' ', &hunk.context_after)].concat()
-            })
-            .collect();
-        prop_assert_eq!(read_diff(&unified_diff("a", true, &all)), meant);
+        let diff = unified_diff("a", true, &all);
+        prop_assert_eq!(follow_diff(&before, &diff), after);
+        let rows = read_diff(&diff);
+        for hunk in &all {
+            let own: Vec<&String> = [&hunk.context_before, &hunk.removed].into_iter().flatten().collect();
+            let old: Vec<&String> = rows.iter().filter(|(sign, _)| *sign != '+').map(|(_, line)| line).collect();
+            prop_assert!(own.is_empty() || old.windows(own.len()).any(|rows| rows == own), "{:?}", hunk);
+        }
     }
 
     #[test]

@@ -15,8 +15,11 @@ pub fn unified_diff(path: &str, existed: bool, hunks: &[Hunk]) -> String {
     let mut text = String::with_capacity(head.len() + room);
     text.push_str(&head);
     let mut shift = 0_isize;
-    for hunk in hunks {
-        push_hunk(&mut text, hunk, &mut shift);
+    let mut rest = hunks;
+    while !rest.is_empty() {
+        let (block, later) = rest.split_at(block_len(rest));
+        push_block(&mut text, block, &mut shift);
+        rest = later;
     }
     text
 }
@@ -26,25 +29,56 @@ fn groups(hunk: &Hunk) -> [(char, &[String]); 4] {
     [(' ', &hunk.context_before), ('-', &hunk.removed), ('+', &hunk.inserted), (' ', &hunk.context_after)]
 }
 
+/// How many hunks from the first on are shown under one head: those whose context reaches the next.
+/// Tools that read diffs refuse two heads for the same lines.
+fn block_len(hunks: &[Hunk]) -> usize {
+    1 + hunks.windows(2).take_while(|pair| gap(pair).is_some()).count()
+}
+
+/// Returns the unchanged lines between two hunks, if the context of both shows all of them.
+fn gap(pair: &[Hunk]) -> Option<usize> {
+    let [above, below] = pair else { return None };
+    let gap = below.line.checked_sub(above.line + above.removed.len())?;
+    (gap <= above.context_after.len() + below.context_before.len()).then_some(gap)
+}
+
+/// The lines of several hunks with the lines between them, each once.
+fn block_lines(block: &[Hunk]) -> Vec<(char, &String)> {
+    let mut all = Vec::new();
+    for (index, hunk) in block.iter().enumerate() {
+        let above = index.checked_sub(1).and_then(|above| gap(&block[above..=index]));
+        let below = block.get(index..index + 2).and_then(gap);
+        // Of the lines between two hunks the first one shows what it has, the second one the rest.
+        let shown = above.map_or(0, |gap| gap.min(block[index - 1].context_after.len()));
+        let before = above.map_or(hunk.context_before.len(), |gap| gap - shown);
+        let after = below.map_or(hunk.context_after.len(), |gap| gap.min(hunk.context_after.len()));
+        let before = &hunk.context_before[hunk.context_before.len() - before..];
+        let [_, removed, inserted, _] = groups(hunk);
+        let groups = [(' ', before), removed, inserted, (' ', &hunk.context_after[..after])];
+        all.extend(groups.into_iter().flat_map(|(sign, lines)| lines.iter().map(move |line| (sign, line))));
+    }
+    all
+}
+
 /// `shift` is by how many lines the hunks before made the text longer.
-fn push_hunk(text: &mut String, hunk: &Hunk, shift: &mut isize) {
-    let around = hunk.context_before.len() + hunk.context_after.len();
-    let (old, new) = (hunk.removed.len() + around, hunk.inserted.len() + around);
-    let start = hunk.line.saturating_sub(hunk.context_before.len());
+fn push_block(text: &mut String, block: &[Hunk], shift: &mut isize) {
+    let Some(first) = block.first() else { return };
+    let lines = block_lines(block);
+    let count = |but: char| lines.iter().filter(|(sign, _)| *sign != but).count();
+    let (old, new) = (count('+'), count('-'));
+    let start = first.line.saturating_sub(first.context_before.len());
     let old_start = start + usize::from(old > 0);
     let new_start = start.saturating_add_signed(*shift) + usize::from(new > 0);
     text.push_str(&format!("@@ -{old_start},{old} +{new_start},{new} @@\n"));
-    for (sign, lines) in groups(hunk) {
-        for line in lines {
-            text.push(sign);
-            text.push_str(line);
-            // Readers end a row at a line feed alone: each line needs one to have a row and a sign of its own.
-            text.push_str(match line_end(line) {
-                "" => "\n\\ No newline at end of file\n",
-                "\r" => "\n\\ Ends with a carriage return alone\n",
-                _ => "",
-            });
-        }
+    for (sign, line) in lines {
+        text.push(sign);
+        text.push_str(line);
+        // Readers end a row at a line feed alone: each line needs one to have a row and a sign of its own.
+        text.push_str(match line_end(line) {
+            "" => "\n\\ No newline at end of file\n",
+            "\r" => "\n\\ Ends with a carriage return alone\n",
+            _ => "",
+        });
     }
-    *shift += hunk.inserted.len() as isize - hunk.removed.len() as isize;
+    *shift += new as isize - old as isize;
 }

@@ -5,16 +5,14 @@
 use std::time::Instant;
 
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
-use adjutant_protocol::document::DocumentSaveParams;
 use adjutant_protocol::methods;
 use adjutant_protocol::state::State;
-use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
+use adjutant_protocol::update::{HunkState, RunView, SessionUpdateParams, Update};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::cli::asks::Delivery;
-use crate::cli::buffers::{ApplyEdit, Telling};
 use crate::cli::client::read;
 use crate::cli::page::note;
 use crate::transport::client::Incoming;
@@ -72,23 +70,6 @@ impl Conversation {
     ) -> Result<(), Left> {
         let params = params.unwrap_or_default();
         let answered = match method {
-            "workspace/applyEdit" => match read::<ApplyEdit>(&params) {
-                Ok(edit) => {
-                    let (tellings, applied) = self.buffers.apply(edit);
-                    // The text first: whoever hears "applied" can look at it.
-                    self.tell(tellings).await?;
-                    Ok(serde_json::to_value(applied))
-                }
-                Err(error) => Err(error),
-            },
-            methods::DOCUMENT_SAVE => match read::<DocumentSaveParams>(&params) {
-                Ok(wanted) => {
-                    let (tellings, result) = self.buffers.save(&wanted);
-                    self.tell(tellings).await?;
-                    Ok(serde_json::to_value(result))
-                }
-                Err(error) => Err(error),
-            },
             methods::REQUEST_PERMISSION => match read::<AskView>(&params) {
                 Ok(ask) => {
                     self.delivered(Delivery { request: Some(id.clone()), ask });
@@ -115,13 +96,6 @@ impl Conversation {
         Ok(())
     }
 
-    pub(super) async fn tell(&self, tellings: Vec<Telling>) -> Result<(), Left> {
-        for telling in tellings {
-            self.client.notify(telling.method, &telling.params).await?;
-        }
-        Ok(())
-    }
-
     fn notified(&mut self, method: &str, params: &RawValue) -> Result<(), serde_json::Error> {
         match method {
             methods::SESSION_UPDATE => self.updated(params, &read(params)?),
@@ -142,7 +116,8 @@ impl Conversation {
             }
             "window/showMessage" => {
                 let message: Message = read(params)?;
-                if message.is_problem() {
+                let told = self.said.take().is_some_and(|said| message.message.ends_with(&said));
+                if message.is_problem() && !told {
                     self.view.aside(&mut self.pages);
                     note(&message.message);
                 }
@@ -171,6 +146,21 @@ impl Conversation {
                 self.waits = state.state == State::RequiresAction;
                 // A run that was going on and waits to be resumed has been given up by its server.
                 self.given_up |= state.state == State::Resumable && self.run.is_some();
+            }
+            Update::ChangeSet(change) => {
+                let is = |state| change.hunks.iter().any(|hunk| hunk.state == state);
+                match is(HunkState::NotApplied) {
+                    true => self.unmade.insert(change.path.clone()),
+                    // Another edit of it is made, or its user has not allowed it.
+                    false if is(HunkState::Applying) => false,
+                    false => self.unmade.remove(&change.path),
+                };
+            }
+            Update::Notice { message } if self.view.shows_asks() => {
+                self.view.aside(&mut self.pages);
+                note(message);
+                self.said = Some(message.clone());
+                return;
             }
             _ => {}
         }

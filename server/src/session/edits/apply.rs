@@ -1,25 +1,26 @@
 //! Brings an approved change into the text, by the editor wherever there is one.
 //!
 //! Never believes a reply without the text, never sends again what may still
-//! come, and never saves what the user has not.
+//! come, and never saves text that is the user's own.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
 use adjutant_core::cause::Cause;
-use adjutant_core::edit::text_edits;
-use adjutant_core::event::{CallEnd, CallResult, Change};
+use adjutant_core::edit::{split_bom, text_edits};
+use adjutant_core::event::{CallEnd, CallResult, Change, Found};
 use adjutant_core::input::Report;
-use adjutant_core::review::{Placement, apply_hunks, hunks, placement};
+use adjutant_core::review::{Placement, apply_hunks, follow, hunks, placement};
 use adjutant_core::session::Call;
 use adjutant_core::tool::one_line;
 
 use super::sight::{Shown, Sight, Tried};
-use super::{Now, Place, SETTLE, now, on_disk, put_blob, written_on_disk};
+use super::{Now, Place, SETTLE, found, no_way, now, on_disk, put_blob, said_first};
 use crate::documents::{Awaited, Misplaced, Text};
 use crate::editor::{DocumentEdit, Way};
 use crate::faults::point;
-use crate::tools::paths::{Grounded, ground, replace_file};
+use crate::tools::paths::{Grounded, ReplaceRefusal, Replaced, ground, replace_file};
 use crate::uri;
 
 /// Times an edit is placed anew and sent again after the first.
@@ -36,19 +37,27 @@ enum Kept {
     Open,
     /// In a buffer that was not saved, for this reason if there is one.
     Unsaved(Option<String>),
+    /// Its path leads to this other file by now.
+    Elsewhere(String),
 }
 
 /// Brings an approved change into the text: at most three placements, each against the text as it
 /// is then, each believed only when the text shows it.
 pub async fn apply(place: &Place, call: &Call, change: &Change) -> Report {
     let started = Instant::now();
+    // Up to the save: another edit in between would be saved with this one, or look like a save that failed.
+    let target = uri::to_path(&change.target).unwrap_or_default();
+    let _turn = place.world.editor.turn(&target).await;
     let saves = ours_to_save(place, change);
     let mut stale = String::new();
     for _ in 0..=MORE_TRIES {
         match attempt(place, call, change).await {
             Tried::Landed { exact } => {
                 let kept = keep(place, change, saves && exact).await;
-                return landed(change, (kept, exact), started);
+                return match kept {
+                    Kept::Elsewhere(path) => elsewhere(change, &path, started),
+                    kept => landed(change, (kept, exact), started),
+                };
             }
             Tried::Undone => return undone(change, started),
             Tried::Stale(why) => stale = why,
@@ -78,7 +87,7 @@ async fn show_anew(place: &Place, change: &Change, why: &str, started: Instant) 
         Err(conflict) => return failed(format!("{why}; {conflict}; read the file again")),
     };
     let before = match now.exists {
-        true => put_blob(place, now.text.clone().into_bytes()).await.map(Some),
+        true => put_blob(place, now.bytes_of(&now.text)).await.map(Some),
         false => Ok(None),
     };
     let before = match before {
@@ -86,7 +95,8 @@ async fn show_anew(place: &Place, change: &Change, why: &str, started: Instant) 
         Err(why) => return failed(why),
     };
     let changed = format!("{why}, so this is the edit as it would be made now");
-    let warning = written_on_disk(place, &now, &at).map(|why| why.text);
+    let way = place.world.abilities().way(now.open.is_some(), now.exists);
+    let warning = said_first(way, &at).map(|why| why.text);
     let anew = Change {
         open: now.open.is_some(),
         existed: now.exists,
@@ -112,19 +122,39 @@ fn undone(change: &Change, started: Instant) -> Report {
         "applied and undone at once",
         started,
     );
+    // It was made, and the user said what to think of it: nothing to warn of.
+    let result = CallResult { cause: None, ..result };
     Report::NotApplied { result, in_doubt: false, landed: Vec::new() }
 }
 
-/// Whether the change is saved once it is there: when the user does not have the file open, or has it open
-/// only because an edit of ours opened it and nothing in it is unsaved.
+/// The editor made it, and the path that was allowed leads to another file.
+fn elsewhere(change: &Change, path: &str, started: Instant) -> Report {
+    let result = failed_result(
+        format!(
+            "The edit of {} was made, but {}. Look at both files before you go on.",
+            change.path,
+            leads_elsewhere(path)
+        ),
+        "landed in another file",
+        started,
+    );
+    let landed = change.hunks.iter().map(|hunk| hunk.id.clone()).collect();
+    Report::NotApplied { result, in_doubt: false, landed }
+}
+
+fn leads_elsewhere(path: &str) -> String {
+    format!("the path leads elsewhere since it was allowed: the editor may have written \"{path}\"")
+}
+
+/// Whether the change is saved once it is there: when nothing of the file is unsaved now, so that only the
+/// change is written.
 fn ours_to_save(place: &Place, change: &Change) -> bool {
     let Ok(at) = ground(&place.roots, &change.path) else { return false };
     match place.world.documents.text(&at.absolute) {
         Text::Closed => true,
         Text::Unsynced(_) => false,
         Text::Open(snapshot) => {
-            let same = |disk: Now| disk.exists && snapshot.text == disk.text.as_str();
-            place.world.documents.is_ours(&at.absolute) && on_disk(&at).is_ok_and(same)
+            on_disk(&at).is_ok_and(|disk| disk.exists && same_text(&snapshot.string(), &disk.text))
         }
     }
 }
@@ -134,8 +164,9 @@ fn landed(change: &Change, (kept, exact): (Kept, bool), started: Instant) -> Rep
     let inserted: usize = change.hunks.iter().map(|hunk| hunk.inserted.len()).sum();
     let verb = if change.existed { "Edited" } else { "Created" };
     let mut output = format!("{verb} {}: +{inserted} -{removed} lines.", change.path);
+    let unsaved = matches!(kept, Kept::Unsaved(Some(_)));
     match kept {
-        Kept::Saved => {}
+        Kept::Saved | Kept::Elsewhere(_) => {}
         Kept::Open => output.push_str(" The file is open in the editor and not saved yet."),
         Kept::Unsaved(None) => {
             output.push_str(" The editor has the change in a buffer that is not saved yet.");
@@ -152,9 +183,9 @@ fn landed(change: &Change, (kept, exact): (Kept, bool), started: Instant) -> Rep
     Report::Applied(CallResult {
         end: CallEnd::Completed,
         output: output.into(),
-        summary: format!("+{inserted} -{removed} lines"),
+        summary: format!("+{inserted} -{removed} lines{}", if unsaved { ", not saved" } else { "" }),
         elapsed_ms: started.elapsed().as_millis() as u64,
-        cause: None,
+        cause: unsaved.then_some(Cause::NotSaved),
         whole: None,
     })
 }
@@ -193,7 +224,8 @@ fn failed_result(output: String, summary: &str, started: Instant) -> CallResult 
         output: output.into(),
         summary: summary.to_owned(),
         elapsed_ms: started.elapsed().as_millis() as u64,
-        cause: None,
+        // An allowed edit that is not made as it was said is told to the user, too.
+        cause: Some(Cause::NotMade),
         whole: None,
     }
 }
@@ -210,7 +242,6 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
         Ok(at) => at,
         Err(why) => return failed(why.to_string()),
     };
-    let _turn = place.world.editor.turn(&at.absolute).await;
     let now = match now(place, &at) {
         Ok(now) => now,
         Err(why) => return failed(why.text),
@@ -218,9 +249,10 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
     if change.existed && !now.exists {
         return failed("the file is gone since it was shown".to_owned());
     }
-    if let Some(why) = moved_context(&now.text, change) {
-        return Tried::Overtaken(why);
-    }
+    let change = match placed(place, change, &now.text) {
+        Ok(change) => change,
+        Err(tried) => return tried,
+    };
     let wanted = match apply_hunks(&now.text, &change.hunks) {
         Ok(text) => Arc::<str>::from(text),
         Err(conflict) => return failed(format!("{conflict}; read the file again")),
@@ -229,15 +261,35 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
         return Tried::Landed { exact: true };
     }
     match place.world.abilities().way(now.open.is_some(), now.exists) {
-        Way::Editor => send(place, call, change, (&at, &now, &wanted)).await,
+        Way::Editor => send(place, call, &change, (&at, &now, &wanted)).await,
         Way::DiskIfSaved if change.open => {
             Tried::Overtaken("the editor does not have the file open any more".to_owned())
         }
-        Way::Disk | Way::DiskIfSaved => match replace_file(&at, now.disk, wanted.as_bytes()) {
-            Ok(()) => Tried::Landed { exact: true },
-            Err(why) => failed(why.to_string()),
-        },
-        Way::Nowhere => failed("the editor does not take edits".to_owned()),
+        Way::Disk | Way::DiskIfSaved => write(place, at, &now, &wanted).await,
+        Way::Nowhere => failed(no_way(&change.path)),
+    }
+}
+
+/// Replaces the file on disk.
+async fn write(place: &Place, at: Grounded, now: &Now, wanted: &str) -> Tried {
+    let failed = |why: String| Tried::Failed { why, in_doubt: false };
+    let (turns, expected, bytes) = (place.world.turns.clone(), now.disk, now.bytes_of(wanted));
+    point("edit-sent");
+    let written = tokio::task::spawn_blocking(move || replace_file(&turns, &at, expected, &bytes)).await;
+    point("edit-answered");
+    match written {
+        Ok(Ok(replaced)) => {
+            if let Replaced::Unsynced(error) = replaced {
+                tracing::warn!(%error, "the folder of an edited file could not be synced");
+            }
+            point("edit-landed");
+            point("edit-saved");
+            Tried::Landed { exact: true }
+        }
+        // Somebody else wrote it meanwhile; the change may have its place in the new text, too.
+        Ok(Err(why @ ReplaceRefusal::Changed(_))) => Tried::Stale(why.to_string()),
+        Ok(Err(why)) => failed(why.to_string()),
+        Err(_) => failed("writing it broke inside Adjutant".to_owned()),
     }
 }
 
@@ -257,21 +309,21 @@ async fn send(
         label: format!("Adjutant: {}", call.title),
         uri,
         version: now.open,
-        create: !now.exists,
         unversioned: false,
         edits,
     };
     let sight = Sight { place, change, at, before: now, wanted, expectation };
     let mut watch = documents.watch();
     point("edit-sent");
-    let mut reply = editor.apply(edit.clone()).await;
+    let mut reply = sight.reply(editor.apply(edit.clone()), documents.watch()).await;
     point("edit-answered");
     let mut shown = sight.shows(watch, &reply).await;
-    // The form it says nothing about was refused, and the text is still the one the edit was made for.
-    if shown.is_none() && !editor.abilities.document_changes && !edit.create && sight.is_refused(&reply) {
+    // The form it says nothing about was refused or passed over, and the text is still the one the edit was
+    // made for.
+    if shown.is_none() && !editor.abilities.document_changes && sight.is_ignored(&reply) {
         edit.unversioned = true;
         watch = documents.watch();
-        reply = editor.apply(edit).await;
+        reply = sight.reply(editor.apply(edit), documents.watch()).await;
         shown = sight.shows(watch, &reply).await;
     }
     let exact = match shown {
@@ -279,7 +331,12 @@ async fn send(
         Some(Shown::Otherwise) => false,
         Some(Shown::Undone) => return Tried::Undone,
         Some(Shown::Misplaced(misplaced)) => return take_back(place, call, at, misplaced).await,
-        None => return sight.disbelieved(reply),
+        None => {
+            return match settled_place(place, change, Kept::Open) {
+                Kept::Elsewhere(path) => Tried::Failed { why: leads_elsewhere(&path), in_doubt: false },
+                _ => sight.disbelieved(reply),
+            };
+        }
     };
     point("edit-landed");
     if now.open.is_none() {
@@ -302,7 +359,7 @@ async fn take_back(place: &Place, call: &Call, at: &Grounded, misplaced: Misplac
     let awaited = Awaited { text: misplaced.before.into(), version: now.open, edits: edits.clone() };
     let expectation = documents.expect(&uri, awaited);
     let label = format!("Adjutant: taken back, {}", call.title);
-    let edit = DocumentEdit { label, uri, version: now.open, create: false, unversioned: false, edits };
+    let edit = DocumentEdit { label, uri, version: now.open, unversioned: false, edits };
     let mut watch = documents.watch();
     let _ = editor.apply(edit).await;
     let deadline = tokio::time::Instant::now() + SETTLE;
@@ -315,45 +372,74 @@ async fn take_back(place: &Place, call: &Call, at: &Grounded, misplaced: Misplac
     Tried::Stale("the editor made the edit for an older text, which was taken back".to_owned())
 }
 
-/// An approval binds the hunk with its context (decision 15): one that is found only with less of
-/// it was not approved.
-fn moved_context(text: &str, change: &Change) -> Option<String> {
-    let moved = change
-        .hunks
-        .iter()
-        .any(|hunk| matches!(placement(text, hunk), Placement::At { unchanged: false, .. }));
-    moved.then(|| "the lines around it changed since it was shown".to_owned())
+/// An approval binds each hunk with its context (decision 15). Where that changed, the hunk goes with the
+/// lines it replaces if these are untouched and there once; anything else was not approved.
+fn placed<'a>(place: &Place, change: &'a Change, text: &str) -> Result<Cow<'a, Change>, Tried> {
+    let places: Vec<Placement> = change.hunks.iter().map(|hunk| placement(text, hunk)).collect();
+    let holds = |place: &Placement| {
+        matches!(place, Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. })
+    };
+    if places.iter().all(holds) {
+        return Ok(Cow::Borrowed(change));
+    }
+    let before = change.before.as_deref().and_then(|hash| place.blobs.get(hash).ok()).unwrap_or_default();
+    let before = String::from_utf8(before).unwrap_or_default();
+    if let Some(hunks) = follow(split_bom(&before).1, text, &change.hunks) {
+        return Ok(Cow::Owned(Change { hunks: hunks.into(), ..change.clone() }));
+    }
+    match places.iter().any(|place| matches!(place, Placement::At { unchanged: false, .. })) {
+        true => Err(Tried::Overtaken("the lines around it changed since it was shown".to_owned())),
+        // What stands in the way is said by those who make it.
+        false => Ok(Cow::Borrowed(change)),
+    }
 }
 
 /// Saves what is ours to save; says where the change is then.
 async fn keep(place: &Place, change: &Change, saves: bool) -> Kept {
-    let Ok(at) = ground(&place.roots, &change.path) else { return Kept::Unsaved(None) };
+    let Ok(at) = ground(&place.roots, &change.path) else { return Kept::Elsewhere(change.path.clone()) };
     if !matches!(place.world.documents.text(&at.absolute), Text::Open(_)) {
-        return Kept::Saved;
+        return settled_place(place, change, Kept::Saved);
     }
     if !saves {
         let ours = place.world.documents.is_ours(&at.absolute);
         return if ours { Kept::Unsaved(None) } else { Kept::Open };
     }
     if !place.world.editor.abilities.save {
-        return Kept::Unsaved(None);
+        return if change.open { Kept::Open } else { Kept::Unsaved(None) };
     }
     let uri = place.world.documents.name_of(&at.absolute);
-    match place.world.editor.save(&uri, "the file was not open before the edit").await {
+    let kept = match place.world.editor.save(&uri, "nothing else in the file was unsaved").await {
         Ok(()) => {
             point("edit-saved");
-            saved(place, &at)
+            saved(place, change, &at)
         }
         Err(why) => Kept::Unsaved(Some(why.to_string())),
+    };
+    settled_place(place, change, kept)
+}
+
+/// An editor writes by the name it has, whatever that leads to by then: a file that landed elsewhere is
+/// told.
+fn settled_place(place: &Place, change: &Change, kept: Kept) -> Kept {
+    match ground(&place.roots, &change.path) {
+        Ok(at) if at.inside && uri::of_path(&at.absolute) == change.target => kept,
+        Ok(at) => Kept::Elsewhere(at.display),
+        Err(_) => Kept::Elsewhere(change.path.clone()),
     }
 }
 
 /// The file decides whether it was saved; one that is kept in another encoding is not compared.
-fn saved(place: &Place, at: &Grounded) -> Kept {
+fn saved(place: &Place, change: &Change, at: &Grounded) -> Kept {
+    let shows = |buffer: &str, disk: &str| same_text(buffer, disk) || found(disk, change) == Found::Landed;
     match (place.world.documents.text(&at.absolute), on_disk(at)) {
-        (Text::Open(buffer), Ok(disk)) if buffer.text != disk.text.as_str() => {
+        (Text::Open(buffer), Ok(disk)) if !shows(&buffer.string(), &disk.text) => {
             Kept::Unsaved(Some("the editor said it was saved, but the file does not show it".to_owned()))
         }
         _ => Kept::Saved,
     }
+}
+
+/// A byte order mark is no part of the text, and most editors do not show it.
+fn same_text(one: &str, other: &str) -> bool {
+    split_bom(one).1 == split_bom(other).1
 }

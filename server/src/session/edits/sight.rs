@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use adjutant_core::edit::split_bom;
 use adjutant_core::event::{Change, Found};
 use adjutant_core::review::{Presence, present_all};
 use tokio::sync::watch;
@@ -15,6 +16,9 @@ use crate::tools::paths::Grounded;
 
 /// How long the text of an edit is waited for that the editor has refused.
 const REFUSED: Duration = Duration::from_millis(50);
+
+/// How long a client's reply is waited for once its text shows the edit: some never reply.
+const MUTE: Duration = Duration::from_millis(500);
 
 /// What one try to bring the hunks into the text came to.
 pub(super) enum Tried {
@@ -63,6 +67,29 @@ pub(super) struct Sight<'a> {
 }
 
 impl Sight<'_> {
+    /// Waits for the client's reply; once the text shows the edit, only for a moment.
+    pub async fn reply(
+        &self,
+        asked: impl Future<Output = Result<Applied, NoAnswer>>,
+        mut watch: watch::Receiver<u64>,
+    ) -> Result<Applied, NoAnswer> {
+        let shown = async {
+            while !matches!(self.look(), Some(Shown::Exactly)) {
+                if watch.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+        };
+        tokio::pin!(asked);
+        tokio::select! {
+            biased;
+            reply = &mut asked => return reply,
+            () = shown => {}
+        }
+        let silent = Err(NoAnswer::Silent(0));
+        tokio::time::timeout(MUTE, asked).await.unwrap_or(silent)
+    }
+
     /// Waits, bounded, until the text shows or has shown every hunk; says what it shows then.
     pub async fn shows(
         &self,
@@ -87,7 +114,8 @@ impl Sight<'_> {
         // Before the text: what is seen in between would look like an undo.
         let (seen, misplaced) = (self.expectation.seen(), self.expectation.misplaced());
         let now = now(self.place, self.at).ok().filter(|now| now.exists)?;
-        if now.text == self.wanted {
+        // A file that was not open: its byte order mark is no part of the text, or is.
+        if now.text == self.wanted || split_bom(&now.text).1 == split_bom(self.wanted).1 {
             return Some(Shown::Exactly);
         }
         match (found(&now.text, self.change), misplaced) {
@@ -99,9 +127,10 @@ impl Sight<'_> {
         }
     }
 
-    /// Whether the editor refused the edit although the text is still the one it was made for.
-    pub fn is_refused(&self, reply: &Result<Applied, NoAnswer>) -> bool {
-        refused(reply) && !self.has_moved()
+    /// Whether the editor refused the edit, or said it was made, and the text is still the one it was made for.
+    pub fn is_ignored(&self, reply: &Result<Applied, NoAnswer>) -> bool {
+        let answered = refused(reply) || matches!(reply, Ok(Applied { applied: true, .. }));
+        answered && !self.has_moved()
     }
 
     fn has_moved(&self) -> bool {
@@ -115,7 +144,7 @@ impl Sight<'_> {
         if !landed.is_empty() {
             return Tried::Partly(landed);
         }
-        let in_doubt = !matches!(reply, Ok(Applied { applied: false, .. }));
+        let in_doubt = !matches!(reply, Ok(Applied { applied: false, .. }) | Err(NoAnswer::Unknown));
         let stale = self.has_moved() && !matches!(reply, Err(NoAnswer::Silent(_) | NoAnswer::Gone));
         let why = match reply {
             Ok(Applied { applied: false, reason: Some(reason) }) => reason,

@@ -1,7 +1,7 @@
-//! The atomic write of a closed file (P2): beside it, synced, renamed over it.
+//! The one way a file of the workspace is written (P2): beside it, synced, exchanged with it.
 //!
 //! Never follows a link, never writes through a second name of a file, and never
-//! replaces bytes other than those the change was made from.
+//! keeps a replacement of bytes other than those the change was made from.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,10 +13,19 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use super::open::open_beneath;
+use super::turns::{Turn, Turns};
 use super::{Grounded, file_name};
 
-/// Why a file was not replaced; nothing was changed, but for the error of a disk that could not say
-/// whether it keeps the change.
+/// What is certain of a file that was replaced.
+#[derive(Debug)]
+pub enum Replaced {
+    /// It is on disk.
+    Durably,
+    /// Every reader sees it, but the disk could not say that it keeps the name of the file.
+    Unsynced(io::Error),
+}
+
+/// Why a file was not replaced; it is as it was before.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplaceRefusal {
     #[error(
@@ -33,6 +42,10 @@ pub enum ReplaceRefusal {
     Links(String),
     #[error("\"{0}\" is not a regular file")]
     NotAFile(String),
+    #[error("\"{0}\" is read-only; ask the user to make it writable")]
+    ReadOnly(String),
+    #[error("another Adjutant is writing \"{0}\" and does not end; try again")]
+    Busy(String),
     #[error("write \"{0}\": {1}")]
     Io(String, io::Error),
 }
@@ -44,7 +57,15 @@ pub fn hash_of(bytes: &[u8]) -> [u8; 32] {
 
 /// Puts `bytes` in the place of a file whose content has the hash `expected`, or
 /// creates the file (and the directories to it) where `expected` is none.
-pub fn replace_file(at: &Grounded, expected: Option<[u8; 32]>, bytes: &[u8]) -> Result<(), ReplaceRefusal> {
+///
+/// Servers take turns at one file. What any other program does to it between the comparison and the
+/// exchange comes out of the exchange, and is put back.
+pub fn replace_file(
+    turns: &Turns,
+    at: &Grounded,
+    expected: Option<[u8; 32]>,
+    bytes: &[u8],
+) -> Result<Replaced, ReplaceRefusal> {
     let name = || at.display.clone();
     if !at.inside {
         return Err(ReplaceRefusal::Outside(name()));
@@ -53,6 +74,7 @@ pub fn replace_file(at: &Grounded, expected: Option<[u8; 32]>, bytes: &[u8]) -> 
         Errno::LOOP => ReplaceRefusal::Changed(name()),
         other => ReplaceRefusal::Io(name(), other.into()),
     };
+    let turn = turns.take(&at.absolute).map_err(|_| ReplaceRefusal::Busy(name()))?;
     let way = at.relative.parent().unwrap_or(Path::new(""));
     let parent = parent_directory(at, way, expected.is_none()).map_err(io)?;
     let file = file_name(at);
@@ -62,24 +84,76 @@ pub fn replace_file(at: &Grounded, expected: Option<[u8; 32]>, bytes: &[u8]) -> 
         (Err(Errno::NOENT), Some(_)) => return Err(ReplaceRefusal::Changed(name())),
         (Err(error), _) => return Err(io(error)),
         (Ok(_), None) => return Err(ReplaceRefusal::Exists(name())),
-        (Ok(found), Some(hash)) => Some(same_content(at, &parent, found, hash)?),
+        (Ok(found), Some(hash)) => Some((same_content(at, &parent, found, hash)?, hash)),
     };
-    let beside =
-        Beside::write(&parent, before.as_ref(), bytes).map_err(|error| ReplaceRefusal::Io(name(), error))?;
+    if before.is_some() {
+        may_be_written(at, &parent)?;
+    }
+    let seen = before.as_ref().map(|(seen, _)| seen);
+    let beside = Beside::write(&parent, seen, (&turn, &at.absolute), bytes)
+        .map_err(|error| ReplaceRefusal::Io(name(), error))?;
     match &before {
-        Some(seen) => {
-            let now = rustix::fs::statat(&parent, file, AtFlags::SYMLINK_NOFOLLOW);
-            if !now.is_ok_and(|now| unchanged(seen, &now)) {
-                return Err(ReplaceRefusal::Changed(name()));
-            }
-            rustix::fs::renameat(&parent, &beside.name, &parent, file).map_err(io)?;
-        }
+        Some((seen, hash)) => exchange(at, &parent, &beside, (seen, *hash))?,
         None => create(&parent, &beside.name, file).map_err(|error| match error {
             Errno::EXIST => ReplaceRefusal::Exists(name()),
             other => io(other),
         })?,
     }
-    beside.landed(&parent).map_err(io)
+    drop(beside);
+    Ok(match rustix::fs::fsync(&parent) {
+        Ok(()) => Replaced::Durably,
+        Err(error) => Replaced::Unsynced(error.into()),
+    })
+}
+
+/// A rename asks the folder for leave and not the file, so a read-only file is asked itself.
+fn may_be_written(at: &Grounded, parent: &OwnedFd) -> Result<(), ReplaceRefusal> {
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    match open_beneath(parent.as_fd(), Path::new(file_name(at)), flags) {
+        Err(Errno::ACCESS | Errno::PERM) => Err(ReplaceRefusal::ReadOnly(at.display.clone())),
+        Err(Errno::ROFS) => Err(ReplaceRefusal::Io(at.display.clone(), Errno::ROFS.into())),
+        // What else is wrong with it shows when it is exchanged; a program that runs may be replaced.
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// Gives the new content the name of the file, and looks at what had it: bytes that were not compared
+/// get it back.
+fn exchange(
+    at: &Grounded,
+    parent: &OwnedFd,
+    beside: &Beside<'_>,
+    (seen, hash): (&Stat, [u8; 32]),
+) -> Result<(), ReplaceRefusal> {
+    let (ours, file) = (beside.name.as_str(), file_name(at));
+    let changed = || ReplaceRefusal::Changed(at.display.clone());
+    let now = rustix::fs::statat(parent, file, AtFlags::SYMLINK_NOFOLLOW);
+    if !now.is_ok_and(|now| unchanged(seen, &now)) {
+        return Err(changed());
+    }
+    let io = |error: Errno| ReplaceRefusal::Io(at.display.clone(), error.into());
+    let swap = || rustix::fs::renameat_with(parent, ours, parent, file, RenameFlags::EXCHANGE);
+    match swap() {
+        Ok(()) => {}
+        Err(Errno::NOENT) => return Err(changed()),
+        // Some file systems cannot; then there is nothing to look at afterwards.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            return rustix::fs::renameat(parent, ours, parent, file).map_err(io);
+        }
+        Err(error) => return Err(io(error)),
+    }
+    let came_out = rustix::fs::statat(parent, ours, AtFlags::SYMLINK_NOFOLLOW);
+    let same = came_out.is_ok_and(|came_out| unchanged(seen, &came_out));
+    if same && hash_below(parent, Path::new(ours)).is_ok_and(|(_, sum)| sum == hash) {
+        return Ok(());
+    }
+    swap().map_err(io)?;
+    // Somebody who put a file there in the meantime came last, so theirs stays.
+    let back = rustix::fs::statat(parent, ours, AtFlags::SYMLINK_NOFOLLOW);
+    if !back.is_ok_and(|back| (back.st_dev, back.st_ino) == beside.id) {
+        swap().map_err(io)?;
+    }
+    Err(changed())
 }
 
 /// Checks that the present file is a plain one and holds what is expected.
@@ -98,25 +172,26 @@ fn same_content(
     if found.st_nlink > 1 {
         return Err(ReplaceRefusal::Links(name()));
     }
-    let read = || -> io::Result<(Stat, [u8; 32])> {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let opened = open_beneath(parent.as_fd(), Path::new(file_name(at)), flags)?;
-        let stat = rustix::fs::fstat(&opened)?;
-        let mut file = File::from(opened);
-        let mut sum = Sha256::new();
-        let mut piece = vec![0; 64 * 1024];
-        loop {
-            match file.read(&mut piece)? {
-                0 => return Ok((stat, sum.finalize().into())),
-                n => sum.update(piece.get(..n).unwrap_or_default()),
-            }
-        }
-    };
-    let (opened, sum) = read().map_err(|error| ReplaceRefusal::Io(name(), error))?;
+    let (opened, sum) =
+        hash_below(parent, Path::new(file_name(at))).map_err(|error| ReplaceRefusal::Io(name(), error))?;
     if sum != hash || !unchanged(&found, &opened) {
         return Err(ReplaceRefusal::Changed(name()));
     }
     Ok(opened)
+}
+
+fn hash_below(parent: &OwnedFd, name: &Path) -> io::Result<(Stat, [u8; 32])> {
+    let opened = open_beneath(parent.as_fd(), name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
+    let stat = rustix::fs::fstat(&opened)?;
+    let mut file = File::from(opened);
+    let mut sum = Sha256::new();
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok((stat, sum.finalize().into())),
+            n => sum.update(piece.get(..n).unwrap_or_default()),
+        }
+    }
 }
 
 fn unchanged(before: &Stat, now: &Stat) -> bool {
@@ -156,23 +231,33 @@ fn create(parent: &OwnedFd, from: &str, to: &std::ffi::OsStr) -> Result<(), Errn
     }
 }
 
-/// The new content under its temporary name; removed unless it landed.
+/// A name beside the file: of the new content, and after the exchange of the old one. It goes in the end.
 struct Beside<'a> {
-    parent: Option<&'a OwnedFd>,
+    parent: &'a OwnedFd,
     name: String,
+    /// Device and inode of the new content.
+    id: (u64, u64),
 }
 
 impl<'a> Beside<'a> {
-    fn write(parent: &'a OwnedFd, before: Option<&Stat>, bytes: &[u8]) -> io::Result<Self> {
+    fn write(
+        parent: &'a OwnedFd,
+        before: Option<&Stat>,
+        (turn, target): (&Turn, &Path),
+        bytes: &[u8],
+    ) -> io::Result<Self> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
         let name = format!(".adjutant-{:016x}.tmp", u64::from_le_bytes(random));
+        turn.leaves(&target.with_file_name(&name));
         // The umask shapes the mode of a new file; an existing one keeps its own.
         let mode = Mode::from_raw_mode(if before.is_some() { 0o600 } else { 0o666 });
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(parent, &name, flags, mode)?;
-        let beside = Self { parent: Some(parent), name };
+        let mut beside = Self { parent, name, id: (0, 0) };
         let mut file = File::from(opened);
+        let stat = rustix::fs::fstat(&file)?;
+        beside.id = (stat.st_dev, stat.st_ino);
         file.write_all(bytes)?;
         if let Some(before) = before {
             keep_owner_and_mode(&file, before)?;
@@ -180,19 +265,12 @@ impl<'a> Beside<'a> {
         file.sync_all()?;
         Ok(beside)
     }
-
-    fn landed(mut self, parent: &OwnedFd) -> Result<(), Errno> {
-        self.parent = None;
-        rustix::fs::fsync(parent)
-    }
 }
 
 impl Drop for Beside<'_> {
     fn drop(&mut self) {
-        if let Some(parent) = self.parent {
-            // Nothing more can be done about a file that cannot be removed.
-            let _ = rustix::fs::unlinkat(parent, &self.name, AtFlags::empty());
-        }
+        // A new file has this name no more. Nothing can be done about a file that cannot be removed.
+        let _ = rustix::fs::unlinkat(self.parent, &self.name, AtFlags::empty());
     }
 }
 

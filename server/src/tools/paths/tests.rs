@@ -1,6 +1,7 @@
 //! Tests of grounding, opening and replacing, on real files.
 
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -201,7 +202,7 @@ fn p2_a_file_is_replaced_whole_and_keeps_its_mode() {
     let file = place.ws().join("src/main.rs");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o750)).expect("mode");
     let at = place.ground("src/main.rs");
-    replace_file(&at, hash("fn main() {}\n"), b"new\r\n").expect("replaced");
+    replace_file(&Turns::default(), &at, hash("fn main() {}\n"), b"new\r\n").expect("replaced");
     assert_eq!(std::fs::read(&file).expect("read"), b"new\r\n");
     assert_eq!(file.metadata().expect("metadata").permissions().mode() & 0o777, 0o750);
     let names: Vec<_> = std::fs::read_dir(place.ws().join("src")).expect("dir").collect();
@@ -212,9 +213,9 @@ fn p2_a_file_is_replaced_whole_and_keeps_its_mode() {
 fn p2_a_new_file_gets_its_directories_and_never_an_existing_name() {
     let place = place();
     let at = place.ground("a/b/c/d.txt");
-    replace_file(&at, None, b"text").expect("created");
+    replace_file(&Turns::default(), &at, None, b"text").expect("created");
     assert_eq!(place.read("a/b/c/d.txt").expect("read"), "text");
-    assert!(matches!(replace_file(&at, None, b"again"), Err(ReplaceRefusal::Exists(_))));
+    assert!(matches!(replace_file(&Turns::default(), &at, None, b"again"), Err(ReplaceRefusal::Exists(_))));
     assert_eq!(place.read("a/b/c/d.txt").expect("read"), "text");
 }
 
@@ -223,26 +224,38 @@ fn p2_what_changed_or_has_two_names_or_lies_outside_is_not_written() {
     let place = place();
     let ws = place.ws();
     let at = place.ground("src/main.rs");
-    assert!(matches!(replace_file(&at, hash("other"), b"x"), Err(ReplaceRefusal::Changed(_))));
-    assert!(matches!(replace_file(&place.ground("gone"), hash("x"), b"x"), Err(ReplaceRefusal::Changed(_))));
+    assert!(matches!(
+        replace_file(&Turns::default(), &at, hash("other"), b"x"),
+        Err(ReplaceRefusal::Changed(_))
+    ));
+    assert!(matches!(
+        replace_file(&Turns::default(), &place.ground("gone"), hash("x"), b"x"),
+        Err(ReplaceRefusal::Changed(_))
+    ));
     std::fs::hard_link(place.directory.path().join("outside/x"), ws.join("h")).expect("link");
     assert!(matches!(
-        replace_file(&place.ground("h"), hash("outside\n"), b"x"),
+        replace_file(&Turns::default(), &place.ground("h"), hash("outside\n"), b"x"),
         Err(ReplaceRefusal::Links(_))
     ));
-    assert!(matches!(replace_file(&place.ground("src"), hash(""), b"x"), Err(ReplaceRefusal::NotAFile(_))));
+    assert!(matches!(
+        replace_file(&Turns::default(), &place.ground("src"), hash(""), b"x"),
+        Err(ReplaceRefusal::NotAFile(_))
+    ));
     symlink("../outside", ws.join("d")).expect("link");
     for raw in ["d/new.txt", "src/../../outside.txt", "/new-file-at-the-top"] {
         assert!(
-            matches!(replace_file(&place.ground(raw), None, b"x"), Err(ReplaceRefusal::Outside(_))),
+            matches!(
+                replace_file(&Turns::default(), &place.ground(raw), None, b"x"),
+                Err(ReplaceRefusal::Outside(_))
+            ),
             "{raw}"
         );
     }
     // A link that came after grounding is not written through.
     let late = place.ground("late.txt");
     symlink("../outside/x", ws.join("late.txt")).expect("link");
-    assert!(replace_file(&late, None, b"x").is_err());
-    assert!(replace_file(&late, hash("outside\n"), b"x").is_err());
+    assert!(replace_file(&Turns::default(), &late, None, b"x").is_err());
+    assert!(replace_file(&Turns::default(), &late, hash("outside\n"), b"x").is_err());
     assert_eq!(std::fs::read_to_string(place.directory.path().join("outside/x")).expect("read"), "outside\n");
 }
 
@@ -271,7 +284,7 @@ fn p2_swapping_directories_for_links_never_lets_a_write_or_read_escape() {
                 break;
             }
             let before = std::fs::read(ws.join("swap/f")).ok().map(|bytes| hash_of(&bytes));
-            if replace_file(&at, before, format!("mine {n}").as_bytes()).is_ok() {
+            if replace_file(&Turns::default(), &at, before, format!("mine {n}").as_bytes()).is_ok() {
                 landed += 1;
             }
             if let Ok(mut file) = open_read(&at) {
@@ -289,4 +302,147 @@ fn p2_swapping_directories_for_links_never_lets_a_write_or_read_escape() {
         .collect();
     assert_eq!(outside.len(), 2, "{outside:?}");
     assert_eq!(std::fs::read_to_string(place.directory.path().join("outside/f")).expect("read"), "secret");
+}
+
+#[test]
+fn finding_c1b_what_comes_between_the_comparison_and_the_exchange_is_not_overwritten() {
+    let place = place();
+    let (at, file) = (place.ground("src/main.rs"), place.ws().join("src/main.rs"));
+    let read = || std::fs::read_to_string(&file).expect("read");
+    let stop = AtomicBool::new(false);
+    let landed = std::thread::scope(|scope| {
+        let ours = scope.spawn(|| {
+            let mut landed = 0;
+            while !stop.load(Ordering::Relaxed) {
+                let text = read();
+                if text.starts_with("other") {
+                    let new = format!("mine after {text}");
+                    match replace_file(&Turns::default(), &at, hash(&text), new.as_bytes()) {
+                        Ok(_) => landed += 1,
+                        Err(ReplaceRefusal::Changed(_)) => {}
+                        Err(why) => panic!("{why}"),
+                    }
+                }
+            }
+            landed
+        });
+        let beside = place.ws().join("src/other.tmp");
+        for n in 0..2000 {
+            let text = format!("other {n}");
+            std::fs::write(&beside, &text).expect("write");
+            std::fs::rename(&beside, &file).expect("rename");
+            // For a moment a file may be seen that is put back; what stays was made from this one.
+            let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+            loop {
+                let found = read();
+                if found == text || found == format!("mine after {text}") {
+                    break;
+                }
+                if std::time::Instant::now() > deadline {
+                    stop.store(true, Ordering::Relaxed);
+                    panic!("\"{text}\" was overwritten by \"{found}\"");
+                }
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        ours.join().expect("our writer")
+    });
+    assert!(landed > 0, "no write of ours went through");
+    let names: Vec<_> = std::fs::read_dir(place.ws().join("src")).expect("dir").collect();
+    assert_eq!(names.len(), 2, "nothing is left beside the files: {names:?}");
+}
+
+#[test]
+fn finding_c1b_servers_take_turns_at_a_file_and_a_turn_ends_with_its_holder() {
+    let place = place();
+    let state = tempfile::tempdir().expect("state");
+    let turns = Turns::in_state(state.path());
+    let at = place.ground("src/main.rs");
+    let held = turns.take(&at.absolute).expect("the first turn");
+    let landed = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            replace_file(&turns, &at, hash("fn main() {}\n"), b"new").expect("replaced in its turn");
+            landed.store(true, Ordering::Release);
+        });
+        // Another file is nobody's turn.
+        replace_file(&turns, &place.ground("other"), None, b"x").expect("written at once");
+        assert!(!landed.load(Ordering::Acquire), "written out of turn");
+        drop(held);
+    });
+    assert!(landed.load(Ordering::Acquire));
+    let left: Vec<_> = std::fs::read_dir(state.path().join("writing")).expect("turns").collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn finding_c6_what_a_killed_server_left_is_removed_and_nothing_else() {
+    let place = place();
+    let state = tempfile::tempdir().expect("state");
+    let turns = Turns::in_state(state.path());
+    let write = |name: &str| {
+        let path = place.ws().join(name);
+        std::fs::write(&path, "left").expect("write");
+        path
+    };
+    let (left, held) = (write(".adjutant-0123456789abcdef.tmp"), write(".adjutant-1123456789abcdef.tmp"));
+    let (foreign, theirs) = (write(".adjutant-2123456789abcdef.tmp"), write("mine.tmp"));
+    // The turns of servers that are gone: their locks went with them.
+    std::fs::create_dir(state.path().join("writing")).expect("folder");
+    for (name, path) in [("a", &left), ("b", &theirs)] {
+        std::fs::write(state.path().join("writing").join(name), path.as_os_str().as_bytes()).expect("turn");
+    }
+    let holder = turns.take(Path::new("/held")).expect("a turn");
+    holder.leaves(&held);
+    turns.sweep();
+    assert!(!left.exists(), "it stays for good");
+    assert!(held.exists(), "it is being written");
+    assert!(foreign.exists() && theirs.exists(), "nobody noted it, or it is none of these files");
+    drop(holder);
+    let rest: Vec<_> = std::fs::read_dir(state.path().join("writing")).expect("turns").collect();
+    assert!(rest.is_empty(), "{rest:?}");
+}
+
+/// Runs a test of this binary again as a user without rights, where the present one may do everything.
+fn as_nobody(test: &str) -> bool {
+    if !rustix::process::geteuid().is_root() {
+        return true;
+    }
+    let own = std::env::current_exe().expect("this program");
+    let copy = tempfile::tempdir().expect("temp dir");
+    let program = copy.path().join("tests");
+    std::fs::copy(own, &program).expect("copy");
+    for path in [copy.path(), &program] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("mode");
+    }
+    let mut command = std::process::Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
+    let output = command.args(["--exact", test]).output().expect("run setpriv");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    false
+}
+
+#[test]
+fn finding_c1_a_read_only_file_or_folder_is_not_written() {
+    if !as_nobody("tools::paths::tests::finding_c1_a_read_only_file_or_folder_is_not_written") {
+        return;
+    }
+    let place = place();
+    let at = place.ground("src/main.rs");
+    let set = |path: &str, mode| {
+        std::fs::set_permissions(place.ws().join(path), std::fs::Permissions::from_mode(mode)).expect("mode");
+    };
+    set("src/main.rs", 0o444);
+    let refused = replace_file(&Turns::default(), &at, hash("fn main() {}\n"), b"x");
+    assert!(matches!(refused, Err(ReplaceRefusal::ReadOnly(_))), "{refused:?}");
+    set("src/main.rs", 0o644);
+    set("src", 0o555);
+    for (name, expected) in [("src/main.rs", hash("fn main() {}\n")), ("src/new.rs", None)] {
+        let refused = replace_file(&Turns::default(), &place.ground(name), expected, b"x");
+        let why = refused.expect_err("a folder that takes no file").to_string();
+        assert!(why.contains("Permission denied"), "{why}");
+    }
+    set("src", 0o755);
+    assert_eq!(place.read("src/main.rs").expect("read"), "fn main() {}\n");
 }

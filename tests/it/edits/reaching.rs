@@ -1,0 +1,195 @@
+//! An allowed edit ends in the text, on disk where it is to be, or in one warning; never in silence.
+//!
+//! That nobody is left in the dark is asserted by [`Stage::finish`].
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use adjutant_protocol::update::{HunkState, ToolStatus};
+use adjutant_testkit::editor::{ApplyBehaviour, Capabilities, Place, RpcError, Rule, SaveBehaviour};
+use adjutant_testkit::fixture::Workspace;
+
+use super::super::stage::{Stage, edit, states};
+
+const TEXT: &str = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n";
+
+fn with(can: Capabilities, behaviour: ApplyBehaviour) -> Stage {
+    let workspace = Workspace::new("//- /keep.txt\n");
+    workspace.write("a.txt", TEXT);
+    let stage = Stage::with(workspace, |options| options.capabilities(can).apply(behaviour));
+    stage.rig.open("a.txt");
+    stage
+}
+
+fn stage() -> Stage {
+    with(Capabilities::full(), ApplyBehaviour::default())
+}
+
+/// A client that announces no edits.
+fn silent() -> Capabilities {
+    Capabilities { apply_edit: false, create_files: false, document_changes: false, ..Capabilities::full() }
+}
+
+fn unknown() -> ApplyBehaviour {
+    let message = "Unhandled method workspace/applyEdit".to_owned();
+    ApplyBehaviour::Fail(RpcError { code: -32601, message, data: None })
+}
+
+#[test]
+fn finding_c2_an_edit_is_sent_where_it_is_not_announced_and_the_text_decides() {
+    let stage = with(silent(), ApplyBehaviour::default()).answering("allow");
+    assert!(stage.edit("a.txt", "e", "E").starts_with("Edited "));
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('e', "E"));
+    // One that makes it and never answers.
+    stage.rig.set_apply(ApplyBehaviour::ApplyNeverAnswer);
+    let since = std::time::Instant::now();
+    assert!(stage.edit("a.txt", "f", "F").starts_with("Edited "));
+    assert!(since.elapsed() < std::time::Duration::from_secs(8), "the text is there, whatever is answered");
+}
+
+#[test]
+fn finding_c2_where_no_way_is_left_it_is_said_before_anybody_is_asked() {
+    let stage = with(silent(), unknown()).answering("allow");
+    let told = stage.edit("a.txt", "e", "E");
+    assert_eq!(told, "The edit of a.txt was not applied: the editor knows no such request.");
+    assert_eq!((stage.rig.applies().len(), stage.asks().len()), (1, 1));
+    let told = stage.edit("a.txt", "e", "E");
+    assert!(told.contains("is open in the editor, which takes no edits from Adjutant"), "{told}");
+    assert!(told.contains("close the file"), "says what to do: {told}");
+    assert_eq!((stage.rig.applies().len(), stage.asks().len()), (1, 1), "nobody is asked in vain");
+    assert_eq!(stage.status(), Some(ToolStatus::Failed));
+    // Closed, it is on disk.
+    stage.rig.edit(|buffers| buffers.close("a.txt"));
+    assert_eq!(stage.edit("a.txt", "e", "E"), "Edited a.txt: +1 -1 lines.");
+    assert_eq!(stage.workspace.read("a.txt"), TEXT.replace('e', "E"));
+}
+
+#[test]
+fn finding_c2_every_allowed_edit_that_is_not_made_is_one_warning() {
+    let behaviours = [
+        ApplyBehaviour::SayAppliedDoNothing,
+        ApplyBehaviour::RefuseAlways("no".to_owned()),
+        ApplyBehaviour::Fail(RpcError { code: -32603, message: "broken".to_owned(), data: None }),
+    ];
+    for behaviour in behaviours {
+        let stage = with(Capabilities::full(), behaviour).answering("allow");
+        let told = stage.edit("a.txt", "e", "E");
+        assert!(told.starts_with("The edit of a.txt was not applied: "), "{told}");
+        stage.await_hunks(HunkState::NotApplied);
+        assert!(stage.rig.messages().is_empty(), "one, and no more: {:?}", stage.rig.messages());
+    }
+    // Dropped after it was shown so often.
+    let stage = stage().answering("allow");
+    stage.rig.before_apply(|buffers| buffers.type_at("a.txt", Place::Start, "mine\n"));
+    let told = stage.edit("a.txt", "e", "E");
+    assert!(told.contains("was not applied: the text kept changing"), "{told}");
+}
+
+#[test]
+fn finding_c3_typing_beside_an_allowed_edit_does_not_drop_it() {
+    for (old, new) in [("d\n", "d, mine\n"), ("f\n", "mine\nf\n"), ("c\nd\n", ""), ("d\ne\nf\n", "x\ne\ny\n")]
+    {
+        let stage = stage();
+        let run = stage.send([edit("a.txt", "e", "E")]);
+        let ask = stage.rig.await_ask();
+        stage.rig.replace("a.txt", old, new);
+        stage.rig.answer(&ask.ask_id, "allow");
+        assert!(stage.finish(&run)[0].starts_with("Edited "), "{old:?} by {new:?}");
+        assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace(old, new).replace("\ne\n", "\nE\n"));
+        assert_eq!(stage.asks().len(), 1, "what is replaced is untouched and there once");
+    }
+    // There twice by now: which one was meant is the user's to say.
+    let stage = stage();
+    let run = stage.send([edit("a.txt", "e", "E")]);
+    let ask = stage.rig.await_ask();
+    stage.rig.replace("a.txt", "d\n", "e\n");
+    stage.rig.answer(&ask.ask_id, "allow");
+    let anew = stage.rig.await_ask();
+    stage.rig.answer(&anew.ask_id, "reject");
+    assert_eq!(stage.finish(&run), ["The user rejected this."]);
+}
+
+#[test]
+fn finding_c4_a_client_that_passes_over_one_form_gets_the_other() {
+    let can = Capabilities { document_changes: false, ..Capabilities::full() };
+    let stage = with(can, ApplyBehaviour::ChangesOnlySilently).answering("allow");
+    let told = stage.edit("a.txt", "e", "E");
+    assert!(told.starts_with("Edited "), "{told}");
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('e', "E"));
+    let forms: Vec<bool> =
+        stage.rig.applies().iter().map(|sent| sent.params["edit"].get("changes").is_some()).collect();
+    assert_eq!(forms, [false, true]);
+    // Typed meanwhile: the other form has no version, so it is never sent over a text it was not made for.
+    let mut once = true;
+    stage.rig.before_apply(move |buffers| {
+        if std::mem::take(&mut once) {
+            buffers.type_at("a.txt", Place::Start, "mine\n");
+        }
+    });
+    assert!(stage.edit("a.txt", "f", "F").starts_with("Edited "));
+    assert_eq!(stage.rig.text_of("a.txt"), format!("mine\n{}", TEXT.replace('e', "E").replace('f', "F")));
+    let forms: Vec<bool> =
+        stage.rig.applies()[2..].iter().map(|sent| sent.params["edit"].get("changes").is_some()).collect();
+    assert_eq!(forms, [false, false, true]);
+    // The double does not know that the first form did nothing.
+    stage.rig.forgive(Rule::Unversioned);
+}
+
+#[test]
+fn finding_c5_a_file_with_a_byte_order_mark_is_edited_and_saved_and_keeps_it() {
+    let stage = stage().answering("allow");
+    for open in [false, true] {
+        let name = format!("{open}.txt");
+        stage.workspace.write(&name, "\u{feff}one\ntwo\n");
+        if open {
+            stage.rig.open(&name);
+        }
+        assert_eq!(stage.edit(&name, "one", "1"), format!("Edited {name}: +1 -1 lines."));
+        assert_eq!(stage.edit(&name, "two", "2"), format!("Edited {name}: +1 -1 lines."));
+        assert_eq!(stage.workspace.read(&name), "\u{feff}1\n2\n");
+    }
+    // A command is not told that such a file is unsaved.
+    let told = stage.call("run_command", serde_json::json!({"command": "true"}));
+    assert!(!told.contains("unsaved"), "{told}");
+}
+
+#[test]
+fn finding_d12_an_edit_of_a_document_without_the_users_own_unsaved_text_is_saved() {
+    let stage = stage().answering("allow");
+    assert_eq!(stage.edit("a.txt", "e", "E"), "Edited a.txt: +1 -1 lines.");
+    assert_eq!(stage.workspace.read("a.txt"), TEXT.replace('e', "E"), "a command sees what was edited");
+    assert_eq!(stage.rig.saves_asked().len(), 1);
+    // The user's own words are the user's to save.
+    stage.rig.type_at("a.txt", Place::Start, "mine\n");
+    assert!(stage.edit("a.txt", "f", "F").ends_with("is open in the editor and not saved yet."));
+    assert_eq!(stage.rig.saves_asked().len(), 1);
+    assert_eq!(stage.workspace.read("a.txt"), TEXT.replace('e', "E"));
+}
+
+#[test]
+fn finding_d12_a_save_that_fails_is_a_warning() {
+    let stage = stage().answering("allow");
+    stage.rig.set_save(SaveBehaviour::Refuse("No space left on device".to_owned()));
+    let told = stage.edit("a.txt", "e", "E");
+    assert!(told.contains("did not save it") && told.contains("No space left on device"), "{told}");
+    assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('e', "E"));
+    assert_eq!(states(&stage.change_set()), [HunkState::Applied]);
+}
+
+#[test]
+fn finding_b3_an_edit_that_an_editor_wrote_elsewhere_is_told() {
+    let stage = Stage::new("//- /d/a.txt\none\ntwo\n").answering("allow");
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("a.txt"), "one\ntwo\n").unwrap();
+    let (folder, away) = (stage.workspace.path().join("d"), outside.path().to_owned());
+    let mut once = true;
+    stage.rig.before_apply(move |_| {
+        if std::mem::take(&mut once) {
+            fs::rename(&folder, folder.with_file_name("was")).unwrap();
+            symlink(&away, &folder).unwrap();
+        }
+    });
+    let told = stage.edit("d/a.txt", "two", "2");
+    assert!(told.contains("the path leads elsewhere since it was allowed"), "{told}");
+    assert_eq!(stage.status(), Some(ToolStatus::Failed), "success is never reported");
+}
