@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use adjutant_core::config::Popups;
 use adjutant_core::display::{Surface, display};
 use adjutant_protocol::ask::{AskGroup, AskResolvedParams, AskView, PermissionOutcome, PermissionResponse};
 use adjutant_protocol::methods;
@@ -35,9 +36,10 @@ use crate::editor::NoAnswer;
 use crate::transport::code::METHOD_NOT_FOUND;
 use crate::transport::{Out, ReplyError};
 
-use face::Face;
+use face::{Face, Shown};
 use fallbacks::Surfaces;
 pub use marks::SOURCE;
+use marks::Taken;
 pub use meters::OpenRun;
 use outlet::Outlet;
 pub use outlet::Turnstile;
@@ -45,6 +47,7 @@ use paper::Papers;
 pub use paper::{Paper, PaperRequest, Written};
 use past::Recall;
 pub use popup::{Choice, Offer, approves};
+use popup::{MAX_LINES, Room};
 use slot::Slot;
 
 /// How long a client that is leaving may take to read the last updates.
@@ -83,6 +86,8 @@ pub struct Doors {
     slot: Slot,
     /// The client said that it knows no popups with buttons.
     no_popups: Arc<AtomicBool>,
+    /// The user's settings want no popups.
+    unwanted: Arc<AtomicBool>,
     /// Counts what the user did: closed popups come back then.
     acted: Arc<watch::Sender<u64>>,
     papers: Papers,
@@ -121,7 +126,10 @@ impl Doors {
         };
         let (outlet, recalls) = Outlet::start(out.clone(), wanted);
         let (writer, papers) = Papers::new();
-        let face = Face::new(outlet.clone(), documents, surfaces.progress, surfaces.diagnostics);
+        let taken = Taken { data: surfaces.diagnostic_data, version: surfaces.diagnostic_version };
+        let marks = surfaces.diagnostics.then_some(taken);
+        let shown = Shown { progress: surfaces.progress, marks };
+        let face = Face::new(outlet.clone(), documents, shown, Room { lines: MAX_LINES, one_line: false });
         let living = face.clone();
         tokio::spawn(async move {
             tokio::select! {
@@ -136,6 +144,7 @@ impl Doors {
             timing,
             slot: Slot::default(),
             no_popups: Arc::default(),
+            unwanted: Arc::default(),
             acted: Arc::new(watch::Sender::new(0)),
             papers: writer,
         };
@@ -145,7 +154,7 @@ impl Doors {
     /// The doors of a connection that is over, for tests of those who have some.
     #[cfg(test)]
     pub fn to_nobody() -> Self {
-        let surfaces = Surfaces::of(&json!({})).unwrap_or_else(|why| panic!("{why}"));
+        let surfaces = Surfaces::of(&json!({}), None).unwrap_or_else(|why| panic!("{why}"));
         let timing = Timing { patience: Duration::ZERO, reaction: Duration::ZERO };
         Self::open(crate::transport::channel().0, surfaces, timing, Documents::default()).0
     }
@@ -276,9 +285,20 @@ impl Doors {
         self.no_popups.load(Ordering::Acquire)
     }
 
+    fn are_unwanted(&self) -> bool {
+        self.unwanted.load(Ordering::Acquire)
+    }
+
+    /// Takes what the user's settings say of popups. A client with methods of ours has room enough.
+    pub fn set_popups(&self, popups: Popups) {
+        self.unwanted.store(!popups.on, Ordering::Release);
+        let lines = if self.surfaces.updates { MAX_LINES } else { popups.lines };
+        self.face.set_room(Room { lines, one_line: false });
+    }
+
     /// Returns what any surface may offer for an ask now, in order (decision 15).
     pub fn offers(&self, ask: &AskView) -> Vec<Offer> {
-        popup::offers(ask, self.face.seen_at(&ask.ask_id).is_some(), popup::Room::Lines)
+        popup::offers(ask, self.face.seen_at(&ask.ask_id).is_some(), self.face.room())
     }
 
     /// Whether an ask is shown as a diagnostic, with as much of it as fits there.

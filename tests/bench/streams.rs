@@ -52,7 +52,7 @@ pub fn updates(_: &Ground, samples: &mut Samples) {
     runtime.spawn(transport::serve(service, parts, near.reader, near.writer));
     let _inside = runtime.enter();
     let client = json!({"experimental": {"agent": {"version": 0, "updates": {"chunks": true}}}});
-    let surfaces = Surfaces::of(&client).expect("capabilities");
+    let surfaces = Surfaces::of(&client, None).expect("capabilities");
     let timing = Timing { patience: Duration::from_secs(1), reaction: Duration::ZERO };
     // What has no room would be asked back from a log, and there is none; so nobody is told much
     // more than was read.

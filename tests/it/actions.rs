@@ -41,18 +41,17 @@ fn n08_verbs_are_offered_on_diagnostics_and_on_request_and_never_else() {
     let ours =
         json!([{ "range": at(1, 3), "source": "adjutant", "message": "Adjutant: asks", "severity": 3 }]);
     assert_eq!(asked(at(1, 3), json!({ "triggerKind": AUTOMATIC, "diagnostics": ours })), [""; 0]);
-    // Asked for, also by a client that does not say so.
     let all = ["Adjutant: Explain", "Adjutant: Write tests", "Adjutant: Do what this comment says"];
     assert_eq!(asked(at(0, 3), json!({ "triggerKind": INVOKED })), all);
-    assert_eq!(asked(at(0, 3), json!({})), all);
-    assert_eq!(asked(at(1, 3), json!({})), all[..2]);
-    let two = json!({ "diagnostics": [problem(at(1, 3), "one"), problem(at(1, 4), "two")] });
+    assert_eq!(asked(at(1, 3), json!({ "triggerKind": INVOKED })), all[..2]);
+    let two = [problem(at(1, 3), "one"), problem(at(1, 4), "two")];
+    let two = json!({ "triggerKind": INVOKED, "diagnostics": two });
     let fix = ["Adjutant: Fix these 2 problems", "Adjutant: Explain: one", "Adjutant: Write tests"];
     assert_eq!(asked(at(1, 3), two), fix);
     // Only what the client wants.
-    assert_eq!(asked(at(0, 3), json!({ "only": ["refactor.rewrite"] })), all);
+    assert_eq!(asked(at(0, 3), json!({ "triggerKind": INVOKED, "only": ["refactor.rewrite"] })), all);
     for none in ["source.organizeImports", "source.fixAll", "quickfix.other", "refactor.extract"] {
-        assert_eq!(asked(at(0, 3), json!({ "only": [none] })), [""; 0], "{none}");
+        assert_eq!(asked(at(0, 3), json!({ "triggerKind": INVOKED, "only": [none] })), [""; 0], "{none}");
     }
     // Nothing can be done to what is no file of the workspace.
     let params = json!({
@@ -70,7 +69,7 @@ fn n08_what_an_action_carries_is_small_and_needs_no_second_question() {
     assert_eq!(provider["resolveProvider"], false, "{provider}");
     let long = "m".repeat(100_000);
     let many: Vec<Value> = (0..100).map(|_| problem(at(1, 3), &long)).collect();
-    let actions = plain.actions("a.rs", at(1, 3), json!({ "diagnostics": many }));
+    let actions = plain.actions("a.rs", at(1, 3), json!({ "triggerKind": INVOKED, "diagnostics": many }));
     for action in &actions {
         assert!(action["command"].to_string().len() < 10_000 && action["edit"].is_null());
         assert!(action["isPreferred"].is_null());
@@ -80,7 +79,7 @@ fn n08_what_an_action_carries_is_small_and_needs_no_second_question() {
     plain.rig.end();
     // A client that knows no kinds gets commands.
     let bare = Plain::with(FILE, [], Capabilities::plain());
-    let actions = bare.actions("a.rs", at(0, 3), json!({}));
+    let actions = bare.actions("a.rs", at(0, 3), json!({ "triggerKind": INVOKED }));
     assert_eq!(actions[0]["command"], "adjutant.start", "{actions:?}");
     assert!(actions[0]["kind"].is_null());
     bare.rig.end();
@@ -231,7 +230,7 @@ fn s03_a_click_on_a_stale_action_changes_nothing_and_says_who_answered() {
 }
 
 #[test]
-fn s03_several_questions_are_told_apart_and_a_new_one_is_not_allowed_unseen() {
+fn s03_several_questions_are_told_apart() {
     let model = ModelServer::answering(|request| match tool_outputs(request).is_empty() {
         true => command("echo x"),
         false => Reply::text("Done."),
@@ -258,18 +257,65 @@ fn s03_several_questions_are_told_apart_and_a_new_one_is_not_allowed_unseen() {
     }
     runs.iter().for_each(|run| drop(plain.finish(run)));
 
-    let run = plain.command("adjutant.start", json!(["again"])).expect("it is started");
-    wait_until("the question", || rejects().len() == 1);
-    // Asked a moment ago, or long enough ago on a slow machine: never both refused and run.
-    match plain.command("adjutant.respond", json!(["allow"])) {
-        Err(error) => {
-            assert!(error.message.contains("just now"), "{error}");
-            plain.rig.await_message();
-            plain.pick(&rejects()[0]).map(drop).expect("it is taken");
-        }
-        Ok(done) => assert_eq!(done["resolution"]["optionId"], "allow"),
+    plain.rig.end();
+}
+
+#[test]
+fn finding_a2_an_approval_names_its_question_and_words_may_do_so() {
+    let turns = [command("echo 1 >> ran.txt"), command("echo 2 >> ran.txt"), command("echo 3 >> ran.txt")];
+    let plain = Plain::new(FILE, turns.into_iter().chain([Reply::text("Done.")]));
+    let run = plain.command("adjutant.start", json!(["go"])).expect("it is started");
+    let question = |line: &str| {
+        let allow = plain.await_action("a.rs", &format!("Adjutant: Yes, once: run `{line}"));
+        allow["command"]["arguments"][0]["askId"].as_str().unwrap_or_default().to_owned()
+    };
+    let first = question("echo 1");
+    for unnamed in [json!(["allow"]), json!(["Allow", "once"]), json!([{ "optionId": "allow" }])] {
+        let told = plain.refused("adjutant.respond", unnamed.clone());
+        assert!(told.contains("has to name its question") && told.contains(&first), "{unnamed}: {told}");
     }
+    assert!(!plain.workspace.exists("ran.txt"));
+    let done = plain.command("adjutant.respond", json!([first, "allow"])).expect("it names its question");
+    assert_eq!(done["resolution"]["optionId"], "allow", "these are no words for the model: {done}");
+    // The same words again are for a question that is over, and not for the one that is open.
+    let second = question("echo 2");
+    let late = plain.command("adjutant.respond", json!([first, "allow"])).expect("it is late");
+    assert_eq!(late["status"], "already_resolved", "{late}");
+    plain.rig.await_message();
+    plain.refused("adjutant.respond", json!([second]));
+    plain.command("adjutant.respond", json!(["reject"])).expect("a rejection needs no name");
+    question("echo 3");
+    plain.command("adjutant.respond", json!(["not", "like", "this"])).expect("nor does a text");
     plain.finish(&run);
+    assert_eq!(plain.workspace.read("ran.txt"), "1\n");
+    let outputs = tool_outputs(&plain.model.requests()[3]);
+    assert!(outputs[2].contains("not like this"), "{outputs:?}");
+    plain.rig.end();
+}
+
+#[test]
+fn finding_d4_a_client_that_does_not_say_why_it_asks_gets_no_light_bulb_on_every_line() {
+    let plain =
+        Plain::new("//- /a.rs\n// NOW: say more\nfn main() {}\n//- /a.md\n# Title\n<!-- do it -->\n", []);
+    plain.rig.open("a.rs");
+    plain.rig.open("a.md");
+    let asked = |file: &str, place: Value, context: Value| titles(&plain.actions(file, place, context));
+    // The cursor, and the line of the cursor.
+    for line in [at(1, 3), range((1, 0), (1, 12)), range((1, 0), (2, 0))] {
+        assert_eq!(asked("a.rs", line.clone(), json!({})), [""; 0], "{line}");
+    }
+    let says = "Adjutant: Do what this comment says";
+    assert_eq!(asked("a.rs", at(0, 3), json!({})), [says]);
+    let on = json!({ "diagnostics": [problem(at(1, 3), "bad")] });
+    assert_eq!(asked("a.rs", at(1, 3), on), ["Adjutant: Fix: bad", "Adjutant: Explain: bad"]);
+    // Whoever selects lines wants something.
+    assert_eq!(
+        asked("a.rs", range((0, 3), (1, 4)), json!({})),
+        ["Adjutant: Explain", "Adjutant: Write tests", says]
+    );
+    let explicit = json!({ "triggerKind": INVOKED });
+    assert!(!asked("a.md", at(0, 0), explicit.clone()).contains(&says.to_owned()), "a heading is no comment");
+    assert!(asked("a.md", at(1, 0), explicit).contains(&says.to_owned()));
     plain.rig.end();
 }
 

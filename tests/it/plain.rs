@@ -59,7 +59,8 @@ impl Plain {
     ) -> Plain {
         let model = ModelServer::start(turns);
         let workspace = Workspace::new(fixture);
-        workspace.openai(&model.base_url());
+        // An editor that shows as much of a popup as there is.
+        workspace.openai(&model.base_url()).add_config("[asks]\npopup_lines = 12\n");
         let options = adapt(Options::new(&workspace).capabilities(capabilities()));
         let rig = Rig::connect_human(&workspace, options, reaction);
         if let Err(error) = rig.initialize() {

@@ -8,7 +8,7 @@ mod doors;
 
 use std::time::{Duration, Instant};
 
-use adjutant_testkit::editor::{Capabilities, Popup};
+use adjutant_testkit::editor::{Capabilities, Options, Popup};
 use adjutant_testkit::model::Reply;
 use adjutant_testkit::process::wait_until;
 use serde_json::{Value, json};
@@ -134,7 +134,8 @@ fn n02_nothing_but_an_offered_button_is_consent() {
         let popup = plain.rig.await_popup();
         plain.rig.answer_popup(&popup, answer);
         // A closed popup does not come back by itself, but when the user does something.
-        plain.actions("a.txt", crate::plain::at(0, 0), json!({ "triggerKind": crate::plain::INVOKED }));
+        plain.command("adjutant.capabilities", json!([])).expect("it is answered");
+        plain.rig.await_message();
     }
     let popup = plain.rig.await_popup();
     assert_eq!(plain.model.requests().len(), 1, "the run waits");
@@ -173,6 +174,8 @@ fn d15_an_approval_that_nobody_can_have_read_does_not_count() {
     }
     // Three times is somebody who leans on a key: it waits on the other surfaces.
     plain.await_action("a.txt", "Adjutant: Reject");
+    plain.command("adjutant.capabilities", json!([])).expect("it is answered");
+    plain.rig.await_message();
     let popup = plain.rig.await_popup();
     assert_eq!(plain.rig.popups().len(), 4, "nothing came by itself");
     assert!(!plain.workspace.exists("out.txt"));
@@ -225,5 +228,72 @@ fn s03_a_question_is_answered_by_a_suggestion() {
     plain.rig.press(&popup, Some("green"));
     plain.finish(&started);
     assert!(told(&plain).contains("green"));
+    plain.rig.end();
+}
+
+#[test]
+fn finding_d1_a_closed_popup_comes_back_by_a_command_or_a_prompt_and_by_nothing_else() {
+    let (plain, started) = asking(command("echo no > out.txt"));
+    let popup = plain.rig.await_popup();
+    plain.rig.answer_popup(&popup, json!(null));
+    for context in [json!({}), json!({ "triggerKind": crate::plain::INVOKED })] {
+        for line in 0..5 {
+            plain.actions("a.txt", crate::plain::at(line % 2, 0), context.clone());
+        }
+    }
+    // What a request sets off is there before the answer to one that comes after it.
+    let back = plain.command("adjutant.start", json!(["look", "too"])).map(drop);
+    back.expect("it is started");
+    let popup = plain.rig.await_popup();
+    assert_eq!(plain.rig.popups().len(), 2, "the cursor moved, and nobody did anything");
+    plain.rig.press(&popup, Some("Reject"));
+    plain.finish(&started);
+    plain.rig.die();
+}
+
+#[test]
+fn finding_d2_no_popup_where_none_is_wanted_or_none_can_be_answered() {
+    let turns = || [command("echo no > out.txt"), Reply::text("Done.")];
+    let quiet = json!({ "asks": { "popup": "never" } });
+    let unwanted = Plain::human(FILE, turns(), Duration::ZERO, |options| Options {
+        initialization_options: quiet,
+        capabilities: Capabilities { configuration: false, ..options.capabilities.clone() },
+        ..options
+    });
+    let named = |name: &str| {
+        let name = name.to_owned();
+        Plain::human(FILE, turns(), Duration::ZERO, |options| Options { name, ..options })
+    };
+    for plain in [unwanted, named("Qt Creator"), named("vim-lsp")] {
+        let started = start(&plain);
+        let reject = plain.await_action("a.txt", "Adjutant: Reject");
+        plain.command("adjutant.capabilities", json!([])).expect("it is answered");
+        let table = plain.rig.await_message();
+        plain.pick(&reject).expect("it is answered");
+        plain.finish(&started);
+        assert!(plain.rig.popups().is_empty(), "{table}");
+        assert!(told(&plain).contains("reject"));
+        plain.rig.end();
+    }
+}
+
+#[test]
+fn finding_a3_from_four_lines_on_an_editor_that_says_nothing_gets_show_first() {
+    let capabilities = Capabilities { configuration: false, ..crate::plain::capabilities() };
+    let turns = ["echo 1\necho 2\necho 3", "echo 1\necho 2\necho 3\necho 4"].map(command);
+    let model = adjutant_testkit::model::ModelServer::start(turns.into_iter().chain([Reply::text("Done.")]));
+    let workspace = adjutant_testkit::fixture::Workspace::new(FILE);
+    workspace.openai(&model.base_url());
+    let options = Options::new(&workspace).capabilities(capabilities);
+    let rig = crate::rig::Rig::start_with(&workspace, options);
+    let plain = Plain { rig, model, workspace };
+    let started = start(&plain);
+    let popup = plain.rig.await_popup();
+    assert_eq!(popup.actions[..3], ["Reject", "Show", "Yes, once"]);
+    plain.rig.press(&popup, Some("Reject"));
+    let popup = plain.rig.await_popup();
+    assert_eq!(popup.actions, ["Reject", "Show"]);
+    plain.rig.press(&popup, Some("Reject"));
+    plain.finish(&started);
     plain.rig.end();
 }

@@ -110,6 +110,15 @@ pub struct Limits {
     pub requests: Option<u32>,
 }
 
+/// How questions may be popups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Popups {
+    /// Whether they may be at all.
+    pub on: bool,
+    /// Lines of a command or a change that a popup of the editor shows.
+    pub lines: usize,
+}
+
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
@@ -254,6 +263,7 @@ pub struct Settings {
     /// What a run with `-y` may do without asking.
     pub unattended: Unattended,
     pub limits: Limits,
+    pub popups: Popups,
     /// `cap_ms` is never below `base_ms`.
     pub retry: RetryPolicy,
     cells: BTreeMap<String, Cell>,

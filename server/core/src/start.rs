@@ -136,7 +136,7 @@ fn of_comment(place: &Place<'_>) -> Result<Verb, StartProblem> {
     let name = place.named()?;
     let (Some(text), Some(range)) = (place.text, place.range) else { return Err(StartProblem::NoPlace) };
     let line = range.start.line as usize;
-    let (lines, comment) = comment::at(text, range).ok_or(StartProblem::NoComment(line + 1))?;
+    let (lines, comment) = comment::at(text, range, name).ok_or(StartProblem::NoComment(line + 1))?;
     let words = format!(
         "The user asks you to do what the comment in {name}, {}, says. These are the user's own words:\n\n{comment}\n\n\
          When it is done, take the comment out if it says nothing any more that a reader of the code needs.",

@@ -46,8 +46,8 @@ pub const COMMANDS: [Command; 8] = [
     row(
         RESPOND,
         "RespondArguments",
-        "an option, by id or name, or `text`",
-        "answers an ask; without `askId`, the only open one",
+        "an option, by id or name, or `text`; `askId` before it",
+        "answers an ask; without `askId` only a rejection or a text, for the only open one",
     ),
     row(SHOW, "ShowArguments", "`askId`", "opens the whole of what is asked"),
     row(SHOW_TRANSCRIPT, "SessionArguments", "`sessionId`", "opens the transcript of a session"),

@@ -23,7 +23,9 @@ pub fn capabilities(file: &Path) -> anyhow::Result<Exit> {
     // A whole message, its params, or the capabilities alone: whatever was at hand.
     let params = said.get("params").unwrap_or(&said);
     let client = params.get("capabilities").unwrap_or(params);
-    let surfaces = Surfaces::of(client).map_err(|why| anyhow::anyhow!("take the capabilities: {why}"))?;
+    let name = params.pointer("/clientInfo/name").and_then(serde_json::Value::as_str);
+    let surfaces =
+        Surfaces::of(client, name).map_err(|why| anyhow::anyhow!("take the capabilities: {why}"))?;
     Page::of_stdout().block(&surfaces.text());
     Ok(Exit::Fine)
 }

@@ -14,9 +14,10 @@ use adjutant_protocol::update::{AskChange, RunView, SessionUpdateParams, Update}
 use adjutant_protocol::{AskId, SessionId};
 use tokio::sync::Notify;
 
-use super::marks::Marks;
+use super::marks::{Marks, Taken};
 use super::meters::{Meters, OpenRun};
 use super::outlet::Outlet;
+use super::popup::Room;
 use super::progress;
 use crate::clock::now_ms;
 use crate::documents::Documents;
@@ -31,13 +32,22 @@ struct Shared {
     open: Mutex<Open>,
     outlet: Outlet,
     documents: Documents,
-    /// Whether asks are shown as diagnostics: the client has no better way.
-    marked: bool,
+    shown: Shown,
     /// A text waits for its second.
     waiting: Notify,
 }
 
+/// What a client is shown of runs and asks.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown {
+    pub progress: bool,
+    /// Asks are shown as diagnostics, with what it takes of them: it has no better way.
+    pub marks: Option<Taken>,
+}
+
 struct Open {
+    /// What a surface of it has room for.
+    room: Room,
     /// One run a session, with a number that grows with each; bounded by the sessions a process may
     /// have open.
     runs: BTreeMap<SessionId, (u64, OpenRun)>,
@@ -50,19 +60,33 @@ struct Open {
 }
 
 impl Face {
-    /// Returns the face of a connection; `progress` says whether it shows work under way, `marked`
-    /// whether it is shown asks as diagnostics.
-    pub fn new(outlet: Outlet, documents: Documents, progress: bool, marked: bool) -> Self {
+    /// Returns the face of a connection.
+    pub fn new(outlet: Outlet, documents: Documents, shown: Shown, room: Room) -> Self {
         let open = Open {
+            room,
             runs: BTreeMap::new(),
-            begun: 0,
             asks: BTreeMap::new(),
             seen: BTreeMap::new(),
-            meters: Meters::new(progress),
-            marks: Marks::default(),
+            begun: 0,
+            meters: Meters::new(shown.progress),
+            marks: Marks::new(shown.marks.unwrap_or_default()),
         };
-        let shared = Shared { open: Mutex::new(open), outlet, documents, marked, waiting: Notify::new() };
+        let shared = Shared { open: Mutex::new(open), outlet, documents, shown, waiting: Notify::new() };
         Self { shared: Arc::new(shared) }
+    }
+
+    /// What diagnostics, menus and popups of several lines have room for.
+    pub fn room(&self) -> Room {
+        self.lock().room
+    }
+
+    /// Takes another room.
+    pub fn set_room(&self, room: Room) {
+        let mut open = self.lock();
+        if open.room != room {
+            open.room = room;
+            self.mark(&mut open);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -156,12 +180,12 @@ impl Face {
     }
 
     fn mark(&self, open: &mut Open) {
-        if !self.shared.marked {
+        if self.shared.shown.marks.is_none() {
             return;
         }
-        let Open { asks, seen, marks, .. } = open;
+        let Open { asks, seen, marks, room, .. } = open;
         let asks = asks.values().map(|ask| (&**ask, seen.contains_key(&ask.ask_id)));
-        for params in marks.changed(asks, &self.shared.documents) {
+        for params in marks.changed(asks, &self.shared.documents, *room) {
             self.shared.outlet.notify("textDocument/publishDiagnostics", &params);
         }
     }

@@ -13,6 +13,11 @@ use serde_json::{Map, Value};
 
 use crate::editor::{Abilities, Way};
 
+/// Clients whose popups cannot be answered: one locks, the other takes the first button.
+const WITHOUT_ANSWERS: [&str; 2] = ["Qt Creator", "vim-lsp"];
+/// Clients whose popups are notifications of one line, with whatever extension.
+const OF_ONE_LINE: [&str; 4] = ["Visual Studio Code", "VSCodium", "code-server", "Cursor"];
+
 /// The surfaces of one client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Surfaces {
@@ -38,6 +43,10 @@ pub struct Surfaces {
     pub show_document: bool,
     /// Open asks are published as diagnostics.
     pub diagnostics: bool,
+    /// Takes diagnostics with data.
+    pub diagnostic_data: bool,
+    /// Takes diagnostics with the version of their document.
+    pub diagnostic_version: bool,
     /// Asks for code actions.
     pub code_actions: bool,
     /// Takes code actions as objects; others get bare commands.
@@ -54,7 +63,9 @@ pub struct Surfaces {
 
 impl Surfaces {
     /// Reads `ClientCapabilities`; fails only for what is ours, and names the path of what is wrong.
-    pub fn of(client: &Value) -> Result<Self, String> {
+    /// `name` is what the client calls itself.
+    pub fn of(client: &Value, name: Option<&str>) -> Result<Self, String> {
+        let is_one_of = |names: &[&str]| name.is_some_and(|name| names.contains(&name));
         let agent = agent(client)?;
         let is = |path: &str| client.pointer(path) == Some(&Value::Bool(true));
         let has = |path: &str| client.pointer(path).is_some_and(|value| !value.is_null());
@@ -66,13 +77,15 @@ impl Surfaces {
             opt_out: agent.updates.opt_out,
             asks_by_request: agent.asks.request,
             // Who takes asks as requests shows them by itself; two surfaces for one question are one too many.
-            popup: !agent.asks.request,
+            popup: !agent.asks.request && !is_one_of(&WITHOUT_ANSWERS),
             popup_announced: has("/window/showMessage"),
-            popup_line: agent.asks.popup_line,
+            popup_line: agent.asks.popup_line || is_one_of(&OF_ONE_LINE),
             item_properties: is("/window/showMessage/messageActionItem/additionalPropertiesSupport"),
             progress: is("/window/workDoneProgress"),
             show_document: is("/window/showDocument/support"),
             diagnostics: !agent.asks.request,
+            diagnostic_data: is("/textDocument/publishDiagnostics/dataSupport"),
+            diagnostic_version: is("/textDocument/publishDiagnostics/versionSupport"),
             code_actions: has("/textDocument/codeAction"),
             action_literals: has("/textDocument/codeAction/codeActionLiteralSupport"),
             action_disabled: is("/textDocument/codeAction/disabledSupport"),

@@ -19,12 +19,27 @@ pub const SOURCE: &str = "adjutant";
 /// How far the line of an ask is looked for when the text around it has changed.
 const MAX_SEARCH: usize = 200;
 
+/// What of a diagnostic a client takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    pub data: bool,
+    pub version: bool,
+}
+
 /// All diagnostics of one connection.
 #[derive(Default)]
 pub struct Marks {
+    taken: Taken,
     places: BTreeMap<AskId, Option<Place>>,
-    /// What each document was told last.
-    published: BTreeMap<String, Value>,
+    published: BTreeMap<String, Published>,
+}
+
+/// What a document was told last.
+struct Published {
+    diagnostics: Value,
+    version: Option<i32>,
+    /// How many versions later it is told again, though nothing changed.
+    again_after: i32,
 }
 
 /// Where an ask is shown.
@@ -37,11 +52,16 @@ struct Place {
 }
 
 impl Marks {
+    pub fn new(taken: Taken) -> Self {
+        Self { taken, ..Self::default() }
+    }
+
     /// Returns the documents whose diagnostics have changed, each with all that it has now.
     pub fn changed<'a>(
         &mut self,
         asks: impl Iterator<Item = (&'a AskView, bool)>,
         documents: &Documents,
+        room: Room,
     ) -> Vec<Value> {
         let mut now: BTreeMap<String, (Option<i32>, Vec<Value>)> = BTreeMap::new();
         let mut places = BTreeMap::new();
@@ -53,7 +73,7 @@ impl Marks {
                     place.follow(&open);
                     entry.0 = open.version;
                 }
-                entry.1.push(diagnostic(ask, &place, seen));
+                entry.1.push(diagnostic(ask, &place, (seen, room), self.taken.data));
                 place
             });
             places.insert(ask.ask_id.clone(), place);
@@ -62,22 +82,43 @@ impl Marks {
         self.publish(now)
     }
 
+    /// A document that moved on is told again when that changes a diagnostic; its editor moves them
+    /// with the text. One that drops what is older than its text is told the same again, ever more
+    /// rarely: not at each keystroke.
     fn publish(&mut self, now: BTreeMap<String, (Option<i32>, Vec<Value>)>) -> Vec<Value> {
         let mut told = BTreeMap::new();
         let mut changed = Vec::new();
         for (uri, (version, diagnostics)) in now {
-            let mut params = json!({ "uri": uri, "diagnostics": diagnostics });
+            let version = version.filter(|_| self.taken.version);
+            let before = self.published.remove(&uri);
+            let same = before.filter(|before| before.diagnostics == json!(diagnostics));
+            let fresh = Published { diagnostics: json!(diagnostics), version, again_after: 1 };
+            let entry = match same {
+                Some(same) if same.version.is_some() != version.is_some() => fresh,
+                Some(same) if !same.is_old_at(version) => {
+                    told.insert(uri, same);
+                    continue;
+                }
+                Some(same) => Published { again_after: same.again_after.saturating_mul(2), ..fresh },
+                None => fresh,
+            };
+            let mut params = json!({ "uri": uri, "diagnostics": entry.diagnostics });
             if let Some(version) = version {
                 params["version"] = json!(version);
             }
-            if self.published.remove(&uri).as_ref() != Some(&params) {
-                changed.push(params.clone());
-            }
-            told.insert(uri, params);
+            changed.push(params);
+            told.insert(uri, entry);
         }
         let left = std::mem::replace(&mut self.published, told);
         changed.extend(left.into_keys().map(|uri| json!({ "uri": uri, "diagnostics": [] })));
         changed
+    }
+}
+
+impl Published {
+    fn is_old_at(&self, now: Option<i32>) -> bool {
+        let (Some(then), Some(now)) = (self.version, now) else { return false };
+        now < then || now.saturating_sub(then) >= self.again_after
     }
 }
 
@@ -132,23 +173,25 @@ impl Place {
     }
 }
 
-fn diagnostic(ask: &AskView, place: &Place, seen: bool) -> Value {
-    let offers: Vec<String> =
-        popup::offers(ask, seen, Room::Lines).into_iter().map(|offer| offer.title).collect();
+fn diagnostic(ask: &AskView, place: &Place, (seen, room): (bool, Room), data: bool) -> Value {
+    let offers: Vec<String> = popup::offers(ask, seen, room).into_iter().map(|offer| offer.title).collect();
     let how = match offers.as_slice() {
         [] => "Answer with the command \"adjutant.respond\".".to_owned(),
         offers => format!("Use a code action here: {}.", offers.join(" · ")),
     };
-    json!({
+    let mut diagnostic = json!({
         "range": {
             "start": { "line": place.line, "character": 0 },
             "end": { "line": place.line.saturating_add(1), "character": 0 },
         },
         "severity": 3,
         "source": SOURCE,
-        "message": super::message(&format!("{}\n{how}", popup::words(ask, Room::Lines))),
-        "data": { "askId": ask.ask_id },
-    })
+        "message": super::message(&format!("{}\n{how}", popup::words(ask, room))),
+    });
+    if data {
+        diagnostic["data"] = json!({ "askId": ask.ask_id });
+    }
+    diagnostic
 }
 
 #[cfg(test)]

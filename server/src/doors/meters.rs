@@ -1,11 +1,10 @@
 //! Work-done progress at one client: a token for each open run.
 //!
-//! Never waits for a token to be created; a client that refuses one is not told
-//! of that run any more.
+//! Never uses a token before its client has created it, and holds nothing up for
+//! that; a client that refuses one is not told of that run.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use adjutant_core::display::{Surface, display};
@@ -44,10 +43,17 @@ pub struct Meters {
 struct Meter {
     token: String,
     progress: Progress,
-    /// The client would not have this token.
-    refused: Arc<AtomicBool>,
+    state: Arc<Mutex<Token>>,
     /// Dropped, it says that the run has ended.
     _over: oneshot::Sender<()>,
+}
+
+/// What became of a token.
+enum Token {
+    /// Not created yet; what is to be said once it is: the beginning, the last report, the end.
+    Asked(Vec<Value>),
+    Created,
+    Refused,
 }
 
 impl Meters {
@@ -65,7 +71,7 @@ impl Meters {
         // Some editors show it: Helix puts it before the title.
         let token = format!("adjutant {}", self.count);
         let (over, ended) = oneshot::channel();
-        let refused = create(&token, outlet, ended);
+        let state = create(&token, outlet, ended);
         let progress = Progress::begin(message, Instant::now());
         let value = json!({
             "kind": "begin",
@@ -73,7 +79,7 @@ impl Meters {
             "cancellable": true,
             "message": progress.message(),
         });
-        let meter = Meter { token, progress, refused, _over: over };
+        let meter = Meter { token, progress, state, _over: over };
         meter.tell(&value, outlet);
         self.open.insert(run.session_id.clone(), meter);
     }
@@ -115,26 +121,38 @@ impl Meters {
 
 impl Meter {
     fn tell(&self, value: &Value, outlet: &Outlet) {
-        if self.refused.load(Ordering::Acquire) {
-            return;
-        }
-        let params = json!({ "token": self.token, "value": value });
-        // A report that is lost is followed by another one; beginning and end are not.
-        if value["kind"] == "report" {
-            outlet.hint("$/progress", &params);
-        } else {
-            outlet.notify("$/progress", &params);
+        match &mut *lock(&self.state) {
+            Token::Created => say(&self.token, value, outlet),
+            Token::Refused => {}
+            Token::Asked(waiting) => {
+                waiting.retain(|before| before["kind"] != "report");
+                waiting.push(value.clone());
+            }
         }
     }
 }
 
-/// Asks for a token and goes on; says later whether it was refused.
-fn create(token: &str, outlet: &Outlet, ended: oneshot::Receiver<()>) -> Arc<AtomicBool> {
-    let refused = Arc::new(AtomicBool::new(false));
+fn say(token: &str, value: &Value, outlet: &Outlet) {
+    let params = json!({ "token": token, "value": value });
+    // A report that is lost is followed by another one; beginning and end are not.
+    if value["kind"] == "report" {
+        outlet.hint("$/progress", &params);
+    } else {
+        outlet.notify("$/progress", &params);
+    }
+}
+
+fn lock(state: &Mutex<Token>) -> MutexGuard<'_, Token> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Asks for a token and goes on; says what waited for it once it is created.
+fn create(token: &str, outlet: &Outlet, ended: oneshot::Receiver<()>) -> Arc<Mutex<Token>> {
+    let state = Arc::new(Mutex::new(Token::Asked(Vec::new())));
     let Some(sent) = outlet.post("window/workDoneProgress/create", json!({ "token": token })) else {
-        return refused;
+        return state;
     };
-    let told = refused.clone();
+    let (told, token, outlet) = (state.clone(), token.to_owned(), outlet.clone());
     tokio::spawn(async move {
         let Ok(reply) = sent.await else { return };
         // A client that never answers costs nothing for longer than the run.
@@ -142,10 +160,15 @@ fn create(token: &str, outlet: &Outlet, ended: oneshot::Receiver<()>) -> Arc<Ato
             let _ = ended.await;
             tokio::time::sleep(LATE).await;
         };
-        tokio::select! {
-            reply = reply => told.store(reply.is_err(), Ordering::Release),
-            () = late => {}
+        let created = tokio::select! {
+            reply = reply => reply.is_ok(),
+            () = late => false,
+        };
+        let mut state = lock(&told);
+        let next = if created { Token::Created } else { Token::Refused };
+        if let (Token::Asked(waiting), true) = (std::mem::replace(&mut *state, next), created) {
+            waiting.iter().for_each(|value| say(&token, value, &outlet));
         }
     });
-    refused
+    state
 }

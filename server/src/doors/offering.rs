@@ -67,6 +67,9 @@ impl Doors {
             if self.no_popups() {
                 return Pressed::Never;
             }
+            if self.are_unwanted() {
+                return Pressed::Nothing;
+            }
             match self.put_up(ask).await {
                 Pressed::Show => {
                     // Closed or not: what was opened is whole, so now it may be allowed.
@@ -88,7 +91,7 @@ impl Doors {
     /// Shows one popup and waits for its answer.
     async fn put_up(&self, ask: &AskView) -> Pressed {
         let at = self.face.seen_at(&ask.ask_id);
-        let room = if self.surfaces.popup_line { Room::Line } else { Room::Lines };
+        let room = Room { one_line: self.surfaces.popup_line, ..self.face.room() };
         let buttons = popup::buttons(ask, at.is_some(), room);
         let text = popup::text(ask, at.as_deref(), room);
         let params = popup::params(&text, ask, &buttons, self.surfaces.item_properties);

@@ -12,12 +12,18 @@ use adjutant_protocol::ask::{AskGroup, AskKind, AskOption, AskSubject, AskView, 
 use serde_json::{Value, json};
 
 /// Lines and characters of a subject that a popup or a diagnostic holds.
-const MAX_LINES: usize = 12;
+pub const MAX_LINES: usize = 12;
+/// Lines around it.
+const MORE_LINES: usize = 6;
+/// Characters of a line on the narrowest screen.
+const COLUMNS: usize = 80;
 const MAX_CHARS: usize = 600;
 /// Characters of a popup that offers an approval: VS Code shows no more, and does not say so.
 const MAX_MESSAGE: usize = 1_000;
 /// Characters of one line around the subject.
 const MAX_LINE: usize = 300;
+/// Characters of the title of an ask that has a subject.
+const MAX_TITLE: usize = 80;
 /// Characters of a suggestion that no button holds whole.
 const MAX_SUGGESTION: usize = 80;
 /// Buttons of a popup; editors cut more.
@@ -30,11 +36,11 @@ pub const SHOW: &str = "Show";
 
 /// What a surface has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
-    /// A few lines, as they are.
-    Lines,
-    /// One line: what is in several loses its line ends, and with them its meaning.
-    Line,
+pub struct Room {
+    /// Lines of the command or the diff that are seen, none of them hidden by those after it.
+    pub lines: usize,
+    /// All stands on one line: what is in several loses its line ends, and with them its meaning.
+    pub one_line: bool,
 }
 
 /// One thing a surface may offer for an ask.
@@ -117,10 +123,7 @@ fn time_limit(seconds: Option<u64>) -> String {
 
 /// Whether a surface shows the whole of an ask: all of it, and nothing of it in another form.
 pub fn fits(ask: &AskView, room: Room) -> bool {
-    let lines = match room {
-        Room::Lines => MAX_LINES,
-        Room::Line => 1,
-    };
+    let lines = if room.one_line { 1 } else { room.lines };
     // No character is shown by less than an eighth of its bytes, and what is large is not even looked at.
     let large = match &ask.subject {
         Some(AskSubject::Edit { diff: text, .. }) => text.len() > 8 * MAX_CHARS,
@@ -128,12 +131,19 @@ pub fn fits(ask: &AskView, room: Room) -> bool {
         _ => false,
     };
     let short = |body: Readable<'_>| {
-        !body.changed && body.text.lines().count() <= lines && body.text.chars().count() <= MAX_CHARS
+        let seen = if room.one_line { body.text.lines().count() } else { rows(&body.text) };
+        !body.changed && seen <= lines && body.text.chars().count() <= MAX_CHARS
     };
-    !large
-        && lines_fit(ask)
-        && body(ask, Surface::Message(usize::MAX)).is_none_or(short)
-        && written(ask, room, true).encode_utf16().count() <= MAX_MESSAGE
+    if large || !lines_fit(ask) || !body(ask, Surface::Message(usize::MAX)).is_none_or(short) {
+        return false;
+    }
+    let all = written(ask, room, true);
+    all.encode_utf16().count() <= MAX_MESSAGE && (room.one_line || rows(&all) <= room.lines + MORE_LINES)
+}
+
+/// How many rows of a narrow screen a text takes.
+fn rows(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count().div_ceil(COLUMNS).max(1)).sum()
 }
 
 /// Whether the lines around the subject say what they are about to the letter.
@@ -164,9 +174,9 @@ pub fn offers(ask: &AskView, seen: bool, room: Room) -> Vec<Offer> {
     let no = no.into_iter().map(of);
     let yes = yes.into_iter().map(of).filter(|_| seen || fits);
     let show = whole(ask).map(|_| Offer { title: SHOW.to_owned(), choice: Choice::Show });
-    let mut offers: Vec<Offer> = match room {
-        Room::Lines => no.chain(show).chain(yes).collect(),
-        Room::Line => no.chain(yes).chain(show).collect(),
+    let mut offers: Vec<Offer> = match room.one_line {
+        false => no.chain(show).chain(yes).collect(),
+        true => no.chain(yes).chain(show).collect(),
     };
     distinct(&mut offers);
     offers
@@ -229,7 +239,9 @@ pub fn words(ask: &AskView, room: Room) -> String {
 }
 
 fn written(ask: &AskView, room: Room, whole: bool) -> String {
-    let mut lines = vec![format!("Adjutant: {}", one_line(&ask.title, MAX_LINE))];
+    // What is asked follows whole; the title is the short form of it.
+    let title = if ask.subject.is_some() { MAX_TITLE } else { MAX_LINE };
+    let mut lines = vec![format!("Adjutant: {}", one_line(&ask.title, title))];
     let body = body(ask, Surface::Message(2 * MAX_CHARS)).filter(|body| {
         // What is drawn in another form is shown so, and cannot be allowed by it.
         whole
@@ -309,26 +321,23 @@ pub fn params(text: &str, ask: &AskView, buttons: &[Offer], properties: bool) ->
 impl Room {
     /// What to do where the whole does not fit.
     fn too_long(self) -> &'static str {
-        match self {
-            Room::Lines => "This cannot be judged here: choose \"Show\" to see the whole of it.",
-            Room::Line => "Choose \"Show\" to see the whole of it.",
+        match self.one_line {
+            false => "This cannot be judged here: choose \"Show\" to see the whole of it.",
+            true => "Choose \"Show\" to see the whole of it.",
         }
     }
 
     /// How a path is named: a line has no room for its folders, and the editor has it open.
     fn place(self, path: &str) -> &str {
-        match self {
-            Room::Lines => path,
-            Room::Line => path.rsplit('/').next().unwrap_or(path),
+        match self.one_line {
+            false => path,
+            true => path.rsplit('/').next().unwrap_or(path),
         }
     }
 
     /// What stands between two statements.
     fn between(self) -> &'static str {
-        match self {
-            Room::Lines => "\n",
-            Room::Line => " · ",
-        }
+        if self.one_line { " · " } else { "\n" }
     }
 }
 

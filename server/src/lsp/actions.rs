@@ -12,7 +12,7 @@ use adjutant_protocol::commands::CANCEL;
 use serde_json::{Value, json};
 use tower_lsp::ls_types::{
     CodeAction, CodeActionDisabled, CodeActionKind, CodeActionOptions, CodeActionOrCommand, CodeActionParams,
-    CodeActionProviderCapability, CodeActionTriggerKind, Command, Diagnostic,
+    CodeActionProviderCapability, CodeActionTriggerKind, Command, Diagnostic, Range,
 };
 
 use super::Ready;
@@ -59,15 +59,13 @@ struct Offered {
 
 /// The code actions at a place: answers first, then what can be started, then cancels.
 pub(super) fn offered(ready: &Ready, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
-    // A client that does not say why it asks is one whose user asked: those that ask unasked say so.
-    let explicit = params.context.trigger_kind != Some(CodeActionTriggerKind::AUTOMATIC);
+    // A request is no act of the user: many clients send one at each move of the cursor, so that none
+    // brings back a popup that was closed.
     let doors = &ready.sessions.world().doors;
-    if explicit {
-        doors.user_acted();
-    }
-    let mut offered = asked::offered(ready, params, explicit);
-    offered.extend(verbs::offered(ready, params, explicit));
-    if explicit {
+    let why = Why::of(params);
+    let mut offered = asked::offered(ready, params, why != Why::Unasked);
+    offered.extend(verbs::offered(ready, params, why));
+    if why == Why::Asked {
         offered.extend(cancels(ready));
     }
     let only = params.context.only.as_deref().filter(|only| !only.is_empty());
@@ -77,6 +75,34 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams) -> Vec<CodeActio
         .filter(|action| wanted(action.kind))
         .map(|action| told(action, doors.surfaces()))
         .collect()
+}
+
+/// Why a client asks for actions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// The user wants to see them.
+    Asked,
+    /// The cursor moved.
+    Unasked,
+    /// It does not say. What can be started everywhere would be a light bulb on every line.
+    Unsaid,
+}
+
+impl Why {
+    /// Who has selected something and does not say why it asks is taken for asked; a range within
+    /// one line may be the line of the cursor.
+    fn of(params: &CodeActionParams) -> Self {
+        match params.context.trigger_kind {
+            Some(CodeActionTriggerKind::INVOKED) => Why::Asked,
+            Some(_) => Why::Unasked,
+            None => {
+                let Range { start, end } = params.range;
+                let lines = end.line.saturating_sub(start.line);
+                let selected = lines > 1 || (lines == 1 && (start.character, end.character) != (0, 0));
+                if selected { Why::Asked } else { Why::Unsaid }
+            }
+        }
+    }
 }
 
 fn cancels(ready: &Ready) -> Vec<Offered> {

@@ -47,7 +47,8 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
     let (state_dir, state_told) = sources.own_state_dir().map_err(internal)?;
 
     let said = serde_json::to_value(&params.capabilities).map_err(|error| internal(error.into()))?;
-    let surfaces = Surfaces::of(&said).map_err(Error::invalid_params)?;
+    let name = params.client_info.as_ref().map(|client| client.name.as_str());
+    let surfaces = Surfaces::of(&said, name).map_err(Error::invalid_params)?;
     let result = answer(&surfaces);
     let documents = Documents::default();
     documents.set_encoding(surfaces.encoding);
@@ -58,6 +59,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
     };
     let (editor, questions) = Editor::new(surfaces.abilities);
     let (doors, wants) = Doors::open(server.out.clone(), surfaces, timing, documents.clone());
+    doors.set_popups(loaded.settings.popups);
     tokio::spawn(doors.clone().serve_editor(questions));
     let syncer = Syncer::start().map_err(|error| internal(error.into()))?;
     let catalog = Catalog::new(server.options.storage.clone(), syncer, &state_dir);

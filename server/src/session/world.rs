@@ -43,6 +43,7 @@ pub struct World {
 
 impl World {
     pub fn set_settings(&self, settings: Settings) {
+        self.doors.set_popups(settings.popups);
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
 

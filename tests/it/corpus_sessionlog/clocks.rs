@@ -83,8 +83,8 @@ fn f11_an_ask_of_a_clock_that_was_set_since_can_be_answered_by_command() {
         let now = rig.resume(&over.session, None);
         let [ask] = &now.asks[..] else { panic!("one ask: {now:?}") };
         rig.await_delivery(&ask.ask_id);
-        // An approval that names no ask counts only for one that is not new.
-        let respond = json!({"command": "adjutant.respond", "arguments": [{"optionId": "allow"}]});
+        let named = json!({"askId": ask.ask_id, "optionId": "allow"});
+        let respond = json!({"command": "adjutant.respond", "arguments": [named]});
         let answered = rig.request("workspace/executeCommand", respond);
         assert!(answered.is_ok(), "moved by {by}: {answered:?}");
         rig.await_run_end(&over.session, &open_run(&now));

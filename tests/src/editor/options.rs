@@ -99,7 +99,10 @@ impl Capabilities {
         }
         let mut all = json!({
             "workspace": workspace,
-            "textDocument": {"synchronization": {"didSave": true}},
+            "textDocument": {
+                "synchronization": {"didSave": true},
+                "publishDiagnostics": {"dataSupport": true, "versionSupport": true},
+            },
             "window": {
                 "workDoneProgress": self.progress,
                 "showDocument": {"support": self.show_document},
@@ -183,6 +186,8 @@ pub enum Chunks {
 #[derive(Clone)]
 pub struct Options {
     pub root: PathBuf,
+    /// What it calls itself.
+    pub name: String,
     pub capabilities: Capabilities,
     pub initialization_options: Value,
     /// The answer to `workspace/configuration` for the section `adjutant`.
@@ -211,6 +216,7 @@ impl Options {
     pub fn at(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
+            name: "adjutant-testkit".to_owned(),
             capabilities: Capabilities::full(),
             initialization_options: Value::Null,
             settings: Value::Null,
@@ -241,7 +247,7 @@ impl Options {
         let name = self.root.file_name().map(|name| name.to_string_lossy().into_owned());
         let mut params = json!({
             "processId": std::process::id(),
-            "clientInfo": {"name": "adjutant-testkit", "version": env!("CARGO_PKG_VERSION")},
+            "clientInfo": {"name": self.name, "version": env!("CARGO_PKG_VERSION")},
             "rootUri": root,
             "workspaceFolders": [{"uri": root, "name": name.unwrap_or_default()}],
             "capabilities": self.capabilities.to_value(),

@@ -5,8 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cells::{Cell, Value, provider_names};
+use super::keys::POPUP_NEVER;
 use super::rules::Denials;
-use super::{KeySource, Limits, ModelLimits, Origin, Provider, Reach, Settings, Wire};
+use super::{KeySource, Limits, ModelLimits, Origin, Popups, Provider, Reach, Settings, Wire};
 use crate::event::Unattended;
 use crate::message::{Level, Manner};
 use crate::retry::RetryPolicy;
@@ -52,6 +53,12 @@ pub(super) fn settings(
             max_requests: narrow_of(&cells, "unattended.max_requests").unwrap_or(0),
         },
         limits: limits(&cells),
+        popups: Popups {
+            on: text_of(&cells, "asks.popup").as_deref() != Some(POPUP_NEVER),
+            lines: whole_of(&cells, "asks.popup_lines")
+                .and_then(|lines| usize::try_from(lines).ok())
+                .unwrap_or(1),
+        },
         retry: retry(&cells),
         providers,
         incomplete,

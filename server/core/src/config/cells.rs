@@ -41,6 +41,7 @@ impl Value {
         match literal {
             Literal::Truth(truth) => Some(Value::Truth(truth)),
             Literal::Whole(number) => Some(Value::Whole(number)),
+            Literal::Text(text) => Some(Value::Text(text.to_owned())),
             Literal::None | Literal::DenyAll | Literal::Refuse => None,
         }
     }

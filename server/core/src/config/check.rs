@@ -3,7 +3,7 @@
 //! Never decides what stands in for a bad value: that is the resolver's.
 
 use super::cells::{MOST_RULES, Source, Value};
-use super::keys::{Key, Kind};
+use super::keys::{Key, Kind, POPUP_AUTO, POPUP_NEVER};
 use super::reach;
 use super::rules::DenyRule;
 use super::tree::{Node, Raw};
@@ -42,6 +42,7 @@ pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) 
         }
         Kind::Model => model(node).map(Value::Text),
         Kind::Models => models(node).map(Value::Models),
+        Kind::Popup => named(key, node, |text| [POPUP_AUTO, POPUP_NEVER].contains(&text), "is no choice"),
         Kind::Level => named(key, node, |text| Level::named(text).is_some(), "is no level"),
         Kind::Url => {
             let url = values::base_url(values::text(node, "a URL")?)?;

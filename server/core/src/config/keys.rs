@@ -36,6 +36,8 @@ pub enum Kind {
     Hosts,
     Headers,
     Rules,
+    /// When a question may be a popup.
+    Popup,
     Truth,
     Whole {
         min: u64,
@@ -59,6 +61,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Literal {
     None,
+    Text(&'static str),
     Truth(bool),
     Whole(u64),
     /// The list that denies every tool.
@@ -91,6 +94,7 @@ impl fmt::Display for Kind {
             Self::Hosts => write!(f, "hosts, with commas between them"),
             Self::Headers => write!(f, "a table of text"),
             Self::Rules => write!(f, "a list of rules"),
+            Self::Popup => write!(f, "\"auto\" or \"never\""),
             Self::Truth => write!(f, "true or false"),
             Self::Amount { max } => write!(f, "a number from 0 to {max}"),
             Self::Whole { min, max } => write!(f, "a whole number from {min} to {max}"),
@@ -102,6 +106,7 @@ impl fmt::Display for Literal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => write!(f, "not set"),
+            Self::Text(text) => write!(f, "\"{text}\""),
             Self::Truth(value) => write!(f, "{value}"),
             Self::Whole(value) => write!(f, "{value}"),
             Self::DenyAll => write!(f, "every tool is denied"),
@@ -120,6 +125,11 @@ impl fmt::Display for Project {
         })
     }
 }
+
+/// A question is a popup where the editor has any.
+pub(super) const POPUP_AUTO: &str = "auto";
+/// No question is a popup.
+pub(super) const POPUP_NEVER: &str = "never";
 
 const fn whole(min: u64, max: u64) -> Kind {
     Kind::Whole { min, max }
@@ -374,6 +384,22 @@ pub const KEYS: &[Key] = &[
         strict: Literal::Whole(50),
         project: Project::Lower,
         meaning: "Model requests of one run before you are asked; unlimited when not set.",
+    },
+    Key {
+        name: "asks.popup",
+        kind: Kind::Popup,
+        default: Literal::Text(POPUP_AUTO),
+        strict: Literal::None,
+        project: Project::Never,
+        meaning: "Whether a question may be a popup. \"never\" leaves the other ways: diagnostics, code actions, commands. It always holds for Qt Creator and vim-lsp, whose popups cannot be answered.",
+    },
+    Key {
+        name: "asks.popup_lines",
+        kind: whole(1, 12),
+        default: Literal::Whole(3),
+        strict: Literal::Whole(3),
+        project: Project::Never,
+        meaning: "How many lines of 80 characters of a command or change your editor shows in a popup without hiding the first. Longer ones can be shown or rejected there, and allowed once they were shown. Adjutant's set-up files say it for their editor.",
     },
     Key {
         name: "asks.followup_default_seconds",

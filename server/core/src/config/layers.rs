@@ -383,7 +383,7 @@ impl Resolver {
             Literal::Refuse => {
                 self.cells.insert(full.to_owned(), Cell { value: Value::Refused, origin, bound: None });
             }
-            Literal::Truth(_) | Literal::Whole(_) => {
+            Literal::Truth(_) | Literal::Whole(_) | Literal::Text(_) => {
                 let Some(value) = Value::of(key.strict) else { return };
                 let below = self.cells.get(full);
                 let mut bound = below.and_then(|below| below.bound.clone());

@@ -28,20 +28,22 @@ const OTHERS: [&str; 14] = [
     "#endregion",
     "#line",
 ];
+/// Endings of files whose lines are words: there `#` begins a heading, and only `<!--` a comment.
+const WORDS: [&str; 8] = ["md", "markdown", "mdx", "mdown", "qmd", "rmd", "rst", "textile"];
 /// Lines a comment may go on beyond the range, either way; and lines of a range that are looked at.
 const MAX_BLOCK: usize = 50;
 /// Characters of a line that are looked at.
 const MAX_LINE: usize = 2_000;
 
-/// Whether the range touches a line that looks like a comment.
-pub fn touches_comment(text: &Rope, range: Range) -> bool {
-    lines_of(range).take(MAX_BLOCK).any(|line| is_comment(text, line))
+/// Whether the range touches a line that looks like a comment; `name` is that of the file.
+pub fn touches_comment(text: &Rope, range: Range, name: &str) -> bool {
+    lines_of(range).take(MAX_BLOCK).any(|line| is_comment(text, line, name))
 }
 
 /// The comment the range touches: its lines, and its text without the marks.
-pub fn at(text: &Rope, range: Range) -> Option<(RangeInclusive<usize>, String)> {
-    let touched = lines_of(range).take(MAX_BLOCK).find(|line| is_comment(text, *line))?;
-    let within = |line: &usize| is_comment(text, *line);
+pub fn at(text: &Rope, range: Range, name: &str) -> Option<(RangeInclusive<usize>, String)> {
+    let within = |line: &usize| is_comment(text, *line, name);
+    let touched = lines_of(range).take(MAX_BLOCK).find(within)?;
     let first = (touched.saturating_sub(MAX_BLOCK)..touched).rev().take_while(within).last();
     let last = (touched + 1..=touched + MAX_BLOCK).take_while(within).last();
     let lines = first.unwrap_or(touched)..=last.unwrap_or(touched);
@@ -54,8 +56,12 @@ fn content(text: &Rope, line: usize) -> Option<String> {
     Some(start.trim().to_owned())
 }
 
-fn is_comment(text: &Rope, line: usize) -> bool {
+fn is_comment(text: &Rope, line: usize, name: &str) -> bool {
     let Some(content) = content(text, line) else { return false };
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    if WORDS.iter().any(|words| ending.eq_ignore_ascii_case(words)) {
+        return content.starts_with("<!--");
+    }
     if OTHERS.iter().any(|other| content.starts_with(other)) {
         return false;
     }

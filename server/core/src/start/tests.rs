@@ -113,7 +113,7 @@ fn n08_the_words_of_a_comment_are_the_task() {
 fn n08_a_line_that_looks_like_a_comment_is_told_from_code() {
     let comment = |line: &str| {
         let here = Range { start: Position::new(0, 0), end: Position::new(0, 0) };
-        touches_comment(&Rope::from_str(line), here)
+        touches_comment(&Rope::from_str(line), here, "src/a.rs")
     };
     let comments = [
         "// a",
@@ -138,6 +138,16 @@ fn n08_a_line_that_looks_like_a_comment_is_told_from_code() {
     for line in ["", "a // b", "#[test]", "#!/bin/sh", "#include <a>", "*x = 1", "--i;", "*(p) = 2", "x"] {
         assert!(!comment(line), "{line:?}");
     }
+}
+
+#[test]
+fn finding_d4_a_heading_is_no_comment() {
+    let here = Range { start: Position::new(0, 0), end: Position::new(0, 0) };
+    let comment = |line: &str, name: &str| touches_comment(&Rope::from_str(line), here, name);
+    for line in ["# Heading", "* item", "-- dash", "; x"] {
+        assert!(!comment(line, "docs/a.md") && !comment(line, "file:///a/README.MD"), "{line}");
+    }
+    assert!(comment("<!-- shorten this -->", "docs/a.md") && comment("# x", "Makefile"));
 }
 
 #[test]

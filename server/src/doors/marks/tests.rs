@@ -6,6 +6,8 @@ use adjutant_protocol::origin::{Origin, Position, Range};
 
 use super::*;
 
+const LINES: Room = Room { lines: popup::MAX_LINES, one_line: false };
+const ALL: Taken = Taken { data: true, version: true };
 const URI: &str = "file:///project/a.rs";
 
 fn ask(id: &str, origin: Option<u32>, subject: Option<AskSubject>) -> AskView {
@@ -35,25 +37,28 @@ fn lines(params: &Value) -> Vec<u64> {
 
 #[test]
 fn s03_an_ask_is_shown_at_its_origin_and_taken_back() {
-    let (documents, mut marks) = (Documents::default(), Marks::default());
+    let (documents, mut marks) = (Documents::default(), Marks::new(ALL));
     let one = ask("one", Some(3), None);
-    let told = marks.changed([(&one, false)].into_iter(), &documents);
+    let told = marks.changed([(&one, false)].into_iter(), &documents, LINES);
     assert_eq!((told.len(), lines(&told[0])), (1, vec![3]));
     let diagnostic = &told[0]["diagnostics"][0];
     assert_eq!((&diagnostic["severity"], &diagnostic["source"]), (&json!(3), &json!("adjutant")));
     assert_eq!(diagnostic["data"], json!({ "askId": "one" }));
     let message = diagnostic["message"].as_str().unwrap_or_default();
     assert!(message.contains("code action here: Reject · Yes, once"), "{message}");
-    assert!(marks.changed([(&one, false)].into_iter(), &documents).is_empty(), "nothing is told twice");
+    assert!(
+        marks.changed([(&one, false)].into_iter(), &documents, LINES).is_empty(),
+        "nothing is told twice"
+    );
 
     let two = ask("two", Some(7), None);
-    let told = marks.changed([(&one, false), (&two, false)].into_iter(), &documents);
+    let told = marks.changed([(&one, false), (&two, false)].into_iter(), &documents, LINES);
     assert_eq!(lines(&told[0]), [3, 7], "a list is always whole");
-    let told = marks.changed([(&two, false)].into_iter(), &documents);
+    let told = marks.changed([(&two, false)].into_iter(), &documents, LINES);
     assert_eq!(lines(&told[0]), [7]);
-    let told = marks.changed([].into_iter(), &documents);
+    let told = marks.changed([].into_iter(), &documents, LINES);
     assert_eq!(told, [json!({ "uri": URI, "diagnostics": [] })]);
-    assert!(marks.changed([].into_iter(), &documents).is_empty());
+    assert!(marks.changed([].into_iter(), &documents, LINES).is_empty());
 }
 
 #[test]
@@ -66,23 +71,26 @@ fn an_edit_without_origin_is_shown_at_its_first_changed_line() {
         diff: diff.into(),
         new_file,
     };
-    let (documents, mut marks) = (Documents::default(), Marks::default());
+    let (documents, mut marks) = (Documents::default(), Marks::new(ALL));
     let edit = ask("edit", None, Some(subject(false)));
-    assert_eq!(lines(&marks.changed([(&edit, false)].into_iter(), &documents)[0]), [6]);
+    assert_eq!(lines(&marks.changed([(&edit, false)].into_iter(), &documents, LINES)[0]), [6]);
     let made = ask("made", None, Some(subject(true)));
-    marks.changed([].into_iter(), &documents);
-    assert!(marks.changed([(&made, false)].into_iter(), &documents).is_empty(), "there is no such document");
+    marks.changed([].into_iter(), &documents, LINES);
+    assert!(
+        marks.changed([(&made, false)].into_iter(), &documents, LINES).is_empty(),
+        "there is no such document"
+    );
     for odd in ["", "@@ -", "@@ -x,1 +1 @@\n", "@@ -0,0 +1,1 @@\n+a\n"] {
         assert_eq!(first_line(odd), 0, "{odd:?}");
     }
 }
 
 #[test]
-fn a_diagnostic_follows_its_line_and_names_the_version_it_is_for() {
-    let (documents, mut marks) = (Documents::default(), Marks::default());
+fn finding_d4_a_diagnostic_follows_its_line_and_is_not_told_at_each_keystroke() {
+    let (documents, mut marks) = (Documents::default(), Marks::new(ALL));
     documents.opened(URI, 1, "a\nb\nc\nd\n");
     let one = ask("one", Some(2), None);
-    let mut tell = || marks.changed([(&one, false)].into_iter(), &documents);
+    let mut tell = || marks.changed([(&one, false)].into_iter(), &documents, LINES);
     assert_eq!(tell()[0]["version"], 1);
     let insert = |version, text: &str| {
         let range = adjutant_core::position::Range::default();
@@ -94,6 +102,20 @@ fn a_diagnostic_follows_its_line_and_names_the_version_it_is_for() {
     assert_eq!((lines(&told[0]), &told[0]["version"]), (vec![4], &json!(2)), "it stands beside \"c\" again");
     insert(3, "x");
     assert_eq!(tell()[0]["version"], 3, "a client that drops what is stale is told anew");
+    let told = (4..104).filter(|version| {
+        insert(*version, "x");
+        !tell().is_empty()
+    });
+    assert!(told.count() < 8, "not at each keystroke");
     documents.closed(URI);
     assert_eq!(tell()[0].get("version"), None);
+}
+
+#[test]
+fn finding_d4_data_and_version_are_sent_to_clients_that_take_them() {
+    let (documents, mut marks) = (Documents::default(), Marks::default());
+    documents.opened(URI, 1, "a\nb\n");
+    let one = ask("one", Some(1), None);
+    let told = marks.changed([(&one, false)].into_iter(), &documents, LINES);
+    assert_eq!((told[0].get("version"), told[0]["diagnostics"][0].get("data")), (None, None));
 }

@@ -5,6 +5,9 @@ use proptest::prelude::*;
 
 use super::*;
 
+const LINES: Room = Room { lines: MAX_LINES, one_line: false };
+const LINE: Room = Room { lines: MAX_LINES, one_line: true };
+
 fn ask(kind: AskKind, subject: Option<AskSubject>, suggestions: &[&str]) -> AskView {
     let suggestions: Vec<String> = suggestions.iter().map(|text| (*text).to_owned()).collect();
     AskView {
@@ -46,8 +49,8 @@ fn titles(offers: &[Offer]) -> Vec<&str> {
 fn d15_an_approval_is_never_the_first_button() {
     let ask = command("echo hi");
     let all = ["Reject", "Show", "Yes, once", "Yes, always…"];
-    assert_eq!(titles(&buttons(&ask, false, Room::Lines)), all);
-    let said = text(&ask, None, Room::Lines);
+    assert_eq!(titles(&buttons(&ask, false, LINES)), all);
+    let said = text(&ask, None, LINES);
     assert_eq!(
         said,
         "Adjutant: Run echo\ncommands are asked about\nin /project, for at most 120 s:\necho hi\n\
@@ -55,7 +58,7 @@ fn d15_an_approval_is_never_the_first_button() {
     );
     for kind in AskKind::ALL {
         let of_kind = self::ask(kind, None, &["one", "two", "three", "four"]);
-        let buttons = buttons(&of_kind, false, Room::Lines);
+        let buttons = buttons(&of_kind, false, LINES);
         let first = buttons.first().map(|offer| &offer.choice);
         assert!(!matches!(first, Some(Choice::Option { approves: true, .. })), "{kind:?}: {buttons:?}");
         assert!(buttons.len() <= MAX_ACTIONS, "{kind:?}: {buttons:?}");
@@ -67,42 +70,39 @@ fn d15_what_does_not_fit_can_be_shown_or_rejected_and_nothing_else() {
     let line = "x".repeat(MAX_CHARS + 1);
     let many = format!("--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,20 @@\n{}", "+more\n".repeat(20));
     for ask in [command(&line), edit(&many)] {
-        assert_eq!(titles(&buttons(&ask, false, Room::Lines)), ["Reject", "Show"]);
-        let said = text(&ask, None, Room::Lines);
+        assert_eq!(titles(&buttons(&ask, false, LINES)), ["Reject", "Show"]);
+        let said = text(&ask, None, LINES);
         assert!(said.contains("choose \"Show\"") && said.len() < 2_000, "{said}");
         assert!(!said.contains("xxx") && !said.contains("+more"), "no part stands for the whole: {said}");
-        let shown = titles(&buttons(&ask, true, Room::Lines)).join(" ");
+        let shown = titles(&buttons(&ask, true, LINES)).join(" ");
         assert_eq!(shown, "Reject Show Yes, once Yes, always…");
-        assert!(text(&ask, Some("/tmp/ask-1.diff"), Room::Lines).contains("/tmp/ask-1.diff"));
+        assert!(text(&ask, Some("/tmp/ask-1.diff"), LINES).contains("/tmp/ask-1.diff"));
     }
 }
 
 #[test]
 fn d15_odd_characters_are_seen() {
     let ask = command("echo \u{202e}safe\u{1b}[2K");
-    let said = text(&ask, None, Room::Lines);
+    let said = text(&ask, None, LINES);
     assert!(said.contains("\\u{202e}safe\\u{1b}[2K"), "{said}");
     let crlf = "--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-a\r\n+b\r\n";
-    assert!(
-        !text(&edit(crlf), None, Room::Lines).contains("\\u{d}"),
-        "line ends that are all alike are no news"
-    );
+    assert!(!text(&edit(crlf), None, LINES).contains("\\u{d}"), "line ends that are all alike are no news");
     let mixed = "--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-a\r\n+a\n";
-    assert!(text(&edit(mixed), None, Room::Lines).contains("-a\\u{d}"), "a changed line end is the change");
+    assert!(text(&edit(mixed), None, LINES).contains("-a\\u{d}"), "a changed line end is the change");
 }
 
 #[test]
 fn a_question_offers_three_suggestions_and_says_how_to_answer_in_words() {
     let ask = ask(AskKind::Followup, None, &["red", "green", "blue", "white", "red"]);
-    assert_eq!(titles(&buttons(&ask, false, Room::Lines)), ["red", "green", "blue"]);
-    let said = text(&ask, None, Room::Lines);
+    assert_eq!(titles(&buttons(&ask, false, LINES)), ["red", "green", "blue"]);
+    let said = text(&ask, None, LINES);
     assert!(said.contains("Or: white · red") && said.contains("adjutant.respond"), "{said}");
 }
 
 #[test]
 fn two_buttons_never_look_alike() {
     let ask = ask(AskKind::Followup, None, &["red", "red", "red"]);
-    let buttons = buttons(&ask, false, Room::Lines);
+    let buttons = buttons(&ask, false, LINES);
     assert_eq!(titles(&buttons), ["red", "red (2)", "red (3)"]);
     let chosen = pressed(&ask, &buttons, &json!({ "title": "red (2)" }));
     assert_eq!(chosen.map(Offer::id), Some("option-2"));
@@ -111,7 +111,7 @@ fn two_buttons_never_look_alike() {
 #[test]
 fn n02_nothing_but_an_offered_button_is_an_answer() {
     let ask = command("echo hi");
-    let all = buttons(&ask, false, Room::Lines);
+    let all = buttons(&ask, false, LINES);
     let answer = |reply: Value| pressed(&ask, &all, &reply).map(Offer::id);
     assert_eq!(answer(json!({ "title": "Yes, once" })), Some("allow"));
     let whole = json!({ "title": "Yes, once", "askId": "ask-1", "optionId": "allow" });
@@ -135,7 +135,7 @@ fn n02_nothing_but_an_offered_button_is_an_answer() {
         assert_eq!(answer(wrong.clone()), None, "{wrong}");
     }
     let long = command(&"x".repeat(MAX_CHARS + 1));
-    let few = buttons(&long, false, Room::Lines);
+    let few = buttons(&long, false, LINES);
     assert_eq!(pressed(&long, &few, &json!({ "title": "Yes, once" })), None, "it was not offered");
 }
 
@@ -144,9 +144,9 @@ proptest! {
     #[test]
     fn d15_an_approval_stands_beside_the_whole(line in "[ -~\u{80}-\u{300}\u{202e}\n]{0,900}") {
         let ask = command(&line);
-        let offers = buttons(&ask, false, Room::Lines);
+        let offers = buttons(&ask, false, LINES);
         let approves = offers.iter().any(|offer| matches!(offer.choice, Choice::Option { approves: true, .. }));
-        let said = text(&ask, None, Room::Lines);
+        let said = text(&ask, None, LINES);
         prop_assert!(!approves || said.contains(display_command(&line, Surface::Plain).text.trim_end()), "{said}");
         prop_assert!(said.chars().count() < 2_000);
     }
@@ -155,11 +155,11 @@ proptest! {
 #[test]
 fn s03_a_popup_of_one_line_allows_nothing_of_several_before_it_was_shown() {
     let ask = edit("--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n");
-    assert!(titles(&buttons(&ask, false, Room::Lines)).contains(&"Yes, once"));
-    assert_eq!(titles(&buttons(&ask, false, Room::Line)), ["Reject", "Show"]);
-    let said = text(&ask, None, Room::Line);
+    assert!(titles(&buttons(&ask, false, LINES)).contains(&"Yes, once"));
+    assert_eq!(titles(&buttons(&ask, false, LINE)), ["Reject", "Show"]);
+    let said = text(&ask, None, LINE);
     assert!(!said.contains('\n') && !said.contains("@@") && said.contains("\"Show\""), "{said}");
-    assert!(titles(&buttons(&ask, true, Room::Line)).contains(&"Yes, once"));
+    assert!(titles(&buttons(&ask, true, LINE)).contains(&"Yes, once"));
 }
 
 #[test]
@@ -168,11 +168,11 @@ fn finding_d8_no_button_comes_to_stand_where_show_was() {
     let at_left = |titles: &[&str]| titles.iter().position(|title| *title == SHOW);
     let at_right = |titles: &[&str]| titles.iter().rev().position(|title| *title == SHOW);
     // Lists and dialogs begin at the left, notifications end at the right.
-    let [before, after] = [false, true].map(|seen| buttons(&long, seen, Room::Lines));
+    let [before, after] = [false, true].map(|seen| buttons(&long, seen, LINES));
     assert_eq!(titles(&before), ["Reject", "Show"]);
     assert_eq!(titles(&after), ["Reject", "Show", "Yes, once", "Yes, always…"]);
     assert_eq!(at_left(&titles(&before)), at_left(&titles(&after)));
-    let [before, after] = [false, true].map(|seen| buttons(&long, seen, Room::Line));
+    let [before, after] = [false, true].map(|seen| buttons(&long, seen, LINE));
     assert_eq!(titles(&before), ["Reject", "Show"]);
     assert_eq!(titles(&after), ["Reject", "Yes, once", "Yes, always…", "Show"]);
     assert_eq!(at_right(&titles(&before)), at_right(&titles(&after)));
@@ -183,11 +183,11 @@ fn finding_d8_a_button_has_sixteen_characters_at_most_and_the_rest_is_in_words()
     let always = "Allow exactly this line in this directory for this session, whatever it runs by then";
     let mut ask = command("echo hi");
     ask.options = options(AskKind::Command, Some(always), &[]);
-    assert!(text(&ask, None, Room::Lines).ends_with(&format!("“Yes, always…” = {always}")));
+    assert!(text(&ask, None, LINES).ends_with(&format!("“Yes, always…” = {always}")));
     for kind in AskKind::ALL {
         let mut of_kind = self::ask(kind, None, &["the first of three long ones", "the second one", "3"]);
         of_kind.title = "Which?".to_owned();
-        for room in [Room::Lines, Room::Line] {
+        for room in [LINES, LINE] {
             let shown = buttons(&of_kind, false, room);
             let long = shown.iter().find(|offer| offer.title.chars().count() > MAX_LABEL);
             assert_eq!(long, None, "{kind:?}");
@@ -195,11 +195,8 @@ fn finding_d8_a_button_has_sixteen_characters_at_most_and_the_rest_is_in_words()
     }
     let question =
         self::ask(AskKind::Followup, None, &["the first of three long ones", "the second one", "3"]);
-    assert_eq!(
-        titles(&buttons(&question, false, Room::Lines)),
-        ["1. the first of…", "2. the second o…", "3. 3"]
-    );
-    let said = text(&question, None, Room::Lines);
+    assert_eq!(titles(&buttons(&question, false, LINES)), ["1. the first of…", "2. the second o…", "3. 3"]);
+    let said = text(&question, None, LINES);
     assert!(said.contains("1. the first of three long ones · 2. the second one · 3. 3\n"), "{said}");
 }
 
@@ -208,7 +205,7 @@ fn finding_a4_sorted_by_title_the_first_button_never_approves() {
     for kind in AskKind::ALL {
         for seen in [false, true] {
             let of_kind = self::ask(kind, None, &["one", "two"]);
-            let mut all = offers(&of_kind, seen, Room::Lines);
+            let mut all = offers(&of_kind, seen, LINES);
             all.sort_by(|one, other| one.title.cmp(&other.title));
             let first = all.first().map(|offer| &offer.choice);
             assert!(!matches!(first, Some(Choice::Option { approves: true, .. })), "{kind:?}: {all:?}");
@@ -226,14 +223,14 @@ fn finding_a1_what_is_drawn_in_another_form_is_never_allowed_unseen() {
         "e\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}\u{301}",
     ] {
         let ask = command(line);
-        assert_eq!(titles(&buttons(&ask, false, Room::Lines)), ["Reject", "Show"], "{line}");
-        assert!(text(&ask, None, Room::Lines).contains("\\u{"), "{line}");
-        let after = buttons(&ask, true, Room::Lines);
+        assert_eq!(titles(&buttons(&ask, false, LINES)), ["Reject", "Show"], "{line}");
+        assert!(text(&ask, None, LINES).contains("\\u{"), "{line}");
+        let after = buttons(&ask, true, LINES);
         assert!(titles(&after).contains(&"Yes, once"), "{line}");
     }
     let diff = |line: &str| format!("--- a/a.md\n+++ b/a.md\n@@ -1 +1 @@\n-a\n+{line}\n");
-    assert_eq!(titles(&buttons(&edit(&diff("[a](command:x)")), false, Room::Lines)), ["Reject", "Show"]);
-    assert!(titles(&buttons(&edit(&diff("[a](b.md)")), false, Room::Lines)).contains(&"Yes, once"));
+    assert_eq!(titles(&buttons(&edit(&diff("[a](command:x)")), false, LINES)), ["Reject", "Show"]);
+    assert!(titles(&buttons(&edit(&diff("[a](b.md)")), false, LINES)).contains(&"Yes, once"));
     let whole = whole(&command("echo \"[a](https://x)\"")).map(|whole| whole.text).unwrap_or_default();
     assert_eq!(whole, "In /project, for at most 120 s:\n\necho \"[a](https://x)\"", "byte for byte");
 }
@@ -250,12 +247,33 @@ fn finding_a6_a_line_that_is_cut_is_shown_before_it_is_allowed() {
     let mut marked = command("echo hi");
     marked.description = Some(cwd.clone());
     for ask in [far, read, marked] {
-        assert_eq!(titles(&buttons(&ask, false, Room::Lines)), ["Reject", "Show"]);
+        assert_eq!(titles(&buttons(&ask, false, LINES)), ["Reject", "Show"]);
         assert!(whole(&ask).is_some_and(|whole| whole.text.contains(&cwd)), "{ask:?}");
     }
     // VS Code shows a thousand characters and says nothing of the rest.
     let mut wordy = command(&"x".repeat(500));
     wordy.title = format!("Run {}", "x".repeat(290));
     wordy.description = Some("why ".repeat(60).trim().to_owned());
-    assert_eq!(titles(&buttons(&wordy, false, Room::Line)), ["Reject", "Show"]);
+    assert_eq!(titles(&buttons(&wordy, false, LINE)), ["Reject", "Show"]);
+}
+
+#[test]
+fn finding_a3_a_client_that_does_not_say_how_much_it_shows_gets_show_first_from_four_lines_on() {
+    let few = Room { lines: 3, one_line: false };
+    for (line, fits) in [
+        ("one", true),
+        ("one\ntwo\nthree", true),
+        ("one\ntwo\nthree\nfour", false),
+        (&"x".repeat(240), true),
+        (&"x".repeat(241), false),
+        (&format!("{}\n{}", "x".repeat(81), "y".repeat(81)), false),
+    ] {
+        let offered = buttons(&command(line), false, few);
+        assert_eq!(titles(&offered).contains(&"Yes, once"), fits, "{line}");
+    }
+    let ten = "line\n".repeat(9) + "line";
+    assert!(
+        titles(&buttons(&command(&ten), false, LINES)).contains(&"Yes, once"),
+        "it says that it shows twelve"
+    );
 }

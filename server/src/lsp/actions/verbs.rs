@@ -10,7 +10,7 @@ use adjutant_protocol::start::{DiagnosticCode, StartDiagnostic, StartParams, Tem
 use serde_json::json;
 use tower_lsp::ls_types::{self, CodeActionParams, CodeActionTriggerKind, Diagnostic, NumberOrString};
 
-use super::{FIX, MAX_TITLE, Offered, REWRITE, is_ours};
+use super::{FIX, MAX_TITLE, Offered, REWRITE, Why, is_ours};
 use crate::documents::Text;
 use crate::lsp::Ready;
 use crate::lsp::start::{NO_FILE, NO_FOLDER, OUTSIDE};
@@ -21,7 +21,8 @@ const MAX_DIAGNOSTICS: usize = 10;
 /// Characters of a message it carries.
 const MAX_MESSAGE: usize = 500;
 
-pub(super) fn offered(ready: &Ready, params: &CodeActionParams, explicit: bool) -> Vec<Offered> {
+pub(super) fn offered(ready: &Ready, params: &CodeActionParams, why: Why) -> Vec<Offered> {
+    let explicit = why == Why::Asked;
     let uri = params.text_document.uri.as_str();
     let documents = &ready.sessions.world().documents;
     // Elsewhere the tools could not follow. A client that says that its user asked is told why; in
@@ -64,8 +65,11 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams, explicit: bool) 
     }
     if explicit {
         offered.push(make(Template::WriteTests, "Adjutant: Write tests".to_owned(), REWRITE));
+    }
+    if why != Why::Unasked {
+        let place = adjutant_core::start::range_of(&range);
         let commented = match documents.under(uri) {
-            Text::Open(snapshot) => touches_comment(&snapshot.text, adjutant_core::start::range_of(&range)),
+            Text::Open(snapshot) => touches_comment(&snapshot.text, place, uri),
             Text::Unsynced(_) | Text::Closed => false,
         };
         if commented {

@@ -1,10 +1,9 @@
 //! `adjutant.respond`: an answer to an ask, in a person's words.
 //!
-//! Never approves what the answer does not name: without the id of an ask there
-//! is only one it can mean, and that one has not just appeared.
+//! Never approves what the answer does not name: without the id of an ask only a
+//! rejection and a text count, for the one ask they can mean.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use adjutant_core::ask::{REJECT, RESUME};
 use adjutant_core::input::Choice;
@@ -18,8 +17,7 @@ use tower_lsp::jsonrpc::{Error, Result};
 
 use super::arguments::{Given, read};
 use super::say;
-use crate::clock::now_ms;
-use crate::doors::{self, Level, REACTION};
+use crate::doors::{self, Level};
 use crate::lsp::{Ready, Shared, error};
 use crate::session::SURFACE_OF_COMMANDS;
 use crate::session::mailbox::Refused;
@@ -31,11 +29,13 @@ const MAX_TITLE: usize = 120;
 
 impl Shared {
     pub(super) async fn respond_command(&self, ready: &Ready, given: Given) -> Result<Option<Value>> {
+        let (named, given) = named_in_words(given);
         let words = matches!(given, Given::Text(_));
         let arguments: RespondArguments = read(given, "text")?;
-        let named = arguments.ask_id.is_some();
-        let ask_id = the_ask(ready, arguments.ask_id)?;
-        // One that closed meanwhile is answered all the same: the session says who was first.
+        let named = named.or(arguments.ask_id);
+        let unnamed = named.is_none();
+        let ask_id = the_ask(ready, named)?;
+        // One that closed meanwhile is answered anyway: the session says who was first.
         let ask = open(ready).into_iter().find(|ask| ask.ask_id == ask_id);
         let choice = match (arguments.option_id, arguments.text) {
             (Some(id), text) => Choice::Option { id, text },
@@ -43,8 +43,8 @@ impl Shared {
             (None, Some(text)) => Choice::Text(text),
             (None, None) => return Err(Error::invalid_params(how(ask.as_deref()))),
         };
-        if !named && ask.as_deref().is_some_and(|ask| approves(ask, &choice) && is_new(ask)) {
-            return Err(Error::invalid_params("this was asked just now; look at it, and answer again"));
+        if let Some(ask) = ask.as_deref().filter(|ask| unnamed && approves(ask, &choice)) {
+            return Err(Error::invalid_params(unnamed_approval(ask)));
         }
         let answered = self.post_answer(ask_id, choice, SURFACE_OF_COMMANDS).await?;
         if answered.status == RespondStatus::AlreadyResolved
@@ -106,10 +106,31 @@ fn approves(ask: &AskView, choice: &Choice) -> bool {
     chosen.is_some_and(|option| doors::approves(option.kind))
 }
 
-/// Whether an ask has not been open long enough for an approval that does not name it.
-fn is_new(ask: &AskView) -> bool {
-    // A clock that was set back since makes no ask of long ago a new one.
-    Duration::from_millis(now_ms().abs_diff(ask.opened_at)) < REACTION
+/// Says how an approval names its ask: another one may be open by the time it comes.
+fn unnamed_approval(ask: &AskView) -> String {
+    format!(
+        "an approval has to name its question, because another one may be open by now; \"{}\" is `askId` {}",
+        one_line(&ask.title, MAX_TITLE),
+        ask.ask_id
+    )
+}
+
+/// Plain words may begin with the id of an ask: some editors send nothing but words.
+fn named_in_words(given: Given) -> (Option<AskId>, Given) {
+    let Given::Text(text) = &given else { return (None, given) };
+    let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    if !is_an_id(first) {
+        return (None, given);
+    }
+    let rest = rest.trim();
+    let left = if rest.is_empty() { Given::Nothing } else { Given::Text(rest.to_owned()) };
+    (Some(first.into()), left)
+}
+
+/// Whether a word looks like the id of an ask.
+fn is_an_id(word: &str) -> bool {
+    word.strip_prefix("ask-")
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// Says how an ask is answered.
