@@ -4,7 +4,15 @@
 ;; What is asked and done, the server decides.
 
 (require 'eglot)
-(add-to-list 'eglot-server-programs '((text-mode markdown-mode prog-mode) . ("adjutant" "lsp")))
+;; A question may have twelve lines, because the minibuffer grows for it (below).
+(add-to-list 'eglot-server-programs
+             '((text-mode markdown-mode prog-mode)
+               . ("adjutant" "lsp" :initializationOptions (:asks (:popup_lines 12)))))
+
+(cl-defmethod eglot-handle-request :around (_server (_method (eql window/showMessageRequest)) &rest _)
+  "Let the minibuffer grow, so that all of what is asked can be seen."
+  (let ((max-mini-window-height 0.9) (resize-mini-windows t))
+    (cl-call-next-method)))
 
 ;; The server asks before it edits; asking here again, in a diff, would ask twice.
 (setq eglot-confirm-server-edits nil)

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use crate::stage::{DEADLINE, Stage, wait_or};
 
 const COLUMNS: &str = "110";
-const ROWS: &str = "30";
+pub const ROWS: &str = "30";
 
 /// A terminal with one program in it.
 pub struct Screen {
@@ -19,11 +19,11 @@ pub struct Screen {
 impl Screen {
     /// Starts a program in the workspace; `line` is for the shell.
     pub fn start(stage: &Stage, line: &str) -> Screen {
-        Screen::start_wide(stage, line, COLUMNS)
+        Screen::sized(stage, line, (COLUMNS, ROWS))
     }
 
-    /// The same in a terminal of so many columns.
-    pub fn start_wide(stage: &Stage, line: &str, columns: &str) -> Screen {
+    /// The same in a terminal of so many columns and rows.
+    pub fn sized(stage: &Stage, line: &str, (columns, rows): (&str, &str)) -> Screen {
         let screen = Screen { socket: stage.beside("tmux") };
         let script = stage.beside("start.sh");
         let mut text = String::from("#!/bin/sh\n");
@@ -40,7 +40,7 @@ impl Screen {
             "-x",
             columns,
             "-y",
-            ROWS,
+            rows,
             &format!("sh '{}'", script.display()),
         ]);
         assert!(started.status.success(), "tmux: {}", String::from_utf8_lossy(&started.stderr));

@@ -172,9 +172,9 @@ fn s101_l16_the_transcript_is_shown_on_request_and_grows_by_whole_blocks() {
     let path = adjutant_testkit::fixture::path_of_uri(params["uri"].as_str().unwrap_or_default());
     let path = path.expect("a file is shown");
     let text = || std::fs::read_to_string(&path).unwrap_or_default();
+    wait_until("the end of the run, its last block", || text().trim_end().ends_with("**"));
     let first = text();
-    assert!(first.contains("> look around\n\n") && first.contains("fn main() {\n```\n\n"), "{first}");
-    assert!(first.trim_end().ends_with("**"), "the end of the run is its last block: {first}");
+    assert!(first.contains("> look around\n\n") && first.contains("> fn main() {\n\n"), "{first}");
     let mode = std::fs::metadata(&path).expect("it is there").permissions();
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600);
 

@@ -1,7 +1,9 @@
 //! A session as a Markdown document that only grows, by whole blocks (S101).
 //!
-//! Never holds half of anything: what streams is not shown, fences that the
-//! model left open are closed, and what a person cannot see is escaped.
+//! Never holds half of anything: what streams is not shown. Lines of ours begin at the left; what
+//! others wrote is a quotation or code, and what a person cannot see is escaped.
+
+mod foreign;
 
 use adjutant_protocol::ask::{AskGroup, AskOption, AskSubject, AskView, Resolution};
 use adjutant_protocol::session::RunEnd;
@@ -10,8 +12,10 @@ use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, Tu
 use adjutant_protocol::{AskId, MessageId};
 
 use crate::choices;
+use crate::display::{Surface, display_diff, one_line, shown_command};
 use crate::image;
-use crate::tool::{Effect, effect_of, one_line, shown, shown_command};
+use crate::tool::{Effect, effect_of};
+use foreign::{clean, quoted};
 
 /// Bytes of one diff: a larger one would leave no room for what follows, and stands whole where it is allowed.
 const MAX_DIFF: usize = 64 << 10;
@@ -40,7 +44,7 @@ impl Transcript {
                 return (!before.is_empty()).then_some(before);
             }
             self.last_text = text.trim().to_owned();
-            let blocks = before + &as_block(&whole_fences(&clean(text)));
+            let blocks = before + &of_the_model(text);
             return (!blocks.is_empty()).then_some(blocks);
         }
         let block = self.own_block(update)?;
@@ -54,9 +58,9 @@ impl Transcript {
         let text = match update {
             Update::UserMessage { text, images, .. } => {
                 let images = images.iter().map(|image| image::shown(image) + "\n");
-                quoted(&(images.collect::<String>() + text))
+                format!("**You:**\n\n{}", quoted(&(images.collect::<String>() + text)))
             }
-            Update::Complete { summary } if summary.trim() != self.last_text => whole_fences(&clean(summary)),
+            Update::Complete { summary } if summary.trim() != self.last_text => of_the_model(summary),
             Update::ToolCallUpdate(call) => tool_line(call)?,
             Update::Turn(turn) => match turn.phase {
                 TurnPhase::AttemptFailed | TurnPhase::Failed => {
@@ -134,10 +138,15 @@ fn as_block(text: &str) -> String {
     if text.trim().is_empty() { String::new() } else { format!("{text}\n\n") }
 }
 
+/// The block of what the model wrote.
+fn of_the_model(text: &str) -> String {
+    let text = quoted(text);
+    if text.trim().is_empty() { text } else { as_block(&format!("**Model:**\n\n{text}")) }
+}
+
 /// The block of a text that nothing came behind.
 fn cut_block(text: &str) -> String {
-    let text = as_block(&whole_fences(&clean(text)));
-    format!("{text}*The answer broke off here.*\n\n")
+    format!("{}*The answer broke off here.*\n\n", of_the_model(text))
 }
 
 fn tool_line(call: &ToolCallView) -> Option<String> {
@@ -183,11 +192,6 @@ pub fn end_line(end: &RunEnd) -> String {
     format!("{outcome}{why} · {turns} · {read} tokens in, {} out", usage.output_tokens)
 }
 
-/// A text with line ends of one kind, odd characters escaped.
-fn clean(text: &str) -> String {
-    shown(&text.replace("\r\n", "\n")).into_owned()
-}
-
 /// A line that stays plain text between the marks of emphasis.
 fn emphasised(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
@@ -208,15 +212,9 @@ fn code(line: &str) -> String {
     if line.is_empty() { line } else { format!("{ticks}{room}{line}{room}{ticks}") }
 }
 
-/// A text as a quotation; each line of it belongs to it, so an open fence ends with it.
-fn quoted(text: &str) -> String {
-    let lines =
-        clean(text).trim().lines().map(|line| format!("> {line}").trim_end().to_owned()).collect::<Vec<_>>();
-    lines.join("\n")
-}
-
 /// A diff as a block, whole lines of it, and how much is left out.
 fn short_diff(diff: &str) -> String {
+    let diff = &*display_diff(diff, Surface::Plain).text;
     if diff.len() <= MAX_DIFF {
         return fenced("diff", diff);
     }
@@ -246,48 +244,6 @@ fn longest_run(text: &str, of: char) -> usize {
         longest = longest.max(run);
     }
     longest
-}
-
-/// Closes the fence that a text leaves open, and takes the meaning from HTML that would swallow
-/// what comes after it, so that what follows is not part of it.
-fn whole_fences(text: &str) -> String {
-    let mut whole = String::with_capacity(text.len() + 8);
-    let mut open: Option<(char, usize)> = None;
-    for line in text.trim_matches('\n').lines() {
-        let body = line.trim_start_matches(' ');
-        let indent = line.len() - body.len();
-        if open.is_none() && indent <= 3 && swallows(body) {
-            whole.push_str(&format!("{}\\{body}\n", " ".repeat(indent)));
-            continue;
-        }
-        whole.push_str(line);
-        whole.push('\n');
-        let Some(mark) = body.chars().next().filter(|mark| indent <= 3 && matches!(mark, '`' | '~')) else {
-            continue;
-        };
-        let length = body.chars().take_while(|character| *character == mark).count();
-        let rest = &body[length..];
-        match open {
-            _ if length < 3 => {}
-            None if mark == '`' && rest.contains('`') => {}
-            None => open = Some((mark, length)),
-            Some((of, least)) if of == mark && length >= least && rest.trim().is_empty() => open = None,
-            Some(_) => {}
-        }
-    }
-    if let Some((mark, length)) = open {
-        whole.push_str(&mark.to_string().repeat(length));
-    }
-    whole.truncate(whole.trim_end_matches('\n').len());
-    whole
-}
-
-/// Whether a line begins a block of HTML that an empty line does not end.
-fn swallows(line: &str) -> bool {
-    let Some(after) = line.strip_prefix('<') else { return false };
-    let name: String = after.chars().take_while(char::is_ascii_alphabetic).collect();
-    after.starts_with(['!', '?'])
-        || ["script", "pre", "style", "textarea"].iter().any(|tag| name.eq_ignore_ascii_case(tag))
 }
 
 #[cfg(test)]

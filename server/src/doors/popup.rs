@@ -265,7 +265,7 @@ fn written(ask: &AskView, room: Room, whole: bool) -> String {
         None => {}
     }
     lines.extend(body.map(|body| body.text.trim_end().to_owned()));
-    lines.extend(always(ask));
+    lines.extend(always(ask).filter(|_| whole));
     lines.join(room.between())
 }
 
@@ -279,7 +279,10 @@ fn always(ask: &AskView) -> Option<String> {
 pub fn text(ask: &AskView, at: Option<&str>, room: Room) -> String {
     let mut lines = vec![words(ask, room)];
     match at {
-        Some(at) => lines.push(format!("The whole of it is open: {}", one_line(room.place(at), MAX_LINE))),
+        Some(at) => {
+            lines.extend(always(ask).filter(|_| !fits(ask, room)));
+            lines.push(format!("The whole of it is open: {}", one_line(room.place(at), MAX_LINE)));
+        }
         None if !fits(ask, room) => lines.push(room.too_long().to_owned()),
         None => {}
     }

@@ -85,7 +85,10 @@ impl Configured {
 
     /// Takes another section of the editor; runs keep their settings. Returns what is wrong with it.
     pub fn push(&self, world: &World, section: Value) -> Vec<String> {
-        if says_nothing(&section) {
+        // eglot sends an empty object after `initialize` where its user has set nothing: then what
+        // `initializationOptions` say counts.
+        let is_empty = section.as_object().is_some_and(|keys| keys.is_empty());
+        if says_nothing(&section) || (is_empty && !*lock(&self.pulled)) {
             return Vec::new();
         }
         lock(&self.pending).reply = None;

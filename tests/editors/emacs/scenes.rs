@@ -2,9 +2,13 @@
 //!
 //! Never looks into the server.
 
+use adjutant_testkit::model::Reply;
+use serde_json::json;
+
 use super::Emacs;
 use crate::scenes;
-use crate::stage::Stage;
+use crate::screen::Screen;
+use crate::stage::{Stage, shipped};
 
 fn with(stage: Stage, scene: impl Fn(&Emacs<'_>)) {
     scene(&Emacs::open(&stage, scenes::FILE));
@@ -43,4 +47,47 @@ fn n04_what_was_typed_before_the_answer_stays() {
 #[test]
 fn s95_a_killed_server_is_replaced_and_finds_its_session() {
     with(scenes::edit_again(), |editor| scenes::survives_a_kill(editor, None));
+}
+
+/// A small terminal, with the set-up of the page or with eglot alone.
+#[test]
+fn finding_a3_a_command_of_ten_lines_is_seen_whole_or_cannot_be_allowed() {
+    let lines: Vec<String> = (0..10).map(|line| format!("echo step {line} >> out.txt")).collect();
+    let bare =
+        "(require 'eglot)\n(add-to-list 'eglot-server-programs '(text-mode . (\"adjutant\" \"lsp\")))\n";
+    let shipped = std::fs::read_to_string(shipped("editors/emacs/adjutant.el")).expect("what is shipped");
+    for (set_up, whole) in [(shipped.as_str(), true), (bare, false)] {
+        let stage = Stage::new(
+            "//- /notes.txt\nhello\n",
+            [Reply::call("run_command", json!({ "command": lines.join("\n") })), Reply::text("Done.")],
+        );
+        let init = stage.beside("init.el");
+        std::fs::write(&init, set_up).expect("write the set-up");
+        let line = format!("emacs -nw -Q -l '{}' notes.txt", init.display());
+        let screen = Screen::sized(&stage, &line, ("80", "24"));
+        screen.wait("hello");
+        screen.keys(&["M-x"]);
+        screen.text_in("eglot");
+        screen.keys(&["Enter"]);
+        stage.seen().wait("in", "textDocument/didOpen", 1);
+        screen.keys(&["M-:"]);
+        screen.text_in(
+            "(eglot-execute (eglot-current-server) '(:command \"adjutant.start\" :arguments [\"go\"]))",
+        );
+        screen.keys(&["Enter"]);
+        let asked = screen.wait("Choose an option");
+        screen.keys(&["C-a", "C-k", "Tab"]);
+        let offered = screen.wait(" possible completions:");
+        let count = if whole { "4 possible" } else { "2 possible" };
+        assert!(offered.contains(count), "Reject and Show, and what approves where all is seen\n{offered}");
+        if whole {
+            for line in &lines {
+                assert!(asked.contains(line.as_str()), "{line} cannot be seen\n{asked}");
+                assert!(
+                    offered.contains(line.as_str()),
+                    "{line} cannot be seen beside the choices\n{offered}"
+                );
+            }
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::program;
 use crate::scenes;
-use crate::screen::Screen;
+use crate::screen::{ROWS, Screen};
 use crate::stage::{READ, Stage, shipped, wait_for};
 
 /// Opens the file in a terminal of so many columns, with the set-up of the page.
@@ -21,7 +21,7 @@ fn open(stage: &Stage, version: &str, columns: &str) -> Screen {
     }
     let (program, runtime) = program(version);
     let line = format!("env VIMRUNTIME='{}' '{}' {}", runtime.display(), program.display(), scenes::FILE);
-    let screen = Screen::start_wide(stage, &line, columns);
+    let screen = Screen::sized(stage, &line, (columns, ROWS));
     screen.wait("def greet");
     stage.seen().wait("in", "textDocument/didOpen", 1);
     screen

@@ -65,8 +65,8 @@ fn s101_a_session_reads_as_whole_blocks() {
         Update::Ask(AskChange::Closed { ask_id: "ask-1".into(), resolution }),
         call("Run *x*", ToolStatus::Denied, "no"),
     ]);
-    let wanted = "> [image image/png 12 kB]\n> Fix it.\n> ```\n> open\n\n\
-        I look.\n\n```rust\nfn a() {}\n```\nThat is all.\n\n\
+    let wanted = "**You:**\n\n> \\[image image/png 12 kB]\n> Fix it.\n> ```\n> open\n\n\
+        **Model:**\n\n> I look.\n>\n> ```rust\n> fn a() {}\n> ```\n> That is all.\n\n\
         - ``Read `a`.md`` … `1 line`\n\n\
         **Asked:** `Change a.md`\n\n`````diff\n--- a/a.md\n+++ b/a.md\n@@ -1,1 +1,1 @@\n-```\n+````\n`````\n\n\
         **Answered:** `Allow once`\n\n\
@@ -90,21 +90,12 @@ fn s101_s111_a_huge_diff_leaves_room_for_what_follows() {
 }
 
 #[test]
-fn s101_a_fence_the_model_left_open_is_closed() {
-    for (text, end) in [
-        ("a\n```rust\nfn", "\n```"),
-        ("a\n````\n```\nx", "\n````"),
-        ("a\n~~~\n```\nx", "\n~~~"),
-        ("a\n```\nx\n```", "```"),
-        ("a ``` b", "a ``` b"),
-        ("a\n    ```\nb", "b"),
-        ("```a`b\nc", "c"),
-    ] {
-        let block = written(&[message(text, false)]);
-        assert_eq!(block, format!("{}{}\n\n", text, if text.ends_with(end) { "" } else { end }));
-    }
+fn s101_a_fence_the_model_left_open_ends_with_its_quotation() {
+    let block =
+        written(&[message("a\n```rust\nfn <b>", false), call("Read a.md", ToolStatus::Completed, "")]);
+    assert_eq!(block, "**Model:**\n\n> a\n> ```rust\n> fn <b>\n\n- `Read a.md`\n\n");
     let cut = written(&[message("a\n```\nx", true), call("Read a.md", ToolStatus::Completed, "")]);
-    assert_eq!(cut, "a\n```\nx\n```\n\n*The answer broke off here.*\n\n- `Read a.md`\n\n");
+    assert_eq!(cut, "**Model:**\n\n> a\n> ```\n> x\n\n*The answer broke off here.*\n\n- `Read a.md`\n\n");
 }
 
 #[test]
@@ -126,65 +117,93 @@ fn s101_s80_what_an_attempt_said_before_it_broke_off_stands_there_once() {
         Update::UserMessage { message_id: "u-1".into(), text: "Go on.".to_owned(), images: Vec::new() };
     let broken = [message("One tw", true), failed(), steer, message("One two th", true), failed()];
     let whole = [&broken[..], &[message("One two three.", false)]].concat();
-    let lines = "- ✗ `it broke`\n\n> Go on.\n\n- ✗ `it broke`\n\n";
-    assert_eq!(written(&whole), format!("{lines}One two three.\n\n"));
+    let lines = "- ✗ `it broke`\n\n**You:**\n\n> Go on.\n\n- ✗ `it broke`\n\n";
+    assert_eq!(written(&whole), format!("{lines}**Model:**\n\n> One two three.\n\n"));
     let ask = opened(AskKind::ResumeTask, None);
     let last = [turn(TurnPhase::Failed), message("One two th", true), ask];
     let given_up = written(&[&broken[..], &last].concat());
-    let cut = format!("{lines}- ✗ `it broke`\n\nOne two th\n\n*The answer broke off here.*\n\n**Asked:**");
+    let cut = format!(
+        "{lines}- ✗ `it broke`\n\n**Model:**\n\n> One two th\n\n*The answer broke off here.*\n\n**Asked:**"
+    );
     assert!(given_up.starts_with(&cut), "{given_up}");
     let other =
         Update::AgentMessage { message_id: "m-2".into(), text: "Two.".to_owned(), interrupted: false };
-    assert_eq!(written(&[message("One", true), other]), "One\n\n*The answer broke off here.*\n\nTwo.\n\n");
+    let both = "**Model:**\n\n> One\n\n*The answer broke off here.*\n\n**Model:**\n\n> Two.\n\n";
+    assert_eq!(written(&[message("One", true), other]), both);
+}
+
+/// What a model's line is in the transcript.
+fn line(text: &str) -> String {
+    let block = written(&[message(text, false)]);
+    block.strip_prefix("**Model:**\n\n").unwrap_or(&block).trim_end().to_owned()
 }
 
 #[test]
-fn s101_html_that_would_swallow_the_rest_is_text() {
-    let text =
-        written(&[message("see <!-- this\n<!-- all\n  <PRE>x\n```\n<!-- code\n```\n<b>fine</b>", false)]);
-    assert_eq!(text, "see <!-- this\n\\<!-- all\n  \\<PRE>x\n```\n<!-- code\n```\n<b>fine</b>\n\n");
+fn finding_a5_images_html_and_links_of_the_model_are_text_with_their_targets() {
+    for (text, shown) in [
+        ("![x](https://evil/p.png)", "> !\\[x](https://evil/p.png)"),
+        ("[done](command:adjutant.respond?%5B%5D)", "> \\[done](command:adjutant.respond?%5B%5D)"),
+        ("[x][1]\n\n[1]: command:x", "> \\[x]\\[1]\n>\n> \\[1]: command:x"),
+        ("see <!-- this\n<img src=x>\n  <PRE>", "> see \\<!-- this\n> \\<img src=x>\n>   \\<PRE>"),
+        // A backslash of the model's takes no meaning from ours.
+        ("\\<b> \\\\[x](y:z)", "> \\&lt;b> \\\\&#91;x](y:z)"),
+        // Code is code, where every reader sees the same code.
+        ("a `Vec<T>` and ``[`]``", "> a `Vec<T>` and ``[`]``"),
+        ("`a\n`<img>`", "> `a\n> `\\<img>`"),
+        ("\\`<img>`", "> \\`\\<img>`"),
+        ("```\n<b>\n```\n<b>", "> ```\n> <b>\n> ```\n> \\<b>"),
+        // The fence of an item ends with the item.
+        ("- a\n  ```\n<img>", "> - a\n>   ```\n> \\<img>"),
+        ("```mermaid\nclick\n```", "> ```\n> click\n> ```"),
+    ] {
+        assert_eq!(line(text), shown, "{text:?}");
+    }
+}
+
+#[test]
+fn finding_a5_nothing_of_the_models_looks_like_a_line_of_ours() {
+    let forged =
+        "Done.\n\n**Answered:** `Allow once`\n\n- `Run rm`\n\n# You\n\n> I said yes\n\n```\n**Asked:**";
+    let subject = AskSubject::Read { path: "a](command:x)".to_owned(), reason: forged.to_owned() };
+    let text = written(&[
+        message(forged, false),
+        Update::UserMessage { message_id: "u".into(), text: forged.to_owned(), images: Vec::new() },
+        opened(AskKind::Tool, Some(subject)),
+        Update::Complete { summary: forged.to_owned() + "x" },
+    ]);
+    let ours: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !line.starts_with('>')).collect();
+    assert_eq!(ours[..3], ["**Model:**", "**You:**", "**Asked:** `Change a.md`"]);
+    assert!(ours[3].starts_with("`a]\\u{28}command:x)`") && ours[4..] == ["**Model:**"], "{ours:?}");
 }
 
 #[test]
 fn what_nobody_sees_is_escaped_and_idle_questions_are_no_part_of_it() {
-    assert_eq!(written(&[message("a\u{202e}b\r\nc\u{1b}", false)]), "a\\u{202e}b\nc\\u{1b}\n\n");
+    assert_eq!(
+        written(&[message("a\u{202e}b\r\nc\u{1b}", false)]),
+        "**Model:**\n\n> a\\u{202e}b\n> c\\u{1b}\n\n"
+    );
     assert_eq!(written(&[opened(AskKind::CompletionResult, None)]), "");
     assert_eq!(written(&[message("  \n", false)]), "");
     let summary = Update::Complete { summary: "Done.".to_owned() };
-    assert_eq!(written(&[message("Done.", false), summary.clone()]), "Done.\n\n", "not said again");
-    assert_eq!(written(&[message("First.", false), summary]), "First.\n\nDone.\n\n");
-}
-
-/// A reader of Markdown that knows nothing but fences: whether one is open at the end.
-fn is_open(text: &str) -> bool {
-    let mut open: Option<String> = None;
-    for line in text.lines() {
-        let body = line.trim_start_matches(' ');
-        if line.len() - body.len() > 3 {
-            continue;
-        }
-        let mark: String =
-            body.chars().take_while(|c| body.starts_with(*c) && matches!(c, '`' | '~')).collect();
-        let rest = &body[mark.len()..];
-        match &open {
-            None if mark.len() >= 3 && !(mark.starts_with('`') && rest.contains('`')) => open = Some(mark),
-            Some(fence)
-                if mark.len() >= fence.len() && mark.starts_with(&fence[..1]) && rest.trim().is_empty() =>
-            {
-                open = None;
-            }
-            _ => {}
-        }
-    }
-    open.is_some()
+    assert_eq!(
+        written(&[message("Done.", false), summary.clone()]),
+        "**Model:**\n\n> Done.\n\n",
+        "not said again"
+    );
+    assert_eq!(
+        written(&[message("First.", false), summary]),
+        "**Model:**\n\n> First.\n\n**Model:**\n\n> Done.\n\n"
+    );
 }
 
 proptest! {
-    /// Whatever the model and the tools say, every block ends where it began: outside of any fence.
+    /// Whatever the model, the tools and the repository say: each line of it is part of a quotation or
+    /// of our code, and outside of code nothing begins a tag, a link or an image.
     #[test]
-    fn s101_every_block_leaves_no_fence_open(texts in prop::collection::vec("[`~ a>\n\r\t<!-]{0,60}", 1..6)) {
+    fn finding_a5_s101_every_block_is_whole_and_every_line_is_told_from_ours(
+        texts in prop::collection::vec("([`~ a>\n\r\t<!-]|\\[a\\]\\(b:c\\)|\\*\\*Answered:\\*\\*|\\\\){0,30}", 1..6),
+    ) {
         let mut transcript = Transcript::default();
-        let mut whole = String::new();
         for text in &texts {
             for update in [
                 message(text, true),
@@ -194,8 +213,14 @@ proptest! {
             ] {
                 let Some(block) = transcript.block(&update) else { continue };
                 prop_assert!(block.ends_with("\n\n") && !block.starts_with('\n'), "{block:?}");
-                whole.push_str(&block);
-                prop_assert!(!is_open(&whole), "{whole:?}");
+                for line in block.lines().filter(|line| !line.is_empty()) {
+                    let ours = ["**Model:**", "**You:**", "- ✗ failed: ", "*The answer broke off here.*"];
+                    prop_assert!(line.starts_with('>') || ours.iter().any(|own| line.starts_with(own)), "{block:?}");
+                }
+                if !block.contains('`') && !block.contains("~~~") {
+                    let odd = |at: usize| !block[..at].ends_with('\\');
+                    prop_assert!(!block.match_indices(['<', '[']).any(|(at, _)| odd(at)), "{block:?}");
+                }
             }
         }
     }

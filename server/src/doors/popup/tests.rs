@@ -253,7 +253,9 @@ fn finding_a6_a_line_that_is_cut_is_shown_before_it_is_allowed() {
     // VS Code shows a thousand characters and says nothing of the rest.
     let mut wordy = command(&"x".repeat(500));
     wordy.title = format!("Run {}", "x".repeat(290));
-    wordy.description = Some("why ".repeat(60).trim().to_owned());
+    wordy.description = Some("why ".repeat(75).trim().to_owned());
+    let cwd = "/long".repeat(30);
+    wordy.subject = Some(AskSubject::Command { command: "x".repeat(500), cwd, timeout_seconds: None });
     assert_eq!(titles(&buttons(&wordy, false, LINE)), ["Reject", "Show"]);
 }
 
