@@ -11,7 +11,7 @@ use super::Code;
 use crate::editor::Editor;
 use crate::opening;
 use crate::scenes;
-use crate::stage::{Stage, wait_for};
+use crate::stage::{Stage, shipped, wait_for};
 
 fn on(stage: &Stage, scene: impl Fn(&Code<'_>)) {
     scene(&Code::open(stage, scenes::FILE));
@@ -262,4 +262,58 @@ fn a_missing_program_is_said_in_words() {
     stage.server_is("exit 127");
     let code = Code::open_at_once(&stage, "greet.py");
     wait_for("the status bar to say so", || code.status().contains("Adjutant: not running").then_some(()));
+}
+
+/// What VS Code itself would make a link of, drawn by VS Code itself.
+#[test]
+fn finding_a1_d8_a_command_is_shown_byte_for_byte_and_no_approval_comes_to_stand_where_show_was() {
+    let line = "echo \"[tests passed](https://x/`touch${IFS}pwned`)\" [ok](command:adjutant.respond?%5B%5D)";
+    let question =
+        json!({ "question": "Is [this](command:workbench.action.quit) right?", "options": ["yes", "no"] });
+    let stage = Stage::new(
+        "//- /greet.py\nprint(1)\n",
+        [
+            Reply::call("run_command", json!({ "command": line })),
+            Reply::call("ask_user", question),
+            Reply::text("Done."),
+        ],
+    );
+    let code = Code::open(&stage, "greet.py");
+    code.command("Run [it](https://x/y)");
+    wait_for("the question", || code.asked());
+    let asked = code.asked().unwrap_or_default();
+    assert!(asked.contains("[tests passed]\\u{28}https://x/`touch${IFS}pwned`)"), "{asked}");
+    assert_eq!(
+        (code.buttons(), code.do_("links", json!([]))),
+        (vec!["Reject".to_owned(), "Show".to_owned()], json!(0))
+    );
+    let show = code.do_("place", json!(["Show"]));
+    code.picture("finding-a1-asked");
+    code.choose("Show");
+    wait_for("the command, byte for byte", || code.all_text().contains(line).then_some(()));
+    wait_for("the ways to allow it", || code.buttons().contains(&"Yes, once".to_owned()).then_some(()));
+    assert_eq!(code.buttons(), ["Reject", "Yes, once", "Yes, always…", "Show"]);
+    let again = code.do_("place", json!(["Show"]));
+    code.picture("finding-d8-shown");
+    assert_eq!(show[0], again[0], "another button stands where Show was");
+    assert_eq!(code.do_("links", json!([])), 0);
+    code.choose("Reject");
+    wait_for("the question of the model", || {
+        code.asked().filter(|asked| asked.contains("Is [this]\\u{28}command:"))
+    });
+    assert_eq!(code.do_("links", json!([])), 0);
+    code.choose("no");
+    code.wait_end("done");
+    assert!(!stage.workspace.exists("pwned"));
+}
+
+/// The extension's own function is that of the server, and VS Code's own expression finds no link.
+#[test]
+fn finding_a1_the_extension_shows_texts_as_the_server_does() {
+    let mut node = std::process::Command::new("node");
+    node.arg(shipped("tests/editors/vscode/display.mjs"));
+    node.arg(shipped("editors/vscode/src/display.js")).arg(shipped("tests/corpus/display.jsonl"));
+    let said = node.output().expect("node is installed: run tests/editors/install.sh");
+    let wrong = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success() && wrong.is_empty(), "{wrong}");
 }

@@ -134,6 +134,17 @@ export class Window {
     })));
   }
 
+  // How many parts of what asks for attention are links.
+  async links() {
+    return this.toasts.locator('a').count();
+  }
+
+  // Where the middle of a button is.
+  async place(title) {
+    const { x, y, width, height } = await this.button(title).boundingBox();
+    return [Math.round(x + width / 2), Math.round(y + height / 2)];
+  }
+
   button(title) {
     return this.toasts.locator('.notification-list-item-buttons-container .monaco-button').filter({ hasText: new RegExp(`^\\s*${title}`) }).first();
   }

@@ -110,3 +110,29 @@ proptest! {
         }
     }
 }
+
+/// One line of the table that server and extension share.
+#[derive(serde::Deserialize)]
+struct Case {
+    id: String,
+    input: String,
+    enc: String,
+    expect: String,
+}
+
+#[test]
+fn finding_a1_the_table_of_texts_that_the_extension_is_tested_by_as_well() {
+    let table = include_str!("../../../../tests/corpus/display.jsonl");
+    for line in table.lines() {
+        let case: Case = serde_json::from_str(line).unwrap_or_else(|why| panic!("{line}: {why}"));
+        let (surface, limit) = case.enc.split_once(' ').expect("a surface and a limit");
+        let limit = limit.parse().expect("a number");
+        let surface = match surface {
+            "line" => Surface::Line(limit),
+            "status" => Surface::Status(limit),
+            "message" => Surface::Message(limit),
+            other => panic!("{}: {other}", case.id),
+        };
+        assert_eq!(display(&case.input, surface).text, case.expect, "{}", case.id);
+    }
+}

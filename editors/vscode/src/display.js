@@ -1,0 +1,50 @@
+// What a text of others looks like where VS Code draws it: `display` of the server
+// (`server/core/src/display.rs`), for what the extension shows by itself. Both are
+// tested by the same table, `tests/corpus/display.jsonl`. Never needs VS Code.
+'use strict';
+
+// Control, bidirectional and invisible characters: text that holds one does not look like what it is.
+const HIDDEN = /[\p{Cc}\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/u;
+const MARK = /[\p{Mn}\p{Me}]/u;
+const MAX_MARKS = 6;
+const MAX_MESSAGE = 1000;
+
+const escaped = (c) => `\\u{${c.codePointAt(0).toString(16)}}`;
+
+// Hidden characters, and marks without a letter or too many on one, are written `\u{..}`.
+function shown(text) {
+  let out = '';
+  let marks = MAX_MARKS;
+  for (const c of text) {
+    if (MARK.test(c) && !HIDDEN.test(c)) {
+      marks += 1;
+      out += marks <= MAX_MARKS ? c : escaped(c);
+      continue;
+    }
+    marks = /\s/u.test(c) ? MAX_MARKS : 0;
+    out += HIDDEN.test(c) && c !== '\n' && c !== '\t' ? escaped(c) : c;
+  }
+  return out;
+}
+
+// VS Code draws `[label](href)` in notifications as its label alone, and opens commands.
+function withoutLinks(text) {
+  return text.replace(/\]\((?=\s*<*\s*([A-Za-z][A-Za-z0-9+.-]*):([^)\s]))/gu, (all, scheme, next) =>
+    next === ':' && !/^(https?|command|file)$/iu.test(scheme) ? all : `]${escaped('(')}`);
+}
+
+const withoutIcons = (text) => text.replace(/(?<=\$)\(|(?<=%)[{@!]/gu, escaped);
+
+function cut(text, limit) {
+  const all = [...text];
+  return all.length <= limit ? text : `${all.slice(0, limit - 1).join('')}…`;
+}
+
+// A message of several lines.
+const message = (text, limit = MAX_MESSAGE) => cut(withoutLinks(shown(String(text))), limit);
+// One line, for titles and menus.
+const line = (text, limit) => cut(withoutLinks(shown(String(text)).trim().replace(/\s+/gu, ' ')), limit);
+// One line of the status bar, where `$(name)` is an icon.
+const status = (text, limit) => cut(withoutIcons(withoutLinks(shown(String(text)).trim().replace(/\s+/gu, ' '))), limit);
+
+module.exports = { line, message, status };

@@ -1,0 +1,18 @@
+// Plays the table of texts on the extension's own function, and VS Code's own link
+// expression (src/vs/base/common/linkedText.ts) on what comes of it and on every line
+// of standard input. Prints what is wrong; says nothing where nothing is.
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+const [, , extension, table] = process.argv;
+const display = createRequire(import.meta.url)(extension);
+const LINK = /\[([^\]]+)\]\(((?:https?:\/\/|command:|file:)[^\)\s]+)(?: (["'])(.+?)(\3))?\)/gi;
+
+for (const text of readFileSync(table, 'utf8').split('\n').filter(Boolean)) {
+  const { id, input, enc, expect } = JSON.parse(text);
+  const [surface, limit] = enc.split(' ');
+  const drawn = display[surface](input, Number(limit));
+  if (drawn !== expect) console.log(`${id}: ${JSON.stringify(drawn)} is not ${JSON.stringify(expect)}`);
+  if (drawn.match(LINK)) console.log(`${id}: a link in ${JSON.stringify(drawn)}`);
+  if (display[surface](drawn, Number(limit)) !== drawn) console.log(`${id}: not the same twice`);
+}
