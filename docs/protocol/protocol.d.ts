@@ -440,12 +440,7 @@ export type AskRespondParams = { askId: AskId, optionId?: string, answer?: strin
 /**
  * The reason of a rejection; the model is told.
  */
-reason?: string,
-/**
- * Nobody watches the run that goes on by this answer: what `[unattended]` allows runs unasked. Consent
- * of an earlier run or process is never taken over. Not taken from an inbox.
- */
-unattended?: boolean, };
+reason?: string, };
 
 export type RespondStatus = "accepted" | "already_resolved";
 

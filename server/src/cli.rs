@@ -25,6 +25,7 @@ mod service;
 mod sessions;
 mod setup;
 mod show;
+mod state_folder;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

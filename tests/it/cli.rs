@@ -6,6 +6,7 @@
 
 mod exits;
 mod findings;
+mod readme;
 mod terminal;
 mod unattended;
 mod writes;

@@ -97,7 +97,7 @@ fn finding_b8_certificates_and_scripts_that_others_can_write_are_not_believed() 
     assert!(run(&workspace, &["run", "hello"]).expect(0).stdout.contains("Hello."));
     mode(&script, 0o666);
     let told = run(&workspace, &["run", "hello"]);
-    let words = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = told.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("can be written by other users; run `chmod go-w"), "{told}");
     assert!(!words.contains("Hello."), "{told}");
 }

@@ -1,8 +1,8 @@
 //! `adjutant doctor`: what is set, where it came from, and whether it works.
 //!
-//! One line each. Changes nothing; asks each model for one word unless told not to.
+//! One line each. Leaves everything as it was; asks each model for one word unless told not to.
 
-use adjutant_core::config::{Origin, Settings};
+use adjutant_core::config::{Flaw, Origin, Problem, Settings};
 use adjutant_core::models::AS_OF;
 use clap::Args;
 
@@ -10,6 +10,7 @@ use super::Exit;
 use super::folder::Folder;
 use super::page::{Ink, Page};
 use super::probe::probe;
+use super::state_folder::{Usable, look};
 use crate::settings::{Sources, load};
 
 /// What `adjutant doctor` takes.
@@ -35,18 +36,8 @@ pub async fn doctor(mut sources: Sources, line: DoctorLine) -> anyhow::Result<Ex
         Folder::find(None, sources.home.as_deref()).map_or_else(|_| Vec::new(), |folder| folder.workspace());
     let loaded = load(&sources);
     let mut report = Report { page: Page::of_stdout(), worst: Mark::Fine };
-    let file = sources.user_file();
-    match file.filter(|file| file.exists()) {
-        Some(file) => report.line(Mark::Fine, "settings", &file.display().to_string()),
-        None => report.line(Mark::Odd, "settings", "no file of yours; `adjutant setup` writes one"),
-    }
-    for problem in &loaded.problems {
-        report.line(Mark::Odd, "settings", &problem.to_string());
-    }
-    match sources.state_dir() {
-        Ok(place) => report.line(Mark::Fine, "sessions", &place.display().to_string()),
-        Err(why) => report.line(Mark::Bad, "sessions", &format!("could not {why:#}")),
-    }
+    the_settings(&mut report, &sources, &loaded.problems);
+    the_state(&mut report, &sources);
     let usable = the_models(&mut report, &loaded.settings, line).await;
     report.line(
         Mark::Odd,
@@ -58,6 +49,43 @@ pub async fn doctor(mut sources: Sources, line: DoctorLine) -> anyhow::Result<Ex
         (true, Mark::Bad) => Exit::Failed,
         (true, Mark::Fine | Mark::Odd) => Exit::Fine,
     })
+}
+
+/// Says which file of the user there is, and what is wrong with all of them.
+fn the_settings(report: &mut Report, sources: &Sources, problems: &[Problem]) {
+    let unusable = |problem: &Problem| matches!(problem.flaw, Flaw::Unreadable | Flaw::Syntax);
+    let file = sources.user_file().map(|file| file.display().to_string());
+    let broken = problems.iter().any(|problem| unusable(problem) && problem.file == file);
+    match sources.user_file().filter(|file| file.exists()) {
+        // What is wrong with it says which it is.
+        Some(_) if broken => {}
+        Some(file) => report.line(Mark::Fine, "settings", &file.display().to_string()),
+        None => report.line(Mark::Odd, "settings", "no file of yours; `adjutant setup` writes one"),
+    }
+    for problem in problems {
+        let mark = if unusable(problem) { Mark::Bad } else { Mark::Odd };
+        report.line(mark, "settings", &problem.to_string());
+    }
+}
+
+/// Says whether sessions can be kept.
+fn the_state(report: &mut Report, sources: &Sources) {
+    let place = match sources.state_dir() {
+        Ok(place) => place,
+        Err(why) => return report.line(Mark::Bad, "sessions", &format!("could not {why:#}")),
+    };
+    let name = place.display();
+    match look(&place) {
+        Ok(Usable::Yes) => report.line(Mark::Fine, "sessions", &name.to_string()),
+        Ok(Usable::NotYet) => {
+            report.line(Mark::Fine, "sessions", &format!("{name} (the first run makes it)"))
+        }
+        Ok(Usable::OpenToOthers) => {
+            let text = format!("{name} is open to other users; the next run makes it yours alone");
+            report.line(Mark::Odd, "sessions", &text);
+        }
+        Err(why) => report.line(Mark::Bad, "sessions", &format!("{name} {why}")),
+    }
 }
 
 /// Says of each model whether it can be used; `false` when none is configured.

@@ -3,10 +3,13 @@
 //! Each test is a line a user can type.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use adjutant_testkit::command::{Line, Ran};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
+use adjutant_testkit::nobody::{STRANGER, give, is_root};
 use adjutant_testkit::process::wait_until;
 use adjutant_testkit::terminal::Screen;
 
@@ -43,6 +46,83 @@ fn finding_e1_every_problem_of_the_settings_is_shown_before_the_command_ends() {
             (ran.stderr.find("not valid TOML"), ran.stderr.find("no model is configured"));
         assert!(problem < refusal, "the cause comes first: {ran}");
     }
+}
+
+/// What the doctor says of the settings alone, without the rights of root.
+fn doctor(workspace: &Workspace) -> Ran {
+    Line::new(BINARY, workspace, &["doctor", "--offline"]).as_nobody().run()
+}
+
+/// Fails unless a thing is marked as bad, with this reason, and never as fine.
+#[track_caller]
+fn is_bad(told: &Ran, what: &str, why: &str) {
+    let words = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(&format!("✗ {what}")) && words.contains(why), "{why:?} is missing in {told}");
+    assert!(!words.contains(&format!("✓ {what}")), "{told}");
+    assert_ne!(told.code(), Some(0), "{told}");
+}
+
+#[test]
+fn finding_e1_the_doctor_marks_settings_that_do_not_parse_or_cannot_be_read() {
+    let workspace = workspace(HELLO).given_to_nobody();
+    assert!(doctor(&workspace).expect(0).stdout.contains("✓ settings"), "they are fine at first");
+    let text = fs::read_to_string(workspace.config_file()).expect("the settings");
+    workspace.config(&format!("{text}\nbroken = \"\n"));
+    is_bad(&doctor(&workspace), "settings", "not valid TOML");
+    workspace.config(&text);
+    fs::set_permissions(workspace.config_file(), fs::Permissions::from_mode(0o000)).expect("they are ours");
+    is_bad(&doctor(&workspace), "settings", "may not be read");
+    // What only makes stricter, and a key that is not known, do not make them unusable.
+    fs::set_permissions(workspace.config_file(), fs::Permissions::from_mode(0o644)).expect("they are ours");
+    workspace.config(&format!("odd = 1\n{text}"));
+    let told = doctor(&workspace);
+    assert!(told.expect(0).stdout.contains("✓ settings") && told.stdout.contains("• settings"), "{told}");
+}
+
+#[test]
+fn finding_e1_the_doctor_marks_a_state_folder_that_cannot_be_used() {
+    assert!(is_root(), "only root can give a folder to another user");
+    let mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+    };
+    for which in ["", "sessions"] {
+        let workspace = workspace(HELLO);
+        fs::create_dir(workspace.state_dir().join("sessions")).expect("a folder");
+        let workspace = workspace.given_to_nobody();
+        let place = workspace.state_dir().join(which);
+        mode(&workspace.state_dir(), 0o700);
+        mode(&workspace.state_dir().join("sessions"), 0o700);
+        assert!(doctor(&workspace).expect(0).stdout.contains("✓ sessions"), "it is fine at first");
+        assert_eq!(fs::read_dir(workspace.state_dir().join("sessions")).map_or(1, Iterator::count), 0);
+        mode(&workspace.state_dir().join("sessions"), 0o500);
+        is_bad(&doctor(&workspace), "sessions", "cannot be written: Permission denied");
+        mode(&workspace.state_dir().join("sessions"), 0o700);
+        give(&place, STRANGER);
+        mode(&place, 0o777);
+        is_bad(&doctor(&workspace), "sessions", "belongs to another user");
+    }
+    // One that is not there yet, and cannot be made.
+    let workspace = workspace(HELLO);
+    fs::remove_dir(workspace.state_dir()).expect("it is empty");
+    let above = workspace.state_dir().parent().expect("it lies in a folder").to_owned();
+    let workspace = workspace.given_to_nobody();
+    assert!(doctor(&workspace).expect(0).stdout.contains("(the first run makes it)"));
+    mode(&above, 0o555);
+    is_bad(&doctor(&workspace), "sessions", "cannot be made in");
+    mode(&above, 0o755);
+}
+
+#[test]
+fn finding_e1_the_doctor_marks_a_state_folder_that_is_full() {
+    let workspace = workspace(HELLO);
+    let mark = workspace.write_beside("mark", "");
+    let script = "mount -t tmpfs -o size=64k,mode=700 none \"$ADJUTANT_STATE_DIR\" && echo mounted > \"$0\" \
+                  && { head -c 70000 /dev/zero > \"$ADJUTANT_STATE_DIR/filled\"; \"$@\"; }";
+    let line = ["-rm", "sh", "-c", script, &mark.to_string_lossy(), BINARY, "doctor", "--offline"];
+    let told = Line::new("unshare", &workspace, &line).run();
+    let mounted = fs::read_to_string(&mark).unwrap_or_default();
+    assert_eq!(mounted, "mounted\n", "the kernel gives no mount name space: {told}");
+    is_bad(&told, "sessions", "No space left on device");
 }
 
 #[test]

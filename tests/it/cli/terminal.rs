@@ -98,7 +98,7 @@ fn s15_a_yes_applies_the_edit_that_was_shown_and_never_before_it_could_be_read()
     let mut before = Instant::now();
     wait_until("the question", || {
         let now = Instant::now();
-        let shown = terminal.screen().contains("y = allow once");
+        let shown = terminal.screen().contains("y = yes, once");
         before = if shown { before } else { now };
         shown
     });

@@ -74,7 +74,7 @@ pub fn hint(ask: &AskView) -> String {
     if of_kind(ask, OptionKind::AllowOnce).is_some() {
         let always = of_kind(ask, OptionKind::AllowAlways);
         let always = always.map(|option| format!(" · always = {}", option.name)).unwrap_or_default();
-        return format!("y = allow once · n = reject{always} · any other text = reject with this reason");
+        return format!("y = yes, once · n = reject{always} · any other text = reject with this reason");
     }
     let text = if ask.free_text { " · or a text of your own" } else { "" };
     match ask.group {
