@@ -31,6 +31,11 @@ pub trait Editor {
     /// Attaches a new server in place of one that was killed.
     fn restart(&self);
 
+    /// Whether the client saves an edit by itself, where nothing else was unsaved.
+    fn saves_edits(&self) -> bool {
+        false
+    }
+
     /// Waits until a question is shown that contains a text, and has been there long enough to be read.
     #[track_caller]
     fn wait_asked(&self, part: &str) -> String {

@@ -140,6 +140,8 @@ unpacked() {
   mv "$fresh" "$target"
   real=$target${real#"$fresh"}
   [ "$real" = "$target/usr/bin/$binary" ] || ln -sf "$real" "$target/usr/bin/$binary"
+  # Editors may put this folder into the PATH of what they start, and these find no libraries there.
+  find "$target/usr/bin" -mindepth 1 ! -name "$binary" ! -name "$(basename "$real")" -delete
   arch=$(dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null || gcc -print-multiarch)
   loader=$(find "$target" -name 'ld-linux-*.so.*' | head -n 1)
   [ -n "$loader" ] || fail "the packages of $suite hold no loader"

@@ -23,7 +23,7 @@ pub const DEADLINE: Duration = Duration::from_secs(30);
 pub const READ: Duration = Duration::from_millis(450);
 
 /// The binary under test.
-const SERVER: &str = env!("CARGO_BIN_EXE_adjutant");
+pub const SERVER: &str = env!("CARGO_BIN_EXE_adjutant");
 
 /// A place for one editor and the servers it starts.
 pub struct Stage {

@@ -206,12 +206,39 @@ pub fn text_edits(before: &str, after: &str, encoding: Encoding) -> Vec<TextEdit
         _ => Position::new(index, 0),
     };
     let changes = line_diff(&old, &new).into_iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
-    changes
-        .map(|op| TextEdit {
-            range: Range { start: position(op.old_range().start), end: position(op.old_range().end) },
-            new_text: new[op.new_range()].concat(),
-        })
-        .collect()
+    let mut edits: Vec<TextEdit> = Vec::new();
+    for op in changes {
+        let (from, lines) = (op.old_range(), &new[op.new_range()]);
+        let apart = |edit: &TextEdit| edits.last().is_none_or(|last| last.range.end < edit.range.start);
+        let at_end = if from.end == old.len() { at_end(&old, from.start, lines, encoding) } else { None };
+        edits.push(at_end.filter(apart).unwrap_or_else(|| TextEdit {
+            range: Range { start: position(from.start), end: position(from.end) },
+            new_text: lines.concat(),
+        }));
+    }
+    edits
+}
+
+/// Returns an edit that reaches the end of the text as one that stops before its last line end. Some
+/// editors have no line after that: Kakoune makes the edit in the line before.
+fn at_end(old: &[&str], from: usize, new: &[&str], encoding: Encoding) -> Option<TextEdit> {
+    let last = old.len().checked_sub(1)?;
+    let end = line_end(old[last]);
+    let before_end = |index: usize| {
+        let line = old[index];
+        Position::new(index, encoding.length(&line[..line.len() - line_end(line).len()]))
+    };
+    let text = new.concat();
+    let (start, new_text) = match new.last() {
+        _ if end.is_empty() => return None,
+        Some(line) if line_end(line) != end => return None,
+        Some(_) if from <= last => (Position::new(from, 0), text.strip_suffix(end)?.to_owned()),
+        Some(_) => (before_end(last), format!("{end}{}", text.strip_suffix(end)?)),
+        // The line end before the removed lines goes, the last one stays.
+        None if from > 0 && line_end(old[from - 1]) == end => (before_end(from - 1), String::new()),
+        None => return None,
+    };
+    Some(TextEdit { range: Range { start, end: before_end(last) }, new_text })
 }
 
 /// Returns the text after edits, all of which name places in the text before.

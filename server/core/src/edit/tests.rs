@@ -36,12 +36,33 @@ fn edits_name_only_the_lines_that_change() {
         "a\nc\nd\n",
         expect![[r#"
         1:0-2:0 ""
-        3:0-3:0 "d\n""#]],
+        2:1-2:1 "\nd""#]],
     );
     check("a\n😀", "a\nb", expect![[r#"1:0-1:2 "b""#]]);
     check("", "a\n", expect![[r#"0:0-0:0 "a\n""#]]);
     check("a\nb", "", expect![[r#"0:0-1:1 """#]]);
     check("same\r\n", "same\r\n", expect![""]);
+}
+
+/// Kakoune has no line after the last line end, and made an edit up to there one line too early: it
+/// joined two lines of the user's.
+#[test]
+fn finding_d5_an_edit_at_the_end_stops_before_the_last_line_end() {
+    check("a\nb\nc\n", "a\nb\nC\n", expect![[r#"2:0-2:1 "C""#]]);
+    check("a\nb\n", "a\nb\nc\nd\n", expect![[r#"1:1-1:1 "\nc\nd""#]]);
+    check("a\nb\nc\n", "a\n", expect![[r#"0:1-2:1 """#]]);
+    check("a\r\n😀\r\n", "a\r\nb\r\n", expect![[r#"1:0-1:2 "b""#]]);
+    check("a\n", "b\nc\n", expect![[r#"0:0-0:1 "b\nc""#]]);
+    // The end itself changes, or there is nothing before it, or the edit would touch the one before.
+    check("a\nb\n", "a\nb", expect![[r#"1:0-2:0 "b""#]]);
+    check("a\n", "", expect![[r#"0:0-1:0 """#]]);
+    check(
+        "a\n\n",
+        "\nb\n",
+        expect![[r#"
+        0:0-1:0 ""
+        2:0-2:0 "b\n""#]],
+    );
 }
 
 #[test]

@@ -1,0 +1,74 @@
+//! What ALE's users do and see: problems, and numbers in a menu.
+//!
+//! Never looks into the server.
+
+use super::Ale;
+use crate::editor::Editor;
+use crate::scenes;
+use crate::stage::{Stage, wait_for};
+
+fn with(stage: Stage, scene: impl Fn(&Ale<'_>)) {
+    scene(&Ale::open(&stage, scenes::FILE));
+}
+
+#[test]
+fn n08_a_code_action_makes_an_edit_that_one_undo_takes_back() {
+    with(scenes::one_edit(), |editor| {
+        edits(editor, Some("Do what this comment says"));
+        let seen = editor.stage.seen();
+        let back = seen.messages().iter().filter(|one| one.way == "in" && one.method.is_empty()).count();
+        assert_eq!(back, 0, "ALE answers no request:\n{}", seen.shown());
+    });
+}
+
+#[test]
+fn n08_a_command_makes_an_edit() {
+    with(scenes::one_edit(), |editor| edits(editor, None));
+}
+
+/// As [`scenes::edits`], but nothing shows progress here.
+fn edits(editor: &Ale<'_>, action: Option<&str>) {
+    scenes::start(editor, action);
+    editor.wait_asked("Edit greet.py");
+    assert_eq!(editor.buffer(), scenes::BEFORE, "an edit that was not allowed is in the buffer");
+    editor.choose(scenes::ALLOW);
+    editor.wait_buffer(scenes::AFTER);
+    editor.wait_end("done");
+    assert_eq!(editor.stage.workspace.read(scenes::FILE), scenes::BEFORE, "nothing was saved");
+    editor.save();
+    wait_for("the saved file", || (editor.stage.workspace.read(scenes::FILE) == scenes::AFTER).then_some(()));
+    editor.undo();
+    editor.wait_buffer(scenes::BEFORE);
+    let seen = editor.stage.seen();
+    assert_eq!(seen.count("out", "workspace/applyEdit"), 1, "{}", seen.shown());
+    assert_eq!(seen.count("out", "$/progress"), 0, "ALE announces no progress\n{}", seen.shown());
+}
+
+#[test]
+fn s03_a_rejection_leaves_the_text_alone() {
+    with(scenes::one_edit(), |editor| scenes::rejects(editor, None));
+}
+
+#[test]
+fn s90_a_cancel_ends_the_run() {
+    with(scenes::silence(), |editor| scenes::cancels(editor, None));
+}
+
+#[test]
+fn n04_what_is_typed_while_the_edit_is_on_its_way_stays() {
+    with(scenes::one_edit(), |editor| scenes::keeps_what_is_typed(editor, None));
+}
+
+/// Whoever does not want to go through a menu answers in a terminal; ALE makes the edit all the same.
+#[test]
+fn finding_d5_an_answer_from_the_terminal_makes_the_edit_in_the_buffer() {
+    with(scenes::one_edit(), |editor| {
+        editor.stage.model.release();
+        editor.command(scenes::TASK);
+        editor.wait_asked("Edit greet.py");
+        scenes::answers_in_a_terminal(editor.stage, "allow");
+        editor.wait_buffer(scenes::AFTER);
+        editor.wait_end("done");
+        assert_eq!(editor.stage.workspace.read(scenes::FILE), scenes::BEFORE, "nothing was saved");
+    });
+}
