@@ -10,9 +10,11 @@ use serde_json::{Value, json};
 
 use crate::emacs::Emacs;
 use crate::helix::{self, Helix};
+use crate::kakoune::{self, Kakoune};
 use crate::lsp_mode::LspMode;
 use crate::neovim::{self, Neovim};
 use crate::stage::{Stage, shipped, wait_for};
+use crate::vim_ale::Ale;
 
 /// What the server makes decisions by, below `capabilities`.
 const READ: [&str; 12] = [
@@ -107,6 +109,28 @@ fn n19_lsp_mode_says_what_is_kept() {
     let sent = stage.record_input();
     let _editor = LspMode::open(&stage, "greet.py");
     check("emacs-lsp-mode-9", &scrubbed(params(&sent), &stage));
+}
+
+#[test]
+fn n19_kakoune_says_what_is_kept() {
+    let stage = stage();
+    let sent = stage.record_input();
+    let _editor = Kakoune::open(&stage, "greet.py");
+    let mut said = scrubbed(params(&sent), &stage);
+    // It names these in another order each time.
+    for kind in ["tokenTypes", "tokenModifiers"] {
+        let names = said["capabilities"]["textDocument"]["semanticTokens"][kind].as_array_mut();
+        names.expect("a list of names").sort_by_key(Value::to_string);
+    }
+    check(kakoune::VERSION, &said);
+}
+
+#[test]
+fn n19_ale_says_what_is_kept() {
+    let stage = stage();
+    let sent = stage.record_input();
+    let _editor = Ale::open(&stage, "greet.py");
+    check("vim-ale-4", &scrubbed(params(&sent), &stage));
 }
 
 #[test]

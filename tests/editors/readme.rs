@@ -15,6 +15,9 @@ fn the_readme_shows_the_files_that_the_tests_use() {
         "helix/languages.toml",
         "helix/config.toml",
         "emacs/adjutant.el",
+        "lsp-mode/adjutant-lsp-mode.el",
+        "kakoune/adjutant.kak",
+        "vim-ale/adjutant.vim",
     ] {
         assert!(page.contains(file), "editors/README.md does not name {file}");
     }
@@ -23,5 +26,28 @@ fn the_readme_shows_the_files_that_the_tests_use() {
         let settings: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
         let settings = settings.join("\n");
         assert!(page.contains(settings.trim()), "editors/README.md shows another {file} than is tested");
+    }
+}
+
+/// A client whose set-up is shipped is in the README's table of what was tried, and no other.
+#[test]
+fn finding_d5_the_readme_says_of_each_set_up_whether_it_was_tried() {
+    let page = fs::read_to_string(shipped("README.md")).expect("the README");
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| [")).collect();
+    let folders = fs::read_dir(shipped("editors")).expect("the set-ups").flatten();
+    let folders: Vec<String> = folders
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    assert!(folders.len() >= 10, "{folders:?}");
+    for folder in folders {
+        let row = rows.iter().find(|row| row.contains(&format!("(editors/{folder}/")));
+        let row = row.unwrap_or_else(|| panic!("README.md does not say whether {folder} was tried"));
+        let tried = row.split('|').nth(2).unwrap_or_default().trim();
+        let driven = ["emacs", "helix", "kakoune", "lsp-mode", "nvim", "vim-ale", "vscode"];
+        match driven.contains(&folder.as_str()) {
+            true => assert_eq!(tried, "CI", "{row}"),
+            false => assert!(tried == "*not tried*" || tried.starts_with("by hand, "), "{row}"),
+        }
     }
 }
