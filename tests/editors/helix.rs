@@ -112,6 +112,11 @@ impl<'a> Helix<'a> {
     }
 }
 
+/// Returns what stands in a menu for a button: of an edit it is longer there.
+pub fn in_menu(title: &str) -> &str {
+    if title == crate::scenes::ALLOW { "Yes, apply" } else { title }
+}
+
 /// Returns the text of a line of the file, with what is shown beside it.
 fn numbered(line: &str) -> Option<&str> {
     let rest = line.trim_start_matches(['●', ' ']);
@@ -157,8 +162,7 @@ impl Editor for Helix<'_> {
     fn choose(&self, title: &str) {
         // The answers are offered at any position, not only where the question is shown.
         self.screen.keys(&["g", "e"]);
-        // What a button of an edit says is longer in a menu.
-        self.choose_in_menu(if title == "Yes, once" { "Yes, apply" } else { title });
+        self.choose_in_menu(in_menu(title));
         self.screen.keys(&["Enter"]);
     }
 
@@ -183,7 +187,7 @@ impl Editor for Helix<'_> {
     }
 
     fn choose_and_type_at_top(&self, title: &str, text: &str) {
-        self.choose_in_menu(title);
+        self.choose_in_menu(in_menu(title));
         self.screen.keys(&["Enter", "g", "g"]);
         self.insert(text);
         self.leave_insert_mode();

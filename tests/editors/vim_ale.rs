@@ -9,6 +9,7 @@ mod scenes;
 use std::fs;
 
 use crate::editor::Editor;
+use crate::helix::in_menu;
 use crate::screen::Screen;
 use crate::stage::{Stage, installed, shipped, wait_for, wait_or};
 
@@ -89,8 +90,7 @@ impl Editor for Ale<'_> {
     }
 
     fn choose(&self, title: &str) {
-        // What a button of an edit says is longer in a menu.
-        self.choose_in_menu(if title == crate::scenes::ALLOW { "Yes, apply" } else { title });
+        self.choose_in_menu(in_menu(title));
     }
 
     fn buffer(&self) -> String {

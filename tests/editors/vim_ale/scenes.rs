@@ -54,11 +54,6 @@ fn s90_a_cancel_ends_the_run() {
     with(scenes::silence(), |editor| scenes::cancels(editor, None));
 }
 
-#[test]
-fn n04_what_is_typed_while_the_edit_is_on_its_way_stays() {
-    with(scenes::one_edit(), |editor| scenes::keeps_what_is_typed(editor, None));
-}
-
 /// Whoever does not want to go through a menu answers in a terminal; ALE makes the edit all the same.
 #[test]
 fn finding_d5_an_answer_from_the_terminal_makes_the_edit_in_the_buffer() {
