@@ -440,7 +440,12 @@ export type AskRespondParams = { askId: AskId, optionId?: string, answer?: strin
 /**
  * The reason of a rejection; the model is told.
  */
-reason?: string, };
+reason?: string,
+/**
+ * Nobody watches the run that goes on by this answer: what `[unattended]` allows runs unasked. Consent
+ * of an earlier run or process is never taken over. Not taken from an inbox.
+ */
+unattended?: boolean, };
 
 export type RespondStatus = "accepted" | "already_resolved";
 

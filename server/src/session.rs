@@ -149,12 +149,12 @@ impl SessionTask {
                 self.publisher.attach(&self.session, self.barrier);
                 self.prompt(*prompt, reply).await;
             }
-            Message::Answer { ask, choice, surface, reply } => {
+            Message::Answer { ask, choice, surface, unattended, reply } => {
                 if [SURFACE_OF_CLIENTS, SURFACE_OF_COMMANDS].contains(&surface) {
                     // Whoever answers by request hears what comes of it, also after a restart.
                     self.publisher.attach(&self.session, self.barrier);
                 }
-                self.answer(ask, choice, surface, reply);
+                self.answer(ask, choice, (surface, unattended), reply);
             }
             Message::InboxStirred => self.inbox.stirred(),
             Message::InboxLooked { events } => self.inbox.looked(events),
@@ -210,6 +210,7 @@ impl SessionTask {
 
     /// Puts one input through `accept`, writes what follows, folds it and queues what is told.
     fn take_in(&mut self, input: Input) -> Result<Vec<Event>, Unrecorded> {
+        self.join_denials(&input)?;
         let stamp = stamp();
         let wake = matches!(input, Input::Woke { .. });
         let events = match accept(&self.session, &stamp, input) {
@@ -225,6 +226,23 @@ impl SessionTask {
             self.record(&stamp, &events)?;
         }
         Ok(events)
+    }
+
+    /// Before a verdict, an open run gets the deny rules that the settings have since.
+    fn join_denials(&mut self, input: &Input) -> Result<(), Unrecorded> {
+        let judged = match input {
+            Input::Answer(_) => true,
+            Input::Step { step, .. } => matches!(step, Step::Prepare { .. } | Step::RunTool { .. }),
+            _ => false,
+        };
+        let now = judged.then(|| self.place.world.settings().deny.texts()).filter(|now| !now.is_empty());
+        let Some(now) = now else { return Ok(()) };
+        let stamp = stamp();
+        match accept(&self.session, &stamp, Input::Denials(now)) {
+            Ok(events) => self.record(&stamp, &events).map(|_| ()),
+            // There is nothing new in them.
+            Err(_) => Ok(()),
+        }
     }
 
     /// Starts what is missing, aborts what is no longer wanted.

@@ -6,6 +6,7 @@ mod capabilities;
 mod cli;
 mod closing;
 mod config_options;
+mod consent;
 mod corpus;
 mod corpus_lsp;
 mod corpus_sessionlog;

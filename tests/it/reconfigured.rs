@@ -1,6 +1,6 @@
 //! Settings that the editor sends while the server runs.
 //!
-//! A run keeps the rules it began with; the next one has the new ones.
+//! A deny rule counts at once, also for what is asked already; anything else for the next run.
 
 use adjutant_protocol::ask::AskKind;
 use adjutant_testkit::fixture::Workspace;
@@ -29,7 +29,7 @@ fn a_section_of_the_editor_counts_for_the_next_run_and_its_mistakes_are_told() {
     rig.answer(&ask.ask_id, "allow");
     rig.await_run_end(&session, &run);
     let outputs = tool_outputs(&model.requests()[1]).join("");
-    assert!(outputs.contains("exit code 0"), "the run keeps the rules it began with: {outputs}");
+    assert!(outputs.contains("Denied: the rule \"run_command\""), "denials win over an answer: {outputs}");
 
     let run = rig.prompt(&session, "Run it again.").run_id;
     rig.await_run_end(&session, &run);

@@ -5,6 +5,7 @@
 
 mod answer;
 mod call;
+mod consent;
 mod ending;
 mod lifecycle;
 mod prompt;
@@ -57,6 +58,7 @@ pub fn accept(session: &Session, stamp: &Stamp, input: Input) -> Result<Vec<Even
         Input::Prompt(prompt) => prompt::accept(session, stamp, prompt),
         Input::Answer(answer) => answer::accept(session, stamp, answer),
         Input::Cancel { run } => lifecycle::cancel(session, stamp, run.as_ref()),
+        Input::Denials(now) => consent::denials(session, now),
         Input::Choose { chosen, offer } => lifecycle::choose(session, chosen, offer),
         Input::Opened { epoch } => lifecycle::opened(session, stamp, epoch),
         Input::Stopping => lifecycle::stopping(session, stamp),

@@ -168,6 +168,14 @@ pub enum Event {
     RuleAdded {
         rule: Rule,
     },
+    /// The deny rules and the consent of the open run are these from now on: the settings have rules that
+    /// it did not begin with, or another process took it over, or the user gave consent again.
+    RulesChanged {
+        run: RunId,
+        deny: Vec<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unattended: Option<Unattended>,
+    },
     /// The user chose another mode or model for the session.
     ConfigChanged {
         chosen: Chosen,
@@ -242,6 +250,7 @@ impl Event {
             Event::AskReobserved { .. } => "ask_reobserved",
             Event::AskClosed { .. } => "ask_closed",
             Event::RuleAdded { .. } => "rule_added",
+            Event::RulesChanged { .. } => "rules_changed",
             Event::ConfigChanged { .. } => "config_changed",
             Event::HunkDecided { .. } => "hunk_decided",
             Event::ApplyStarted { .. } => "apply_started",
@@ -268,13 +277,14 @@ impl Event {
     }
 }
 
-/// The rules of one run, frozen when it starts so that a replay decides alike.
+/// The rules of one run as it starts; `Event::RulesChanged` says what became of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
     pub mode: Mode,
     /// Deny rules of all settings layers, as written; they always win.
     #[serde(default)]
     pub deny: Vec<String>,
+    /// Consent of the process that gave it: it ends when another one opens the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unattended: Option<Unattended>,
     /// Model requests of one run before the user is asked to go on; unlimited when not set.

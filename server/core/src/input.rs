@@ -6,7 +6,7 @@ use adjutant_protocol::origin::Origin;
 use adjutant_protocol::{AskId, RunId};
 
 use crate::choices::{Chosen, Follows, Offer};
-use crate::event::{CallResult, Change, Found, KeyUse, Payload, Policy};
+use crate::event::{CallResult, Change, Found, KeyUse, Payload, Policy, Unattended};
 use crate::image::Image;
 use crate::message::{Manner, Reply};
 use crate::retry::CallFailure;
@@ -38,6 +38,8 @@ pub enum Input {
     Cancel {
         run: Option<RunId>,
     },
+    /// The deny rules that the settings have now.
+    Denials(Vec<String>),
     /// The user chooses a mode or a model for the session.
     Choose {
         chosen: Chosen,
@@ -88,6 +90,9 @@ pub struct Answer {
     pub choice: Choice,
     /// The door it came by; recorded, never part of a digest.
     pub surface: String,
+    /// What may run unasked in the run that goes on by this answer: only where the one who answers gives
+    /// consent with it. What an earlier run or process had is not taken over.
+    pub consent: Option<Unattended>,
 }
 
 /// What an answer chooses.

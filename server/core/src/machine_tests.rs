@@ -5,6 +5,7 @@
 
 mod choices;
 mod clocks;
+mod consent;
 mod holes;
 mod later;
 mod oracle;
@@ -60,6 +61,13 @@ impl Bench {
         Ok(events)
     }
 
+    /// Folds a fact that no input of today makes.
+    pub fn fact(&mut self, event: Event) {
+        let fact = Fact { seq: self.session.seq + 1, at: self.now, last: true, event };
+        self.session.apply(&fact);
+        self.log.push(fact);
+    }
+
     pub fn prompt(&mut self, text: &str) -> Result<Vec<Event>, Refusal> {
         self.prompt_with(text, Policy::default())
     }
@@ -83,7 +91,7 @@ impl Bench {
 
     pub fn answer(&mut self, choice: Choice) -> Result<Vec<Event>, Refusal> {
         let ask = self.session.open_asks().next().expect("an ask is open").id.clone();
-        self.input(Input::Answer(Answer { ask, choice, surface: "test".to_owned() }))
+        self.input(Input::Answer(Answer { ask, choice, surface: "test".to_owned(), consent: None }))
     }
 
     /// A fresh session folded from the log alone.

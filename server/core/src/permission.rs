@@ -30,9 +30,8 @@ pub enum Wanted<'a> {
 /// 3. the mode, 4. files that always ask, 5. a standing answer of this session,
 /// 6. what may run unattended, 7. the default: reading inside the workspace is safe, everything else asks.
 pub fn verdict(session: &Session, policy: &Policy, tool: &str, wanted: Wanted<'_>) -> Verdict {
-    if let Some(rule) = denied_by(session, policy, tool, wanted) {
-        let text = format!("the rule \"{rule}\" of your settings forbids it");
-        return Verdict::Deny(Reason::new(Cause::Rule, text));
+    if let Some(why) = forbidden(session, policy, tool, wanted) {
+        return Verdict::Deny(why);
     }
     if let Wanted::Payload(Payload::Denied { reason, cause }) = wanted {
         return Verdict::Deny(known(*cause, reason));
@@ -56,6 +55,12 @@ pub fn verdict(session: &Session, policy: &Policy, tool: &str, wanted: Wanted<'_
         Wanted::Payload(Payload::Question { .. }) => ask(Cause::Question, "the model has a question"),
         Wanted::Payload(_) => Verdict::Safe,
     }
+}
+
+/// Why a deny rule of the settings forbids it, whatever anybody answered before.
+pub fn forbidden(session: &Session, policy: &Policy, tool: &str, wanted: Wanted<'_>) -> Option<Reason> {
+    let rule = denied_by(session, policy, tool, wanted)?;
+    Some(Reason::new(Cause::Rule, format!("the rule \"{rule}\" of your settings forbids it")))
 }
 
 fn ask(cause: Cause, text: &str) -> Verdict {

@@ -175,6 +175,7 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
         | Event::AttemptStarted { .. }
         | Event::ReplyStarted { .. }
         | Event::CallPrepared { .. }
+        | Event::RulesChanged { .. }
         | Event::AskReobserved { .. } => Vec::new(),
     }
 }

@@ -218,6 +218,11 @@ pub struct AskRespondParams {
     #[serde(default)]
     #[ts(optional)]
     pub reason: Option<String>,
+    /// Nobody watches the run that goes on by this answer: what `[unattended]` allows runs unasked. Consent
+    /// of an earlier run or process is never taken over. Not taken from an inbox.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(optional, as = "Option<bool>")]
+    pub unattended: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]

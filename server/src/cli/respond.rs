@@ -84,6 +84,7 @@ pub async fn respond(sources: Sources, line: AnswerLine) -> anyhow::Result<Exit>
         option_id: line.option,
         answer: line.text,
         reason: line.reason,
+        unattended: false,
     };
     for _ in 0..TRIES {
         let done = if catalog.is_written(&ask.session_id.0) {

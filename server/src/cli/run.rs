@@ -279,10 +279,6 @@ async fn resume(talk: &mut Conversation, session: &SessionId, task: &Task) -> Re
     found.notices.iter().for_each(|notice| note(notice));
     talk.follow(found.state.run_id.clone());
     let open = !matches!(found.state.state, State::None | State::Idle);
-    if open && task.overrides.unattended {
-        // The rules of a run are frozen when it starts, so that a replay decides alike.
-        note("this run keeps the rules it began with; -y counts for runs that begin now");
-    }
     if task.prompt.is_some() {
         return Ok(true);
     }
@@ -292,6 +288,8 @@ async fn resume(talk: &mut Conversation, session: &SessionId, task: &Task) -> Re
             option_id: Some(option.to_owned()),
             answer: None,
             reason: None,
+            // What an earlier process was allowed is not taken over.
+            unattended: task.overrides.unattended,
         };
         let _: AskRespondResult = talk.request(methods::ASK_RESPOND, &params).await?;
         return Ok(true);

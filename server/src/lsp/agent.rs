@@ -144,7 +144,7 @@ impl Shared {
     pub(super) async fn ask_respond(&self, params: AskRespondParams) -> Result<AskRespondResult> {
         let choice = Choice::of(params.option_id, params.answer, params.reason)
             .ok_or_else(|| Error::invalid_params("give either `optionId` or `answer`"))?;
-        self.post_answer(params.ask_id, choice, SURFACE_OF_CLIENTS).await
+        self.post(params.ask_id, choice, SURFACE_OF_CLIENTS, params.unattended).await
     }
 
     /// Posts an answer that came by this surface.
@@ -154,13 +154,24 @@ impl Shared {
         choice: Choice,
         surface: &'static str,
     ) -> Result<AskRespondResult> {
+        self.post(ask, choice, surface, false).await
+    }
+
+    async fn post(
+        &self,
+        ask: AskId,
+        choice: Choice,
+        surface: &'static str,
+        unattended: bool,
+    ) -> Result<AskRespondResult> {
         let sessions = &self.ready()?.sessions;
         let mailbox = match sessions.of_ask(&ask) {
             Some(mailbox) => mailbox,
             None => sessions.opened_for(&ask).await.map_err(error)?,
         };
         // Never refused for want of room: an answer is what others may be waiting for.
-        let reply = mailbox.admit(|reply| Message::Answer { ask, choice, surface, reply: Some(reply) });
+        let reply =
+            mailbox.admit(|reply| Message::Answer { ask, choice, surface, unattended, reply: Some(reply) });
         answered(Ok(reply)).await
     }
 

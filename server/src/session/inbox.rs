@@ -189,6 +189,9 @@ fn read(folder: &OwnedFd, name: &CStr) -> Result<Letter, Unfit> {
     }
     let params: AskRespondParams = serde_json::from_slice(&bytes)
         .map_err(|error| Unfit { why: format!("it is no answer: {error}"), gone: false })?;
+    if params.unattended {
+        return Err(Unfit::from("it gives consent, which only the process that works on the session can"));
+    }
     let choice = Choice::of(params.option_id, params.answer, params.reason)
         .ok_or_else(|| Unfit::from("it gives not exactly one of an option and a text"))?;
     Ok(Letter { name: name.to_owned(), inode: found.st_ino, ask: params.ask_id, choice })

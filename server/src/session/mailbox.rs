@@ -71,6 +71,8 @@ pub enum Message {
         ask: AskId,
         choice: Choice,
         surface: &'static str,
+        /// Whether the one who answers gives consent to go on unattended.
+        unattended: bool,
         reply: Option<Reply<AskRespondResult>>,
     },
     /// Somebody may have left an answer in the inbox.

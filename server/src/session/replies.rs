@@ -200,10 +200,10 @@ impl SessionTask {
         &mut self,
         ask: AskId,
         choice: Choice,
-        surface: &'static str,
+        (surface, unattended): (&'static str, bool),
         reply: Option<Reply<AskRespondResult>>,
     ) {
-        let result = self.answered(ask, choice, surface);
+        let result = self.answered(ask, choice, surface, unattended);
         point("ask-answered");
         let Some(reply) = reply else { return };
         match result {
@@ -224,12 +224,14 @@ impl SessionTask {
         ask: AskId,
         choice: Choice,
         surface: &'static str,
+        unattended: bool,
     ) -> Result<AskRespondResult, Refused> {
         if words_of(&choice) > MAX_WORDS {
             let why = format!("an answer has at most {MAX_WORDS} bytes");
             return Err(Refused::new(ErrorName::AnswerInvalid, why));
         }
-        let answer = Answer { ask: ask.clone(), choice, surface: surface.to_owned() };
+        let consent = unattended.then(|| self.place.world.settings().unattended);
+        let answer = Answer { ask: ask.clone(), choice, surface: surface.to_owned(), consent };
         let (status, resolution) = match self.input(Input::Answer(answer)) {
             Ok(_) => match self.session.resolution(&ask) {
                 Some(resolution) => (RespondStatus::Accepted, resolution.clone()),

@@ -243,7 +243,13 @@ async fn deliver(place: &Place, ask: Arc<AskView>) -> Option<Done> {
         PermissionOutcome::Answered { text } => Choice::Text(text),
         PermissionOutcome::Cancelled => return None,
     };
-    Some(Done::Message(Box::new(Message::Answer { ask: id, choice, surface, reply: None })))
+    Some(Done::Message(Box::new(Message::Answer {
+        ask: id,
+        choice,
+        surface,
+        unattended: false,
+        reply: None,
+    })))
 }
 
 /// What is recorded in place of a report that no record of so many bytes can hold.

@@ -6,14 +6,14 @@ use adjutant_protocol::RunId;
 use adjutant_protocol::ask::{AskKind, OptionKind, Resolution};
 use adjutant_protocol::state::{Outcome, StopReason};
 
-use super::Refusal;
-use super::call::end_call;
+use super::call::{denied, end_call};
 use super::ending::{Ending, end_run, result};
+use super::{Refusal, consent};
 use crate::ask;
 use crate::cause::Cause;
 use crate::event::{Ask, CallEnd, CallResult, Event, Payload};
 use crate::input::{Answer, Choice, Stamp};
-use crate::permission::{Wanted, standing_rule};
+use crate::permission::{Wanted, forbidden, standing_rule};
 use crate::session::{Call, Session};
 
 /// Closes the ask that is answered, and does what the answer says.
@@ -34,12 +34,12 @@ pub fn accept(session: &Session, stamp: &Stamp, answer: Answer) -> Result<Vec<Ev
         }
         AskKind::Followup => followup(session, stamp, ask, &answer)?,
         AskKind::CommandOutput => command_output(session, stamp, ask, &answer.choice)?,
-        AskKind::ResumeTask => resume(session, stamp, ask, &answer.choice),
+        AskKind::ResumeTask => resume(session, stamp, ask, &answer),
         AskKind::CompletionResult
         | AskKind::ApiReqFailed
         | AskKind::MistakeLimitReached
         | AskKind::AutoApprovalMaxReqReached
-        | AskKind::ResumeCompletedTask => go_on(session, stamp, ask, &answer.choice),
+        | AskKind::ResumeCompletedTask => go_on(session, stamp, ask, &answer),
     });
     Ok(events)
 }
@@ -86,6 +86,10 @@ fn permission(
         (None, None) => return Err(Refusal::Stale),
     };
     let allow = matches!(kind, Some(OptionKind::AllowOnce | OptionKind::AllowAlways));
+    // A rule may have come since it was asked.
+    let run = session.open_run().ok_or(Refusal::Stale)?;
+    let forbidden = forbidden(session, &run.policy, &call.tool, wanted).filter(|_| allow);
+    let allow = allow && forbidden.is_none();
     let mut events = Vec::new();
     if let Some(change) = change {
         events.push(Event::HunkDecided {
@@ -96,7 +100,8 @@ fn permission(
         });
     }
     if !allow {
-        events.extend(end_call(session, stamp, call, rejected(choice)));
+        let told = forbidden.map_or_else(|| rejected(choice), |why| denied(&why));
+        events.extend(end_call(session, stamp, call, told));
         return Ok(events);
     }
     if kind == Some(OptionKind::AllowAlways) {
@@ -179,20 +184,26 @@ fn command_output(
     Ok(end_call(session, stamp, call, told))
 }
 
-fn resume(session: &Session, stamp: &Stamp, ask: &Ask, choice: &Choice) -> Vec<Event> {
-    match choice {
+fn resume(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Vec<Event> {
+    let consented = session.open_run().and_then(|run| consent::given(run, answer.consent));
+    let mut events: Vec<Event> = consented.into_iter().collect();
+    match &answer.choice {
         Choice::Option { id, .. } if id == crate::ask::DISCARD => {
-            end_run(session, stamp, Ending::new(Outcome::Cancelled, StopReason::Cancelled).answered(&ask.id))
+            let ending = Ending::new(Outcome::Cancelled, StopReason::Cancelled);
+            return end_run(session, stamp, ending.answered(&ask.id));
         }
-        Choice::Option { text: None, .. } => Vec::new(),
+        Choice::Option { text: None, .. } => {}
         Choice::Option { text: Some(text), .. } | Choice::Text(text) => {
-            session.open_run().map(|run| message(stamp, run.id.clone(), text, true)).into_iter().collect()
+            events.extend(session.open_run().map(|run| message(stamp, run.id.clone(), text, true)));
         }
     }
+    events
 }
 
-/// Retry, continue and feedback start a new run that says which run it continues.
-fn go_on(session: &Session, stamp: &Stamp, ask: &Ask, choice: &Choice) -> Vec<Event> {
+/// Retry, continue and feedback start a new run that says which run it continues. It asks for everything
+/// unless the one who answers gives consent: that of the run before was for that run alone.
+fn go_on(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Vec<Event> {
+    let choice = &answer.choice;
     let text = match choice {
         Choice::Option { id, .. } if id == ask::STOP || id == ask::NEW_TASK => return Vec::new(),
         Choice::Option { text, .. } => text.clone(),
@@ -203,10 +214,7 @@ fn go_on(session: &Session, stamp: &Stamp, ask: &Ask, choice: &Choice) -> Vec<Ev
     let mut policy = last.policy.clone();
     let (model, mode) = session.chosen_for(last);
     policy.mode = mode;
-    if ask.kind == AskKind::AutoApprovalMaxReqReached {
-        // "Continue by hand": from here on every edit and command asks again.
-        policy.unattended = None;
-    }
+    policy.unattended = answer.consent;
     let waits = matches!(choice, Choice::Option { id, .. } if id == ask::WAIT);
     let mut events = vec![Event::RunStarted {
         run: run.clone(),

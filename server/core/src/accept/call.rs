@@ -13,7 +13,7 @@ use crate::ask;
 use crate::cause::Reason;
 use crate::event::{Ask, CallEnd, CallResult, Change, Event, Found, Payload};
 use crate::input::Stamp;
-use crate::permission::{Verdict, Wanted, standing_rule, verdict};
+use crate::permission::{Verdict, Wanted, forbidden, standing_rule, verdict};
 use crate::session::{Call, CallPhase, ChangeState, Run, Session};
 
 /// How often one call's change is shown while the text moves on; then the model looks at the file anew.
@@ -28,7 +28,8 @@ pub fn prepared(
 ) -> Result<Vec<Event>, Refusal> {
     let (run, call) = current(session, id)?;
     let digest = ask::payload_digest(&payload);
-    if let Some(events) = again(session, call, &digest) {
+    let forbidden = forbidden(session, &run.policy, &call.tool, Wanted::Payload(&payload));
+    if let Some(events) = again(session, call, &digest).filter(|_| forbidden.is_none()) {
         return Ok(events);
     }
     let mut events = supersede(session, call);
@@ -64,7 +65,8 @@ pub fn prepared_change(
 ) -> Result<Vec<Event>, Refusal> {
     let (run, call) = current(session, id)?;
     let digest = ask::change_digest(&change);
-    if let Some(events) = again(session, call, &digest) {
+    let forbidden = forbidden(session, &run.policy, &call.tool, Wanted::Change(&change));
+    if let Some(events) = again(session, call, &digest).filter(|_| forbidden.is_none()) {
         return Ok(events);
     }
     if change.always_ask.is_none()
@@ -317,7 +319,7 @@ fn brief(text: &str) -> String {
     }
 }
 
-fn denied(why: &Reason) -> CallResult {
+pub fn denied(why: &Reason) -> CallResult {
     let told = result(
         CallEnd::Denied,
         &format!("Denied: {why}. Do not try it again in another way."),

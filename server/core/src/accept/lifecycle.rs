@@ -7,7 +7,7 @@ use adjutant_protocol::state::{Outcome, StopReason};
 use adjutant_protocol::{RunId, ToolCallId};
 
 use super::ending::{Ending, close_idle_asks, end_run, open_calls, opened_ask, result, run_ask};
-use super::{Refusal, answer, turn};
+use super::{Refusal, answer, consent, turn};
 use crate::ask;
 use crate::choices::{self, Chosen, Offer};
 use crate::event::{Ask, CallEnd, Event};
@@ -37,9 +37,10 @@ pub fn choose(session: &Session, chosen: Chosen, offer: Offer) -> Result<Vec<Eve
 }
 
 /// A writer opened the log: what was cut short is closed, and an open run waits to be resumed.
-/// A run that only waits for an answer goes on waiting for it.
+/// A run that only waits for an answer goes on waiting for it. Consent was given to another process.
 pub fn opened(session: &Session, stamp: &Stamp, epoch: u64) -> Result<Vec<Event>, Refusal> {
     let mut events = vec![Event::SessionOpened { epoch }];
+    events.extend(session.open_run().and_then(|run| consent::given(run, None)));
     events.extend(moot_asks(session));
     events.extend(interrupt(session, stamp));
     match session.open_run() {
@@ -133,7 +134,11 @@ fn answered_by_time(session: &Session, stamp: &Stamp, run: &Run, call: &Call) ->
     let open = session.open_ask_of(call).ok_or(Refusal::Stale)?;
     let (_, option) = ask::answers_itself(open, &run.policy).ok_or(Refusal::Stale)?;
     let choice = Choice::Option { id: option.to_owned(), text: None };
-    answer::accept(session, stamp, Answer { ask: open.ask.id.clone(), choice, surface: ask::TIME.to_owned() })
+    answer::accept(
+        session,
+        stamp,
+        Answer { ask: open.ask.id.clone(), choice, surface: ask::TIME.to_owned(), consent: None },
+    )
 }
 
 /// The time has come that the one wanted `Wake` named; what waited for it is seen by what is open.

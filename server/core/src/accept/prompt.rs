@@ -5,11 +5,11 @@
 use adjutant_protocol::RunId;
 use adjutant_protocol::ask::{AskKind, Resolution};
 
-use super::Refusal;
 use super::ending::close_idle_asks;
+use super::{Refusal, consent};
 use crate::event::Event;
 use crate::input::{Prompt, Stamp};
-use crate::session::Session;
+use crate::session::{Run, Session};
 use crate::tool::MAX_TITLE;
 
 /// Prompts one run keeps waiting for its next turn.
@@ -38,7 +38,7 @@ pub fn accept(session: &Session, stamp: &Stamp, prompt: Prompt) -> Result<Vec<Ev
     }
     match open {
         Some(run) if run.pending.len() >= MAX_PENDING => Err(Refusal::Overloaded),
-        Some(run) => Ok(steer(session, stamp, prompt, run.id.clone())),
+        Some(run) => Ok(steer(session, stamp, prompt, run)),
         None => Ok(start(session, stamp, prompt)),
     }
 }
@@ -70,14 +70,17 @@ fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
     events
 }
 
-fn steer(session: &Session, stamp: &Stamp, prompt: Prompt, run: RunId) -> Vec<Event> {
+fn steer(session: &Session, stamp: &Stamp, prompt: Prompt, run: &Run) -> Vec<Event> {
     // A prompt to an interrupted run says "go on" in the user's own words.
     let mut events: Vec<Event> = session
         .open_asks()
         .filter(|ask| ask.kind == AskKind::ResumeTask)
         .map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Superseded })
         .collect();
-    events.push(prompted(stamp, prompt, run, true));
+    // Consent that is given again counts from now on; a prompt without it takes none away.
+    let given = prompt.policy.unattended.filter(|_| run.policy.unattended.is_none());
+    events.extend(given.and_then(|given| consent::given(run, Some(given))));
+    events.push(prompted(stamp, prompt, run.id.clone(), true));
     events
 }
 

@@ -322,7 +322,7 @@ proptest! {
                 Input::Opened { epoch: 0 },
                 Input::Stopping,
                 Input::Cancel { run: Some(text.as_str().into()) },
-                Input::Answer(Answer { ask, choice: Choice::Text(text.clone()), surface: text.clone() }),
+                Input::Answer(Answer { ask, choice: Choice::Text(text.clone()), surface: text.clone(), consent: None }),
                 Input::Prompt(Prompt {
                     text: text.clone(),
                     images: Vec::new(),
@@ -347,11 +347,12 @@ proptest! {
 /// Whether the verdict on this call was "safe" without an ask.
 fn was_free(log: &[Fact], call: &adjutant_protocol::ToolCallId, edit: bool) -> bool {
     use crate::event::{Payload, Rule};
-    let policy = log.iter().rev().find_map(|fact| match &fact.event {
-        Event::RunStarted { policy, .. } => Some(policy.clone()),
+    let changed = log.iter().rev().find_map(|fact| match &fact.event {
+        Event::RunStarted { policy, .. } => Some(policy.unattended),
+        Event::RulesChanged { unattended, .. } => Some(*unattended),
         _ => None,
     });
-    let unattended = policy.and_then(|policy| policy.unattended);
+    let unattended = changed.flatten();
     let rules: Vec<&Rule> = log
         .iter()
         .filter_map(|fact| match &fact.event {

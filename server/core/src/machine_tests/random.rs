@@ -39,12 +39,17 @@ impl<'a> Dice<'a> {
 
 /// Draws one input that is legal in the present state.
 pub fn input(bench: &Bench, dice: &mut Dice<'_>) -> Input {
-    match dice.roll(17) {
+    match dice.roll(18) {
         0 => Input::Prompt(prompt(dice)),
         1 => Input::Cancel { run: None },
         2 => Input::Opened { epoch: bench.session.epoch + 1 },
         3 => Input::Stopping,
         16 => choice(bench, dice),
+        17 if bench.session.open_run().is_some() => {
+            // Each time one more, so that it is never refused as nothing new.
+            let known = bench.session.open_run().map_or(0, |run| run.policy.deny.len());
+            Input::Denials(vec![format!("edit_file(x{known}/**)")])
+        }
         4..=7 => answer(bench, dice).unwrap_or_else(|| step(bench, dice)),
         _ => step(bench, dice),
     }
@@ -103,7 +108,7 @@ fn answer(bench: &Bench, dice: &mut Dice<'_>) -> Option<Input> {
         let option = ask.options.get(dice.roll(ask.options.len().max(1)))?;
         Choice::Option { id: option.option_id.clone(), text: None }
     };
-    Some(Input::Answer(Answer { ask: ask.id.clone(), choice, surface: "random".to_owned() }))
+    Some(Input::Answer(Answer { ask: ask.id.clone(), choice, surface: "random".to_owned(), consent: None }))
 }
 
 fn step(bench: &Bench, dice: &mut Dice<'_>) -> Input {

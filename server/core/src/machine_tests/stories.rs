@@ -191,7 +191,8 @@ fn s54_the_first_answer_wins_and_later_ones_get_the_winner() {
     let mut bench = asking_command();
     let ask = bench.session.open_asks().next().unwrap().id.clone();
     bench.answer(option("reject")).unwrap();
-    let late = Input::Answer(Answer { ask, choice: option("allow"), surface: "late".to_owned() });
+    let late =
+        Input::Answer(Answer { ask, choice: option("allow"), surface: "late".to_owned(), consent: None });
     let Err(Refusal::AlreadyResolved(Resolution::Selected { option_id, .. })) = bench.input(late) else {
         panic!("a late answer gets the winner")
     };

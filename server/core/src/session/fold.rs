@@ -35,6 +35,12 @@ impl Session {
                 }
             }
             Event::ConfigChanged { chosen, .. } => self.take_choice(chosen),
+            Event::RulesChanged { run, deny, unattended } => {
+                if let Some(open) = self.run.as_mut().filter(|open| open.id == *run) {
+                    open.policy.deny.clone_from(deny);
+                    open.policy.unattended = *unattended;
+                }
+            }
             Event::RunStarted { .. } | Event::Prompted { .. } | Event::RunEnded { .. } => self.fold_run(fact),
             // The end of the run, which follows in the same batch, says it.
             Event::Completed { .. } => {}

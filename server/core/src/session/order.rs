@@ -15,9 +15,10 @@ impl Session {
         match event {
             Event::SessionCreated { .. } => self.created,
             Event::RunStarted { .. } => self.run.is_some(),
-            Event::TurnStarted { run, .. } | Event::Completed { run, .. } | Event::RunEnded { run, .. } => {
-                !self.runs(run)
-            }
+            Event::TurnStarted { run, .. }
+            | Event::Completed { run, .. }
+            | Event::RunEnded { run, .. }
+            | Event::RulesChanged { run, .. } => !self.runs(run),
             Event::AskReobserved { ask, .. } | Event::AskClosed { ask, .. } => !self.asks.contains_key(ask),
             Event::ReplyStarted { turn, .. } | Event::Replied { turn, .. } => !self.is_calling(*turn),
             Event::CallPrepared { call, .. }

@@ -72,7 +72,8 @@ impl Conversation {
             Some(PermissionOutcome::Answered { text }) => (None, Some(text), None),
         };
         let stops = option_id.as_deref() == Some(STOP);
-        let params = AskRespondParams { ask_id, option_id, answer, reason };
+        // Who is at the terminal is asked from here on.
+        let params = AskRespondParams { ask_id, option_id, answer, reason, unattended: false };
         let _: AskRespondResult = self.request(methods::ASK_RESPOND, &params).await?;
         Ok(!stops)
     }

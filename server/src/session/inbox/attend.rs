@@ -158,6 +158,8 @@ async fn answer(place: &Place, letters: Vec<Letter>) -> Vec<Letter> {
                 ask,
                 choice,
                 surface: SURFACE,
+                // Consent belongs to the process that gave it, and this one did not.
+                unattended: false,
                 reply: Some(reply),
             });
             (letter, reply)

@@ -27,6 +27,7 @@ fn answer(option: &str) -> AskRespondParams {
         option_id: Some(option.to_owned()),
         answer: None,
         reason: Some("because".to_owned()),
+        unattended: false,
     }
 }
 
@@ -131,6 +132,7 @@ fn an_answer_that_is_too_large_is_not_left() {
         option_id: None,
         answer: Some("x".repeat(MAX_LETTER as usize)),
         reason: None,
+        unattended: false,
     };
     assert!(leave(&place, &large).is_err());
     assert!(!place.dir.exists());
