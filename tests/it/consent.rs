@@ -50,7 +50,7 @@ fn finding_b1_s13_l03_consent_of_yes_ends_with_its_process() {
     for words in [&[][..], &["go on"]] {
         let workspace = killed();
         let ran = go_on(&workspace, words);
-        assert!(ran.expect(3).stdout.contains("$ echo unasked >> ledger"), "{ran}");
+        assert!(ran.expect(3).stderr.contains("$ echo unasked >> ledger"), "{ran}");
         assert!(!workspace.exists("ledger"), "it ran unasked: {ran}");
     }
 }
@@ -64,7 +64,7 @@ fn finding_b1_consent_that_is_given_again_counts_and_only_for_what_it_names() {
     }
     let workspace = killed();
     let ran = go_on(&workspace, &["-y"]);
-    assert!(ran.expect(3).stdout.contains("$ echo unasked >> ledger"), "{ran}");
+    assert!(ran.expect(3).stderr.contains("$ echo unasked >> ledger"), "{ran}");
     assert!(!workspace.exists("ledger"));
 }
 

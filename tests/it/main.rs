@@ -24,6 +24,7 @@ mod inbox;
 mod keys;
 mod kill;
 mod lanes;
+mod leftovers;
 mod load;
 mod log_files;
 mod model_wire;

@@ -18,7 +18,7 @@ use super::{Place, edits};
 use crate::faults::point;
 use crate::settings::private_dir;
 use crate::tools::paths::{Grounded, Kind, ground};
-use crate::tools::process::{Launch, MAX_OUTPUT, child_environment, pin_directory, pin_shell};
+use crate::tools::process::{Hold, Launch, MAX_OUTPUT, child_environment, pin_directory, pin_shell};
 use crate::tools::protected::{ReadClass, read_class};
 use crate::tools::run_command::{run_command, time_limit};
 use crate::tools::{Output, Reading, read};
@@ -185,6 +185,7 @@ fn launch(
         directory: pin_directory(&at).map_err(other)?,
         environment: child_environment(std::env::vars_os(), &own_keys(place), place.roots.paths()),
         call: call.id.to_string(),
+        hold: Hold::of_environment(),
         time_limit: time_limit(timeout_seconds),
         output_limit: MAX_OUTPUT,
         whole: place.dir.join("outputs").join(format!("{}.txt", call.id)),

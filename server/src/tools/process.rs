@@ -5,12 +5,16 @@
 
 mod environment;
 mod gather;
+mod group;
+mod kin;
 mod own;
 mod pin;
+mod seen;
 #[cfg(test)]
 mod tests;
 mod tree;
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::future::Future;
 use std::io::Write;
@@ -32,11 +36,14 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 pub use environment::child_environment;
+pub use group::Hold;
 pub use own::run_own;
 pub use pin::{PinnedDirectory, PinnedShell, pin_directory, pin_shell};
 
 pub(super) use gather::GAP;
 use gather::Gathered;
+use group::{GROUP_AFTER, Group};
+use kin::Tag;
 use tree::Tree;
 
 /// How long a tree may take to end by itself after it was told to.
@@ -56,6 +63,8 @@ pub struct Launch {
     pub environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
     /// The id of the tool call, by which its processes are found again.
     pub call: String,
+    /// How its processes are held together.
+    pub hold: Hold,
     pub time_limit: Duration,
     /// At most [`MAX_OUTPUT`].
     pub output_limit: u64,
@@ -169,6 +178,9 @@ impl Running {
         let output = tree::pipe_name(&reader);
         let second = writer.try_clone().map_err(|error| failed("make a pipe", error))?;
         let marker = tree::marker(&launch.call)?;
+        let tag = Tag::of(&launch.call);
+        let group =
+            Group::make(&launch.call, launch.hold).map_err(|why| format!("start the command: {why}"))?;
         let mut command = Command::new(&launch.shell.path);
         command
             .args(launch.shell.arguments())
@@ -185,8 +197,8 @@ impl Running {
         let reader = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))
             .map_err(|error| failed("read a pipe", error))?;
         let children = signal(SignalKind::child()).map_err(|error| failed("hear of its end", error))?;
-        let child = command.spawn().map_err(|error| failed("run the shell", error))?;
-        let Some(tree) = child.id().and_then(|id| Tree::new(id, marker, output)) else {
+        let child = kin::spawn(&mut command, tag).map_err(|error| failed("run the shell", error))?;
+        let Some(tree) = child.id().and_then(|id| Tree::new(id, (marker, tag), output, group)) else {
             return Err("start the command: it has no process id".into());
         };
         let exit = Exit { shell: tree.root(), children };
@@ -201,6 +213,8 @@ impl Running {
         mut stop: Pin<&mut (impl Future<Output = ()> + Send)>,
     ) -> Option<End> {
         let deadline = Instant::now() + launch.time_limit;
+        let group_at = Instant::now() + GROUP_AFTER;
+        let mut grouped = false;
         let mut gone: Option<Instant> = None;
         loop {
             // A background process may hold the pipe open for ever.
@@ -215,6 +229,10 @@ impl Running {
                 () = taken.piece(), if !taken.done() => {}
                 () = self.exit.wait(), if gone.is_none() => gone = Some(Instant::now()),
                 () = sleep_until(linger) => if gone.is_none() { return Some(End::TimedOut) },
+                () = sleep_until(group_at), if !grouped && gone.is_none() => {
+                    grouped = true;
+                    self.tree.gather();
+                }
                 () = &mut stop => return Some(End::Stopped),
             }
         }
@@ -269,6 +287,8 @@ impl Exit {
             if self.children.recv().await.is_none() {
                 return;
             }
+            // It may have been an orphan of a command, which nobody else waits for.
+            kin::reap(&BTreeSet::new());
         }
     }
 }

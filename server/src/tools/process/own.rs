@@ -12,6 +12,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use super::LINGER;
+use super::kin::{self, Tag};
 use super::tree::{self, Tree};
 
 /// How long such a program may run.
@@ -49,7 +50,8 @@ impl Started {
     fn spawn(words: &[String]) -> Result<Self, String> {
         let (program, arguments) = words.split_first().ok_or("names no program")?;
         let marker = tree::marker("own")?;
-        let child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(arguments)
             .env(tree::MARKER, &marker)
             .current_dir("/")
@@ -57,10 +59,12 @@ impl Started {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|error| format!("could not be started: {error}"))?;
-        let tree = child.id().and_then(|id| Tree::new(id, marker, String::new()));
+            .kill_on_drop(true);
+        // A number of this one start: what another start left on purpose is not its own.
+        let tag = Tag::of(&marker);
+        let child =
+            kin::spawn(&mut command, tag).map_err(|error| format!("could not be started: {error}"))?;
+        let tree = child.id().and_then(|id| Tree::new(id, (marker, tag), String::new(), None));
         Ok(Self { tree: tree.ok_or("could not be started: it has no process id")?, child })
     }
 

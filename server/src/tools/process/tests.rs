@@ -1,13 +1,18 @@
 //! Tests with real processes.
 
 use std::ffi::OsString;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+
+mod escapes;
 
 use super::gather::Cleaner;
 use super::*;
 use crate::tools::Output;
 use crate::tools::paths::{Roots, ground};
 use crate::tools::run_command::{run_command, time_limit};
+
+static CALLS: AtomicU64 = AtomicU64::new(1);
 
 struct Place {
     directory: tempfile::TempDir,
@@ -26,7 +31,9 @@ impl Place {
             shell: pin_shell().expect("a shell"),
             directory: pin_directory(&at).expect("a directory"),
             environment: child_environment(std::env::vars_os(), &[], []),
-            call: "call-1".into(),
+            // Its processes are known by it.
+            call: format!("call-{}-{}", std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed)),
+            hold: Hold::Best,
             time_limit: Duration::from_secs(60),
             output_limit: MAX_OUTPUT,
             whole: self.directory.path().join("whole.out"),

@@ -1,12 +1,16 @@
-//! The processes of one command: found by parent, group, mark and pipe; signalled.
+//! The processes of one command: found by parent, group, number, mark and pipe; signalled.
 //!
-//! Never signals a process by a number that may have been given to another one
-//! since it was looked at.
+//! Never leaves one that it can find, and never touches one of another command.
 
 use std::collections::BTreeSet;
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::group::{self, Group};
+use super::kin::{self, Tag};
+use super::seen::{Member, Seen, raw};
 
 /// The environment variable that marks the processes of a command.
 pub(super) const MARKER: &str = "ADJUTANT_CALL";
@@ -26,75 +30,64 @@ pub(super) fn pipe_name(reader: &std::io::PipeReader) -> String {
         .unwrap_or_default()
 }
 
-/// The processes of one command; killed when dropped unless [`Tree::gone`] was said.
-#[derive(Debug)]
-pub(super) struct Tree {
+/// By what the processes of one command are known.
+#[derive(Clone, Debug)]
+struct Signs {
     root: Pid,
     /// When the shell started; nothing older belongs to it.
     start: u64,
+    tag: Tag,
     mark: Vec<u8>,
     output: String,
+}
+
+/// The processes of one command; killed when dropped unless [`Tree::gone`] was said.
+#[derive(Debug)]
+pub(super) struct Tree {
+    signs: Signs,
+    group: Option<Arc<Group>>,
+    /// To be reaped where they became children of this process.
+    killed: BTreeSet<i32>,
     over: bool,
 }
 
 /// Kills what an earlier server, which was itself killed, left running of a call; returns how
-/// many processes that were. Found by the mark in their environment, with all their children.
+/// many processes that were. Found by the number they carry and the mark in their environment.
 pub(super) fn end_left_over(call: &str) -> usize {
     let mark = format!("{MARKER}={}.", call.replace('\0', "")).into_bytes();
+    let tag = Tag::of(call);
     let marked = |pid: Pid| {
         pid != rustix::process::getpid()
-            && std::fs::read(format!("/proc/{}/environ", raw(pid)))
-                .is_ok_and(|all| all.split(|byte| *byte == 0).any(|one| one.starts_with(&mark)))
+            && (Tag::carried_by(pid) == Some(tag)
+                || std::fs::read(format!("/proc/{}/environ", raw(pid)))
+                    .is_ok_and(|all| all.split(|byte| *byte == 0).any(|one| one.starts_with(&mark))))
     };
     let mut ended = 0;
     // What is killed may just have started another; a few passes find that as well.
     for _ in 0..10 {
-        let left: Vec<Member> = Seen::all()
-            .filter(|seen| seen.alive && marked(seen.pid))
-            .map(|seen| Member { pid: seen.pid, start: seen.start })
-            .collect();
+        let left: Vec<Member> =
+            Seen::all().filter(|seen| seen.alive && marked(seen.pid)).map(|seen| seen.member()).collect();
         if left.is_empty() {
             break;
         }
         ended += left.len();
         left.iter().for_each(|member| member.signal(Signal::KILL));
     }
+    group::end_left_over(call);
     ended
 }
 
-/// One process, told from a later one of the same number by its start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Member {
-    pid: Pid,
-    start: u64,
-}
-
-impl Tree {
-    pub(super) fn new(id: u32, marker: String, output: String) -> Option<Self> {
-        let root = Pid::from_raw(i32::try_from(id).ok()?)?;
-        let start = Seen::of(root).map_or(0, |seen| seen.start);
-        let mark = format!("{MARKER}={marker}").into_bytes();
-        Some(Self { root, start, mark, output, over: false })
-    }
-
-    pub(super) fn root(&self) -> Pid {
-        self.root
-    }
-
-    /// Says that the shell was reaped and nothing is left to kill.
-    pub(super) fn gone(&mut self) {
-        self.over = true;
-    }
-
+impl Signs {
     /// Returns the living processes of the command.
-    pub(super) fn members(&self) -> Vec<Member> {
+    fn members(&self) -> Vec<Member> {
         let seen: Vec<Seen> = Seen::all().filter(|seen| seen.start >= self.start).collect();
         let mut ours: BTreeSet<i32> = BTreeSet::from([raw(self.root)]);
         for process in &seen {
-            if process.group == raw(self.root) || self.carries_mark(process.pid) {
+            if process.group == raw(self.root) || self.are_at(process.pid) {
                 ours.insert(raw(process.pid));
             }
         }
+        ours.extend(kin::strangers(&seen).into_iter().map(raw));
         loop {
             let before = ours.len();
             let children = seen.iter().filter(|s| ours.contains(&s.parent)).map(|s| raw(s.pid));
@@ -104,40 +97,17 @@ impl Tree {
                 break;
             }
         }
-        seen.iter()
-            .filter(|seen| seen.alive && ours.contains(&raw(seen.pid)))
-            .map(|seen| Member { pid: seen.pid, start: seen.start })
-            .collect()
+        seen.iter().filter(|seen| seen.alive && ours.contains(&raw(seen.pid))).map(Seen::member).collect()
     }
 
-    /// Asks every process to end; a stopped one is woken so that it can.
-    pub(super) fn ask_to_end(&self) {
-        for signal in [Signal::TERM, Signal::CONT] {
-            self.signal_group(signal);
-            for member in self.members() {
-                member.signal(signal);
-            }
-        }
-    }
-
-    /// Kills what is there and returns how many processes that were.
-    pub(super) fn kill_pass(&self) -> usize {
-        self.signal_group(Signal::KILL);
-        let members = self.members();
-        members.iter().for_each(|member| member.signal(Signal::KILL));
-        members.len()
-    }
-
-    fn signal_group(&self, signal: Signal) {
-        // Gone already is what is wanted.
-        let _ = kill_process_group(self.root, signal);
-    }
-
-    /// A process that left the group and lost its parent still has the mark in its
-    /// environment, or, where it cleared that, often the command's output pipe.
-    fn carries_mark(&self, pid: Pid) -> bool {
+    /// A process that left the group and lost its parent still carries the number of its command; where
+    /// it has none, there is the mark in its environment, or often the command's output pipe.
+    fn are_at(&self, pid: Pid) -> bool {
         if pid == rustix::process::getpid() {
             return false;
+        }
+        if Tag::carried_by(pid) == Some(self.tag) {
+            return true;
         }
         let place = format!("/proc/{}", raw(pid));
         let marked = std::fs::read(format!("{place}/environ"))
@@ -153,6 +123,88 @@ impl Tree {
     }
 }
 
+impl Tree {
+    /// The tree below a process that was started with this number; its group is empty still.
+    pub(super) fn new(
+        id: u32,
+        (marker, tag): (String, Tag),
+        output: String,
+        group: Option<Group>,
+    ) -> Option<Self> {
+        let root = Pid::from_raw(i32::try_from(id).ok()?)?;
+        let start = Seen::of(root).map_or(0, |seen| seen.start);
+        let mark = format!("{MARKER}={marker}").into_bytes();
+        kin::begun();
+        Some(Self {
+            signs: Signs { root, start, tag, mark, output },
+            group: group.map(Arc::new),
+            killed: BTreeSet::new(),
+            over: false,
+        })
+    }
+
+    pub(super) fn root(&self) -> Pid {
+        self.signs.root
+    }
+
+    /// Says that the shell was reaped and nothing is left to kill.
+    pub(super) fn gone(&mut self) {
+        if !self.over {
+            self.over = true;
+            kin::over(self.signs.root, true);
+        }
+    }
+
+    /// Returns the living processes of the command.
+    pub(super) fn members(&self) -> Vec<Member> {
+        let mut members = self.signs.members();
+        let grouped = self.group.iter().flat_map(|group| group.pids()).filter_map(Seen::of);
+        for member in grouped.filter(|seen| seen.alive).map(|seen| seen.member()) {
+            if !members.contains(&member) {
+                members.push(member);
+            }
+        }
+        members
+    }
+
+    /// Puts what the command has started into its group, if it has one, on a thread that may wait.
+    pub(super) fn gather(&self) {
+        if let Some(group) = self.group.clone() {
+            let signs = self.signs.clone();
+            tokio::task::spawn_blocking(move || group.take(signs.members()));
+        }
+    }
+
+    /// Asks every process to end; a stopped one is woken so that it can.
+    pub(super) fn ask_to_end(&self) {
+        for signal in [Signal::TERM, Signal::CONT] {
+            self.signal_group(signal);
+            for member in self.members() {
+                member.signal(signal);
+            }
+        }
+    }
+
+    /// Kills what is there and returns how many processes that were.
+    pub(super) fn kill_pass(&mut self) -> usize {
+        // Looked at first: what has lost its number is known to be reaped by this alone.
+        let members = self.members();
+        if let Some(group) = &self.group {
+            group.kill();
+        }
+        self.signal_group(Signal::KILL);
+        members.iter().for_each(|member| member.signal(Signal::KILL));
+        self.killed.extend(members.iter().map(|member| raw(member.pid)));
+        kin::reap(&self.killed);
+        members.len()
+    }
+
+    fn signal_group(&self, signal: Signal) {
+        // Gone already is what is wanted.
+        let _ = kill_process_group(self.signs.root, signal);
+    }
+}
+
 impl Drop for Tree {
     fn drop(&mut self) {
         if self.over {
@@ -161,74 +213,10 @@ impl Drop for Tree {
         // Without a runtime and without a grace: who drops it wants it gone now.
         for _ in 0..50 {
             if self.kill_pass() == 0 {
-                return;
+                break;
             }
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
+        kin::over(self.signs.root, false);
     }
-}
-
-impl Member {
-    #[cfg(target_os = "linux")]
-    fn signal(&self, signal: Signal) {
-        use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
-        match pidfd_open(self.pid, PidfdFlags::empty()) {
-            // The handle holds one process; that it is the one meant is seen after.
-            Ok(handle) if self.is_same() => {
-                let _ = pidfd_send_signal(&handle, signal);
-            }
-            Err(rustix::io::Errno::NOSYS) if self.is_same() => {
-                let _ = kill_process(self.pid, signal);
-            }
-            _ => {}
-        }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn signal(&self, signal: Signal) {
-        let _ = kill_process(self.pid, signal);
-    }
-
-    #[cfg(target_os = "linux")]
-    fn is_same(&self) -> bool {
-        Seen::of(self.pid).is_some_and(|seen| seen.start == self.start)
-    }
-}
-
-/// One process as the system shows it.
-struct Seen {
-    pid: Pid,
-    parent: i32,
-    group: i32,
-    start: u64,
-    alive: bool,
-}
-
-impl Seen {
-    /// Returns all processes; none where the system does not show them.
-    fn all() -> impl Iterator<Item = Self> {
-        std::fs::read_dir("/proc")
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|entry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw))
-            .filter_map(Self::of)
-    }
-
-    fn of(pid: Pid) -> Option<Self> {
-        let stat = std::fs::read(format!("/proc/{}/stat", raw(pid))).ok()?;
-        let stat = String::from_utf8_lossy(&stat);
-        // The name stands in parentheses and may hold anything, parentheses too.
-        let (_, rest) = stat.rsplit_once(')')?;
-        let mut fields = rest.split_ascii_whitespace();
-        let state = fields.next()?;
-        let parent = fields.next()?.parse().ok()?;
-        let group = fields.next()?.parse().ok()?;
-        let start = fields.nth(16)?.parse().ok()?;
-        Some(Self { pid, parent, group, start, alive: !matches!(state, "Z" | "X" | "x") })
-    }
-}
-
-fn raw(pid: Pid) -> i32 {
-    pid.as_raw_nonzero().get()
 }

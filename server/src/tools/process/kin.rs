@@ -1,0 +1,187 @@
+//! What ties processes to the command that started them, wherever they go: a number that every
+//! child inherits, and this process as the parent of those that lost theirs.
+//!
+//! A command can clear its environment, take a session of its own, close its output and lose its
+//! parent. It keeps its limits: the soft limit of real-time CPU, which no program of ours uses, is set
+//! to a number of the command while it is started. And this process is a *subreaper*: what loses its
+//! parent becomes its child, not that of `init`. Orphans are reaped by their ids alone, never by a
+//! wait for any child, which would take the children of others in this process.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, getpid, waitid};
+use sha2::{Digest, Sha256};
+use tokio::process::{Child, Command};
+
+use super::seen::{Seen, raw};
+
+/// The number of one command: above all that anybody could mean as a limit, below "unlimited".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tag(u64);
+
+const LEAST: u64 = 1 << 62;
+
+impl Tag {
+    /// The number that follows from a name; the id of a call in the log gives it again after a restart.
+    pub fn of(name: &str) -> Self {
+        let digest = Sha256::digest(name.as_bytes());
+        let number = digest.iter().take(8).fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
+        Self(LEAST | number >> 4)
+    }
+
+    /// The number that a process carries, if it is one of ours.
+    pub fn carried_by(pid: Pid) -> Option<Self> {
+        let limits = std::fs::read_to_string(format!("/proc/{}/limits", raw(pid))).ok()?;
+        let row = limits.lines().find_map(|line| line.strip_prefix("Max realtime timeout"))?;
+        let soft = row.split_whitespace().next()?.parse().ok()?;
+        (LEAST..LEAST << 1).contains(&soft).then_some(Self(soft))
+    }
+}
+
+/// The processes this one has started and not yet reaped, and how many commands run.
+#[derive(Default)]
+struct Kin {
+    children: BTreeSet<i32>,
+    commands: usize,
+}
+
+static KIN: Mutex<Kin> = Mutex::new(Kin { children: BTreeSet::new(), commands: 0 });
+
+fn kin() -> MutexGuard<'static, Kin> {
+    KIN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts a command that carries this number, with all that it will start.
+pub(super) fn spawn(command: &mut Command, tag: Tag) -> io::Result<Child> {
+    become_subreaper();
+    // Held until the child is known: whoever looks for orphans must not take it for one, and no other
+    // command may be started with this number.
+    let mut kin = kin();
+    let worn = Worn::put_on(tag);
+    let child = command.spawn();
+    drop(worn);
+    let child = child?;
+    kin.children.extend(child.id().and_then(|id| i32::try_from(id).ok()));
+    Ok(child)
+}
+
+/// Counts a command that runs.
+pub(super) fn begun() {
+    kin().commands += 1;
+}
+
+/// A command is over. Its shell, if it was reaped, is no child any more.
+pub(super) fn over(root: Pid, reaped: bool) {
+    let mut kin = kin();
+    kin.commands = kin.commands.saturating_sub(1);
+    if reaped {
+        kin.children.remove(&raw(root));
+    }
+}
+
+/// The children of this process that it did not start, in a session of their own, and without any
+/// number: orphans that changed their limits, too. While a second command runs nobody knows whose.
+pub(super) fn strangers(seen: &[Seen]) -> Vec<Pid> {
+    let kin = kin();
+    let (me, session) = (raw(getpid()), Seen::of(getpid()).map(|own| own.session));
+    let stranger = |seen: &&Seen| {
+        seen.parent == me
+            && seen.alive
+            && Some(seen.session) != session
+            && !kin.children.contains(&raw(seen.pid))
+            && Tag::carried_by(seen.pid).is_none()
+    };
+    if kin.commands > 1 {
+        return Vec::new();
+    }
+    seen.iter().filter(stranger).map(|seen| seen.pid).collect()
+}
+
+/// Reaps the orphans that have ended, each by its id. What `killed` names may have lost its number.
+pub(super) fn reap(killed: &BTreeSet<i32>) {
+    let mut kin = kin();
+    let children = children();
+    kin.children.retain(|pid| children.contains(pid));
+    for number in children {
+        let Some(pid) = Pid::from_raw(number).filter(|_| !kin.children.contains(&number)) else { continue };
+        let ended = Seen::of(pid).is_some_and(|seen| !seen.alive);
+        if ended && (killed.contains(&number) || Tag::carried_by(pid).is_some()) {
+            let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+        }
+    }
+}
+
+/// The children of all threads of this process.
+fn children() -> BTreeSet<i32> {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists: Option<Vec<String>> =
+        tasks.map(|task| std::fs::read_to_string(task.path().join("children")).ok()).collect();
+    let me = raw(getpid());
+    match lists {
+        Some(lists) if !lists.is_empty() => {
+            lists.iter().flat_map(|list| list.split_whitespace()).filter_map(|pid| pid.parse().ok()).collect()
+        }
+        // A thread ended meanwhile, or the kernel keeps no lists.
+        _ => Seen::all().filter(|seen| seen.parent == me).map(|seen| raw(seen.pid)).collect(),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn become_subreaper() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if let Err(error) = rustix::process::set_child_subreaper(Some(getpid())) {
+            tracing::error!(%error, "orphans of commands go to init, and may outlive their command");
+        }
+    });
+}
+
+/// The limit of this process while a command is started; put back when dropped.
+#[cfg(target_os = "linux")]
+struct Worn(Option<rustix::process::Rlimit>);
+
+#[cfg(target_os = "linux")]
+impl Worn {
+    fn put_on(Tag(number): Tag) -> Self {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let before = getrlimit(Resource::Rttime);
+        let tagged = Rlimit { current: Some(number), maximum: before.maximum };
+        match setrlimit(Resource::Rttime, tagged) {
+            Ok(()) => Self(Some(before)),
+            // Somebody has limited it already: the other marks of a command have to do.
+            Err(error) => {
+                tracing::warn!(%error, "a command cannot be given its number");
+                Self(None)
+            }
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Worn {
+    fn drop(&mut self) {
+        if let Some(before) = self.0.take()
+            && let Err(error) = rustix::process::setrlimit(rustix::process::Resource::Rttime, before)
+        {
+            tracing::error!(%error, "the limit of real-time CPU could not be put back");
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn become_subreaper() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| tracing::warn!("this system does not say which processes a command left"));
+}
+
+#[cfg(not(target_os = "linux"))]
+struct Worn;
+
+#[cfg(not(target_os = "linux"))]
+impl Worn {
+    fn put_on(_: Tag) -> Self {
+        Self
+    }
+}

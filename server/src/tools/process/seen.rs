@@ -1,0 +1,83 @@
+//! Processes as the system shows them, and one told from a later one of the same number.
+//!
+//! Never signals a process by a number that may have been given to another one
+//! since it was looked at.
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// One process as the system shows it.
+pub(super) struct Seen {
+    pub pid: Pid,
+    pub parent: i32,
+    pub group: i32,
+    pub session: i32,
+    pub start: u64,
+    pub alive: bool,
+}
+
+impl Seen {
+    /// Returns all processes; none where the system does not show them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        std::fs::read_dir("/proc")
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw))
+            .filter_map(Self::of)
+    }
+
+    pub fn of(pid: Pid) -> Option<Self> {
+        let stat = std::fs::read(format!("/proc/{}/stat", raw(pid))).ok()?;
+        let stat = String::from_utf8_lossy(&stat);
+        // The name stands in parentheses and may hold anything, parentheses too.
+        let (_, rest) = stat.rsplit_once(')')?;
+        let mut fields = rest.split_ascii_whitespace();
+        let state = fields.next()?;
+        let parent = fields.next()?.parse().ok()?;
+        let group = fields.next()?.parse().ok()?;
+        let session = fields.next()?.parse().ok()?;
+        let start = fields.nth(15)?.parse().ok()?;
+        Some(Self { pid, parent, group, session, start, alive: !matches!(state, "Z" | "X" | "x") })
+    }
+
+    pub fn member(&self) -> Member {
+        Member { pid: self.pid, start: self.start }
+    }
+}
+
+pub(super) fn raw(pid: Pid) -> i32 {
+    pid.as_raw_nonzero().get()
+}
+
+/// One process, told from a later one of the same number by its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Member {
+    pub pid: Pid,
+    start: u64,
+}
+
+impl Member {
+    #[cfg(target_os = "linux")]
+    pub fn signal(&self, signal: Signal) {
+        use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+        match pidfd_open(self.pid, PidfdFlags::empty()) {
+            // The handle holds one process; that it is the one meant is seen after.
+            Ok(handle) if self.is_same() => {
+                let _ = pidfd_send_signal(&handle, signal);
+            }
+            Err(rustix::io::Errno::NOSYS) if self.is_same() => {
+                let _ = kill_process(self.pid, signal);
+            }
+            _ => {}
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn signal(&self, signal: Signal) {
+        let _ = kill_process(self.pid, signal);
+    }
+
+    pub fn is_same(&self) -> bool {
+        Seen::of(self.pid).is_some_and(|seen| seen.start == self.start)
+    }
+}

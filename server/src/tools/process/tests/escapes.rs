@@ -1,0 +1,84 @@
+//! Commands that try to get away: both ways to hold them, in this very process.
+
+use super::*;
+
+/// Starts one that has no parent, session, environment or output of its command.
+const ESCAPE: &str = "(setsid env -i PATH=\"$PATH\" sh -c 'echo $$ >> pids; exec sleep 1000' </dev/null >/dev/null 2>&1 &); \
+                      until [ -s pids ]; do sleep 0.01; done";
+
+fn both(place: &Place, command: &str) -> Vec<Launch> {
+    let held = |hold, name: &str| Launch {
+        hold,
+        call: format!("call-{name}-{}", std::process::id()),
+        whole: place.directory.path().join(name),
+        ..place.launch(command)
+    };
+    vec![held(Hold::Walk, "walk"), held(Hold::Group, "group")]
+}
+
+fn afresh(place: &Place) {
+    let _ = std::fs::remove_file(place.directory.path().join("pids"));
+}
+
+#[tokio::test]
+async fn finding_b7_a_child_without_any_mark_does_not_outlive_its_command() {
+    let place = place();
+    for launch in both(&place, ESCAPE) {
+        afresh(&place);
+        let output = run(&launch).await;
+        assert!(output.text.starts_with("exit code 0"), "{}", output.text);
+        assert!(output.text.contains("[1 process still running"), "{:?}: {}", launch.hold, output.text);
+        all_gone(&place.numbers(1).await).await;
+    }
+}
+
+#[tokio::test]
+async fn finding_b7_a_child_without_any_mark_does_not_outlive_a_time_limit_or_a_drop() {
+    let place = place();
+    for launch in both(&place, &format!("{ESCAPE}; sleep 1000")) {
+        afresh(&place);
+        let limited = Launch { time_limit: Duration::from_millis(600), ..launch.clone() };
+        let output = run(&limited).await;
+        assert!(output.text.contains("time limit"), "{}", output.text);
+        all_gone(&place.numbers(1).await).await;
+        afresh(&place);
+        let whole = launch.whole.with_extension("dropped");
+        let dropped = Launch { whole, call: format!("{}-2", launch.call), ..launch };
+        let mut live = |_: &str| {};
+        tokio::select! {
+            output = run_command(&dropped, &[], &mut live, std::future::pending()) => panic!("{}", output.text),
+            _ = place.numbers(1) => {}
+        }
+        all_gone(&place.numbers(1).await).await;
+    }
+}
+
+#[tokio::test]
+async fn finding_b7_a_command_that_runs_for_a_while_is_in_a_group_that_goes_with_it() {
+    let place = place();
+    let wait = "until grep -q adjutant-call /proc/$$/cgroup; do sleep 0.01; done; cat /proc/$$/cgroup";
+    let launch = Launch { hold: Hold::Group, call: "call-grouped".into(), ..place.launch(wait) };
+    let output = run(&launch).await;
+    let group = output.text.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or_default();
+    assert!(group.ends_with("/adjutant-call-grouped"), "{}", output.text);
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("mounts");
+    let point =
+        mounts.lines().find(|line| line.contains(" - cgroup2 ")).and_then(|line| line.split(' ').nth(4));
+    let folder = format!("{}{group}", point.expect("a mount"));
+    assert!(!std::path::Path::new(&folder).exists(), "{folder} is left");
+}
+
+#[tokio::test]
+async fn finding_b7_orphans_that_end_are_reaped_and_no_child_of_another_is() {
+    let place = place();
+    // Each is adopted by this process when its parent has ended, and ends by itself.
+    let orphans = "for i in 1 2 3 4 5; do (setsid sh -c 'echo $$ >> pids; exit 7' &); done; \
+                   until [ $(wc -l < pids) = 5 ]; do sleep 0.01; done; sleep 0.3";
+    let mut other = std::process::Command::new("sh").args(["-c", "exit 9"]).spawn().expect("a child");
+    let output = place.run(orphans).await;
+    assert!(output.text.starts_with("exit code 0"), "{}", output.text);
+    for pid in place.numbers(5).await {
+        assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} is a zombie");
+    }
+    assert_eq!(other.wait().expect("nobody else reaped it").code(), Some(9));
+}
