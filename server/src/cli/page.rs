@@ -318,8 +318,12 @@ impl Page {
     }
 }
 
-/// Writes a line about the program itself on standard error.
+/// Writes a line about the program itself on standard error; at a terminal it is wrapped.
 pub fn note(text: &str) {
+    if io::stderr().is_terminal() {
+        let mut page = Page::of_stderr();
+        return text.lines().for_each(|line| page.line(line));
+    }
     // Nothing can be said any more to someone who closed standard error.
     let _ = writeln!(io::stderr(), "{}", shown(text));
 }

@@ -137,6 +137,11 @@ pub async fn run(sources: Sources, line: RunLine) -> anyhow::Result<Exit> {
         sources.flags.push(Flag { flag: flag.into(), key: key.into(), value: value.into() });
     }
     let mut talk = Conversation::start(sources, &task.folder.workspace(), view, answers).await?;
+    let Folder { here, root } = &task.folder;
+    if here != root {
+        // More than the present folder may be read and changed: the user is to know.
+        talk.remark(&format!("• the workspace is {}", root.display()));
+    }
     let exit = match carry_out(&mut talk, &task).await {
         Ok(exit) => Ok(exit),
         Err(left) => told(left),

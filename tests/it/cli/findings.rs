@@ -305,6 +305,8 @@ fn finding_e5_the_workspace_is_the_repository_and_the_work_starts_in_the_present
         ("two\n".into(), "two\n".into())
     );
     assert!(ran.stderr.contains(&format!("    {}\n", sub.display())), "commands start in the folder: {ran}");
+    let root = format!("• the workspace is {}\n", workspace.path().display());
+    assert_eq!(ran.stderr.matches(&root).count(), 1, "{ran}");
     assert!(ran.stderr.contains("2 files for *.txt"), "each file is named once: {ran}");
     assert_eq!(ran.stdout, "inner.txt\n", "the nearest files come first: {ran}");
     // The session belongs to the folder it was begun in.

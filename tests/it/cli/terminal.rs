@@ -216,6 +216,16 @@ fn forty_columns_of_a_terminal_hold_every_line_that_can_be_wrapped() {
 }
 
 #[test]
+fn forty_columns_of_a_terminal_hold_what_the_command_says_of_itself() {
+    let workspace = workspace(TOLD);
+    workspace.config("model = \"broken\n");
+    let (ran, screen) = Terminal::run(&workspace, 40, &["run", "change it"]).ends();
+    ran.expect(2);
+    let wide: Vec<&str> = screen.lines().filter(|line| line.chars().count() > 40).collect();
+    assert!(wide.is_empty() && screen.contains("valid TOML"), "{wide:?} in\n{screen}");
+}
+
+#[test]
 fn n02_a_run_at_one_terminal_is_answered_from_another() {
     let workspace = workspace(&(EDIT.to_owned() + TOLD));
     let terminal = Terminal::run(&workspace, 80, &["run", "change it"]);

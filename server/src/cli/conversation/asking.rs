@@ -116,6 +116,13 @@ impl Conversation {
         }
     }
 
+    /// Writes a remark of the command itself, where remarks are shown.
+    pub fn remark(&mut self, text: &str) {
+        if self.view.shows_remarks() {
+            self.on_page(|page| page.line_in(Ink::Dim, text));
+        }
+    }
+
     fn answer(&mut self, outcome: PermissionOutcome) {
         match self.desk.answered() {
             Some(Delivery { request: None, .. }) => self.decided = Some(outcome),
