@@ -16,6 +16,7 @@ use adjutant_core::config::{KeySource, ModelLimits, Provider, Reach, Wire};
 use adjutant_core::prompt::{Manner, ModelMessage, ModelRequest, Reply};
 use adjutant_core::retry::{CallFailure, FailureClass};
 use adjutant_testkit::model::{ModelServer, Reply as Answer, Request};
+use adjutant_testkit::process::wait_until;
 use tempfile::TempDir;
 
 /// How long anything may take.
@@ -258,12 +259,27 @@ async fn s1_a_command_that_hangs_ends_with_the_call() {
 async fn s1_what_a_command_leaves_running_holds_nothing_up() {
     let server = ModelServer::start([Answer::text("ok")]);
     let folder = tempfile::tempdir().unwrap();
-    let stop = folder.path().join("stop");
-    // An agent that is started on the way keeps the output open; it ends once the file is there.
-    let script = format!("(while [ ! -e {} ]; do sleep 0.05; done) & echo agent-Secret", stop.display());
+    let (stop, number) = (folder.path().join("stop"), folder.path().join("number"));
+    // An agent that is started on the way keeps the output open; it ends once the file is there, and also
+    // when this test is gone without having written it.
+    let script = format!(
+        "(while [ -d {folder} ] && [ ! -e {stop} ] && kill -0 {test}; do sleep 0.05; done) 2>/dev/null & \
+         echo $! > {number}; echo agent-Secret",
+        folder = folder.path().display(),
+        stop = stop.display(),
+        test = std::process::id(),
+        number = number.display(),
+    );
     let called = call(&models(), &by_command(&server, &["sh", "-c", &script]), &LIMITS).await;
     assert_eq!(called.unwrap().text, "ok");
+    let number = std::fs::read_to_string(number).unwrap();
+    let lives = || {
+        std::fs::read_to_string(format!("/proc/{}/stat", number.trim()))
+            .is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    assert!(lives(), "what the command started goes on");
     std::fs::write(stop, "").unwrap();
+    wait_until("the agent has ended", || !lives());
     assert_eq!(sent(&server), ["Bearer agent-Secret"]);
 }
 

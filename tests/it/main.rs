@@ -18,6 +18,7 @@ mod face;
 mod failures;
 mod flow;
 mod folders;
+mod frozen;
 mod grounding;
 mod images;
 mod inbox;

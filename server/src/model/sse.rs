@@ -9,7 +9,7 @@ pub const MAX_EVENT_BYTES: usize = 32 << 20;
 /// One event; its fields live until the next one is decoded.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// The `event:` field, empty if there was none.
+    /// The `event:` field before the data, empty if there was none.
     pub name: &'a str,
     /// The last `id:` field of the stream so far.
     pub id: &'a str,
@@ -186,7 +186,14 @@ impl Decoder {
                 self.has_data = true;
                 self.data.extend_from_slice(value);
             }
-            b"event" => self.name = value.to_vec(),
+            b"event" => {
+                // A name after data begins the next event. The last event of a stream counts without
+                // its blank line, so nothing that follows its data may change what it is.
+                if self.has_data {
+                    self.dispatch(sink)?;
+                }
+                self.name = value.to_vec();
+            }
             // The grammar ignores an id that contains a NUL.
             b"id" if !value.contains(&0) => self.id = value.to_vec(),
             _ => {}

@@ -71,7 +71,14 @@ fn plainly(bytes: &[u8]) -> Option<Vec<Found>> {
                     None => value.to_vec(),
                 });
             }
-            b"event" => name = value.to_vec(),
+            b"event" => {
+                // A name after data begins the next event.
+                if let Some(data) = data.take() {
+                    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
+                    found.push((text(&name)?, text(&id)?, text(&data)?));
+                }
+                name = value.to_vec();
+            }
             b"id" if !value.contains(&0) => id = value.to_vec(),
             _ => {}
         }

@@ -63,7 +63,12 @@ impl Assembly for MessagesAssembly<'_> {
     fn keeps_alive(event: &Event<'_>) -> bool {
         let data = event.data.trim();
         // Some gateways leave the names of events out.
-        let is_ping = || data.len() < 64 && data.replace(' ', "").contains(r#""type":"ping""#);
+        let is_ping = || {
+            data.len() < 64
+                && data.replace(' ', "").contains(r#""type":"ping""#)
+                // Only what can be read whole is believed: the same bytes cut short may say something else.
+                && serde_json::from_str::<Piece<'_>>(data).is_ok_and(|read| read.kind.as_deref() == Some("ping"))
+        };
         data.is_empty() || event.name == "ping" || is_ping()
     }
 

@@ -49,8 +49,10 @@ impl Assembly for ResponsesAssembly<'_> {
         // Some gateways leave the names of events out, or write the same for all. What the model says
         // cannot look like this: its quotes are escaped.
         let head = data.chars().take(96).filter(|c| !c.is_whitespace()).collect::<String>();
-        let kinds = head.split(r#""type":""#).skip(1).filter_map(|rest| rest.split('"').next());
-        kinds.into_iter().any(|kind| IDLE.contains(&kind))
+        let mut kinds = head.split(r#""type":""#).skip(1).filter_map(|rest| rest.split('"').next());
+        // Only what can be read whole is believed: the same bytes cut short may say something else.
+        kinds.any(|kind| IDLE.contains(&kind))
+            && serde_json::from_str::<Kind<'_>>(data).is_ok_and(|read| IDLE.contains(&&*read.kind))
     }
 
     fn state(&self) -> State {

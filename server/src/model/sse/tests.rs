@@ -56,6 +56,16 @@ fn s82_event_and_id_fields() {
 }
 
 #[test]
+fn finding_f9_a_name_after_data_begins_the_next_event() {
+    let (events, _) = decode([b"event: a\ndata: x\nevent: b\ndata: y\n\n".as_slice()]).unwrap();
+    let owned = |a: &str, b: &str| (a.to_owned(), String::new(), b.to_owned());
+    assert_eq!(events, [owned("a", "x"), owned("b", "y")]);
+    // The same without its second half: what was said first stays what it was.
+    let (events, trailing) = decode([b"event: a\ndata: x\n".as_slice()]).unwrap();
+    assert_eq!((events, trailing), (vec![owned("a", "x")], true));
+}
+
+#[test]
 fn s82_an_event_without_its_blank_line_is_reported_as_trailing() {
     for stream in [b"data: a\n\ndata: b".as_slice(), b"data: a\n\ndata: b\n", b"data: a\n\ndata: b\r"] {
         let (events, trailing) = decode([stream]).unwrap();

@@ -141,3 +141,11 @@ fn g4_what_says_nothing_of_the_reply_keeps_no_call_alive() {
     check("response.output_item.added", r#"{"type":"response.output_item.added"}"#, false);
     check("error", r#"{"type":"error"}"#, false);
 }
+
+#[test]
+fn finding_f9_a_sign_of_life_is_one_json_value_and_no_part_of_one() {
+    let idle = |data: &str| ResponsesAssembly::keeps_alive(&Event { name: "", id: "", data });
+    assert!(idle(r#"{"type":"response.in_progress","response":{}}"#));
+    // Cut before its second half this is the end of the reply; it must not be passed over when whole.
+    assert!(!idle(r#"{"type":"response.completed"}"type":"response.in_progress""#));
+}
