@@ -47,11 +47,19 @@ pub struct Sessions {
     opening: Arc<tokio::sync::Mutex<()>>,
     /// Sessions on their way out of memory; each goes when it is out.
     closing: Arc<Mutex<HashMap<SessionId, watch::Receiver<()>>>>,
+    /// What the pages of a list are cut from.
+    scans: Arc<list::Scans>,
 }
 
 impl Sessions {
     pub fn new(world: Arc<World>) -> Self {
-        Self { world, open: Arc::default(), opening: Arc::default(), closing: Arc::default() }
+        Self {
+            world,
+            open: Arc::default(),
+            opening: Arc::default(),
+            closing: Arc::default(),
+            scans: Arc::default(),
+        }
     }
 
     pub fn world(&self) -> &Arc<World> {
@@ -166,7 +174,18 @@ impl Sessions {
         let found = tokio::task::spawn_blocking(move || reading::session_of(&world.catalog, &wanted)).await;
         match found.ok().flatten() {
             Some(id) => self.get(&id).await,
-            None => Err(Refused::new(ErrorName::AskNotFound, "no ask has this id")),
+            None => Err(self.closed_elsewhere(ask).await),
+        }
+    }
+
+    /// Says who answered an ask that is open in no session, if anybody did.
+    async fn closed_elsewhere(&self, ask: &AskId) -> Refused {
+        let (world, wanted) = (self.world.clone(), ask.clone());
+        let closed = move || reading::closed_asks(&world.catalog, |id| *id == wanted).unwrap_or_default();
+        let closed = tokio::task::spawn_blocking(closed).await.unwrap_or_default();
+        match closed.into_iter().next() {
+            Some((_, _, how)) => Refused::new(ErrorName::AskClosed, reading::who_won(&how)),
+            None => Refused::new(ErrorName::AskNotFound, "no ask has this id"),
         }
     }
 
@@ -192,7 +211,8 @@ impl Sessions {
     /// Lists the sessions on disk, newest first; those with a stale summary are read anew.
     pub async fn list(&self, wanted: list::Wanted) -> Result<SessionListResult, Refused> {
         let world = self.world.clone();
-        let listed = tokio::task::spawn_blocking(move || list::page(&world.catalog, &wanted)).await;
+        let scans = self.scans.clone();
+        let listed = tokio::task::spawn_blocking(move || scans.page(&world.catalog, &wanted)).await;
         listed
             .map_err(|error| Refused::new(ErrorName::SessionNotFound, error.to_string()))?
             .map_err(catalog_error)

@@ -10,14 +10,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use adjutant::session::log::{Log, RecordRaw};
+use adjutant::session::past::Retold;
 use adjutant::session::storage::faulty::{Fault, FaultyDisk, Loss, Op};
 use adjutant::session::storage::{Disk, Storage};
 use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::{AskGroup, AskKind};
 use adjutant_protocol::methods;
 use adjutant_protocol::session::SessionListResult;
-use adjutant_protocol::state::State;
-use adjutant_protocol::update::{RunView, Update};
+use adjutant_protocol::state::{State, StateView, SubState};
+use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
 use adjutant_testkit::campaign::is_slow;
 use adjutant_testkit::command::Line;
 use adjutant_testkit::editor::Answer;
@@ -255,6 +256,44 @@ fn who_asks_again_of_a_session_that_cannot_be_written_is_told_so_and_never_waits
     let prompt = json!([{"type": "text", "text": "Go on."}]);
     twice(methods::SESSION_PROMPT, json!({"sessionId": prompted, "prompt": prompt, "key": "once"}));
     disk.heal();
+    rig.end();
+}
+
+#[test]
+fn finding_f3_no_update_has_a_number_that_the_log_gives_to_something_else() {
+    let model = ModelServer::start([Reply::text("Begun, and over").hold_behind("Begun")]);
+    let workspace = Workspace::new("//- /a.txt\nhello\n");
+    workspace.openai(&model.base_url());
+    let disk = twin_for(&workspace);
+    let rig = Rig::start_on(&workspace, Arc::new(disk.clone()));
+    let session = rig.new_session();
+    rig.prompt(&session, "Begin.");
+    let state_is = |params: &SessionUpdateParams, is: &dyn Fn(&StateView) -> bool| matches!(&params.update, Update::StateUpdate(view) if is(view));
+    let streams =
+        |params: &SessionUpdateParams| state_is(params, &|view| view.sub == Some(SubState::Streaming));
+    let resumable = |params: &SessionUpdateParams| state_is(params, &|view| view.state == State::Resumable);
+    // What was told with a number survives the loss of power at the moment it is heard.
+    let survives = |disk: &FaultyDisk| {
+        let told = rig.updates().iter().filter(|params| params.sub.is_none()).map(|params| params.seq).max();
+        let after = disk.after_power_loss(disk.crash_points(), Loss::Unsynced);
+        let mut retold = Retold::new(&session);
+        let records =
+            Log::read(&after, &session_dir(&workspace, &session), &session.0).expect("a log").records;
+        records.iter().for_each(|record| retold.take(record));
+        assert!(Some(retold.seq) >= told, "{} of {told:?} updates are in the log", retold.seq);
+    };
+    wait_until("the reply streams", || rig.updates().iter().any(streams));
+    survives(&disk);
+    disk.fail_from(Op::Sync, 1, Fault::Broken);
+    let words = json!([{"type": "text", "text": "And more."}]);
+    let steer = rig.request_nowait(methods::SESSION_PROMPT, json!({"sessionId": session, "prompt": words}));
+    assert_eq!(refused(rig.await_response(&steer)).1, "SessionReadOnly");
+    wait_until("the user is told", || rig.updates().iter().any(resumable));
+    let last = rig.updates().into_iter().find(resumable).expect("it is told");
+    assert!(last.sub.is_some(), "no log has it, so it has no number: {last:?}");
+    survives(&disk);
+    disk.heal();
+    model.release();
     rig.end();
 }
 

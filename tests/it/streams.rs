@@ -9,7 +9,9 @@ use adjutant_testkit::editor::{Capabilities, Options};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{Dialect, ModelServer, Reply};
 
-use crate::rig::{Rig, lasting};
+use adjutant_testkit::process::wait_until;
+
+use crate::rig::{Rig, facts_named, lasting};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 const THOUGHT: &str = "It may be a greeting.";
@@ -21,6 +23,23 @@ fn workspace_for(wire: Dialect, model: &ModelServer) -> Workspace {
 }
 
 /// On the wires where a provider shows what its model thinks.
+#[test]
+fn finding_f1_text_before_a_stall_is_in_the_log_while_the_stall_lasts() {
+    let model = ModelServer::start([Reply::text("Begun, and over").hold_behind("Begun")]);
+    let workspace = Workspace::new("//- /a.txt\nhello\n");
+    workspace.openai(&model.base_url());
+    let rig = Rig::start(&workspace);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Begin.").run_id;
+    let kept = || facts_named(&workspace, &session, "reply_partial");
+    wait_until("the text is in the log", || !kept().is_empty());
+    assert!(kept()[0]["text"].as_str().is_some_and(|text| text.starts_with("Begun")), "{:?}", kept());
+    model.release();
+    rig.await_run_end(&session, &run);
+    rig.await_state(State::Idle);
+    rig.end();
+}
+
 #[test]
 fn s100_reasoning_is_a_stream_of_its_own_and_no_part_of_a_reply_or_of_a_plain_text() {
     for wire in Dialect::ALL {

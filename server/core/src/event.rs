@@ -263,17 +263,11 @@ impl Event {
         }
     }
 
-    /// Whether the fact must be durable before it is announced or acted on;
-    /// the others are superseded by a later fact.
+    /// Whether the fact must be durable before it is announced or acted on. A partial reply is announced
+    /// by nobody and superseded by a later fact; whatever becomes a numbered update is durable first, for a
+    /// log that lost it would give its number to something else.
     pub fn is_barrier(&self) -> bool {
-        let superseded = matches!(
-            self,
-            Event::ReplyStarted { .. }
-                | Event::ReplyPartial { .. }
-                | Event::WentSilent { .. }
-                | Event::Heard { .. }
-        );
-        !superseded
+        !matches!(self, Event::ReplyPartial { .. })
     }
 }
 

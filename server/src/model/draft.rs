@@ -21,8 +21,9 @@ const MAX_TEXT_BYTES: usize = 4 << 20;
 pub(super) const MAX_KEPT_BYTES: usize = 16 << 20;
 /// The most bytes of the arguments of all calls of one reply.
 pub(super) const MAX_ARGUMENT_BYTES: usize = 16 << 20;
-/// The most tool calls of one reply.
-pub(super) const MAX_CALLS: usize = 256;
+/// The most tool calls of one reply that are read. The loop runs fewer and refuses the others to the
+/// model; a reply with more than these is a flood.
+pub(super) const MAX_CALLS: usize = 4096;
 
 pub(super) struct Draft<'a> {
     pub asked: Asked<'a>,

@@ -50,7 +50,7 @@ impl Responses {
             let assembly = ResponsesAssembly::new(request, post.asked, post.redactor.clone());
             let result = reading::call(clients, post, ("responses", body), assembly, on_delta).await;
             match result.as_ref().err().and_then(|failed| refused.and(failed)) {
-                // Each turn of the loop knows of one refusal more, and there are two of them.
+                // Each turn of the loop knows of one refusal more, and there are three of them.
                 Some(more) => drop(self.refused().insert(provider.to_owned(), more)),
                 None => return result,
             }

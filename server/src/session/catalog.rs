@@ -127,6 +127,11 @@ impl Catalog {
         Ok(list)
     }
 
+    /// Returns one session as a list shows it, or nothing when there is none of that id. Blocks.
+    pub fn find(&self, id: &str) -> Option<Listed> {
+        self.has(id).then(|| self.listed(id.to_owned())).flatten()
+    }
+
     /// Returns one session as a list shows it, or nothing when the directory
     /// holds no trace of a log: its first record was never acknowledged.
     fn listed(&self, id: String) -> Option<Listed> {

@@ -51,6 +51,11 @@ impl Folded {
                 self.at = fact.at;
                 Some(fact)
             }
+            // No version writes so: it is damage that has the shape of a record.
+            Err(why) if why.contains("recursion limit exceeded") => {
+                self.strays.get_or_insert((record.seq, 0)).1 += 1;
+                None
+            }
             Err(why) => {
                 self.failed = Some(why);
                 None

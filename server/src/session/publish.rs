@@ -252,8 +252,7 @@ impl Publisher {
         if session.open_run().is_none() || !self.run_shown {
             return;
         }
-        self.seq += 1;
-        self.sub = 0;
+        // Without a number: the log may give that to something else when the disk is well again.
         let view = StateView {
             state: State::Resumable,
             sub: None,
@@ -262,7 +261,7 @@ impl Publisher {
             required_action: RequiredAction::ResumeOrDiscard,
             ..state::view(session)
         };
-        let params = self.params(session, Update::StateUpdate(view), false);
+        let params = self.params(session, Update::StateUpdate(view), true);
         self.place.world.doors.last_word(&params);
     }
 

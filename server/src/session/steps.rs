@@ -222,6 +222,7 @@ async fn call_model(
     let result = tokio::select! {
         result = call => result,
         never = stream.tell_silence(Duration::from_millis(limits.silence_ms)) => match never {},
+        never = stream.keep_partials() => match never {},
     };
     point("reply-complete");
     match result {

@@ -11,7 +11,7 @@ use adjutant_core::step::Step;
 
 use super::mailbox::{Mailbox, Message};
 
-/// What streams is written to the log at most this often (`ReplyPartial`).
+/// What streams is in the log after so long, and is written at most this often (`ReplyPartial`).
 const PARTIAL: Duration = Duration::from_secs(1);
 /// Output of a command that waits to be shown; of more, the latest.
 const MAX_WAITING: usize = 64 * 1024;
@@ -79,6 +79,18 @@ impl Stream {
         }
         if state.last_partial.is_some_and(|last| last.elapsed() >= PARTIAL) {
             self.partial(&mut state);
+        }
+    }
+
+    /// Records what has streamed also while nothing more comes, until it is dropped: text that stands on the
+    /// screen must be there after a kill.
+    pub async fn keep_partials(&self) -> std::convert::Infallible {
+        loop {
+            tokio::time::sleep(PARTIAL).await;
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            if state.started {
+                self.partial(&mut state);
+            }
         }
     }
 

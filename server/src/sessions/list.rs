@@ -1,6 +1,10 @@
 //! The list of sessions: filtered, newest first, a page at a time.
 //!
-//! Loads no session; where a page goes on is in its cursor, not in here.
+//! Loads no session; where a page goes on is in its cursor. What is kept between pages only saves reading:
+//! without it a page comes out of a new look at all sessions.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use adjutant_protocol::session::{SessionEntry, SessionListResult};
 
@@ -57,12 +61,49 @@ impl Wanted {
     }
 }
 
-/// Reads one page. Blocks.
-pub fn page(catalog: &Catalog, wanted: &Wanted) -> Result<SessionListResult, CatalogError> {
-    let mut sessions = reading::entries(catalog)?;
-    sessions.retain(|entry| wanted.takes(entry));
-    let more = sessions.len() > PAGE;
-    sessions.truncate(PAGE);
-    let next_cursor = sessions.last().filter(|_| more).map(|last| Cursor::of(last).text());
-    Ok(SessionListResult { sessions, next_cursor })
+/// How long the pages of one list are cut from the same look at all sessions.
+const SAME_SCAN: Duration = Duration::from_secs(30);
+
+/// The last look at all sessions, so that the pages of a list do not each read all of them.
+#[derive(Default)]
+pub struct Scans {
+    last: Mutex<Option<Arc<Scan>>>,
+}
+
+struct Scan {
+    at: Instant,
+    /// The last changed first, as it was then.
+    entries: Vec<SessionEntry>,
+}
+
+impl Scans {
+    /// Reads one page: the first by a look at all sessions, a later one out of that look. Blocks.
+    ///
+    /// A later page shows each of its sessions as it is now, in the order that there was, and leaves out
+    /// those that are gone.
+    pub fn page(&self, catalog: &Catalog, wanted: &Wanted) -> Result<SessionListResult, CatalogError> {
+        let kept = self.kept().clone().filter(|scan| wanted.after.is_some() && scan.at.elapsed() < SAME_SCAN);
+        let (scan, fresh) = match kept {
+            Some(scan) => (scan, false),
+            None => {
+                let entries = reading::entries(catalog)?;
+                (Arc::new(Scan { at: Instant::now(), entries }), true)
+            }
+        };
+        let mut found = scan.entries.iter().filter(|entry| wanted.takes(entry));
+        let listed: Vec<&SessionEntry> = found.by_ref().take(PAGE).collect();
+        let more = found.next().is_some();
+        let next_cursor = listed.last().filter(|_| more).map(|last| Cursor::of(last).text());
+        let now = |entry: &&SessionEntry| match fresh {
+            true => Some((*entry).clone()),
+            false => reading::again(catalog, &entry.session_id),
+        };
+        let sessions = listed.iter().filter_map(now).collect();
+        *self.kept() = more.then(|| scan.clone());
+        Ok(SessionListResult { sessions, next_cursor })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<Arc<Scan>>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

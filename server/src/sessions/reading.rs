@@ -70,6 +70,11 @@ fn current(catalog: &Catalog, listed: Listed) -> (String, Summary, Condition) {
     (id, summary, condition)
 }
 
+/// Returns one session as it is now, or nothing if it is gone. Blocks.
+pub(super) fn again(catalog: &Catalog, id: &SessionId) -> Option<SessionEntry> {
+    catalog.find(&id.0).map(|listed| entry(catalog, listed))
+}
+
 fn entry(catalog: &Catalog, listed: Listed) -> SessionEntry {
     let (id, summary, condition) = current(catalog, listed);
     let damaged = match condition {
@@ -128,6 +133,19 @@ pub fn closed_asks(
         found.extend(closed.map(|(ask, how)| (session.id.clone(), ask.clone(), how.clone())));
     }
     Ok(found)
+}
+
+/// Says how an ask was closed to somebody whose answer came later.
+pub fn who_won(how: &Resolution) -> String {
+    match how {
+        Resolution::Selected { option_id, surface, .. } => {
+            format!("this ask is closed: \"{option_id}\" was chosen by {surface}")
+        }
+        Resolution::Answered { surface, .. } => format!("this ask is closed: it was answered by {surface}"),
+        Resolution::Cancelled => "this ask is closed: its run was cancelled".to_owned(),
+        Resolution::Superseded => "this ask is closed: another one took its place".to_owned(),
+        Resolution::Withdrawn => "this ask is closed: what it was about is over".to_owned(),
+    }
 }
 
 /// Returns how an ask was closed, if it was. Blocks.

@@ -174,7 +174,10 @@ pub(super) fn is_lasting(kind: &str) -> bool {
 impl SessionWatch {
     fn number(&mut self, params: &SessionUpdateParams, gaps: bool, faults: &mut Vec<Violation>) {
         let mut fault = |rule, what: String| faults.push(Violation::new(rule, what));
-        let (seq, lasting) = (params.seq, is_lasting(params.update.kind()));
+        // The last word of a session whose log takes nothing more has no number: no log has it.
+        let last_word = matches!(&params.update, Update::StateUpdate(view) if view.state == State::Resumable)
+            && params.sub.is_some();
+        let (seq, lasting) = (params.seq, is_lasting(params.update.kind()) && !last_word);
         if lasting == params.sub.is_some() {
             let is = if lasting { "lasting" } else { "ephemeral" };
             fault(Rule::EphemeralMark, format!("sub is {:?} of an update that is {is}", params.sub));

@@ -146,6 +146,10 @@ pub fn woke(session: &Session, stamp: &Stamp) -> Result<Vec<Event>, Refusal> {
     let run = session.open_run().ok_or(Refusal::Stale)?;
     let Some(turn) = &run.turn else { return Ok(turn::begin(session, stamp, run, session.turns + 1)) };
     if let TurnPhase::Backoff { .. } = turn.phase {
+        // What the user said meanwhile goes with the very next request, and a turn begins with it.
+        if !run.pending.is_empty() {
+            return Ok(turn::begin(session, stamp, run, turn.number + 1));
+        }
         return Ok(vec![Event::AttemptStarted { turn: turn.number, attempt: turn.attempt + 1 }]);
     }
     let call = session.current_call().ok_or(Refusal::Stale)?;

@@ -97,7 +97,9 @@ proptest! {
         let mut teller = Teller::new(&session);
         for fact in &bench.log {
             session.apply(fact);
-            for update in teller.told(&session, fact) {
+            let updates = teller.told(&session, fact);
+            prop_assert!(updates.is_empty() || fact.event.is_barrier(), "{} may be lost", fact.event.name());
+            for update in updates {
                 match update {
                     Update::StateUpdate(state) => shown = state,
                     Update::Ask(adjutant_protocol::update::AskChange::Opened { ask }) => {

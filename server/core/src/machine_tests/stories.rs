@@ -376,6 +376,32 @@ fn s96_partial_text_survives_a_kill_as_interrupted() {
 }
 
 #[test]
+fn finding_f2_a_prompt_that_resumes_a_killed_run_is_in_the_very_next_request() {
+    let mut bench = Bench::new();
+    bench.prompt("go").unwrap();
+    bench.report(is_model, Report::TurnBegan);
+    bench.input(Input::Opened { epoch: 2 }).unwrap();
+    check(&bench.prompt("but only the docs").unwrap(), expect!["ask_closed prompted"]);
+    let [Step::Wake { at }] = next_steps(&bench.session)[..] else { panic!("it goes on") };
+    check(&bench.input(Input::Woke { at }).unwrap(), expect!["turn_started"]);
+    let last = bench.session.transcript.last().unwrap();
+    assert_eq!(*last, ModelMessage::user("but only the docs"));
+    assert_eq!(bench.replayed(), bench.session);
+}
+
+#[test]
+fn finding_f2_what_is_said_while_a_retry_waits_goes_with_the_retry() {
+    let mut bench = Bench::new();
+    bench.prompt("go").unwrap();
+    bench.report(is_model, Report::TurnBegan);
+    check(&bench.report(is_model, failure(FailureClass::Overloaded)), expect!["attempt_failed"]);
+    bench.prompt("but only the docs").unwrap();
+    let [Step::Wake { at }] = next_steps(&bench.session)[..] else { panic!("it waits") };
+    check(&bench.input(Input::Woke { at }).unwrap(), expect!["turn_started"]);
+    assert_eq!(*bench.session.transcript.last().unwrap(), ModelMessage::user("but only the docs"));
+}
+
+#[test]
 fn s04_s23_completion_is_a_fact_beside_the_end_and_feedback_continues() {
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();

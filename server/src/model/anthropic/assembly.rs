@@ -315,6 +315,9 @@ impl<'a> MessagesAssembly<'a> {
 
     fn stop_cause(&self) -> Result<StopCause, CallFailure> {
         match self.stop_reason.as_deref() {
+            Some("tool_use") if self.draft.reply.calls.is_empty() => {
+                Err(self.draft.broken("it says that it calls tools, and has no tool call"))
+            }
             // A pause is for tools the provider runs itself; we ask for none of them.
             Some("end_turn" | "tool_use" | "stop_sequence" | "pause_turn") => Ok(self.draft.ended()),
             Some("max_tokens" | "model_context_window_exceeded") => Ok(StopCause::MaxTokens),

@@ -68,6 +68,15 @@ impl<'a> Answer<'a> {
             );
             return Err(failure(FailureClass::InvalidRequest, message));
         }
+        if let Some(charset) = self.header(CONTENT_TYPE).and_then(charset_of)
+            && !["utf-8", "utf8", "us-ascii"].contains(&charset.as_str())
+        {
+            let message = format!(
+                "provider \"{name}\" answered in the character set \"{}\"; only UTF-8 is read",
+                quote(&charset, &self.post.redactor)
+            );
+            return Err(failure(FailureClass::InvalidRequest, message));
+        }
         Ok(self)
     }
 
@@ -173,4 +182,13 @@ impl<'a> Answer<'a> {
         };
         let _ = timeout(DRAIN_WAIT, rest).await;
     }
+}
+
+/// The character set that a content type names, in small letters.
+fn charset_of(kind: &str) -> Option<String> {
+    kind.split(';').skip(1).find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        let value = value.trim().trim_matches('"').to_ascii_lowercase();
+        (name.trim().eq_ignore_ascii_case("charset") && !value.is_empty()).then_some(value)
+    })
 }

@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use adjutant_core::prompt::{ModelRequest, Reply, StopCause, Usage};
+use adjutant_core::prompt::{ModelRequest, Reply, RequestedCall, StopCause, Usage};
 use adjutant_core::retry::{CallFailure, FailureClass};
+use serde::de::IgnoredAny;
 
 use super::super::draft::Draft;
 use super::super::failure::{Asked, failure};
@@ -18,6 +19,8 @@ pub(in crate::model) struct ChatAssembly<'a> {
     draft: Draft<'a>,
     /// The index each call was announced with, beside the calls of the draft.
     indices: Vec<Option<u64>>,
+    /// Indexes that two calls had at once: a piece with such an index alone may be of either.
+    shared: Vec<Option<u64>>,
     finish_reason: Option<String>,
     refused: bool,
     done: bool,
@@ -66,7 +69,8 @@ impl Assembly for ChatAssembly<'_> {
     }
 
     fn complete(self) -> Result<Reply, CallFailure> {
-        if self.state() == State::Open {
+        // A gateway also ends a stream in order whose model broke off.
+        if self.finish_reason.is_none() {
             return Err(self.draft.cut_short());
         }
         let stop = self.stop_cause()?;
@@ -83,6 +87,7 @@ impl<'a> ChatAssembly<'a> {
         ChatAssembly {
             draft: Draft::new(request, asked, redactor),
             indices: Vec::new(),
+            shared: Vec::new(),
             finish_reason: None,
             refused: false,
             done: false,
@@ -121,11 +126,17 @@ impl<'a> ChatAssembly<'a> {
         let name = name.filter(|name| !name.is_empty());
         let id = piece.id.filter(|id| !id.is_empty());
         let at = match self.find_call(piece.index, id.as_deref(), name.as_deref()) {
+            Some(_) if id.is_none() && name.is_none() && self.shared.contains(&piece.index) => {
+                return Err(self.draft.broken("a piece does not say of which of its tool calls it is"));
+            }
             Some(at) => at,
             None if name.is_none() && id.is_none() && piece.index.is_none() => {
                 return Err(self.draft.broken("arguments came before any tool call began"));
             }
             None => {
+                if self.shares(piece.index) {
+                    self.shared.push(piece.index);
+                }
                 self.indices.push(piece.index);
                 self.draft.open_call()?
             }
@@ -159,8 +170,18 @@ impl<'a> ChatAssembly<'a> {
         (name.is_none() || self.draft.reply.calls[last].name.is_empty()).then_some(last)
     }
 
+    /// Whether a call of this index has arguments that go on; what has no index has one in common.
+    fn shares(&self, index: Option<u64>) -> bool {
+        let calls = self.draft.reply.calls.iter().zip(&self.indices);
+        let goes_on = |call: &RequestedCall| serde_json::from_str::<IgnoredAny>(&call.arguments).is_err();
+        calls.rev().take(1).any(|(call, known)| *known == index && goes_on(call))
+    }
+
     fn stop_cause(&self) -> Result<StopCause, CallFailure> {
         let cause = match self.finish_reason.as_deref() {
+            Some("tool_calls" | "function_call") if self.draft.reply.calls.is_empty() => {
+                return Err(self.draft.broken("it says that it calls tools, and has no tool call"));
+            }
             Some("stop" | "tool_calls" | "function_call" | "end_turn" | "eos" | "stop_sequence") => {
                 self.draft.ended()
             }

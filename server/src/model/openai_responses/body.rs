@@ -37,6 +37,8 @@ pub(super) fn write(
         tools: tools.as_deref(),
         text: request.manner.verbosity.map(|level| Text { verbosity: level.name() }),
         temperature: post.provider.temperature.as_ref(),
+        // Compatible servers may know no such field, and refuse what they do not know.
+        prompt_cache_key: (post.is_openai() && !refused.cache_key).then(|| cache_key(request)),
         instructions: (!request.system.is_empty()).then_some(&request.system),
     };
     // What was kept comes back to nobody who refused it.
@@ -73,7 +75,20 @@ struct Head<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<&'a serde_json::Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<&'a str>,
+}
+
+/// Names the conversation, so that its requests reach the machine that has read its beginning. It follows
+/// from that beginning alone: nothing else of the session is told.
+fn cache_key(request: &ModelRequest) -> String {
+    let first = request.messages.iter().find_map(|message| match message {
+        ModelMessage::User { text, .. } => Some(text.as_bytes()),
+        _ => None,
+    });
+    let digest = adjutant_core::digest_parts(&[request.system.as_bytes(), first.unwrap_or_default()]);
+    digest.chars().take(32).collect()
 }
 
 #[derive(serde::Serialize)]

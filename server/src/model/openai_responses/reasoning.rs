@@ -1,4 +1,4 @@
-//! What a request says of reasoning, and to which models.
+//! What a request says of reasoning, to which models, and what a provider refused to hear of.
 //!
 //! Never speaks of it to a model that may know none: such a one refuses the
 //! whole request ("unsupported parameter", "not supported with this model"),
@@ -32,6 +32,8 @@ pub(super) struct Refused {
     pub summary: bool,
     /// Sealed reasoning is unknown to it, or was sealed with another key than it has now.
     pub sealed: bool,
+    /// It does not know the name of a conversation.
+    pub cache_key: bool,
 }
 
 impl Refused {
@@ -43,6 +45,7 @@ impl Refused {
             summary: self.summary || speaks_of(&["reasoning summar", "reasoning.summary"]),
             sealed: self.sealed
                 || speaks_of(&["encrypted content", "encrypted_content", "items are not persisted"]),
+            cache_key: self.cache_key || speaks_of(&["prompt_cache_key"]),
         };
         (now != self).then_some(now)
     }

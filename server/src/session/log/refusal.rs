@@ -29,8 +29,10 @@ pub enum AppendError {
     /// No sequence number is left, which only a forged log brings about.
     #[error("append to the log: no sequence number is left; start a new session")]
     Exhausted,
-    /// The disk or the quota is full; nothing was recorded, and it may be tried again.
-    #[error("append to the log \"{path}\": no space is left; free some and try again")]
+    /// The disk or the quota is full; nothing was recorded.
+    #[error(
+        "append to the log \"{path}\": no space is left; free some, then close this session and resume it"
+    )]
     NoSpace {
         /// The log.
         path: PathBuf,

@@ -165,7 +165,6 @@ fn s83_every_way_to_stop() {
         ("end_turn", StopCause::EndTurn),
         ("stop_sequence", StopCause::EndTurn),
         ("pause_turn", StopCause::EndTurn),
-        ("tool_use", StopCause::EndTurn),
         ("max_tokens", StopCause::MaxTokens),
         ("model_context_window_exceeded", StopCause::MaxTokens),
         ("refusal", StopCause::Refusal),
@@ -173,11 +172,17 @@ fn s83_every_way_to_stop() {
     ] {
         assert_eq!(assemble(&text(0, "hi"), reason).unwrap().stop, stop, "{reason}");
     }
+    let failed = assemble(&text(0, "hi"), "tool_use").unwrap_err();
+    assert!(failed.message.contains("has no tool call"), "{}", failed.message);
     // A limit that left no room for words, and a refusal without any, are no reason to ask again.
     assert_eq!(assemble(&[], "max_tokens").unwrap().stop, StopCause::MaxTokens);
     assert_eq!(assemble(&[], "refusal").unwrap().stop, StopCause::Refusal);
-    check_broken(&[], "empty");
-    check_broken(&thinking(0, "only thinking", "sig"), "empty");
+    let check_empty = |said: &[Value]| {
+        let failed = assemble(said, "end_turn").unwrap_err();
+        assert!(failed.message.contains("empty"), "{}", failed.message);
+    };
+    check_empty(&[]);
+    check_empty(&thinking(0, "only thinking", "sig"));
     // A text that never ended is whole when its reply is; a stop without a reason is one.
     let unended = [&text(0, "hi")[..2], &[json!({"type": "message_stop"})]].concat();
     assert_eq!(assemble_streamed(&unended).unwrap().0.text, "hi");

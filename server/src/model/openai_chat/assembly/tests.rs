@@ -138,7 +138,8 @@ fn s83_every_way_to_stop() {
     let overloaded = assemble(&text, "insufficient_system_resource").unwrap_err();
     assert_eq!(overloaded.class, FailureClass::Overloaded);
     let only_done = vec![json!({"choices": [{"delta": {"content": "hi"}}]}).to_string(), "[DONE]".to_owned()];
-    assert_eq!(assemble_events(only_done).unwrap().0.stop, StopCause::EndTurn);
+    assert_eq!(assemble_events(only_done).unwrap_err().class, FailureClass::Broken);
+    check_broken(&text, "tool_calls", "has no tool call");
     // A limit that left no room for words, and a filter that took them, are no reason to ask again.
     assert_eq!(assemble(&[], "length").unwrap().stop, StopCause::MaxTokens);
     assert_eq!(assemble(&[], "content_filter").unwrap().stop, StopCause::Refusal);
@@ -195,4 +196,25 @@ fn s82_only_the_first_choice_is_heard() {
         json!({"choices": [{"index": 0, "delta": {"content": "late"}}]}).to_string(),
     ];
     assert_eq!(assemble_events(events).unwrap().0.text, "yes");
+}
+
+#[test]
+fn finding_f7_pieces_that_may_be_of_either_call_are_not_put_together() {
+    let begun = [piece(0, "a", "read", "{\"pa"), piece(0, "b", "read", "")];
+    let more = [json!({"tool_calls": [{"index": 0, "function": {"arguments": "th\": 1}"}}]})];
+    check_broken(&[&begun[..], &more[..]].concat(), "tool_calls", "of which of its tool calls");
+    // One after the other each piece is of the call that is open.
+    let first = [piece(0, "a", "read", "{}"), piece(0, "b", "read", "")];
+    let reply = assemble(
+        &[&first[..], &[json!({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]})]].concat(),
+        "tool_calls",
+    )
+    .unwrap();
+    assert_eq!(reply.calls[1].arguments, "{}");
+}
+
+#[test]
+fn finding_f7_a_reply_of_many_calls_is_read_whole() {
+    let many = (0..300).map(|at| piece(at, "", "x", "{}")).collect::<Vec<_>>();
+    assert_eq!(assemble(&many, "tool_calls").unwrap().calls.len(), 300);
 }

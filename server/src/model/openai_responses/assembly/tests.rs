@@ -315,8 +315,8 @@ fn s111_items_and_calls_are_bounded() {
         let calls = (0..count).map(|at| call("", &format!("c{at}"), "x", "{}"));
         assembled(&[completed(Value::from(calls.collect::<Vec<_>>()))])
     };
-    assert_eq!(calls(256).unwrap().0.calls.len(), 256);
-    assert_eq!(calls(257).unwrap_err().class, FailureClass::Total);
+    assert_eq!(calls(4096).unwrap().0.calls.len(), 4096);
+    assert_eq!(calls(4097).unwrap_err().class, FailureClass::Total);
     let others = vec![json!({"type": "strange"}); 4097];
     let failed = assembled(&[completed(Value::from(others))]).unwrap_err();
     assert_eq!(failed.class, FailureClass::Total);

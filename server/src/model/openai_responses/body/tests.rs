@@ -78,6 +78,19 @@ fn s20_the_request_says_what_the_conversation_is() {
 }
 
 #[test]
+fn finding_f7_openai_is_told_which_requests_are_of_one_conversation() {
+    let key = |request: &ModelRequest, url| json_of(request, &provider(url))["prompt_cache_key"].clone();
+    let (one, mut other) = (request("hello"), request("hello there"));
+    assert_eq!(key(&one, LOCAL), Value::Null);
+    let named = key(&one, "https://api.openai.com/v1");
+    assert_ne!(named, key(&other, "https://api.openai.com/v1"));
+    other = one.clone();
+    other.messages.push(output("c1", "more"));
+    assert_eq!(key(&other, "https://api.openai.com/v1"), named);
+    assert!(named.as_str().is_some_and(|named| named.len() == 32), "{named}");
+}
+
+#[test]
 fn s20_what_is_empty_is_left_out() {
     let mut request = request("hello");
     request.system = "".into();
