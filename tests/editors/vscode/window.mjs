@@ -136,7 +136,7 @@ export class Window {
 
   // How many parts of what asks for attention are links.
   async links() {
-    return this.toasts.locator('a').count();
+    return this.toasts.locator('.notification-list-item-message a').count();
   }
 
   // Where the middle of a button is.
