@@ -9,6 +9,10 @@ use crate::cli::page::{Ink, Page};
 
 use super::answer::of_kind;
 
+/// Columns of a narrow screen, and rows of it that a text and what follows it leave free.
+const COLUMNS: usize = 80;
+const ROWS: usize = 15;
+
 /// Puts an ask on a page, its ways to answer numbered where a number can be typed.
 pub fn put(page: &mut Page, ask: &AskView) {
     put_whole(page, ask);
@@ -38,10 +42,12 @@ pub fn put_whole(page: &mut Page, ask: &AskView) {
                 timeout_seconds.map(|seconds| format!(", for at most {seconds} s")).unwrap_or_default();
             page.line(&format!("  runs in {}{limit}:", shown_command(cwd)));
             // Lines are split at line feeds alone: anything else in a command is shown escaped.
-            for (at, line) in shown_command(command).split('\n').enumerate() {
+            let lines: Vec<String> = shown_command(command).split('\n').map(str::to_owned).collect();
+            for (at, line) in lines.iter().enumerate() {
                 let mark = if at == 0 { "$" } else { ">" };
                 page.verbatim(Ink::Cyan, &format!("  {mark} {line}"));
             }
+            put_length(page, &lines);
         }
         Some(AskSubject::Read { path, reason }) => {
             page.line(&format!("  reads {path}: {reason}"));
@@ -66,6 +72,15 @@ fn put_diff(page: &mut Page, diff: &str) {
             _ => Ink::Plain,
         };
         page.verbatim(ink, line);
+    }
+    put_length(page, &diff.lines().collect::<Vec<_>>());
+}
+
+/// Says how long a text is whose head may have left the screen.
+fn put_length(page: &mut Page, lines: &[impl AsRef<str>]) {
+    let rows: usize = lines.iter().map(|line| line.as_ref().chars().count().div_ceil(COLUMNS).max(1)).sum();
+    if rows > ROWS {
+        page.line(&format!("  {} lines in all; scroll up to read the first.", lines.len()));
     }
 }
 

@@ -6,7 +6,7 @@ use adjutant_core::ask::{options, takes_text};
 use adjutant_protocol::ask::{AskKind, AskSubject, AskView, PermissionOutcome};
 
 use super::*;
-use crate::cli::page::tests::plain;
+use crate::cli::page::tests::{coloured, plain};
 
 fn ask(kind: AskKind, suggestions: &[&str]) -> AskView {
     let suggestions: Vec<String> = suggestions.iter().map(|text| (*text).to_owned()).collect();
@@ -132,6 +132,40 @@ fn appr_013_blanks_at_the_end_of_a_command_are_seen() {
         put(&mut page, &AskView { subject: Some(subject), ..ask(AskKind::Command, &[]) });
         let text = paper.text();
         assert!(text.contains(&format!("  $ {seen}\n")), "{text}");
+    }
+}
+
+#[test]
+fn finding_a6_a_long_command_says_how_many_lines_it_has() {
+    for (command, said) in
+        [("a\n".repeat(19) + "b", true), ("x".repeat(1_300), true), ("a\nb".to_owned(), false)]
+    {
+        let count = command.lines().count();
+        let subject = AskSubject::Command { command, cwd: "/work".into(), timeout_seconds: Some(7) };
+        let (mut page, paper) = plain(60, true);
+        put(&mut page, &AskView { subject: Some(subject), ..ask(AskKind::Command, &[]) });
+        let text = paper.text();
+        assert!(text.contains("runs in /work, for at most 7 s:"), "{text}");
+        assert_eq!(text.contains(&format!("{count} lines in all")), said, "{text}");
+    }
+}
+
+#[test]
+fn finding_a6_a_line_that_looks_like_the_head_of_a_file_is_drawn_as_what_it_is() {
+    let diff = "--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-- b/README.md\n+++ b/README.md\n+a \n";
+    let subject =
+        AskSubject::Edit { uri: "file:///x".into(), path: "x".into(), diff: diff.into(), new_file: false };
+    let (mut page, paper) = coloured(60);
+    put(&mut page, &AskView { subject: Some(subject), ..ask(AskKind::Tool, &[]) });
+    let text = paper.text();
+    for line in [
+        "\u{1b}[1m--- a/x",
+        "\u{1b}[1m+++ b/x",
+        "\u{1b}[31m-- b/README.md",
+        "\u{1b}[32m+++ b/README.md",
+        "\u{1b}[32m+a\\u{20}",
+    ] {
+        assert!(text.contains(line), "{line:?} is not in {text:?}");
     }
 }
 

@@ -33,6 +33,12 @@ pub fn plain(width: usize, wrap: bool) -> (Page, Paper) {
     (Page::new(paper.clone(), Look { width, colour: false, wrap }), paper)
 }
 
+/// A coloured page, and what is written on it.
+pub fn coloured(width: usize) -> (Page, Paper) {
+    let paper = Paper::default();
+    (Page::new(paper.clone(), Look { width, colour: true, wrap: false }), paper)
+}
+
 fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }
