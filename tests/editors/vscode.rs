@@ -3,6 +3,7 @@
 //! One server and one browser for all tests; each scene has a window, and so a
 //! server of ours, of its own. Never two scenes at a time.
 
+mod answers;
 mod driver;
 mod scenes;
 
@@ -170,7 +171,15 @@ impl Editor for Code<'_> {
     }
 
     fn restart(&self) {
-        // The extension starts another one by itself.
+        // The extension starts another one by itself. What the old one asked is still in sight, because
+        // VS Code closes no notification: a button of it does nothing and says so.
+        wait_for("another server", || (self.stage.seen().servers().len() > 1).then_some(()));
+        self.choose("Show");
+        wait_for("the words that it is gone", || {
+            let popups = self.do_("popups", json!([]));
+            let gone = |popup: &Value| popup["text"].as_str().is_some_and(|text| text.contains("is gone"));
+            popups.as_array()?.iter().any(gone).then_some(())
+        });
         let before = self.stage.seen().servers().len();
         wait_for("the extension to start another server", || {
             let seen = self.stage.seen();

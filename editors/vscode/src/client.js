@@ -1,19 +1,22 @@
 // The language client: which program, which documents, which capabilities.
-// Never answers an ask by itself; popups are the editor's own.
+// Never answers an ask by itself; its notifications are the editor's own.
 'use strict';
 
 const vscode = require('vscode');
 const { LanguageClient, State } = require('vscode-languageclient/node');
+const { serverIsGone, toast } = require('./asks');
 const { save } = require('./save');
 const { ofUser, serverPath } = require('./settings');
 
-// What goes unsaid: we draw the state, and the end of a run that failed.
+// What goes unsaid: neither the status bar nor the answer shows it.
 const NOT_DRAWN = [
-  'user_message', 'agent_message', 'agent_thought', 'tool_call_update', '_turn', '_complete', '_ask', '_change_set',
-  '_rule', 'notice',
+  'user_message', 'agent_thought', 'agent_thought_chunk', 'tool_call_content_chunk', '_turn', '_ask', '_change_set', '_rule',
 ];
+const WAITING = ['requires_action', 'resumable', 'running'];
+const WEEK_MS = 7 * 24 * 3600 * 1000;
+const MOST_REOPENED = 3;
 
-function createClient(status, outputChannel) {
+function createClient({ status, answer, failed }, outputChannel) {
   const client = new LanguageClient(
     'adjutant',
     'Adjutant',
@@ -34,6 +37,11 @@ function createClient(status, outputChannel) {
             return params.items.map((item, at) => (item.section === 'adjutant' ? ofUser() : values[at]));
           },
         },
+        // A task from a code action is one that the user gave.
+        executeCommand: (command, args, next) => {
+          if (command === 'adjutant.start') answer.begun();
+          return next(command, args);
+        },
         window: { showDocument: (params, next) => (params.external ? next(params) : showBeside(params)) },
         // Progress that can be cancelled would be a popup; it belongs into the status bar, and *Cancel* is a command.
         handleWorkDoneProgress: (token, params, next) =>
@@ -47,7 +55,7 @@ function createClient(status, outputChannel) {
         ...capabilities.experimental,
         agent: {
           version: 0,
-          updates: { chunks: false, optOut: NOT_DRAWN },
+          updates: { chunks: true, optOut: NOT_DRAWN },
           // A notification of VS Code is one line of text: a diff cannot be judged there.
           asks: { popupLine: true },
           documents: { save: true, complete: true },
@@ -59,20 +67,42 @@ function createClient(status, outputChannel) {
     clear() {},
   });
   client.onRequest('agent/document/save', save);
-  client.onNotification('agent/session/update', ({ update }) => {
-    if (update.sessionUpdate === 'state_update') status.says(update);
-    if (update.sessionUpdate === '_run' && update.phase === 'ended') drawFailure(update.end);
+  client.onRequest('window/showMessageRequest', toast);
+  client.onNotification('agent/session/update', (params) => {
+    const { sessionId, update } = params;
+    answer.told(params);
+    if (update.sessionUpdate === 'state_update') status.says(sessionId, update);
+    if (update.sessionUpdate === '_run' && update.phase === 'ended') {
+      answer.ended();
+      failed(sessionId, update.end);
+    }
   });
   client.onDidChangeState(({ newState }) => {
-    if (newState === State.Running) status.ready();
-    else if (newState === State.Starting) status.starting();
-    else {
-      status.stopped();
-      // What a server asked that is gone cannot be answered any more, and its notification would stay.
-      vscode.commands.executeCommand('notifications.clearAll');
+    if (newState === State.Running) {
+      status.ready();
+      leftOpen(client, status).catch((error) => outputChannel.appendLine(`What is open is not known: ${error.message}`));
+    } else {
+      serverIsGone();
+      if (newState === State.Starting) status.starting();
+      else status.stopped();
     }
   });
   return client;
+}
+
+// The state of what an earlier server left open; the server puts its questions again.
+async function leftOpen(client, status) {
+  const folders = (vscode.workspace.workspaceFolders ?? []).filter((one) => one.uri.scheme === 'file');
+  for (const folder of folders) {
+    const cwd = client.code2ProtocolConverter.asUri(folder.uri);
+    const { sessions } = await client.sendRequest('agent/session/list', { cwd });
+    const open = sessions.filter((one) => WAITING.includes(one.state) && one.updatedAt > Date.now() - WEEK_MS);
+    for (const { sessionId } of open.slice(0, MOST_REOPENED)) {
+      // One that another window has open is that window's.
+      const resumed = await client.sendRequest('agent/session/resume', { sessionId }).catch(() => undefined);
+      if (resumed) status.says(sessionId, resumed.state);
+    }
+  }
 }
 
 // What the server opens stands beside the file, which stays in sight.
@@ -85,12 +115,6 @@ async function showBeside({ uri, takeFocus }) {
   } catch {
     return { success: false };
   }
-}
-
-// A run that ended without success needs the user; the others are quiet.
-function drawFailure({ outcome, summary }) {
-  if (outcome !== 'failed' && outcome !== 'limit') return;
-  vscode.window.showErrorMessage(`Adjutant: ${summary ?? 'the task could not be finished'}`);
 }
 
 // Starts the server by hand, to say what to do when there is none.

@@ -1,21 +1,29 @@
-// The extension: starts the server, registers four commands, draws one status
-// bar item. Holds no state about the agent; what is shown is what was last said.
+// The extension: starts the server, registers the commands, draws one status
+// bar item and the answer. Holds no state about the agent; what is shown is what was last said.
 'use strict';
 
 const vscode = require('vscode');
+const { createAnswer } = require('./answer');
+const { createAnswers, words } = require('./asks');
 const { createClient } = require('./client');
+const { line } = require('./display');
 const { createStatus } = require('./status');
 
 let client;
 
 async function activate(context) {
   const status = createStatus();
+  const answer = createAnswer();
   const output = vscode.window.createOutputChannel('Adjutant');
-  context.subscriptions.push(status, output);
+  context.subscriptions.push(status, answer, output);
 
+  // The words of a failure are the server's.
+  const complain = (error) => void vscode.window.showErrorMessage(`Adjutant: ${line(error.message, 300)}`);
+  const answers = createAnswers(() => client);
+  const failed = (sessionId, end) => answers.failed(sessionId, end).catch(complain);
   // A client that could not start cannot start again, so each start has one of its own.
   const start = async () => {
-    client = createClient(status, output);
+    client = createClient({ status, answer, failed }, output);
     await client.start().catch(() => status.stopped());
   };
   const restart = async () => {
@@ -23,26 +31,32 @@ async function activate(context) {
     await start();
   };
 
-  // What the server is asked to do; the words of a failure are the server's.
-  const ask = async (command, ...args) => {
-    try {
-      return await client.sendRequest('workspace/executeCommand', { command, arguments: args });
-    } catch (error) {
-      vscode.window.showErrorMessage(`Adjutant: ${error.message}`);
-    }
-  };
-  const register = (name, run) => context.subscriptions.push(vscode.commands.registerCommand(name, run));
+  const ask = (command, ...args) => client.sendRequest('workspace/executeCommand', { command, arguments: args });
+  const register = (name, run) =>
+    context.subscriptions.push(vscode.commands.registerCommand(name, () => Promise.resolve(run()).catch(complain)));
   register('adjutant.task.start', async () => {
-    const text = await vscode.window.showInputBox({
-      title: 'Adjutant: Start a Task',
-      prompt: 'What is to be done?',
-      placeHolder: 'make the failing test pass',
-      ignoreFocusOut: true,
-    });
-    if (text?.trim()) await ask('adjutant.start', { text, ...here() });
+    const text = await words('Start a Task', 'What is to be done?', 'make the failing test pass');
+    if (!text) return;
+    answer.begun();
+    await ask('adjutant.start', { text, ...here() });
+  });
+  register('adjutant.task.goOn', async () => {
+    const text = await words('Go On', 'What comes next? While it works, this steers it.', 'and add a test for it');
+    if (!text) return;
+    answer.begun();
+    await ask('adjutant.prompt', { text });
   });
   register('adjutant.task.cancel', () => ask('adjutant.cancel'));
+  register('adjutant.task.cancelAll', () => ask('adjutant.cancel', { all: true }));
   register('adjutant.task.transcript', () => ask('adjutant.showTranscript'));
+  register('adjutant.task.answer', () => answer.show());
+  register('adjutant.task.reject', answers.reject);
+  register('adjutant.task.words', answers.answer);
+  // Any command brings back a question that was closed; one that is hidden is in the list.
+  register('adjutant.task.ask', async () => {
+    await ask('adjutant.capabilities');
+    await vscode.commands.executeCommand('notifications.showList');
+  });
   register('adjutant.restart', restart);
   context.subscriptions.push(vscode.workspace.onDidChangeConfiguration((changed) => {
     if (changed.affectsConfiguration('adjutant.server')) restart();
@@ -51,14 +65,13 @@ async function activate(context) {
   await start();
 }
 
-// The place a task is about: the selection, if there is one, in a file.
+// The place a task is about: a file of the workspace, which says in which folder the task runs, and
+// the selection, if there is one.
 function here() {
   const editor = vscode.window.activeTextEditor;
-  if (!editor || editor.document.uri.scheme !== 'file' || editor.selection.isEmpty) return {};
-  return {
-    uri: client.code2ProtocolConverter.asUri(editor.document.uri),
-    range: client.code2ProtocolConverter.asRange(editor.selection),
-  };
+  if (editor?.document.uri.scheme !== 'file' || !vscode.workspace.getWorkspaceFolder(editor.document.uri)) return {};
+  const uri = client.code2ProtocolConverter.asUri(editor.document.uri);
+  return editor.selection.isEmpty ? { uri } : { uri, range: client.code2ProtocolConverter.asRange(editor.selection) };
 }
 
 async function deactivate() {

@@ -27,6 +27,17 @@ export class Window {
     await this.context.close();
   }
 
+  // Loads the window again, as *Developer: Reload Window* does.
+  async reload(file) {
+    await this.page.reload();
+    await this.page.locator('.tab.active', { hasText: file }).waitFor({ timeout: 2 * PATIENCE });
+    await this.page.locator('.editor-group-container.active .view-line').first().waitFor();
+  }
+
+  async closeTab(title) {
+    await this.page.locator('.tab', { hasText: title }).click({ button: 'middle' });
+  }
+
   async picture(name) {
     await this.page.screenshot({ path: path.join(this.pictures, `${name}.png`) });
   }

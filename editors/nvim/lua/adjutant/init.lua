@@ -180,7 +180,10 @@ end
 
 local function command(name, run, options) vim.api.nvim_create_user_command(name, run, options) end
 command("Adjutant", function(line)
-  if vim.bo.buftype ~= "" then return execute("adjutant.start", { text = line.args }) end
+  -- What is no file is no place; the task is about the folder then.
+  if vim.bo.buftype ~= "" or vim.api.nvim_buf_get_name(0) == "" then
+    return execute("adjutant.start", { text = line.args })
+  end
   execute("adjutant.start", {
     text = line.args,
     uri = vim.uri_from_bufnr(0),

@@ -1,0 +1,95 @@
+// The answer as it comes: one read-only document beside the file.
+// Never takes the focus, and never opens again what the user has closed.
+'use strict';
+
+const vscode = require('vscode');
+
+const URI = vscode.Uri.parse('adjutant:/Answer.md');
+const PAUSE_MS = 100; // between two redraws
+const MOST = 500_000; // characters
+const MARKS = { pending: '…', in_progress: '…', completed: '✓' };
+const ENDS = { completed: 'done', stopped: 'done', limit: 'stopped at a limit' };
+
+function ended({ outcome, summary }) {
+  const why = summary && (outcome === 'failed' || outcome === 'limit') ? `: ${summary}` : '';
+  return `— ${ENDS[outcome] ?? outcome}${why}`;
+}
+
+function createAnswer() {
+  const changed = new vscode.EventEmitter();
+  const items = new Map(); // of each item its text, in the order they began
+  let timer, closed = false, lines = 1;
+  const draw = () => {
+    timer = undefined;
+    changed.fire(URI);
+  };
+  const put = (id, text) => {
+    items.set(id, text);
+    timer ??= setTimeout(draw, PAUSE_MS);
+  };
+  const content = () => {
+    let length = 0;
+    for (const text of items.values()) length += text.length;
+    for (const [id, text] of items) {
+      if (length <= MOST || items.size === 1) break;
+      length -= text.length;
+      items.delete(id);
+    }
+    return [...items.values()].map((text) => text.trimEnd()).filter(Boolean).join('\n\n') || 'Nothing was said yet.';
+  };
+  // Who reads the end stays at the end; who reads elsewhere stays there.
+  const follow = ({ document }) => {
+    if (document.uri.toString() !== URI.toString()) return;
+    for (const editor of vscode.window.visibleTextEditors.filter((one) => one.document === document)) {
+      const atEnd = editor.visibleRanges.some((range) => range.end.line >= lines - 1);
+      const end = document.lineAt(document.lineCount - 1).range;
+      if (atEnd) editor.revealRange(end);
+    }
+    lines = document.lineCount;
+  };
+  const ours = (tab) => tab.input instanceof vscode.TabInputText && tab.input.uri.toString() === URI.toString();
+  const parts = [
+    changed,
+    vscode.workspace.registerTextDocumentContentProvider('adjutant', {
+      onDidChange: changed.event,
+      provideTextDocumentContent: content,
+    }),
+    vscode.workspace.onDidChangeTextDocument(follow),
+    vscode.window.tabGroups.onDidChangeTabs((tabs) => { closed ||= tabs.closed.some(ours); }),
+  ];
+  const show = async (column) => {
+    closed = false;
+    const document = await vscode.workspace.openTextDocument(URI);
+    const aside = vscode.window.tabGroups.activeTabGroup.viewColumn > vscode.ViewColumn.One;
+    const viewColumn = column ?? (aside ? vscode.ViewColumn.Active : vscode.ViewColumn.Beside);
+    await vscode.window.showTextDocument(document, { viewColumn, preserveFocus: true, preview: false });
+  };
+  return {
+    show,
+    // The user gave a task: the answer to it is opened, unless that was closed before.
+    begun: () => { if (!closed && !vscode.window.tabGroups.all.some((group) => group.tabs.some(ours))) show(); },
+    // What was asked covers the answer only until it is over.
+    ended() {
+      const hides = (tab) => tab?.input instanceof vscode.TabInputText && tab.input.uri.path.includes('/asks/');
+      const group = vscode.window.tabGroups.all.find((one) => one.tabs.some(ours));
+      if (group && hides(group.activeTab)) show(group.viewColumn);
+    },
+    told({ runId, update }) {
+      const id = update.messageId ?? update.toolCallId;
+      switch (update.sessionUpdate) {
+        case 'agent_message_chunk': return put(id, (items.get(id) ?? '') + update.text);
+        case 'agent_message': return put(id, update.text);
+        case 'tool_call_update':
+          return put(id, `${MARKS[update.status] ?? '✗'} ${update.title}${update.summary ? ` · ${update.summary}` : ''}`);
+        case '_complete': return put(`complete ${runId}`, update.summary);
+        case 'notice': return put(`notice ${items.size}`, update.message);
+        case '_run':
+          if (update.phase === 'started') return put(`run ${update.runId}`, `# ${update.title}`);
+          return put(`end ${update.runId}`, ended(update.end));
+      }
+    },
+    dispose: () => parts.forEach((part) => part.dispose()),
+  };
+}
+
+module.exports = { createAnswer };

@@ -1,0 +1,139 @@
+//! What VS Code's user reads of the answer, and says in words of their own.
+//!
+//! Never looks into the server: screen, bytes on disk and what the model was sent say what happened.
+
+use adjutant_testkit::model::Reply;
+use serde_json::json;
+
+use super::Code;
+use crate::editor::Editor;
+use crate::scenes;
+use crate::stage::{Stage, wait_for};
+
+/// Runs a command that asks for words, and gives them.
+fn say(code: &Code<'_>, command: &str, words: &str) {
+    code.do_("palette", json!([format!("Adjutant: {command}")]));
+    code.do_("input", json!([command, words]));
+    code.do_("confirm", json!([]));
+}
+
+fn told(code: &Code<'_>, part: &str) {
+    wait_for(&format!("a notification with {part:?}"), || {
+        let popups = code.do_("popups", json!([]));
+        let shown =
+            |popup: &serde_json::Value| popup["text"].as_str().is_some_and(|text| text.contains(part));
+        popups.as_array()?.iter().any(shown).then_some(())
+    });
+}
+
+/// Finding D9: no answer was ever shown, and nobody could go on.
+#[test]
+fn finding_d9_the_answer_streams_into_a_view_beside_the_file_and_goes_on() {
+    let answer = "The function greets.\n\nIt does so loudly.";
+    let stage = Stage::new(
+        "//- /greet.py\nprint(1)\n",
+        [Reply::text(answer).hold_behind("greets"), Reply::text("Since 2019."), Reply::text("No more.")],
+    );
+    let code = Code::open(&stage, scenes::FILE);
+    code.command("Explain it");
+    stage.model.wait_for_holding(1);
+    wait_for("its beginning, while it streams", || {
+        code.all_text().contains("The function greets").then_some(())
+    });
+    assert!(!code.all_text().contains("so loudly"), "it is held back");
+    code.picture("answer-streams");
+    code.type_at_top("x = 1");
+    wait_for("what was typed, in the file", || code.buffer().starts_with("x = 1\n").then_some(()));
+    stage.model.release();
+    wait_for("its end", || code.all_text().contains("so loudly").then_some(()));
+    code.wait_end("done");
+    say(&code, "Go On", "since when?");
+    wait_for("the next answer, in the same view", || {
+        let text = code.all_text();
+        (text.contains("Since 2019.") && text.contains("The function greets")).then_some(())
+    });
+    assert!(stage.model.wait_for_requests(2)[1].json().to_string().contains("since when?"));
+    assert_eq!(stage.sessions().len(), 1, "it is the same conversation");
+    // Who closes it has closed it: the next task opens nothing.
+    code.wait_end("done");
+    code.do_("closeTab", json!(["Answer.md"]));
+    code.command("And now?");
+    stage.model.wait_for_requests(3);
+    code.wait_end("done");
+    assert!(!code.all_text().contains("No more."), "{}", code.all_text());
+    code.do_("palette", json!(["Adjutant: Show Answer"]));
+    wait_for("it, on request", || code.all_text().contains("No more.").then_some(()));
+}
+
+#[test]
+fn finding_d9_a_rejection_has_a_reason() {
+    let stage = scenes::one_edit();
+    let code = Code::open(&stage, scenes::FILE);
+    let before = code.buffer();
+    code.command("Mend the greeting");
+    stage.model.wait_for_holding(1);
+    stage.model.release();
+    wait_for("the question", || code.asked());
+    say(&code, "Reject With a Reason", "not in this file");
+    let request = stage.model.wait_for_requests(2)[1].json().to_string();
+    assert!(request.contains("not in this file"), "{request}");
+    code.wait_end("done");
+    assert_eq!(code.buffer(), before);
+    // Its notification is still there, because VS Code closes none: it does nothing and says so.
+    code.choose("Reject");
+    told(&code, "this question is gone");
+    say_nothing_is_asked(&code);
+}
+
+fn say_nothing_is_asked(code: &Code<'_>) {
+    code.do_("palette", json!(["Adjutant: Reject With a Reason"]));
+    told(code, "nothing is asked");
+}
+
+#[test]
+fn finding_d9_a_question_is_answered_in_words() {
+    let question = Reply::call("ask_user", json!({ "question": "Which one?", "options": ["red", "green"] }));
+    let stage = Stage::new("//- /greet.py\nprint(1)\n", [question, Reply::text("Blue it is.")]);
+    let code = Code::open(&stage, scenes::FILE);
+    code.command("Paint");
+    wait_for("the question", || code.asked());
+    say(&code, "Answer in My Words", "neither, take blue");
+    let request = stage.model.wait_for_requests(2)[1].json().to_string();
+    assert!(request.contains("neither, take blue"), "{request}");
+    code.wait_end("done");
+}
+
+/// Finding D13: after a reload the status bar said that nothing is open.
+#[test]
+fn finding_d13_after_a_reload_the_status_bar_shows_what_is_asked() {
+    let stage = scenes::edit_again();
+    let code = Code::open(&stage, scenes::FILE);
+    code.command("Mend the greeting");
+    stage.model.wait_for_holding(1);
+    stage.model.release();
+    wait_for("the question", || code.asked());
+    code.do_("reload", json!([scenes::FILE]));
+    stage.seen().wait("in", "initialized", 2);
+    wait_for("the status bar to show it", || code.status().contains("Adjutant: asks").then_some(()));
+    code.wait_asked("Edit greet.py");
+    code.picture("after-reload");
+    let before = code.buffer();
+    code.choose("Yes, once");
+    wait_for("the edit", || (code.buffer() != before).then_some(()));
+    code.wait_end("done");
+}
+
+/// Finding D15: a run that failed could not be tried again.
+#[test]
+fn finding_d15_a_failed_run_can_be_tried_again() {
+    let stage = Stage::new("//- /greet.py\nprint(1)\n", [Reply::status(401), Reply::text("Here I am.")]);
+    let code = Code::open(&stage, scenes::FILE);
+    code.command("Say something");
+    wait_for("the failure", || code.asked());
+    assert_eq!(code.buttons(), ["Retry"]);
+    code.picture("failed-run");
+    code.choose("Retry");
+    stage.model.wait_for_requests(2);
+    wait_for("the answer", || code.all_text().contains("Here I am.").then_some(()));
+    code.wait_end("done");
+}
