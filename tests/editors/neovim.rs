@@ -104,6 +104,10 @@ const ATTACHED: &str = "local client = vim.lsp.get_clients({ name = 'adjutant', 
     return client ~= nil and client.initialized == true";
 
 impl Editor for Neovim<'_> {
+    fn saves_edits(&self) -> bool {
+        true
+    }
+
     fn stage(&self) -> &Stage {
         self.stage
     }

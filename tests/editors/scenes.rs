@@ -3,6 +3,10 @@
 //! Looks at the buffer, the bytes on disk and the message log; what the screen
 //! shows comes through [`Editor`].
 
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::Command;
+
 use adjutant_testkit::command::Line;
 use adjutant_testkit::model::Reply;
 use serde_json::json;
@@ -214,4 +218,107 @@ pub fn edits_a_closed_file(editor: &impl Editor) {
     assert_eq!(editor.buffer(), BEFORE, "another file is changed");
     let seen = editor.stage().seen();
     assert_eq!(seen.count("out", "workspace/applyEdit"), 1, "{}", seen.shown());
+}
+
+/// What an allowed edit may meet: a new file, a new folder, a byte order mark, a read-only file, a full disk.
+pub const ENDS: [&str; 5] = ["new.py", "made/deep/new.py", MARKED, FIXED, FULL];
+
+const MARKED: &str = "marked.py";
+const FIXED: &str = "fixed.py";
+const FULL: &str = "small/full.py";
+
+/// A stage whose model makes or edits these files. Mounts what cannot be written, also not by root.
+pub fn edits_of(paths: &[&str]) -> Mounted {
+    let reply = |path: &&str| match *path {
+        MARKED | FIXED => {
+            Reply::call("edit_file", json!({"path": path, "old_text": "one", "new_text": "ONE"}))
+        }
+        _ => Reply::call("write_file", json!({"path": path, "content": "one\ntwo\n"})),
+    };
+    let mut replies: Vec<Reply> = paths.iter().map(reply).collect();
+    replies[0] = replies[0].clone().hold_after(300);
+    replies.push(Reply::text("It is mended."));
+    let stage = stage(replies);
+    stage.workspace.write(MARKED, "\u{feff}one\ntwo\n");
+    stage.workspace.write(FIXED, "one\ntwo\n");
+    stage.workspace.write("small/.keep", "");
+    let fixed = stage.workspace.path().join(FIXED);
+    let small = stage.workspace.path().join("small");
+    let mounted = Mounted { stage, points: vec![fixed.clone(), small.clone()] };
+    mount(&["--bind".as_ref(), fixed.as_os_str(), fixed.as_os_str()]);
+    mount(&["-o".as_ref(), "remount,ro,bind".as_ref(), fixed.as_os_str()]);
+    let size = ["-t", "tmpfs", "-o", "size=64k", "none"].map(OsStr::new);
+    mount(&[&size[..], &[small.as_os_str()]].concat());
+    // Up to its last block.
+    let filled = std::fs::write(small.join("fill"), vec![0_u8; 1 << 20]);
+    assert!(filled.is_err(), "the small disk is not full");
+    mounted
+}
+
+/// A stage with mounts that end with it.
+pub struct Mounted {
+    pub stage: Stage,
+    points: Vec<PathBuf>,
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        for point in &self.points {
+            // Lazily: an editor that has not ended yet may hold it.
+            let _ = Command::new("umount").arg("-l").arg(point).status();
+        }
+    }
+}
+
+fn mount(args: &[&OsStr]) {
+    let done = Command::new("mount").args(args).status().expect("run mount");
+    assert!(done.success(), "mount {args:?}: these scenes need root, as the install script does");
+}
+
+/// Every allowed edit is in the text, on disk where it is to be, or one warning.
+pub fn each_edit_ends_somewhere(editor: &impl Editor, action: Option<&str>, paths: &[&str]) {
+    start(editor, action);
+    for (index, path) in paths.iter().enumerate() {
+        let verb = if [MARKED, FIXED].contains(path) { "Edit" } else { "Create" };
+        editor.wait_asked(&format!("{verb} {path}"));
+        editor.choose(ALLOW);
+        editor.stage().model.wait_for_requests(index + 2);
+    }
+    wait_done(editor);
+    let body = editor.stage().model.requests().last().expect("a request").json();
+    let messages = body["messages"].as_array().into_iter().flatten();
+    let told = messages.filter(|message| message["role"] == "tool").filter_map(|one| one["content"].as_str());
+    let told: Vec<&str> = told.collect();
+    assert_eq!(told.len(), paths.len(), "{told:?}");
+    let missed = |told: &&&str| told.contains("was not applied") || told.contains("did not save it");
+    for (path, told) in paths.iter().zip(&told) {
+        let disk = std::fs::read_to_string(editor.stage().workspace.path().join(path)).ok();
+        match *path {
+            MARKED if editor.saves_edits() => {
+                assert_eq!(*told, "Edited marked.py: +1 -1 lines.");
+                assert_eq!(disk.as_deref(), Some("\u{feff}ONE\ntwo\n"));
+            }
+            MARKED => assert!(told.starts_with("Edited ") && told.contains("not saved yet"), "{told}"),
+            FIXED => {
+                assert_eq!(disk.as_deref(), Some("one\ntwo\n"));
+                let kept = !editor.saves_edits() && told.contains("not saved yet");
+                assert!(missed(&told) || kept, "{told}");
+            }
+            FULL => {
+                assert!(
+                    told.contains("was not applied") && told.contains("No space left on device"),
+                    "{told}"
+                );
+                assert_eq!(disk, None, "half a file is left");
+            }
+            _ => {
+                assert_eq!(*told, format!("Created {path}: +2 -0 lines."));
+                assert_eq!(disk.as_deref(), Some("one\ntwo\n"));
+            }
+        }
+        assert!(!told.contains("otherwise"), "{told}");
+    }
+    let seen = editor.stage().seen();
+    let warnings = told.iter().filter(missed).count();
+    assert!(seen.count("out", "window/showMessage") >= warnings, "{}", seen.shown());
 }

@@ -90,6 +90,10 @@ impl<'a> Code<'a> {
 }
 
 impl Editor for Code<'_> {
+    fn saves_edits(&self) -> bool {
+        true
+    }
+
     fn stage(&self) -> &Stage {
         self.stage
     }

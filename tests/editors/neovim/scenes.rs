@@ -288,3 +288,13 @@ fn finding_d9_a_rejection_has_a_reason() {
         assert!(told.contains("not in this file"), "{told}");
     });
 }
+
+#[test]
+fn finding_c_every_allowed_edit_is_in_the_text_on_disk_or_a_warning() {
+    for version in VERSIONS {
+        eprintln!("in {version}");
+        let mounted = scenes::edits_of(&scenes::ENDS);
+        let editor = Neovim::open(&mounted.stage, version, scenes::FILE);
+        scenes::each_edit_ends_somewhere(&editor, None, &scenes::ENDS);
+    }
+}

@@ -317,3 +317,9 @@ fn finding_a1_the_extension_shows_texts_as_the_server_does() {
     let wrong = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
     assert!(said.status.success() && wrong.is_empty(), "{wrong}");
 }
+
+#[test]
+fn finding_c_every_allowed_edit_is_in_the_text_on_disk_or_a_warning() {
+    let mounted = scenes::edits_of(&scenes::ENDS);
+    on(&mounted.stage, |code| scenes::each_edit_ends_somewhere(code, None, &scenes::ENDS));
+}

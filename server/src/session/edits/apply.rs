@@ -48,12 +48,14 @@ pub async fn apply(place: &Place, call: &Call, change: &Change) -> Report {
     // Up to the save: another edit in between would be saved with this one, or look like a save that failed.
     let target = uri::to_path(&change.target).unwrap_or_default();
     let _turn = place.world.editor.turn(&target).await;
-    let saves = ours_to_save(place, change);
     let mut stale = String::new();
     for _ in 0..=MORE_TRIES {
+        // Before each: what made an edit stale is the user's text.
+        let saves = ours_to_save(place, change);
         match attempt(place, call, change).await {
-            Tried::Landed { exact } => {
-                let kept = keep(place, change, saves && exact).await;
+            Tried::Landed { exact, text } => {
+                let saves = saves && exact && text.is_none_or(|text| shows_only(place, change, &text));
+                let kept = keep(place, change, saves).await;
                 return match kept {
                     Kept::Elsewhere(path) => elsewhere(change, &path, started),
                     kept => landed(change, (kept, exact), started),
@@ -159,6 +161,15 @@ fn ours_to_save(place: &Place, change: &Change) -> bool {
     }
 }
 
+/// Whether the document is as it was sent: typing between edit and save makes it the user's to save.
+fn shows_only(place: &Place, change: &Change, text: &str) -> bool {
+    let Ok(at) = ground(&place.roots, &change.path) else { return false };
+    match place.world.documents.text(&at.absolute) {
+        Text::Open(snapshot) => same_text(&snapshot.string(), text),
+        Text::Unsynced(_) | Text::Closed => false,
+    }
+}
+
 fn landed(change: &Change, (kept, exact): (Kept, bool), started: Instant) -> Report {
     let removed: usize = change.hunks.iter().map(|hunk| hunk.removed.len()).sum();
     let inserted: usize = change.hunks.iter().map(|hunk| hunk.inserted.len()).sum();
@@ -258,7 +269,7 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
         Err(conflict) => return failed(format!("{conflict}; read the file again")),
     };
     if *wanted == *now.text && now.exists {
-        return Tried::Landed { exact: true };
+        return Tried::Landed { exact: true, text: None };
     }
     match place.world.abilities().way(now.open.is_some(), now.exists) {
         Way::Editor => send(place, call, &change, (&at, &now, &wanted)).await,
@@ -284,7 +295,7 @@ async fn write(place: &Place, at: Grounded, now: &Now, wanted: &str) -> Tried {
             }
             point("edit-landed");
             point("edit-saved");
-            Tried::Landed { exact: true }
+            Tried::Landed { exact: true, text: None }
         }
         // Somebody else wrote it meanwhile; the change may have its place in the new text, too.
         Ok(Err(why @ ReplaceRefusal::Changed(_))) => Tried::Stale(why.to_string()),
@@ -342,7 +353,7 @@ async fn send(
     if now.open.is_none() {
         documents.opened_by_us(&at.absolute);
     }
-    Tried::Landed { exact }
+    Tried::Landed { exact, text: Some(wanted.clone()) }
 }
 
 /// The editor ignored the version and made the edit where nobody approved it: our own doing is taken back,

@@ -2,6 +2,7 @@
 //!
 //! Never sends anything, and takes no reply for what it says.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::edit::split_bom;
@@ -26,6 +27,8 @@ pub(super) enum Tried {
     Landed {
         /// The text is otherwise what was sent.
         exact: bool,
+        /// What the editor was sent, whole.
+        text: Option<Arc<str>>,
     },
     /// They were there, and were taken back at once.
     Undone,
