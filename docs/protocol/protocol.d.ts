@@ -545,7 +545,11 @@ export type AskChange = { "phase": "opened", ask: AskView, } | { "phase": "close
 
 export type HunkState = "proposed" | "applying" | "applied" | "rejected" | "not_applied";
 
-export type ChangeSetView = { changeSetId: ChangeSetId, toolCallId: ToolCallId, uri: string, path: string, hunks: Array<HunkView>, };
+export type ChangeSetView = { changeSetId: ChangeSetId, toolCallId: ToolCallId, uri: string, path: string, hunks: Array<HunkView>,
+/**
+ * What the user has to know of the change, for example that the file runs on build.
+ */
+mark?: string, };
 
 export type HunkView = { hunkId: string, state: HunkState,
 /**

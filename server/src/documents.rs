@@ -8,7 +8,7 @@ mod buffers;
 mod expected;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use adjutant_core::document::{ContentChange, Document, Snapshot};
@@ -321,12 +321,23 @@ impl Open {
     }
 }
 
-/// Follows every link of a path, as far as the path exists.
+/// Follows every link of a path, as far as the path exists; what is behind goes by its names.
 fn resolved(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {
-        if let (Ok(real), Ok(rest)) = (ancestor.canonicalize(), path.strip_prefix(ancestor)) {
+        let (Ok(real), Ok(rest)) = (ancestor.canonicalize(), path.strip_prefix(ancestor)) else { continue };
+        if !rest.components().any(|part| part == Component::ParentDir) {
             return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
         }
+        // A folder that is not there cannot be left by the disk's rules, only by its name.
+        let plain = rest.components().fold(real, |mut way, part| {
+            match part {
+                Component::ParentDir => _ = way.pop(),
+                Component::Normal(name) => way.push(name),
+                _ => {}
+            }
+            way
+        });
+        return resolved(&plain);
     }
     path.to_owned()
 }

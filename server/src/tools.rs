@@ -3,6 +3,7 @@
 //! Never knows a session and never decides whether a call may run: paths come
 //! in grounded, commands pinned, and what comes out is bounded.
 
+pub mod exclusions;
 pub mod find_files;
 pub mod list_files;
 pub mod paths;
@@ -25,6 +26,7 @@ use adjutant_core::cause::Cause;
 use adjutant_core::tool::{MAX_TITLE, one_line};
 
 use crate::documents::Buffers;
+use exclusions::Exclusions;
 use paths::{Grounded, Roots};
 
 /// How long a read may walk or search before it answers with what it has.
@@ -81,19 +83,19 @@ pub enum Reading {
 }
 
 /// Runs a read on a blocking thread; dropping the future stops it soon.
-pub async fn read(reading: Reading, roots: Roots, buffers: Buffers) -> Output {
+pub async fn read(reading: Reading, roots: Roots, buffers: Buffers, exclusions: Exclusions) -> Output {
     let stop = Stop::after(READ_TIME);
     let _guard = StopOnDrop(stop.clone());
     let work = tokio::task::spawn_blocking(move || match &reading {
-        Reading::ListFiles { at } => list_files::list_files(at, &roots),
+        Reading::ListFiles { at } => list_files::list_files(at, &roots, &exclusions),
         Reading::ReadFile { at, offset, limit } => {
             let lines = read_file::Wanted { offset: *offset, limit: *limit };
             read_file::read_file(at, &buffers, lines, &stop)
         }
-        Reading::FindFiles { pattern } => find_files::find_files(&roots, pattern, &stop),
+        Reading::FindFiles { pattern } => find_files::find_files(&roots, pattern, &exclusions, &stop),
         Reading::SearchText { pattern, within, glob } => {
             let search = search_text::Search { pattern, within: within.as_ref(), glob: glob.as_deref() };
-            search_text::search_text(&search, &roots, &buffers, &stop)
+            search_text::search_text(&search, &roots, &buffers, &exclusions, &stop)
         }
     });
     match tokio::time::timeout(READ_WAIT, work).await {

@@ -151,6 +151,8 @@ impl Past {
             path: "src/main.rs".to_owned(),
             ask: None,
             cause: None,
+            also: Vec::new(),
+            everywhere: false,
         }));
         self.report(Report::Finished(CallResult {
             end: CallEnd::Completed,

@@ -10,6 +10,7 @@ mod consent;
 mod corpus;
 mod corpus_lsp;
 mod corpus_sessionlog;
+mod denied;
 mod disks;
 mod doors;
 mod edits;

@@ -342,6 +342,12 @@ pub enum Payload {
         ask: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cause: Option<Cause>,
+        /// Other names of the file that the deny rules have to be asked about (hard links).
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        also: Vec<String>,
+        /// No place is named, so all folders of the workspace are looked through: `path` is what is looked for.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        everywhere: bool,
     },
     Command {
         line: String,

@@ -18,6 +18,13 @@ pub enum Verdict {
     Deny(Reason),
 }
 
+impl Verdict {
+    /// The reason of a denial by a rule of the settings.
+    pub fn by_rule(rule: &str) -> Reason {
+        Reason::new(Cause::Rule, format!("the rule \"{rule}\" of your settings forbids it"))
+    }
+}
+
 /// What a call would do, as `verdict` sees it.
 #[derive(Clone, Copy, Debug)]
 pub enum Wanted<'a> {
@@ -60,7 +67,7 @@ pub fn verdict(session: &Session, policy: &Policy, tool: &str, wanted: Wanted<'_
 /// Why a deny rule of the settings forbids it, whatever anybody answered before.
 pub fn forbidden(session: &Session, policy: &Policy, tool: &str, wanted: Wanted<'_>) -> Option<Reason> {
     let rule = denied_by(session, policy, tool, wanted)?;
-    Some(Reason::new(Cause::Rule, format!("the rule \"{rule}\" of your settings forbids it")))
+    Some(Verdict::by_rule(&rule))
 }
 
 fn ask(cause: Cause, text: &str) -> Verdict {
@@ -86,14 +93,13 @@ fn denied_by(session: &Session, policy: &Policy, tool: &str, wanted: Wanted<'_>)
         return None;
     }
     let denials = Denials::of_texts(&policy.deny);
+    let of_file = |path: &str| denials.denial_of_file(tool, path, &session.roots);
     let rule = match wanted {
-        Wanted::Change(Change { path, .. }) | Wanted::Payload(Payload::Read { path, .. }) => {
-            denials.denial(tool, Some(path)).or_else(|| {
-                let inside = session.roots.iter().filter(|_| !path.starts_with('/'));
-                let mut whole = inside.map(|root| format!("{}/{path}", root.trim_end_matches('/')));
-                whole.find_map(|path| denials.denial_of_whole(tool, &path))
-            })
+        Wanted::Payload(Payload::Read { everywhere: true, .. }) => denials.denial_of_tool(tool),
+        Wanted::Payload(Payload::Read { path, also, .. }) => {
+            of_file(path).or_else(|| also.iter().find_map(|path| of_file(path)))
         }
+        Wanted::Change(Change { path, .. }) => of_file(path),
         Wanted::Payload(Payload::Command { line, .. }) => denials.denial(tool, Some(line)),
         Wanted::Payload(_) => denials.denial(tool, None),
     };

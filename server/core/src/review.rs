@@ -96,10 +96,17 @@ fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
     changes
 }
 
+/// Whether a line has a letter or a digit.
+fn has_word(line: &str) -> bool {
+    line.chars().any(char::is_alphanumeric)
+}
+
 /// Chooses how much context each hunk needs.
 struct Widening {
     old: Vec<u32>,
     new: Vec<u32>,
+    /// Which old lines have a word in them.
+    worded: Vec<bool>,
     /// How often each line occurs in either text.
     old_counts: Vec<u32>,
     new_counts: Vec<u32>,
@@ -109,6 +116,7 @@ struct Widening {
 impl Widening {
     fn new(old: &[&str], new: &[&str]) -> Self {
         let mut interner = Interner::default();
+        let worded = old.iter().map(|line| has_word(line)).collect();
         let old: Vec<u32> = old.iter().map(|line| interner.add(line)).collect();
         let new: Vec<u32> = new.iter().map(|line| interner.add(line)).collect();
         let count = |ids: &[u32]| {
@@ -117,7 +125,7 @@ impl Widening {
             counts
         };
         let (old_counts, new_counts) = (count(&old), count(&new));
-        Widening { old, new, old_counts, new_counts, spent: 0 }
+        Widening { old, new, worded, old_counts, new_counts, spent: 0 }
     }
 
     /// Returns the lines of context above and below, within the unchanged lines of `free`.
@@ -130,13 +138,19 @@ impl Widening {
         let mut width = CONTEXT_LINES;
         while width <= WIDEST_CONTEXT && self.spent < WIDENING_BUDGET {
             let (above, below) = sides(width);
-            if self.tells(change, &above, &below) {
+            let named = self.names_a_place(&above) || self.names_a_place(&below);
+            if named && self.tells(change, &above, &below) {
                 return (above, below);
             }
             let all = above.start == free.start && below.end == free.end;
             width = if all { usize::MAX } else { width * 2 };
         }
         sides(CONTEXT_LINES)
+    }
+
+    /// Whether any of these lines has a word: blank ones and brackets are found in every function.
+    fn names_a_place(&self, lines: &Range<usize>) -> bool {
+        self.worded.get(lines.clone()).is_some_and(|lines| lines.contains(&true))
     }
 
     /// Whether each state is found once in its own text and never in the other.

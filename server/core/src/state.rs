@@ -334,6 +334,7 @@ fn change_view(session: &Session, id: &ChangeSetId) -> Vec<Update> {
         uri: state.change.uri.clone(),
         path: state.change.path.clone(),
         hunks,
+        mark: state.change.mark.clone(),
     })]
 }
 

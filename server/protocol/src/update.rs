@@ -308,6 +308,10 @@ pub struct ChangeSetView {
     pub uri: String,
     pub path: String,
     pub hunks: Vec<HunkView>,
+    /// What the user has to know of the change, for example that the file runs on build.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub mark: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]

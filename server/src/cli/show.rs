@@ -17,7 +17,9 @@ use adjutant_core::image::shown;
 use adjutant_core::transcript::end_line;
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::Outcome;
-use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, TurnPhase, TurnView, Update};
+use adjutant_protocol::update::{
+    AskChange, HunkState, RunView, ToolCallView, ToolStatus, TurnPhase, TurnView, Update,
+};
 use adjutant_protocol::{MessageId, ToolCallId};
 
 use super::page::Ink;
@@ -51,6 +53,8 @@ pub struct Show {
     answer: Vec<String>,
     /// The end of a run that stopped at a limit, until somebody has said what comes next.
     held: Option<(Ink, String)>,
+    /// What is to be known of changes that are in the text.
+    marks: BTreeSet<String>,
 }
 
 impl Show {
@@ -67,6 +71,7 @@ impl Show {
             last_text: String::new(),
             answer: Vec::new(),
             held: None,
+            marks: BTreeSet::new(),
         }
     }
 
@@ -125,8 +130,11 @@ impl Show {
             | Update::AgentThought { .. }
             | Update::AgentThoughtChunk { .. }
             | Update::ToolCallContentChunk { .. }
-            | Update::StateUpdate(_)
-            | Update::ChangeSet(_) => {}
+            | Update::StateUpdate(_) => {}
+            Update::ChangeSet(change) => {
+                let landed = change.hunks.iter().any(|hunk| hunk.state == HunkState::Applied);
+                self.marks.extend(change.mark.clone().filter(|_| landed));
+            }
         }
     }
 
@@ -292,6 +300,10 @@ impl Show {
     }
 
     fn ended(&mut self, pages: &mut Pages, end: &RunEnd) {
+        for mark in std::mem::take(&mut self.marks) {
+            let text = format!("! changed: {mark}; look at it before the next build");
+            self.remark(pages, Ink::Bold, &text);
+        }
         let ink = match end.outcome {
             Outcome::Completed | Outcome::Stopped => Ink::Green,
             Outcome::Failed | Outcome::Limit | Outcome::Cancelled => Ink::Red,

@@ -35,6 +35,7 @@ use crate::session::mailbox::{MAX_QUEUE, MAX_WORDS};
 use crate::session::past;
 use crate::sessions::Sessions;
 use crate::settings::load;
+use crate::settings::own_files::OwnPlaces;
 use crate::tools::paths::Turns;
 
 /// Builds what the connection works with, and the answer to `initialize`.
@@ -64,7 +65,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
     let syncer = Syncer::start().map_err(|error| internal(error.into()))?;
     let catalog = Catalog::new(server.options.storage.clone(), syncer, &state_dir);
     tokio::spawn(past::serve(catalog.clone(), wants.recalls));
-    let own = [sources.user_file(), Some(state_dir.clone())];
+    let own = OwnPlaces { settings: sources.user_file(), state: Some(state_dir.clone()) };
     let world = Arc::new(World {
         documents,
         doors,
@@ -72,7 +73,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
         models: server.options.models.clone(),
         settings: Mutex::new(Arc::new(loaded.settings)),
         catalog,
-        own: own.into_iter().flatten().collect(),
+        own,
         turns: Turns::in_state(&state_dir),
         images: images::Room::default(),
         inboxes: Watch::default(),

@@ -19,7 +19,8 @@ use tower_lsp::jsonrpc::{Error, Result};
 
 use super::agent::digest_of;
 use super::{Ready, Shared, content, error};
-use crate::documents::{Documents, Text};
+use crate::documents::Text;
+use crate::session::World;
 use crate::tools::paths::{Grounded, Roots, ground, open_read};
 use crate::tools::protected::{ReadClass, read_class};
 
@@ -170,23 +171,22 @@ impl Shared {
 
 /// Finds the file of a URI in the workspace, and its text: the editor's before the disk's.
 async fn find(ready: &Ready, uri: &str) -> std::result::Result<Found, String> {
-    let documents = ready.sessions.world().documents.clone();
+    let world = ready.sessions.world().clone();
+    let documents = world.documents.clone();
     // Taken before anything waits, so that what is typed next does not count.
     let open = documents.under(uri);
     let (folders, uri) = (ready.configured.folders(), uri.to_owned());
-    let looked = tokio::task::spawn_blocking(move || look(&folders, &documents, &uri, open)).await;
+    let looked = tokio::task::spawn_blocking(move || look(&folders, &world, &uri, open)).await;
     looked.unwrap_or_else(|error| Err(format!("the file could not be looked at: {error}")))
 }
 
-fn look(
-    folders: &[PathBuf],
-    documents: &Documents,
-    uri: &str,
-    open: Text,
-) -> std::result::Result<Found, String> {
+fn look(folders: &[PathBuf], world: &World, uri: &str, open: Text) -> std::result::Result<Found, String> {
     let at = inside(folders, uri)?;
-    let open = if let Text::Closed = open { documents.text(&at.absolute) } else { open };
-    let secret = matches!(read_class(&at), ReadClass::Secret(_));
+    let open = if let Text::Closed = open { world.documents.text(&at.absolute) } else { open };
+    let (roots, _) = Roots::open(folders);
+    let secret = matches!(read_class(&at, &world.own(&roots)), ReadClass::Secret(_));
+    let shown: Vec<String> = roots.paths().map(|root| root.to_string_lossy().into_owned()).collect();
+    let denied = world.settings().deny.denial_of_file("read_file", &at.display, &shown).is_some();
     let text = match open {
         Text::Unsynced(reason) => {
             return Err(format!(
@@ -195,7 +195,7 @@ fn look(
             ));
         }
         // It may be sent only after the ask that a read of it opens.
-        _ if secret => None,
+        _ if secret || denied => None,
         Text::Open(snapshot) => Some(snapshot),
         Text::Closed => on_disk(&at, uri)?,
     };

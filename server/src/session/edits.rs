@@ -11,10 +11,12 @@ use std::io::Read;
 use std::time::Duration;
 
 use adjutant_core::cause::{Cause, Reason};
+use adjutant_core::config::Denials;
 use adjutant_core::edit::{BOM, rewritten, split_bom};
 use adjutant_core::event::{Change, Found, Payload};
 use adjutant_core::input::Report;
 use adjutant_core::locate;
+use adjutant_core::permission::Verdict;
 use adjutant_core::review::{Hunk, Presence, hunks, present};
 use adjutant_core::tool::{Arguments, shown, unseen};
 
@@ -24,7 +26,7 @@ use super::Place;
 use crate::documents::Text;
 use crate::editor::Way;
 use crate::faults::point;
-use crate::tools::paths::{Grounded, Kind, OpenRefusal, ground, hash_of, open_read};
+use crate::tools::paths::{Grounded, Kind, OpenRefusal, PathRefusal, ground, hash_of, open_read};
 use crate::tools::protected::{ReadClass, WriteClass, read_class, write_class};
 use crate::uri;
 
@@ -63,8 +65,8 @@ impl Now {
 }
 
 /// Grounds, reads and locates; what comes out is the change to be judged.
-pub async fn prepare(place: &Place, arguments: Arguments) -> Report {
-    match propose(place, arguments) {
+pub async fn prepare(place: &Place, arguments: Arguments, rules: &Denials) -> Report {
+    match propose(place, arguments, rules) {
         Ok((mut change, before)) => {
             if let Some(bytes) = before {
                 match put_blob(place, bytes).await {
@@ -91,17 +93,36 @@ async fn put_blob(place: &Place, bytes: Vec<u8>) -> Result<String, String> {
     }
 }
 
-fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8>>), Payload> {
-    let path = match &arguments {
-        Arguments::EditFile { path, .. } | Arguments::WriteFile { path, .. } => path,
+fn propose(
+    place: &Place,
+    arguments: Arguments,
+    rules: &Denials,
+) -> Result<(Change, Option<Vec<u8>>), Payload> {
+    let (tool, path) = match &arguments {
+        Arguments::EditFile { path, .. } => ("edit_file", path),
+        Arguments::WriteFile { path, .. } => ("write_file", path),
         _ => return Err(Payload::refused(Reason::new(Cause::Other, "this is not an edit"))),
     };
-    let at = ground(&place.roots, path).map_err(|why| Payload::refused(why.into()))?;
+    // By the name that was given: nobody has allowed to look where it leads.
+    let outside = || {
+        let reason = format!("\"{}\" is outside the workspace, where nothing is written", shown(path));
+        Payload::denied(Cause::Outside, reason)
+    };
+    let at = ground(&place.roots, path).map_err(|why| match why {
+        PathRefusal::Outside { .. } => outside(),
+        why => Payload::refused(why.into()),
+    })?;
     if !at.inside {
-        let reason = format!("\"{}\" is outside the workspace, where nothing is written", at.display);
-        return Err(Payload::denied(Cause::Outside, reason));
+        return Err(outside());
     }
-    let (always_ask, mark) = match write_class(&at, &place.world.own) {
+    // Before anything is told of its text.
+    let folders: Vec<String> = place.roots.paths().map(|root| root.to_string_lossy().into_owned()).collect();
+    if let Some(rule) = rules.denial_of_file(tool, &at.display, &folders) {
+        let why = Verdict::by_rule(&rule.text);
+        return Err(Payload::denied(why.cause, why.text));
+    }
+    let own = place.world.own(&place.roots);
+    let (always_ask, mark) = match write_class(&at, &own) {
         WriteClass::Plain => (None, None),
         WriteClass::Marked(why) => (None, Some(why.of(&at).text)),
         WriteClass::Ask(why) => (Some(why.of(&at)), None),
@@ -121,7 +142,8 @@ fn propose(place: &Place, arguments: Arguments) -> Result<(Change, Option<Vec<u8
         .into_iter()
         .flatten()
         .reduce(|one, other| Reason { text: format!("{one}; {other}"), ..one });
-    let secret = matches!(read_class(&at), ReadClass::Secret(_));
+    let secret = matches!(read_class(&at, &own), ReadClass::Secret(_))
+        || rules.denial_of_file("read_file", &at.display, &folders).is_some();
     let after = after(&arguments, &now, &at)
         .and_then(|after| match now.exists && after == now.text {
             true => {

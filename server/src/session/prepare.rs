@@ -6,40 +6,47 @@
 use std::time::Instant;
 
 use adjutant_core::cause::{Cause, Reason};
-use adjutant_core::config::KeySource;
+use adjutant_core::config::{Denials, KeySource};
 use adjutant_core::event::{CallEnd, CallResult, Payload};
 use adjutant_core::input::Report;
 use adjutant_core::session::Call;
-use adjutant_core::tool::{Arguments, parse_for};
+use adjutant_core::tool::{Arguments, parse_for, shown};
 use adjutant_protocol::session::Mode;
 
 use super::stream::Stream;
 use super::{Place, edits};
 use crate::faults::point;
 use crate::settings::private_dir;
-use crate::tools::paths::{Grounded, Kind, ground};
+use crate::tools::exclusions::Exclusions;
+use crate::tools::paths::{Grounded, Kind, PathRefusal, ground};
 use crate::tools::process::{Hold, Launch, MAX_OUTPUT, child_environment, pin_directory, pin_shell};
-use crate::tools::protected::{ReadClass, read_class};
+use crate::tools::protected::{Own, ReadClass, read_class};
 use crate::tools::run_command::{run_command, time_limit};
 use crate::tools::{Output, Reading, read};
 
 /// Looks at the world for one call.
-pub async fn prepare(place: &Place, call: &Call, mode: Mode) -> Report {
+pub async fn prepare(place: &Place, call: &Call, (mode, deny): (Mode, &[String])) -> Report {
     let arguments = match parse_for(mode, &call.tool, call.arguments()) {
         Ok(arguments) => arguments,
         Err(why) => return Report::Prepared(Payload::refused(why)),
     };
     point("call-prepared");
     Report::Prepared(match arguments {
-        Arguments::ListFiles { path } | Arguments::ReadFile { path, .. } => reading(place, &path),
-        Arguments::SearchText { path: Some(path), .. } => reading(place, &path),
+        Arguments::ListFiles { path } | Arguments::ReadFile { path, .. } => reading(place, deny, &path),
+        Arguments::SearchText { path: Some(path), .. } => reading(place, deny, &path),
         Arguments::SearchText { path: None, pattern, .. } | Arguments::FindFiles { pattern } => {
             match place.roots.is_empty() {
                 true => {
                     let text = "no workspace folder is open, so there is nothing to search";
                     Payload::refused(Reason::new(Cause::NoPlace, text))
                 }
-                false => Payload::Read { path: pattern, ask: None, cause: None },
+                false => Payload::Read {
+                    path: pattern,
+                    ask: None,
+                    cause: None,
+                    also: Vec::new(),
+                    everywhere: true,
+                },
             }
         }
         Arguments::RunCommand { command, cwd, timeout_seconds } => {
@@ -52,45 +59,71 @@ pub async fn prepare(place: &Place, call: &Call, mode: Mode) -> Report {
         Arguments::TaskComplete { summary } => Payload::Complete { summary },
         Arguments::Fail { reason } => Payload::Fail { reason },
         edit @ (Arguments::EditFile { .. } | Arguments::WriteFile { .. }) => {
-            return edits::prepare(place, edit).await;
+            return edits::prepare(place, edit, &rules(place, deny)).await;
         }
     })
 }
 
-fn reading(place: &Place, path: &str) -> Payload {
+/// The deny rules of the run, and those that were added since.
+pub fn rules(place: &Place, deny: &[String]) -> Denials {
+    Denials::of_texts(deny).joined(&place.world.settings().deny)
+}
+
+/// What listing, finding and searching leave out.
+fn exclusions(place: &Place, deny: &[String]) -> Exclusions {
+    Exclusions::new(&place.roots, rules(place, deny), place.world.own(&place.roots))
+}
+
+fn reading(place: &Place, deny: &[String], path: &str) -> Payload {
     match ground(&place.roots, path) {
         // Nothing is asked that no answer can bring about.
-        Ok(at) if at.kind == Some(Kind::Special) => {
+        Ok(at) if at.kind == Some(Kind::Special) && (at.inside || at.absolute.starts_with("/dev")) => {
             let text = format!("\"{}\" is a device, pipe or socket, which is not read", at.display);
             Payload::refused(Reason::new(Cause::Special, text))
         }
-        Ok(at) => read_payload(&at),
+        Ok(at) => read_payload(place, deny, &at),
+        // What is there is told after an answer, not before.
+        Err(why @ PathRefusal::Outside { .. }) => Payload::Read {
+            path: shown(path).into_owned(),
+            ask: Some(why.to_string()),
+            cause: Some(Cause::Outside),
+            also: Vec::new(),
+            everywhere: false,
+        },
         Err(why) => Payload::refused(why.into()),
     }
 }
 
-fn read_payload(at: &Grounded) -> Payload {
-    let why = read_needs(at);
+fn read_payload(place: &Place, deny: &[String], at: &Grounded) -> Payload {
+    let Some(also) = exclusions(place, deny).other_names(at) else {
+        let text = format!(
+            "\"{}\" has other names (hard links), and there was no time to see whether a deny rule of the settings keeps \
+             one of them",
+            at.display
+        );
+        return Payload::denied(Cause::Rule, text);
+    };
+    let why = read_needs(at, &place.world.own(&place.roots));
     let cause = why.as_ref().map(|why| why.cause);
-    Payload::Read { ask: why.map(|why| why.text), path: at.display.clone(), cause }
+    Payload::Read { ask: why.map(|why| why.text), path: at.display.clone(), cause, also, everywhere: false }
 }
 
 /// Why reading this place needs an answer (P1, P5).
-fn read_needs(at: &Grounded) -> Option<Reason> {
-    if !at.inside {
-        let text = format!("\"{}\" is outside the workspace", at.display);
-        return Some(Reason::new(Cause::Outside, text));
-    }
-    match read_class(at) {
-        ReadClass::Plain => None,
-        ReadClass::Secret(why) => Some(why.of(at)),
+fn read_needs(at: &Grounded, own: &Own) -> Option<Reason> {
+    let outside = || Reason::new(Cause::Outside, format!("\"{}\" is outside the workspace", at.display));
+    match read_class(at, own) {
+        ReadClass::Plain => (!at.inside).then(outside),
+        ReadClass::Secret(why) if at.inside => Some(why.of(at)),
+        ReadClass::Secret(why) => {
+            Some(Reason::new(why.cause, format!("{}, and {}", outside().text, why.text)))
+        }
     }
 }
 
 /// Runs a call that was found safe or was allowed.
-pub async fn run(place: &Place, stream: &Stream, call: &Call) -> Report {
+pub async fn run(place: &Place, stream: &Stream, call: &Call, deny: &[String]) -> Report {
     let started = Instant::now();
-    let output = match run_allowed(place, stream, call).await {
+    let output = match run_allowed(place, stream, call, deny).await {
         Ok(output) => output,
         Err(why) => Output::refused(why.cause, why.text),
     };
@@ -104,12 +137,12 @@ pub async fn run(place: &Place, stream: &Stream, call: &Call) -> Report {
     })
 }
 
-async fn run_allowed(place: &Place, stream: &Stream, call: &Call) -> Result<Output, Reason> {
+async fn run_allowed(place: &Place, stream: &Stream, call: &Call, deny: &[String]) -> Result<Output, Reason> {
     let arguments = parse_for(Mode::Code, &call.tool, call.arguments())?;
     let changed = |text: String| Reason::new(Cause::Changed, text);
     let grounded = |path: &str| -> Result<Grounded, Reason> {
-        let at = ground(&place.roots, path)?;
-        match call.payload.as_ref() == Some(&read_payload(&at)) {
+        let at = ground(&place.roots, path).map_err(PathRefusal::told)?;
+        match call.payload.as_ref() == Some(&read_payload(place, deny, &at)) {
             true => Ok(at),
             false => Err(changed(format!("\"{path}\" leads elsewhere than when it was allowed; call again"))),
         }
@@ -139,7 +172,13 @@ async fn run_allowed(place: &Place, stream: &Stream, call: &Call) -> Result<Outp
             return Err(Reason::new(Cause::Other, "this call is not run as a tool"));
         }
     };
-    Ok(read(reading, place.roots.clone(), place.world.documents.buffers()).await)
+    let begins = match &reading {
+        Reading::ListFiles { at } | Reading::ReadFile { at, .. } => Some(at),
+        Reading::SearchText { within, .. } => within.as_ref(),
+        Reading::FindFiles { .. } => None,
+    };
+    let exclusions = exclusions(place, deny).beginning_at(begins);
+    Ok(read(reading, place.roots.clone(), place.world.documents.buffers(), exclusions).await)
 }
 
 async fn command_run(place: &Place, stream: &Stream, launch: &Launch) -> Output {
@@ -175,7 +214,9 @@ fn launch(
         None => place.roots.folder(0).ok_or_else(|| Reason::new(Cause::NoPlace, nowhere))?,
     };
     if !at.inside {
-        let text = format!("\"{}\" is outside the workspace; commands run inside it", at.display);
+        // By the name that was given: where a link leads is told to nobody who was not allowed to look.
+        let text =
+            format!("\"{}\" is outside the workspace; commands run inside it", shown(cwd.unwrap_or(".")));
         return Err(Reason::new(Cause::Outside, text));
     }
     let other = |text: String| Reason::new(Cause::Other, text);

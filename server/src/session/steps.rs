@@ -120,8 +120,8 @@ impl Running {
 /// What a step needs, taken out of the session.
 enum Work {
     Model { model: String, request: Box<ModelRequest>, attempt: u32 },
-    Prepare { call: Box<Call>, mode: adjutant_protocol::session::Mode },
-    Tool { call: Box<Call> },
+    Prepare { call: Box<Call>, mode: adjutant_protocol::session::Mode, deny: Vec<String> },
+    Tool { call: Box<Call>, deny: Vec<String> },
     Edit { call: Box<Call>, change: Box<ChangeState> },
     Settle { change: Box<ChangeState> },
     Deliver { ask: Arc<AskView> },
@@ -143,13 +143,15 @@ impl Work {
                 attempt: *attempt,
             },
             Step::Prepare { call, .. } => {
-                Work::Prepare { call: Box::new(session.call(call)?.clone()), mode: run?.policy.mode }
+                let policy = &run?.policy;
+                let call = Box::new(session.call(call)?.clone());
+                Work::Prepare { call, mode: policy.mode, deny: policy.deny.clone() }
             }
             Step::RunTool { call } => {
                 let call = session.call(call)?.clone();
                 match session.change_of(&call) {
                     Some(change) => Work::Edit { change: Box::new(change.clone()), call: Box::new(call) },
-                    None => Work::Tool { call: Box::new(call) },
+                    None => Work::Tool { call: Box::new(call), deny: run?.policy.deny.clone() },
                 }
             }
             Step::Settle { change_set } => {
@@ -171,8 +173,8 @@ impl Work {
                 images::load(place.blobs.clone(), &mut request).await;
                 call_model(place, stream, &model, &request, attempt).await
             }
-            Work::Prepare { call, mode } => prepare::prepare(place, &call, mode).await,
-            Work::Tool { call } => prepare::run(place, stream, &call).await,
+            Work::Prepare { call, mode, deny } => prepare::prepare(place, &call, (mode, &deny)).await,
+            Work::Tool { call, deny } => prepare::run(place, stream, &call, &deny).await,
             Work::Edit { call, change } => edits::apply(place, &call, &change.change).await,
             Work::Settle { change } => edits::settle(place, &change.change).await,
             Work::Wake { at, longest } => {

@@ -3,7 +3,7 @@
 //! Holds nothing about a run: that is in the session's log.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use adjutant_core::config::Settings;
@@ -18,7 +18,9 @@ use crate::documents::Documents;
 use crate::doors::Doors;
 use crate::editor::{Abilities, Editor};
 use crate::model::Models;
+use crate::settings::own_files::OwnPlaces;
 use crate::tools::paths::{Roots, Turns};
+use crate::tools::protected::Own;
 
 /// What every session of a process shares.
 pub struct World {
@@ -28,8 +30,8 @@ pub struct World {
     pub models: Models,
     pub settings: Mutex<Arc<Settings>>,
     pub catalog: Catalog,
-    /// Folders of our own, protected from every tool.
-    pub own: Vec<PathBuf>,
+    /// Where Adjutant's own files are.
+    pub own: OwnPlaces,
     /// Turns at writing the files of the workspace, between all servers.
     pub turns: Turns,
     /// Where images wait until they are kept.
@@ -52,6 +54,12 @@ impl World {
     pub fn abilities(&self) -> Abilities {
         let can = self.editor.abilities();
         Abilities { complete: can.complete && self.documents.are_complete(), ..can }
+    }
+
+    /// Adjutant's own files as a workspace of these folders has to know them.
+    pub fn own(&self, roots: &Roots) -> Own {
+        let folders: Vec<&Path> = roots.paths().collect();
+        Own::of(self.own.all(&self.settings(), &folders))
     }
 
     pub fn settings(&self) -> Arc<Settings> {

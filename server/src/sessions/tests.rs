@@ -24,7 +24,7 @@ fn sessions(dir: &Path) -> Sessions {
         models: Models::new(),
         settings: Mutex::new(Arc::new(Settings::default())),
         catalog: Catalog::new(Arc::new(Disk), Syncer::start().unwrap(), dir),
-        own: Vec::new(),
+        own: Default::default(),
         turns: Default::default(),
         images: Default::default(),
         inboxes: crate::session::inbox::Watch::default(),

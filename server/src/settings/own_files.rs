@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use adjutant_core::config::{Flaw, KeySource, Origin, Problem, Settings};
 use rustix::fs::Mode;
@@ -98,6 +98,43 @@ fn bytes(path: &str, file: File, most: u64) -> Result<Vec<u8>, String> {
     let read = file.take(most).read_to_end(&mut bytes);
     read.map_err(|error| format!("{path:?} could not be read ({error})"))?;
     Ok(bytes)
+}
+
+/// Where Adjutant's own files are, whatever the settings say.
+#[derive(Clone, Debug, Default)]
+pub struct OwnPlaces {
+    /// The user's settings file, there or not.
+    pub settings: Option<PathBuf>,
+    pub state: Option<PathBuf>,
+}
+
+impl OwnPlaces {
+    /// Returns them with every file the settings name, for a workspace of these folders.
+    pub fn all(&self, settings: &Settings, folders: &[&Path]) -> Vec<PathBuf> {
+        let around = self.settings.as_deref().map(|file| self::around(file, folders));
+        let files = settings.providers.values().flat_map(|provider| {
+            let key: Vec<&str> = match &provider.key {
+                Some(KeySource::File(path)) => vec![path],
+                Some(KeySource::Command(words)) => words.iter().map(String::as_str).collect(),
+                Some(KeySource::Variable(_)) | None => Vec::new(),
+            };
+            let named = [provider.script.as_deref(), provider.reach.ca_file.as_deref()].into_iter().flatten();
+            // A bare word of a command is looked for elsewhere.
+            key.into_iter().chain(named).filter(|path| path.starts_with('/')).map(PathBuf::from)
+        });
+        around.into_iter().chain(self.state.clone()).chain(files).collect()
+    }
+}
+
+/// The folder of the settings; of a file that lies among the user's own, which the environment may name, that alone.
+fn around(file: &Path, folders: &[&Path]) -> PathBuf {
+    let Some(folder) = file.parent() else { return file.to_owned() };
+    let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let is_ours = folder.file_name().is_some_and(|name| name == "adjutant");
+    match is_ours || !folders.iter().any(|open| open.starts_with(&real)) {
+        true => folder.to_owned(),
+        false => file.to_owned(),
+    }
 }
 
 /// Looks at the files that settings name; no key is read here.

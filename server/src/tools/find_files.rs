@@ -6,6 +6,7 @@ use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher};
 
+use super::exclusions::{Exclusions, LeftOut};
 use super::paths::Roots;
 use super::walk::{on_one_line, once, walk_without};
 use super::{Output, Stop, counted};
@@ -16,7 +17,7 @@ const MAX_FILES: usize = 500;
 const MAX_COUNTED: usize = 10_000;
 
 /// Finds the files whose path below a workspace folder matches a glob.
-pub fn find_files(roots: &Roots, pattern: &str, stop: &Stop) -> Output {
+pub fn find_files(roots: &Roots, pattern: &str, exclusions: &Exclusions, stop: &Stop) -> Output {
     if roots.is_empty() {
         return Output::failed("no workspace folder is open, so there is nothing to search");
     }
@@ -35,11 +36,12 @@ pub fn find_files(roots: &Roots, pattern: &str, stop: &Stop) -> Output {
     let mut found = Vec::new();
     let (mut seen, mut total) = (0_usize, 0_usize);
     let mut cut = None;
+    let mut left_out = LeftOut::default();
     'folders: for (folder, walked) in once(&folders) {
         if matchers.is_empty() {
             break;
         }
-        for entry in walk_without(folder, None, walked).flatten() {
+        for entry in walk_without(folder, None, walked, exclusions.folders()).flatten() {
             if stop.reached() {
                 cut = Some("time is over");
                 break 'folders;
@@ -49,6 +51,10 @@ pub fn find_files(roots: &Roots, pattern: &str, stop: &Stop) -> Output {
             }
             seen += 1;
             if !matches(entry.path()) {
+                continue;
+            }
+            if let Some(why) = exclusions.of_name(entry.path()) {
+                left_out.count(why);
                 continue;
             }
             total += 1;
@@ -66,7 +72,8 @@ pub fn find_files(roots: &Roots, pattern: &str, stop: &Stop) -> Output {
     if found.is_empty() {
         let why =
             if cut.is_some() { "; the time was over before all were seen, use a narrower place" } else { "" };
-        let text = format!("no file matches \"{pattern}\" among {}{why}", counted(seen, "file"));
+        let mut text = format!("no file matches \"{pattern}\" among {}{why}", counted(seen, "file"));
+        left_out.notes("listed").iter().for_each(|note| text.push_str(&format!("\n{note}")));
         return Output::done(text, &format!("no file matches {pattern}"));
     }
     let summary = match (cut, total) {
@@ -78,6 +85,7 @@ pub fn find_files(roots: &Roots, pattern: &str, stop: &Stop) -> Output {
     if let Some(why) = cut {
         found.push(format!("[stopped at {}: {why}; use a narrower glob]", counted(found.len(), "file")));
     }
+    found.extend(left_out.notes("listed"));
     Output::done(found.join("\n"), &summary)
 }
 

@@ -5,17 +5,19 @@
 use adjutant_core::cause::Cause;
 use adjutant_core::tool::nearest;
 
+use super::exclusions::{Exclusions, LeftOut};
 use super::paths::{Grounded, Kind, Roots};
 use super::walk::{on_one_line, walk};
 use super::{Output, counted};
 
 /// The most entries listed.
 const MAX_ENTRIES: usize = 1000;
+const EMPTY: &str = "[the directory is empty]";
 /// The most entries counted.
 const MAX_COUNTED: usize = 100_000;
 
 /// Lists a grounded directory.
-pub fn list_files(at: &Grounded, roots: &Roots) -> Output {
+pub fn list_files(at: &Grounded, roots: &Roots, exclusions: &Exclusions) -> Output {
     match at.kind {
         Some(Kind::Directory) => {}
         Some(_) => {
@@ -30,14 +32,18 @@ pub fn list_files(at: &Grounded, roots: &Roots) -> Output {
             return Output::refused(Cause::Unreadable, format!("list \"{}\": {error}", at.display));
         }
     };
-    let (mut lines, listed) = names(at);
+    let (mut lines, listed, left_out) = names(at, exclusions);
     // The names were read by path; that path must still be the directory that was allowed.
     if at.absolute.canonicalize().ok().as_ref() != Some(&at.absolute) {
         let text = format!("\"{}\" was changed while it was listed; try again", at.display);
         return Output::refused(Cause::Changed, text);
     }
-    let notes = notes(at, roots, total, listed);
+    let notes = notes(at, roots, total.saturating_sub(left_out.denied + left_out.own), listed);
     lines.extend(notes);
+    if left_out.denied + left_out.own > 0 {
+        lines.retain(|line| line != EMPTY);
+    }
+    lines.extend(left_out.notes("listed"));
     let names = match listed > MAX_ENTRIES {
         true => format!("{MAX_ENTRIES} of {listed} names"),
         false => counted(listed, "name"),
@@ -45,12 +51,16 @@ pub fn list_files(at: &Grounded, roots: &Roots) -> Output {
     Output::done(lines.join("\n"), &format!("{names} in {}", at.display))
 }
 
-/// Returns the names with their marks, and how many there are.
-fn names(at: &Grounded) -> (Vec<String>, usize) {
-    let mut lines = Vec::new();
+/// Returns the names with their marks, how many there are, and how many are left out.
+fn names(at: &Grounded, exclusions: &Exclusions) -> (Vec<String>, usize, LeftOut) {
+    let (mut lines, mut left_out) = (Vec::new(), LeftOut::default());
     let mut listed = 0;
     let entries = walk(&at.absolute, Some(1)).flatten();
     for entry in entries.filter(|entry| entry.depth() == 1).take(MAX_COUNTED) {
+        if let Some(why) = exclusions.of_name(entry.path()) {
+            left_out.count(why);
+            continue;
+        }
         listed += 1;
         if listed > MAX_ENTRIES {
             continue;
@@ -66,14 +76,14 @@ fn names(at: &Grounded) -> (Vec<String>, usize) {
             name
         });
     }
-    (lines, listed)
+    (lines, listed, left_out)
 }
 
 /// Returns what the names do not show.
 fn notes(at: &Grounded, roots: &Roots, total: usize, listed: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if total == 0 {
-        notes.push("[the directory is empty]".to_owned());
+        notes.push(EMPTY.to_owned());
     }
     if listed > MAX_ENTRIES {
         let more = listed - MAX_ENTRIES;

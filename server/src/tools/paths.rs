@@ -74,6 +74,12 @@ impl Grounded {
         open::links(self) > 1
     }
 
+    /// Returns the workspace folder it lies in.
+    pub(super) fn folder(&self) -> Option<PathBuf> {
+        self.root?;
+        self.absolute.ancestors().nth(self.depth()).map(Path::to_owned)
+    }
+
     /// Returns how many names below its folder it lies.
     pub(super) fn depth(&self) -> usize {
         self.relative.components().filter(|c| *c != Component::CurDir).count()
@@ -116,6 +122,9 @@ pub enum PathRefusal {
     NotADirectory(String),
     #[error("look at \"{0}\": {1}")]
     Io(String, io::Error),
+    /// What is there is told only to a call that was allowed.
+    #[error("\"{raw}\" is outside the workspace")]
+    Outside { raw: String, why: Box<PathRefusal> },
 }
 
 impl PathRefusal {
@@ -130,6 +139,17 @@ impl PathRefusal {
             Self::Magic(_) | Self::Loop(_) => Cause::BadLink,
             Self::NotADirectory(_) => Cause::NotADirectory,
             Self::Io(..) => Cause::Unreadable,
+            Self::Outside { .. } => Cause::Outside,
+        }
+    }
+}
+
+impl PathRefusal {
+    /// The refusal as it is told to a call that was allowed to look.
+    pub fn told(self) -> Self {
+        match self {
+            Self::Outside { why, .. } => *why,
+            other => other,
         }
     }
 }
@@ -171,6 +191,15 @@ impl Roots {
         self.folders.is_empty()
     }
 
+    /// A refusal that says nothing of what is outside the folders: nobody has allowed to look there.
+    fn without_telling(&self, why: PathRefusal, at: &Path, raw: &str) -> PathRefusal {
+        let tells = matches!(why, PathRefusal::NotADirectory(_) | PathRefusal::Loop(_) | PathRefusal::Io(..));
+        match tells && !self.paths().any(|folder| at.starts_with(folder)) {
+            true => PathRefusal::Outside { raw: shown(raw).into_owned(), why: Box::new(why) },
+            false => why,
+        }
+    }
+
     /// Returns a workspace folder itself as a grounded place.
     pub fn folder(&self, index: usize) -> Option<Grounded> {
         let path = self.folders.get(index)?.path.clone();
@@ -203,7 +232,7 @@ pub fn ground(roots: &Roots, raw: &str) -> Result<Grounded, PathRefusal> {
         refuse_unsaved(&base.path, &path)?;
         base.path.join(&path)
     };
-    let (absolute, kind) = resolve(&start)?;
+    let (absolute, kind) = resolve(&start).map_err(|(why, at)| roots.without_telling(why, &at, raw))?;
     place(roots, absolute, kind)
 }
 
@@ -250,8 +279,8 @@ fn place(roots: &Roots, absolute: PathBuf, kind: Option<Kind>) -> Result<Grounde
 }
 
 /// Walks an absolute path component by component, following links as the kernel
-/// would, and goes on by name where nothing is there yet.
-fn resolve(start: &Path) -> Result<(PathBuf, Option<Kind>), PathRefusal> {
+/// would, and goes on by name where nothing is there yet. A refusal comes with the place where it arose.
+fn resolve(start: &Path) -> Result<(PathBuf, Option<Kind>), (PathRefusal, PathBuf)> {
     let mut ahead: VecDeque<OsString> = pieces(start).collect();
     let mut at = PathBuf::from("/");
     let mut kind = Some(Kind::Directory);
@@ -261,7 +290,7 @@ fn resolve(start: &Path) -> Result<(PathBuf, Option<Kind>), PathRefusal> {
         if piece == ".." {
             match kind {
                 Some(Kind::Directory) | None => {}
-                Some(_) => return Err(PathRefusal::NotADirectory(at.display().to_string())),
+                Some(_) => return Err((PathRefusal::NotADirectory(at.display().to_string()), at)),
             }
             at.pop();
             missing = usize::saturating_sub(missing, 1);
@@ -271,11 +300,11 @@ fn resolve(start: &Path) -> Result<(PathBuf, Option<Kind>), PathRefusal> {
             continue;
         }
         if matches!(kind, Some(Kind::File | Kind::Special)) {
-            return Err(PathRefusal::NotADirectory(at.display().to_string()));
+            return Err((PathRefusal::NotADirectory(at.display().to_string()), at));
         }
         let next = at.join(&piece);
         if next.as_os_str().len() > MAX_PATH || piece.len() > 255 {
-            return Err(PathRefusal::TooLong);
+            return Err((PathRefusal::TooLong, at));
         }
         if missing > 0 {
             missing += 1;
@@ -285,7 +314,7 @@ fn resolve(start: &Path) -> Result<(PathBuf, Option<Kind>), PathRefusal> {
         match next.symlink_metadata() {
             Ok(found) if found.is_symlink() => {
                 links += 1;
-                let target = follow(&at, &next, links)?;
+                let target = follow(&at, &next, links).map_err(|why| (why, at.clone()))?;
                 if target.is_absolute() {
                     at = PathBuf::from("/");
                 }
@@ -300,7 +329,7 @@ fn resolve(start: &Path) -> Result<(PathBuf, Option<Kind>), PathRefusal> {
                 kind = None;
                 at = next;
             }
-            Err(error) => return Err(PathRefusal::Io(next.display().to_string(), error)),
+            Err(error) => return Err((PathRefusal::Io(next.display().to_string(), error), at)),
         }
     }
     Ok((at, kind))

@@ -1,19 +1,31 @@
 //! Which files must not be written, or not without asking, or not read unasked (P3, P5).
 //!
-//! Never looks into a file and never decides a verdict: it names a class and a
-//! reason, by resolved names, folded so that no spelling slips through.
+//! Never looks into a file of the workspace but git's own settings, and never decides a verdict: it names a class
+//! and a reason, by resolved names, folded so that no spelling slips through.
 
+mod own;
+mod patterns;
+mod repositories;
 mod table;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::LazyLock;
 
 use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::tool::hidden;
 
 use super::paths::Grounded;
+pub use own::Own;
+pub(super) use own::{FileId, id_of};
+use patterns::Patterns;
 use table::*;
+
+static NEVER: LazyLock<Patterns> = LazyLock::new(|| Patterns::of(DENIED));
+static ASKS: LazyLock<Patterns> = LazyLock::new(|| Patterns::of(ASKED));
+static MARKS: LazyLock<Patterns> = LazyLock::new(|| Patterns::of(MARKED));
+static SECRETS: LazyLock<Patterns> = LazyLock::new(|| Patterns::of(SECRET));
 
 /// Why a file is special, as a class and as what fits behind its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,108 +62,74 @@ pub enum WriteClass {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadClass {
     Plain,
-    /// Likely holds secrets; asked for even inside the workspace.
+    /// Likely holds secrets, or is Adjutant's own; asked for even inside the workspace.
     Secret(Why),
 }
 
-/// Returns how far a write of a grounded file may go without the user; `own` are the directories of
-/// our configuration and state.
-pub fn write_class(at: &Grounded, own: &[PathBuf]) -> WriteClass {
-    let names = folded(&at.absolute);
-    if own.iter().any(|directory| names.starts_with(&folded(&resolved(directory)))) {
+/// Returns how far a write of a grounded file may go without the user.
+pub fn write_class(at: &Grounded, own: &Own) -> WriteClass {
+    if own.holds(&at.absolute) {
         return WriteClass::Denied(OWN);
     }
-    let Some(last) = names.last() else {
+    let names = folded(&at.absolute);
+    if names.is_empty() {
         return WriteClass::Denied(TOP);
-    };
-    let listed = |table: &[(&[&str], Why)], name: &String| {
-        table.iter().find(|(set, _)| set.contains(&name.as_str())).map(|(_, reason)| *reason)
-    };
-    let ends = |table: &[(&[&str], Why)]| {
-        table.iter().find(|(end, _)| ends_with(&names, end)).map(|(_, reason)| *reason)
-    };
-    // Agents keep whole checkouts in their directories; a folder the user opened
-    // there counts from its own name on.
+    }
+    // A folder the user opened inside of an agent's, or of a repository's, counts from its own name on.
     let above = if at.inside { names.len().saturating_sub(at.depth() + 1) } else { 0 };
-    let directory = names.iter().enumerate().find_map(|(index, name)| {
-        listed(DENIED_DIRECTORIES, name).filter(|reason| *reason != AGENT || index >= above)
-    });
-    let denied = directory.or_else(|| listed(DENIED_FILES, last)).or_else(|| ends(DENIED_ENDS));
-    if let Some(reason) = denied {
-        return WriteClass::Denied(reason);
+    let counts = |why: &Why, index: usize| index >= above || ![AGENT, BARE].contains(why);
+    if let Some(why) = NEVER.find(&names, counts) {
+        return WriteClass::Denied(why);
+    }
+    if let Some(top) = at.folder()
+        && repositories::hold(&at.absolute, &top)
+    {
+        return WriteClass::Denied(BARE);
     }
     if at.has_other_names() {
         return WriteClass::Denied(LINKED);
     }
-    if last.ends_with(".code-workspace") {
-        return WriteClass::Denied(EDITOR);
+    if let Some(why) = ASKS.find(&names, |_, _| true) {
+        return WriteClass::Ask(why);
     }
-    if let Some(reason) = ends(ASK_ENDS) {
-        return WriteClass::Ask(reason);
+    if let Some(why) = secret(&at.absolute) {
+        return WriteClass::Ask(why);
     }
-    if let ReadClass::Secret(reason) = read_class(at) {
-        return WriteClass::Ask(reason);
-    }
-    match MARKED.contains(&last.as_str()) {
-        true => WriteClass::Marked(BUILD),
-        false => WriteClass::Plain,
+    match MARKS.find(&names, |_, _| true) {
+        Some(why) => WriteClass::Marked(why),
+        None => WriteClass::Plain,
     }
 }
 
-/// Returns whether a grounded file likely holds secrets.
-pub fn read_class(at: &Grounded) -> ReadClass {
+/// Returns whether a grounded file likely holds secrets, or is Adjutant's own.
+pub fn read_class(at: &Grounded, own: &Own) -> ReadClass {
     match secret(&at.absolute) {
-        Some(reason) => ReadClass::Secret(reason),
+        Some(why) => ReadClass::Secret(why),
+        None if own.holds(&at.absolute) => ReadClass::Secret(OWN),
         None => ReadClass::Plain,
     }
 }
 
 /// Returns why a resolved path likely holds secrets, if so.
 pub(super) fn secret(path: &Path) -> Option<Why> {
-    let names = folded(path);
-    let last = names.last()?.as_str();
-    if names.iter().any(|name| SECRET_DIRECTORIES.contains(&name.as_str())) {
-        return Some(KEYS);
+    let mut names = folded(path);
+    let last = names.last()?.clone();
+    let is_sample = SAMPLES.iter().any(|end| last.ends_with(end));
+    let named = |names: &[String]| {
+        // A sample in a folder of secrets is one all the same.
+        SECRETS.find(names, |_, at| !is_sample || at + 1 < names.len())
+    };
+    if let Some(why) = named(&names) {
+        return Some(why);
     }
-    let sample = [".example", ".sample", ".template", ".dist", ".defaults"];
-    if last == ".env" || (last.starts_with(".env.") && !sample.iter().any(|s| last.ends_with(s))) {
-        return Some(ENVIRONMENT);
+    let (of_a_process, why) = OF_A_PROCESS;
+    if names.first().is_some_and(|name| name == "proc") && of_a_process.contains(&last.as_str()) {
+        return Some(why);
     }
-    let account = last.starts_with("service-account") && last.ends_with(".json");
-    if account
-        || SECRET_FILES.contains(&last)
-        || SECRET_ENDINGS.iter().any(|ending| last.ends_with(ending))
-        || last.ends_with(".env")
-    {
-        return Some(KEYS);
-    }
-    let process = names.first().is_some_and(|name| name == "proc");
-    if process && matches!(last, "environ" | "mem" | "maps" | "cmdline" | "kcore") {
-        return Some(PROCESS);
-    }
-    let kept = [[".config", "gcloud", "*"], [".config", "gh", "*"]];
-    kept.iter().any(|end| ends_with(&names, end)).then_some(KEYS)
-}
-
-/// Whether the names end as the pattern says; `*` at its end stands for one name or more.
-fn ends_with(names: &[String], end: &[&str]) -> bool {
-    match end.split_last() {
-        Some((&"*", before)) => names
-            .windows(before.len())
-            .take(names.len().saturating_sub(before.len()))
-            .any(|window| window.iter().eq(before)),
-        _ => names.len() >= end.len() && names.iter().rev().zip(end.iter().rev()).all(|(n, e)| n == e),
-    }
-}
-
-/// Our own directories may lie behind links and may not exist yet.
-fn resolved(directory: &Path) -> PathBuf {
-    for ancestor in directory.ancestors() {
-        if let (Ok(real), Ok(rest)) = (ancestor.canonicalize(), directory.strip_prefix(ancestor)) {
-            return real.join(rest);
-        }
-    }
-    directory.to_owned()
+    // A copy holds what the file held.
+    let copy = COPIES.iter().find_map(|end| last.strip_suffix(end)).filter(|name| !name.is_empty())?;
+    *names.last_mut()? = copy.to_owned();
+    named(&names)
 }
 
 /// The names of a path as the loosest file system would compare them: lower case,
@@ -162,6 +140,9 @@ fn folded(path: &Path) -> Vec<String> {
 }
 
 fn fold(name: &str) -> String {
+    if name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-')) {
+        return name.to_owned();
+    }
     let plain: String = name
         .chars()
         .filter(|c| !hidden(*c))

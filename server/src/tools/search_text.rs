@@ -12,6 +12,7 @@ use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 
+use super::exclusions::{Exclusions, LeftOut};
 use super::find_files;
 use super::list_files::missing;
 use super::paths::{Grounded, Kind, Roots, open_directory, open_read, read_beneath};
@@ -39,7 +40,13 @@ pub struct Search<'a> {
 }
 
 /// Searches and gives the matching lines, ordered by path and line.
-pub fn search_text(search: &Search<'_>, roots: &Roots, buffers: &Buffers, stop: &Stop) -> Output {
+pub fn search_text(
+    search: &Search<'_>,
+    roots: &Roots,
+    buffers: &Buffers,
+    exclusions: &Exclusions,
+    stop: &Stop,
+) -> Output {
     let matcher = match matcher(search.pattern) {
         Ok(matcher) => matcher,
         Err(text) => return Output::failed(text),
@@ -49,7 +56,7 @@ pub fn search_text(search: &Search<'_>, roots: &Roots, buffers: &Buffers, stop: 
         Ok(filter) => filter,
         Err(text) => return Output::failed(text),
     };
-    let mut hunt = Hunt { matcher, filter, roots, buffers, stop, found: Found::default() };
+    let mut hunt = Hunt { matcher, filter, roots, buffers, exclusions, stop, found: Found::default() };
     match search.within {
         None if roots.is_empty() => {
             return Output::failed("no workspace folder is open, so there is nothing to search; give a path");
@@ -141,6 +148,7 @@ struct Found {
     bytes: usize,
     files: usize,
     secrets: usize,
+    left_out: LeftOut,
     unreadable: usize,
     unsynced: Vec<String>,
     full: bool,
@@ -181,6 +189,7 @@ impl Found {
         if self.secrets > 0 {
             text.push(format!("[not searched: {} that may hold secrets]", counted(self.secrets, "file")));
         }
+        text.extend(self.left_out.notes("searched"));
         if self.unreadable > 0 {
             text.push(format!("[not searched: {} that could not be read]", counted(self.unreadable, "file")));
         }
@@ -196,6 +205,7 @@ struct Hunt<'a> {
     filter: Option<Filter>,
     roots: &'a Roots,
     buffers: &'a Buffers,
+    exclusions: &'a Exclusions,
     stop: &'a Stop,
     found: Found,
 }
@@ -207,7 +217,8 @@ impl Hunt<'_> {
             self.found.unreadable += 1;
             return;
         };
-        for entry in walk_without(&start.absolute, None, walked.clone()).flatten() {
+        for entry in walk_without(&start.absolute, None, walked.clone(), self.exclusions.folders()).flatten()
+        {
             if self.over() {
                 return;
             }
@@ -242,24 +253,39 @@ impl Hunt<'_> {
 
     fn wanted(&mut self, path: &Path) -> bool {
         let passes = self.filter.as_ref().is_none_or(|filter| filter.passes(path));
-        if passes && protected::secret(path).is_some() {
+        if !passes {
+            return false;
+        }
+        if let Some(why) = self.exclusions.of_name(path) {
+            self.found.left_out.count(why);
+            return false;
+        }
+        if protected::secret(path).is_some() {
             self.found.secrets += 1;
             return false;
         }
-        passes
+        true
     }
 
     fn file(&mut self, held: &OwnedFd, start: &Grounded, path: &Path) {
         if let Some(text) = self.buffers.get(path) {
+            if let Some(why) = path.metadata().ok().and_then(|found| self.exclusions.of_file(&found)) {
+                self.found.left_out.count(why);
+                return;
+            }
             self.buffer(path, text);
             return;
         }
         let Ok(way) = path.strip_prefix(&start.absolute) else {
             return;
         };
-        match read_beneath(held.as_fd(), way) {
-            Ok(file) => self.text(path, file),
-            Err(_) => self.found.unreadable += 1,
+        let Ok(file) = read_beneath(held.as_fd(), way) else {
+            self.found.unreadable += 1;
+            return;
+        };
+        match file.metadata().ok().and_then(|found| self.exclusions.of_file(&found)) {
+            Some(why) => self.found.left_out.count(why),
+            None => self.text(path, file),
         }
     }
 

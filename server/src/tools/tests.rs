@@ -23,6 +23,10 @@ fn place(files: &[(&str, &str)]) -> Place {
 }
 
 impl Place {
+    fn nothing_left_out(&self) -> Exclusions {
+        Exclusions::new(&self.roots, Default::default(), Default::default())
+    }
+
     fn at(&self, raw: &str) -> Grounded {
         paths::ground(&self.roots, raw).expect(raw)
     }
@@ -48,17 +52,17 @@ impl Place {
     }
 
     fn list(&self, raw: &str) -> Output {
-        list_files::list_files(&self.at(raw), &self.roots)
+        list_files::list_files(&self.at(raw), &self.roots, &self.nothing_left_out())
     }
 
     fn find(&self, pattern: &str) -> String {
-        find_files::find_files(&self.roots, pattern, &soon()).text
+        find_files::find_files(&self.roots, pattern, &self.nothing_left_out(), &soon()).text
     }
 
     fn search(&self, pattern: &str, within: Option<&str>, glob: Option<&str>) -> Output {
         let within = within.map(|raw| self.at(raw));
         let search = search_text::Search { pattern, within: within.as_ref(), glob };
-        search_text::search_text(&search, &self.roots, &self.buffers, &soon())
+        search_text::search_text(&search, &self.roots, &self.buffers, &self.nothing_left_out(), &soon())
     }
 }
 
@@ -296,7 +300,8 @@ fn a_cancelled_search_ends_and_says_that_it_is_not_whole() {
     let stop = soon();
     stop.cancel();
     let search = search_text::Search { pattern: "needle", within: None, glob: None };
-    let output = search_text::search_text(&search, &place.roots, &place.buffers, &stop);
+    let output =
+        search_text::search_text(&search, &place.roots, &place.buffers, &place.nothing_left_out(), &stop);
     assert!(output.text.contains("time was over"), "{}", output.text);
 }
 
@@ -304,9 +309,14 @@ fn a_cancelled_search_ends_and_says_that_it_is_not_whole() {
 async fn reads_run_off_the_async_threads() {
     let place = place(&[("a", "needle\n")]);
     let reading = Reading::SearchText { pattern: "needle".into(), within: None, glob: None };
-    let output = read(reading, place.roots.clone(), place.buffers.clone()).await;
+    let output = read(reading, place.roots.clone(), place.buffers.clone(), place.nothing_left_out()).await;
     assert_eq!(output, Output::done("a:1:needle", "1 match in 1 file"));
-    let output =
-        read(Reading::ListFiles { at: place.at(".") }, place.roots.clone(), Buffers::default()).await;
+    let output = read(
+        Reading::ListFiles { at: place.at(".") },
+        place.roots.clone(),
+        Buffers::default(),
+        place.nothing_left_out(),
+    )
+    .await;
     assert_eq!(output.text, "a");
 }

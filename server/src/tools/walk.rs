@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use adjutant_core::tool::shown;
-use ignore::{Walk, WalkBuilder};
+use ignore::{DirEntry, Walk, WalkBuilder};
 
 /// Directories no tool looks into unasked: they hold a version control system's own files.
 const VCS: &[&str] = &[".git", ".hg", ".svn", ".jj", ".bzr"];
@@ -31,11 +31,16 @@ pub(super) fn once<'a>(folders: &[&'a Path]) -> Vec<(&'a Path, Vec<PathBuf>)> {
 
 /// Walks a resolved directory in the order of names, leaving out what ignore files exclude.
 pub(super) fn walk(start: &Path, depth: Option<usize>) -> Walk {
-    walk_without(start, depth, Vec::new())
+    walk_without(start, depth, Vec::new(), |_| true)
 }
 
-/// Walks as `walk` does, but not into these folders.
-pub(super) fn walk_without(start: &Path, depth: Option<usize>, walked: Vec<PathBuf>) -> Walk {
+/// Walks as `walk` does, but not into these folders, nor into those that `enters` refuses.
+pub(super) fn walk_without(
+    start: &Path,
+    depth: Option<usize>,
+    walked: Vec<PathBuf>,
+    enters: impl Fn(&DirEntry) -> bool + Send + Sync + 'static,
+) -> Walk {
     // Outside a repository only the ignore files below the start count: one
     // somewhere above, say in a home directory, was not written for this folder.
     let repository = start.ancestors().any(|above| above.join(".git").symlink_metadata().is_ok());
@@ -48,9 +53,14 @@ pub(super) fn walk_without(start: &Path, depth: Option<usize>, walked: Vec<PathB
         .sort_by_file_name(OsStr::cmp)
         .filter_entry(move |entry| {
             let own = VCS.iter().any(|name| entry.file_name() == *name);
-            entry.depth() == 0 || !own && !walked.iter().any(|walked| entry.path() == walked)
+            entry.depth() == 0 || !own && !walked.iter().any(|walked| entry.path() == walked) && enters(entry)
         })
         .build()
+}
+
+/// Walks a resolved directory whole: what ignore files exclude, and version control's own, too.
+pub(super) fn walk_all(start: &Path) -> Walk {
+    WalkBuilder::new(start).standard_filters(false).follow_links(false).max_depth(Some(MAX_DEPTH)).build()
 }
 
 /// Returns a name or path on one line, odd characters escaped.

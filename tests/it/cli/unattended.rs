@@ -143,3 +143,18 @@ fn s53_a_denial_is_told_to_the_model_and_to_the_shell_and_the_run_goes_on() {
     assert!(ran.stderr.contains("-one\n+two\n"), "the edit is shown whole: {ran}");
     assert_eq!(workspace.read("a.txt"), "one\n");
 }
+
+#[test]
+fn finding_b6_a_run_names_the_changed_files_that_run_on_build() {
+    let files = "//- /Makefile\nall:\n\techo one\n//- /a.txt\none\n";
+    let workspace = Workspace::new(files);
+    workspace.script(&(edit("Makefile") + &edit("a.txt") + TOLD));
+    let ran = run(&workspace, &["-y", "go"]);
+    let marked =
+        "! changed: \"Makefile\" runs or chooses programs on build; look at it before the next build";
+    let words = ran.expect(0).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = words + &ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words.matches("! changed:").count(), 1, "{ran}");
+    assert!(words.contains(marked), "{ran}");
+    assert_eq!(workspace.read("Makefile"), "all:\n\techo two\n");
+}

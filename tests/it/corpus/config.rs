@@ -10,7 +10,7 @@ use adjutant::settings::{Loaded, Sources, load};
 use adjutant_core::config::{Flaw, Problem, Settings};
 use adjutant_testkit::corpus::Line;
 use adjutant_testkit::editor::{Answer, Options};
-use adjutant_testkit::fixture::{KEY_VARIABLE, Workspace};
+use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
 use serde_json::{Value, json};
 
@@ -41,8 +41,7 @@ impl Start {
     }
 
     fn editor(&self) -> Value {
-        let provider =
-            json!({"wire": "openai_chat", "base_url": self.model.base_url(), "api_key_env": KEY_VARIABLE});
+        let provider = json!({"wire": "openai_chat", "base_url": self.model.base_url()});
         json!({"model": "local/test", "providers": {"local": provider}})
     }
 

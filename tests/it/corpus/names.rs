@@ -67,7 +67,7 @@ const REASONS: &[(&str, &str)] = &[
     ("path-018", "wrong_argument"),
     ("path-020", "outside"),
     ("path-022", "outside"),
-    ("path-026", "second_name"),
+    ("path-026", "own_files"),
     ("path-030", "bad_link"),
     ("path-033", "version_control"),
     ("path-035", "version_control"),

@@ -82,3 +82,13 @@ fn n05_a_uri_is_used_as_the_editor_writes_it() {
     let document = &stage.rig.applies()[0].params["edit"]["documentChanges"][0]["textDocument"];
     assert_eq!(*document, json!({"uri": uri, "version": 7}));
 }
+
+#[test]
+fn finding_b11_a_document_whose_name_goes_through_a_missing_folder_is_its_file() {
+    let stage = Stage::new(FILES).answering("allow");
+    let uri = format!("{}/missing/../real/a.txt", stage.workspace.uri(""));
+    let document = json!({"uri": uri, "languageId": "text", "version": 1, "text": "typed\n"});
+    stage.rig.notify("textDocument/didOpen", json!({"textDocument": document}));
+    let told = stage.play([Reply::call("read_file", json!({"path": "real/a.txt"}))]);
+    assert!(told[0].contains("typed"), "{told:?}");
+}

@@ -3,7 +3,7 @@
 use super::source;
 
 /// Files that keep something for the whole process, and why it is no state of the agent.
-const KEPT: [(&str, &str); 5] = [
+const KEPT: [(&str, &str); 6] = [
     ("server/src/session/storage.rs", "names of temporary files"),
     ("server/src/faults.rs", "points of death, in debug builds alone"),
     ("server/core/src/tool/schema.rs", "schemas, which never change"),
@@ -12,6 +12,7 @@ const KEPT: [(&str, &str); 5] = [
         "which children of this process it started; the kernel keeps the others",
     ),
     ("server/src/tools/process/group.rs", "where the kernel lets this process make control groups"),
+    ("server/src/tools/protected.rs", "the table of protected names, which never changes"),
 ];
 
 #[test]

@@ -205,7 +205,7 @@ fn key(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Option<KeySource>, 
     // Editors take settings from workspaces too: such an address gets no key that the user's own
     // file alone can name.
     let address = cells.get(&format!("providers.{name}.base_url")).map(|cell| &cell.origin);
-    if !matches!(place, KeySource::Variable(_)) && address == Some(&Origin::Editor) {
+    if address == Some(&Origin::Editor) {
         let setting = place.setting();
         return Err(format!(
             "the key of its `{setting}` goes only to an address that stands in the same file: set its `base_url` there"

@@ -191,7 +191,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
-        meaning: "The environment variable that holds the key. The key itself never stands in a settings file. A provider has one of `api_key_env`, `api_key_command` and `api_key_file` at most.",
+        meaning: "The environment variable that holds the key. The key itself never stands in a settings file. An editor cannot set it, and the key goes to no address that an editor set. A provider has one of `api_key_env`, `api_key_command` and `api_key_file` at most.",
     },
     Key {
         name: "providers.NAME.api_key_command",

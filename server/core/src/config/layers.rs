@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::cells::{Cell, MOST_RULES, Source, Value, provider_names};
-use super::keys::{self, KEYS, Key, Literal, Project};
+use super::keys::{self, KEYS, Key, Kind, Literal, Project};
 use super::rules::DenyRule;
 use super::tree::{self, Entries, Node, Raw};
 use super::values::{self, Complaint};
@@ -290,7 +290,9 @@ impl Resolver {
             return;
         }
         let origin = source.origin_at(node.line);
-        if key.kind.is_for_the_user_file() && !matches!(origin, Origin::UserFile { .. }) {
+        // An editor may take its settings from a workspace, which must not send any variable anywhere.
+        let names_variable = matches!(key.kind, Kind::Variable) && origin == Origin::Editor;
+        if names_variable || key.kind.is_for_the_user_file() && !matches!(origin, Origin::UserFile { .. }) {
             let complaint = Complaint::new(
                 "only your own settings file may set this, so it is ignored",
                 self.set_in_the_user_file(),

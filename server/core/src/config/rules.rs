@@ -1,12 +1,16 @@
 //! Rules that deny: `tool` or `tool(pattern)`.
 //!
 //! Only ever denies. A rule that cannot be understood blocks what it may have
-//! meant, so a slip of the pen is never a hole.
+//! meant, so a slip of the pen is never a hole. A rule with a path binds the file,
+//! whichever tool of its kind touches it.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::{Origin, keys};
 use crate::tool;
+
+mod paths;
+use paths::{Names, folded};
 
 /// Returns the names a rule can begin with.
 fn tools() -> impl Iterator<Item = &'static str> {
@@ -39,6 +43,23 @@ pub struct DenyRule {
     tool: Option<String>,
     /// `None`: whatever the tool is asked to do.
     pattern: Option<Pattern>,
+    /// The pattern could not be read, so that it may have meant any file or command.
+    unread: bool,
+}
+
+/// What a tool does with files. A rule with a path binds every tool that does the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FileUse {
+    Reads,
+    Writes,
+}
+
+fn file_use(tool: &str) -> Option<FileUse> {
+    match tool {
+        "list_files" | "read_file" | "find_files" | "search_text" => Some(FileUse::Reads),
+        "edit_file" | "write_file" => Some(FileUse::Writes),
+        _ => None,
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -49,6 +70,8 @@ enum Pattern {
         name_only: bool,
         /// It begins with one.
         from_top: bool,
+        /// The folders before the first sign that is none of a name, where it begins with a slash.
+        below: Option<String>,
     },
     Command {
         either: GlobSet,
@@ -72,7 +95,7 @@ pub(super) struct Fault {
 impl DenyRule {
     /// Returns the rule that denies every tool, standing for something unreadable.
     pub(super) fn everything(origin: Origin) -> Self {
-        Self { text: "*".to_owned(), origin, tool: None, pattern: None }
+        Self { text: "*".to_owned(), origin, tool: None, pattern: None, unread: false }
     }
 
     /// Reads a rule; with a fault it is stricter than written, never looser.
@@ -95,15 +118,18 @@ impl DenyRule {
             return (Self::everything(origin), Some(fault));
         }
         let (tool, renamed) = known_name(name);
-        let rule = |pattern| Self { text: trimmed.to_owned(), origin, tool: Some(tool.clone()), pattern };
+        let rule = |pattern, unread| {
+            let (text, tool) = (trimmed.to_owned(), Some(tool.clone()));
+            Self { text, origin, tool, pattern, unread }
+        };
         let pattern = match inner {
             Ok(None) => Ok(None),
             Ok(Some(pattern)) => Pattern::parse(&tool, pattern).map(Some),
             Err(()) => Err("the closing \")\" is missing".to_owned()),
         };
         match pattern {
-            Ok(pattern) => (rule(pattern), renamed),
-            Err(why) => (rule(None), Some(blocks(format!("{shown:?} is not a rule: {why}"), &tool))),
+            Ok(pattern) => (rule(pattern, false), renamed),
+            Err(why) => (rule(None, true), Some(blocks(format!("{shown:?} is not a rule: {why}"), &tool))),
         }
     }
 
@@ -115,22 +141,39 @@ impl DenyRule {
         (Self::everything(origin), fault)
     }
 
-    /// Whether it names whole paths.
-    fn is_whole(&self) -> bool {
-        matches!(self.pattern, Some(Pattern::Path { from_top: true, .. }))
+    /// Whether it speaks of this tool: of its own, and where it names a path, of every tool that does the same
+    /// with files. Editing tells what stands in a file, so what may not be read is not edited.
+    fn binds(&self, tool: &str) -> bool {
+        let Some(own) = self.tool.as_deref() else { return true };
+        let names_files = self.unread || matches!(self.pattern, Some(Pattern::Path { .. }));
+        let alike = file_use(own).is_some_and(|what| file_use(tool) == Some(what));
+        let tells = file_use(own) == Some(FileUse::Reads) && tool == "edit_file";
+        own == tool || names_files && (alike || tells)
     }
 
-    pub(super) fn denies(&self, tool: &str, subject: Option<&str>) -> bool {
-        if self.tool.as_deref().is_some_and(|name| name != tool) {
+    /// `subject` is none where a call does not say what it touches.
+    pub(super) fn denies(&self, tool: &str, subject: Option<&Subject<'_>>) -> bool {
+        if !self.binds(tool) {
             return false;
         }
         match (&self.pattern, subject) {
             (None, _) => true,
             // A call that does not say what it touches cannot be shown to be outside the rule.
             (Some(_), None) => true,
-            (Some(pattern), Some(subject)) => pattern.matches(subject),
+            // It names no file: what it comes to is looked at file by file.
+            (Some(_), Some(Subject::Everywhere)) => false,
+            (Some(pattern), Some(Subject::Line(line))) => pattern.matches_line(line),
+            (Some(pattern), Some(Subject::File(names))) => pattern.matches_file(names),
         }
     }
+}
+
+/// What a call is about.
+pub(super) enum Subject<'a> {
+    Line(&'a str),
+    File(Names),
+    /// The folders of the workspace as a whole.
+    Everywhere,
 }
 
 fn blocks(message: String, what: &str) -> Fault {
@@ -203,25 +246,38 @@ impl Pattern {
             return Err("the pattern names no path inside the workspace".to_owned());
         }
         let (name_only, from_top) = (!path.contains('/'), path.starts_with('/'));
-        Ok(Self::Path { whole: matcher(&[path.to_owned()], true)?, name_only, from_top })
+        let plain = path
+            .split('/')
+            .take_while(|name| !name.contains(['*', '?', '[', '{']))
+            .collect::<Vec<_>>()
+            .join("/");
+        let below = (from_top && plain.len() > 1).then_some(plain);
+        Ok(Self::Path { whole: matcher(&[folded(path)], true)?, name_only, from_top, below })
     }
 
-    fn matches(&self, subject: &str) -> bool {
+    fn matches_file(&self, names: &Names) -> bool {
         match self {
-            Self::Path { whole, name_only, .. } => {
-                let path = subject.replace('\\', "/");
-                let path = path.strip_prefix("./").unwrap_or(&path);
-                // A pattern without a slash means that name in any folder, and all below a folder of that name.
-                whole.is_match(path)
-                    || *name_only && path.split('/').any(|part| whole.is_match(part))
-                    || path.match_indices('/').any(|(at, _)| at > 0 && whole.is_match(&path[..at]))
+            Self::Path { whole, name_only, from_top, .. } => {
+                names.of(*from_top).any(|path| matches_path(path, whole, *name_only))
             }
-            // A longer line cannot be run either; it is not compared, but denied.
-            Self::Command { either } => {
-                subject.len() > tool::MAX_COMMAND || a_command_matches(subject, either)
-            }
+            Self::Command { .. } => false,
         }
     }
+
+    fn matches_line(&self, line: &str) -> bool {
+        match self {
+            Self::Path { .. } => self.matches_file(&Names::of_path(line, &[])),
+            // A longer line cannot be run either; it is not compared, but denied.
+            Self::Command { either } => line.len() > tool::MAX_COMMAND || a_command_matches(line, either),
+        }
+    }
+}
+
+/// A pattern without a slash means that name in any folder, and all below a folder of that name.
+fn matches_path(path: &str, whole: &GlobSet, name_only: bool) -> bool {
+    whole.is_match(path)
+        || name_only && path.split('/').any(|part| whole.is_match(part))
+        || path.match_indices('/').any(|(at, _)| at > 0 && whole.is_match(&path[..at]))
 }
 
 /// Compiles globs into one matcher; in paths, letters match in either case,
@@ -284,18 +340,47 @@ impl Denials {
         Self { rules: texts.iter().map(|text| DenyRule::parse(text, Origin::Default).0).collect() }
     }
 
-    /// Returns the first rule that denies this call.
-    ///
-    /// `subject` is the path as it is shown (inside the first folder of the workspace, else whole), with `/`, or
-    /// the command line; `None` when the tool has no such thing.
-    pub fn denial(&self, tool: &str, subject: Option<&str>) -> Option<&DenyRule> {
-        self.rules.iter().find(|rule| rule.denies(tool, subject))
+    /// Adds the rules of another list that are not in this one.
+    pub fn joined(mut self, other: &Denials) -> Self {
+        let more: Vec<DenyRule> =
+            other.rules.iter().filter(|rule| !self.rules.contains(rule)).cloned().collect();
+        self.rules.extend(more);
+        self
     }
 
-    /// Returns the first rule that names this whole path. Others speak of what is inside the workspace:
-    /// where that lies is nothing to them.
-    pub fn denial_of_whole(&self, tool: &str, path: &str) -> Option<&DenyRule> {
-        self.rules.iter().find(|rule| rule.is_whole() && rule.denies(tool, Some(path)))
+    /// Returns the first rule that denies a call about `subject`: a command line, or a path where no folder of a
+    /// workspace is known; `None` when the call does not say what it touches.
+    pub fn denial(&self, tool: &str, subject: Option<&str>) -> Option<&DenyRule> {
+        self.first(tool, subject.map(Subject::Line).as_ref())
+    }
+
+    /// Returns the first rule that keeps this tool from a file: a path as it is shown (inside the first folder
+    /// of the workspace, else whole), and the folders of the workspace.
+    pub fn denial_of_file(&self, tool: &str, path: &str, folders: &[String]) -> Option<&DenyRule> {
+        self.first(tool, Some(&Subject::File(Names::of_path(path, folders))))
+    }
+
+    /// Returns the first rule that denies this tool whatever it touches.
+    pub fn denial_of_tool(&self, tool: &str) -> Option<&DenyRule> {
+        self.first(tool, Some(&Subject::Everywhere))
+    }
+
+    /// Returns whether a rule keeps files from being read by their path.
+    pub fn keep_files(&self) -> bool {
+        let of_files = |rule: &&DenyRule| matches!(rule.pattern, Some(Pattern::Path { .. }));
+        self.rules.iter().filter(of_files).any(|rule| rule.binds("read_file"))
+    }
+
+    /// Returns the folders that rules about reading name from the top of the file system.
+    pub fn folders_named_whole(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().filter(|rule| rule.binds("read_file")).filter_map(|rule| match &rule.pattern {
+            Some(Pattern::Path { below, .. }) => below.as_deref(),
+            _ => None,
+        })
+    }
+
+    fn first(&self, tool: &str, subject: Option<&Subject<'_>>) -> Option<&DenyRule> {
+        self.rules.iter().find(|rule| rule.denies(tool, subject))
     }
 
     /// Returns the rules as text; [`Denials::of_texts`] reads each back as it is here.

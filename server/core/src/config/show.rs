@@ -116,8 +116,9 @@ Later layers win:
 6. flags: `--model PROVIDER/MODEL`.
 
 A file larger than 1 MiB, or one that is no regular file, is not read. A file that cannot be read or parsed never stops
-Adjutant: it is reported, nothing is done unattended, and only what makes Adjutant stricter is taken from it. An unknown key is
-reported with the key that was probably meant.
+Adjutant: it is reported, nothing is done unattended, and only what makes Adjutant stricter is taken from it. The same holds for
+your own file if another user owns it, or can write it or its folder. An unknown key is reported with the key that was probably
+meant.
 
 ```toml
 model = \"openai/MODEL\"
@@ -156,11 +157,18 @@ const RULES: &str = "
 A rule is `tool` or `tool(pattern)`, `*` alone denies every tool. The tools are `list_files`, `read_file`, `find_files`,
 `search_text`, `edit_file`, `write_file` and `run_command`.
 
-- For files the pattern is a glob over the path inside the workspace, or over the whole path if it begins with a slash: `*` stays
-  within a folder, `**` crosses folders, letters match in either case. A pattern without a slash, or with one at its end alone,
-  means that name in any folder; a folder that matches takes all below it along. `~` stands for no folder.
+- For files the pattern is a glob over the path inside each workspace folder, or over the whole path if it begins with a slash:
+  `*` stays within a folder, `**` crosses folders. A pattern without a slash, or with one at its end alone, means that name in any
+  folder; a folder that matches takes all below it along. `~` stands for no folder.
+- A rule with a path binds the file, whichever tool touches it. A rule for `list_files`, `read_file`, `find_files` or `search_text`
+  keeps the file from all four. It also keeps it from `edit_file`, because an edit shows what the file holds. A rule for `edit_file`
+  or `write_file` keeps the file from both. Lists and searches leave such files out and say how many. A rule without a path denies
+  that one tool.
+- Letters match in either case and in either Unicode form. Links are followed first. A file with several names (hard links) is kept
+  if a rule keeps one of them.
+- Rules for files bind tools. A command that you allow can read and write what you can.
 - For `run_command` the pattern is the beginning of a command in whole words: `run_command(git push)` denies `git push origin`
   but not `git pushx`; `*` stands for any text. It is looked for at every word of the line, with quotes dropped, so that
   `sudo rm x` and `a && rm x` are denied by `run_command(rm *)`. So is `echo rm x`: a denial errs on the strict side.
-- A pattern that makes no sense denies its whole tool until it is mended; a rule that names no tool at all denies every tool.
+- A pattern that makes no sense denies its whole tool, and every tool of the same kind, until it is mended; a rule that names no tool at all denies every tool.
 ";

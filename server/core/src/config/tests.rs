@@ -582,6 +582,84 @@ fn path_rules() {
 }
 
 #[test]
+fn finding_b2_a_rule_with_a_path_binds_the_file_for_every_tool_of_its_kind() {
+    let folders = ["/w/one".to_owned(), "/w/two".to_owned()];
+    let denied = |rule: &str, tool: &str, path: &str| {
+        let rules = Denials::of_texts(&[rule.to_owned()]);
+        rules.denial_of_file(tool, path, &folders).is_some()
+    };
+    let reading = ["list_files", "read_file", "find_files", "search_text"];
+    for one in reading {
+        for tool in reading.into_iter().chain(["edit_file"]) {
+            assert!(denied(&format!("{one}(private/**)"), tool, "private/a"), "{one} {tool}");
+        }
+        assert!(!denied(&format!("{one}(private/**)"), "write_file", "private/a"), "{one}");
+        // A rule that cannot be read may have meant any file.
+        assert!(denied(&format!("{one}([z-a])"), "read_file", "a"), "{one}");
+    }
+    for (one, other) in [("edit_file", "write_file"), ("write_file", "edit_file")] {
+        assert!(denied(&format!("{one}(**/*.lock)"), other, "Cargo.lock"), "{one}");
+        assert!(!denied(&format!("{one}(**/*.lock)"), "read_file", "Cargo.lock"), "{one}");
+        assert!(!denied(one, other, "Cargo.lock"), "without a path it names the tool");
+    }
+    // Every folder of the workspace, and what lies above them is nothing to a relative rule.
+    for path in ["private/a", "/w/two/private/a", "/w/one/private/a"] {
+        assert!(denied("read_file(private/**)", "search_text", path), "{path}");
+    }
+    assert!(
+        !denied("read_file(w)", "read_file", "/w/two/a")
+            && !denied("read_file(two/**)", "read_file", "/w/two/a")
+    );
+    assert!(
+        denied("read_file(/w/two/**)", "read_file", "/w/two/a")
+            && denied("read_file(/w/one/a)", "read_file", "a")
+    );
+    // One spelling is as good as another.
+    for (rule, path) in [
+        ("caf\u{e9}", "cafe\u{301}"),
+        ("cafe\u{301}", "CAF\u{c9}"),
+        ("a\u{200d}b", "a\\u{200d}b"),
+        ("ab", "a\\u{200b}b"),
+    ] {
+        assert!(denied(&format!("read_file({rule})"), "read_file", path), "{rule} {path}");
+    }
+    let rules = Denials::of_texts(&["search_text(x)".to_owned(), "find_files".to_owned()]);
+    assert!(rules.denial_of_tool("search_text").is_none() && rules.denial_of_tool("find_files").is_some());
+}
+
+#[test]
+fn finding_b8_of_a_doubtful_file_only_what_makes_stricter_counts() {
+    let text = "model = \"a/b\"\n[permissions]\ndeny = [\"run_command\"]\n".to_owned();
+    let why = "can be written by other users; run `chmod go-w ~/config.toml`".to_owned();
+    let path = "/home/ada/.config/adjutant/config.toml".to_owned();
+    let (settings, problems) =
+        resolve(vec![Layer::UserFile(File { path, content: Content::Doubtful { text, why } })]);
+    assert_eq!((settings.model, settings.unattended.edit, settings.deny.rules.len()), (None, false, 1));
+    let said = problems[0].to_string();
+    assert!(
+        said.contains("can be written by other users; run `chmod go-w ~/config.toml`; until then"),
+        "{said}"
+    );
+}
+
+#[test]
+fn finding_b11_an_editor_sends_no_variable_anywhere() {
+    let told = serde_json::json!({"providers": {
+        "evil": {"base_url": "https://evil.example", "api_key_env": "AWS_SECRET_ACCESS_KEY"},
+        "work": {"base_url": "https://evil.example"}
+    }});
+    let own = "[providers.work]\nbase_url = \"https://work.example\"\napi_key_env = \"WORK_KEY\"\n";
+    let (settings, problems) = resolve(vec![user(own), Layer::Editor(told)]);
+    let keys: Vec<_> = settings.providers.values().filter_map(|provider| provider.key.clone()).collect();
+    assert_eq!(keys, [], "{problems:?}");
+    assert!(
+        problems
+            .iter()
+            .any(|problem| problem.to_string().contains("only your own settings file may set this"))
+    );
+}
+
+#[test]
 fn command_rules() {
     let rm = "run_command(rm *)";
     let yes = [
@@ -733,7 +811,8 @@ proptest! {
     fn any_rule_parses_without_a_panic(text in "\\PC{0,60}", tool in "(edit_file|run_command)\\(\\PC{0,30}\\)", line in "\\PC{0,60}") {
         for rule in [text, tool] {
             let (rule, _) = DenyRule::parse(&rule, Origin::Default);
-            let _ = rule.denies("run_command", Some(&line)) | rule.denies("edit_file", Some(&line));
+            let rules = Denials { rules: vec![rule] };
+            let _ = rules.denial("run_command", Some(&line)).or(rules.denial_of_file("edit_file", &line, &[]));
         }
     }
 

@@ -109,7 +109,13 @@ fn log_043_a_call_whose_reply_is_lost_takes_no_arguments_of_another() {
     bench.reply("", &[("read_file", r#"{"path":"a"}"#)]);
     bench.report(
         is_prepare,
-        Report::Prepared(crate::event::Payload::Read { path: "a".to_owned(), ask: None, cause: None }),
+        Report::Prepared(crate::event::Payload::Read {
+            path: "a".to_owned(),
+            ask: None,
+            cause: None,
+            also: Vec::new(),
+            everywhere: false,
+        }),
     );
     bench.report(is_tool, Report::Finished(done(CallEnd::Completed)));
     bench.reply("", &[("run_command", r#"{"command":"true"}"#)]);

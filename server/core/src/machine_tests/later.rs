@@ -99,6 +99,8 @@ fn s15_time_takes_the_first_suggestion_where_the_user_has_set_it_and_nothing_els
                 path: "/b".to_owned(),
                 ask: Some("outside".to_owned()),
                 cause: None,
+                also: Vec::new(),
+                everywhere: false,
             }),
         ),
     ] {

@@ -197,6 +197,8 @@ fn prepared(bench: &Bench, id: &ToolCallId, dice: &mut Dice<'_>) -> Report {
             path: "a".to_owned(),
             ask: (dice.roll(3) == 0).then(|| "it is outside".to_owned()),
             cause: Some(Cause::Outside),
+            also: Vec::new(),
+            everywhere: false,
         }),
         "edit_file" => Report::PreparedChange(Box::new(change(dice.roll(2) == 0))),
         "run_command" => Report::Prepared(Payload::Command {

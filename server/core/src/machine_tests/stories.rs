@@ -127,7 +127,13 @@ fn s26_three_failures_in_a_row_end_the_run_and_continue_takes_it_up_again() {
         bench.reply("", &[("read_file", r#"{"path":"a"}"#)]);
         bench.report(
             is_prepare,
-            Report::Prepared(Payload::Read { path: "a".to_owned(), ask: None, cause: None }),
+            Report::Prepared(Payload::Read {
+                path: "a".to_owned(),
+                ask: None,
+                cause: None,
+                also: Vec::new(),
+                everywhere: false,
+            }),
         );
         check(&bench.report(is_tool, Report::Finished(done(CallEnd::Failed))), expect!["tool_finished"]);
     }
@@ -148,7 +154,13 @@ fn s26_a_success_between_failures_starts_the_count_anew() {
         bench.reply("", &[("read_file", r#"{"path":"a"}"#)]);
         bench.report(
             is_prepare,
-            Report::Prepared(Payload::Read { path: "a".to_owned(), ask: None, cause: None }),
+            Report::Prepared(Payload::Read {
+                path: "a".to_owned(),
+                ask: None,
+                cause: None,
+                also: Vec::new(),
+                everywhere: false,
+            }),
         );
         bench.report(is_tool, Report::Finished(done(end)));
     }

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use super::interned::{Interner, UNKNOWN, find_all};
-use super::{CONTEXT_LINES, Hunk};
+use super::{CONTEXT_LINES, Hunk, has_word};
 use crate::edit::{line_end, lines};
 
 /// Whether a text has a hunk.
@@ -210,7 +210,14 @@ impl<'t> TextLines<'t> {
             (None, _) => Err("the lines it changes, or those around them, are not there any more".to_owned()),
         };
         match chosen.and_then(|(line, grade)| self.joins(line, hunk).map(|()| (line, grade))) {
-            Ok((line, grade)) => Placement::At { line, unchanged: grade >= Grade::Near },
+            Ok((line, grade)) => {
+                // Blank lines and brackets do not say which function it is.
+                let around = hunk.context_before.iter().chain(&hunk.context_after);
+                let known = line == hunk.line
+                    || around.clone().next().is_none()
+                    || around.clone().any(|line| has_word(line));
+                Placement::At { line, unchanged: grade >= Grade::Near && known }
+            }
             Err(why) => Placement::Conflict { why },
         }
     }

@@ -561,3 +561,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn finding_b11_a_hunk_among_blank_lines_does_not_move_into_another_function() {
+    let function = |name: &str, body: &str| format!("fn {name}() {{\n\n\n\n{body}\n\n\n}}\n\n\n\n");
+    let before = function("one", "    x = 1;") + &function("two", "    y = 2;");
+    let after = before.replace("x = 1", "x = 10");
+    let hunk = one(&before, &after);
+    assert!(hunk.context_before.iter().any(|line| line.contains("fn one")), "{hunk:?}");
+    // The function is gone, and the same line came into another one.
+    let moved = function("other", "    x = 1;") + &function("two", "    y = 2;");
+    let placed = placement(&moved, &hunk);
+    assert!(!matches!(placed, Placement::At { unchanged: true, .. }), "{placed:?}");
+    // A hunk of an older log has no more than blank lines around it.
+    let blank = || vec!["\n".to_owned(); 3];
+    let bare = Hunk { context_before: blank(), context_after: blank()[..2].to_vec(), ..hunk };
+    let shifted = "use a;\n".to_owned() + &moved;
+    let placed = placement(&shifted, &bare);
+    assert!(!matches!(placed, Placement::At { unchanged: true, .. }), "{placed:?}");
+}

@@ -172,6 +172,10 @@ fn same_content(
     if found.st_nlink > 1 {
         return Err(ReplaceRefusal::Links(name()));
     }
+    // Root could write it all the same; its mode says that it is not to be written.
+    if found.st_mode & 0o222 == 0 {
+        return Err(ReplaceRefusal::ReadOnly(name()));
+    }
     let (opened, sum) =
         hash_below(parent, Path::new(file_name(at))).map_err(|error| ReplaceRefusal::Io(name(), error))?;
     if sum != hash || !unchanged(&found, &opened) {

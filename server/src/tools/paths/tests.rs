@@ -446,3 +446,25 @@ fn finding_c1_a_read_only_file_or_folder_is_not_written() {
     set("src", 0o755);
     assert_eq!(place.read("src/main.rs").expect("read"), "fn main() {}\n");
 }
+
+#[test]
+fn finding_b11_a_read_only_file_is_not_replaced() {
+    let place = place();
+    let file = place.ws().join("src/main.rs");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o444)).expect("mode");
+    let at = place.ground("src/main.rs");
+    let refused = replace_file(&Turns::default(), &at, hash("fn main() {}\n"), b"new");
+    assert!(matches!(refused, Err(ReplaceRefusal::ReadOnly(_))), "{refused:?}");
+    assert_eq!(std::fs::read_to_string(&file).expect("read"), "fn main() {}\n");
+}
+
+#[test]
+fn finding_b11_a_path_that_fails_outside_says_only_that_it_is_outside() {
+    let place = place();
+    symlink("loop", place.directory.path().join("outside/loop")).expect("link");
+    for raw in ["../outside/x/y", "../outside/loop", "../outside/x/../z"] {
+        let refused = place.refused(raw);
+        assert_eq!(refused.to_string(), format!("\"{raw}\" is outside the workspace"));
+        assert!(!matches!(refused.told(), PathRefusal::Outside { .. }), "{raw}");
+    }
+}

@@ -12,7 +12,7 @@ fn workspace() -> (tempfile::TempDir, Roots) {
 }
 
 /// Why a file must never be written, if so.
-fn protected(at: &Grounded, own: &[PathBuf]) -> Option<Why> {
+fn protected(at: &Grounded, own: &Own) -> Option<Why> {
     match write_class(at, own) {
         WriteClass::Denied(reason) => Some(reason),
         _ => None,
@@ -23,7 +23,7 @@ fn protected(at: &Grounded, own: &[PathBuf]) -> Option<Why> {
 #[test]
 fn p3_protected_files_are_denied_or_asked_in_any_spelling() {
     let (directory, roots) = workspace();
-    let own = [directory.path().join("config"), directory.path().join("state")];
+    let own = Own::of([directory.path().join("config"), directory.path().join("state")]);
     let home = directory.path().join("home/.bashrc");
     let state = directory.path().join("state/sessions/1.log");
     let denied = [
@@ -99,7 +99,7 @@ fn p3_protected_files_are_denied_or_asked_in_any_spelling() {
 #[test]
 fn p3_a_write_to_a_secret_is_asked_for_with_the_reason_that_holds() {
     let (_directory, roots) = workspace();
-    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &[]);
+    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
     assert_eq!(class(".env.local"), WriteClass::Ask(ENVIRONMENT));
     assert_eq!(class("deploy/server.pem"), WriteClass::Ask(KEYS));
     assert_eq!(class("credentials.json"), WriteClass::Ask(KEYS));
@@ -112,12 +112,12 @@ fn p3_a_link_to_a_protected_file_is_that_file() {
     std::fs::create_dir(ws.join(".git")).expect("git");
     std::os::unix::fs::symlink(".git", ws.join("innocent")).expect("link");
     let at = ground(&roots, "innocent/config").expect("grounded");
-    assert!(protected(&at, &[]).is_some());
+    assert!(protected(&at, &Own::default()).is_some());
     // Our own directory is known behind a link as well.
     std::fs::create_dir(directory.path().join("real")).expect("real");
     std::os::unix::fs::symlink("real", directory.path().join("config")).expect("link");
     let at = ground(&roots, directory.path().join("real/rules.toml").to_str().expect("utf-8"));
-    assert_eq!(protected(&at.expect("grounded"), &[directory.path().join("config")]), Some(OWN));
+    assert_eq!(protected(&at.expect("grounded"), &Own::of([directory.path().join("config")])), Some(OWN));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn p3_a_folder_opened_in_an_agents_directory_can_be_worked_in() {
     let folder = directory.path().join(".claude/worktrees/ws");
     std::fs::create_dir_all(&folder).expect("folder");
     let (roots, _) = Roots::open(&[folder]);
-    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &[]);
+    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
     assert_eq!(class("src/main.rs"), WriteClass::Plain);
     assert_eq!(class(".claude/settings.json"), WriteClass::Denied(AGENT));
     assert_eq!(class("../x"), WriteClass::Denied(AGENT));
@@ -151,10 +151,154 @@ fn p5_secret_stores_need_an_ask_even_to_read() {
         "credentials.json",
     ] {
         let at = ground(&roots, path).expect(path);
-        assert!(matches!(read_class(&at), ReadClass::Secret(_)), "{path}");
+        assert!(matches!(read_class(&at, &Own::default()), ReadClass::Secret(_)), "{path}");
     }
     for path in ["src/main.rs", ".env.example", "src/env.rs", "keys.md", "monkey", ".gitignore", "README"] {
         let at = ground(&roots, path).expect(path);
-        assert_eq!(read_class(&at), ReadClass::Plain, "{path}");
+        assert_eq!(read_class(&at, &Own::default()), ReadClass::Plain, "{path}");
     }
+}
+
+/// One line of `tests/corpus/protected_names.jsonl`: a name from the documentation of a tool.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Name {
+    name: String,
+    tool: String,
+    write: String,
+    #[serde(default)]
+    read: Option<String>,
+    page: String,
+}
+
+#[test]
+fn finding_b6_names_from_the_documentation_of_tools_have_their_class() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/protected_names.jsonl");
+    let text = std::fs::read_to_string(&path).expect("the list of names");
+    let names: Vec<Name> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{line}: {why}")))
+        .collect();
+    let tools: std::collections::BTreeSet<&str> = names.iter().map(|line| line.tool.as_str()).collect();
+    assert!(names.len() >= 250 && tools.len() >= 40, "{} names of {} tools", names.len(), tools.len());
+    let (_directory, roots) = workspace();
+    let mut wrong = Vec::new();
+    for line in &names {
+        assert!(line.page.starts_with("http"), "{} has no page", line.name);
+        let at = ground(&roots, &line.name).expect(&line.name);
+        let class = write_class(&at, &Own::default());
+        let word = match class {
+            WriteClass::Plain => "plain",
+            WriteClass::Marked(_) => "mark",
+            WriteClass::Ask(_) => "ask",
+            WriteClass::Denied(_) => "deny",
+        };
+        if word != line.write {
+            wrong.push(format!("{}: {} is {class:?}, not {}", line.tool, line.name, line.write));
+        }
+        let secret = matches!(read_class(&at, &Own::default()), ReadClass::Secret(_));
+        if secret != (line.read.as_deref() == Some("secret")) {
+            wrong.push(format!("{}: reading {} asks: {secret}", line.tool, line.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// No pattern of the table is dead: each finds a path made from it.
+#[test]
+fn finding_b6_every_pattern_finds_what_it_says() {
+    let all = [DENIED, ASKED, MARKED, SECRET].concat_families();
+    for (family, pattern) in all {
+        assert_eq!(pattern.to_lowercase(), pattern, "the table is in small letters");
+        let path = format!("/w/{}", pattern.replace('*', "x"));
+        let path = if pattern.ends_with('/') { format!("{path}inner") } else { path };
+        let names = folded(Path::new(&path));
+        let found = Patterns::of(family).find(&names, |_, _| true);
+        assert!(found.is_some(), "{pattern}");
+    }
+}
+
+trait Families {
+    fn concat_families(self) -> Vec<(&'static [table::Family], &'static str)>;
+}
+
+impl Families for [&'static [table::Family]; 4] {
+    fn concat_families(self) -> Vec<(&'static [table::Family], &'static str)> {
+        let of = |families: &'static [table::Family]| {
+            families
+                .iter()
+                .flat_map(move |family| family.patterns.iter().map(move |pattern| (families, *pattern)))
+        };
+        self.into_iter().flat_map(of).collect()
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().expect("parent")).expect("folder");
+    std::fs::write(path, text).expect("file");
+}
+
+#[test]
+fn finding_b6_git_by_another_name_is_git() {
+    let (directory, roots) = workspace();
+    let ws = directory.path().join("ws");
+    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
+    // A bare repository under an ordinary name, and one that the write would complete.
+    for name in ["HEAD", "objects/x", "refs/x", "config"] {
+        write(&ws.join("store").join(name), "x");
+    }
+    assert_eq!(class("store/config"), WriteClass::Denied(table::BARE));
+    assert_eq!(class("store/hooks/post-checkout"), WriteClass::Denied(table::BARE));
+    write(&ws.join("half/objects/x"), "x");
+    write(&ws.join("half/refs/x"), "x");
+    assert_eq!(class("half/HEAD"), WriteClass::Denied(table::BARE));
+    assert_eq!(class("half/config"), WriteClass::Plain);
+    // The folder that a `.git` file names.
+    write(&ws.join("sub/.git"), "gitdir: ../kept\n");
+    write(&ws.join("kept/config"), "");
+    assert_eq!(class("sub/x.rs"), WriteClass::Plain);
+    write(&ws.join("tree/.git"), "gitdir: inner/meta\n");
+    write(&ws.join("tree/inner/meta/config"), "");
+    assert_eq!(class("tree/inner/meta/config"), WriteClass::Denied(table::BARE));
+    assert_eq!(class("tree/inner/x.rs"), WriteClass::Plain);
+    // Hooks and settings that its own settings name.
+    let settings =
+        "[core]\n\tbare = false\n\thooksPath = tools/hooks\n[include]\n\tpath = ../team.gitconfig\n";
+    write(&ws.join(".git/config"), settings);
+    assert_eq!(class("tools/hooks/pre-push"), WriteClass::Denied(table::BARE));
+    assert_eq!(class("team.gitconfig"), WriteClass::Denied(table::BARE));
+    assert_eq!(class("tools/hook.rs"), WriteClass::Plain);
+}
+
+#[test]
+fn finding_b6_a_work_tree_beside_its_bare_repository_can_be_worked_in() {
+    let directory = tempfile::tempdir().expect("temp dir");
+    let bare = directory.path().join("project.git");
+    for name in ["HEAD", "objects/x", "refs/x", "config", "worktrees/main/HEAD"] {
+        write(&bare.join(name), "x");
+    }
+    write(&bare.join("worktrees/main/commondir"), "../..\n");
+    write(&bare.join("main/.git"), &format!("gitdir: {}\n", bare.join("worktrees/main").display()));
+    let (roots, _) = Roots::open(&[bare.join("main")]);
+    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
+    assert_eq!(class("src/main.rs"), WriteClass::Plain);
+    assert_eq!(class("../config"), WriteClass::Denied(table::BARE));
+}
+
+#[test]
+fn finding_b5_own_files_are_known_by_every_way_to_them() {
+    let (directory, roots) = workspace();
+    let (ws, config) = (directory.path().join("ws"), directory.path().join("config"));
+    write(&config.join("key"), "secret");
+    let own = Own::of([config.clone(), directory.path().join("other.txt")]);
+    std::fs::hard_link(config.join("key"), ws.join("second")).expect("link");
+    std::os::unix::fs::symlink(&config, ws.join("way")).expect("link");
+    for raw in ["second", "way/key", "way/new", "../config/key", "../other.txt"] {
+        let at = ground(&roots, raw).expect(raw);
+        assert_eq!(read_class(&at, &own), ReadClass::Secret(table::OWN), "{raw}");
+        assert!(matches!(write_class(&at, &own), WriteClass::Denied(_)), "{raw}");
+    }
+    write(&ws.join("mine"), "x");
+    let at = ground(&roots, "mine").expect("mine");
+    assert_eq!((read_class(&at, &own), write_class(&at, &own)), (ReadClass::Plain, WriteClass::Plain));
 }

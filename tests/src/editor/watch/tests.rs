@@ -191,6 +191,7 @@ fn change_set(state: HunkState) -> Update {
         uri: "file:///w/a%2Ers".into(),
         path: "a.rs".into(),
         hunks: vec![HunkView { hunk_id: "h1".into(), state, removed: 1, inserted: 1 }],
+        mark: None,
     })
 }
 

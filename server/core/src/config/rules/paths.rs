@@ -1,0 +1,73 @@
+//! The names of a file as deny rules know it, whichever way a disk would spell them.
+//!
+//! Never looks at the disk: other names of a file are somebody else's to find.
+
+use icu_normalizer::ComposingNormalizerBorrowed;
+
+use crate::tool::hidden;
+
+/// A path as it stands below each folder of the workspace, and as a whole.
+pub(in crate::config) struct Names {
+    /// What patterns without a slash at their start are compared with.
+    inside: Vec<String>,
+    whole: Vec<String>,
+}
+
+impl Names {
+    /// Of a path as it is shown: inside the first folder, else whole.
+    pub(in crate::config) fn of_path(path: &str, folders: &[String]) -> Self {
+        let path = folded(path);
+        let path = path.strip_prefix("./").unwrap_or(&path).to_owned();
+        let folders = folders.iter().map(|folder| folded(folder));
+        let folders: Vec<String> = folders.map(|folder| folder.trim_end_matches('/').to_owned()).collect();
+        if !path.starts_with('/') {
+            let whole = folders.iter().map(|folder| format!("{folder}/{path}")).collect();
+            return Self { inside: vec![path], whole };
+        }
+        let ways = folders.iter().filter_map(|folder| path.strip_prefix(folder.as_str())?.strip_prefix('/'));
+        let mut inside: Vec<String> = ways.map(str::to_owned).collect();
+        if inside.is_empty() {
+            // Outside of the workspace a pattern may mean a part of any path: a denial errs on the strict side.
+            inside.push(path.clone());
+        }
+        Self { inside, whole: vec![path] }
+    }
+
+    /// The names that a pattern is compared with.
+    pub(in crate::config) fn of(&self, from_top: bool) -> impl Iterator<Item = &str> {
+        let names = if from_top { &self.whole } else { &self.inside };
+        names.iter().map(String::as_str)
+    }
+}
+
+/// Returns a path or pattern as the loosest disk would compare it: composed, in small letters, without characters
+/// that nobody sees, with `/` between names.
+pub(in crate::config) fn folded(text: &str) -> String {
+    let plain = without_escapes(text).replace('\\', "/");
+    if plain.is_ascii() {
+        return plain.to_ascii_lowercase();
+    }
+    let seen: String = plain.chars().filter(|c| !hidden(*c)).flat_map(char::to_lowercase).collect();
+    ComposingNormalizerBorrowed::new_nfc().normalize(&seen).into_owned()
+}
+
+/// Takes out the hidden characters that were written as `\u{...}` to be shown.
+fn without_escapes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\\u{") {
+        out.push_str(before);
+        match after.split_once('}') {
+            Some((code, behind))
+                if (1..=6).contains(&code.len()) && code.chars().all(|c| c.is_ascii_hexdigit()) =>
+            {
+                rest = behind;
+            }
+            _ => {
+                out.push_str("\\u{");
+                rest = after;
+            }
+        }
+    }
+    out + rest
+}
