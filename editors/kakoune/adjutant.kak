@@ -13,6 +13,10 @@ hook -group adjutant global BufSetOption filetype=.+ %{
             [adjutant]
             args = ["lsp"]
             root_globs = [".git", ".hg"]
+            settings_section = "adjutant"
+            # The box of a question shows so many lines of a change whole.
+            [adjutant.settings.adjutant]
+            asks.popup_lines = 12
         }'
     }
 }

@@ -10,14 +10,15 @@
  (make-lsp-client :server-id 'adjutant
                   :new-connection (lsp-stdio-connection '("adjutant" "lsp"))
                   :activation-fn (lambda (&rest _) t)
+                  ;; A question may have twelve lines, because the minibuffer grows for it (below).
+                  :initialization-options '(:asks (:popup_lines 12))
                   :add-on? t))
 
-;; A question is shown in the minibuffer with the whole change: give it room,
-;; show the answers below it, and let C-g leave it open for later: then
-;; M-x lsp-execute-code-action has the answers.
-(setq max-mini-window-height 0.8)
+;; A question is in the minibuffer with the whole change: let it grow, show the
+;; answers below it, and let C-g leave it open for later.  M-x
+;; lsp-execute-code-action has the answers then.
 (define-advice lsp--window-log-message-request (:around (ask question) adjutant)
-  (let ((completion-show-help nil))
+  (let ((max-mini-window-height 0.8) (resize-mini-windows t) (completion-show-help nil))
     (minibuffer-with-setup-hook #'minibuffer-completion-help
       (condition-case nil (funcall ask question) (quit nil)))))
 

@@ -5,7 +5,7 @@
 "   :ALECodeAction      offers the rest, and has the answers to what it asks
 "   :AdjutantCancel     stops it
 "
-" What it asks stands where ALE shows problems, at the line that would change.
+" What it asks is a problem at its line; ALE knows no questions of servers.
 
 if exists('g:loaded_adjutant_ale') | finish | endif
 let g:loaded_adjutant_ale = 1
@@ -22,6 +22,7 @@ let s:linter = {
 \   'executable': 'adjutant',
 \   'command': '%e lsp',
 \   'project_root': function('s:Root'),
+\   'initialization_options': {'asks': {'popup': 'never', 'popup_lines': 12}},
 \}
 
 " Puts Adjutant behind the linters that a type of files has.

@@ -188,6 +188,7 @@ unpacked kakoune-2024.05 trixie kakoune kak
 emacs_30
 command -v vim >/dev/null || from_here vim
 scripts lsp-mode trixie elpa-lsp-mode elpa-dash elpa-f elpa-ht elpa-lv elpa-markdown-mode elpa-s elpa-spinner
+compile_lsp_mode
 scripts vim-ale trixie vim-ale
 python_client
 node_client

@@ -53,6 +53,22 @@ scripts() {
   done_now "$name" "$suite $*"
 }
 
+# Compiles what the tests load of lsp-mode: as text it takes many seconds to start.
+compile_lsp_mode() {
+  local sources=$cache/lsp-mode/usr/share/emacs/site-lisp/elpa-src folder paths=() what
+  what=$(cat "$cache/lsp-mode.stamp")
+  was_done lsp-mode-compiled "$what" && return 0
+  for folder in "$sources"/*; do
+    paths+=(-L "$folder")
+  done
+  (
+    cd "$sources"
+    emacs --batch -Q "${paths[@]}" -f batch-byte-compile dash-*/dash.el s-*/s.el f-*/f.el ht-*/ht.el lv-*/lv.el \
+      spinner-*/spinner.el lsp-mode-*/lsp-{protocol,mode,lens,modeline,headerline,icons,diagnostics}.el
+  ) >"$cache/lsp-mode.said" 2>&1 || { tail -n 20 "$cache/lsp-mode.said" >&2; fail "lsp-mode could not be compiled"; }
+  done_now lsp-mode-compiled "$what"
+}
+
 # A Python of its own, with every package pinned.
 python_client() {
   local target=$cache/pytest-lsp wanted=$here/pytest_lsp/requirements.txt what

@@ -10,6 +10,8 @@
 ;; No question about the project, no other server, nothing outside the folders of the test.
 (setq lsp-auto-guess-root t
       lsp-client-packages nil
+      ;; The menu, also where there is one action alone.
+      lsp-auto-execute-action nil
       lsp-restart 'auto-restart
       lsp-session-file (expand-file-name "lsp-session" (getenv "TMPDIR"))
       lsp-server-install-dir (getenv "TMPDIR"))

@@ -81,6 +81,7 @@ async function attach() {
     rootUri: root,
     workspaceFolders: [{ uri: root, name: 'project' }],
     capabilities,
+    initializationOptions: { asks: { popup_lines: 12 } },
   });
   await connection.sendNotification(lsp.InitializedNotification.type, {});
   await connection.sendNotification(lsp.DidOpenTextDocumentNotification.type, {

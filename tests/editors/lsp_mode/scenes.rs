@@ -3,6 +3,7 @@
 //! Never looks into the server.
 
 use super::LspMode;
+use crate::editor::Editor;
 use crate::scenes;
 use crate::stage::Stage;
 
@@ -38,4 +39,30 @@ fn n04_what_is_typed_while_the_edit_is_on_its_way_stays() {
 #[test]
 fn s95_a_killed_server_is_replaced_and_finds_its_session() {
     with(scenes::edit_again(), |editor| scenes::survives_a_kill(editor, None));
+}
+
+/// lsp-mode asks for code actions whenever the cursor rests, and does not say so: a question that was
+/// put away with C-g stays away then, and a menu that the user opens has the answers.
+#[test]
+fn finding_d5_a_question_that_was_put_away_stays_away_until_the_user_asks_for_it() {
+    with(scenes::one_edit(), |editor| {
+        editor.stage.model.release();
+        editor.command(scenes::TASK);
+        editor.wait_asked("Edit greet.py");
+        editor.screen.keys(&["C-g"]);
+        editor.wait_true("the prompt to be gone", "(not (test-asked))");
+        let seen = editor.stage.seen();
+        seen.answers("out", "window/showMessageRequest");
+        let asked = seen.count("in", "textDocument/codeAction");
+        editor.screen.keys(&["Down"]);
+        seen.wait("in", "textDocument/codeAction", asked + 1);
+        editor.screen.keys(&["Down"]);
+        seen.wait("in", "textDocument/codeAction", asked + 2);
+        assert_eq!(seen.count("out", "window/showMessageRequest"), 1, "{}", seen.shown());
+        assert_eq!(editor.asked(), None);
+        editor.action("Yes, apply");
+        editor.wait_buffer(scenes::AFTER);
+        editor.wait_end("done");
+        assert_eq!(seen.count("out", "workspace/applyEdit"), 1, "{}", seen.shown());
+    });
 }

@@ -81,7 +81,12 @@ def make_client():
 async def client(lsp_client: LanguageClient, editor):
     folder = lsp.WorkspaceFolder(FILE.parent.as_uri(), "project")
     answer = await lsp_client.initialize_session(
-        lsp.InitializeParams(capabilities=client_capabilities(editor), root_uri=folder.uri, workspace_folders=[folder])
+        lsp.InitializeParams(
+            capabilities=client_capabilities(editor),
+            initialization_options={"asks": {"popup_lines": 12}},
+            root_uri=folder.uri,
+            workspace_folders=[folder],
+        )
     )
     assert answer.server_info.name == "adjutant"
     yield

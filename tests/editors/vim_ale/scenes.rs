@@ -16,6 +16,7 @@ fn n08_a_code_action_makes_an_edit_that_one_undo_takes_back() {
     with(scenes::one_edit(), |editor| {
         edits(editor, Some("Do what this comment says"));
         let seen = editor.stage.seen();
+        assert_eq!(seen.count("out", "window/showMessageRequest"), 0, "{}", seen.shown());
         let back = seen.messages().iter().filter(|one| one.way == "in" && one.method.is_empty()).count();
         assert_eq!(back, 0, "ALE answers no request:\n{}", seen.shown());
     });
