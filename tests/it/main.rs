@@ -12,6 +12,7 @@ mod corpus_lsp;
 mod corpus_sessionlog;
 mod denied;
 mod disks;
+mod display;
 mod doors;
 mod edits;
 mod endpoint;
