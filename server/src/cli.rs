@@ -34,6 +34,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 
 use crate::settings::Sources;
+use crate::tools::process::own_this_process;
 use page::note;
 
 /// How a command ended, as the shell is told.
@@ -121,6 +122,7 @@ pub fn main() -> ExitCode {
     if let Err(error) = close_to_others() {
         note(&format!("other programs of yours can read the keys of this process: {error}"));
     }
+    own_this_process();
     let line = Line::parse();
     let sources = Sources::of_process();
     if line.debug {

@@ -390,7 +390,7 @@ fn a_killed_run_goes_on_where_it_was() {
     running.ended();
     assert!(place.run(&["sessions", "list"]).exits(0).out().contains("interrupted"));
     place.play(&format!("{EDIT}{DONE}"));
-    let ran = place.run(&["run", "--continue"]).exits(0);
+    let ran = place.run(&["run", "-y", "--continue"]).exits(0);
     assert!(ran.out().contains("It is mended."), "{}", ran.out());
     assert_eq!(place.greeting(), "Hello, world\n");
 }

@@ -37,6 +37,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 pub use environment::child_environment;
 pub use group::Hold;
+pub use kin::own_this_process;
 pub use own::run_own;
 pub use pin::{PinnedDirectory, PinnedShell, pin_directory, pin_shell};
 

@@ -60,12 +60,18 @@ fn silence(value: &serde_json::Value) -> Option<String> {
     said.strip_prefix("the model sends nothing (")?.strip_suffix(" s)").map(str::to_owned)
 }
 
-/// What somebody reads in a transcript; a diff that was asked about stands between fences.
+/// What somebody reads in a transcript: the model's words are quoted under its name, a diff that was asked
+/// about stands between fences.
 fn read(transcript: &str) -> Seen {
     let mut seen = Seen::default();
-    let mut in_diff = false;
+    let (mut in_diff, mut of_the_model) = (false, false);
     for line in transcript.lines() {
         match line {
+            "**Model:**" => of_the_model = true,
+            "**You:**" => of_the_model = false,
+            _ if of_the_model && line.starts_with('>') => {
+                seen.text.push_str(&format!("{}\n", line.trim_start_matches("> ").trim_start_matches('>')));
+            }
             "```diff" => in_diff = true,
             "```" => in_diff = false,
             _ if in_diff => {}

@@ -34,12 +34,15 @@ fn serve(workspace: &Workspace, first: &str) -> (Server, Editor) {
 #[test]
 fn appr_005_a_path_that_changed_since_the_ask_is_asked_anew() {
     let model = ModelServer::start([command("tool >> ledger"), Reply::text("Done.")]);
-    let workspace =
-        Workspace::new("//- /one/tool\n#!/bin/sh\necho one\n//- /two/tool\n#!/bin/sh\necho two\n");
+    let workspace = Workspace::new("//- /a.txt\none\n");
     workspace.openai(&model.base_url());
-    let folder = |name: &str| workspace.path().join(name).to_string_lossy().into_owned();
+    // Outside the workspace: programs in it are on no path of a command.
+    let programs = tempfile::tempdir().expect("a folder");
+    let folder = |name: &str| programs.path().join(name).to_string_lossy().into_owned();
     for name in ["one", "two"] {
-        let program = workspace.path().join(name).join("tool");
+        let program = programs.path().join(name).join("tool");
+        std::fs::create_dir(programs.path().join(name)).expect("it is ours");
+        std::fs::write(&program, format!("#!/bin/sh\necho {name}\n")).expect("it is ours");
         let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(program, executable).expect("it is ours");
     }
@@ -162,13 +165,14 @@ fn appr_043_a_tool_that_sounds_like_consent_is_unknown() {
 #[test]
 fn appr_045_always_says_that_it_binds_the_line_alone() {
     let stage = Stage::new("//- /run.sh\necho one\n");
-    stage.rig.answer_next(Answer::option("allow_always"));
-    let told = stage.play([command("sh run.sh")]);
+    stage.rig.on_ask(|_| Answer::option("allow"));
+    let told = stage.play([command("sh run.sh"), command("cat run.sh")]);
     assert!(told[0].ends_with("\none\n"), "{told:?}");
     let asks = stage.asks();
-    let always =
-        asks[0].options.iter().find(|option| option.option_id == "allow_always").expect("it is offered");
-    assert!(always.name.contains("whatever it runs by then"), "{always:?}");
+    let always = |ask: usize| asks[ask].options.iter().find(|option| option.option_id == "allow_always");
+    assert_eq!(always(0), None, "what a script does is not bound by the line that starts it");
+    let name = &always(1).expect("it is offered").name;
+    assert!(name.contains("whatever it runs by then"), "{name}");
 }
 
 #[test]

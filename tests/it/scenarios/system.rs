@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use adjutant_core::event::CallEnd;
+use adjutant_protocol::session::PromptResult;
 use adjutant_protocol::state::Outcome;
 use adjutant_testkit::command::Line;
 use adjutant_testkit::editor::Options;
@@ -125,15 +126,15 @@ fn os_021_a_server_that_was_stopped_goes_on() {
     // All that was held comes while it stands still, and more is asked of it.
     model.release();
     let next = json!({"sessionId": session, "prompt": [{"type": "text", "text": "And on."}]});
-    editor.request_nowait("agent/session/prompt", next);
+    let next = editor.request_nowait("agent/session/prompt", next);
     send(server.pid(), Signal::CONT);
-    let end = editor.await_run_end(&session, &run);
-    assert_eq!(end.outcome, Outcome::Stopped);
-    assert_eq!(
-        end.summary.as_deref(),
-        Some("And after it."),
-        "the second prompt was taken up by the same run"
-    );
+    // Both wait for it when it wakes. Whichever it reads first, the prompt is taken up: by the run that is
+    // open, or by one of its own.
+    let taken = editor.await_response(&next).expect("the prompt is taken");
+    let taken: PromptResult = serde_json::from_value(taken).expect("a result");
+    assert_eq!(editor.await_run_end(&session, &run).outcome, Outcome::Stopped);
+    let end = editor.await_run_end(&session, &taken.run_id);
+    assert_eq!((end.outcome, end.summary.as_deref()), (Outcome::Stopped, Some("And after it.")));
     let text = editor.updates().into_iter().find_map(|params| match params.update {
         adjutant_protocol::update::Update::AgentMessage { text, .. } => Some(text),
         _ => None,

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, getpid, waitid};
@@ -47,6 +48,20 @@ struct Kin {
     commands: usize,
 }
 
+/// Whether this process starts nothing but commands and the user's own programs.
+static ALONE: AtomicBool = AtomicBool::new(false);
+
+/// Says that every program this process starts is started here, so that orphans among its children are
+/// those of commands. The binary says so first thing. Where it is not so, as in a process of tests, a limit
+/// set for one command would be inherited by the child of another thread, which would be taken for part of it.
+pub fn own_this_process() {
+    ALONE.store(true, Ordering::Relaxed);
+}
+
+fn alone() -> bool {
+    ALONE.load(Ordering::Relaxed)
+}
+
 static KIN: Mutex<Kin> = Mutex::new(Kin { children: BTreeSet::new(), commands: 0 });
 
 fn kin() -> MutexGuard<'static, Kin> {
@@ -55,6 +70,9 @@ fn kin() -> MutexGuard<'static, Kin> {
 
 /// Starts a command that carries this number, with all that it will start.
 pub(super) fn spawn(command: &mut Command, tag: Tag) -> io::Result<Child> {
+    if !alone() {
+        return command.spawn();
+    }
     become_subreaper();
     // Held until the child is known: whoever looks for orphans must not take it for one, and no other
     // command may be started with this number.
@@ -84,6 +102,9 @@ pub(super) fn over(root: Pid, reaped: bool) {
 /// The children of this process that it did not start, in a session of their own, and without any
 /// number: orphans that changed their limits, too. While a second command runs nobody knows whose.
 pub(super) fn strangers(seen: &[Seen]) -> Vec<Pid> {
+    if !alone() {
+        return Vec::new();
+    }
     let kin = kin();
     let (me, session) = (raw(getpid()), Seen::of(getpid()).map(|own| own.session));
     let stranger = |seen: &&Seen| {
@@ -101,6 +122,9 @@ pub(super) fn strangers(seen: &[Seen]) -> Vec<Pid> {
 
 /// Reaps the orphans that have ended, each by its id. What `killed` names may have lost its number.
 pub(super) fn reap(killed: &BTreeSet<i32>) {
+    if !alone() {
+        return;
+    }
     let mut kin = kin();
     let children = children();
     kin.children.retain(|pid| children.contains(pid));

@@ -1,6 +1,27 @@
-//! Commands that try to get away: both ways to hold them, in this very process.
+//! Commands that try to get away: both ways to hold them, in a process that is theirs as the binary's is.
 
 use super::*;
+
+/// Set for the process of one test.
+const ALONE: &str = "TESTKIT_ALONE";
+
+/// Runs this test once more in a process of its own, where no other test starts anything; returns whether
+/// this is that process.
+fn is_alone() -> bool {
+    if std::env::var_os(ALONE).is_some() {
+        own_this_process();
+        return true;
+    }
+    let thread = std::thread::current();
+    let name = thread.name().expect("a test has a thread of its name");
+    let binary = std::env::current_exe().expect("this program");
+    let test =
+        std::process::Command::new(binary).args([name, "--exact", "--nocapture"]).env(ALONE, "1").output();
+    let test = test.expect("it starts");
+    let said = [&test.stdout, &test.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat();
+    assert!(test.status.success() && said.contains("1 passed"), "{said}");
+    false
+}
 
 /// Starts one that has no parent, session, environment or output of its command.
 const ESCAPE: &str = "(setsid env -i PATH=\"$PATH\" sh -c 'echo $$ >> pids; exec sleep 1000' </dev/null >/dev/null 2>&1 &); \
@@ -22,6 +43,9 @@ fn afresh(place: &Place) {
 
 #[tokio::test]
 async fn finding_b7_a_child_without_any_mark_does_not_outlive_its_command() {
+    if !is_alone() {
+        return;
+    }
     let place = place();
     for launch in both(&place, ESCAPE) {
         afresh(&place);
@@ -34,6 +58,9 @@ async fn finding_b7_a_child_without_any_mark_does_not_outlive_its_command() {
 
 #[tokio::test]
 async fn finding_b7_a_child_without_any_mark_does_not_outlive_a_time_limit_or_a_drop() {
+    if !is_alone() {
+        return;
+    }
     let place = place();
     for launch in both(&place, &format!("{ESCAPE}; sleep 1000")) {
         afresh(&place);
@@ -55,6 +82,9 @@ async fn finding_b7_a_child_without_any_mark_does_not_outlive_a_time_limit_or_a_
 
 #[tokio::test]
 async fn finding_b7_a_command_that_runs_for_a_while_is_in_a_group_that_goes_with_it() {
+    if !is_alone() {
+        return;
+    }
     let place = place();
     let wait = "until grep -q adjutant-call /proc/$$/cgroup; do sleep 0.01; done; cat /proc/$$/cgroup";
     let launch = Launch { hold: Hold::Group, call: "call-grouped".into(), ..place.launch(wait) };
@@ -70,6 +100,9 @@ async fn finding_b7_a_command_that_runs_for_a_while_is_in_a_group_that_goes_with
 
 #[tokio::test]
 async fn finding_b7_orphans_that_end_are_reaped_and_no_child_of_another_is() {
+    if !is_alone() {
+        return;
+    }
     let place = place();
     // Each is adopted by this process when its parent has ended, and ends by itself.
     let orphans = "for i in 1 2 3 4 5; do (setsid sh -c 'echo $$ >> pids; exit 7' &); done; \
