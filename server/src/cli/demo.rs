@@ -101,8 +101,13 @@ pub async fn demo(sources: Sources) -> anyhow::Result<Exit> {
     page.line("");
     page.line_in(Ink::Bold, &format!("> {PROMPT}"));
     let answers = Person::at_terminal(false, false).map_or(Answers::Demo, Answers::Person);
-    let mut talk =
-        Conversation::start(scratch.sources(sources), &[project.clone()], View::together(), answers).await?;
+    let mut talk = Conversation::start(
+        scratch.sources(sources),
+        std::slice::from_ref(&project),
+        View::together(),
+        answers,
+    )
+    .await?;
     let ended = carry_out(&mut talk, &project).await;
     talk.finish().await;
     match ended {

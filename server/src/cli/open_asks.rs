@@ -30,7 +30,7 @@ pub struct AsksLine {
 
 /// Lists open asks.
 pub fn asks(sources: &Sources, line: &AsksLine) -> anyhow::Result<Exit> {
-    let catalog = reading::catalog(&own_state(&sources)?)?;
+    let catalog = reading::catalog(&own_state(sources)?)?;
     let session = match &line.session {
         Some(name) => match on_disk(&catalog, name)? {
             Some(id) => Some(id),

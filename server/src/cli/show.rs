@@ -142,10 +142,10 @@ impl Show {
     fn hold_back(&mut self, pages: &mut Pages, update: &Update) {
         match update {
             Update::AgentMessage { text, interrupted: false, .. } => self.answer.push(text.clone()),
-            Update::Complete { summary } => {
-                if self.answer.last().is_none_or(|last| last.trim() != summary.trim()) {
-                    self.answer.push(summary.clone());
-                }
+            Update::Complete { summary }
+                if self.answer.last().is_none_or(|last| last.trim() != summary.trim()) =>
+            {
+                self.answer.push(summary.clone());
             }
             // What was said before a tool call was no answer yet.
             Update::ToolCallUpdate(call) if !ends_or_asks(&call.tool) => self.answer.clear(),

@@ -3,8 +3,6 @@
 //! Seeded and repeatable; not guided by coverage. Ten thousand mixes by `ADJUTANT_SLOW`, a few hundred
 //! otherwise, and then a second for each wire of bytes that make no sense at all.
 
-use std::time::Instant;
-
 use adjutant_testkit::campaign::{self, Dice};
 use adjutant_testkit::model::Reply as Answer;
 
