@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
@@ -103,7 +103,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         self.kill();
-        remove(&self.path);
+        remove(&self.path, Duration::from_millis(50));
     }
 }
 
@@ -113,7 +113,8 @@ pub(super) fn end_left_over(call: &str) {
         let path = place.join(name_of(call));
         if path.is_dir() {
             kill(&path);
-            remove(&path);
+            // Nobody waits for its processes here, so that they may take their time to end.
+            remove(&path, Duration::from_secs(2));
         }
     }
 }
@@ -134,13 +135,14 @@ fn kill(group: &Path) {
 }
 
 /// Removes a group once the processes in it have ended; a group within it goes first.
-fn remove(group: &Path) {
-    for _ in 0..50 {
+fn remove(group: &Path, patience: Duration) {
+    let until = Instant::now() + patience;
+    loop {
         let inner = fs::read_dir(group).into_iter().flatten().flatten();
         let folders = inner.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        folders.for_each(|entry| remove(&entry.path()));
+        folders.for_each(|entry| remove(&entry.path(), Duration::ZERO));
         match fs::remove_dir(group) {
-            Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => {
+            Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy && Instant::now() < until => {
                 std::thread::sleep(Duration::from_millis(1));
             }
             _ => return,
@@ -159,7 +161,7 @@ fn own_group() -> &'static Result<PathBuf, String> {
         fs::create_dir(&probe).map_err(|error| format!("make a group in {}: {error}", place.display()))?;
         let can_kill = probe.join("cgroup.kill").exists();
         let writable = rustix::fs::access(place.join("cgroup.procs"), rustix::fs::Access::WRITE_OK).is_ok();
-        remove(&probe);
+        remove(&probe, Duration::ZERO);
         match can_kill && writable {
             true => Ok(place),
             false => Err(format!("groups in {} cannot be killed, or nothing can be moved", place.display())),
