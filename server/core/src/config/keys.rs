@@ -327,7 +327,8 @@ pub const KEYS: &[Key] = &[
         default: Literal::Whole(120),
         strict: Literal::None,
         project: Project::Never,
-        meaning: "How long a provider may take to begin its answer.",
+        meaning: "How long a provider may take to begin its answer. After two broken streams in a turn, Adjutant asks for the answer \
+                  in one piece: then a third of `limits.total_seconds` counts, where that is longer.",
     },
     Key {
         name: "limits.idle_seconds",

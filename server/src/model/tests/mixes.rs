@@ -1,7 +1,7 @@
 //! Replies of any content, spoiled in any way: nothing breaks, and nothing that was cut passes for whole.
 //!
 //! Seeded and repeatable; not guided by coverage. Ten thousand mixes by `ADJUTANT_SLOW`, a few hundred
-//! otherwise, and then a second for each wire of bytes that make no sense at all.
+//! otherwise, and then bytes that make no sense at all.
 
 use adjutant_testkit::campaign::{self, Dice};
 use adjutant_testkit::model::Reply as Answer;
