@@ -260,7 +260,7 @@ fn who_asks_again_of_a_session_that_cannot_be_written_is_told_so_and_never_waits
 }
 
 #[test]
-fn finding_f3_no_update_has_a_number_that_the_log_gives_to_something_else() {
+fn finding_f3_s96_no_update_has_a_number_that_the_log_gives_to_something_else() {
     let model = ModelServer::start([Reply::text("Begun, and over").hold_behind("Begun")]);
     let workspace = Workspace::new("//- /a.txt\nhello\n");
     workspace.openai(&model.base_url());

@@ -27,8 +27,6 @@ pub mod retry;
 pub mod review;
 pub mod run;
 pub mod session;
-#[cfg(test)]
-mod spent;
 mod standing;
 pub mod start;
 pub mod state;

@@ -11,6 +11,7 @@ mod later;
 mod oracle;
 mod properties;
 mod random;
+pub mod spent;
 mod stories;
 mod waiting;
 

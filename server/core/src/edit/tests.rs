@@ -4,8 +4,8 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use super::*;
+use crate::machine_tests::spent::spent;
 use crate::position::tests::{ENCODINGS, odd_text};
-use crate::spent::spent;
 
 /// Two texts of few kinds of lines, so that they share some.
 pub(crate) fn similar_texts(longest: usize) -> impl Strategy<Value = (String, String)> {

@@ -6,8 +6,8 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use super::*;
+use crate::machine_tests::spent::spent;
 use crate::position::tests::odd_text;
-use crate::spent::spent;
 
 /// Shows the result of a replacement, or what the model is told.
 fn check(text: &str, old: &str, new: &str, expected: Expect) {

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::edit::tests::similar_texts;
+use crate::machine_tests::spent::spent;
 use crate::position::tests::odd_text;
-use crate::spent::spent;
 
 fn numbered(count: usize) -> String {
     (1..=count).map(|n| format!("line {n}\n")).collect()
