@@ -238,7 +238,12 @@ runId?: RunId, };
 
 export type ReplayFrom = { "type": "start" } | { "type": "_seq", seq: number, };
 
-export type ResumeParams = { sessionId: SessionId, replayFrom?: ReplayFrom, };
+export type ResumeParams = { sessionId: SessionId, replayFrom?: ReplayFrom,
+/**
+ * Nobody watches the open run from now on: what `[unattended]` allows runs unasked, also what is asked
+ * later. Consent of an earlier process is never taken over.
+ */
+unattended?: boolean, };
 
 export type ResumeResult = { state: StateView,
 /**

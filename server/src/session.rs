@@ -164,7 +164,14 @@ impl SessionTask {
             }
             Message::Wait { run, timeout_ms, reply } => self.wait(run, timeout_ms, reply),
             Message::WaitOver { run, number } => self.wait_over(&run, number),
-            Message::Resume { from, reply } => self.resume(from, reply),
+            Message::Resume { from, unattended, reply } => {
+                if unattended {
+                    // Refused where no run is open or it has this consent already: both are as wanted.
+                    let consent = self.place.world.settings().unattended;
+                    let _ = self.input(Input::Consent(consent));
+                }
+                self.resume(from, reply);
+            }
             Message::Transcript { reply } => self.transcript(reply),
             Message::Asks { reply } => self.asks(reply),
             Message::Report { step, report } => self.report(step, report),

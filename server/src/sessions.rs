@@ -268,7 +268,7 @@ impl Sessions {
     pub async fn delete(&self, id: &SessionId) -> Result<(), Refused> {
         self.closed(id).await;
         if let Some(mailbox) = self.in_memory(id) {
-            let resume = mailbox.request(|reply| Message::Resume { from: None, reply })?;
+            let resume = mailbox.request(|reply| Message::Resume { from: None, unattended: false, reply })?;
             let open = match resume.await.map_err(|_| Refused::gone())? {
                 Ok(resumed) => {
                     matches!(resumed.result.state.state, State::Running | State::RequiresAction)

@@ -69,6 +69,22 @@ fn finding_b1_consent_that_is_given_again_counts_and_only_for_what_it_names() {
 }
 
 #[test]
+fn finding_b1_consent_is_given_again_also_where_only_a_question_is_open() {
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    let question = "[[turn]]\n[[turn.call]]\ntool = \"ask_user\"\narguments = { question = \"Go on?\", options = [\"yes\"] }\n";
+    workspace.script(
+        &SCRIPT
+            .replacen("\n[[turn]]", &format!("\n{question}\n[[turn]]"), 1)
+            .replace("read word < gate", "true"),
+    );
+    let line = Line::new(BINARY, &workspace, &["run", "-y", "--allow-commands", "go"]);
+    let ran = line.env("ADJUTANT_FAULT", "ask-delivered:1").run();
+    assert!(ran.was_killed(), "{ran}");
+    go_on(&workspace, &["-y", "--allow-commands"]).expect(0);
+    assert_eq!(workspace.read("ledger"), "unasked\n");
+}
+
+#[test]
 fn finding_b1_a_rule_that_was_set_since_binds_the_run_that_goes_on() {
     let workspace = killed();
     workspace.add_config("[permissions]\ndeny = [\"run_command(echo)\"]\n");

@@ -59,6 +59,7 @@ pub fn accept(session: &Session, stamp: &Stamp, input: Input) -> Result<Vec<Even
         Input::Answer(answer) => answer::accept(session, stamp, answer),
         Input::Cancel { run } => lifecycle::cancel(session, stamp, run.as_ref()),
         Input::Denials(now) => consent::denials(session, now),
+        Input::Consent(given) => consent::follows(session, given),
         Input::Choose { chosen, offer } => lifecycle::choose(session, chosen, offer),
         Input::Opened { epoch } => lifecycle::opened(session, stamp, epoch),
         Input::Stopping => lifecycle::stopping(session, stamp),

@@ -40,6 +40,8 @@ pub enum Input {
     },
     /// The deny rules that the settings have now.
     Denials(Vec<String>),
+    /// Whoever follows the open run now gives this consent.
+    Consent(Unattended),
     /// The user chooses a mode or a model for the session.
     Choose {
         chosen: Chosen,

@@ -243,6 +243,11 @@ pub struct ResumeParams {
     #[serde(default)]
     #[ts(optional)]
     pub replay_from: Option<ReplayFrom>,
+    /// Nobody watches the open run from now on: what `[unattended]` allows runs unasked, also what is asked
+    /// later. Consent of an earlier process is never taken over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(optional, as = "Option<bool>")]
+    pub unattended: bool,
 }
 
 /// What is true now; the replay follows as updates.

@@ -246,7 +246,7 @@ async fn go_on(
     session: &SessionId,
     answer: &AskRespondParams,
 ) -> Result<Option<Exit>, Left> {
-    let resume = ResumeParams { session_id: session.clone(), replay_from: None };
+    let resume = ResumeParams { session_id: session.clone(), replay_from: None, unattended: false };
     let resumed = talk.request::<ResumeResult>(methods::SESSION_RESUME, &resume).await;
     let found = match resumed {
         Err(Left::Failed(Failure::Refused { code, .. })) if code == ErrorName::SessionLocked.code() => {

@@ -279,7 +279,9 @@ async fn find(talk: &mut Conversation, task: &Task) -> Result<Option<SessionId>,
 /// Attaches to a session; without a prompt, sets its interrupted or failed run
 /// going again. `false` when there is nothing that could go on.
 async fn resume(talk: &mut Conversation, session: &SessionId, task: &Task) -> Result<bool, Left> {
-    let params = ResumeParams { session_id: session.clone(), replay_from: None };
+    // What an earlier process was allowed is not taken over.
+    let unattended = task.overrides.unattended && task.prompt.is_none();
+    let params = ResumeParams { session_id: session.clone(), replay_from: None, unattended };
     let found: ResumeResult = talk.request(methods::SESSION_RESUME, &params).await?;
     found.notices.iter().for_each(|notice| note(notice));
     talk.follow(found.state.run_id.clone());
@@ -293,7 +295,6 @@ async fn resume(talk: &mut Conversation, session: &SessionId, task: &Task) -> Re
             option_id: Some(option.to_owned()),
             answer: None,
             reason: None,
-            // What an earlier process was allowed is not taken over.
             unattended: task.overrides.unattended,
         };
         let _: AskRespondResult = talk.request(methods::ASK_RESPOND, &params).await?;

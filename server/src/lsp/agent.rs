@@ -54,7 +54,11 @@ impl Shared {
 
     pub(super) async fn session_resume(&self, params: ResumeParams) -> Result<ResumeResult> {
         let mailbox = self.mailbox(&params.session_id).await?;
-        let request = mailbox.request(|reply| Message::Resume { from: params.replay_from, reply });
+        let request = mailbox.request(|reply| Message::Resume {
+            from: params.replay_from,
+            unattended: params.unattended,
+            reply,
+        });
         let Resumed { result, place } = answered(request).await?;
         let go_on = place.reached().await;
         self.server.out.behind_next_answer(go_on);

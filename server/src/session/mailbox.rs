@@ -93,6 +93,8 @@ pub enum Message {
     },
     Resume {
         from: Option<ReplayFrom>,
+        /// Whether the one who follows it gives consent to go on unattended.
+        unattended: bool,
         reply: Reply<Resumed>,
     },
     /// The transcript is to be written, and to grow from now on.

@@ -78,7 +78,7 @@ fn finding_c6_a_full_disk_is_called_a_full_disk() {
 }
 
 #[test]
-fn finding_c1_what_is_reported_as_done_is_on_disk_while_another_program_writes() {
+fn finding_c1_n05_what_is_reported_as_done_is_on_disk_while_another_program_writes() {
     let lines: String = (0..40).map(|line| format!("line {line:02}\n")).collect();
     let turn = |line| {
         format!(

@@ -65,7 +65,7 @@ fn finding_c2_where_no_way_is_left_it_is_said_before_anybody_is_asked() {
 }
 
 #[test]
-fn finding_c2_every_allowed_edit_that_is_not_made_is_one_warning() {
+fn finding_c2_n05_every_allowed_edit_that_is_not_made_is_one_warning() {
     let behaviours = [
         ApplyBehaviour::SayAppliedDoNothing,
         ApplyBehaviour::RefuseAlways("no".to_owned()),
@@ -86,7 +86,7 @@ fn finding_c2_every_allowed_edit_that_is_not_made_is_one_warning() {
 }
 
 #[test]
-fn finding_c3_typing_beside_an_allowed_edit_does_not_drop_it() {
+fn finding_c3_n04_typing_beside_an_allowed_edit_does_not_drop_it() {
     for (old, new) in [("d\n", "d, mine\n"), ("f\n", "mine\nf\n"), ("c\nd\n", ""), ("d\ne\nf\n", "x\ne\ny\n")]
     {
         let stage = stage();
@@ -154,7 +154,7 @@ fn finding_c5_a_file_with_a_byte_order_mark_is_edited_and_saved_and_keeps_it() {
 }
 
 #[test]
-fn finding_d12_an_edit_of_a_document_without_the_users_own_unsaved_text_is_saved() {
+fn finding_d12_n06_an_edit_of_a_document_without_the_users_own_unsaved_text_is_saved() {
     let stage = stage().answering("allow");
     assert_eq!(stage.edit("a.txt", "e", "E"), "Edited a.txt: +1 -1 lines.");
     assert_eq!(stage.workspace.read("a.txt"), TEXT.replace('e', "E"), "a command sees what was edited");

@@ -21,6 +21,14 @@ pub fn denials(session: &Session, now: Vec<String>) -> Result<Vec<Event>, Refusa
     Ok(vec![Event::RulesChanged { run: run.id.clone(), deny, unattended: run.policy.unattended }])
 }
 
+/// Whoever follows the open run gives it consent, without an ask to answer: a question may be open that is
+/// left to time, and what comes after it is not to be asked.
+pub fn follows(session: &Session, consent: Unattended) -> Result<Vec<Event>, Refusal> {
+    let run = session.open_run().ok_or(Refusal::Nothing)?;
+    let given = given(run, Some(consent)).ok_or(Refusal::Nothing)?;
+    Ok(vec![given])
+}
+
 /// The open run has this consent from now on; nothing where it has it already.
 pub fn given(run: &Run, unattended: Option<Unattended>) -> Option<Event> {
     let deny = run.policy.deny.clone();
