@@ -6,6 +6,7 @@ use adjutant_protocol::SessionId;
 use adjutant_testkit::editor::{Capabilities, Options};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
+use adjutant_testkit::process::wait_until;
 use serde_json::{Value, json};
 
 use crate::plain::{INVOKED, Plain, at, titles};
@@ -37,6 +38,8 @@ fn finding_d13_cancel_ends_the_last_run_of_the_window_and_no_other() {
     plain.command("adjutant.prompt", steer).expect("it is steered");
     assert_eq!(cancelled(&cancel(json!([]))), ["one"]);
     assert_eq!(json!(plain.finish(&one).outcome), "cancelled");
+    // That a run has ended may be answered before it is shown.
+    wait_until("one progress to be left", || plain.rig.open_progress() == 1);
     assert_eq!(cancelled(&cancel(json!([{ "all": true }]))), ["two"]);
     assert_eq!(json!(plain.finish(&two).outcome), "cancelled");
     plain.rig.await_message();
