@@ -59,6 +59,20 @@ fn s82_silence_is_told_while_it_lasts_and_since_when() {
 }
 
 #[test]
+fn finding_f1_text_that_is_kept_while_the_model_is_silent_is_no_word_of_it() {
+    let mut bench = patient(2, &[]);
+    bench.report(is_model, Report::ReplyStarted);
+    let since = bench.session.since;
+    bench.report(is_model, Report::Silent { since });
+    let kept = Report::ReplyPartial { text: "Begun".to_owned(), reasoning: String::new() };
+    check(&bench.report(is_model, kept), expect!["reply_partial"]);
+    assert_eq!(view(&bench.session).sub, Some(SubState::Stalled));
+    check(&bench.report(is_model, Report::Heard), expect!["heard"]);
+    assert_eq!(view(&bench.session).sub, Some(SubState::Streaming));
+    assert_eq!(bench.replayed(), bench.session);
+}
+
+#[test]
 fn s113_the_next_model_takes_the_turn_says_so_and_stays_for_the_run() {
     let mut bench = patient(2, &["q/big", "r/last"]);
     check(&bench.report(is_model, failed(FailureClass::Overloaded, None)), expect!["attempt_failed"]);

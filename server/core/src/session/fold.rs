@@ -155,8 +155,10 @@ impl Session {
             return;
         }
         let Some(turn) = &mut run.turn else { return };
-        // Whatever comes from the model ends its silence.
-        turn.silent_since = None;
+        // Whatever comes from the model ends its silence. What had come is kept by time, also while it is silent.
+        if !matches!(event, Event::ReplyPartial { .. }) {
+            turn.silent_since = None;
+        }
         match event {
             Event::WentSilent { since, .. } => turn.silent_since = Some(*since),
             Event::ModelReplaced { to, .. } => {
