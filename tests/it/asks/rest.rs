@@ -161,10 +161,9 @@ fn s04_a_completed_task_takes_feedback_or_a_new_task() {
     rig.run_to_end(&session, "Now something else.");
     assert_eq!(rig.await_resolved(&ask.ask_id), Resolution::Superseded);
     rig.await_state(State::Idle);
-    // The prompt is in the very next request (finding F2).
     let requests = model.requests();
     assert_eq!(requests.len(), 3);
-    assert!(String::from_utf8_lossy(&requests[2].body).contains("Go on, in short."));
+    assert!(requests[2].json().to_string().contains("Now something else."));
     rig.end();
 }
 
@@ -241,5 +240,9 @@ fn s05_an_interrupted_run_can_be_discarded_and_a_prompt_goes_on_with_it() {
     assert_eq!(rig.await_run_end(&two, &second).summary.as_deref(), Some("Gone on."));
     assert_eq!(rig.await_resolved(&ask.ask_id), Resolution::Superseded);
     rig.await_state(State::Idle);
+    // The prompt is in the very next request (finding F2).
+    let requests = model.requests();
+    assert_eq!(requests.len(), 3);
+    assert!(String::from_utf8_lossy(&requests[2].body).contains("Go on, in short."));
     rig.end();
 }
