@@ -246,7 +246,9 @@ pub fn disk_full() -> &'static str {
     disk.fail_from(Op::Write, 1, Fault::Full);
     rig.answer(&ask.ask_id, "allow");
     rig.await_update(|params| match &params.update {
-        Update::Notice { message } => message.contains("no space is left; free some and try again"),
+        Update::Notice { message } => {
+            message.contains("no space is left; free some, then close this session")
+        }
         _ => false,
     });
     rig.end();
