@@ -129,7 +129,7 @@ impl Waiting {
             }
             For::Headers | For::TheRestOfTheReply => self.model.wait_for_closed(1),
             For::AnAnswer => {
-                assert!(self.rig.held_asks().is_empty(), "the question is taken back");
+                wait_until("the question to be taken back", || self.rig.held_asks().is_empty());
                 assert!(!self.workspace.exists("ran"));
             }
             For::TheKey => {
