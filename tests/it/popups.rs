@@ -233,7 +233,9 @@ fn s03_a_question_is_answered_by_a_suggestion() {
 
 #[test]
 fn finding_d1_a_closed_popup_comes_back_by_a_command_or_a_prompt_and_by_nothing_else() {
-    let (plain, started) = asking(command("echo no > out.txt"));
+    // The command begins a run of its own, and both are told that the model is done.
+    let plain = Plain::new(FILE, [command("echo no > out.txt"), Reply::text("Done."), Reply::text("Done.")]);
+    let started = start(&plain);
     let popup = plain.rig.await_popup();
     plain.rig.answer_popup(&popup, json!(null));
     for context in [json!({}), json!({ "triggerKind": crate::plain::INVOKED })] {
@@ -242,12 +244,13 @@ fn finding_d1_a_closed_popup_comes_back_by_a_command_or_a_prompt_and_by_nothing_
         }
     }
     // What a request sets off is there before the answer to one that comes after it.
-    let back = plain.command("adjutant.start", json!(["look", "too"])).map(drop);
-    back.expect("it is started");
+    let other = plain.command("adjutant.start", json!(["look", "too"])).expect("it is started");
     let popup = plain.rig.await_popup();
     assert_eq!(plain.rig.popups().len(), 2, "the cursor moved, and nobody did anything");
     plain.rig.press(&popup, Some("Reject"));
-    plain.finish(&started);
+    for run in [&started, &other] {
+        assert_eq!(plain.finish(run).summary.as_deref(), Some("Done."));
+    }
     plain.rig.die();
 }
 
