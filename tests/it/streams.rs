@@ -22,7 +22,6 @@ fn workspace_for(wire: Dialect, model: &ModelServer) -> Workspace {
     workspace
 }
 
-/// On the wires where a provider shows what its model thinks.
 #[test]
 fn finding_f1_text_before_a_stall_is_in_the_log_while_the_stall_lasts() {
     let model = ModelServer::start([Reply::text("Begun, and over").hold_behind("Begun")]);
@@ -40,6 +39,7 @@ fn finding_f1_text_before_a_stall_is_in_the_log_while_the_stall_lasts() {
     rig.end();
 }
 
+/// On the wires where a provider shows what its model thinks.
 #[test]
 fn s100_reasoning_is_a_stream_of_its_own_and_no_part_of_a_reply_or_of_a_plain_text() {
     for wire in Dialect::ALL {
