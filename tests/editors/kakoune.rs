@@ -130,8 +130,12 @@ impl Editor for Kakoune<'_> {
     fn buffer(&self) -> String {
         let copy = self.stage.beside("buffer");
         let _ = fs::remove_file(&copy);
-        let (file, to) = (&self.file, copy.display());
-        self.tell(&format!("evaluate-commands -buffer '{file}' %{{ write -force -method replace '{to}' }}"));
+        let (file, to, part) = (&self.file, copy.display(), self.stage.beside("buffer.part"));
+        // Renamed when it is whole, so that no half of it is read.
+        let part = part.display();
+        self.tell(&format!(
+            "evaluate-commands -buffer '{file}' %{{ write -force -method replace '{part}'; nop %sh{{ mv '{part}' '{to}' }} }}"
+        ));
         wait_for("the copy of the buffer", || fs::read_to_string(&copy).ok())
     }
 
