@@ -81,7 +81,7 @@ fn hostile(replies: Vec<Reply>) -> Plain {
 }
 
 #[test]
-fn finding_a1_no_message_holds_a_link_whatever_is_in_it() {
+fn finding_a1_s54_no_message_holds_a_link_whatever_is_in_it() {
     let call = |name: &str, arguments: Value| Reply::call(name, arguments);
     let body = json!({ "error": { "message": format!("no such model {WEB} {LINK}"), "type": LINK } });
     let plain = hostile(vec![

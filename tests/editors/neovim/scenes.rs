@@ -155,7 +155,7 @@ fn chat(editor: &Neovim<'_>) -> String {
 
 /// Finding D9: no answer was ever shown.
 #[test]
-fn finding_d9_the_answer_streams_into_a_buffer_that_leaves_the_cursor_alone() {
+fn finding_d9_s105_the_answer_streams_into_a_buffer_that_leaves_the_cursor_alone() {
     let answer = (1..=60).map(|line| format!("Line {line} of the answer.\n")).collect::<String>();
     let stage = || {
         let text = Reply::text(&answer).hold_after(5000);

@@ -28,7 +28,7 @@ fn told(code: &Code<'_>, part: &str) {
 
 /// Finding D9: no answer was ever shown, and nobody could go on.
 #[test]
-fn finding_d9_the_answer_streams_into_a_view_beside_the_file_and_goes_on() {
+fn finding_d9_s105_the_answer_streams_into_a_view_beside_the_file_and_goes_on() {
     let answer = "The function greets.\n\nIt does so loudly.";
     let stage = Stage::new(
         "//- /greet.py\nprint(1)\n",

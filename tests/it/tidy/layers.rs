@@ -90,7 +90,7 @@ const RESERVED: &[(&[&str], &[&str], &str)] = &[
         ],
         &["session", "tools", "settings", "documents", "cli"],
         "sessions are written by `session`, files of the workspace by `tools` and `documents`, our directories by `settings`; \
-         `cli` saves its own buffers, as any editor does",
+         `cli` tries whether the state folder can be written",
     ),
 ];
 
