@@ -99,18 +99,17 @@ pub(super) fn over(root: Pid, reaped: bool) {
     }
 }
 
-/// The children of this process that it did not start, in a session of their own, and without any
-/// number: orphans that changed their limits, too. While a second command runs nobody knows whose.
+/// The children of this process that it did not start, and without any number: orphans that changed
+/// their limits, too, whatever session they are in. While a second command runs nobody knows whose.
 pub(super) fn strangers(seen: &[Seen]) -> Vec<Pid> {
     if !alone() {
         return Vec::new();
     }
     let kin = kin();
-    let (me, session) = (raw(getpid()), Seen::of(getpid()).map(|own| own.session));
+    let me = raw(getpid());
     let stranger = |seen: &&Seen| {
         seen.parent == me
             && seen.alive
-            && Some(seen.session) != session
             && !kin.children.contains(&raw(seen.pid))
             && Tag::carried_by(seen.pid).is_none()
     };

@@ -10,7 +10,6 @@ pub(super) struct Seen {
     pub pid: Pid,
     pub parent: i32,
     pub group: i32,
-    pub session: i32,
     pub start: u64,
     pub alive: bool,
 }
@@ -35,9 +34,8 @@ impl Seen {
         let state = fields.next()?;
         let parent = fields.next()?.parse().ok()?;
         let group = fields.next()?.parse().ok()?;
-        let session = fields.next()?.parse().ok()?;
-        let start = fields.nth(15)?.parse().ok()?;
-        Some(Self { pid, parent, group, session, start, alive: !matches!(state, "Z" | "X" | "x") })
+        let start = fields.nth(16)?.parse().ok()?;
+        Some(Self { pid, parent, group, start, alive: !matches!(state, "Z" | "X" | "x") })
     }
 
     pub fn member(&self) -> Member {

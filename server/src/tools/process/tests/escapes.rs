@@ -57,6 +57,26 @@ async fn finding_b7_a_child_without_any_mark_does_not_outlive_its_command() {
 }
 
 #[tokio::test]
+async fn finding_b7_a_child_that_changed_its_limit_is_found_in_the_servers_own_session_too() {
+    if !is_alone() {
+        return;
+    }
+    let place = place();
+    let escape = "ulimit -SR 1000000; set -m; env -i PATH=\"$PATH\" bash -c 'set -m; sh -c \"echo \\$\\$ >> pids; exec sleep 1000\" \
+                  </dev/null >/dev/null 2>&1 &' & wait; until [ -s pids ]; do sleep 0.01; done";
+    let bash = format!("exec bash -c {}", shell_word(escape));
+    let launch = Launch { hold: Hold::Walk, ..place.launch(&bash) };
+    let output = run(&launch).await;
+    assert!(output.text.starts_with("exit code 0"), "{}", output.text);
+    all_gone(&place.numbers(1).await).await;
+}
+
+/// A text as one word of a shell.
+fn shell_word(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[tokio::test]
 async fn finding_b7_a_child_without_any_mark_does_not_outlive_a_time_limit_or_a_drop() {
     if !is_alone() {
         return;
