@@ -13,6 +13,9 @@ use rustix::io::Errno;
 
 use super::reading;
 
+#[cfg(test)]
+mod tests;
+
 /// The most bytes of a key; longer than any there is.
 const MAX_KEY_BYTES: u64 = 8 << 10;
 /// The most bytes of a file of certificates: several times what a platform has.
@@ -112,18 +115,34 @@ impl OwnPlaces {
     /// Returns them with every file the settings name, for a workspace of these folders.
     pub fn all(&self, settings: &Settings, folders: &[&Path]) -> Vec<PathBuf> {
         let around = self.settings.as_deref().map(|file| self::around(file, folders));
+        let home = etcetera::home_dir().ok();
         let files = settings.providers.values().flat_map(|provider| {
-            let key: Vec<&str> = match &provider.key {
-                Some(KeySource::File(path)) => vec![path],
-                Some(KeySource::Command(words)) => words.iter().map(String::as_str).collect(),
+            let key = match &provider.key {
+                Some(KeySource::File(path)) => vec![PathBuf::from(path)],
+                Some(KeySource::Command(words)) => of_command(words, home.as_deref()),
                 Some(KeySource::Variable(_)) | None => Vec::new(),
             };
             let named = [provider.script.as_deref(), provider.reach.ca_file.as_deref()].into_iter().flatten();
-            // A bare word of a command is looked for elsewhere.
-            key.into_iter().chain(named).filter(|path| path.starts_with('/')).map(PathBuf::from)
+            key.into_iter().chain(named.map(PathBuf::from)).filter(|path| path.is_absolute())
         });
         around.into_iter().chain(self.state.clone()).chain(files).collect()
     }
+}
+
+/// The files that a program which prints a key may be, or may run: a word can be a line of a shell.
+fn of_command(words: &[String], home: Option<&Path>) -> Vec<PathBuf> {
+    let ends = |c: char| c.is_whitespace() || "'\"`|;&()<>=$".contains(c);
+    let pieces = words.iter().flat_map(|word| word.split(ends)).filter(|piece| piece.contains('/'));
+    // Such a program starts in the root directory.
+    let paths = pieces.map(|piece| {
+        let of_home = ["~/", "HOME/", "{HOME}/"].iter().find_map(|start| piece.strip_prefix(start));
+        match (of_home, home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => Path::new("/").join(piece),
+        }
+    });
+    let whole = words.iter().filter(|word| word.starts_with('/')).map(PathBuf::from);
+    whole.chain(paths.filter(|path| path.is_file())).collect()
 }
 
 /// The folder of the settings; of a file that lies among the user's own, which the environment may name, that alone.
