@@ -4,12 +4,16 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::iter::Peekable;
 use std::path::{Path, PathBuf};
+use std::str::Chars;
 
 use rustix::fs::{Mode, OFlags};
 
 /// The most bytes of a settings file of git.
 const MAX_BYTES: u64 = 256 * 1024;
+/// The most settings files that are read for one repository, included ones among them.
+const MAX_FILES: usize = 16;
 
 /// Returns whether a path lies where git looks for what it runs; `top` is the workspace folder: repositories
 /// around it are not its own.
@@ -28,11 +32,15 @@ pub(super) fn hold(path: &Path, top: &Path) -> bool {
     })
 }
 
-/// Whether a folder is the inside of a repository, or would be once `path` is there.
+/// Whether a folder is the inside of a repository, or would be once `path` is there; a half of one counts too.
 fn is_repository(folder: &Path, path: &Path) -> bool {
     let has =
         |name: &str| path.starts_with(folder.join(name)) || folder.join(name).symlink_metadata().is_ok();
-    ["HEAD", "objects", "refs"].into_iter().all(has)
+    let has_settings = || path == folder.join("config") || folder.join("config").is_file();
+    // Objects, refs and settings may be in the folder that a `commondir` names. Sources may be called `objects`
+    // and `refs`.
+    let names_another = has("HEAD") && has("commondir");
+    names_another || has("objects") && has("refs") && (has("HEAD") || has("hooks") || has_settings())
 }
 
 /// The folder of the repository whose work tree begins here.
@@ -52,32 +60,94 @@ fn common(git: &Path) -> PathBuf {
     named.unwrap_or_else(|| git.to_owned())
 }
 
-/// The hooks and further settings files that the settings of a repository name.
+/// The hooks and further settings files that the settings of a repository name, and those that these name.
 fn named_by_settings(git: &Path, tree: &Path) -> Vec<PathBuf> {
     let mut named = Vec::new();
-    for file in ["config", "config.worktree"] {
-        let mut section = String::new();
-        for line in text(&git.join(file)).unwrap_or_default().lines() {
-            let line = line.trim();
-            if let Some(head) = line.strip_prefix('[') {
-                section = head.split([' ', ']', '"']).next().unwrap_or_default().to_ascii_lowercase();
-            }
-            // A value may follow its section on the same line.
-            let line = line.rsplit(']').next().unwrap_or(line);
-            let Some((key, value)) = line.split_once('=') else { continue };
-            let value = value.trim().trim_matches('"');
-            let (key, from) = (key.trim().to_ascii_lowercase(), if section == "core" { tree } else { git });
-            let counts = matches!(
-                (section.as_str(), key.as_str()),
-                ("core", "hookspath" | "attributesfile" | "excludesfile") | ("include" | "includeif", "path")
-            );
+    let mut files = vec![git.join("config"), git.join("config.worktree")];
+    let mut next = 0;
+    while next < files.len().min(MAX_FILES) {
+        let file = files[next].clone();
+        next += 1;
+        for (section, key, value) in entries(&text(&file).unwrap_or_default()) {
+            let is_include = match (section.as_str(), key.as_str()) {
+                ("core", "hookspath" | "attributesfile" | "excludesfile") => false,
+                ("include" | "includeif", "path") => true,
+                _ => continue,
+            };
             // `~` is the home, where nothing of a workspace is meant.
-            if counts && !value.is_empty() && !value.starts_with('~') {
-                named.push(cleaned(&from.join(value)));
+            if value.is_empty() || value.starts_with('~') {
+                continue;
             }
+            let from = if is_include { file.parent().unwrap_or(git) } else { tree };
+            let place = cleaned(&from.join(value));
+            if is_include && !files.contains(&place) {
+                files.push(place.clone());
+            }
+            named.push(place);
         }
     }
     named
+}
+
+/// The sections, keys (both in small letters) and values of a settings file, as git reads it.
+fn entries(text: &str) -> Vec<(String, String, String)> {
+    let text = text.replace("\r\n", "\n");
+    let mut chars = text.chars().peekable();
+    let (mut found, mut section) = (Vec::new(), String::new());
+    while let Some(first) = chars.next() {
+        match first {
+            '#' | ';' => while chars.next_if(|c| *c != '\n').is_some() {},
+            '[' => {
+                let (mut head, mut quoted) = (String::new(), false);
+                while let Some(c) = chars.next_if(|c| *c != '\n' && (quoted || *c != ']')) {
+                    match c {
+                        '\\' => _ = chars.next_if(|c| *c != '\n'),
+                        '"' => quoted = !quoted,
+                        _ => {}
+                    }
+                    head.push(c);
+                }
+                let name = head.split([' ', '\t', '"', '.']).next();
+                section = name.unwrap_or_default().to_ascii_lowercase();
+            }
+            first if first.is_ascii_alphanumeric() => {
+                let mut key = String::from(first);
+                key.extend(std::iter::from_fn(|| chars.next_if(|c| !"=#;\n".contains(*c))));
+                if chars.next_if_eq(&'=').is_some() {
+                    found.push((section.clone(), key.trim().to_ascii_lowercase(), value(&mut chars)));
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// A value up to the end of its line: quotes anywhere in it, and a backslash may end a line that goes on.
+fn value(chars: &mut Peekable<Chars>) -> String {
+    let (mut value, mut end, mut quoted) = (String::new(), 0, false);
+    while let Some(c) = chars.next_if(|c| *c != '\n' && (quoted || !['#', ';'].contains(c))) {
+        match c {
+            '"' => quoted = !quoted,
+            '\\' => match chars.next() {
+                Some('\n') | None => continue,
+                Some('n') => value.push('\n'),
+                Some('t') => value.push('\t'),
+                Some(c) => value.push(c),
+            },
+            c if c.is_ascii_whitespace() && !quoted => {
+                // Blanks count between other characters alone.
+                if end > 0 {
+                    value.push(c);
+                }
+                continue;
+            }
+            c => value.push(c),
+        }
+        end = value.len();
+    }
+    value.truncate(end);
+    value
 }
 
 /// Without `.` and `..`, and with links followed as far as the path exists.

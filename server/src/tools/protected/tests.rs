@@ -252,7 +252,8 @@ fn finding_b6_git_by_another_name_is_git() {
     write(&ws.join("half/objects/x"), "x");
     write(&ws.join("half/refs/x"), "x");
     assert_eq!(class("half/HEAD"), WriteClass::Denied(table::BARE));
-    assert_eq!(class("half/config"), WriteClass::Plain);
+    assert_eq!(class("half/config"), WriteClass::Denied(table::BARE));
+    assert_eq!(class("half/objects/y.rs"), WriteClass::Plain);
     // The folder that a `.git` file names.
     write(&ws.join("sub/.git"), "gitdir: ../kept\n");
     write(&ws.join("kept/config"), "");
@@ -268,6 +269,63 @@ fn finding_b6_git_by_another_name_is_git() {
     assert_eq!(class("tools/hooks/pre-push"), WriteClass::Denied(table::BARE));
     assert_eq!(class("team.gitconfig"), WriteClass::Denied(table::BARE));
     assert_eq!(class("tools/hook.rs"), WriteClass::Plain);
+}
+
+#[test]
+fn finding_h1_a_repository_in_two_folders_is_one_and_is_not_put_together() {
+    let (directory, roots) = workspace();
+    let ws = directory.path().join("ws");
+    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
+    // The half that settings, objects and refs are taken from, by whichever write comes last.
+    write(&ws.join("docs/common/config"), "[core]\n\tfsmonitor = x\n");
+    assert_eq!(class("docs/common/objects/x"), WriteClass::Plain);
+    write(&ws.join("docs/common/objects/x"), "x");
+    assert_eq!(class("docs/common/refs/x"), WriteClass::Denied(table::BARE));
+    // The half that names it.
+    for name in ["docs/a/commondir", "docs/a/config.worktree", "docs/a/CommonDir"] {
+        assert_eq!(class(name), WriteClass::Denied(table::BARE), "{name}");
+    }
+    assert_eq!(class("docs/a/HEAD"), WriteClass::Plain);
+    write(&ws.join("docs/a/commondir"), "../common\n");
+    for name in ["HEAD", "info/attributes", "x"] {
+        let expected = if name == "HEAD" { WriteClass::Denied(table::BARE) } else { WriteClass::Plain };
+        assert_eq!(class(&format!("docs/a/{name}")), expected, "{name}");
+    }
+    write(&ws.join("docs/a/HEAD"), "ref: refs/heads/x\n");
+    assert_eq!(class("docs/a/x"), WriteClass::Denied(table::BARE));
+    // Folders of sources that are called the same.
+    write(&ws.join("src/objects/x.rs"), "");
+    write(&ws.join("src/refs/x.rs"), "");
+    for name in ["src/refs/y.rs", "src/objects/y.rs", "src/main.rs"] {
+        assert_eq!(class(name), WriteClass::Plain, "{name}");
+    }
+}
+
+#[test]
+fn finding_m3_settings_of_git_are_read_as_git_reads_them() {
+    let (directory, roots) = workspace();
+    let ws = directory.path().join("ws");
+    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
+    let denied = |settings: &str, path: &str| {
+        write(&ws.join(".git/config"), settings);
+        assert_eq!(class(path), WriteClass::Denied(table::BARE), "{settings}");
+    };
+    denied("[core]\n\thooksPath = devhooks # shared hooks\n", "devhooks/pre-push");
+    denied("[core]\n\thooksPath = devhooks;shared\n", "devhooks/pre-push");
+    denied("[core] hooksPath = \"dev # hooks\" ; shared\n", "dev # hooks/pre-push");
+    denied("[core]\n\thooksPath = dev\" # \"hooks\n", "dev # hooks/pre-push");
+    denied("[core]\n\thooksPath = dev[1]\n", "dev[1]/pre-push");
+    denied("[core]\n\thooksPath = dev\\\nhooks\n", "devhooks/pre-push");
+    denied("[core]\n\thooksPath = \"dev\\\"hooks\"\n", "dev\"hooks/pre-push");
+    denied("# [user]\n[CORE] # that\n; x = y\n\tbare\n\tHOOKSPATH=devhooks\r\n", "devhooks/pre-push");
+    denied("[includeIf \"gitdir:a]b\"] path = ../team.gitconfig # all\n", "team.gitconfig");
+    // What an included file names; it may include itself.
+    write(&ws.join("settings/team"), "[core]\nhooksPath = shared\n[include]\npath = more\npath = team\n");
+    write(&ws.join("settings/more"), "[core]\nexcludesFile = kept/ignored\n");
+    for path in ["settings/team", "settings/more", "shared/pre-push", "kept/ignored"] {
+        denied("[include]\n\tpath = ../settings/team\n", path);
+    }
+    assert_eq!(class("kept/other"), WriteClass::Plain);
 }
 
 #[test]

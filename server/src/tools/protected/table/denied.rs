@@ -35,7 +35,7 @@ pub(in crate::tools::protected) const DENIED: &[Family] = &[
             ".config/tig/",
         ],
     },
-    Family { why: BARE, patterns: &["*.git/", ".bare/"] },
+    Family { why: BARE, patterns: &["*.git/", ".bare/", "commondir", "config.worktree"] },
     // Editors read these when a folder or a file is opened, and start what they name.
     Family {
         why: EDITOR,
