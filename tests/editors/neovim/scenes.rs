@@ -237,6 +237,110 @@ fn finding_d13_a_question_that_is_gone_says_so_and_its_keys_are_dead() {
     });
 }
 
+/// Finding: `:q` in place of `q` unloaded the buffer of the question, and no key answered it any more.
+#[test]
+fn finding_a_question_outlives_every_way_to_close_its_windows() {
+    // What the float must be: no file, not listed, with its keys.
+    const WHOLE: &str = "local at = vim.api.nvim_get_current_buf() local is = vim.bo[at] \
+        local text = table.concat(vim.api.nvim_buf_get_lines(at, 0, -1, false), ' ') \
+        return text:find('Yes, once', 1, true) ~= nil and is.buftype == 'nofile' and is.bufhidden == 'hide' \
+          and not is.swapfile and not is.buflisted and not is.modifiable and vim.fn.maparg('q', 'n') ~= '' \
+          and vim.fn.maparg('1', 'n') ~= ''";
+    const IN_A_TAB: [&str; 6] =
+        [":q<CR>", ":q!<CR>", ":close<CR>", "<C-w>c", ":tabclose<CR>", ":bwipeout<CR>"];
+    const IN_THE_FLOAT: [&str; 7] =
+        [":q<CR>", ":q!<CR>", ":close<CR>", "<C-w>c", ":bunload<CR>", ":bdelete<CR>", ":bwipeout<CR>"];
+    const IN_THE_FILE: [&str; 4] = [
+        ":only<CR>",
+        ":tabnew<CR>:tabclose<CR>",
+        ":tabnew<CR>:setlocal bufhidden=wipe<CR>:q<CR>",
+        ":tabnew<CR>:tabclose 1<CR>:edit greet.py<CR>",
+    ];
+    each(scenes::one_edit, |editor| {
+        let after = editor.buffer().replace("Helo", "Hello");
+        editor.command("Mend the greeting");
+        editor.stage.model.wait_for_holding(1);
+        editor.stage.model.release();
+        editor.wait_asked("Edit greet.py");
+        let again = |what: &str| {
+            editor.wait_true(&format!("the file after {what}"), "return vim.fn.tabpagenr('$') == 1");
+            editor.lua("vim.cmd.AdjutantAnswer()");
+            editor.wait_true(&format!("the whole question after {what}"), WHOLE);
+        };
+        for keys in IN_A_TAB {
+            press(editor, "s");
+            editor.wait_true("a tab", "return vim.fn.tabpagenr('$') == 2 and not vim.bo.buflisted");
+            press(editor, keys);
+            again(&format!("{keys} in the tab"));
+        }
+        for keys in IN_THE_FLOAT {
+            press(editor, keys);
+            again(&format!("{keys} in the float"));
+        }
+        for keys in IN_THE_FILE {
+            press(editor, "q");
+            press(editor, keys);
+            again(&format!("{keys} in the file"));
+        }
+        read();
+        editor.choose("Yes, once");
+        editor.wait_buffer(&after);
+        editor.wait_end("done");
+        let left = "return #vim.fn.getbufinfo({ bufmodified = 1, buflisted = 0 })";
+        let ours = "local count = 0 for _, at in ipairs(vim.api.nvim_list_bufs()) do \
+            if vim.bo[at].modified and vim.bo[at].buftype == '' and at ~= File() then count = count + 1 end end return count";
+        assert_eq!(editor.lua(ours), 0, "buffers that hold up the end: {}", editor.lua(left));
+    });
+}
+
+/// The answer is still there when its buffer was unloaded.
+#[test]
+fn finding_the_answer_outlives_a_close_of_its_window() {
+    each(
+        || Stage::new("//- /greet.py\nprint(1)\n", [Reply::text("It prints.")]),
+        |editor| {
+            editor.command("Explain it");
+            wait_for("the answer", || chat(editor).contains("It prints.\n\n— done").then_some(()));
+            let said = chat(editor);
+            for keys in [":q<CR>", ":q!<CR>", ":close!<CR>", ":bunload<CR>", ":bdelete<CR>", ":bwipeout<CR>"]
+            {
+                editor.lua("vim.cmd('AdjutantChat')");
+                assert_eq!(chat(editor), said, "before {keys}");
+                press(editor, &format!("<C-w>w{keys}"));
+                editor.wait_true("no window of it", "return vim.fn.winnr('$') == 1");
+            }
+            editor.lua("vim.cmd('AdjutantChat')");
+            assert_eq!(chat(editor), said);
+            let options = "local is = vim.bo[vim.fn.bufnr('adjutant://chat')] return is.buftype == 'nofile' \
+                and is.bufhidden == 'hide' and not is.swapfile and not is.buflisted and not is.modifiable";
+            assert_eq!(editor.lua(options), true);
+        },
+    );
+}
+
+#[test]
+fn finding_a_command_with_nothing_to_do_says_so_in_one_line() {
+    each(scenes::silence, |editor| {
+        let notice = "local said = {} for _, window in ipairs(vim.api.nvim_list_wins()) do \
+            if vim.api.nvim_win_get_config(window).zindex == 70 then \
+            said = vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false) end end \
+            return table.concat(said, '|')";
+        let mut said = String::new();
+        let wanted = [
+            ("AdjutantAnswer", "nothing is asked"),
+            ("AdjutantCancel", "nothing runs"),
+            ("AdjutantCancel!", "nothing runs"),
+        ];
+        for (command, words) in wanted {
+            editor.lua(&format!("vim.cmd('{command}')"));
+            said += &format!("{}Adjutant: {words}", if said.is_empty() { "" } else { "|" });
+            wait_for(&format!("{said:?} of {command}"), || {
+                (editor.lua(notice).as_str()? == said).then_some(())
+            });
+        }
+    });
+}
+
 /// A request of LSP itself is put in the same way: in 0.10 the editor's own would take the keys.
 #[test]
 fn finding_d6_a_message_with_buttons_is_no_prompt_either() {

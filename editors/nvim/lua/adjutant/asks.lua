@@ -1,6 +1,8 @@
 -- The questions of Adjutant. Each waits in a float that is never entered by
 -- itself and takes no keys. Only a key pressed in the float is an answer, and
 -- an approval needs the whole of what it allows to have been in sight.
+local buffers = require("adjutant.buffers")
+
 local M = {}
 local api = vim.api
 
@@ -212,16 +214,14 @@ end
 
 function draw()
   if not shown then return close() end
-  if not (buffer and api.nvim_buf_is_valid(buffer)) then
-    buffer = api.nvim_create_buf(false, true)
-    vim.bo[buffer].bufhidden = "hide"
-    keys()
-  end
+  local new
+  buffer, new = buffers.usable(buffer)
+  if new then keys() end
   local lines, config = layout(shown)
   local hint = config.border == "none"
   write(lines)
   vim.bo[buffer].syntax = hint and "" or shown.syntax or ""
-  if valid(window) and hint ~= hinting then
+  if valid(window) and (hint ~= hinting or api.nvim_win_get_buf(window) ~= buffer) then
     api.nvim_win_close(window, true)
   end
   hinting = hint
@@ -327,7 +327,7 @@ end
 
 -- Goes into the float.
 function M.enter()
-  shown = shown or first(true)
+  shown = shown or first(false) or first(true)
   if not shown then return false end
   if entered and api.nvim_get_current_win() == window then return true end
   home, entered = api.nvim_get_current_win(), true
@@ -381,10 +381,10 @@ function M.whole()
   entry.whole = true
   M.leave()
   vim.cmd("tabnew")
-  vim.bo.buftype, vim.bo.bufhidden, vim.bo.swapfile = "nofile", "wipe", false
+  vim.bo.buftype, vim.bo.bufhidden, vim.bo.swapfile, vim.bo.buflisted = "nofile", "wipe", false, false
   api.nvim_buf_set_lines(0, 0, -1, false, entry.lines)
   vim.bo.syntax, vim.bo.modifiable = entry.syntax or "", false
-  vim.keymap.set("n", "q", function() vim.cmd("tabclose") M.enter() end, { buffer = 0, nowait = true })
+  vim.keymap.set("n", "q", function() pcall(vim.cmd.tabclose) M.enter() end, { buffer = 0, nowait = true })
 end
 
 local group = api.nvim_create_augroup("adjutant.asks", {})
@@ -393,6 +393,7 @@ api.nvim_create_autocmd({ "CursorMoved", "CursorMovedI", "VimResized", "WinResiz
   callback = function()
     -- A float belongs to one tab page.
     if valid(window) and api.nvim_win_get_tabpage(window) ~= api.nvim_get_current_tabpage() then close() end
+    if entered and not valid(window) then entered = false end
     if shown and not entered then draw() end
   end,
 })

@@ -1,5 +1,7 @@
 -- What Adjutant says, as it comes: one buffer that nobody edits. A command opens
 -- it beside the file; it never takes the focus and never moves a cursor that is not at its end.
+local buffers = require("adjutant.buffers")
+
 local M = {}
 local api = vim.api
 
@@ -7,20 +9,27 @@ local MOST_LINES, MOST_OUTPUT = 20000, 16384
 local space = api.nvim_create_namespace("adjutant.chat")
 local buffer
 local items = {} -- id of an item -> its mark and its text
+local order = {} -- the ids, oldest first
 local steers = {} -- run -> its own prompt was told, so the next is a steer
 
 local MARKS = {
   pending = "…", in_progress = "…", completed = "✓", failed = "✗", cancelled = "✗", _denied = "✗", _interrupted = "✗",
 }
 
+local whole
+
 local function ensure()
-  if buffer and api.nvim_buf_is_valid(buffer) then return end
-  buffer = api.nvim_create_buf(false, true)
+  local new
+  buffer, new = buffers.usable(buffer)
+  if not new then return end
   api.nvim_buf_set_name(buffer, "adjutant://chat")
   vim.bo[buffer].modifiable = false
   vim.bo[buffer].filetype = "adjutant"
   pcall(vim.treesitter.start, buffer, "markdown")
-  items = {}
+  -- What was said is said again: to close a window is not to throw the answer away.
+  local said, ids = items, order
+  items, order = {}, {}
+  for _, id in ipairs(ids) do whole(id, said[id].text, said[id].highlight) end
 end
 
 -- Changes the buffer; windows whose cursor is at the end stay at the end.
@@ -55,12 +64,13 @@ local function begin(id, highlight)
     api.nvim_buf_set_lines(buffer, last, last, false, highlight == "tool" and { "" } or { "", "" })
   end
   local row = api.nvim_buf_line_count(buffer) - 1
-  local item = { text = "" }
+  local item = { text = "", highlight = highlight }
   item.mark = api.nvim_buf_set_extmark(buffer, space, row, 0, {
     end_row = row, end_col = 0, right_gravity = false, end_right_gravity = true,
     hl_group = (highlight == "quiet" or highlight == "tool") and "Comment" or nil,
   })
   items[id] = item
+  order[#order + 1] = id
   return item
 end
 
@@ -74,7 +84,7 @@ local function append(id, text, highlight)
 end
 
 -- The whole of an item, in place of what was known of it.
-local function whole(id, text, highlight)
+function whole(id, text, highlight)
   text = text:gsub("%s+$", "")
   local known = items[id]
   if known and known.text == text then return end
@@ -131,7 +141,7 @@ end
 
 -- The window it is in on this tab page.
 function M.window()
-  if not buffer then return end
+  if not buffer or not api.nvim_buf_is_loaded(buffer) then return end
   for _, window in ipairs(api.nvim_tabpage_list_wins(0)) do
     if api.nvim_win_get_buf(window) == buffer then return window end
   end

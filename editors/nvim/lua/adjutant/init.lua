@@ -38,10 +38,11 @@ local function apply(err, params, context)
   return done and result or { applied = false, failureReason = tostring(why) }
 end
 
--- A plain function before 0.11, a method since.
+-- A plain function before 0.11, a method since. `quiet` says nothing of a failure, or is what says it.
 local function request(client, method, params, done, quiet)
   local function told(err, result)
-    if err and not quiet then notices.show("Adjutant: " .. err.message) end
+    if err and type(quiet) == "function" then quiet(err)
+    elseif err and not quiet then notices.show("Adjutant: " .. err.message) end
     if not err and done then done(result) end
   end
   if vim.fn.has("nvim-0.11") == 1 then client:request(method, params, told)
@@ -171,11 +172,11 @@ function attach_all()
   end
 end
 
-local function execute(command, argument)
+local function execute(command, argument, failed)
   -- That of the file one is in; a second project has another.
   local client = vim.lsp.get_clients({ name = "adjutant", bufnr = 0 })[1] or vim.lsp.get_clients({ name = "adjutant" })[1]
   if not client then return notices.show("Adjutant: open a file first") end
-  request(client, "workspace/executeCommand", { command = command, arguments = argument and { argument } or {} })
+  request(client, "workspace/executeCommand", { command = command, arguments = argument and { argument } or {} }, nil, failed)
 end
 
 local function command(name, run, options) vim.api.nvim_create_user_command(name, run, options) end
@@ -199,8 +200,13 @@ command("AdjutantAnswer", function()
   if not asks.enter() then notices.show("Adjutant: nothing is asked") end
 end, { desc = "Goes to the question of Adjutant" })
 command("AdjutantChat", chat.toggle, { desc = "Opens or closes what Adjutant says" })
-command("AdjutantCancel", function(line) execute("adjutant.cancel", line.bang and { all = true } or nil) end,
-  { bang = true, desc = "Stops the last task, with ! every task" })
+command("AdjutantCancel", function(line)
+  if #vim.lsp.get_clients({ name = "adjutant" }) == 0 then return notices.show("Adjutant: nothing runs") end
+  execute("adjutant.cancel", line.bang and { all = true } or nil, function(err)
+    -- The whole of it says twice that nothing was done.
+    notices.show("Adjutant: " .. err.message:gsub("^.*(nothing runs).*$", "%1"))
+  end)
+end, { bang = true, desc = "Stops the last task, with ! every task" })
 
 local titles = {}
 vim.api.nvim_create_autocmd("LspProgress", { callback = function(event)

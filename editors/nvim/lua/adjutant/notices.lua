@@ -1,5 +1,7 @@
 -- Short words of Adjutant in a float that is not entered: never a prompt that
 -- waits for a key, as long messages are.
+local buffers = require("adjutant.buffers")
+
 local M = {}
 local api = vim.api
 
@@ -16,7 +18,7 @@ end
 function M.show(text)
   vim.list_extend(lines, vim.split(vim.trim(text), "\n"))
   lines = vim.list_slice(lines, math.max(1, #lines - MOST + 1))
-  if not (buffer and api.nvim_buf_is_valid(buffer)) then buffer = api.nvim_create_buf(false, true) end
+  buffer = buffers.usable(buffer)
   api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
   local width, height = 1, 0
   for _, line in ipairs(lines) do width = math.max(width, vim.fn.strdisplaywidth(line)) end
@@ -26,7 +28,11 @@ function M.show(text)
     relative = "editor", row = vim.o.showtabline > 0 and 1 or 0, col = vim.o.columns - width, width = width,
     height = math.max(1, math.min(height, MOST, vim.o.lines - 4)), focusable = false, style = "minimal", zindex = 70,
   }
-  if window and api.nvim_win_is_valid(window) then api.nvim_win_set_config(window, config)
+  -- A float belongs to one tab page, and shows the buffer it was opened with.
+  local here = window and api.nvim_win_is_valid(window) and api.nvim_win_get_buf(window) == buffer
+    and api.nvim_win_get_tabpage(window) == api.nvim_get_current_tabpage()
+  if window and not here and api.nvim_win_is_valid(window) then api.nvim_win_close(window, true) end
+  if here then api.nvim_win_set_config(window, config)
   else window = api.nvim_open_win(buffer, false, vim.tbl_extend("force", config, { noautocmd = true })) end
   vim.wo[window].wrap = true
   vim.wo[window].winhighlight = "Normal:NormalFloat"
