@@ -9,6 +9,8 @@ use crate::display::shown;
 const DRAWN: [&str; 7] = ["mermaid", "math", "plantuml", "geojson", "topojson", "stl", "dot"];
 /// Characters of the name of a language.
 const MAX_LANGUAGE: usize = 20;
+/// Columns from one stop of the tabs to the next.
+const TAB: usize = 4;
 
 /// A text with line ends of one kind, odd characters escaped.
 pub(super) fn clean(text: &str) -> String {
@@ -20,71 +22,163 @@ pub(super) fn quoted(text: &str) -> String {
     let text = clean(text);
     let mut reader = Reader::default();
     let lines = text.trim_matches('\n').trim_end().lines();
+    // What is judged is what is written: without the blanks at its end, and without tabs before it,
+    // which are of another width behind the sign of a quotation.
+    let lines = lines.map(|line| spaced(line.trim_end()));
     let lines: Vec<String> =
-        lines.map(|line| format!("> {}", reader.line(line)).trim_end().to_owned()).collect();
+        lines.map(|line| format!("> {}", reader.line(&line)).trim_end().to_owned()).collect();
     lines.join("\n")
+}
+
+/// A line with spaces for the tabs it begins with.
+fn spaced(line: &str) -> String {
+    let body = line.trim_start_matches([' ', '\t']);
+    let stop = |width: usize, c| if c == '\t' { width / TAB * TAB + TAB } else { width + 1 };
+    let width = line[..line.len() - body.len()].chars().fold(0, stop);
+    format!("{}{body}", " ".repeat(width))
 }
 
 /// Where in a text of Markdown a reader is.
 #[derive(Default)]
+enum Place {
+    #[default]
+    Text,
+    /// In a fence that every reader sees: only there are lines copied as they are.
+    Code(Fence),
+    /// After an indented fence: of an item, or none at all. Where it ends, no reader is in a fence.
+    Indented(Fence),
+    /// Some readers may be in a fence and others not, to the end of the text: nothing is code.
+    Unknown,
+}
+
+#[derive(Clone, Copy)]
+struct Fence {
+    indent: usize,
+    mark: char,
+    run: usize,
+}
+
+#[derive(Default)]
 struct Reader {
-    /// The fence that is open.
-    fence: Option<(char, usize)>,
-    /// A line since the last empty one left backticks that a later line may close: what is code and
-    /// what is not cannot be told.
+    place: Place,
+    /// A line since the last empty one left something that a backtick of a later line may end: what
+    /// is code and what is not cannot be told.
     loose: bool,
 }
 
 impl Reader {
     /// Returns a line in which nothing but text is drawn.
     fn line(&mut self, line: &str) -> String {
-        if let Some((mark, least)) = self.fence {
-            let body = line.trim_start_matches(' ');
-            let run = body.chars().take_while(|c| *c == mark).count();
-            if line.len() - body.len() <= 3 && run >= least && body[run..].trim().is_empty() {
-                self.fence = None;
+        let empty = line.is_empty();
+        match self.place {
+            Place::Code(fence) => {
+                if fence.may_end(line) {
+                    self.place = if fence.ends(line) { Place::Text } else { Place::Unknown };
+                }
+                line.to_owned()
             }
-            return line.to_owned();
+            Place::Indented(fence) => {
+                if fence.ends(line) && indent(line) == fence.indent {
+                    (self.place, self.loose) = (Place::Text, true);
+                } else if !empty && (indent(line) < fence.indent || has_fence(line)) {
+                    self.place = Place::Unknown;
+                }
+                escaped(line)
+            }
+            Place::Unknown => escaped(line),
+            Place::Text if empty => {
+                self.loose = false;
+                String::new()
+            }
+            Place::Text => self.text(line),
         }
-        if line.trim().is_empty() {
-            self.loose = false;
-            return String::new();
+    }
+
+    fn text(&mut self, line: &str) -> String {
+        // Some previews draw mathematics, and see no fences in it.
+        if !has_fence(line) && !line.contains("$$") {
+            return self.plain(line);
         }
-        if let Some((mark, run)) = opens(line) {
-            self.fence = Some((mark, run));
-            self.loose = false;
-            return format!("{}{}", &line[..run], language(&line[run..]));
+        match Fence::opened(line) {
+            Some(fence) if fence.indent == 0 => {
+                self.place = Place::Code(fence);
+                self.loose = false;
+                format!("{}{}", &line[..fence.run], language(&line[fence.run..]))
+            }
+            fence => {
+                self.place = fence.map_or(Place::Unknown, Place::Indented);
+                escaped(line)
+            }
         }
-        self.plain(line)
     }
 
     fn plain(&mut self, line: &str) -> String {
-        let mut out = String::with_capacity(line.len() + 16);
-        if self.loose || line.contains("\\`") {
-            self.loose |= line.contains('`');
-            literal(line, &mut out);
-            return out;
+        // The cells of a table end in code as well.
+        if self.loose || line.contains("\\`") || (line.contains('|') && line.contains('`')) {
+            self.loose |= line.contains(['`', '$']);
+            return escaped(line);
         }
+        let mut out = String::with_capacity(line.len() + 16);
         let mut rest = line;
         while let Some(at) = rest.find('`') {
-            literal(&rest[..at], &mut out);
-            let run = ticks(&rest[at..]);
-            let span = at + run;
-            let end = closing(&rest[span..], run).map_or(span, |end| span + end);
-            self.loose |= end == span;
-            out.push_str(&rest[at..end]);
+            let before = &rest[..at];
+            literal(before, &mut out);
+            rest = &rest[at..];
+            if reaches_on(before) {
+                break;
+            }
+            let run = ticks(rest);
+            let end = closing(&rest[run..], run).map_or(run, |end| run + end);
+            self.loose |= end == run;
+            out.push_str(&rest[..end]);
             rest = &rest[end..];
         }
+        self.loose |= rest.contains(['`', '$']);
         literal(rest, &mut out);
         out
     }
 }
 
-/// The fence a line opens. One that is indented may belong to an item of a list, and end with it.
-fn opens(line: &str) -> Option<(char, usize)> {
-    let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
-    let run = line.chars().take_while(|c| *c == mark).count();
-    (run >= 3 && !(mark == '`' && line[run..].contains('`'))).then_some((mark, run))
+/// Whether a text may end in what some readers take before code: mathematics or an address.
+fn reaches_on(text: &str) -> bool {
+    let word = text.rsplit(char::is_whitespace).next().unwrap_or(text);
+    text.contains('$') || word.contains([':', '@']) || word.contains("www.")
+}
+
+impl Fence {
+    fn opened(line: &str) -> Option<Self> {
+        let indent = indent(line);
+        let mark = line[indent..].chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+        let run = line[indent..].chars().take_while(|c| *c == mark).count();
+        let named = &line[indent + run..];
+        (run >= 3 && !named.contains(['`', '~', '$'])).then_some(Self { indent, mark, run })
+    }
+
+    /// Whether a line ends it for every reader.
+    fn ends(&self, line: &str) -> bool {
+        let plain = line.bytes().all(|byte| byte == b' ' || char::from(byte) == self.mark);
+        self.may_end(line) && plain && indent(line) <= self.indent + 3
+    }
+
+    /// Whether some reader may see its end in a line.
+    fn may_end(&self, line: &str) -> bool {
+        let line = line.trim();
+        line.len() >= self.run && line.chars().all(|c| c == self.mark)
+    }
+}
+
+fn indent(line: &str) -> usize {
+    line.bytes().take_while(|byte| *byte == b' ').count()
+}
+
+fn has_fence(line: &str) -> bool {
+    line.contains("```") || line.contains("~~~")
+}
+
+fn escaped(line: &str) -> String {
+    let mut out = String::with_capacity(line.len() + 16);
+    literal(line, &mut out);
+    out
 }
 
 fn language(named: &str) -> &str {

@@ -160,6 +160,50 @@ fn finding_a5_images_html_and_links_of_the_model_are_text_with_their_targets() {
     }
 }
 
+/// What a reader could draw, and where it leads.
+const LIVE: &str = "![x](http://127.0.0.1:9/leak.png) [a](command:x) <img src=y>";
+
+#[test]
+fn finding_a5_what_some_reader_sees_outside_of_a_fence_is_text() {
+    for before in [
+        // Behind the sign of the quotation a tab is two columns: this ends the fence.
+        "Hello\n\n```\ncode\n\t```",
+        "```\ncode\n \t```",
+        "```\ncode\n    ```",
+        // A fence that is open here, and is ended by what looks like the start of another.
+        "  ```\ncode\n```",
+        "  ```\n  code\n ~~~\n```",
+        // Fences of an item or a quotation end with it, and those of some readers are no fences.
+        "- ```\n  a\n\n```\n```",
+        "-\t```\n```\n```",
+        "> > ```\n> ```\n```\n```",
+        "a\n    ~~~\n~~~\n~~~",
+        "``` a`b\n```\nx\n```",
+        "\u{a0}```\n```\n```",
+        "```\ncode\n```\u{a0}",
+        // Mathematics, tables and addresses are read before code.
+        "$$\n```\n$$",
+        "$a `$",
+    ] {
+        let text = format!("{before}\n{LIVE}");
+        assert!(
+            line(&text).ends_with("!\\[x](http://127.0.0.1:9/leak.png) \\[a](command:x) \\<img src=y>"),
+            "{text}"
+        );
+    }
+    for text in ["| `a | ![x](u) ` |", "$`$ ![x](u) `", "http://a`b ![x](u) `", "www.a.b`c ![x](u)`"] {
+        assert!(line(text).contains("!\\[x](u)"), "{text}");
+    }
+    for (code, shown) in [
+        // A tab is as wide as the model meant it.
+        ("```make\na:\n\tb <c>\n```\n<d>", "> ```make\n> a:\n>     b <c>\n> ```\n> \\<d>"),
+        ("- a\n  ```\n  x\n  ```\n\n```\n<b>\n```", "> - a\n>   ```\n>   x\n>   ```\n>\n> ```\n> <b>\n> ```"),
+        ("````\n```\n<b>\n```\n````", "> ````\n> ```\n> <b>\n> ```\n> ````"),
+    ] {
+        assert_eq!(line(code), shown);
+    }
+}
+
 #[test]
 fn finding_a5_nothing_of_the_models_looks_like_a_line_of_ours() {
     let forged =
@@ -222,6 +266,49 @@ proptest! {
                     prop_assert!(!block.match_indices(['<', '[']).any(|(at, _)| odd(at)), "{block:?}");
                 }
             }
+        }
+    }
+}
+
+/// The lines of a quotation that are text to a reader without lists and quotations of its own: those
+/// outside of fences, and after no backtick of their paragraph.
+fn text_of(block: &str) -> Vec<&str> {
+    let (mut fence, mut ticks, mut text) = (None, false, Vec::new());
+    for line in block.lines().filter_map(|line| line.strip_prefix('>')) {
+        let body = line.trim_start_matches([' ', '\t']);
+        let tab = |column: usize, c| if c == '\t' { column / 4 * 4 + 4 } else { column + 1 };
+        let indent = line[..line.len() - body.len()].chars().fold(1, tab).saturating_sub(2);
+        let mark = body.chars().next().filter(|c| "`~".contains(*c)).unwrap_or('x');
+        let run = body.chars().take_while(|c| *c == mark).count();
+        let (fits, info) = (indent <= 3 && run >= 3 && mark != 'x', &body[body.len().min(run)..]);
+        match fence {
+            Some((open, least)) => {
+                if fits && mark == open && run >= least && info.trim_matches([' ', '\t']).is_empty() {
+                    fence = None;
+                }
+            }
+            None if fits && !(mark == '`' && info.contains('`')) => {
+                (fence, ticks) = (Some((mark, run)), false)
+            }
+            None => {
+                ticks = !body.is_empty() && (ticks || body.contains('`'));
+                text.extend((!ticks).then_some(line));
+            }
+        }
+    }
+    text
+}
+
+proptest! {
+    /// However fences are indented, marked and mixed: no tag, link or image is drawn outside of them.
+    #[test]
+    fn finding_a5_fences_of_any_shape_leave_nothing_drawn(
+        text in "((```|~~~)\n)?((| {1,5}|\t| \t|\u{a0}|> |- |-\t|1\\. )(```|~~~|````|```rust|``` `|a|\\$\\$|)( |\t|\u{a0})?\n){0,4}!\\[x\\]\\(u\\)<b>\n(```\n)?",
+    ) {
+        let block = written(&[message(&text, false)]);
+        for line in text_of(&block) {
+            let odd = |at: usize| !line[..at].ends_with('\\');
+            prop_assert!(!line.match_indices(['<', '[']).any(|(at, _)| odd(at)), "{block:?}");
         }
     }
 }
