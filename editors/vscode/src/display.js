@@ -33,7 +33,8 @@ function withoutLinks(text) {
     next === ':' && !/^(https?|command|file)$/iu.test(scheme) ? all : `]${escaped('(')}`);
 }
 
-const withoutIcons = (text) => text.replace(/(?<=\$)\(|(?<=%)[{@!]/gu, escaped);
+// Icons, and what Vim's status line evaluates: its items are `%-0{minwid}.{maxwid}{item}`.
+const withoutIcons = (text) => text.replace(/(?<=\$)\(|(?<=%-?[0-9]*\.?[0-9]*)[{@!]/gu, escaped);
 
 function cut(text, limit) {
   const all = [...text];

@@ -200,19 +200,26 @@ fn leads_somewhere(target: &str) -> bool {
     scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && letters && !path && !ends
 }
 
-/// Breaks what a status bar draws as an icon or evaluates.
+/// Breaks what a status bar draws as an icon or evaluates: Vim's items are `%-0{minwid}.{maxwid}{item}`.
 fn without_icons(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
-    let mut before = ' ';
-    for c in text.chars() {
-        if matches!((before, c), ('$', '(') | ('%', '{' | '@' | '!')) {
-            escape(&mut out, c)
-        } else {
-            out.push(c)
-        }
-        before = c;
+    for (at, c) in text.char_indices() {
+        let breaks = match c {
+            '(' => text[..at].ends_with('$'),
+            '{' | '@' | '!' => follows_percent(&text[..at]),
+            _ => false,
+        };
+        if breaks { escape(&mut out, c) } else { out.push(c) }
     }
     out
+}
+
+/// Whether a text ends in `%`, with the widths of an item or without.
+fn follows_percent(text: &str) -> bool {
+    let digits = |text: &'_ str| text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let text = &text[..digits(text)];
+    let text = text.strip_suffix('.').map_or(text, |text| &text[..digits(text)]);
+    text.strip_suffix('-').unwrap_or(text).ends_with('%')
 }
 
 #[cfg(test)]

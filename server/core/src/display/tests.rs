@@ -57,6 +57,11 @@ fn finding_a1_a_status_bar_draws_no_icons_and_evaluates_nothing() {
     let drawn = display("Run echo $(rm) %{system('id')} 100% $x", Surface::Status(80));
     assert_eq!(drawn.text, "Run echo $\\u{28}rm) %\\u{7b}system('id')} 100% $x");
     assert!(!display("echo $(rm)", Surface::Message(80)).changed, "elsewhere it means nothing");
+    for item in ["%0{f()}", "%-5.9{f()}", "%1@f@", "%.3!x", "%-{x}"] {
+        let drawn = display(item, Surface::Status(80)).text;
+        assert!(drawn.starts_with('%') && drawn.contains("\\u{"), "a width stands before it: {drawn}");
+    }
+    assert!(!display("5%-rate, 5% {x} %5d", Surface::Status(80)).changed);
 }
 
 #[test]
