@@ -133,8 +133,8 @@ pub fn shown_command(command: &str) -> Cow<'_, str> {
     display_command(command, Surface::Plain).text
 }
 
-/// Returns the first character of a line that nobody would see in it: a hidden one, but for its end, tabs,
-/// a byte-order mark at its start, and what joins or colours the sign before it, as in emoji.
+/// Returns the first hidden character of a line. Its line end, tabs and a byte-order mark at its start do not
+/// count, nor does a character that joins or colours the sign before it, as in emoji.
 pub fn unseen(line: &str) -> Option<char> {
     let mut before = ' ';
     line.trim_start_matches('\u{feff}').chars().find(|c| {

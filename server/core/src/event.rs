@@ -263,9 +263,9 @@ impl Event {
         }
     }
 
-    /// Whether the fact must be durable before it is announced or acted on. A partial reply is announced
-    /// by nobody and superseded by a later fact; whatever becomes a numbered update is durable first, for a
-    /// log that lost it would give its number to something else.
+    /// Whether the fact must be durable before it is announced or acted on. A partial reply is never announced,
+    /// and a later fact supersedes it. Every other fact becomes a numbered update and must be durable first:
+    /// a log that lost the fact would give its number to another one.
     pub fn is_barrier(&self) -> bool {
         !matches!(self, Event::ReplyPartial { .. })
     }

@@ -50,7 +50,7 @@ const BEGINNINGS: &[(&str, usize)] = &[
     ("LTAI", 16),
 ];
 
-/// Addresses that are keys: whoever knows one may use it.
+/// Addresses that work as keys: anyone who knows one can use it.
 const ADDRESSES: &[&str] = &[
     "hooks.slack.com/",
     "discord.com/api/webhooks/",

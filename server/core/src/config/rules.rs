@@ -141,8 +141,8 @@ impl DenyRule {
         (Self::everything(origin), fault)
     }
 
-    /// Whether it speaks of this tool: of its own, and where it names a path, of every tool that does the same
-    /// with files. Editing tells what stands in a file, so what may not be read is not edited.
+    /// Whether the rule binds this tool. A rule binds the tool it names. A rule with a path also binds every tool
+    /// that does the same with files. An edit shows the text of its file, so a rule for reading binds edits too.
     fn binds(&self, tool: &str) -> bool {
         let Some(own) = self.tool.as_deref() else { return true };
         let names_files = self.unread || matches!(self.pattern, Some(Pattern::Path { .. }));

@@ -1,4 +1,4 @@
-//! What no surface may ever draw: links that hide where they lead, and what nobody sees.
+//! No surface draws a link that hides its target, or an invisible character.
 
 use proptest::prelude::*;
 

@@ -1,12 +1,12 @@
 //! The names of a file as deny rules know it, whichever way a disk would spell them.
 //!
-//! Never looks at the disk: other names of a file are somebody else's to find.
+//! Never looks at the disk: the server's tools find links and other names of a file.
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
 use crate::tool::hidden;
 
-/// A path as it stands below each folder of the workspace, and as a whole.
+/// A path relative to each folder of the workspace, and the whole path.
 pub(in crate::config) struct Names {
     /// What patterns without a slash at their start are compared with.
     inside: Vec<String>,
@@ -40,8 +40,8 @@ impl Names {
     }
 }
 
-/// Returns a path or pattern as the loosest disk would compare it: composed, in small letters, without characters
-/// that nobody sees, with `/` between names.
+/// Returns a path or pattern as the loosest disk would compare it: composed, in small letters, without
+/// invisible characters, with `/` between names.
 pub(in crate::config) fn folded(text: &str) -> String {
     let plain = without_escapes(text).replace('\\', "/");
     if plain.is_ascii() {
