@@ -29,8 +29,9 @@ function shown(text) {
 
 // VS Code draws `[label](href)` in notifications as its label alone, and opens commands.
 function withoutLinks(text) {
-  return text.replace(/\]\((?=\s*<*\s*([A-Za-z][A-Za-z0-9+.-]*):([^)\s]))/gu, (all, scheme, next) =>
-    next === ':' && !/^(https?|command|file)$/iu.test(scheme) ? all : `]${escaped('(')}`);
+  const opened = /^(https?|command|file)$/iu;
+  return text.replace(/\]\((?=\s*<*\s*([A-Za-z][A-Za-z0-9+.-]*):(.?))/gsu, (all, scheme, next) =>
+    opened.test(scheme) || /[^:)…\s]/u.test(next) ? `]${escaped('(')}` : all);
 }
 
 // Icons, and what Vim's status line evaluates: its items are `%-0{minwid}.{maxwid}{item}`.

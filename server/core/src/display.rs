@@ -194,10 +194,11 @@ fn leads_somewhere(target: &str) -> bool {
     let Some((scheme, rest)) = target.split_once(':') else { return false };
     let letters = scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte));
     let known = ["http", "https", "command", "file"].iter().any(|one| scheme.eq_ignore_ascii_case(one));
-    // `[&](std::string x)` is a piece of a program.
-    let path = rest.starts_with(':') && !known;
-    let ends = rest.starts_with(|c: char| c == ')' || c.is_whitespace()) || rest.is_empty();
-    scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && letters && !path && !ends
+    // `[&](std::string x)` is a piece of a program, and so is one that a blank or the cut ends. A scheme
+    // that is opened is broken in any case: what follows it may be cut away.
+    let piece =
+        rest.is_empty() || rest.starts_with(|c: char| matches!(c, ':' | ')' | '…') || c.is_whitespace());
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && letters && (known || !piece)
 }
 
 /// Breaks what a status bar draws as an icon or evaluates: Vim's items are `%-0{minwid}.{maxwid}{item}`.

@@ -17,7 +17,7 @@ fn holds_a_link(text: &str) -> bool {
     })
 }
 
-const HOSTILE: [&str; 8] = [
+const HOSTILE: [&str; 9] = [
     "[tests passed](https://x/`touch${IFS}pwned`)",
     "[a](command:adjutant.respond?%5B%5D)",
     "[a](FILE:///etc/passwd \"title\")",
@@ -26,6 +26,7 @@ const HOSTILE: [&str; 8] = [
     "[a](\n<command:x>)",
     "[](command:x) [y](command::x)",
     "x](http://a",
+    "[a](https: x)",
 ];
 
 #[test]
