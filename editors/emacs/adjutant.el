@@ -14,6 +14,12 @@
   (let ((max-mini-window-height 0.9) (resize-mini-windows t))
     (cl-call-next-method)))
 
+(cl-defmethod eglot-handle-request :after (server (_method (eql workspace/applyEdit)) &rest _)
+  "Let the server see its edit at once; eglot would wait until Emacs is idle."
+  (dolist (buffer (eglot--managed-buffers server))
+    (when (buffer-live-p buffer)
+      (with-current-buffer buffer (eglot--signal-textDocument/didChange)))))
+
 ;; The server asks before it edits; asking here again, in a diff, would ask twice.
 (setq eglot-confirm-server-edits nil)
 

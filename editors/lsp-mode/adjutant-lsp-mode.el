@@ -22,6 +22,13 @@
     (minibuffer-with-setup-hook #'minibuffer-completion-help
       (condition-case nil (funcall ask question) (quit nil)))))
 
+(defun adjutant--attend (operation)
+  "Let the server see a file that its edit has opened in a buffer nobody looks at.
+OPERATION says what edits are for."
+  (when (and (eq operation 'server-requested) (not (bound-and-true-p lsp-managed-mode)))
+    (with-demoted-errors "Adjutant: %S" (lsp))))
+(add-hook 'lsp-after-apply-edits-hook #'adjutant--attend)
+
 (defun adjutant--execute (command arguments)
   "Send COMMAND with ARGUMENTS to Adjutant and do not wait."
   (let ((server (lsp-find-workspace 'adjutant (buffer-file-name))))

@@ -48,7 +48,11 @@ impl Abilities {
     /// An open file is edited by the editor alone, also by one that announces no edits: many take them. A
     /// new file is made on disk, where it can be made without replacing anything; editors make it as they
     /// like, and some of them not at all.
-    pub fn way(&self, open: bool, exists: bool) -> Way {
+    ///
+    /// So is one that begins with a byte order mark and is not open: some clients that edit it count the mark
+    /// to the first line and lose it with that line. Those that save for the server keep it.
+    pub fn way(&self, open: bool, exists: bool, mark: bool) -> Way {
+        let would_lose_mark = mark && !self.save;
         // A buffer nobody can be asked to save would only hide the change.
         let would_stay_unsaved = self.complete && !self.save;
         let takes = self.apply_edit && !self.edit_unknown;
@@ -56,7 +60,7 @@ impl Abilities {
             (true, _) if self.edit_unknown => Way::Nowhere,
             (true, _) => Way::Editor,
             (false, false) => Way::Disk,
-            (false, true) if takes && !would_stay_unsaved => Way::Editor,
+            (false, true) if takes && !would_stay_unsaved && !would_lose_mark => Way::Editor,
             (false, true) if !self.complete => Way::DiskIfSaved,
             (false, true) => Way::Disk,
         }

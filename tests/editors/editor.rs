@@ -36,6 +36,22 @@ pub trait Editor {
         false
     }
 
+    /// Whether the server can ask the client to save.
+    fn can_be_asked_to_save(&self) -> bool {
+        false
+    }
+
+    /// Goes to where a task can be given, from a file without a line.
+    fn leave_empty_file(&self) {}
+
+    /// Comes back from there.
+    fn return_to_file(&self) {}
+
+    /// How the work is called that `command` gives.
+    fn title_of<'a>(&self, task: &'a str) -> &'a str {
+        task
+    }
+
     /// Waits until a question is shown that contains a text, and has been there long enough to be read.
     #[track_caller]
     fn wait_asked(&self, part: &str) -> String {
@@ -43,7 +59,8 @@ pub trait Editor {
         let found = found.unwrap_or_else(|| {
             let (asked, messages) = (self.asked(), self.stage().seen().shown());
             panic!(
-                "waited {DEADLINE:?} to be asked {part:?}; shown is {asked:?}; the messages were\n{messages}"
+                "waited {DEADLINE:?} to be asked {part:?}; shown is {asked:?} in\n{}\nthe messages were\n{messages}",
+                self.progress()
             )
         });
         let since = std::time::Instant::now();

@@ -137,8 +137,9 @@ impl Editor for Helix<'_> {
         self.stage
     }
 
+    /// Its commands take no text, so a task is always given by a code action.
     fn command(&self, _: &str) {
-        // Its commands take no text, so a task is always given by a code action.
+        self.go_to_line(1);
         self.action("Do what this comment says");
     }
 
@@ -164,6 +165,8 @@ impl Editor for Helix<'_> {
         self.screen.keys(&["g", "e"]);
         self.choose_in_menu(in_menu(title));
         self.screen.keys(&["Enter"]);
+        // The next question is shown beside the line where the work began, when the cursor is there.
+        self.screen.keys(&["g", "g"]);
     }
 
     fn buffer(&self) -> String {
@@ -226,6 +229,19 @@ impl Editor for Helix<'_> {
                 self.stage.seen().shown()
             )
         });
+    }
+
+    fn leave_empty_file(&self) {
+        self.line("open other.py");
+        self.screen.wait("Says hello");
+    }
+
+    fn return_to_file(&self) {
+        self.line("open greet.py");
+    }
+
+    fn title_of<'a>(&self, _: &'a str) -> &'a str {
+        "Says hello"
     }
 
     fn wait_end(&self, _: &str) {

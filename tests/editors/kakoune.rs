@@ -112,6 +112,11 @@ impl Editor for Kakoune<'_> {
     /// Opens the question that waits, as the user does who sees the bell.
     fn asked(&self) -> Option<String> {
         if !self.screen.text().contains(QUESTION) {
+            // A message hides the bell until the next key.
+            if self.status().starts_with("LSP: ") {
+                self.screen.keys(&["Escape"]);
+                return None;
+            }
             if !self.status().contains(BELL) {
                 return None;
             }
@@ -183,8 +188,13 @@ impl Editor for Kakoune<'_> {
 
     /// What is at work stands in the status line as long as it is.
     fn wait_end(&self, _: &str) {
-        self.screen.wait_until("the end of the progress", |screen| {
-            !screen.trim_end_matches('\n').lines().last().unwrap_or_default().contains("Adjutant: ")
+        wait_for("the end of the progress", || {
+            let status = self.status();
+            // A message stands there until the next key.
+            if status.starts_with("LSP: ") {
+                self.screen.keys(&["Escape"]);
+            }
+            (!status.contains("Adjutant: ")).then_some(())
         });
     }
 }

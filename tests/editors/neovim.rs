@@ -108,6 +108,10 @@ impl Editor for Neovim<'_> {
         true
     }
 
+    fn can_be_asked_to_save(&self) -> bool {
+        true
+    }
+
     fn stage(&self) -> &Stage {
         self.stage
     }

@@ -1,18 +1,92 @@
-//! What must be so in every editor, told once.
+//! What must be so in every editor, told once: `every_editor!` is the list.
 //!
 //! Looks at the buffer, the bytes on disk and the message log; what the screen
 //! shows comes through [`Editor`].
 
-use std::ffi::OsStr;
-use std::path::PathBuf;
-use std::process::Command;
+mod ends;
 
 use adjutant_testkit::command::Line;
 use adjutant_testkit::model::Reply;
 use serde_json::json;
 
 use crate::editor::Editor;
-use crate::stage::{SERVER, Stage, wait_for};
+use crate::stage::{SERVER, Stage, wait_for, wait_or};
+pub use ends::{each_edit_ends_somewhere, edits_of_all_kinds, fills_a_file_that_is_not_there_yet, new_file};
+
+/// Makes the tests that every editor has. `$walk` opens the editor on a new stage and plays a scene there.
+macro_rules! every_editor {
+    ($walk:path) => {
+        #[test]
+        fn n08_a_command_makes_an_edit_that_one_undo_takes_back() {
+            $walk(crate::scenes::one_edit, |editor| crate::scenes::edits(editor, None));
+        }
+
+        #[test]
+        fn n08_a_code_action_makes_an_edit() {
+            let action = Some("Do what this comment says");
+            $walk(crate::scenes::one_edit, |editor| crate::scenes::edits(editor, action));
+        }
+
+        #[test]
+        fn s03_a_rejection_leaves_the_text_alone() {
+            $walk(crate::scenes::one_edit, |editor| crate::scenes::rejects(editor));
+        }
+
+        #[test]
+        fn s90_a_cancel_ends_the_run() {
+            $walk(crate::scenes::silence, |editor| crate::scenes::cancels(editor));
+        }
+
+        #[test]
+        fn s95_a_killed_server_is_replaced_and_finds_its_session() {
+            $walk(crate::scenes::edit_again, |editor| crate::scenes::survives_a_kill(editor));
+        }
+
+        #[test]
+        fn n05_a_file_that_was_not_open_is_edited() {
+            $walk(crate::scenes::edit_elsewhere, |editor| crate::scenes::edits_a_closed_file(editor));
+        }
+
+        #[test]
+        fn finding_c_every_allowed_edit_is_in_the_text_on_disk_or_a_warning() {
+            $walk(crate::scenes::edits_of_all_kinds, |editor| {
+                crate::scenes::each_edit_ends_somewhere(editor)
+            });
+        }
+    };
+}
+pub(crate) use every_editor;
+
+/// Makes the test of a new file, for every editor that opens one that is not there yet.
+macro_rules! new_files {
+    ($walk:path) => {
+        #[test]
+        fn finding_d7_a_file_that_is_open_and_not_there_yet_is_made() {
+            $walk(crate::scenes::new_file, |editor| {
+                crate::scenes::fills_a_file_that_is_not_there_yet(editor)
+            });
+        }
+    };
+}
+pub(crate) use new_files;
+
+/// Makes the tests of typing, for every editor whose questions leave the keys to the text.
+macro_rules! typing {
+    ($walk:path) => {
+        #[test]
+        fn n04_what_is_typed_while_the_edit_is_on_its_way_stays() {
+            $walk(crate::scenes::one_edit, |editor| crate::scenes::keeps_what_is_typed(editor));
+        }
+
+        #[test]
+        fn n04_what_was_typed_before_the_answer_stays() {
+            $walk(crate::scenes::one_edit, |editor| {
+                crate::scenes::keeps_what_was_typed_before_the_answer(editor)
+            });
+        }
+    };
+}
+pub(crate) use typing;
 
 /// The file that is worked on.
 pub const FILE: &str = "greet.py";
@@ -79,7 +153,7 @@ pub fn start(editor: &impl Editor, action: Option<&str>) {
         }
         None => {
             editor.command(TASK);
-            editor.wait_progress(TASK);
+            editor.wait_progress(editor.title_of(TASK));
         }
     }
     editor.stage().model.wait_for_holding(1);
@@ -110,6 +184,7 @@ pub fn edits(editor: &impl Editor, action: Option<&str>) {
     editor.wait_buffer(AFTER);
     wait_done(editor);
     let saved = if editor.saves_edits() { AFTER } else { BEFORE };
+    wait_or(|| (disk(editor) == saved).then_some(()));
     assert_eq!(disk(editor), saved, "an edit must not be on disk before the user saves");
     editor.save();
     wait_for("the saved file", || (disk(editor) == AFTER).then_some(()));
@@ -121,8 +196,8 @@ pub fn edits(editor: &impl Editor, action: Option<&str>) {
 }
 
 /// A rejection leaves the text alone, and the run goes on.
-pub fn rejects(editor: &impl Editor, action: Option<&str>) {
-    start(editor, action);
+pub fn rejects(editor: &impl Editor) {
+    start(editor, None);
     editor.wait_asked("Edit greet.py");
     editor.choose("Reject");
     wait_done(editor);
@@ -134,14 +209,8 @@ pub fn rejects(editor: &impl Editor, action: Option<&str>) {
 }
 
 /// A cancel ends the run and the call to the model.
-pub fn cancels(editor: &impl Editor, action: Option<&str>) {
-    match action {
-        Some(title) => {
-            editor.go_to_line(1);
-            editor.action(title);
-        }
-        None => editor.command(TASK),
-    }
+pub fn cancels(editor: &impl Editor) {
+    editor.command(TASK);
     editor.stage().model.wait_for_holding(1);
     // Nothing can be cancelled before it is told.
     editor.wait_progress("waiting for the model");
@@ -153,8 +222,8 @@ pub fn cancels(editor: &impl Editor, action: Option<&str>) {
 }
 
 /// What the user types while the edit is on its way stays, and the edit lands beside it.
-pub fn keeps_what_is_typed(editor: &impl Editor, action: Option<&str>) {
-    start(editor, action);
+pub fn keeps_what_is_typed(editor: &impl Editor) {
+    start(editor, None);
     editor.wait_asked("Edit greet.py");
     editor.choose_and_type_at_top(ALLOW, TYPED);
     lands_beside_what_was_typed(editor);
@@ -188,8 +257,8 @@ pub fn keeps_what_was_typed_before_the_answer(editor: &impl Editor) {
 }
 
 /// A server that is killed at an ask is replaced, and the new one finds the session and ends it.
-pub fn survives_a_kill(editor: &impl Editor, action: Option<&str>) {
-    start(editor, action);
+pub fn survives_a_kill(editor: &impl Editor) {
+    start(editor, None);
     editor.wait_asked("Edit greet.py");
     editor.stage().kill_server();
     editor.restart();
@@ -214,112 +283,9 @@ pub fn edits_a_closed_file(editor: &impl Editor) {
     editor.wait_asked("Edit other.py");
     editor.choose(ALLOW);
     wait_done(editor);
-    assert_eq!(editor.stage().workspace.read(OTHER), "two\n");
+    let told = ends::told(editor, 0);
+    ends::is_told_truly(editor, OTHER, &told, "two\n");
     assert_eq!(editor.buffer(), BEFORE, "another file is changed");
     let seen = editor.stage().seen();
     assert_eq!(seen.count("out", "workspace/applyEdit"), 1, "{}", seen.shown());
-}
-
-/// What an allowed edit may meet: a new file, a new folder, a byte order mark, a read-only file, a full disk.
-// The file that cannot be saved comes last: the error that VS Code shows of it hides later questions in a small window.
-pub const ENDS: [&str; 5] = ["new.py", "made/deep/new.py", MARKED, FULL, FIXED];
-
-const MARKED: &str = "marked.py";
-const FIXED: &str = "fixed.py";
-const FULL: &str = "small/full.py";
-
-/// A stage whose model makes or edits these files. Mounts what cannot be written, also not by root.
-pub fn edits_of(paths: &[&str]) -> Mounted {
-    let reply = |path: &&str| match *path {
-        MARKED | FIXED => {
-            Reply::call("edit_file", json!({"path": path, "old_text": "one", "new_text": "ONE"}))
-        }
-        _ => Reply::call("write_file", json!({"path": path, "content": "one\ntwo\n"})),
-    };
-    let mut replies: Vec<Reply> = paths.iter().map(reply).collect();
-    replies[0] = replies[0].clone().hold_after(300);
-    replies.push(Reply::text("It is mended."));
-    let stage = stage(replies);
-    stage.workspace.write(MARKED, "\u{feff}one\ntwo\n");
-    stage.workspace.write(FIXED, "one\ntwo\n");
-    stage.workspace.write("small/.keep", "");
-    let fixed = stage.workspace.path().join(FIXED);
-    let small = stage.workspace.path().join("small");
-    let mounted = Mounted { stage, points: vec![fixed.clone(), small.clone()] };
-    mount(&["--bind".as_ref(), fixed.as_os_str(), fixed.as_os_str()]);
-    mount(&["-o".as_ref(), "remount,ro,bind".as_ref(), fixed.as_os_str()]);
-    let size = ["-t", "tmpfs", "-o", "size=64k", "none"].map(OsStr::new);
-    mount(&[&size[..], &[small.as_os_str()]].concat());
-    // Up to its last block.
-    let filled = std::fs::write(small.join("fill"), vec![0_u8; 1 << 20]);
-    assert!(filled.is_err(), "the small disk is not full");
-    mounted
-}
-
-/// A stage with mounts that end with it.
-pub struct Mounted {
-    pub stage: Stage,
-    points: Vec<PathBuf>,
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        for point in &self.points {
-            // Lazily: an editor that has not ended yet may hold it.
-            let _ = Command::new("umount").arg("-l").arg(point).status();
-        }
-    }
-}
-
-fn mount(args: &[&OsStr]) {
-    let done = Command::new("mount").args(args).status().expect("run mount");
-    assert!(done.success(), "mount {args:?}: these scenes need root, as the install script does");
-}
-
-/// Every allowed edit is in the text, on disk where it is to be, or one warning.
-pub fn each_edit_ends_somewhere(editor: &impl Editor, action: Option<&str>, paths: &[&str]) {
-    start(editor, action);
-    for (index, path) in paths.iter().enumerate() {
-        let verb = if [MARKED, FIXED].contains(path) { "Edit" } else { "Create" };
-        editor.wait_asked(&format!("{verb} {path}"));
-        editor.choose(ALLOW);
-        editor.stage().model.wait_for_requests(index + 2);
-    }
-    wait_done(editor);
-    let body = editor.stage().model.requests().last().expect("a request").json();
-    let messages = body["messages"].as_array().into_iter().flatten();
-    let told = messages.filter(|message| message["role"] == "tool").filter_map(|one| one["content"].as_str());
-    let told: Vec<&str> = told.collect();
-    assert_eq!(told.len(), paths.len(), "{told:?}");
-    let missed = |told: &&&str| told.contains("was not applied") || told.contains("did not save it");
-    for (path, told) in paths.iter().zip(&told) {
-        let disk = std::fs::read_to_string(editor.stage().workspace.path().join(path)).ok();
-        match *path {
-            MARKED if editor.saves_edits() => {
-                assert_eq!(*told, "Edited marked.py: +1 -1 lines.");
-                assert_eq!(disk.as_deref(), Some("\u{feff}ONE\ntwo\n"));
-            }
-            MARKED => assert!(told.starts_with("Edited ") && told.contains("not saved yet"), "{told}"),
-            FIXED => {
-                assert_eq!(disk.as_deref(), Some("one\ntwo\n"));
-                let kept = !editor.saves_edits() && told.contains("not saved yet");
-                assert!(missed(&told) || kept, "{told}");
-            }
-            FULL => {
-                assert!(
-                    told.contains("was not applied") && told.contains("No space left on device"),
-                    "{told}"
-                );
-                assert_eq!(disk, None, "half a file is left");
-            }
-            _ => {
-                assert_eq!(*told, format!("Created {path}: +2 -0 lines."));
-                assert_eq!(disk.as_deref(), Some("one\ntwo\n"));
-            }
-        }
-        assert!(!told.contains("otherwise"), "{told}");
-    }
-    let seen = editor.stage().seen();
-    let warnings = told.iter().filter(missed).count();
-    assert!(seen.count("out", "window/showMessage") >= warnings, "{}", seen.shown());
 }

@@ -3,9 +3,11 @@
 //!
 //! Ends only servers that an editor of this stage started, by their id.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,12 +31,15 @@ pub const SERVER: &str = env!("CARGO_BIN_EXE_adjutant");
 pub struct Stage {
     pub workspace: Workspace,
     pub model: ModelServer,
+    /// Where something is mounted in the workspace.
+    mounted: Vec<PathBuf>,
 }
 
 impl Stage {
     /// Makes a workspace whose model plays `replies` in order.
     pub fn new(fixture: &str, replies: impl IntoIterator<Item = Reply>) -> Stage {
-        let stage = Stage { workspace: Workspace::new(fixture), model: ModelServer::start(replies) };
+        let (workspace, model) = (Workspace::new(fixture), ModelServer::start(replies));
+        let stage = Stage { workspace, model, mounted: Vec::new() };
         stage.workspace.openai(&stage.model.base_url());
         // What editors take for the root of a project; Helix names no folder without it.
         fs::create_dir(stage.workspace.path().join(".git")).expect("make the mark of a project");
@@ -89,6 +94,24 @@ impl Stage {
         env
     }
 
+    /// Makes a file of the workspace one that nobody can write, not even root.
+    pub fn mount_read_only(&mut self, file: &str) {
+        let path = self.workspace.path().join(file);
+        mount(&["--bind".as_ref(), path.as_os_str(), path.as_os_str()]);
+        mount(&["-o".as_ref(), "remount,ro,bind".as_ref(), path.as_os_str()]);
+        self.mounted.push(path);
+    }
+
+    /// Makes a folder of the workspace a disk that is full to its last block.
+    pub fn mount_full(&mut self, folder: &str) {
+        let path = self.workspace.path().join(folder);
+        let disk = ["-t", "tmpfs", "-o", "size=64k", "none"].map(OsStr::new);
+        mount(&[&disk[..], &[path.as_os_str()]].concat());
+        let filled = fs::write(path.join("fill"), vec![0_u8; 1 << 20]);
+        self.mounted.push(path);
+        assert!(filled.is_err(), "the small disk is not full");
+    }
+
     /// Returns what was said between the editors of this stage and their servers.
     pub fn seen(&self) -> Seen {
         Seen::new(self.workspace.state_dir().join("log"))
@@ -120,6 +143,20 @@ impl Stage {
         kill_process(id, Signal::KILL).expect("kill the server");
         wait_for("the end of the killed server", || (!is_running(pid)).then_some(()));
     }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        for point in &self.mounted {
+            // Lazily: an editor that has not ended yet may hold it.
+            let _ = Command::new("umount").arg("-l").arg(point).status();
+        }
+    }
+}
+
+fn mount(args: &[&OsStr]) {
+    let done = Command::new("mount").args(args).status().expect("run mount");
+    assert!(done.success(), "mount {args:?}: these scenes need root, as the install script does");
 }
 
 /// Returns where an editor is installed; `part` is the path inside the cache folder.

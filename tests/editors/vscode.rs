@@ -94,6 +94,10 @@ impl Editor for Code<'_> {
         true
     }
 
+    fn can_be_asked_to_save(&self) -> bool {
+        true
+    }
+
     fn stage(&self) -> &Stage {
         self.stage
     }

@@ -154,7 +154,7 @@ impl Surfaces {
     }
 
     fn closed_files(&self) -> &'static str {
-        match self.abilities.way(false, true) {
+        match self.abilities.way(false, true, false) {
             Way::Editor => "workspace/applyEdit",
             Way::Disk => "on disk",
             Way::DiskIfSaved => "on disk, asked each time",

@@ -50,6 +50,9 @@ struct Now {
     mark: bool,
     open: Option<i32>,
     exists: bool,
+    /// It is open, has no file yet, and its buffer holds only this: nothing of the user's. Editors show a
+    /// line without text there, which is no part of the text.
+    blank: Option<String>,
     /// Hash of the bytes on disk, where those count.
     disk: Option<[u8; 32]>,
 }
@@ -132,7 +135,7 @@ fn propose(
         }
     };
     let now = now(place, &at).map_err(Payload::refused)?;
-    let way = place.world.abilities().way(now.open.is_some(), now.exists);
+    let way = place.world.abilities().way(now.open.is_some(), now.exists, now.mark);
     if way == Way::Nowhere {
         // Before anybody is asked to allow what cannot be made.
         return Err(Payload::refused(Reason::new(Cause::NotMade, no_way(&at.display))));
@@ -253,8 +256,12 @@ fn after<'a>(arguments: &'a Arguments, now: &Now, at: &Grounded) -> Result<Cow<'
 fn now(place: &Place, at: &Grounded) -> Result<Now, Reason> {
     match place.world.documents.text(&at.absolute) {
         Text::Open(snapshot) => {
-            let text = snapshot.string();
-            Ok(Now { open: snapshot.version, text, mark: false, exists: true, disk: None })
+            let (text, open) = (snapshot.string(), snapshot.version);
+            if at.kind.is_none() && matches!(text.as_str(), "" | "\n" | "\r\n") {
+                let blank = Some(text);
+                return Ok(Now { open, text: String::new(), mark: false, exists: false, blank, disk: None });
+            }
+            Ok(Now { open, text, mark: false, exists: true, blank: None, disk: None })
         }
         Text::Unsynced(why) => {
             let text = format!(
@@ -276,7 +283,8 @@ fn on_disk(at: &Grounded) -> Result<Now, Reason> {
     let file = match open_read(at) {
         Ok(file) => file,
         Err(OpenRefusal::Missing) => {
-            return Ok(Now { text: String::new(), mark: false, open: None, exists: false, disk: None });
+            let (text, blank) = (String::new(), None);
+            return Ok(Now { text, mark: false, open: None, exists: false, blank, disk: None });
         }
         Err(why) => return Err(Reason::new(why.cause(), format!("\"{name}\" cannot be edited: {why}"))),
     };
@@ -292,7 +300,7 @@ fn on_disk(at: &Grounded) -> Result<Now, Reason> {
     match String::from_utf8(bytes) {
         Ok(text) => {
             let (mark, text) = split_bom(&text);
-            Ok(Now { text: text.to_owned(), mark, open: None, exists: true, disk })
+            Ok(Now { text: text.to_owned(), mark, open: None, exists: true, blank: None, disk })
         }
         Err(_) => Err(Reason::new(Cause::NotText, format!("\"{name}\" is not UTF-8 text and is not edited"))),
     }

@@ -15,7 +15,7 @@ const { TextDocument } = require('vscode-languageserver-textdocument');
 const root = pathToFileURL(process.cwd()).href;
 const uri = pathToFileURL(file).href;
 // The file as it is in its buffer, and what an undo brings back.
-let doc = TextDocument.create(uri, 'python', 1, readFileSync(file, 'utf8'));
+let doc = TextDocument.create(uri, 'python', 1, existsSync(file) ? readFileSync(file, 'utf8') : '');
 const before = [];
 const progress = [];
 let server, connection, asked, token, line = 0;

@@ -8,40 +8,18 @@ use crate::editor::Editor;
 use crate::scenes;
 use crate::stage::Stage;
 
-fn with(stage: Stage, scene: impl Fn(&Kakoune<'_>)) {
-    scene(&Kakoune::open(&stage, scenes::FILE));
+fn with(stage: impl Fn() -> Stage, scene: impl Fn(&Kakoune<'_>)) {
+    scene(&Kakoune::open(&stage(), scenes::FILE));
 }
 
-#[test]
-fn n08_a_command_makes_an_edit_that_one_undo_takes_back() {
-    with(scenes::one_edit(), |editor| scenes::edits(editor, None));
-}
-
-#[test]
-fn n08_a_code_action_makes_an_edit() {
-    with(scenes::one_edit(), |editor| scenes::edits(editor, Some("Do what this comment says")));
-}
-
-#[test]
-fn s03_a_rejection_leaves_the_text_alone() {
-    with(scenes::one_edit(), |editor| scenes::rejects(editor, None));
-}
-
-#[test]
-fn s90_a_cancel_ends_the_run() {
-    with(scenes::silence(), |editor| scenes::cancels(editor, None));
-}
-
-#[test]
-fn s95_a_killed_server_is_replaced_and_finds_its_session() {
-    with(scenes::edit_again(), |editor| scenes::survives_a_kill(editor, None));
-}
+crate::scenes::every_editor!(with);
+crate::scenes::new_files!(with);
 
 /// Other versions sort their menus by title, and Enter takes the first: it never approves, neither of
 /// the question nor of the code actions.
 #[test]
 fn finding_d5_enter_in_a_menu_never_approves() {
-    with(scenes::one_edit(), |editor| {
+    with(scenes::one_edit, |editor| {
         editor.stage.model.release();
         editor.command(scenes::TASK);
         editor.wait_asked("Edit greet.py");
@@ -50,7 +28,7 @@ fn finding_d5_enter_in_a_menu_never_approves() {
         assert_eq!(editor.buffer(), scenes::BEFORE);
         assert_eq!(editor.stage.seen().count("out", "workspace/applyEdit"), 0);
     });
-    with(scenes::one_edit(), |editor| {
+    with(scenes::one_edit, |editor| {
         editor.stage.model.release();
         editor.command(scenes::TASK);
         editor.stage.seen().wait("out", "window/showMessageRequest", 1);
@@ -65,7 +43,7 @@ fn finding_d5_enter_in_a_menu_never_approves() {
 /// A task is given as a line of JSON that a shell makes: what is special there arrives as it was typed.
 #[test]
 fn finding_d5_a_task_with_quotes_and_backslashes_reaches_the_model() {
-    with(scenes::silence(), |editor| {
+    with(scenes::silence, |editor| {
         editor.command(r#"it's 5" \o/ 100%"#);
         let asked = editor.stage.model.wait_for_requests(1)[0].json().to_string();
         assert!(asked.contains(r#"it's 5\" \\o/ 100%"#), "{asked}");

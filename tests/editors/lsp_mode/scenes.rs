@@ -7,45 +7,19 @@ use crate::editor::Editor;
 use crate::scenes;
 use crate::stage::Stage;
 
-fn with(stage: Stage, scene: impl Fn(&LspMode<'_>)) {
-    scene(&LspMode::open(&stage, scenes::FILE));
+fn with(stage: impl Fn() -> Stage, scene: impl Fn(&LspMode<'_>)) {
+    scene(&LspMode::open(&stage(), scenes::FILE));
 }
 
-#[test]
-fn n08_a_command_makes_an_edit_that_one_undo_takes_back() {
-    with(scenes::one_edit(), |editor| scenes::edits(editor, None));
-}
-
-#[test]
-fn n08_a_code_action_makes_an_edit() {
-    with(scenes::one_edit(), |editor| scenes::edits(editor, Some("Do what this comment says")));
-}
-
-#[test]
-fn s03_a_rejection_leaves_the_text_alone() {
-    with(scenes::one_edit(), |editor| scenes::rejects(editor, None));
-}
-
-#[test]
-fn s90_a_cancel_ends_the_run() {
-    with(scenes::silence(), |editor| scenes::cancels(editor, None));
-}
-
-#[test]
-fn n04_what_is_typed_while_the_edit_is_on_its_way_stays() {
-    with(scenes::one_edit(), |editor| scenes::keeps_what_is_typed(editor, None));
-}
-
-#[test]
-fn s95_a_killed_server_is_replaced_and_finds_its_session() {
-    with(scenes::edit_again(), |editor| scenes::survives_a_kill(editor, None));
-}
+crate::scenes::every_editor!(with);
+crate::scenes::new_files!(with);
+crate::scenes::typing!(with);
 
 /// lsp-mode asks for code actions whenever the cursor rests, and does not say so: a question that was
 /// put away with C-g stays away then, and a menu that the user opens has the answers.
 #[test]
 fn finding_d5_a_question_that_was_put_away_stays_away_until_the_user_asks_for_it() {
-    with(scenes::one_edit(), |editor| {
+    with(scenes::one_edit, |editor| {
         editor.stage.model.release();
         editor.command(scenes::TASK);
         editor.wait_asked("Edit greet.py");

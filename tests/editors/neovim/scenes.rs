@@ -19,40 +19,9 @@ fn each(stage: impl Fn() -> Stage, scene: impl Fn(&Neovim<'_>)) {
     }
 }
 
-#[test]
-fn n08_a_command_makes_an_edit_that_one_undo_takes_back() {
-    each(scenes::one_edit, |editor| scenes::edits(editor, None));
-}
-
-#[test]
-fn n08_a_code_action_makes_an_edit() {
-    each(scenes::one_edit, |editor| scenes::edits(editor, Some("Do what this comment says")));
-}
-
-#[test]
-fn s03_a_rejection_leaves_the_text_alone() {
-    each(scenes::one_edit, |editor| scenes::rejects(editor, None));
-}
-
-#[test]
-fn s90_a_cancel_ends_the_run() {
-    each(scenes::silence, |editor| scenes::cancels(editor, None));
-}
-
-#[test]
-fn n04_what_is_typed_while_the_edit_is_on_its_way_stays() {
-    each(scenes::one_edit, |editor| scenes::keeps_what_is_typed(editor, None));
-}
-
-#[test]
-fn n04_what_was_typed_before_the_answer_stays() {
-    each(scenes::one_edit, |editor| scenes::keeps_what_was_typed_before_the_answer(editor));
-}
-
-#[test]
-fn s95_a_killed_server_is_replaced_and_finds_its_session() {
-    each(scenes::edit_again, |editor| scenes::survives_a_kill(editor, None));
-}
+crate::scenes::every_editor!(each);
+crate::scenes::new_files!(each);
+crate::scenes::typing!(each);
 
 #[test]
 fn n05_a_file_that_was_not_open_is_edited_in_a_buffer_and_saved() {
@@ -391,14 +360,4 @@ fn finding_d9_a_rejection_has_a_reason() {
         let told = editor.stage.model.wait_for_requests(2)[1].json().to_string();
         assert!(told.contains("not in this file"), "{told}");
     });
-}
-
-#[test]
-fn finding_c_every_allowed_edit_is_in_the_text_on_disk_or_a_warning() {
-    for version in VERSIONS {
-        eprintln!("in {version}");
-        let mounted = scenes::edits_of(&scenes::ENDS);
-        let editor = Neovim::open(&mounted.stage, version, scenes::FILE);
-        scenes::each_edit_ends_somewhere(&editor, None, &scenes::ENDS);
-    }
 }

@@ -47,12 +47,12 @@ fn edits(editor: &Ale<'_>, action: Option<&str>) {
 
 #[test]
 fn s03_a_rejection_leaves_the_text_alone() {
-    with(scenes::one_edit(), |editor| scenes::rejects(editor, None));
+    with(scenes::one_edit(), |editor| scenes::rejects(editor));
 }
 
 #[test]
 fn s90_a_cancel_ends_the_run() {
-    with(scenes::silence(), |editor| scenes::cancels(editor, None));
+    with(scenes::silence(), |editor| scenes::cancels(editor));
 }
 
 /// Whoever does not want to go through a menu answers in a terminal; ALE makes the edit all the same.

@@ -13,9 +13,12 @@ use crate::opening;
 use crate::scenes;
 use crate::stage::{Stage, shipped, wait_for};
 
-fn on(stage: &Stage, scene: impl Fn(&Code<'_>)) {
-    scene(&Code::open(stage, scenes::FILE));
+fn on(stage: impl Fn() -> Stage, scene: impl Fn(&Code<'_>)) {
+    scene(&Code::open(&stage(), scenes::FILE));
 }
+
+crate::scenes::every_editor!(on);
+crate::scenes::typing!(on);
 
 #[test]
 fn n19_the_extension_says_what_is_kept() {
@@ -23,65 +26,6 @@ fn n19_the_extension_says_what_is_kept() {
     let sent = stage.record_input();
     let _code = Code::open(&stage, "greet.py");
     opening::check("vscode-1.100", &opening::scrubbed(opening::params(&sent), &stage));
-}
-
-#[test]
-fn s01_a_command_makes_an_edit_that_one_undo_takes_back() {
-    on(&scenes::one_edit(), |code| scenes::edits(code, None));
-}
-
-#[test]
-fn n08_a_code_action_makes_an_edit() {
-    on(&scenes::one_edit(), |code| scenes::edits(code, Some("Do what this comment says")));
-}
-
-#[test]
-fn s03_a_rejection_leaves_the_text_alone() {
-    on(&scenes::one_edit(), |code| scenes::rejects(code, None));
-}
-
-#[test]
-fn s90_a_cancel_ends_the_run() {
-    on(&scenes::silence(), |code| scenes::cancels(code, None));
-}
-
-/// VS Code tells each key by itself, so an edit may be overtaken until it is asked anew.
-#[test]
-fn n05_what_is_typed_while_the_edit_is_on_its_way_stays() {
-    let stage = scenes::one_edit();
-    let code = Code::open(&stage, scenes::FILE);
-    let before = code.buffer();
-    let after = before.replace("Helo", "Hello");
-    code.command("Mend the greeting");
-    stage.model.wait_for_holding(1);
-    stage.model.release();
-    code.wait_asked("Edit greet.py");
-    let typed = "# Typed meanwhile: ä, 😀.";
-    code.choose_and_type_at_top("Yes, once", typed);
-    wait_for("all that was typed", || code.buffer().starts_with(&format!("{typed}\n")).then_some(()));
-    let landed = || (code.buffer() == format!("{typed}\n{after}")).then_some(());
-    // What was typed is next to the change, so each change of it may be asked anew.
-    for _ in 0..4 {
-        wait_for("the edit, or to be asked anew", || landed().or_else(|| code.asked().map(|_| ())));
-        if landed().is_some() {
-            break;
-        }
-        code.wait_asked("Edit greet.py");
-        code.choose("Yes, once");
-    }
-    wait_for("the edit beside what was typed", landed);
-    code.wait_end("done");
-    assert_eq!(stage.workspace.read(scenes::FILE), before, "nothing was saved");
-}
-
-#[test]
-fn n05_what_was_typed_before_the_answer_stays() {
-    on(&scenes::one_edit(), |code| scenes::keeps_what_was_typed_before_the_answer(code));
-}
-
-#[test]
-fn s95_a_killed_server_is_replaced_and_finds_its_session() {
-    on(&scenes::edit_again(), |code| scenes::survives_a_kill(code, None));
 }
 
 const LISTING: &str = "\
@@ -319,10 +263,4 @@ fn finding_a1_the_extension_shows_texts_as_the_server_does() {
     let said = node.output().expect("node is installed: run tests/editors/install.sh");
     let wrong = String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
     assert!(said.status.success() && wrong.is_empty(), "{wrong}");
-}
-
-#[test]
-fn finding_c_every_allowed_edit_is_in_the_text_on_disk_or_a_warning() {
-    let mounted = scenes::edits_of(&scenes::ENDS);
-    on(&mounted.stage, |code| scenes::each_edit_ends_somewhere(code, None, &scenes::ENDS));
 }

@@ -21,7 +21,10 @@ local function save(_, params)
   local documents = {}
   for _, uri in ipairs(params.uris) do
     local buffer = vim.uri_to_bufnr(uri)
-    local saved, why = pcall(vim.api.nvim_buf_call, buffer, function() vim.cmd("silent update") end)
+    -- A new file is written also without a text, and its folder is made.
+    local is_there = (vim.uv or vim.loop).fs_stat(vim.uri_to_fname(uri))
+    local write = is_there and "silent update" or "silent write ++p"
+    local saved, why = pcall(vim.api.nvim_buf_call, buffer, function() vim.cmd(write) end)
     documents[#documents + 1] = { uri = uri, saved = saved, message = not saved and tostring(why) or nil }
   end
   return { documents = documents }

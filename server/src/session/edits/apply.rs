@@ -97,7 +97,7 @@ async fn show_anew(place: &Place, change: &Change, why: &str, started: Instant) 
         Err(why) => return failed(why),
     };
     let changed = format!("{why}, so this is the edit as it would be made now");
-    let way = place.world.abilities().way(now.open.is_some(), now.exists);
+    let way = place.world.abilities().way(now.open.is_some(), now.exists, now.mark);
     let warning = said_first(way, &at).map(|why| why.text);
     let anew = Change {
         open: now.open.is_some(),
@@ -155,9 +155,10 @@ fn ours_to_save(place: &Place, change: &Change) -> bool {
     match place.world.documents.text(&at.absolute) {
         Text::Closed => true,
         Text::Unsynced(_) => false,
-        Text::Open(snapshot) => {
-            on_disk(&at).is_ok_and(|disk| disk.exists && same_text(&snapshot.string(), &disk.text))
-        }
+        Text::Open(snapshot) => match now(place, &at) {
+            Ok(now) if now.blank.is_some() => true,
+            _ => on_disk(&at).is_ok_and(|disk| disk.exists && same_text(&snapshot.string(), &disk.text)),
+        },
     }
 }
 
@@ -268,10 +269,11 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
         Ok(text) => Arc::<str>::from(text),
         Err(conflict) => return failed(format!("{conflict}; read the file again")),
     };
-    if *wanted == *now.text && now.exists {
+    // An empty file that is open and not there yet has only to be saved.
+    if *wanted == *now.text && (now.exists || now.blank.is_some()) {
         return Tried::Landed { exact: true, text: None };
     }
-    match place.world.abilities().way(now.open.is_some(), now.exists) {
+    match place.world.abilities().way(now.open.is_some(), now.exists, now.mark) {
         Way::Editor => send(place, call, &change, (&at, &now, &wanted)).await,
         Way::DiskIfSaved if change.open => {
             Tried::Overtaken("the editor does not have the file open any more".to_owned())
@@ -313,7 +315,8 @@ async fn send(
 ) -> Tried {
     let (documents, editor) = (&place.world.documents, &place.world.editor);
     let uri = documents.name_of(&at.absolute);
-    let edits: Arc<[_]> = text_edits(&now.text, wanted, documents.encoding()).into();
+    let edits: Arc<[_]> =
+        text_edits(now.blank.as_ref().unwrap_or(&now.text), wanted, documents.encoding()).into();
     let awaited = Awaited { text: wanted.clone(), version: now.open, edits: edits.clone() };
     let expectation = documents.expect(&uri, awaited);
     let mut edit = DocumentEdit {
@@ -416,6 +419,10 @@ async fn keep(place: &Place, change: &Change, saves: bool) -> Kept {
         return if ours { Kept::Unsaved(None) } else { Kept::Open };
     }
     if !place.world.editor.abilities.save {
+        // Some editors save by themselves what a server has changed.
+        if shows_only_disk(place, &at) {
+            return settled_place(place, change, Kept::Saved);
+        }
         return if change.open { Kept::Open } else { Kept::Unsaved(None) };
     }
     let uri = place.world.documents.name_of(&at.absolute);
@@ -443,10 +450,18 @@ fn settled_place(place: &Place, change: &Change, kept: Kept) -> Kept {
 fn saved(place: &Place, change: &Change, at: &Grounded) -> Kept {
     let shows = |buffer: &str, disk: &str| same_text(buffer, disk) || found(disk, change) == Found::Landed;
     match (place.world.documents.text(&at.absolute), on_disk(at)) {
-        (Text::Open(buffer), Ok(disk)) if !shows(&buffer.string(), &disk.text) => {
+        (Text::Open(buffer), Ok(disk)) if !disk.exists || !shows(&buffer.string(), &disk.text) => {
             Kept::Unsaved(Some("the editor said it was saved, but the file does not show it".to_owned()))
         }
         _ => Kept::Saved,
+    }
+}
+
+/// Whether the document is what is on disk.
+fn shows_only_disk(place: &Place, at: &Grounded) -> bool {
+    match (place.world.documents.text(&at.absolute), on_disk(at)) {
+        (Text::Open(buffer), Ok(disk)) => disk.exists && same_text(&buffer.string(), &disk.text),
+        _ => false,
     }
 }
 
