@@ -435,7 +435,7 @@ export type PermissionOutcome = { "outcome": "selected", optionId: string,
 /**
  * The reason of a rejection, or what the user adds.
  */
-text?: string, } | { "outcome": "answered", text: string, } | { "outcome": "cancelled" };
+text?: string, } | { "outcome": "answered", text: string, } | { "outcome": "cancelled" } | { "outcome": "absent" };
 
 export type AskListParams = { sessionId?: SessionId, };
 
@@ -533,6 +533,10 @@ export type RunView = { "phase": "started", runId: RunId, continues?: RunId,
  * `provider/model`.
  */
 model: string,
+/**
+ * The model of the run before in this session, where that was another one.
+ */
+previousModel?: string,
 /**
  * Its first call waits until then, as the user chose; milliseconds since the Unix epoch.
  */

@@ -87,8 +87,9 @@ enum Command {
     /// Say what is set, where it came from, and whether it works
     Doctor(doctor::DoctorLine),
     /// Give the agent a task in this folder and watch it work
+    #[command(after_help = run::NOTES)]
     Run(run::RunLine),
-    /// Watch a scripted model mend a small project; needs no network and no key
+    /// Watch a scripted model fix a small project, without network or key
     Demo,
     /// List, show, export or delete sessions
     Sessions {

@@ -28,6 +28,7 @@ use adjutant_core::prompt::{Delta, ModelRequest, Reply};
 use adjutant_core::retry::CallFailure;
 
 use frozen::Frozen;
+pub use scripted::script_fault;
 
 /// The way to every model. Cheap to clone; clones share their connections.
 #[derive(Clone)]

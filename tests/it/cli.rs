@@ -6,6 +6,7 @@
 
 mod exits;
 mod findings;
+mod newcomer;
 mod readme;
 mod terminal;
 mod unattended;
@@ -236,7 +237,7 @@ fn without_a_model_it_says_what_to_set_and_offers_the_demo() {
 fn a5_where_nobody_is_an_edit_is_shown_whole_denied_and_told_to_the_shell() {
     let place = Place::new(&format!("{EDIT}{DONE}"));
     let ran = place.run(&["run", "mend it"]).exits(3);
-    for text in ["-Helo, world\n+Hello, world\n", "no user is present"] {
+    for text in ["-Helo, world\n+Hello, world\n", "nobody is present"] {
         assert!(ran.err().contains(text), "{text:?} is missing in\n{}", ran.err());
     }
     assert!(ran.out().ends_with("It is mended.\n"), "{}", ran.out());
@@ -295,7 +296,7 @@ fn s120_quiet_prints_the_answer_and_asks_alone() {
     assert_eq!(ran.out(), "It is mended.\n");
     assert!(ran.err().contains("+Hello, world"), "{}", ran.err());
     assert!(!ran.err().contains("tokens"), "{}", ran.err());
-    assert!(ran.err().contains("no user is present"), "{}", ran.err());
+    assert!(ran.err().contains("nobody was present to answer: Edit greeting.txt; "), "{}", ran.err());
 }
 
 #[test]

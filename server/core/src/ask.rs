@@ -24,6 +24,21 @@ pub const ABORT: &str = "abort";
 pub const NEW_TASK: &str = "new_task";
 /// The door of an answer that time gave.
 pub const TIME: &str = "time";
+/// The door of an answer that a client gave because nobody is there.
+pub const NOBODY: &str = "nobody";
+
+/// The door of an answer that another process of the user left.
+pub const INBOX: &str = "inbox";
+
+/// Says from where an answer came; `None` if from the process that has the session open.
+pub fn from_where(surface: &str) -> Option<&'static str> {
+    match surface {
+        INBOX => Some("from another terminal"),
+        TIME => Some("when its time was over"),
+        NOBODY => Some("because nobody was there"),
+        _ => None,
+    }
+}
 
 /// The ways to answer a kind of ask; exhaustive, so that a new kind has to choose (S12). `always` says
 /// what a standing answer allows, where there can be one.

@@ -272,6 +272,8 @@ pub struct Settings {
     /// Key variables named by a provider that are set; `None` when no environment was given.
     keys_set: Option<BTreeSet<String>>,
     user_file: Option<String>,
+    /// Why the user's own file is not read as a whole, and what to do.
+    broken: Option<String>,
 }
 
 impl Default for Settings {
@@ -285,6 +287,12 @@ impl Default for Settings {
 pub enum ProviderUnavailable {
     NoModel {
         file: String,
+        /// The providers that are set.
+        known: Vec<String>,
+    },
+    /// What is missing may stand in the user's own file, which is not read as a whole.
+    BrokenFile {
+        why: String,
     },
     NotAModel {
         given: String,
@@ -311,13 +319,22 @@ pub enum ProviderUnavailable {
 impl fmt::Display for ProviderUnavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoModel { file } => write!(
-                f,
-                "no model is configured: run `adjutant setup`, or set `model = \"PROVIDER/MODEL\"` in {file}, or set {keys} and \
-                 choose one with `--model openai/MODEL`, `--model anthropic/MODEL` or ADJUTANT_MODEL; \
-                 `adjutant demo` shows a run without one",
-                keys = WellKnown::keys(),
-            ),
+            Self::NoModel { file, known } => match known.as_slice() {
+                [] => write!(
+                    f,
+                    "no model is configured: run `adjutant setup`, or set `model = \"PROVIDER/MODEL\"` in {file}, or set {keys} and \
+                     choose one with `--model openai/MODEL`, `--model anthropic/MODEL` or ADJUTANT_MODEL; \
+                     `adjutant demo` shows a run without one",
+                    keys = WellKnown::keys(),
+                ),
+                [first, ..] => write!(
+                    f,
+                    "no model is configured: set `model = \"{first}/MODEL\"` in {file}, or use `--model {first}/MODEL`; \
+                     the providers that are set: {}",
+                    known.join(", ")
+                ),
+            },
+            Self::BrokenFile { why } => write!(f, "no model can be used: {why}; `adjutant doctor` checks it"),
             Self::NotAModel { given } => {
                 write!(
                     f,
@@ -382,11 +399,15 @@ impl Settings {
     /// Returns the provider and the model name to call: `model` if given, else the configured one.
     pub fn provider_for(&self, model: Option<&str>) -> Result<(Provider, String), ProviderUnavailable> {
         let file = || self.user_file.clone().unwrap_or_else(|| "the user settings file".to_owned());
+        let known = || self.providers.keys().cloned().collect();
+        let broken = || self.broken.clone().map(|why| ProviderUnavailable::BrokenFile { why });
         if let (None, Some(Cell { value: Value::Refused, origin, .. })) = (model, self.cells.get("model")) {
             return Err(ProviderUnavailable::BadModel { place: origin.to_string() });
         }
         let Some(given) = model.or(self.model.as_deref()) else {
-            return Err(ProviderUnavailable::NoModel { file: file() });
+            return Err(
+                broken().unwrap_or_else(|| ProviderUnavailable::NoModel { file: file(), known: known() })
+            );
         };
         let Some((name, model)) = values::split_model(given) else {
             return Err(ProviderUnavailable::NotAModel { given: values::shorten(given) });
@@ -395,8 +416,12 @@ impl Settings {
             return Err(ProviderUnavailable::Incomplete { name: name.to_owned(), why: why.clone() });
         }
         let Some(provider) = self.providers.get(name) else {
-            let known = self.providers.keys().cloned().collect();
-            return Err(ProviderUnavailable::UnknownProvider { name: name.to_owned(), known, file: file() });
+            let unknown = || ProviderUnavailable::UnknownProvider {
+                name: name.to_owned(),
+                known: known(),
+                file: file(),
+            };
+            return Err(broken().unwrap_or_else(unknown));
         };
         // What a command prints and a file holds is known when it is asked for, at the first call.
         if let (Some(KeySource::Variable(variable)), Some(set)) = (&provider.key, &self.keys_set)

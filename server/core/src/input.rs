@@ -2,9 +2,11 @@
 //!
 //! Holds no decision; `accept` judges every input.
 
+use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::origin::Origin;
 use adjutant_protocol::{AskId, RunId};
 
+use crate::ask::REJECT;
 use crate::choices::{Chosen, Follows, Offer};
 use crate::event::{CallResult, Change, Found, KeyUse, Payload, Policy, Unattended};
 use crate::image::Image;
@@ -109,6 +111,24 @@ pub enum Choice {
 }
 
 impl Choice {
+    /// Returns the answer to an ask of this kind where nobody is there: no to what needs leave, and the plain
+    /// truth to a question. `None` for an ask that may stay open.
+    pub fn absent(kind: AskKind) -> Option<Self> {
+        match kind {
+            AskKind::Tool | AskKind::Command | AskKind::BrowserActionLaunch | AskKind::UseMcpServer => {
+                Some(Choice::Option { id: REJECT.to_owned(), text: None })
+            }
+            AskKind::Followup => Some(Choice::Text("nobody is present to answer".to_owned())),
+            AskKind::CompletionResult
+            | AskKind::ApiReqFailed
+            | AskKind::MistakeLimitReached
+            | AskKind::AutoApprovalMaxReqReached
+            | AskKind::ResumeCompletedTask
+            | AskKind::ResumeTask
+            | AskKind::CommandOutput => None,
+        }
+    }
+
     /// Reads what a reply chooses: an option or a text, never both and never neither.
     pub fn of(option: Option<String>, answer: Option<String>, reason: Option<String>) -> Option<Self> {
         match (option, answer) {

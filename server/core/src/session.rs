@@ -181,6 +181,11 @@ impl Session {
         self.closed_asks.iter().rev().find(|(id, _)| id == ask).map(|(_, resolution)| resolution)
     }
 
+    /// Returns the model of the run before, if a run that begins with `model` changes it.
+    pub fn model_before(&self, model: &str) -> Option<String> {
+        self.ended.back().map(|last| &last.model).filter(|last| *last != model).cloned()
+    }
+
     /// Takes in one fact. All state change of a session is here.
     pub fn apply(&mut self, fact: &Fact) {
         self.seq = fact.seq;

@@ -134,6 +134,7 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
                 run_id: run.clone(),
                 continues: continues.clone(),
                 model: model.clone(),
+                previous_model: session.model_before(model),
                 not_before: *not_before,
                 title: title.clone(),
                 origin: origin.clone(),

@@ -72,7 +72,10 @@ impl Transcript {
                 }
                 TurnPhase::Started | TurnPhase::Ended => return None,
             },
-            Update::Run(RunView::Started { model, .. }) => format!("- model {}", code(model)),
+            Update::Run(RunView::Started { model, previous_model, .. }) => {
+                let before = previous_model.as_deref().map(|before| format!(" (before: {})", code(before)));
+                format!("- model {}{}", code(model), before.unwrap_or_default())
+            }
             Update::Run(RunView::Ended { end, .. }) => format!("**{}**", emphasised(&end_line(end))),
             Update::Ask(AskChange::Opened { ask }) => self.asked(ask)?,
             Update::Ask(AskChange::Closed { ask_id, resolution }) => self.answered(ask_id, resolution)?,
@@ -170,7 +173,7 @@ fn tool_line(call: &ToolCallView) -> Option<String> {
 /// Returns the last line of a run: how it ended and what it took.
 pub fn end_line(end: &RunEnd) -> String {
     let outcome = match end.outcome {
-        Outcome::Completed => "Completed",
+        Outcome::Completed => "Done",
         Outcome::Stopped => match end.stop_reason {
             StopReason::MaxTokens => "Stopped: the answer reached its length limit",
             StopReason::Refusal => "Stopped: the model refused to answer",

@@ -262,6 +262,10 @@ pub enum RunView {
         continues: Option<RunId>,
         /// `provider/model`.
         model: String,
+        /// The model of the run before in this session, where that was another one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[ts(optional)]
+        previous_model: Option<String>,
         /// Its first call waits until then, as the user chose; milliseconds since the Unix epoch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[ts(optional, type = "number")]

@@ -9,7 +9,7 @@ mod put;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Given, absent, parse};
+pub use answer::{Given, parse};
 #[cfg(test)]
 pub(in crate::cli) use desk::READING_TIME;
 pub use desk::{Delivery, Desk};

@@ -6,6 +6,7 @@
 
 mod asking;
 mod deciding;
+mod denied;
 mod ears;
 mod hearing;
 mod view;
@@ -20,7 +21,7 @@ use adjutant_protocol::methods;
 use adjutant_protocol::session::{CancelParams, RunEnd};
 use adjutant_protocol::state::State;
 use adjutant_protocol::update::FailureKind;
-use adjutant_protocol::{RunId, SessionId};
+use adjutant_protocol::{AskId, RunId, SessionId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -32,6 +33,7 @@ use super::client::{Client, Failure};
 use super::page::{Page, note};
 use super::pages::Pages;
 use super::present::Person;
+pub use denied::{Allowed, Denied};
 use ears::{Ears, Heard};
 pub use view::View;
 
@@ -79,13 +81,8 @@ pub fn told(left: Left) -> anyhow::Result<Exit> {
         }
         Left::Failed(Failure::Refused { code, message, .. }) => {
             note(&message);
-            if code != ErrorName::ProviderUnavailable.code() {
-                return Ok(Exit::Failed);
-            }
-            if !message.contains("adjutant demo") {
-                note("`adjutant demo` shows a run without a model");
-            }
-            Ok(Exit::Usage)
+            let no_model = code == ErrorName::ProviderUnavailable.code();
+            Ok(if no_model { Exit::Usage } else { Exit::Failed })
         }
         left => Err(left.into()),
     }
@@ -107,13 +104,15 @@ pub struct Conversation {
     waits: bool,
     /// The server gave up the run that is followed.
     given_up: bool,
-    denied: bool,
+    denied: Denied,
     /// The last request to the model failed, and so.
     failure: Option<FailureKind>,
     /// Files that are without the last edit that was allowed.
     unmade: BTreeSet<String>,
     /// What the server has said last, which comes as an update and as a message.
     said: Option<String>,
+    /// The ask that the server took off the page and has not yet said why.
+    withdrawn: Option<AskId>,
     cancelling: Option<Instant>,
     demo_answers_at: Option<Instant>,
     /// What was said to an ask that no request of the server waits for.
@@ -146,10 +145,11 @@ impl Conversation {
             idle: false,
             waits: false,
             given_up: false,
-            denied: false,
+            denied: Denied::default(),
             failure: None,
             unmade: BTreeSet::new(),
             said: None,
+            withdrawn: None,
             cancelling: None,
             demo_answers_at: None,
             decided: None,
@@ -172,9 +172,9 @@ impl Conversation {
         self.waits = state == State::RequiresAction;
     }
 
-    /// Says whether something was denied because nobody was present.
-    pub fn was_denied(&self) -> bool {
-        self.denied
+    /// Returns what was not allowed because nobody was there to answer.
+    pub fn denied(&self) -> &Denied {
+        &self.denied
     }
 
     /// Returns the files that are without the last edit that was allowed.

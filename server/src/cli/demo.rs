@@ -1,4 +1,4 @@
-//! `adjutant demo`: a scripted model mends a small project, for real.
+//! `adjutant demo`: a scripted model fixes a small project, for real.
 //!
 //! The model is played from a file and says so; the server, the edits, the
 //! asks and the test are the real ones. Never touches the user's own files,
@@ -32,7 +32,7 @@ model = \"demo/scripted\"
 wire = \"scripted\"
 script = \"script.toml\"
 ";
-const PROMPT: &str = "The test of this project fails. Find out why, mend it, and run the test.";
+const PROMPT: &str = "The test of this project fails. Find out why, fix it, and run the test.";
 
 /// A folder that is gone when the demo is.
 struct Scratch {
@@ -89,9 +89,9 @@ pub async fn demo(sources: Sources) -> anyhow::Result<Exit> {
     let mut page = Page::of_stdout();
     page.line_in(
         Ink::Bold,
-        "Adjutant demo. The model is scripted: its words are read from a file, no network, no key.",
+        "Adjutant demo. The model is scripted: it reads its words from a file, without network or key.",
     );
-    page.line("All else is real: the server, the edit, the questions, the test.");
+    page.line("The server, the edit, the questions and the test are real.");
     page.line(&format!("Folder: {} (removed at the end)", project.display()));
     page.line("");
     if test(&mut page, &project, "before")? {
@@ -121,7 +121,7 @@ pub async fn demo(sources: Sources) -> anyhow::Result<Exit> {
         return Ok(Exit::Fine);
     }
     if !passed {
-        page.line_in(Ink::Red, "The test still fails. If you rejected the change, that is why; else this is a fault of Adjutant.");
+        page.line_in(Ink::Red, "The test still fails. If you rejected the change, that is why. If not, this is a fault of Adjutant.");
         return Ok(Exit::Failed);
     }
     page.line_in(Ink::Green, "The test failed before and passes now.");
@@ -152,6 +152,6 @@ fn test(page: &mut Page, project: &Path, when: &str) -> anyhow::Result<bool> {
 fn what_next(page: &mut Page) {
     page.line("");
     page.line("With a model of your own:");
-    page.block("  adjutant setup\n  adjutant run \"what is to be done\"");
+    page.block("  adjutant setup\n  adjutant run \"make the failing test pass\"");
     page.line("In your editor: add `adjutant lsp` as a language server.");
 }

@@ -1,8 +1,9 @@
 //! `adjutant doctor`: what is set, where it came from, and whether it works.
 //!
-//! One line each. Leaves everything as it was; asks each model for one word unless told not to.
+//! One line each; `✓` never stands beside a mistake. Leaves everything as it was; asks each model for one word
+//! unless told not to.
 
-use adjutant_core::config::{Flaw, Origin, Problem, Settings};
+use adjutant_core::config::{Flaw, Origin, Problem, Settings, Wire};
 use adjutant_core::models::AS_OF;
 use clap::Args;
 
@@ -11,12 +12,13 @@ use super::folder::Folder;
 use super::page::{Ink, Page};
 use super::probe::probe;
 use super::state_folder::{Usable, look};
+use crate::model::script_fault;
 use crate::settings::{Sources, load};
 
 /// What `adjutant doctor` takes.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct DoctorLine {
-    /// Ask no model: look at the settings alone
+    /// Check the settings and call no model
     #[arg(long)]
     offline: bool,
 }
@@ -25,8 +27,10 @@ pub struct DoctorLine {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Fine,
-    /// It works, but the user should know.
+    /// It is as it should be, and the user should know.
     Odd,
+    /// It works, but not as the user wrote it.
+    Wrong,
     Bad,
 }
 
@@ -47,7 +51,7 @@ pub async fn doctor(mut sources: Sources, line: DoctorLine) -> anyhow::Result<Ex
     Ok(match (usable, report.worst) {
         (false, _) => Exit::Usage,
         (true, Mark::Bad) => Exit::Failed,
-        (true, Mark::Fine | Mark::Odd) => Exit::Fine,
+        (true, Mark::Fine | Mark::Odd | Mark::Wrong) => Exit::Fine,
     })
 }
 
@@ -55,15 +59,15 @@ pub async fn doctor(mut sources: Sources, line: DoctorLine) -> anyhow::Result<Ex
 fn the_settings(report: &mut Report, sources: &Sources, problems: &[Problem]) {
     let unusable = |problem: &Problem| matches!(problem.flaw, Flaw::Unreadable | Flaw::Syntax);
     let file = sources.user_file().map(|file| file.display().to_string());
-    let broken = problems.iter().any(|problem| unusable(problem) && problem.file == file);
+    let mistaken = problems.iter().any(|problem| problem.file == file);
     match sources.user_file().filter(|file| file.exists()) {
         // What is wrong with it says which it is.
-        Some(_) if broken => {}
+        Some(_) if mistaken => {}
         Some(file) => report.line(Mark::Fine, "settings", &file.display().to_string()),
         None => report.line(Mark::Odd, "settings", "no file of yours; `adjutant setup` writes one"),
     }
     for problem in problems {
-        let mark = if unusable(problem) { Mark::Bad } else { Mark::Odd };
+        let mark = if unusable(problem) { Mark::Bad } else { Mark::Wrong };
         report.line(mark, "settings", &problem.to_string());
     }
 }
@@ -103,9 +107,19 @@ async fn the_models(report: &mut Report, settings: &Settings, line: DoctorLine) 
             report.line(Mark::Bad, name, &format!("{} ({from}): {why}", view.model));
             continue;
         }
+        let provider = settings.provider_for(Some(&view.model)).ok().map(|(provider, _)| provider);
+        if let Some(why) = provider.as_ref().and_then(script_fault) {
+            let text =
+                format!("{} ({from}): {why}; correct that file, or `script` in the settings", view.model);
+            report.line(Mark::Bad, name, &text);
+            continue;
+        }
         report.line(Mark::Fine, name, &format!("{} ({from})", view.model));
         let numbers = format!("reads {} tokens, writes {}", view.context_window, view.max_output_tokens);
+        // A script reads nothing, so it has no window.
+        let plays = provider.is_some_and(|provider| provider.wire == Wire::Scripted);
         match view.known {
+            _ if plays => {}
             true => report.line(Mark::Fine, "window", &format!("{numbers} (as known {AS_OF}, or as set)")),
             false => report.line(
                 Mark::Odd,
@@ -137,6 +151,7 @@ impl Report {
         let (sign, ink) = match mark {
             Mark::Fine => ("✓", Ink::Green),
             Mark::Odd => ("•", Ink::Plain),
+            Mark::Wrong => ("!", Ink::Bold),
             Mark::Bad => ("✗", Ink::Red),
         };
         self.page.line_in(ink, &format!("{sign} {what:<9} {text}"));

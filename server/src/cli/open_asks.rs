@@ -1,9 +1,9 @@
-//! `adjutant asks`: what is asked in every session, each ask whole, with the
-//! ids it can be answered by.
+//! `adjutant asks`: what is asked in every session, each question whole, with the
+//! ids that answer it.
 //!
 //! Never answers and never opens a session; the logs are read as they stand.
 
-use adjutant_protocol::ask::{AskKind, AskView};
+use adjutant_protocol::ask::{AskGroup, AskKind, AskView};
 use clap::Args;
 
 use crate::sessions::reading::{self, Asked};
@@ -12,18 +12,18 @@ use crate::settings::Sources;
 use super::Exit;
 use super::asks::put_whole;
 use super::page::{Ink, Page};
-use super::sessions::{on_disk, own_state};
+use super::sessions::{on_disk, own_state, short_ids};
 
 /// What `adjutant asks` takes.
 #[derive(Clone, Debug, Args)]
 pub struct AsksLine {
-    /// Only the asks of this session
+    /// Only the questions of this session
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Also those of finished tasks, which wait for nothing
+    /// Also what could come next after a run that is over
     #[arg(long)]
     all: bool,
-    /// Print one JSON object a line: the ask as `agent/ask/list` gives it
+    /// Print one JSON object a line, as `agent/ask/list` returns it
     #[arg(long)]
     json: bool,
 }
@@ -48,26 +48,31 @@ pub fn asks(sources: &Sources, line: &AsksLine) -> anyhow::Result<Exit> {
     } else if asked.is_empty() {
         page.line("Nothing is asked.");
     } else {
-        asked.iter().for_each(|asked| show(&mut page, asked));
+        let ids: Vec<&str> = asked.iter().map(|asked| asked.ask.ask_id.0.as_str()).collect();
+        for (asked, short) in asked.iter().zip(short_ids(&ids)) {
+            show(&mut page, asked, &short);
+        }
     }
     Ok(Exit::Fine)
 }
 
-/// Whether a kind of ask waits for somebody; a finished task only says that it is finished.
+/// Whether a run waits for the answer; after a run that is over, nothing does.
 fn waits(kind: AskKind) -> bool {
-    !matches!(kind, AskKind::CompletionResult | AskKind::ResumeCompletedTask)
+    kind.group() != AskGroup::Idle
 }
 
-fn show(page: &mut Page, asked: &Asked) {
+fn show(page: &mut Page, asked: &Asked, short: &str) {
     let Asked { title, ask } = asked;
-    page.line_in(Ink::Dim, &format!("{} · session {} · {title}", ask.ask_id, ask.session_id));
+    let session = short_ids(&[&ask.session_id.0]).concat();
+    page.line_in(Ink::Dim, &format!("ask-{short} · session {session} · {title}"));
     put_whole(page, ask);
-    put_ways(page, ask);
+    put_ways(page, ask, short);
     page.line("");
 }
 
 /// Puts the ways to answer with the ids that `adjutant answer` takes.
-fn put_ways(page: &mut Page, ask: &AskView) {
+fn put_ways(page: &mut Page, ask: &AskView, short: &str) {
+    page.line(&format!("adjutant answer ask-{short} OPTION"));
     for option in &ask.options {
         page.line(&format!("  {} = {}", option.option_id, option.name));
     }

@@ -98,7 +98,9 @@ impl Person {
 fn read_line(stream: &mut impl BufRead) -> Typed {
     let mut bytes = Vec::new();
     match stream.take(MOST_TYPED).read_until(b'\n', &mut bytes) {
-        Ok(0) | Err(_) => Typed::Gone,
+        Err(_) => Typed::Gone,
+        // A line that the end of the input cut off is no answer: nobody has ended it.
+        Ok(length) if bytes.last() != Some(&b'\n') && (length as u64) < MOST_TYPED => Typed::Gone,
         Ok(_) => Typed::Line { text: String::from_utf8_lossy(&bytes).into_owned(), at: Instant::now() },
     }
 }

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use adjutant_core::ask::from_where;
 use adjutant_protocol::ask::{AskRespondParams, AskRespondResult, AskView, Resolution, RespondStatus};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::methods;
@@ -20,7 +21,7 @@ use crate::settings::Sources;
 
 use super::Exit;
 use super::client::Failure;
-use super::conversation::{Answers, Conversation, Left, View, told};
+use super::conversation::{Allowed, Answers, Conversation, Left, View, told};
 use super::page::{Page, note};
 use super::present::Person;
 use super::run::exit_of;
@@ -33,26 +34,25 @@ const GLANCE: Duration = Duration::from_millis(15);
 /// How often a session may change hands while it is answered.
 const TRIES: usize = 3;
 /// The least characters of an id that may stand for all of it.
-const LEAST_ID: usize = 8;
+const LEAST_ID: usize = 4;
 
 /// What the shell is told, for the help.
-pub const EXITS: &str = "Exit codes: 0 the answer was accepted, and where its run went on here, the run ended well or \
-waits for an answer; 4 another answer came first, or the ask is closed; 1 nobody took the answer in time, or the \
-session refused it, or the run that went on here failed; 2 there is no such ask or option; 3 the run that went on \
-here was denied something because nobody was present.";
+pub const EXITS: &str = "Exit codes: 0 the answer was accepted, and the run ended well or waits for another answer; 1 the \
+session did not take the answer, or the run failed; 2 there is no such question or option; 3 the run was not allowed \
+something because nobody was present to answer; 4 another answer came first, or the question is closed.";
 
 /// What `adjutant answer` takes.
 #[derive(Clone, Debug, Args)]
 #[command(group(clap::ArgGroup::new("choice").required(true).args(["option", "text"])))]
 pub struct AnswerLine {
-    /// The ask, or the beginning of its id, at least 8 characters; `adjutant asks` shows it
+    /// The id of the question as `adjutant asks` shows it, or its beginning: `ask-daf4` or `daf4`
     ask: String,
-    /// The id of the option to choose
+    /// The option to choose, as `adjutant asks` shows it
     option: Option<String>,
-    /// Answer with a text of your own, where the ask takes one
+    /// Answer in your own words, if the question takes them
     #[arg(long)]
     text: Option<String>,
-    /// Say why, or add to the option; the model is told
+    /// Say why; the model reads it
     #[arg(long, requires = "option")]
     reason: Option<String>,
 }
@@ -104,7 +104,8 @@ pub async fn respond(sources: Sources, line: AnswerLine) -> anyhow::Result<Exit>
 fn meant(catalog: &Catalog, name: &str) -> anyhow::Result<Meant> {
     let means = |ask: &AskId| {
         let tail = ask.0.strip_prefix("ask-").unwrap_or(&ask.0);
-        let wanted = name.strip_prefix("ask-").unwrap_or(name);
+        let wanted = name.strip_suffix('…').unwrap_or(name);
+        let wanted = wanted.strip_prefix("ask-").unwrap_or(wanted);
         ask.0 == name || (wanted.len() >= LEAST_ID && tail.starts_with(wanted))
     };
     let mut open = reading::open_asks(catalog, |_| true)?;
@@ -114,14 +115,16 @@ fn meant(catalog: &Catalog, name: &str) -> anyhow::Result<Meant> {
         (0, _) => {}
         (many, _) => {
             return Ok(Meant::Nothing(format!(
-                "{many} open asks begin with \"{name}\"; type more of the id"
+                "{many} open questions begin with \"{name}\"; type more of the id"
             )));
         }
     }
     let mut closed = reading::closed_asks(catalog, means)?;
     Ok(match (closed.len(), closed.pop()) {
         (1, Some((_, _, resolution))) => Meant::Closed(resolution),
-        _ => Meant::Nothing(format!("there is no ask \"{name}\"; `adjutant asks` shows what is asked")),
+        _ => Meant::Nothing(format!(
+            "there is no question \"{name}\"; `adjutant asks` shows what is asked, and {LEAST_ID} characters of an id are enough"
+        )),
     })
 }
 
@@ -130,10 +133,10 @@ fn misfit(ask: &AskView, line: &AnswerLine) -> Option<String> {
     let options: Vec<&str> = ask.options.iter().map(|option| option.option_id.as_str()).collect();
     match (&line.option, &line.text) {
         (Some(option), _) if !options.contains(&option.as_str()) => {
-            Some(format!("this ask has no option \"{option}\"; choose one of: {}", options.join(", ")))
+            Some(format!("this question has no option \"{option}\"; choose one of: {}", options.join(", ")))
         }
         (None, Some(_)) if !ask.free_text => {
-            Some(format!("this ask takes no text; choose one of: {}", options.join(", ")))
+            Some(format!("this question takes no text; choose one of: {}", options.join(", ")))
         }
         (None, Some(text)) if text.trim().is_empty() => Some("the text is empty".to_owned()),
         _ => None,
@@ -202,14 +205,15 @@ fn judged(resolution: &Resolution, answer: &AskRespondParams) -> Exit {
 
 /// Prints what came first.
 fn late(resolution: &Resolution) -> Exit {
+    let from = |surface: &str| from_where(surface).unwrap_or("where its session is open");
     let what = match resolution {
         Resolution::Selected { option_id, text: None, surface } => {
-            format!("already answered: {option_id} by {surface}")
+            format!("already answered: {option_id}, {}", from(surface))
         }
         Resolution::Selected { option_id, text: Some(text), surface } => {
-            format!("already answered: {option_id} ({text}) by {surface}")
+            format!("already answered: {option_id} ({text}), {}", from(surface))
         }
-        Resolution::Answered { text, surface } => format!("already answered: \"{text}\" by {surface}"),
+        Resolution::Answered { text, surface } => format!("already answered: \"{text}\", {}", from(surface)),
         Resolution::Cancelled => "already closed: the run was cancelled or is over".to_owned(),
         Resolution::Superseded => {
             "already closed: what it asked about has changed, or the environment it would run in; `adjutant asks` \
@@ -268,7 +272,7 @@ async fn go_on(
             talk.follow(now.state.run_id.clone());
             talk.now(now.state.state);
             let end = talk.until_over().await?;
-            Ok(Some(exit_of(talk, &end).await?))
+            Ok(Some(exit_of(talk, &end, Allowed::default()).await?))
         }
         State::None | State::Idle | State::Resumable => Ok(Some(Exit::Fine)),
     }

@@ -25,7 +25,7 @@ use clap::{Args, ValueEnum};
 use crate::settings::Sources;
 use crate::uri;
 
-use super::conversation::{Answers, Conversation, Left, View, told};
+use super::conversation::{Allowed, Answers, Conversation, Left, View, told};
 use super::folder::Folder;
 use super::page::note;
 use super::piped::read_stdin;
@@ -34,6 +34,15 @@ use super::{Exit, sessions};
 
 /// The largest task that is read from standard input.
 const MOST_PROMPT: u64 = 16 << 20;
+
+/// Answers, and what the shell is told, for the help.
+pub const NOTES: &str = "At a question: `y` allows once, `n` rejects, any other text rejects with that reason. \
+Ctrl-D says that nobody will answer: this question and all that follow are rejected, and the run goes on. \
+Ctrl-C cancels the run. Without a terminal nobody can answer, so what asks is not allowed.
+
+Exit codes: 0 done; 1 failed, cancelled or stopped at a limit; 2 wrong command line or no model; 3 something was not \
+allowed because nobody was present to answer; 5 an edit that was allowed is not on disk; 130 interrupted; 141 the \
+reader of the output left.";
 
 /// What `adjutant run` takes.
 #[derive(Clone, Debug, Default, Args)]
@@ -107,6 +116,7 @@ struct Task {
     overrides: Overrides,
     which: Which,
     folder: Folder,
+    allowed: Allowed,
     /// Standard input was read, so a person types elsewhere.
     read_stdin: bool,
 }
@@ -183,7 +193,8 @@ fn task(line: &RunLine, home: Option<&Path>) -> anyhow::Result<Task> {
         verbosity: line.verbosity.clone(),
         unattended: line.unattended,
     };
-    Ok(Task { prompt, images, overrides, which, folder, read_stdin })
+    let allowed = Allowed { edits: line.unattended, commands: line.allow_commands };
+    Ok(Task { prompt, images, overrides, which, folder, allowed, read_stdin })
 }
 
 /// Reads an image for a prompt; the server judges it.
@@ -238,7 +249,7 @@ async fn carry_out(talk: &mut Conversation, task: &Task) -> Result<Exit, Left> {
         self::prompt(talk, session, blocks, &task.overrides).await?;
     }
     let end = talk.until_over().await?;
-    exit_of(talk, &end).await
+    exit_of(talk, &end, task.allowed).await
 }
 
 /// Sends a prompt and follows its run.
@@ -325,8 +336,10 @@ fn way_on(ask: &AskView) -> Option<(&AskView, &str)> {
     Some((ask, option.option_id.as_str()))
 }
 
-/// Says how to go on from a run that ended, and returns what the shell is told of it.
-pub async fn exit_of(talk: &mut Conversation, end: &RunEnd) -> Result<Exit, Left> {
+/// Says how to go on from a run that ended, and returns what the shell is told of it; `allowed` is what
+/// needed no answer.
+pub async fn exit_of(talk: &mut Conversation, end: &RunEnd, allowed: Allowed) -> Result<Exit, Left> {
+    let denied = talk.denied().in_words(allowed);
     if talk.reader_left() {
         let when =
             if end.outcome == Outcome::Cancelled { "so the run was cancelled" } else { "after the run" };
@@ -340,7 +353,10 @@ pub async fn exit_of(talk: &mut Conversation, end: &RunEnd) -> Result<Exit, Left
             note(&format!("error: allowed edits are not on disk: {}", files.join(", ")));
             return Ok(Exit::NotOnDisk);
         }
-        _ if talk.was_denied() => return Ok(Exit::Denied),
+        _ if denied.is_some() => {
+            denied.iter().for_each(|denied| note(denied));
+            return Ok(Exit::Denied);
+        }
         Outcome::Completed | Outcome::Stopped => return Ok(Exit::Fine),
         Outcome::Failed | Outcome::Limit => {}
     }

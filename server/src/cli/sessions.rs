@@ -5,6 +5,8 @@
 
 mod table;
 
+pub use table::short_ids;
+
 use std::path::PathBuf;
 
 use adjutant_protocol::SessionId;

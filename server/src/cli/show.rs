@@ -49,6 +49,8 @@ pub struct Show {
     /// What the command of that call has written.
     output: Option<Output>,
     last_text: String,
+    /// Why the last call that failed did, as its line says.
+    failed: Option<String>,
     /// When quiet: what the model said since its last tool call.
     answer: Vec<String>,
     /// The end of a run that stopped at a limit, until somebody has said what comes next.
@@ -69,6 +71,7 @@ impl Show {
             call: None,
             output: None,
             last_text: String::new(),
+            failed: None,
             answer: Vec::new(),
             held: None,
             marks: BTreeSet::new(),
@@ -163,6 +166,11 @@ impl Show {
         }
     }
 
+    /// Says whether the line of a call has just said what a notice says.
+    pub fn has_told(&self, notice: &str) -> bool {
+        self.failed.as_deref().is_some_and(|why| notice.contains(why))
+    }
+
     /// Ends whatever line is open, so that something else may be written.
     pub fn aside(&mut self, pages: &mut Pages) {
         self.flowing = None;
@@ -240,7 +248,7 @@ impl Show {
         if ends_or_asks(&call.tool) {
             return;
         }
-        let (mark, ink, word) = match call.status {
+        let (mut mark, ink, word) = match call.status {
             ToolStatus::Pending => return,
             ToolStatus::InProgress => {
                 self.aside(pages);
@@ -259,20 +267,31 @@ impl Show {
         let result = match (word, summary) {
             ("", summary) => summary.to_owned(),
             (word, "") => word.to_owned(),
-            (word, summary) if summary.starts_with(word) || summary.starts_with("rejected") => {
+            (word, summary)
+                if ["rejected", "not allowed", "not applied", "not saved", word]
+                    .iter()
+                    .any(|start| summary.starts_with(start)) =>
+            {
                 summary.to_owned()
             }
             (word, summary) => format!("{word}: {summary}"),
         };
+        self.failed = match word {
+            "" => None,
+            _ => summary.split_once(": ").map(|(_, why)| why.trim_end_matches('…').trim_end().to_owned()),
+        };
         if self.call.as_ref() != Some(&call.tool_call_id) {
             self.aside(pages);
             pages.rest().open_line(Ink::Plain, &format!("{mark} {}", call.title));
+            mark = "";
         } else if let Some(mut output) = self.output.take() {
             output.end(pages.rest());
             pages.rest().open_line(ink, " ");
         }
+        // The mark of a line that stands on the page cannot change, so the result has its own.
+        let mark = if mark == "✗" { "✗ " } else { "" };
         if !result.is_empty() {
-            pages.rest().add(ink, &format!(" … {result}"));
+            pages.rest().add(ink, &format!(" … {mark}{result}"));
         }
         self.aside(pages);
     }
@@ -294,7 +313,10 @@ impl Show {
 
     fn run(&mut self, pages: &mut Pages, run: &RunView) {
         match run {
-            RunView::Started { model, .. } => self.remark(pages, Ink::Dim, &format!("• {model}")),
+            RunView::Started { model, previous_model, .. } => {
+                let before = previous_model.as_ref().map(|before| format!(" (the run before used {before})"));
+                self.remark(pages, Ink::Dim, &format!("• {model}{}", before.unwrap_or_default()));
+            }
             RunView::Ended { end, .. } => self.ended(pages, end),
         }
     }

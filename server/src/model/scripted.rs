@@ -33,12 +33,19 @@ pub(super) fn path_of(provider: &Provider) -> Result<&str, CallFailure> {
     })
 }
 
+fn read(path: &str) -> Result<Script, String> {
+    let text = own_files::script(path).map_err(|why| format!("the script {why}"))?;
+    Script::parse(path, &text)
+}
+
+/// Says why the script of a provider cannot be played, if it has one. Blocks.
+pub fn script_fault(provider: &Provider) -> Option<String> {
+    read(provider.script.as_deref()?).err()
+}
+
 async fn load(path: String) -> Result<Script, CallFailure> {
-    let load = move || {
-        let text = own_files::script(&path).map_err(|why| format!("the script {why}"))?;
-        Script::parse(&path, &text)
-    };
-    let loaded = tokio::task::spawn_blocking(load).await.unwrap_or_else(|error| Err(error.to_string()));
+    let loaded =
+        tokio::task::spawn_blocking(move || read(&path)).await.unwrap_or_else(|error| Err(error.to_string()));
     loaded.map_err(|message| failure(FailureClass::InvalidRequest, message))
 }
 

@@ -33,7 +33,7 @@ pub use watch::Watch;
 /// The name of the folder in that of the session.
 pub const INBOX: &str = "inbox";
 /// The door of what is found here.
-pub const SURFACE: &str = "inbox";
+pub const SURFACE: &str = adjutant_core::ask::INBOX;
 /// The largest answer; a larger file is no answer.
 pub const MAX_LETTER: u64 = 256 << 10;
 /// Files that are read at one look; a further look takes the next ones.

@@ -237,13 +237,14 @@ async fn call_model(
 }
 
 /// One delivery of an ask; when the surface closes, the ask stays open elsewhere.
-async fn deliver(place: &Place, ask: Arc<AskView>) -> Option<Done> {
+async fn deliver(place: &Place, view: Arc<AskView>) -> Option<Done> {
     point("ask-delivered");
-    let id = ask.ask_id.clone();
-    let Delivery::Outcome { outcome, surface } = place.world.doors.deliver(ask).await else { return None };
-    let choice = match outcome {
-        PermissionOutcome::Selected { option_id, text } => Choice::Option { id: option_id, text },
-        PermissionOutcome::Answered { text } => Choice::Text(text),
+    let (id, kind) = (view.ask_id.clone(), view.kind);
+    let Delivery::Outcome { outcome, surface } = place.world.doors.deliver(view).await else { return None };
+    let (choice, surface) = match outcome {
+        PermissionOutcome::Selected { option_id, text } => (Choice::Option { id: option_id, text }, surface),
+        PermissionOutcome::Answered { text } => (Choice::Text(text), surface),
+        PermissionOutcome::Absent => (Choice::absent(kind)?, ask::NOBODY),
         PermissionOutcome::Cancelled => return None,
     };
     Some(Done::Message(Box::new(Message::Answer {

@@ -137,14 +137,17 @@ pub fn closed_asks(
 
 /// Says how an ask was closed to somebody whose answer came later.
 pub fn who_won(how: &Resolution) -> String {
+    let from = |surface: &str| ask::from_where(surface).map(|from| format!(" {from}")).unwrap_or_default();
     match how {
         Resolution::Selected { option_id, surface, .. } => {
-            format!("this ask is closed: \"{option_id}\" was chosen by {surface}")
+            format!("this question is closed: \"{option_id}\" was chosen{}", from(surface))
         }
-        Resolution::Answered { surface, .. } => format!("this ask is closed: it was answered by {surface}"),
-        Resolution::Cancelled => "this ask is closed: its run was cancelled".to_owned(),
-        Resolution::Superseded => "this ask is closed: another one took its place".to_owned(),
-        Resolution::Withdrawn => "this ask is closed: what it was about is over".to_owned(),
+        Resolution::Answered { surface, .. } => {
+            format!("this question is closed: it was answered{}", from(surface))
+        }
+        Resolution::Cancelled => "this question is closed: its run was cancelled".to_owned(),
+        Resolution::Superseded => "this question is closed: another one took its place".to_owned(),
+        Resolution::Withdrawn => "this question is closed: what it was about is over".to_owned(),
     }
 }
 

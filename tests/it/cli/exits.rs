@@ -121,7 +121,7 @@ fn s18_every_line_of_json_is_an_update_also_when_quiet_and_asks_go_nowhere_else(
         let ends = updates.iter().filter(|(_, read)| read.as_ref().is_ok_and(|read| ended(&read.update)));
         assert_eq!(ends.count(), usize::from(!quiet), "{ran}");
         assert!(!ran.stdout.contains('\u{200b}'), "what cannot be seen is escaped: {ran}");
-        assert_eq!(ran.stderr.contains("no user is present"), code == 3, "{ran}");
+        assert_eq!(ran.stderr.contains("nobody was present"), code == 3, "{ran}");
     }
 }
 

@@ -42,8 +42,7 @@ fn finding_e1_every_problem_of_the_settings_is_shown_before_the_command_ends() {
     for _ in 0..10 {
         let ran = run(&workspace, &["run", "hello"]);
         assert!(ran.expect(2).stderr.contains("not valid TOML"), "{ran}");
-        let (problem, refusal) =
-            (ran.stderr.find("not valid TOML"), ran.stderr.find("no model is configured"));
+        let (problem, refusal) = (ran.stderr.find("not valid TOML"), ran.stderr.find("no model can be used"));
         assert!(problem < refusal, "the cause comes first: {ran}");
     }
 }
@@ -76,7 +75,7 @@ fn finding_e1_the_doctor_marks_settings_that_do_not_parse_or_cannot_be_read() {
     fs::set_permissions(workspace.config_file(), fs::Permissions::from_mode(0o644)).expect("they are ours");
     workspace.config(&format!("odd = 1\n{text}"));
     let told = doctor(&workspace);
-    assert!(told.expect(0).stdout.contains("✓ settings") && told.stdout.contains("• settings"), "{told}");
+    assert!(!told.expect(0).stdout.contains("✓ settings") && told.stdout.contains("! settings"), "{told}");
 }
 
 #[test]

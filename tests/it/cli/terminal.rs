@@ -181,7 +181,7 @@ fn a_person_who_leaves_is_nobody_and_nothing_is_allowed() {
     let (ran, screen) = terminal.ends();
     ran.expect(3);
     assert_eq!(workspace.read("a.txt"), "one\n");
-    assert!(screen.contains("no user is present"), "{screen}");
+    assert!(screen.contains("nobody is present"), "{screen}");
 }
 
 #[test]
@@ -237,6 +237,6 @@ fn n02_a_run_at_one_terminal_is_answered_from_another() {
     assert_eq!(other(&["answer", id, "reject", "--reason", "keep it"]).expect(0).stdout, "accepted\n");
     let (ran, screen) = terminal.ends();
     ran.expect(0);
-    assert!(screen.contains("(no longer asked)") && screen.contains("rejected: keep it"), "{screen}");
+    assert!(screen.contains("(answered elsewhere)") && screen.contains("rejected: keep it"), "{screen}");
     assert_eq!(workspace.read("a.txt"), "one\n");
 }

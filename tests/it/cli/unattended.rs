@@ -47,7 +47,7 @@ fn s13_l03_reading_outside_and_secrets_ask_and_nobody_is_there() {
     for path in [outside.path().join("a.txt").display().to_string(), ".env".to_owned()] {
         let workspace = workspace(&(read(&path) + TOLD));
         let ran = run(&workspace, &["-y", "--allow-commands", "go"]);
-        assert!(ran.expect(3).stderr.contains("no user is present"), "{ran}");
+        assert!(ran.expect(3).stderr.contains("nobody was present to answer: "), "{ran}");
         assert!(!ran.stdout.contains("not for the model") && !ran.stdout.contains("PASSWORD"), "{ran}");
     }
 }
@@ -56,7 +56,7 @@ fn s13_l03_reading_outside_and_secrets_ask_and_nobody_is_there() {
 fn s13_l03_what_runs_later_asks_and_what_is_protected_is_denied_also_unattended() {
     let write = |path: &str| call("write_file", &format!("{{ path = \"{path}\", content = \"x\" }}"));
     for (path, code, told) in [
-        (".github/workflows/ci.yml", 3, "no user is present"),
+        (".github/workflows/ci.yml", 3, "Nobody is present"),
         (".git/hooks/pre-commit", 0, "Denied: \".git/hooks/pre-commit\" is protected"),
         (".adjutant/config.toml", 0, "Denied: \".adjutant/config.toml\" is protected"),
     ] {
@@ -79,7 +79,7 @@ fn s13_l03_denials_win_and_categories_can_be_switched_off() {
     let careful = workspace(&script);
     careful.add_config("[unattended]\nedit = false\n");
     let ran = run(&careful, &["-y", "go"]);
-    assert!(ran.expect(3).stderr.contains("no user is present"), "{ran}");
+    assert!(ran.expect(3).stderr.contains("nobody was present to answer: "), "{ran}");
     assert_eq!((careful.read("b.lock"), careful.exists("ran")), ("one\n".into(), false));
 }
 
@@ -126,10 +126,10 @@ fn s15_a_question_that_nobody_hears_is_answered_so_and_the_run_goes_on() {
     for args in [&["go"][..], &["-y", "go"]] {
         let workspace = workspace(&(question.clone() + TOLD));
         let ran = run(&workspace, args);
-        assert!(ran.expect(0).stdout.contains("no user is present"), "{ran}");
+        assert!(ran.expect(0).stdout.contains("Nobody is present"), "{ran}");
         assert!(ran.stderr.contains("1. Tabs\n") && ran.stderr.contains("2. Spaces\n"), "{ran}");
         let told = ran.stdout.lines().find(|line| line.starts_with("I was told: ")).unwrap_or_default();
-        assert!(told.contains("no user is present"), "no option is chosen for the user: {ran}");
+        assert!(told.contains("Nobody is present"), "no option is chosen for the user: {ran}");
     }
 }
 
@@ -139,7 +139,7 @@ fn s53_a_denial_is_told_to_the_model_and_to_the_shell_and_the_run_goes_on() {
     let workspace = workspace(&script);
     let ran = run(&workspace, &["go"]);
     let told = ran.expect(3).stdout.lines().find(|line| line.starts_with("I was told: ")).unwrap_or_default();
-    assert!(told.contains("no user is present"), "{ran}");
+    assert!(told.contains("Nobody is present"), "{ran}");
     assert!(ran.stderr.contains("-one\n+two\n"), "the edit is shown whole: {ran}");
     assert_eq!(workspace.read("a.txt"), "one\n");
 }

@@ -47,7 +47,7 @@ fn code(cell: &Cell) -> i32 {
 }
 
 fn read(cell: &Cell, shown: &str) -> Seen {
-    let asked = Line::new(BINARY, &cell.workspace, &["asks", "--json"]).run();
+    let asked = Line::new(BINARY, &cell.workspace, &["asks", "--all", "--json"]).run();
     let asks: Vec<Value> = asked
         .expect(0)
         .stdout

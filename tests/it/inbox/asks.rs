@@ -34,7 +34,7 @@ fn n02_a_terminal_answers_a_command_that_an_editor_holds() {
 
     // Who comes late is told who won, and nothing happens.
     let late = held.answer(&["reject"]);
-    assert_eq!(late.expect(4).stdout, "already answered: allow by inbox\n");
+    assert_eq!(late.expect(4).stdout, "already answered: allow, from another terminal\n");
     let late = held.editor.respond(&held.ask.ask_id, "allow");
     assert_eq!((late.status, late.resolution), (RespondStatus::AlreadyResolved, by_inbox));
     assert_eq!((held.ledger(), count(&held.workspace, &held.session, "ask_closed")), (1, 1));
@@ -47,7 +47,7 @@ fn n02_a_terminal_hears_that_the_editor_was_first() {
     held.editor.answer(&held.ask.ask_id, "reject");
     held.editor.await_resolved(&held.ask.ask_id);
     let ran = held.answer(&["allow"]);
-    assert_eq!(ran.expect(4).stdout, "already answered: reject by request_permission\n");
+    assert_eq!(ran.expect(4).stdout, "already answered: reject, where its session is open\n");
     held.editor.await_run_end(&held.session, &held.run);
     assert_eq!(held.ledger(), 0);
     held.end();
@@ -59,7 +59,7 @@ fn n20_an_edit_is_rejected_with_a_reason_from_the_terminal() {
     let held = Held::at_ask([Reply::call("edit_file", edit)], AskKind::Tool);
     let shown = run(&held.workspace, &["asks"]);
     for part in
-        ["-hello\n", "+good bye\n", "  allow = Allow once\n", "  reject = Reject\n", &held.ask.ask_id.0]
+        ["-hello\n", "+good bye\n", "  allow = Allow once\n", "  reject = Reject\n", &held.ask.ask_id.0[..12]]
     {
         assert!(shown.expect(0).stdout.contains(part), "{part:?} is missing in\n{shown}");
     }
@@ -83,7 +83,7 @@ fn s15_a_question_is_answered_with_a_text_from_the_terminal() {
     let told = tool_outputs(&held.model.requests()[1]);
     assert_eq!(told, ["The user answered: blue, actually \u{1b}[2J"]);
     let late = held.answer(&["option-1"]);
-    let shown = "already answered: \"blue, actually \\u{1b}[2J\" by inbox\n";
+    let shown = "already answered: \"blue, actually \\u{1b}[2J\", from another terminal\n";
     assert_eq!(late.expect(4).stdout, shown, "what a person cannot see is shown escaped");
     held.end();
 }
@@ -114,7 +114,7 @@ fn where_nothing_is_asked_the_list_says_so() {
     assert_eq!(run(&workspace, &["asks"]).expect(0).stdout, "Nothing is asked.\n");
     assert_eq!(run(&workspace, &["asks", "--json"]).expect(0).stdout, "");
     let none = run(&workspace, &["answer", "ask-0123456789", "allow"]);
-    assert!(none.expect(2).stderr.contains("there is no ask \"ask-0123456789\""), "{none}");
+    assert!(none.expect(2).stderr.contains("there is no question \"ask-0123456789\""), "{none}");
     assert!(!workspace.state_dir().join("sessions").exists(), "looking makes nothing");
     run(&workspace, &["answer", "ask-0123456789"]).expect(2);
     run(&workspace, &["answer", "ask-0123456789", "allow", "--text", "both"]).expect(2);
@@ -127,12 +127,12 @@ fn the_beginning_of_an_id_is_enough_when_it_is_long_and_the_only_one() {
     let held = Held::at_command();
     let tail = held.ask.ask_id.0.strip_prefix("ask-").expect("an id of an ask").to_owned();
     let answer = |id: &str| run(&held.workspace, &["answer", id, "reject"]);
-    answer(&tail[..7]).expect(2);
+    answer(&tail[..3]).expect(2);
     answer("ask-").expect(2);
     answer("").expect(2);
     answer(&format!("{}zz", &tail[..8])).expect(2);
     assert_eq!(count(&held.workspace, &held.session, "ask_closed"), 0);
-    answer(&format!("ask-{}", &tail[..8])).expect(0);
+    answer(&format!("ask-{}…", &tail[..4])).expect(0);
     held.end();
 }
 

@@ -58,7 +58,10 @@ fn n02_a_terminal_killed_on_the_way_leaves_an_answer_or_none() {
         held.editor.await_resolved(&held.ask.ask_id);
         held.editor.await_run_end(&held.session, &held.run);
         assert_eq!(held.ledger(), 1);
-        assert_eq!(held.answer(&["allow"]).expect(4).stdout, "already answered: allow by inbox\n");
+        assert_eq!(
+            held.answer(&["allow"]).expect(4).stdout,
+            "already answered: allow, from another terminal\n"
+        );
         held.end();
     }
 }

@@ -119,7 +119,7 @@ fn round(point: &'static str, passing: usize) -> Vec<&'static str> {
         let done = |ran: &Ran| match over {
             // It was killed when all was done: there is nothing to go on with, and it says so.
             true => ran.expect(2).stderr.contains("nothing of this session is left to resume"),
-            false => ran.expect(0).stderr.contains("Completed"),
+            false => ran.expect(0).stderr.contains("Done · "),
         };
         assert!(ran.was_killed() || done(&ran), "{ran}");
     }

@@ -50,7 +50,7 @@ fn s95_a_run_goes_on_from_before_a_torn_batch() {
         story.is_listed();
         let ran = story.go_on(None);
         story.nothing_is_lost();
-        assert!(ran.expect(0).stderr.contains("Completed"), "batch {number}: {ran}");
+        assert!(ran.expect(0).stderr.contains("Done · "), "batch {number}: {ran}");
         story.is_done();
         story.is_exported_whole();
     }

@@ -30,7 +30,7 @@ pub fn accept(session: &Session, stamp: &Stamp, answer: Answer) -> Result<Vec<Ev
     let mut events = vec![closed];
     events.extend(match ask.kind {
         AskKind::Tool | AskKind::Command | AskKind::BrowserActionLaunch | AskKind::UseMcpServer => {
-            permission(session, stamp, ask, &answer.choice, kind)?
+            permission(session, stamp, ask, &answer, kind)?
         }
         AskKind::Followup => followup(session, stamp, ask, &answer)?,
         AskKind::CommandOutput => command_output(session, stamp, ask, &answer.choice)?,
@@ -75,7 +75,7 @@ fn permission(
     session: &Session,
     stamp: &Stamp,
     ask: &Ask,
-    choice: &Choice,
+    answer: &Answer,
     kind: Option<OptionKind>,
 ) -> Result<Vec<Event>, Refusal> {
     let call = asked_call(session, ask)?;
@@ -100,7 +100,7 @@ fn permission(
         });
     }
     if !allow {
-        let told = forbidden.map_or_else(|| rejected(choice), |why| denied(&why));
+        let told = forbidden.map_or_else(|| rejected(answer), |why| denied(&why));
         events.extend(end_call(session, stamp, call, told));
         return Ok(events);
     }
@@ -118,15 +118,20 @@ fn permission(
     Ok(events)
 }
 
-/// The reason of a rejection is put before the model (S16).
-fn rejected(choice: &Choice) -> CallResult {
-    let reason = match choice {
+/// The reason of a rejection is put before the model (S16), and nobody is blamed who was not there.
+fn rejected(answer: &Answer) -> CallResult {
+    let reason = match &answer.choice {
         Choice::Option { text: Some(text), .. } | Choice::Text(text) if !text.trim().is_empty() => {
             Some(text.trim())
         }
         _ => None,
     };
     let told = match reason {
+        _ if answer.surface == ask::NOBODY => result(
+            CallEnd::Denied,
+            "Nobody is present to allow this, so it was not done. Continue without it, or say in your answer what needs it.",
+            "not allowed: nobody is present to answer",
+        ),
         Some(reason) => result(
             CallEnd::Denied,
             &format!("The user rejected this and says: {reason}"),
@@ -150,12 +155,16 @@ fn followup(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Res
             }
         }
     };
-    let (told, summary) = match answer.surface == crate::ask::TIME {
-        true => (
+    let (told, summary) = match answer.surface.as_str() {
+        ask::TIME => (
             format!("The user did not answer in time; the first answer you suggested was taken: {text}"),
             "answered by time",
         ),
-        false => (format!("The user answered: {text}"), "answered"),
+        ask::NOBODY => (
+            "Nobody is present to answer. Continue without an answer, or end with the question in your answer.".to_owned(),
+            "nobody is present to answer",
+        ),
+        _ => (format!("The user answered: {text}"), "answered"),
     };
     let told = result(CallEnd::Completed, &told, summary);
     Ok(end_call(session, stamp, call, told))

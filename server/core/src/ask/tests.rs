@@ -4,6 +4,7 @@ use adjutant_protocol::ask::AskKind;
 
 use super::*;
 use crate::event::Payload;
+use crate::input::Choice;
 use crate::review::Hunk;
 
 fn command() -> Payload {
@@ -114,4 +115,17 @@ fn what_cannot_be_allowed_for_good_offers_no_always() {
     };
     assert_eq!(ids(Some("Always")), [ALLOW, ALLOW_ALWAYS, REJECT]);
     assert_eq!(ids(None), [ALLOW, REJECT]);
+}
+
+#[test]
+fn where_nobody_is_every_kind_is_denied_or_left_open_and_none_allowed() {
+    for kind in AskKind::ALL {
+        match Choice::absent(kind) {
+            Some(Choice::Option { id, text }) => assert_eq!((id.as_str(), text), (REJECT, None)),
+            Some(Choice::Text(text)) => {
+                assert_eq!((kind, text.as_str()), (AskKind::Followup, "nobody is present to answer"));
+            }
+            None => assert_ne!(kind.group(), adjutant_protocol::ask::AskGroup::Interactive),
+        }
+    }
 }

@@ -17,6 +17,7 @@ pub(super) fn settings(
     cells: BTreeMap<String, Cell>,
     environment: Option<BTreeMap<String, String>>,
     user_file: Option<String>,
+    broken: Option<String>,
 ) -> Settings {
     let mut providers = BTreeMap::new();
     let mut incomplete = BTreeMap::new();
@@ -64,6 +65,7 @@ pub(super) fn settings(
         incomplete,
         keys_set,
         user_file,
+        broken,
         cells,
     }
 }
@@ -124,7 +126,7 @@ fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, Stri
     let full = |key: &str| format!("providers.{name}.{key}");
     for key in ["wire", "base_url", "api_key_env", "api_key_command", "api_key_file", "script", "headers"] {
         if let Some(Cell { value: Value::Refused, origin, .. }) = cells.get(&full(key)) {
-            return Err(format!("mend its `{key}`, set in {}", origin));
+            return Err(format!("correct its `{key}`, set in {}", origin));
         }
     }
     let text = |key: &str| text_of(cells, &full(key));
@@ -144,7 +146,7 @@ fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, Stri
     if wire != Wire::Scripted {
         for key in ["http.proxy", "http.ca_file"] {
             if let Some(Cell { value: Value::Refused, origin, .. }) = cells.get(key) {
-                return Err(format!("mend `{key}`, set in {}", origin));
+                return Err(format!("correct `{key}`, set in {}", origin));
             }
         }
     }

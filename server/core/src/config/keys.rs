@@ -110,7 +110,7 @@ impl fmt::Display for Literal {
             Self::Truth(value) => write!(f, "{value}"),
             Self::Whole(value) => write!(f, "{value}"),
             Self::DenyAll => write!(f, "every tool is denied"),
-            Self::Refuse => write!(f, "unusable until it is mended"),
+            Self::Refuse => write!(f, "not used until it is corrected"),
         }
     }
 }

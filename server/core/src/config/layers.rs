@@ -53,6 +53,8 @@ struct Resolver {
     unreported: usize,
     environment: Option<BTreeMap<String, String>>,
     user_file: Option<String>,
+    /// Why the user's own file is not read as a whole, and what to do.
+    broken: Option<String>,
 }
 
 impl Resolver {
@@ -63,7 +65,7 @@ impl Resolver {
                 cells.insert(key.name.to_owned(), Cell { value, origin: Origin::Default, bound: None });
             }
         }
-        Self { cells, problems: Vec::new(), unreported: 0, environment: None, user_file: None }
+        Self { cells, problems: Vec::new(), unreported: 0, environment: None, user_file: None, broken: None }
     }
 
     fn problem(&mut self, source: &Source, line: Option<u32>, key: Option<&str>, complaint: Complaint) {
@@ -95,17 +97,20 @@ impl Resolver {
             Content::Missing => return,
             Content::Text(text) => text,
             Content::Unreadable(why) => {
+                self.breaks(&source, None, &why, "make it a file that you can read");
                 self.problem(
                     &source,
                     None,
                     None,
-                    Complaint::new(format!("the file {why}"), UNTIL_MENDED).of(Flaw::Unreadable),
+                    Complaint::new(format!("the file {why}"), format!("correct it; {UNTIL_THEN}"))
+                        .of(Flaw::Unreadable),
                 );
                 self.go_strict(&source);
                 return;
             }
             Content::Doubtful { text, why } => {
                 let (why, what) = why.split_once("; ").unwrap_or((&why, "make it yours alone"));
+                self.breaks(&source, None, why, what);
                 let complaint = Complaint::new(format!("the file {why}"), format!("{what}; {UNTIL_THEN}"));
                 self.problem(&source, None, None, complaint.of(Flaw::Unreadable));
                 source.tighten = true;
@@ -116,17 +121,30 @@ impl Resolver {
         let parsed = tree::from_toml(&text);
         if !parsed.faults.is_empty() {
             for (line, message) in parsed.faults {
+                self.breaks(&source, line, "is not valid TOML", "correct that line");
                 self.problem(
                     &source,
                     line,
                     None,
-                    Complaint::new(format!("not valid TOML: {message}"), UNTIL_MENDED).of(Flaw::Syntax),
+                    Complaint::new(
+                        format!("not valid TOML: {message}"),
+                        format!("correct this line; {UNTIL_THEN}"),
+                    )
+                    .of(Flaw::Syntax),
                 );
             }
             source.tighten = true;
             self.go_strict(&source);
         }
         self.table(&mut Vec::new(), &parsed.entries, &source);
+    }
+
+    /// Notes what is wrong with the user's own file: what it lacks may stand in it.
+    fn breaks(&mut self, source: &Source, line: Option<u32>, why: &str, what_to_do: &str) {
+        if let Origin::UserFile { path, .. } = &source.origin {
+            let place = Origin::UserFile { path: path.clone(), line };
+            self.broken.get_or_insert_with(|| format!("the {place} {why}; {what_to_do}"));
+        }
     }
 
     /// A file that cannot be believed may have turned things off: everything that acts unasked is off.
@@ -428,14 +446,12 @@ impl Resolver {
                 line: None,
                 key: None,
                 message: format!("there are {} more problems", self.unreported),
-                what_to_do: "mend these first".to_owned(),
+                what_to_do: "correct these first".to_owned(),
             });
         }
-        (build::settings(self.cells, self.environment, self.user_file), self.problems)
+        (build::settings(self.cells, self.environment, self.user_file, self.broken), self.problems)
     }
 }
 
-const UNTIL_MENDED: &str = "mend it; until then only what makes Adjutant stricter is taken from it, \
-                            and nothing is done unattended";
 const UNTIL_THEN: &str =
     "until then only what makes Adjutant stricter is taken from it, and nothing is done unattended";

@@ -170,5 +170,5 @@ A rule is `tool` or `tool(pattern)`, `*` alone denies every tool. The tools are 
 - For `run_command` the pattern is the beginning of a command in whole words: `run_command(git push)` denies `git push origin`
   but not `git pushx`; `*` stands for any text. It is looked for at every word of the line, with quotes dropped, so that
   `sudo rm x` and `a && rm x` are denied by `run_command(rm *)`. So is `echo rm x`: a denial errs on the strict side.
-- A pattern that makes no sense denies its whole tool, and every tool of the same kind, until it is mended; a rule that names no tool at all denies every tool.
+- A pattern that makes no sense denies its whole tool, and every tool of the same kind, until it is corrected; a rule that names no tool at all denies every tool.
 ";

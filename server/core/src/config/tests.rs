@@ -218,7 +218,7 @@ fn a_broken_file_gives_strict_values_and_keeps_what_it_denies() {
             "model = \"a/b\"\n[permissions]\ndeny = [\"run_command(rm *)\"]\n[unattended]\ncommand = true\nmax_requests = 200\nmax_requests = 3\nedit = true",
         )],
         expect![[r#"
-            ~/config.toml:7: not valid TOML: duplicate key; mend it; until then only what makes Adjutant stricter is taken from it, and nothing is done unattended"#]],
+            ~/config.toml:7: not valid TOML: duplicate key; correct this line; until then only what makes Adjutant stricter is taken from it, and nothing is done unattended"#]],
     );
     assert_eq!(settings.unattended, Unattended { edit: false, command: false, max_requests: 50 });
     assert!(settings.deny.denial("run_command", Some("rm -rf /")).is_some());
@@ -235,7 +235,7 @@ fn an_unreadable_file_acts_on_nothing_unasked() {
             Layer::Editor(json!({"unattended": {"edit": true, "command": true}})),
         ],
         expect![[r#"
-            .adjutant/config.toml: the file is a directory; mend it; until then only what makes Adjutant stricter is taken from it, and nothing is done unattended
+            .adjutant/config.toml: the file is a directory; correct it; until then only what makes Adjutant stricter is taken from it, and nothing is done unattended
             editor settings: unattended.command: a project file keeps this tighter, so this is ignored; it is set in project file .adjutant/config.toml
             editor settings: unattended.edit: a project file keeps this tighter, so this is ignored; it is set in project file .adjutant/config.toml"#]],
     );
@@ -323,7 +323,7 @@ fn a_refused_address_falls_back_to_no_other() {
         expect![[r#"
             ~/config.toml:2: providers.openai.base_url: "http://10.0.0.7/v1" would send prompts and the key unencrypted, so it is not used; use https; plain http goes only to this machine"#]],
     );
-    expect![[r#"the provider "openai" cannot be used: mend its `base_url`, set in user file /home/ada/.config/adjutant/config.toml:2"#]]
+    expect![[r#"the provider "openai" cannot be used: correct its `base_url`, set in user file /home/ada/.config/adjutant/config.toml:2"#]]
         .assert_eq(&settings.provider_for(Some("openai/m")).unwrap_err().to_string());
 }
 

@@ -36,6 +36,8 @@ pub(super) struct Parsed {
 
 /// The most errors of one text that are reported.
 const MOST_FAULTS: usize = 10;
+/// The most characters of one error.
+const MAX_MESSAGE: usize = 200;
 
 impl Raw {
     /// Names the shape for an error text.
@@ -60,7 +62,9 @@ pub(super) fn from_toml(text: &str) -> Parsed {
     let faults = errors
         .iter()
         .take(MOST_FAULTS)
-        .map(|e| (e.span().map(|span| lines.at(span.start)), e.message().escape_debug().to_string()))
+        .map(|e| {
+            (e.span().map(|span| lines.at(span.start)), crate::display::one_line(e.message(), MAX_MESSAGE))
+        })
         .collect();
     Parsed { entries: toml_entries(root.get_ref(), &lines), faults }
 }

@@ -1,11 +1,8 @@
-//! What a typed line means for an ask, and what is answered where nobody is.
+//! What a typed line means for an ask.
 //!
 //! A line that is no clear yes is never one.
 
-use adjutant_protocol::ask::{AskGroup, AskKind, AskOption, AskView, OptionKind, PermissionOutcome};
-
-/// What the model is told where nobody is there to decide.
-const NOBODY: &str = "no user is present";
+use adjutant_protocol::ask::{AskOption, AskView, OptionKind, PermissionOutcome};
 
 /// What a line means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,18 +44,6 @@ fn permission(ask: &AskView, line: &str, lower: &str) -> Given {
         Some(option) => Given::Answer(select(option, reason)),
         None => Given::Unclear(super::hint(ask)),
     }
-}
-
-/// Returns the answer where nobody is there: no to what needs leave, and the
-/// plain truth to a question. `None` for an ask that may stay open.
-pub fn absent(ask: &AskView) -> Option<PermissionOutcome> {
-    if ask.group != AskGroup::Interactive {
-        return None;
-    }
-    if ask.kind == AskKind::Followup {
-        return Some(PermissionOutcome::Answered { text: NOBODY.to_owned() });
-    }
-    of_kind(ask, OptionKind::RejectOnce).map(|option| select(option, Some(NOBODY.to_owned())))
 }
 
 pub fn of_kind(ask: &AskView, kind: OptionKind) -> Option<&AskOption> {

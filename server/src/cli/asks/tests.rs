@@ -76,22 +76,6 @@ fn what_takes_no_text_takes_none() {
 }
 
 #[test]
-fn where_nobody_is_every_kind_is_denied_or_left_open_and_none_allowed() {
-    for kind in AskKind::ALL {
-        match absent(&ask(kind, &["Yes"])) {
-            Some(PermissionOutcome::Selected { option_id, text }) => {
-                assert_eq!((option_id.as_str(), text.as_deref()), ("reject", Some("no user is present")));
-            }
-            Some(PermissionOutcome::Answered { text }) => {
-                assert_eq!((kind, text.as_str()), (AskKind::Followup, "no user is present"));
-            }
-            Some(PermissionOutcome::Cancelled) => panic!("{kind:?} is answered with nothing"),
-            None => assert_ne!(kind.group(), adjutant_protocol::ask::AskGroup::Interactive),
-        }
-    }
-}
-
-#[test]
 fn a2_the_whole_diff_is_put_and_odd_characters_are_seen() {
     let lines: String = (0..500).map(|line| format!("+line {line} {}\n", "x".repeat(120))).collect();
     let diff = format!("--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,500 @@\n{lines}+odd\u{202e}\u{1b}[2J\r\n");

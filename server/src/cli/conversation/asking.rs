@@ -4,10 +4,11 @@
 
 use std::time::{Duration, Instant};
 
-use adjutant_protocol::ask::{AskGroup, AskView, OptionKind, PermissionOutcome, PermissionResponse};
+use adjutant_core::input::Choice;
+use adjutant_protocol::ask::{AskGroup, AskView, PermissionOutcome, PermissionResponse, Resolution};
 
-use crate::cli::asks::{Delivery, Given, absent, hint, parse, put};
-use crate::cli::page::{Ink, Page, note};
+use crate::cli::asks::{Delivery, Given, hint, parse, put};
+use crate::cli::page::{Ink, Page};
 use crate::cli::present::Typed;
 
 use super::{Answers, Conversation};
@@ -59,14 +60,14 @@ impl Conversation {
                     if self.view.shows_asks() && ask.group == AskGroup::Interactive {
                         self.on_page(|page| put(page, &ask));
                     }
-                    self.answer_for_nobody(&ask);
+                    self.nobody_answers(&ask);
                 }
                 Answers::Demo if ask.group == AskGroup::Interactive => {
                     self.on_page(|page| put(page, &ask));
                     self.demo_answers_at = Some(Instant::now() + DEMO_READS);
                     return;
                 }
-                Answers::Demo => self.answer_for_nobody(&ask),
+                Answers::Demo => self.nobody_answers(&ask),
             }
         }
     }
@@ -77,7 +78,9 @@ impl Conversation {
             Typed::Gone => {
                 self.answers = Answers::Nobody;
                 if let Some(ask) = self.desk.shown().cloned() {
-                    self.answer_for_nobody(&ask);
+                    let text = "(end of input: from here on nobody answers, and what asks is not allowed)";
+                    self.on_page(|page| page.line_in(Ink::Dim, text));
+                    self.nobody_answers(&ask);
                 }
                 return;
             }
@@ -108,12 +111,16 @@ impl Conversation {
         self.answer(outcome);
     }
 
-    /// An ask that was on the page is asked no more.
-    pub(super) fn taken_down(&mut self, was_shown: bool) {
-        if was_shown {
-            self.demo_answers_at = None;
-            self.on_page(|page| page.line_in(Ink::Dim, "(no longer asked)"));
-        }
+    /// An ask that was on the page was closed elsewhere.
+    pub(super) fn taken_down(&mut self, how: &Resolution) {
+        self.demo_answers_at = None;
+        let text = match how {
+            Resolution::Selected { .. } | Resolution::Answered { .. } => "(answered elsewhere)",
+            Resolution::Cancelled => "(the run was cancelled, so this needs no answer)",
+            Resolution::Superseded => "(what this asks about has changed, so this needs no answer)",
+            Resolution::Withdrawn => "(this is over by itself and needs no answer)",
+        };
+        self.on_page(|page| page.line_in(Ink::Dim, text));
     }
 
     /// Writes a remark of the command itself, where remarks are shown.
@@ -131,19 +138,16 @@ impl Conversation {
         }
     }
 
-    fn answer_for_nobody(&mut self, ask: &AskView) {
-        let outcome = absent(ask).unwrap_or(PermissionOutcome::Cancelled);
-        let denied = matches!(&outcome, PermissionOutcome::Selected { option_id, .. }
-            if ask.options.iter().any(|o| o.option_id == *option_id && o.kind == OptionKind::RejectOnce));
-        if denied {
-            self.denied = true;
-            // Where remarks are shown, the call itself says that it was rejected and why.
-            if !self.view.shows_remarks() {
-                self.view.aside(&mut self.pages);
-                note(&format!("rejected, for no user is present: {}", ask.title));
+    /// Says that nobody is there; what that means for the ask is the server's to know.
+    fn nobody_answers(&mut self, ask: &AskView) {
+        match Choice::absent(ask.kind) {
+            Some(Choice::Option { .. }) => self.denied.add(ask),
+            Some(Choice::Text(why)) if self.view.shows_asks() => {
+                self.on_page(|page| page.line_in(Ink::Dim, &format!("({why})")));
             }
+            Some(Choice::Text(_)) | None => {}
         }
-        self.answer(outcome);
+        self.answer(PermissionOutcome::Absent);
     }
 
     pub(super) fn listen(&mut self, prompt: bool) {

@@ -67,7 +67,7 @@ impl Conversation {
         }
         let (option_id, answer, reason) = match self.decided.take() {
             None => return self.begins_elsewhere().await,
-            Some(PermissionOutcome::Cancelled) => return Ok(false),
+            Some(PermissionOutcome::Cancelled | PermissionOutcome::Absent) => return Ok(false),
             Some(PermissionOutcome::Selected { option_id, text }) => (Some(option_id), None, text),
             Some(PermissionOutcome::Answered { text }) => (None, Some(text), None),
         };

@@ -103,16 +103,23 @@ impl Conversation {
                 let resolved: AskResolvedParams = read(params)?;
                 let (gone, was_shown) = self.desk.closed(&resolved.ask_id);
                 gone.iter().for_each(|delivery| self.close_surface(delivery));
-                self.taken_down(was_shown);
+                let withdrawn = self.withdrawn.take_if(|ask| *ask == resolved.ask_id).is_some();
+                if was_shown || withdrawn {
+                    self.taken_down(&resolved.resolution);
+                }
             }
             "$/cancelRequest" => {
                 let withdrawal: Withdrawal = read(params)?;
                 let (gone, was_shown) = self.desk.withdrawn(withdrawal.id.get());
+                if was_shown {
+                    // Why is said by what follows.
+                    self.demo_answers_at = None;
+                    self.withdrawn = gone.last().map(|delivery| delivery.ask.ask_id.clone());
+                }
                 for delivery in gone {
                     let out = self.client.out();
                     out.refuse(delivery.request.as_ref(), code::REQUEST_CANCELLED, "the ask was withdrawn");
                 }
-                self.taken_down(was_shown);
             }
             "window/showMessage" => {
                 let message: Message = read(params)?;
@@ -157,8 +164,10 @@ impl Conversation {
                 };
             }
             Update::Notice { message } if self.view.shows_asks() => {
-                self.view.aside(&mut self.pages);
-                note(message);
+                if !self.view.has_told(message) {
+                    self.view.aside(&mut self.pages);
+                    note(message);
+                }
                 self.said = Some(message.clone());
                 return;
             }

@@ -93,6 +93,14 @@ impl View {
         }
     }
 
+    /// Says whether the page has just said why an effect failed, in a line of its call.
+    pub fn has_told(&self, notice: &str) -> bool {
+        match &self.form {
+            Form::Text(show) => show.has_told(notice),
+            Form::Json => false,
+        }
+    }
+
     /// Ends whatever line is open.
     pub fn aside(&mut self, pages: &mut Pages) {
         match &mut self.form {

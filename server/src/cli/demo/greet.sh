@@ -1,4 +1,4 @@
 #!/bin/sh
-# Greets whoever is named, or else the world.
+# Greets the person in the first argument, or the world.
 name=$1
 echo "Hello, $name!"

@@ -14,7 +14,8 @@ const LEAST_TITLE: usize = 16;
 
 /// Returns the table, its head first; `now` is in milliseconds since the Unix epoch.
 pub fn table(entries: &[SessionEntry], now: u64, width: usize) -> Vec<String> {
-    let short = short_ids(entries);
+    let ids: Vec<&str> = entries.iter().map(|entry| entry.session_id.0.as_str()).collect();
+    let short = short_ids(&ids);
     let mut rows = vec![["ID".to_owned(), "WHEN".to_owned(), "STATE".to_owned(), "TITLE".to_owned()]];
     rows.extend(entries.iter().zip(&short).map(|(entry, id)| {
         let title = match &entry.damaged {
@@ -65,8 +66,8 @@ fn tail(id: &str) -> &str {
 }
 
 /// Returns the shortest ends of all ids by which each is found.
-fn short_ids(entries: &[SessionEntry]) -> Vec<String> {
-    let tails: Vec<&str> = entries.iter().map(|entry| tail(&entry.session_id.0)).collect();
+pub fn short_ids(ids: &[&str]) -> Vec<String> {
+    let tails: Vec<&str> = ids.iter().map(|id| tail(id)).collect();
     let mut sorted = tails.clone();
     sorted.sort_unstable();
     let shared = |two: &[&str]| two[0].chars().zip(two[1].chars()).take_while(|(a, b)| a == b).count();
@@ -165,7 +166,7 @@ mod tests {
     fn a_session_is_found_by_what_the_table_shows() {
         let entries = three();
         let ids: Vec<&str> = entries.iter().map(|entry| entry.session_id.0.as_str()).collect();
-        for (id, short) in ids.iter().zip(short_ids(&entries)) {
+        for (id, short) in ids.iter().zip(short_ids(&ids)) {
             assert_eq!(find(&ids, &short), Ok(*id));
             assert_eq!(find(&ids, id), Ok(*id));
         }

@@ -46,8 +46,13 @@ pub fn changed(
     file: &Path,
 ) -> anyhow::Result<String> {
     let mut document: DocumentMut = present.parse().map_err(|error: toml_edit::TomlError| {
-        let line = error.message();
-        anyhow::anyhow!("read \"{}\": {line}; mend it, or move it away, and run setup again", file.display())
+        let at = error.span().map_or(0, |span| span.start);
+        let number = present.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
+        let line = format!("line {number} is not valid TOML: {}", error.message());
+        anyhow::anyhow!(
+            "read \"{}\": {line}; correct it, or move it away, then run setup again",
+            file.display()
+        )
     })?;
     set(document.as_table_mut(), "model", &format!("{}/{}", provider.name, provider.model));
     let providers = document.entry("providers").or_insert_with(|| {
@@ -55,7 +60,7 @@ pub fn changed(
         table.set_implicit(true);
         Item::Table(table)
     });
-    let odd = || anyhow::anyhow!("use \"{}\": its `providers` is no table; mend it", file.display());
+    let odd = || anyhow::anyhow!("use \"{}\": its `providers` is no table; correct it", file.display());
     let providers = providers.as_table_like_mut().ok_or_else(odd)?;
     let one = providers.entry(&provider.name).or_insert_with(|| Item::Table(Table::new()));
     let one = one.as_table_like_mut().ok_or_else(odd)?;

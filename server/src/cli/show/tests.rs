@@ -74,6 +74,7 @@ fn a_run_reads_as_a_story() {
             continues: None,
             model: "demo/m".to_owned(),
             not_before: None,
+            previous_model: None,
             title: String::new(),
             origin: None,
         }),
@@ -84,14 +85,14 @@ fn a_run_reads_as_a_story() {
         call(ToolStatus::InProgress, "Read src/main.rs", None),
         call(ToolStatus::Completed, "Read src/main.rs", Some("120 lines")),
         failed_attempt(3_000),
-        call(ToolStatus::Denied, "Run rm x", Some("rejected: no user is present")),
+        call(ToolStatus::Denied, "Run rm x", Some("not allowed: nobody is present to answer")),
         Update::Complete { summary: "All is well.".to_owned() },
         end(Outcome::Completed, Some("All is well.")),
     ];
     let text = "• demo/m\nLet me look.\n• Read src/main.rs … 120 lines\n\
                 … the model did not answer, trying again in 2 s\n\
-                ✗ Run rm x … rejected: no user is present\n\
-                All is well.\nCompleted · 2 turns · 1200 tokens in, 34 out\n";
+                ✗ Run rm x … not allowed: nobody is present to answer\n\
+                All is well.\nDone · 2 turns · 1200 tokens in, 34 out\n";
     assert_eq!(shown(80, false, &updates), text);
     assert_eq!(shown(80, true, &updates), "All is well.\n");
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use adjutant_core::ask::{REJECT, RESUME};
+use adjutant_core::ask::{REJECT, RESUME, from_where};
 use adjutant_core::input::Choice;
 use adjutant_core::tool::one_line;
 use adjutant_protocol::AskId;
@@ -143,13 +143,14 @@ fn how(ask: Option<&AskView>) -> String {
 
 /// Says what an ask was resolved to before.
 fn already(resolution: &Resolution) -> String {
+    let from = |surface: &str| from_where(surface).map(|from| format!(", {from}")).unwrap_or_default();
     match resolution {
         Resolution::Selected { option_id, surface, .. } => {
             let what = if option_id == REJECT { "rejected" } else { option_id };
-            format!("this was answered before, by {surface}: {what}")
+            format!("this was answered before{}: {what}", from(surface))
         }
         Resolution::Answered { text, surface } => {
-            format!("this was answered before, by {surface}: {}", one_line(text, MAX_TITLE))
+            format!("this was answered before{}: {}", from(surface), one_line(text, MAX_TITLE))
         }
         Resolution::Cancelled => "this is not asked any more: the run was cancelled".to_owned(),
         Resolution::Superseded => "this is not asked any more: something newer took its place".to_owned(),

@@ -134,10 +134,10 @@ fn secure(mut builder: ClientBuilder, way: &Way) -> Result<ClientBuilder, String
         builder.https_only(true).http2_keep_alive_interval(PING_AFTER).http2_keep_alive_timeout(PING_WAIT);
     if let Some(path) = &way.ca_file {
         let pem =
-            own_files::certificates(path).map_err(|why| format!("the file {why}; mend `http.ca_file`"))?;
+            own_files::certificates(path).map_err(|why| format!("the file {why}; correct `http.ca_file`"))?;
         let bad = |error: reqwest::Error| {
             format!(
-                "the file {path:?} holds a certificate that cannot be read ({}); mend `http.ca_file`",
+                "the file {path:?} holds a certificate that cannot be read ({}); correct `http.ca_file`",
                 innermost(&error)
             )
         };

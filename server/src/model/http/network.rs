@@ -64,7 +64,7 @@ impl Line<'_> {
                     None => {
                         "wants a login (407); put one into its address, \"http://USER:PASSWORD@HOST:PORT\""
                     }
-                    Some(_) => "refused the login in its address (407); mend it and try again",
+                    Some(_) => "refused the login in its address (407); correct it and try again",
                 };
                 failure(FailureClass::Auth, format!("{shown} {what}"))
             }

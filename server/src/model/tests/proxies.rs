@@ -109,7 +109,7 @@ async fn d3_a_proxy_that_refuses_is_named_without_its_password() {
     let shown = proxy.url("");
     for (login, expected) in [
         ("", "wants a login (407); put one into its address, \"http://USER:PASSWORD@HOST:PORT\""),
-        ("ada:wrong-Passw0rd@", "refused the login in its address (407); mend it and try again"),
+        ("ada:wrong-Passw0rd@", "refused the login in its address (407); correct it and try again"),
     ] {
         let failed = call(&models_in(&[]), &far(&secure, Some(proxy.url(login))), &LIMITS).await;
         assert_eq!(failed.class(), FailureClass::Auth, "{:?}", failed.failure());

@@ -169,10 +169,10 @@ async fn s83_a_file_of_certificates_that_is_none_is_one_sentence() {
     std::fs::write(at("broken.pem"), truncated).unwrap();
     std::fs::create_dir(at("folder")).unwrap();
     for (name, why) in [
-        ("missing.pem", "missing.pem\" does not exist; mend `http.ca_file`"),
-        ("text.pem", "text.pem\" holds no certificate in PEM form; mend `http.ca_file`"),
-        ("broken.pem", "mend `http.ca_file`"),
-        ("folder", "folder\" is no regular file; mend `http.ca_file`"),
+        ("missing.pem", "missing.pem\" does not exist; correct `http.ca_file`"),
+        ("text.pem", "text.pem\" holds no certificate in PEM form; correct `http.ca_file`"),
+        ("broken.pem", "correct `http.ca_file`"),
+        ("folder", "folder\" is no regular file; correct `http.ca_file`"),
     ] {
         let mut provider = secure.provider();
         provider.reach.ca_file = Some(at(name));

@@ -42,7 +42,7 @@ pub enum ReplaceRefusal {
     Links(String),
     #[error("\"{0}\" is not a regular file")]
     NotAFile(String),
-    #[error("\"{0}\" is read-only; ask the user to make it writable")]
+    #[error("\"{0}\" is read-only; make it writable first")]
     ReadOnly(String),
     #[error("another Adjutant is writing \"{0}\" and does not end; try again")]
     Busy(String),

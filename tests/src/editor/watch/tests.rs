@@ -99,6 +99,7 @@ fn started(run: &str) -> Update {
         run_id: run.into(),
         continues: None,
         not_before: None,
+        previous_model: None,
         model: "play/script".into(),
         title: String::new(),
         origin: None,

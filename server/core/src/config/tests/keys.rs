@@ -129,14 +129,14 @@ ca_file = ["hunter2"]
     );
     for (name, key) in [("a", "api_key_command"), ("b", "api_key_command"), ("d", "api_key_file")] {
         let why = settings.provider_for(Some(&format!("{name}/m"))).unwrap_err().to_string();
-        assert!(why.contains(&format!("mend its `{key}`")), "{why}");
+        assert!(why.contains(&format!("correct its `{key}`")), "{why}");
     }
 }
 
 #[test]
 fn a_proxy_that_makes_no_sense_is_not_gone_around() {
     let text = "[providers.p]\nbase_url = \"https://p.example\"\n[http]\nproxy = \"nonsense proxy\"";
-    expect![[r#"the provider "p" cannot be used: mend `http.proxy`, set in user file /home/ada/.config/adjutant/config.toml:4"#]]
+    expect![[r#"the provider "p" cannot be used: correct `http.proxy`, set in user file /home/ada/.config/adjutant/config.toml:4"#]]
         .assert_eq(&key_of(vec![user(text)], "p").unwrap_err());
 }
 
