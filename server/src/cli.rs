@@ -20,6 +20,7 @@ mod piped;
 mod present;
 mod probe;
 mod respond;
+mod room;
 mod run;
 mod service;
 mod sessions;
@@ -36,6 +37,9 @@ use clap::{Parser, Subcommand};
 use crate::settings::Sources;
 use crate::tools::process::own_this_process;
 use page::note;
+
+/// How long a thread for blocking work stays when it has none: as long as the process.
+const KEEP_THREADS: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// How a command ended, as the shell is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,8 +177,13 @@ fn start_debug_log(sources: &Sources) {
 /// Runs a command to its end. Whatever still hangs then is left behind, for
 /// a terminal read that nobody answers never returns.
 fn in_runtime(command: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    room::check()?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).thread_keep_alive(KEEP_THREADS).enable_all().build();
     let runtime = runtime.map_err(|error| anyhow::anyhow!("start its runtime: {error}"))?;
+    // While one thread for blocking work is there, what finds no further one waits for it. Without any,
+    // the runtime would panic.
+    drop(runtime.spawn_blocking(|| ()));
     let exit = runtime.block_on(command);
     runtime.shutdown_timeout(Duration::from_millis(500));
     exit

@@ -11,6 +11,7 @@ pub mod faults;
 pub mod fuzzing;
 pub mod lsp;
 pub mod model;
+pub mod scarce;
 pub mod session;
 pub mod sessions;
 pub mod settings;

@@ -211,7 +211,7 @@ impl SessionTask {
     fn input(&mut self, input: Input) -> Result<Vec<Event>, Refusal> {
         self.take_in(input).map_err(|why| match why {
             Unrecorded::Refused(refusal) => refusal,
-            Unrecorded::TooLarge { .. } => Refusal::Nothing,
+            Unrecorded::TooLarge { .. } | Unrecorded::Later(_) => Refusal::Nothing,
         })
     }
 

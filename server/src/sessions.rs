@@ -368,6 +368,7 @@ fn new_id() -> SessionId {
 fn catalog_error(error: CatalogError) -> Refused {
     let name = match &error {
         CatalogError::BadId { .. } | CatalogError::Missing { .. } => ErrorName::SessionNotFound,
+        scarce if scarce.is_scarce() => ErrorName::Overloaded,
         _ => ErrorName::SessionLocked,
     };
     Refused::new(name, error.to_string())
@@ -377,6 +378,7 @@ fn open_error(error: OpenError) -> Refused {
     let name = match &error {
         OpenError::Missing { .. } => ErrorName::SessionNotFound,
         OpenError::Locked { .. } => ErrorName::SessionLocked,
+        OpenError::Scarce { .. } => ErrorName::Overloaded,
         OpenError::NewerFormat { .. } | OpenError::Unknown { .. } => ErrorName::VersionUnsupported,
         _ => ErrorName::SessionReadOnly,
     };

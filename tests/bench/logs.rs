@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use adjutant::session::catalog::Summary;
 use adjutant::session::log::{LogMark, line};
+use adjutant::sessions::reading;
 use adjutant_core::accept::accept;
 use adjutant_core::choices::Follows;
 use adjutant_core::event::{CallEnd, CallResult, Event, Fact, Payload, Policy};
@@ -47,6 +48,7 @@ pub fn opening_long(ground: &Ground, samples: &mut Samples) {
 /// Lists ten thousand sessions whose summaries fit.
 pub fn listing(ground: &Ground, samples: &mut Samples) {
     let home = home(ground);
+    let catalog = reading::catalog(&home.path().join("state")).expect("a catalog");
     for number in 0..SESSIONS {
         let id = format!("s-{number:016x}");
         let dir = folder(home.path(), &id);
@@ -59,7 +61,7 @@ pub fn listing(ground: &Ground, samples: &mut Samples) {
         let title = format!("title {number}");
         let known = Summary { title, state: "idle".to_owned(), log: mark, ..Summary::default() };
         write(&dir.join("events.jsonl"), &log);
-        write(&dir.join("summary.json"), &serde_json::to_vec(&known).expect("JSON"));
+        catalog.write_summary(&id, &known).expect("a summary");
     }
     let (mut client, _) = Client::start(ground.program, home.path(), &ground.workspace.root);
     let sent = Instant::now();
@@ -67,6 +69,14 @@ pub fn listing(ground: &Ground, samples: &mut Samples) {
     samples.add("listing 10k", vec![ms(listed.at - sent)]);
     let page = listed.body["result"]["sessions"].as_array().expect("a page").len();
     assert!(page == 100 && listed.body["result"]["nextCursor"].is_string(), "{page} were listed");
+    let (mut last, mut paged) = (listed, page);
+    while let Some(cursor) = last.body["result"]["nextCursor"].as_str() {
+        let next = json!({"cursor": cursor});
+        last = client.request("agent/session/list", &next);
+        paged += last.body["result"]["sessions"].as_array().expect("a page").len();
+    }
+    samples.add("paging 10k", vec![ms(last.at - sent)]);
+    assert_eq!(paged, SESSIONS);
 }
 
 /// Milliseconds that opening takes, and the most memory of the server, in megabytes.

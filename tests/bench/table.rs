@@ -180,7 +180,8 @@ const ROWS: &[Row] = &[
     ("opening a session of 1 M facts: s / peak MiB", NONE, "5 / 128", |s| {
         both(s.median("opening 1M"), s.median("opening 1M MiB"))
     }),
-    ("listing 10 000 sessions, ms", NONE, "1000", |s| shown(s.median("listing 10k"))),
+    ("listing 10 000 sessions: the first page, ms", NONE, "–", |s| shown(s.median("listing 10k"))),
+    ("the same to the last page, ms", NONE, "1000", |s| shown(s.median("paging 10k"))),
     ("first request of a session, kB", NONE, "12", |s| shown(s.median("first kB"))),
     ("connections for 52 requests", ["52", "1", "1", "1", "2", "1", "–", "–"], "1", |s| {
         shown(s.median("connections"))

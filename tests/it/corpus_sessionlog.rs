@@ -23,7 +23,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 /// The lines as they were given, and the relatives of what they found.
 const FILES: [(&str, &str, usize); 2] = [
     ("sessionlog.jsonl", include_str!("../corpus/sessionlog.jsonl"), 40),
-    ("sessionlog_more.jsonl", include_str!("../corpus/sessionlog_more.jsonl"), 24),
+    ("sessionlog_more.jsonl", include_str!("../corpus/sessionlog_more.jsonl"), 25),
 ];
 
 /// Lines whose word is another here: ours, and why.
@@ -65,6 +65,10 @@ const WORDS: &[(&str, Check)] = &[
     }),
     ("resume_full", |seen, _| whole(seen, &[]) && !seen.flagged()),
     ("flag", |seen, spoiled| whole(seen, &spoiled.hit) && seen.flagged() && seen.listed.is_some()),
+    // The line is whole and its fact is none: it is passed over, and flagged.
+    ("pass_over", |seen, spoiled| {
+        whole(seen, &spoiled.hit) && seen.says("cannot follow what stands before") && seen.listed.is_some()
+    }),
     // The head is all there was: nothing of the session is left, and that is told.
     ("resume_headless", |seen, spoiled| {
         seen.went_on && seen.flagged() && seen.kept_whole(&spoiled.bytes) && seen.listed.is_some()

@@ -39,6 +39,7 @@ mod reconfigured;
 mod rig;
 mod rules;
 mod runs;
+mod scarce;
 mod scenarios;
 mod sessions;
 mod settings;

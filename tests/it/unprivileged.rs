@@ -1,7 +1,8 @@
-//! What a command can find out about the server that starts it, as a user without privileges: for
-//! the superuser everything is readable, and a test as one would prove nothing.
+//! What a command can find out about the server that starts it, and what a server does where too few
+//! processes are left, as a user without privileges: for the superuser everything is readable and no
+//! count of processes is a limit, and a test as one would prove nothing.
 //!
-//! Never needs more than `setpriv` of util-linux, and fails where that is missing.
+//! Never needs more than `setpriv` and `prlimit` of util-linux, and fails where they are missing.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -54,14 +55,18 @@ impl Unprivileged {
 
 /// Gives a workspace with its settings and state to the one who runs there.
 fn give(folder: &Path) {
+    give_to(folder, NOBODY);
+}
+
+fn give_to(folder: &Path, user: u32) {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    chown(folder, Some(NOBODY), Some(NOBODY)).unwrap();
+    chown(folder, Some(user), Some(NOBODY)).unwrap();
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         match entry.file_type().unwrap().is_dir() {
-            true => give(&entry.path()),
-            false => chown(entry.path(), Some(NOBODY), Some(NOBODY)).unwrap(),
+            true => give_to(&entry.path(), user),
+            false => chown(entry.path(), Some(user), Some(NOBODY)).unwrap(),
         }
     }
 }
@@ -131,5 +136,46 @@ fn finding_b4_every_subcommand_that_waits_is_closed_to_other_programs_of_the_use
         adjutant_testkit::process::wait_until("it to be closed", || read(pid).contains("Permission denied"));
         assert!(server.is_alive());
         server.kill();
+    }
+}
+
+/// Enough processes and threads for a run with one command.
+const ENOUGH: usize = 40;
+
+#[test]
+fn finding_f5_too_few_processes_are_told_in_one_sentence_and_never_by_a_panic() {
+    let here = Unprivileged::new();
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.script(
+        "[[turn]]\n[[turn.call]]\ntool = \"run_command\"\narguments = { command = \"echo it ran\" }\n\
+         [[turn]]\ntext = \"Done.\"\n",
+    );
+    // Processes are counted for each user, so this one is nobody else.
+    let user = 2_000_000 + std::process::id();
+    give_to(workspace.path().parent().unwrap(), user);
+    let run = |most: usize| {
+        let mut command = Command::new(if rustix::process::geteuid().is_root() { "setpriv" } else { "env" });
+        if rustix::process::geteuid().is_root() {
+            command.args([&format!("--reuid={user}"), "--regid=65534", "--clear-groups", "--no-new-privs"]);
+        }
+        command.arg("prlimit").arg(format!("--nproc={most}:{most}")).arg(here.binary());
+        command.args(["run", "-y", "--allow-commands", "go"]);
+        command.env_clear().envs(workspace.env()).current_dir(workspace.path()).stdin(Stdio::null());
+        command.env("PATH", std::env::var_os("PATH").unwrap()).output().unwrap()
+    };
+    let sentence = "too many processes run for this user; end some of them or raise the limit (`ulimit -u`)";
+    for most in (1..=16).chain([ENOUGH]) {
+        let ran = run(most);
+        let (code, all) = (ran.status.code(), told(ran));
+        let words = all.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(!all.contains("panicked") && !all.contains("os error"), "{most}: {all}");
+        match code {
+            // The run may have had too few for its command, which is told where the command stands.
+            Some(0) => assert!(words.contains("it ran") || words.contains(sentence), "{most}: {all}"),
+            _ => assert!(words.contains(sentence) && code == Some(1), "{most}: {code:?} {all}"),
+        }
+        assert!(most > 1 || code == Some(1), "one process was enough: {all}");
+        let is_root = rustix::process::geteuid().is_root();
+        assert!(most < ENOUGH || !is_root || (code == Some(0) && words.contains("it ran")), "{most}: {all}");
     }
 }

@@ -61,7 +61,9 @@ impl ErrorName {
     pub fn meaning(self) -> &'static str {
         match self {
             ErrorName::SessionNotFound => "no session has this id",
-            ErrorName::Overloaded => "a queue is full; `retryAfterMs` says when to try again",
+            ErrorName::Overloaded => {
+                "a queue is full, or no file descriptor is free; `retryAfterMs` says when to try again"
+            }
             ErrorName::SessionLocked => "another process writes this session",
             ErrorName::RunMismatch => "the named run is not the open one",
             ErrorName::AskClosed => "the ask can no longer be answered",

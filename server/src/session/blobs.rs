@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::storage::{Open, Storage, UNFINISHED, read_whole, replace};
+use crate::scarce;
 
 /// The name of the directory in that of the session.
 pub const BLOBS: &str = "blobs";
@@ -129,7 +130,12 @@ impl Blobs {
         file.sync().inspect_err(|_| _ = self.storage.remove(&path))?;
         // Also for a blob that was there: the one who put it may still be about
         // to sync its name.
-        self.anchor().inspect_err(|_| self.lost.store(true, Ordering::Release))
+        self.anchor().inspect_err(|error| {
+            // Where no descriptor was free, no sync was tried, and the next one covers this name too.
+            if scarce::descriptors(error).is_none() {
+                self.lost.store(true, Ordering::Release);
+            }
+        })
     }
 
     /// Makes the names of the blobs durable, and at first those that lead to them.

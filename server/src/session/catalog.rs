@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::frontier::Syncer;
 use super::log::{EVENTS, LOCK, Log, LogMark, Notice, OpenError, Place, RecordRaw};
 use super::storage::{Held, Kind, LockError, Storage, remove_tree};
+use crate::scarce;
 pub use summary::{AskMark, Summary};
 
 /// The most sessions one list holds.
@@ -49,6 +50,9 @@ pub enum CatalogError {
     /// Its log could not be read.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// No descriptor is free; it may be tried again.
+    #[error("reach the sessions: {0}")]
+    Scarce(&'static str),
     /// The system refused.
     #[error("reach the sessions in \"{dir}\": {source}")]
     Io {
@@ -57,6 +61,13 @@ pub enum CatalogError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+impl CatalogError {
+    /// Says whether it passes by itself, so that it tells nothing about a session.
+    pub fn is_scarce(&self) -> bool {
+        matches!(self, CatalogError::Scarce(_) | CatalogError::Open(OpenError::Scarce { .. }))
+    }
 }
 
 /// How far what is listed can be believed.
@@ -79,6 +90,8 @@ pub struct Listed {
     pub summary: Option<Summary>,
     /// How far that can be believed.
     pub condition: Condition,
+    /// Whether the summary was made of this very log.
+    pub fits: bool,
 }
 
 /// The sessions under one state directory.
@@ -120,56 +133,69 @@ impl Catalog {
             entries => entries.map_err(|error| self.failed(error))?,
         };
         let ids = entries.into_iter().filter(|entry| entry.kind == Kind::Dir && is_id(&entry.name));
-        let mut list: Vec<Listed> =
-            ids.take(MAX_LISTED).filter_map(|entry| self.listed(entry.name)).collect();
+        let listed = ids.take(MAX_LISTED).filter_map(|entry| self.listed(entry.name).transpose());
+        let mut list = listed.collect::<Result<Vec<Listed>, CatalogError>>()?;
         let changed = |listed: &Listed| listed.summary.as_ref().map_or(0, |known| known.updated_at);
         list.sort_by(|a, b| changed(b).cmp(&changed(a)).then_with(|| a.id.cmp(&b.id)));
         Ok(list)
     }
 
     /// Returns one session as a list shows it, or nothing when there is none of that id. Blocks.
-    pub fn find(&self, id: &str) -> Option<Listed> {
-        self.has(id).then(|| self.listed(id.to_owned())).flatten()
+    pub fn find(&self, id: &str) -> Result<Option<Listed>, CatalogError> {
+        match self.has(id) {
+            true => self.listed(id.to_owned()),
+            false => Ok(None),
+        }
     }
 
     /// Returns one session as a list shows it, or nothing when the directory
     /// holds no trace of a log: its first record was never acknowledged.
-    fn listed(&self, id: String) -> Option<Listed> {
+    fn listed(&self, id: String) -> Result<Option<Listed>, CatalogError> {
         let dir = self.dir.join(&id);
-        let summary = summary::read(&*self.storage, &dir);
+        let failed = |error| self.failed(error);
+        let summary = summary::read(&*self.storage, &dir).map_err(failed)?;
+        let mut fits = false;
         let condition = match self.storage.stat(&dir.join(EVENTS)) {
             Ok(found) if found.kind != Kind::File => {
                 Condition::Damaged("the log is not a regular file".to_owned())
             }
-            Ok(found) => match &summary {
-                Some(Summary { damage: Some(damage), .. }) => Condition::Damaged(damage.clone()),
-                Some(known) if known.log.len == found.len && known.names_its_asks() => Condition::Current,
-                _ => summary::check_head(&*self.storage, &dir, &id),
-            },
+            Ok(found) => {
+                let log = (&*self.storage, &*dir, &*id, &found);
+                let known = summary.as_ref();
+                fits = known.map_or(Ok(false), |known| summary::fits(known, log)).map_err(failed)?;
+                match known.filter(|_| fits) {
+                    Some(Summary { damage: Some(damage), .. }) => Condition::Damaged(damage.clone()),
+                    Some(_) => Condition::Current,
+                    None => summary::check_head(&*self.storage, &dir, &id).map_err(failed)?,
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let entries = self.storage.list(&dir).ok()?;
+                let Ok(entries) = self.storage.list(&dir) else { return Ok(None) };
                 let left = entries.iter().any(|entry| entry.name.starts_with(EVENTS));
                 if summary.is_none() && !left {
-                    return None;
+                    return Ok(None);
                 }
                 Condition::Damaged("the log is missing".to_owned())
             }
             Err(error) => Condition::Damaged(format!("the log cannot be read: {error}")),
         };
-        Some(Listed { id, summary, condition })
+        Ok(Some(Listed { id, summary, condition, fits }))
     }
 
     /// Returns the summary of one session if it fits the last record of the log.
     pub fn summary(&self, id: &str) -> Result<Option<Summary>, CatalogError> {
         let place = self.place(id)?;
-        let known = summary::read(&*self.storage, &place.dir);
+        let known = summary::read(&*self.storage, &place.dir).map_err(|error| self.failed(error))?;
         Ok(known.filter(|known| summary::last_mark(&place) == Some(known.log)))
     }
 
     /// Replaces the summary of a session; readers see the old one or the new one.
     pub fn write_summary(&self, id: &str, summary: &Summary) -> Result<(), CatalogError> {
         let place = self.place(id)?;
-        summary::write(&*self.storage, &place.dir, summary).map_err(|error| self.failed(error))
+        // Where the log has grown since, the summary does not fit it anyway.
+        let log = self.storage.stat(&place.events()).ok().filter(|log| log.len == summary.log.len);
+        let summary = Summary { written: log.map(|log| log.written), ..summary.clone() };
+        summary::write(&*self.storage, &place.dir, &summary).map_err(|error| self.failed(error))
     }
 
     /// Rebuilds the summary of a session: `take` folds its records one by one, so that a long log
@@ -183,6 +209,8 @@ impl Catalog {
         done: impl FnOnce(&F, LogMark) -> Summary,
     ) -> Result<Summary, CatalogError> {
         let place = self.place(id)?;
+        // Before it is read: what changes meanwhile makes the summary one that does not fit.
+        let before = self.storage.stat(&place.events()).ok();
         let mut sink = |record| take(&mut folded, record);
         let read =
             Log::read_each(&*self.storage, &place.dir, id, &mut sink).map_err(|error| match error {
@@ -192,9 +220,14 @@ impl Catalog {
         let mut summary = done(&folded, read.mark);
         let damage = read.notices.iter().find(|notice| notice.is_damage());
         summary.damage = damage.map(ToString::to_string).or(summary.damage);
+        summary.torn = read.notices.iter().any(|notice| matches!(notice, Notice::TornTail { .. }));
+        summary.written = before.filter(|log| log.len == summary.log.len).map(|log| log.written);
         // What a newer version keeps beside its log knows more than can be folded here.
-        if !read.notices.iter().any(|notice| matches!(notice, Notice::NewerFormat { .. })) {
-            self.write_summary(id, &summary)?;
+        if !read.notices.iter().any(|notice| matches!(notice, Notice::NewerFormat { .. }))
+            && let Err(error) = summary::write(&*self.storage, &place.dir, &summary)
+        {
+            // A full disk or a folder that cannot be written says nothing about the session.
+            tracing::warn!(%error, session = id, "the summary was not written");
         }
         Ok(summary)
     }
@@ -208,7 +241,12 @@ impl Catalog {
     /// Tells whether some process writes a session at this moment. Blocks.
     pub fn is_written(&self, id: &str) -> bool {
         let Ok(place) = self.place(id) else { return false };
-        matches!(self.storage.lock(&place.dir.join(LOCK)), Err(LockError::Held { .. }))
+        match self.storage.lock(&place.dir.join(LOCK)) {
+            Err(LockError::Held { .. }) => true,
+            // Not known; that a run goes on is then the safe answer.
+            Err(LockError::Io(error)) => scarce::descriptors(&error).is_some(),
+            Ok(_) => false,
+        }
     }
 
     /// Deletes a session with all that belongs to it, unless it has a writer. Blocks.
@@ -246,7 +284,10 @@ impl Catalog {
     }
 
     fn failed(&self, source: io::Error) -> CatalogError {
-        CatalogError::Io { dir: self.dir.clone(), source }
+        match scarce::descriptors(&source) {
+            Some(why) => CatalogError::Scarce(why),
+            None => CatalogError::Io { dir: self.dir.clone(), source },
+        }
     }
 }
 

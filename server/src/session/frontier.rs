@@ -6,11 +6,10 @@
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::storage::{Storage, StoredFile};
+use super::storage::{StoredDir, StoredFile};
 
 /// Threads of the pool: one slow disk request must not hold up the others.
 const WORKERS: usize = 2;
@@ -142,7 +141,6 @@ pub struct Mark {
 
 /// What of one log is written, syncing and durable.
 pub struct Frontier {
-    storage: Arc<dyn Storage>,
     pool: Arc<Pool>,
     progress: Mutex<Progress>,
 }
@@ -150,8 +148,9 @@ pub struct Frontier {
 #[derive(Default)]
 struct Progress {
     file: Option<Arc<dyn StoredFile>>,
-    /// Directories whose names must be durable before the file counts.
-    dirs: Vec<PathBuf>,
+    /// Directories whose names must be durable before the file counts. They are held, so that a sync
+    /// never fails because no descriptor is free.
+    dirs: Vec<Arc<dyn StoredDir>>,
     written: Mark,
     synced: Mark,
     /// Bytes that somebody wants durable.
@@ -164,13 +163,13 @@ struct Progress {
 
 impl Frontier {
     /// Returns the frontier of a log that is not on disk yet.
-    pub fn new(storage: Arc<dyn Storage>, syncer: &Syncer) -> Arc<Self> {
+    pub fn new(syncer: &Syncer) -> Arc<Self> {
         let pool = Arc::clone(&syncer.0.0);
-        Arc::new(Self { storage, pool, progress: Mutex::default() })
+        Arc::new(Self { pool, progress: Mutex::default() })
     }
 
     /// Says which file is synced from now on; nothing in it counts as durable.
-    pub fn watch(&self, file: Arc<dyn StoredFile>, dirs: Vec<PathBuf>, written: Mark) {
+    pub fn watch(&self, file: Arc<dyn StoredFile>, dirs: Vec<Arc<dyn StoredDir>>, written: Mark) {
         let mut progress = lock(&self.progress);
         progress.file = Some(file);
         progress.dirs = dirs;
@@ -253,7 +252,7 @@ impl Frontier {
         };
         let dirs = progress.dirs.clone();
         drop(progress);
-        let names = || dirs.iter().try_for_each(|dir| self.storage.sync_dir(dir));
+        let names = || dirs.iter().try_for_each(|dir| dir.sync());
         let outcome = match file.sync() {
             Err(error) => Err(SyncError::Failed(error.to_string())),
             Ok(()) => names().map_err(|error| SyncError::Names(error.to_string())),

@@ -3,6 +3,7 @@
 //! Never decides what a model is shown: core's `image` does.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 
 use adjutant_core::image::Image;
@@ -11,7 +12,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::blobs::Blobs;
+use super::blobs::{BlobError, Blobs};
+use crate::scarce;
 
 /// Bytes of images that wait, in all sessions together, until they are kept; a prompt beyond it is
 /// refused as `Overloaded`.
@@ -65,12 +67,13 @@ impl Room {
 }
 
 /// Keeps the images of a prompt durably; a failure says why.
-pub(super) async fn keep(blobs: Arc<Blobs>, waiting: Waiting) -> Result<(), String> {
+pub(super) async fn keep(blobs: Arc<Blobs>, waiting: Waiting) -> io::Result<()> {
     let put = move || waiting.images.iter().try_for_each(|new| blobs.put(&new.content).map(drop));
-    match tokio::task::spawn_blocking(put).await {
-        Ok(kept) => kept.map_err(|error| error.to_string()),
-        Err(_) => Err("writing them broke".to_owned()),
-    }
+    let kept = tokio::task::spawn_blocking(put).await.map_err(|_| io::Error::other("writing them broke"))?;
+    kept.map_err(|error| match error {
+        BlobError::Io { source, .. } if scarce::descriptors(&source).is_some() => source,
+        error => io::Error::other(error.to_string()),
+    })
 }
 
 /// Reads what the pictures of a request show, as base64. One that is missing or damaged is left out,

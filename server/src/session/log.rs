@@ -18,7 +18,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::frontier::{Frontier, Mark, SyncError, Syncer};
-use super::storage::{Held, LockError, Open, Stat, Storage, StoredFile, append_all};
+use super::storage::{Held, LockError, Open, Stat, Storage, StoredDir, StoredFile, append_all};
+use crate::scarce;
 use line::Unfit;
 pub use notice::Notice;
 pub use opening::{OpenError, Opened, ReadBack};
@@ -52,10 +53,10 @@ impl Place {
         self.dir.join(EVENTS)
     }
 
-    /// Returns the directories whose names lead to the log: that of the session,
+    /// Holds the directories whose names lead to the log: that of the session,
     /// of all sessions, of the state, and the one that holds the state.
-    fn dirs(&self) -> Vec<PathBuf> {
-        self.dir.ancestors().take(4).map(PathBuf::from).collect()
+    fn hold_dirs(&self) -> io::Result<Vec<Arc<dyn StoredDir>>> {
+        self.dir.ancestors().take(4).map(|dir| self.storage.hold_dir(dir)).collect()
     }
 }
 
@@ -106,7 +107,7 @@ struct Batch {
 impl Log {
     /// Returns the log of a new session; its directory is created by the first append.
     pub fn create(place: Place, now_ms: u64) -> Self {
-        let frontier = Frontier::new(Arc::clone(&place.storage), &place.syncer);
+        let frontier = Frontier::new(&place.syncer);
         let state = State::Unborn;
         Self { place, created_at: now_ms, state, frontier, epoch: 1, last: LogMark::default() }
     }
@@ -212,6 +213,12 @@ impl Log {
             }
             Err(held) => return Err(AppendError::Locked(held)),
         };
+        // Before anything is written, all that makes it durable is there.
+        let dirs = self.place.hold_dirs().map_err(|error| {
+            _ = storage.remove(&self.place.dir.join(LOCK));
+            _ = storage.remove_dir(&self.place.dir);
+            self.failed(error)
+        })?;
         let mut bytes = Vec::new();
         line::put_header(&mut bytes, &self.place.session, self.created_at);
         line::put_epoch(&mut bytes, &self.place.session, self.epoch, self.created_at);
@@ -221,7 +228,7 @@ impl Log {
         let file_too = Arc::clone(&file);
         self.state = State::Open(Writer { file, id: stat.id, leftover: 0, _lock: lock });
         let mark = Mark { len: stat.len, seq: 0 };
-        self.frontier.watch(file_too, self.place.dirs(), mark);
+        self.frontier.watch(file_too, dirs, mark);
         Ok(())
     }
 
@@ -290,17 +297,18 @@ impl Log {
             Some(_) => self.check_fence()?,
         }
         let saved = opening::save_anew(&self.place, self.last, self.created_at);
+        let saved = saved.and_then(|saved| Ok((saved, self.place.hold_dirs()?)));
         let State::Open(writer) = &mut self.state else {
             return Ok(());
         };
         match saved {
-            Ok((sound, id)) => {
+            Ok(((sound, id), dirs)) => {
                 writer.file = Arc::clone(&sound.file);
                 writer.id = id;
                 writer.leftover = 0;
                 self.last.len = sound.len;
                 let mark = Mark { len: sound.len, seq: self.last.last_seq };
-                self.frontier.watch(sound.file, self.place.dirs(), mark);
+                self.frontier.watch(sound.file, dirs, mark);
                 Ok(())
             }
             Err(error) => Err(self.halt(Stop::Unsaved(error.to_string()))),
@@ -318,6 +326,9 @@ impl Log {
     }
 
     fn failed(&self, source: io::Error) -> AppendError {
+        if let Some(why) = scarce::descriptors(&source) {
+            return AppendError::Scarce(why);
+        }
         let path = self.place.events();
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => AppendError::NoSpace { path },

@@ -24,6 +24,8 @@ pub(super) enum Unrecorded {
     TooLarge {
         limit: usize,
     },
+    /// Nothing was written, for a reason that passes; it says what to do.
+    Later(String),
 }
 
 impl SessionTask {
@@ -36,6 +38,7 @@ impl SessionTask {
             Ok(seqs) => seqs,
             // Nothing was written, and the log is as sound as before.
             Err(AppendError::TooLarge { limit, .. }) => return Err(Unrecorded::TooLarge { limit }),
+            Err(error @ AppendError::Scarce(_)) => return Err(Unrecorded::Later(error.to_string())),
             Err(error) => {
                 self.read_only(error.to_string());
                 return Err(Unrecorded::Refused(Refusal::Nothing));

@@ -24,9 +24,11 @@ use super::choosing;
 use super::images::{self, Waiting};
 use super::mailbox::{MAX_WORDS, Message, Posted, Refused, Reply, Resumed};
 use super::publish::Following;
+use super::recording::Unrecorded;
 use crate::clock::now_ms;
 use crate::doors::Written;
 use crate::faults::point;
+use crate::scarce;
 
 type Action = Box<dyn FnOnce(Result<(), Refused>) + Send>;
 
@@ -108,7 +110,7 @@ impl SessionTask {
         let prompt = self.read_prompt(posted, images.names())?;
         self.keep_images(&prompt, images).await?;
         let key = prompt.key.as_ref().map(|key| key.key.clone());
-        let accepted = self.input(Input::Prompt(prompt));
+        let accepted = self.take_in(Input::Prompt(prompt));
         point("prompt-accepted");
         match accepted {
             Ok(events) => events
@@ -122,10 +124,12 @@ impl SessionTask {
                     _ => None,
                 })
                 .ok_or_else(|| self.refused(Refusal::Nothing)),
-            Err(Refusal::Repeat { run, steered, at }) => {
+            Err(Unrecorded::Refused(Refusal::Repeat { run, steered, at })) => {
                 Ok(PromptResult { run_id: run, accepted_at: at, disposition: disposition(steered) })
             }
-            Err(refusal) => Err(self.refused(refusal)),
+            Err(Unrecorded::Refused(refusal)) => Err(self.refused(refusal)),
+            Err(Unrecorded::TooLarge { .. }) => Err(self.refused(Refusal::Nothing)),
+            Err(Unrecorded::Later(why)) => Err(Refused::new(ErrorName::Overloaded, why)),
         }
     }
 
@@ -140,8 +144,14 @@ impl SessionTask {
         let kept = images::keep(self.place.blobs.clone(), images).await;
         point("images-kept");
         kept.map_err(|why| {
-            let message = format!("the images of the prompt could not be kept: {why}; nothing was started");
-            Refused::new(ErrorName::SessionReadOnly, message)
+            let (name, why) = match scarce::descriptors(&why) {
+                Some(why) => (ErrorName::Overloaded, why.to_owned()),
+                None => (ErrorName::SessionReadOnly, why.to_string()),
+            };
+            Refused::new(
+                name,
+                format!("the images of the prompt could not be kept, nothing was started: {why}"),
+            )
         })
     }
 

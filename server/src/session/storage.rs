@@ -46,6 +46,8 @@ pub struct Stat {
     pub id: (u64, u64),
     /// Length in bytes.
     pub len: u64,
+    /// When its content last changed, in nanoseconds since 1970.
+    pub written: u64,
     /// What it is.
     pub kind: Kind,
 }
@@ -99,10 +101,20 @@ pub trait Storage: Send + Sync {
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Removes an empty directory.
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
+    /// Holds a directory, so that its names can be made durable later without a free descriptor.
+    fn hold_dir(&self, dir: &Path) -> io::Result<Arc<dyn StoredDir>>;
     /// Makes the names in a directory durable. Blocks.
-    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.hold_dir(dir)?.sync()
+    }
     /// Takes the lock of a lock file, which is created when missing. Never waits.
     fn lock(&self, path: &Path) -> Result<Held, LockError>;
+}
+
+/// A directory that is held open.
+pub trait StoredDir: Send + Sync {
+    /// Makes the names in it durable. Blocks.
+    fn sync(&self) -> io::Result<()>;
 }
 
 /// The operations on an open file.

@@ -94,6 +94,8 @@ fn summary(session: &Session, mark: LogMark) -> Summary {
         open_asks: asks.len() as u64,
         asks,
         log: mark,
+        written: None,
+        torn: false,
         damage: None,
     }
 }

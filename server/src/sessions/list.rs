@@ -95,10 +95,11 @@ impl Scans {
         let more = found.next().is_some();
         let next_cursor = listed.last().filter(|_| more).map(|last| Cursor::of(last).text());
         let now = |entry: &&SessionEntry| match fresh {
-            true => Some((*entry).clone()),
+            true => Ok(Some((*entry).clone())),
             false => reading::again(catalog, &entry.session_id),
         };
-        let sessions = listed.iter().filter_map(now).collect();
+        let sessions = listed.iter().filter_map(|entry| now(entry).transpose());
+        let sessions = sessions.collect::<Result<Vec<SessionEntry>, CatalogError>>()?;
         *self.kept() = more.then(|| scan.clone());
         Ok(SessionListResult { sessions, next_cursor })
     }

@@ -39,8 +39,8 @@ pub struct Asked {
 
 /// Returns all sessions, the last changed first; those with a stale summary are read anew. Blocks.
 pub fn entries(catalog: &Catalog) -> Result<Vec<SessionEntry>, CatalogError> {
-    let mut entries: Vec<SessionEntry> =
-        catalog.list()?.into_iter().map(|listed| entry(catalog, listed)).collect();
+    let listed = catalog.list()?.into_iter().map(|listed| entry(catalog, listed));
+    let mut entries = listed.collect::<Result<Vec<SessionEntry>, CatalogError>>()?;
     // Anew: what was read from a log may have changed later than its summary says.
     entries.sort_by(|one, other| {
         place(one.updated_at, &one.session_id.0).cmp(&place(other.updated_at, &other.session_id.0))
@@ -53,13 +53,15 @@ pub(super) fn place(updated_at: u64, id: &str) -> (Reverse<u64>, &str) {
     (Reverse(updated_at), id)
 }
 
-/// The summary of a listed session, made anew when it does not fit the log.
-fn current(catalog: &Catalog, listed: Listed) -> (String, Summary, Condition) {
-    let Listed { id, summary, condition } = listed;
-    let summary = match (&condition, summary) {
-        (Condition::Current, Some(summary)) => summary,
-        (_, old) => match summaries::rebuilt(catalog, &id) {
+/// The summary of a listed session, made anew when it does not fit the log. Fails only where no
+/// descriptor is free, which says nothing about the session.
+fn current(catalog: &Catalog, listed: Listed) -> Result<(String, Summary, Condition), CatalogError> {
+    let Listed { id, summary, condition, fits } = listed;
+    let summary = match summary {
+        Some(summary) if fits => summary,
+        old => match summaries::rebuilt(catalog, &id) {
             Ok(summary) => summary,
+            Err(error) if error.is_scarce() => return Err(error),
             Err(error) => {
                 let mut summary = old.unwrap_or_default();
                 summary.damage.get_or_insert_with(|| error.to_string());
@@ -67,23 +69,23 @@ fn current(catalog: &Catalog, listed: Listed) -> (String, Summary, Condition) {
             }
         },
     };
-    (id, summary, condition)
+    Ok((id, summary, condition))
 }
 
 /// Returns one session as it is now, or nothing if it is gone. Blocks.
-pub(super) fn again(catalog: &Catalog, id: &SessionId) -> Option<SessionEntry> {
-    catalog.find(&id.0).map(|listed| entry(catalog, listed))
+pub(super) fn again(catalog: &Catalog, id: &SessionId) -> Result<Option<SessionEntry>, CatalogError> {
+    catalog.find(&id.0)?.map(|listed| entry(catalog, listed)).transpose()
 }
 
-fn entry(catalog: &Catalog, listed: Listed) -> SessionEntry {
-    let (id, summary, condition) = current(catalog, listed);
+fn entry(catalog: &Catalog, listed: Listed) -> Result<SessionEntry, CatalogError> {
+    let (id, summary, condition) = current(catalog, listed)?;
     let damaged = match condition {
         Condition::Damaged(why) => Some(why),
         _ => summary.damage,
     };
     let state = serde_json::from_value(serde_json::Value::String(summary.state)).unwrap_or(State::None);
     let left = state == State::Running && !catalog.is_written(&id);
-    SessionEntry {
+    Ok(SessionEntry {
         session_id: SessionId(id),
         title: summary.title,
         cwd: summary.roots.first().map(|root| uri::of_path(Path::new(root))).unwrap_or_default(),
@@ -93,14 +95,14 @@ fn entry(catalog: &Catalog, listed: Listed) -> SessionEntry {
         open_asks: u32::try_from(summary.open_asks).unwrap_or(u32::MAX),
         turns: u32::try_from(summary.turns).unwrap_or(u32::MAX),
         damaged,
-    }
+    })
 }
 
 /// Returns the open asks of all sessions whose kind is wanted, the oldest first. Blocks.
 pub fn open_asks(catalog: &Catalog, wanted: impl Fn(AskKind) -> bool) -> Result<Vec<Asked>, CatalogError> {
     let mut asked = Vec::new();
     for listed in catalog.list()? {
-        let (id, summary, _) = current(catalog, listed);
+        let (id, summary, _) = current(catalog, listed)?;
         if !summary.asks.iter().any(|mark| wanted(mark.kind)) {
             continue;
         }
@@ -116,7 +118,7 @@ pub fn open_asks(catalog: &Catalog, wanted: impl Fn(AskKind) -> bool) -> Result<
 /// Returns the session that has an ask open, by what the summaries say. Blocks.
 pub fn session_of(catalog: &Catalog, ask: &AskId) -> Option<SessionId> {
     let listed = catalog.list().ok()?;
-    let mut summaries = listed.into_iter().map(|listed| current(catalog, listed));
+    let mut summaries = listed.into_iter().filter_map(|listed| current(catalog, listed).ok());
     let found = summaries.find(|(_, summary, _)| summary.asks.iter().any(|mark| mark.id == *ask));
     found.map(|(id, _, _)| SessionId(id))
 }

@@ -41,6 +41,8 @@ pub use kin::own_this_process;
 pub use own::run_own;
 pub use pin::{PinnedDirectory, PinnedShell, pin_directory, pin_shell};
 
+use crate::scarce;
+
 pub(super) use gather::GAP;
 use gather::Gathered;
 use group::{GROUP_AFTER, Group};
@@ -172,7 +174,10 @@ struct Running {
 
 impl Running {
     fn spawn(launch: &Launch) -> Result<(Self, pipe::Receiver), String> {
-        let failed = |what: &str, error: std::io::Error| format!("start the command: {what}: {error}");
+        let failed = |what: &str, error: std::io::Error| match scarce::processes(&error) {
+            Some(why) => format!("start the command: {why}"),
+            None => format!("start the command: {what}: {error}"),
+        };
         launch.shell.verify()?;
         let directory = launch.directory.hold()?;
         let (reader, writer) = std::io::pipe().map_err(|error| failed("make a pipe", error))?;

@@ -3,12 +3,12 @@
 //! The figures of time are the benchmark's; here they are printed.
 
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::time::{Duration, Instant};
 
 use adjutant::session::catalog::Summary;
 use adjutant::session::log::{LogMark, line};
+use adjutant::sessions::reading;
 use adjutant_protocol::methods;
 use adjutant_protocol::session::SessionListResult;
 use adjutant_testkit::command::Line;
@@ -61,6 +61,7 @@ pub fn line_of_a_gibibyte() -> &'static str {
 pub fn ten_thousand_sessions() -> &'static str {
     let workspace = Workspace::new("//- /a.txt\nhello\n");
     let root = workspace.state_dir().join("sessions");
+    let catalog = reading::catalog(&workspace.state_dir()).expect("a catalog");
     for number in 0..SESSIONS {
         let id = format!("s-{number:016x}");
         let dir = root.join(&id);
@@ -79,10 +80,7 @@ pub fn ten_thousand_sessions() -> &'static str {
             ..Summary::default()
         };
         fs::write(dir.join("events.jsonl"), &log).expect("a log");
-        let summary = serde_json::to_vec(&summary).expect("JSON");
-        fs::File::create(dir.join("summary.json"))
-            .and_then(|mut file| file.write_all(&summary))
-            .expect("a file");
+        catalog.write_summary(&id, &summary).expect("a file");
     }
     let mut server = Server::spawn(BINARY, &workspace, &["lsp"]);
     let options = Options { deadline: Duration::from_secs(60), ..Options::new(&workspace) };

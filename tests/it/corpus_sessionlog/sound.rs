@@ -26,6 +26,8 @@ pub struct Sound {
     pub model: ModelServer,
     pub session: SessionId,
     pub bytes: Vec<u8>,
+    /// What the session itself wrote for lists.
+    summary: Vec<u8>,
     pub last: u64,
 }
 
@@ -55,17 +57,19 @@ impl Sound {
         rig.await_state(State::Idle);
         rig.end();
         let bytes = fs::read(session_dir(&workspace, &session).join("events.jsonl")).expect("a log");
+        let summary = fs::read(session_dir(&workspace, &session).join("summary.json")).expect("a summary");
         let last = records(&session, &bytes).len() as u64;
         assert!(last >= LEAST, "the log has {last} records only");
         assert_eq!(workspace.read("ledger"), "ran\n");
-        Sound { workspace, model, session, bytes, last }
+        Sound { workspace, model, session, bytes, summary, last }
     }
 
     pub fn dir(&self) -> PathBuf {
         session_dir(&self.workspace, &self.session)
     }
 
-    /// Puts a log where the session's is, and nothing else of the session.
+    /// Puts a log where the session's is, with the summary of the sound one beside it, and nothing else of
+    /// the session.
     pub fn plant(&self, bytes: &[u8]) {
         let dir = self.dir();
         // It is not there when the test before it deleted it.
@@ -74,6 +78,10 @@ impl Sound {
         let log = dir.join("events.jsonl");
         fs::write(&log, bytes).expect("a log");
         fs::set_permissions(&log, fs::Permissions::from_mode(0o600)).expect("for its owner");
+        // The clock of a file system may be too coarse for a test.
+        let now = std::time::SystemTime::now();
+        fs::File::options().append(true).open(&log).and_then(|file| file.set_modified(now)).expect("a time");
+        fs::write(dir.join("summary.json"), &self.summary).expect("a summary");
         self.workspace.write("ledger", "ran\n");
     }
 
@@ -176,6 +184,14 @@ impl Sound {
                 }
             }
             ("set_event", Some(at)) => self.seal_anew(&mut lines[at], None, None, Some(&mutation["to"])),
+            ("nest_event", Some(at)) => {
+                // Deeper than this reader of the corpus could read it.
+                let (open, close) =
+                    ("[".repeat(number("depth") as usize), "]".repeat(number("depth") as usize));
+                let seq = hit.last().expect("a record");
+                let event = format!("{{\"type\":\"prompted\",\"text\":{open}{close}}}");
+                lines[at] = self.sealed(&format!("{{\"seq\":{seq},\"at\":1,\"event\":{event}"));
+            }
             ("set_parent", Some(at)) => {
                 let seq = hit.last().expect("a record");
                 lines[at] = self.sealed(&format!("{{\"seq\":{seq},\"parent\":{seq},\"at\":1,\"event\":{{}}"));

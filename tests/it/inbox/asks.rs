@@ -221,6 +221,23 @@ fn s03_a_client_that_was_restarted_answers_an_ask_it_knows_without_resuming() {
 }
 
 #[test]
+fn finding_f5_an_answer_to_an_ask_that_was_just_closed_elsewhere_says_who_won() {
+    let held = Held::at_command();
+    let (mut server, editor) = serve(&held.workspace);
+    held.editor.respond(&held.ask.ask_id, "reject");
+    let late = json!({"askId": held.ask.ask_id, "optionId": "allow"});
+    let late = editor.request("agent/ask/respond", late);
+    let message = late.as_ref().map_or_else(|error| error.message.clone(), Value::to_string);
+    assert_eq!(message, "this ask is closed: \"reject\" was chosen by ask/respond");
+    assert_eq!(crate::rig::refused(late).1, "AskClosed");
+    assert_eq!(held.ledger(), 0);
+    editor.shutdown();
+    server.wait();
+    held.editor.await_run_end(&held.session, &held.run);
+    held.end();
+}
+
+#[test]
 fn an_answer_with_no_text_it_takes_is_refused_and_the_ask_stays() {
     let held = Held::at_command();
     let letter =

@@ -53,12 +53,12 @@ fn os_007_a_command_that_cannot_be_started_is_an_error_of_its_call() {
     ran_once(&facts(&workspace, &session.0), Outcome::Stopped);
 }
 
-fn open_now(server: &Server) -> u64 {
+pub fn open_now(server: &Server) -> u64 {
     server.handles().expect("it runs").descriptors as u64
 }
 
 /// Limits how many descriptors a server may have; returns how many it might.
-fn descriptors(server: &Server, most: u64) -> u64 {
+pub fn descriptors(server: &Server, most: u64) -> u64 {
     let pid = i32::try_from(server.pid()).ok().and_then(rustix::process::Pid::from_raw);
     // It has the bound of this process, which it inherited.
     let maximum = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;

@@ -27,6 +27,21 @@ fn what_is_put_is_given_back_and_kept_once() {
 }
 
 #[test]
+fn finding_f5_names_that_found_no_free_descriptor_are_synced_with_the_next_ones() {
+    let disk = FaultyDisk::new();
+    let blobs = Blobs::new(Arc::new(disk.clone()), Path::new(DIR));
+    for first in [true, false] {
+        disk.fail(Op::Hold, 1, Fault::Scarce);
+        let content = format!("content, the first is {first}");
+        let refused = blobs.put(content.as_bytes()).unwrap_err();
+        assert!(matches!(&refused, BlobError::Io { source, .. } if scarce::descriptors(source).is_some()));
+        let name = blobs.put(b"more").unwrap();
+        let after = disk.after_power_loss(disk.crash_points(), Loss::Unsynced);
+        assert_eq!(Blobs::new(Arc::new(after), Path::new(DIR)).get(&name.hash).unwrap(), b"more");
+    }
+}
+
+#[test]
 fn damaged_missing_and_nonsense_names_are_told_apart() {
     let dir = tempfile::tempdir().unwrap();
     let blobs = Blobs::new(Arc::new(Disk), dir.path());

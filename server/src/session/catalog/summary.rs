@@ -9,14 +9,17 @@ use adjutant_protocol::ask::AskKind;
 use serde::{Deserialize, Serialize};
 
 use super::{Condition, EVENTS, LogMark, Place};
+use crate::scarce;
 use crate::session::log::line::{self, Line, MAX_LINE};
-use crate::session::storage::{Open, Storage, read_exact_at, read_whole, replace};
+use crate::session::storage::{Open, Stat, Storage, read_exact_at, read_whole, replace};
 
 const SUMMARY: &str = "summary.json";
 /// A larger summary is not one of ours.
 const MAX_SUMMARY: u64 = 256 << 10;
 /// More than the head of any log needs.
 const HEAD: u64 = 4 << 10;
+/// How much of the end of a log is read to find its last line.
+const TAILS: [u64; 2] = [4 << 10, 64 << 10];
 
 /// What a list shows of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -40,6 +43,12 @@ pub struct Summary {
     pub asks: Vec<AskMark>,
     /// The log it was folded from.
     pub log: LogMark,
+    /// When the content of that log had last changed, in nanoseconds since 1970; the catalog notes it.
+    #[serde(default)]
+    pub written: Option<u64>,
+    /// It ends in the middle of a line: a write was cut short.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub torn: bool,
     /// What is wrong with that log, if something is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damage: Option<String>,
@@ -56,15 +65,18 @@ pub struct AskMark {
 
 impl Summary {
     /// Says whether it names as many asks as it counts; one of an older version does not.
-    pub fn names_its_asks(&self) -> bool {
+    fn names_its_asks(&self) -> bool {
         self.asks.len() as u64 == self.open_asks
     }
 }
 
-/// Returns the summary in a directory, if there is a readable one.
-pub fn read(storage: &dyn Storage, dir: &Path) -> Option<Summary> {
-    let bytes = read_whole(storage, &dir.join(SUMMARY), MAX_SUMMARY).ok()?;
-    serde_json::from_slice(&bytes).ok()
+/// Returns the summary in a directory, if there is a readable one; fails only where no descriptor is free.
+pub fn read(storage: &dyn Storage, dir: &Path) -> io::Result<Option<Summary>> {
+    match read_whole(storage, &dir.join(SUMMARY), MAX_SUMMARY) {
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+        Err(error) if scarce::descriptors(&error).is_some() => Err(error),
+        Err(_) => Ok(None),
+    }
 }
 
 /// Replaces the summary in a directory.
@@ -72,8 +84,48 @@ pub fn write(storage: &dyn Storage, dir: &Path, summary: &Summary) -> io::Result
     replace(storage, &dir.join(SUMMARY), &serde_json::to_vec(summary)?).map(drop)
 }
 
-/// Judges a log without a fitting summary by its head alone.
-pub fn check_head(storage: &dyn Storage, dir: &Path, session: &str) -> Condition {
+/// Says whether a summary was made of the very log that is there: same length, not written since, and its
+/// end is whole. Fails only where no descriptor is free. A byte before the last line that changed without
+/// a new time is found by whoever reads the whole log.
+pub fn fits(
+    known: &Summary,
+    (storage, dir, session, log): (&dyn Storage, &Path, &str, &Stat),
+) -> io::Result<bool> {
+    // One of an older version does not say when the log had changed, or does not name its asks.
+    let is_of = known.log.len == log.len && known.written == Some(log.written) && known.names_its_asks();
+    // What stands at its end may have been seen when the summary was made.
+    let is_seen = known.torn || known.damage.is_some();
+    Ok(is_of && (is_seen || ends_whole(storage, dir, session, log.len)?))
+}
+
+/// Says whether the last line of a log of `len` bytes is whole: what a loss of power or a failing disk
+/// takes first, and changes no time. Of a last line of more than 64 KiB only its end is looked at.
+fn ends_whole(storage: &dyn Storage, dir: &Path, session: &str, len: u64) -> io::Result<bool> {
+    let read = |window: u64| {
+        let file = storage.open(&dir.join(EVENTS), Open::Read)?;
+        let mut tail = vec![0; window as usize];
+        read_exact_at(&*file, &mut tail, len - window)?;
+        Ok(tail)
+    };
+    for window in TAILS.map(|window| window.min(len)) {
+        let tail = match read(window) {
+            Ok(tail) => tail,
+            Err(error) if scarce::descriptors(&error).is_some() => return Err(error),
+            Err(_) => return Ok(false),
+        };
+        let Some(lines) = tail.strip_suffix(b"\n") else { return Ok(false) };
+        let start = lines.iter().rposition(|byte| *byte == b'\n').map(|end| end + 1);
+        if let Some(start) = start.or((window == len).then_some(0)) {
+            let last = lines.get(start..).unwrap_or_default();
+            let last = last.strip_suffix(b"\r").unwrap_or(last);
+            return Ok(line::parse(session, last).is_some());
+        }
+    }
+    Ok(true)
+}
+
+/// Judges a log without a fitting summary by its head alone; fails only where no descriptor is free.
+pub fn check_head(storage: &dyn Storage, dir: &Path, session: &str) -> io::Result<Condition> {
     let head = storage.open(&dir.join(EVENTS), Open::Read).and_then(|file| {
         let mut head = vec![0; file.stat()?.len.min(HEAD) as usize];
         read_exact_at(&*file, &mut head, 0)?;
@@ -81,15 +133,16 @@ pub fn check_head(storage: &dyn Storage, dir: &Path, session: &str) -> Condition
     });
     let head = match head {
         Ok(head) => head,
-        Err(error) => return Condition::Damaged(format!("the log cannot be read: {error}")),
+        Err(error) if scarce::descriptors(&error).is_some() => return Err(error),
+        Err(error) => return Ok(Condition::Damaged(format!("the log cannot be read: {error}"))),
     };
     let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let first = first.strip_suffix(b"\r").unwrap_or(first);
-    match line::parse(session, first) {
+    Ok(match line::parse(session, first) {
         Some(Line::Header(_)) => Condition::Stale,
         _ if head.is_empty() => Condition::Damaged("the log is empty".to_owned()),
         _ => Condition::Damaged("the head of the log is damaged".to_owned()),
-    }
+    })
 }
 
 /// Returns how far a log reaches, judged by its last record alone.

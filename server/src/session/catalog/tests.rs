@@ -130,18 +130,80 @@ fn log_011_damaged_sessions_are_shown_and_not_hidden() {
     }
 }
 
+/// Changes one byte of a log, so that its length stays; with `quiet` its time stays too.
+fn flip(path: &Path, at: usize, quiet: bool) {
+    let before = fs::metadata(path).unwrap().modified().unwrap();
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 1;
+    fs::write(path, &bytes).unwrap();
+    // The clock of a file system may be too coarse for a test.
+    let after = if quiet { before } else { before + Duration::from_millis(1) };
+    fs::File::options().append(true).open(path).unwrap().set_modified(after).unwrap();
+}
+
+#[test]
+fn finding_f5_a_log_that_changed_is_read_again_although_its_summary_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let catalog = catalog(dir.path());
+    let log = session(&catalog, "a", 9, 1);
+    let path = log.place().events();
+    drop(log);
+    let len = fs::metadata(&path).unwrap().len() as usize;
+    let good = fs::read(&path).unwrap();
+    // In the middle by its time, at the end also where a failing disk left the time as it was.
+    for (at, quiet) in [(len / 2, false), (len - 9, false), (len - 9, true)] {
+        flip(&path, at, quiet);
+        assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Stale)], "byte {at} of {len}");
+        assert!(!catalog.find("a").unwrap().unwrap().fits);
+        let damage = rebuild(&catalog, "a").unwrap().damage.expect("it is damaged");
+        assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Damaged(damage))]);
+        // It is known now, so that the next list does not read it again.
+        assert!(catalog.find("a").unwrap().unwrap().fits);
+        fs::write(&path, &good).unwrap();
+        flip(&path, at, false);
+        flip(&path, at, false);
+        assert_eq!(rebuild(&catalog, "a").unwrap().damage, None);
+        assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Current)]);
+    }
+    // What was cut short is no damage, and is read once.
+    fs::write(&path, [&good[..], b"{\"seq\":"].concat()).unwrap();
+    assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Stale)]);
+    assert_eq!(rebuild(&catalog, "a").unwrap().damage, None);
+    assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Current)]);
+    // A summary of an older version says nothing of the time.
+    let summary = dir.path().join("sessions/a/summary.json");
+    let mut known: serde_json::Value = serde_json::from_slice(&fs::read(&summary).unwrap()).unwrap();
+    known.as_object_mut().unwrap().remove("written").unwrap();
+    fs::write(&summary, known.to_string()).unwrap();
+    assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Stale)]);
+}
+
+#[test]
+fn finding_f5_where_no_summary_can_be_written_no_session_is_called_damaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = crate::session::storage::faulty::FaultyDisk::new();
+    let storage = Arc::new(disk.clone());
+    let catalog = Catalog::new(storage, Syncer::start().unwrap(), dir.path());
+    let mut log = Log::create(catalog.place("a").unwrap(), 1);
+    log.append(1, &[event("a")], false).unwrap();
+    use crate::session::storage::faulty::{Fault, Op};
+    disk.fail_from(Op::Write, 1, Fault::Full);
+    let rebuilt = rebuild(&catalog, "a").unwrap();
+    assert_eq!((rebuilt.turns, rebuilt.damage), (1, None));
+}
+
 #[test]
 fn f5_a_list_costs_a_bounded_time_a_session() {
     let dir = tempfile::tempdir().unwrap();
     let catalog = catalog(dir.path());
     let log = session(&catalog, "s-0", 1, 0);
-    let (events, known) = (log.place().dir.join(EVENTS), log.place().dir.join("summary.json"));
-    let (events, known) = (fs::read(events).unwrap(), fs::read(known).unwrap());
+    let events = fs::read(log.place().dir.join(EVENTS)).unwrap();
+    let known = Summary { log: log.mark(), ..titled("s-0") };
     for number in 1..1_000 {
         let dir = dir.path().join("sessions").join(format!("s-{number}"));
         fs::create_dir(&dir).unwrap();
         fs::write(dir.join(EVENTS), &events).unwrap();
-        fs::write(dir.join("summary.json"), &known).unwrap();
+        catalog.write_summary(&format!("s-{number}"), &known).unwrap();
     }
     let start = Instant::now();
     assert_eq!(catalog.list().unwrap().len(), 1_000);

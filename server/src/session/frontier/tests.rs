@@ -39,7 +39,7 @@ impl StoredFile for SlowFile {
     }
 
     fn stat(&self) -> io::Result<Stat> {
-        Ok(Stat { id: (1, 1), len: 0, kind: Kind::File })
+        Ok(Stat { id: (1, 1), len: 0, written: 0, kind: Kind::File })
     }
 }
 
@@ -56,7 +56,7 @@ fn slow(syncer: &Syncer) -> Slow {
     let (permit, permits) = channel();
     let file =
         Arc::new(SlowFile { started: started_tx, permits: Mutex::new(permits), syncs: AtomicUsize::new(0) });
-    let frontier = Frontier::new(Arc::new(FaultyDisk::new()), syncer);
+    let frontier = Frontier::new(syncer);
     frontier.watch(Arc::clone(&file) as Arc<dyn StoredFile>, Vec::new(), Mark::default());
     Slow { frontier, file, started, permit }
 }

@@ -11,6 +11,7 @@ use super::notice::Notice;
 use super::repair::{self, Sound};
 use super::scan::{self, RecordRaw, Scan};
 use super::{EVENTS, LOCK, Log, LogMark, Place, State, Writer};
+use crate::scarce;
 use crate::session::frontier::{Frontier, Mark};
 use crate::session::storage::{Kind, LockError, Open, Storage, StoredFile, append_all};
 
@@ -97,6 +98,14 @@ pub enum OpenError {
         /// What is wrong with it.
         why: String,
     },
+    /// No descriptor is free; it may be tried again.
+    #[error("open the log of session \"{session}\": {why}")]
+    Scarce {
+        /// The session.
+        session: String,
+        /// What to do.
+        why: &'static str,
+    },
     /// The system refused.
     #[error("open the log of session \"{session}\": {source}")]
     Io {
@@ -109,6 +118,9 @@ pub enum OpenError {
 
 fn io_error(session: &str, source: io::Error) -> OpenError {
     let session = session.to_owned();
+    if let Some(why) = scarce::descriptors(&source) {
+        return OpenError::Scarce { session, why };
+    }
     match source.kind() {
         io::ErrorKind::NotFound => OpenError::Missing { session },
         _ => OpenError::Io { session, source },
@@ -157,6 +169,8 @@ impl Log {
         if let Some(why) = untaken {
             return Err(OpenError::Unknown { session, why });
         }
+        // Before anything is written, all that makes it durable is there.
+        let dirs = place.hold_dirs().map_err(failed)?;
         let epoch = scan.epoch + 1;
         if epoch >= MAX_SEQ {
             return Err(OpenError::Exhausted { session });
@@ -164,9 +178,9 @@ impl Log {
         let sound = repair::repair(&place, file, &mut scan, now_ms).map_err(failed)?;
         let (len, id) = write_epoch(&place, &sound, epoch, now_ms).map_err(failed)?;
         let last = LogMark { len, last_seq: scan.last_seq(), sum: scan.last_sum() };
-        let frontier = Frontier::new(Arc::clone(&place.storage), &place.syncer);
+        let frontier = Frontier::new(&place.syncer);
         let mark = Mark { len, seq: last.last_seq };
-        frontier.watch(Arc::clone(&sound.file), place.dirs(), mark);
+        frontier.watch(Arc::clone(&sound.file), dirs, mark);
         let state = State::Open(Writer { file: sound.file, id, leftover: 0, _lock: lock });
         let log = Log { place, created_at: sound.created_at, state, frontier, epoch, last };
         Ok(Opened { log, records: Vec::new(), notices: scan.notices.into_vec(), epoch })

@@ -37,6 +37,9 @@ pub enum AppendError {
         /// The log.
         path: PathBuf,
     },
+    /// No descriptor is free; nothing was recorded, and it may be tried again.
+    #[error("append to the log: {0}")]
+    Scarce(&'static str),
     /// The system refused; nothing was recorded, and it may be tried again.
     #[error("append to the log \"{path}\": {source}")]
     Io {

@@ -7,16 +7,30 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use rustix::fs::OFlags;
 
-use super::{Entry, Held, Kind, LockError, Open, Stat, Storage, StoredFile};
+use super::{Entry, Held, Kind, LockError, Open, Stat, Storage, StoredDir, StoredFile};
 
 /// The file system of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Disk;
 
 struct OpenFile(File);
+
+/// A directory; none where it may not be read, as one above Adjutant's own may be.
+struct OpenDir(Option<File>);
+
+impl StoredDir for OpenDir {
+    fn sync(&self) -> io::Result<()> {
+        match self.0.as_ref().map_or(Ok(()), File::sync_all) {
+            // Some file systems cannot sync a directory: there is nothing more to do.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            synced => synced,
+        }
+    }
+}
 
 impl StoredFile for OpenFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -51,7 +65,9 @@ fn kind_of(kind: fs::FileType) -> Kind {
 }
 
 fn stat_of(found: &fs::Metadata) -> Stat {
-    Stat { id: (found.dev(), found.ino()), len: found.len(), kind: kind_of(found.file_type()) }
+    let since = found.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    let written = since.and_then(|since| u64::try_from(since.as_nanos()).ok()).unwrap_or(0);
+    Stat { id: (found.dev(), found.ino()), len: found.len(), written, kind: kind_of(found.file_type()) }
 }
 
 fn refused(path: &Path, why: &str) -> io::Error {
@@ -159,13 +175,11 @@ impl Storage for Disk {
         fs::remove_dir(path)
     }
 
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        match File::open(dir).and_then(|opened| opened.sync_all()) {
-            // A directory above ours that we may not read, and file systems
-            // that cannot sync a directory: there is nothing more to do.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
-            synced => synced,
+    fn hold_dir(&self, dir: &Path) -> io::Result<Arc<dyn StoredDir>> {
+        match File::open(dir) {
+            Ok(opened) => Ok(Arc::new(OpenDir(Some(opened)))),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(Arc::new(OpenDir(None))),
+            Err(error) => Err(error),
         }
     }
 

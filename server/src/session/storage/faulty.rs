@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::{Entry, Held, Kind, LockError, Open, Stat, Storage, StoredFile};
+use super::{Entry, Held, Kind, LockError, Open, Stat, Storage, StoredDir, StoredFile};
 pub use loss::Loss;
 use loss::lose;
 
@@ -26,6 +26,8 @@ pub enum Op {
     Sync,
     /// Syncing a directory.
     SyncDir,
+    /// Opening a directory to sync it.
+    Hold,
     /// Cutting a file.
     Cut,
     /// Creating a file or directory.
@@ -43,6 +45,8 @@ pub enum Fault {
     Broken,
     /// No space is left; nothing happens.
     Full,
+    /// No descriptor is free; nothing happens.
+    Scarce,
     /// That many bytes are written and reported as a short write.
     Short(usize),
     /// That many bytes are written and the call fails.
@@ -327,7 +331,8 @@ impl Sim {
             Node::File(bytes) => (bytes.len() as u64, Kind::File),
             Node::Dir(_) => (0, Kind::Dir),
         };
-        Ok(Stat { id: (1, ino), len, kind })
+        // Its clock stands still.
+        Ok(Stat { id: (1, ino), len, written: 0, kind })
     }
 }
 
@@ -335,6 +340,7 @@ impl Fault {
     fn error(self) -> io::Error {
         let errno = match self {
             Fault::Full => rustix::io::Errno::NOSPC,
+            Fault::Scarce => rustix::io::Errno::MFILE,
             _ => rustix::io::Errno::IO,
         };
         errno.into()
@@ -412,10 +418,11 @@ impl Storage for FaultyDisk {
         self.remove(path)
     }
 
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+    fn hold_dir(&self, dir: &Path) -> io::Result<Arc<dyn StoredDir>> {
         let mut sim = self.sim();
+        sim.check(Op::Hold)?;
         let ino = sim.find(dir)?;
-        sim.sync(ino, Op::SyncDir)
+        Ok(Arc::new(OpenDir { disk: self.clone(), ino }))
     }
 
     fn lock(&self, path: &Path) -> Result<Held, LockError> {
@@ -456,6 +463,17 @@ struct HeldLock {
 impl Drop for HeldLock {
     fn drop(&mut self) {
         self.disk.sim().locks.remove(&self.ino);
+    }
+}
+
+struct OpenDir {
+    disk: FaultyDisk,
+    ino: u64,
+}
+
+impl StoredDir for OpenDir {
+    fn sync(&self) -> io::Result<()> {
+        self.disk.sim().sync(self.ino, Op::SyncDir)
     }
 }
 

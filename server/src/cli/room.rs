@@ -1,0 +1,47 @@
+//! Whether the system lets this process start what every command needs: threads and open files.
+//!
+//! Asked before anything else is started, so that the answer is one sentence and no panic of a
+//! thread pool. Keeps nothing.
+
+use std::fs::File;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+use crate::scarce;
+
+/// Threads a command has beside its first one while it works.
+const THREADS: usize = 12;
+/// Files, pipes and directories a run with one command has open at its busiest.
+const FILES: usize = 32;
+/// Enough for a thread that only waits.
+const STACK: usize = 64 << 10;
+
+/// Fails with what to do where there is too little room.
+pub fn check() -> anyhow::Result<()> {
+    let why = |error: &io::Error| scarce::descriptors(error).or(scarce::processes(error));
+    open_files().and_then(|()| start_threads()).map_err(|error| match why(&error) {
+        Some(why) => anyhow::anyhow!("start: {why}"),
+        None => anyhow::anyhow!("start: {error}"),
+    })
+}
+
+fn open_files() -> io::Result<()> {
+    let first = File::open("/dev/null")?;
+    let others: io::Result<Vec<File>> = (1..FILES).map(|_| first.try_clone()).collect();
+    others.map(drop)
+}
+
+/// Starts so many threads that stand side by side, and ends them.
+fn start_threads() -> io::Result<()> {
+    let gate = Arc::new(Mutex::new(()));
+    let closed = gate.lock().unwrap_or_else(PoisonError::into_inner);
+    let start = |_| {
+        let gate = Arc::clone(&gate);
+        let wait = move || drop(gate.lock().unwrap_or_else(PoisonError::into_inner));
+        Builder::new().stack_size(STACK).spawn(wait)
+    };
+    let started: Vec<io::Result<JoinHandle<()>>> = (0..THREADS).map(start).collect();
+    drop(closed);
+    started.into_iter().try_for_each(|thread| thread.map(|thread| _ = thread.join()))
+}
