@@ -11,6 +11,7 @@ mod corpus;
 mod corpus_lsp;
 mod corpus_sessionlog;
 mod denied;
+mod diffs;
 mod disks;
 mod display;
 mod doors;
