@@ -5,6 +5,9 @@
 use std::fs;
 use std::time::Instant;
 
+use adjutant_testkit::model::Reply;
+use serde_json::json;
+
 use super::program;
 use crate::scenes;
 use crate::screen::{ROWS, Screen};
@@ -12,6 +15,10 @@ use crate::stage::{READ, Stage, shipped, wait_for};
 
 /// Opens the file in a terminal of so many columns, with the set-up of the page.
 fn open(stage: &Stage, version: &str, columns: &str) -> Screen {
+    open_sized(stage, version, (columns, ROWS))
+}
+
+fn open_sized(stage: &Stage, version: &str, size: (&str, &str)) -> Screen {
     let settings = stage.settings_dir().join("nvim");
     fs::create_dir_all(settings.join("lua/adjutant")).expect("make the settings of Neovim");
     fs::copy(shipped("editors/nvim/init.lua"), settings.join("init.lua")).expect("take what is shipped");
@@ -21,7 +28,7 @@ fn open(stage: &Stage, version: &str, columns: &str) -> Screen {
     }
     let (program, runtime) = program(version);
     let line = format!("env VIMRUNTIME='{}' '{}' {}", runtime.display(), program.display(), scenes::FILE);
-    let screen = Screen::sized(stage, &line, (columns, ROWS));
+    let screen = Screen::sized(stage, &line, size);
     screen.wait("def greet");
     stage.seen().wait("in", "textDocument/didOpen", 1);
     screen
@@ -132,5 +139,33 @@ fn finding_d6_a_narrow_terminal_shows_the_question_and_its_choices() {
         screen.wait("done");
         screen.wait("Hello, ");
         assert!(!screen.text().contains("Press ENTER"), "{}", screen.text());
+    }
+}
+
+/// The smallest usual terminal: a question hid the answer, before and after somebody went there.
+#[test]
+fn finding_d9_at_80_by_24_the_question_leaves_the_answer_in_sight_and_scrolls() {
+    let lines = |word: &str| (1..=20).map(|line| format!("{word} = {line}\n")).collect::<String>();
+    for version in super::VERSIONS {
+        let arguments = json!({"path": scenes::FILE, "old_text": lines("old"), "new_text": lines("new")});
+        let edit = Reply::text("I rename all of them.").and_call("edit_file", arguments);
+        let text = format!("//- /{}\ndef greet(): pass\n{}", scenes::FILE, lines("old"));
+        let stage = Stage::new(&text, [edit, Reply::text("It is renamed.")]);
+        let screen = open_sized(&stage, version, ("80", "24"));
+        command(&screen, ":AdjutantCancel");
+        let notice = screen.wait("Adjutant: nothing runs");
+        assert!(notice.contains("╭ Adjutant "), "a notice has a frame\n{notice}");
+        command(&screen, ":Adjutant Rename them");
+        command(&screen, ":AdjutantChat");
+        let both = |hint: &'static str| {
+            move |text: &str| text.contains("I rename all of them.") && text.contains(hint)
+        };
+        screen.wait_until("the answer and a line that asks", both("? Edit greet.py"));
+        command(&screen, ":AdjutantAnswer");
+        screen.wait_until("the answer beside the question", both("scroll for more"));
+        screen.keys(&["G"]);
+        screen.wait_until("the answer beside the choices", both("1  Reject"));
+        screen.keys(&["1"]);
+        screen.wait("It is renamed.");
     }
 }

@@ -129,44 +129,70 @@ local function height_of(lines, width)
   return height
 end
 
--- Where the float is, and what is in it: the whole when it is entered or beside the
--- answer, else one line that leaves the text and the cursor alone.
-local function layout(entry)
-  local bottom = vim.o.lines - vim.o.cmdheight - (vim.o.laststatus > 0 and 1 or 0)
-  local chat = where()
-  if entered or chat then
-    local lines = text_of(entry)
-    local room = math.max(3, math.floor(vim.o.lines * 0.6))
-    local config = {
-      relative = "editor", border = "rounded", title = (" Adjutant asks%s "):format(count_of(entry)),
-      footer = entered and keys_of(entry) or " :AdjutantAnswer ", footer_pos = "right",
-      focusable = true, zindex = 60, style = "minimal",
-    }
-    if chat and not entered then
-      local row, column = unpack(api.nvim_win_get_position(chat))
-      config.width = math.max(10, api.nvim_win_get_width(chat) - 2)
-      config.height = math.min(height_of(lines, config.width), room, math.max(1, api.nvim_win_get_height(chat) - 2))
-      config.row, config.col = row + api.nvim_win_get_height(chat) - config.height - 2, column
-      config.focusable = false
-    else
-      config.width = math.max(10, math.min(vim.o.columns - 2, 100))
-      config.height = math.min(height_of(lines, config.width), room, math.max(1, bottom - 2))
-      config.row, config.col = math.max(0, bottom - config.height - 2), vim.o.columns - config.width - 2
-    end
-    return lines, config
-  end
+local LEAST = 5 -- lines of a question that are of use
+local KEPT = 8 -- lines of the answer that a question beside it leaves in sight
+
+-- Where the window of the answer is: `below` the file over the whole width, or beside it.
+local function place_of(chat)
+  local row, column = unpack(api.nvim_win_get_position(chat))
+  local width, height = api.nvim_win_get_width(chat), api.nvim_win_get_height(chat)
+  return { row = row, col = column, width = width, height = height, below = row > 1 and column == 0 }
+end
+
+-- One line that leaves the answer, the text and the cursor alone.
+local function hint_at(entry, chat, bottom)
   local lines = { hint_of(entry) }
-  local width = math.min(vim.fn.strdisplaywidth(lines[1]), vim.o.columns)
+  local right = chat and not chat.below and chat.col > 40 and chat.col - 1 or vim.o.columns
+  local width = math.min(vim.fn.strdisplaywidth(lines[1]), right)
   local height = math.min(height_of(lines, width), 3)
-  local row = math.max(0, bottom - height)
+  local row = math.max(0, (chat and chat.below and chat.row - 1 or bottom) - height)
   -- The line with the cursor stays in sight.
   local at = api.nvim_win_get_cursor(0)
   local cursor = vim.fn.screenpos(0, at[1], at[2] + 1).row
-  if cursor > row then row = vim.o.showtabline > 0 and 1 or 0 end
+  if cursor > row and cursor <= row + height then row = vim.o.showtabline > 0 and 1 or 0 end
   return lines, {
-    relative = "editor", border = "none", row = row, col = vim.o.columns - width, width = width, height = height,
+    relative = "editor", border = "none", row = row, col = right - width, width = width, height = height,
     focusable = false, zindex = 60, style = "minimal",
   }
+end
+
+-- Where the float is, and what is in it: the whole when it is entered or has room beside the
+-- answer, else one line.
+local function layout(entry)
+  local bottom = vim.o.lines - vim.o.cmdheight - (vim.o.laststatus > 0 and 1 or 0)
+  local chat = where()
+  chat = chat and place_of(chat)
+  local beside = chat and chat.height - 2 - KEPT or 0
+  if not entered and beside < LEAST then return hint_at(entry, chat, bottom) end
+  local lines = text_of(entry)
+  local room = math.max(3, math.min(math.floor(vim.o.lines * 0.6), vim.o.lines - 14))
+  local config = {
+    relative = "editor", border = "rounded", title = (" Adjutant asks%s "):format(count_of(entry)),
+    footer_pos = "right", focusable = entered, zindex = 60, style = "minimal",
+  }
+  if not entered then
+    config.width = math.max(10, chat.width - 2)
+    config.height = math.min(height_of(lines, config.width), room, beside)
+    config.row, config.col = chat.row + chat.height - config.height - 2, chat.col
+  elseif chat and chat.below and chat.row - 4 >= LEAST then
+    -- Above the answer, which stays in sight.
+    config.width = math.max(10, math.min(vim.o.columns - 2, 100))
+    config.height = math.min(height_of(lines, config.width), room, chat.row - 3)
+    config.row, config.col = chat.row - 3 - config.height, vim.o.columns - config.width - 2
+  else
+    -- Left of the answer where it has a side of its own.
+    local right = chat and not chat.below and chat.col > 40 and chat.col - 1 or vim.o.columns
+    config.width = math.max(10, math.min(right - 2, 100))
+    config.height = math.min(height_of(lines, config.width), room, math.max(1, bottom - 2))
+    config.row, config.col = math.max(0, bottom - config.height - 2), right - config.width - 2
+  end
+  config.footer = " :AdjutantAnswer "
+  if entered then
+    local more = " scroll for more ·" .. keys_of(entry)
+    local fits = vim.fn.strdisplaywidth(more) <= config.width and not entry.gone
+    config.footer = fits and height_of(lines, config.width) > config.height and more or keys_of(entry)
+  end
+  return lines, config
 end
 
 local function close()
@@ -183,8 +209,7 @@ local draw
 
 -- Notes which lines of the subject are in sight, and offers approvals once all were.
 local function look()
-  local full = shown and valid(window) and (entered or where())
-  if not full then return end
+  if not (shown and valid(window)) or hinting then return end
   local _, first = text_of(shown)
   local before = unseen(shown)
   for row = vim.fn.line("w0", window), vim.fn.line("w$", window) do shown.seen[row - first + 1] = true end

@@ -1,5 +1,5 @@
--- Short words of Adjutant in a float that is not entered: never a prompt that
--- waits for a key, as long messages are.
+-- Short messages of Adjutant in a float with a frame that is not entered: never a
+-- prompt that waits for a key, as long messages are.
 local buffers = require("adjutant.buffers")
 
 local M = {}
@@ -22,11 +22,12 @@ function M.show(text)
   api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
   local width, height = 1, 0
   for _, line in ipairs(lines) do width = math.max(width, vim.fn.strdisplaywidth(line)) end
-  width = math.min(width, 60, vim.o.columns - 2)
+  width = math.min(width, 60, vim.o.columns - 4)
   for _, line in ipairs(lines) do height = height + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / width)) end
   local config = {
-    relative = "editor", row = vim.o.showtabline > 0 and 1 or 0, col = vim.o.columns - width, width = width,
-    height = math.max(1, math.min(height, MOST, vim.o.lines - 4)), focusable = false, style = "minimal", zindex = 70,
+    relative = "editor", row = vim.o.showtabline > 0 and 1 or 0, col = vim.o.columns - width - 2, width = width,
+    height = math.max(1, math.min(height, MOST, vim.o.lines - 6)), focusable = false, style = "minimal", zindex = 70,
+    border = "rounded", title = " Adjutant ",
   }
   -- A float belongs to one tab page, and shows the buffer it was opened with.
   local here = window and api.nvim_win_is_valid(window) and api.nvim_win_get_buf(window) == buffer
