@@ -393,7 +393,12 @@ export type AskKind = "tool" | "command" | "followup" | "browser_action_launch" 
 
 export type AskGroup = "interactive" | "idle" | "resumable" | "non_blocking";
 
-export type AskSubject = { "type": "edit", uri: string, path: string, diff: string, newFile: boolean, } | { "type": "command", command: string, cwd: string, timeoutSeconds?: number, } | { "type": "read", path: string, reason: string, };
+export type AskSubject = { "type": "edit", uri: string, path: string, diff: string, newFile: boolean, } | { "type": "command", command: string, cwd: string, timeoutSeconds?: number,
+/**
+ * The open documents of the workspace that were not saved when this was asked, at most 100: the command
+ * sees each as it was saved last. `description` says it in words.
+ */
+unsaved?: Array<UnsavedDocument>, } | { "type": "read", path: string, reason: string, };
 
 export type OptionKind = "allow_once" | "allow_always" | "reject_once" | "choose";
 
@@ -489,6 +494,12 @@ export type ImageView = { mimeType: string,
  * Its length before base64.
  */
 bytes: number, };
+
+export type UnsavedDocument = { uri: string,
+/**
+ * As shown to the user.
+ */
+path: string, };
 
 export type ToolStatus = "pending" | "in_progress" | "completed" | "failed" | "cancelled" | "_denied" | "_interrupted";
 

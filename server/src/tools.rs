@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use adjutant_core::cause::Cause;
+use adjutant_core::event::Unsaved;
 use adjutant_core::tool::{MAX_TITLE, one_line};
 
 use crate::documents::Buffers;
@@ -47,6 +48,8 @@ pub struct Output {
     pub failed: bool,
     /// Why it could not, as a class.
     pub cause: Option<Cause>,
+    /// Open documents whose text a command did not see.
+    pub unsaved: Vec<Unsaved>,
 }
 
 impl Output {
@@ -58,13 +61,21 @@ impl Output {
             summary: one_line(summary, MAX_TITLE),
             failed: false,
             cause: None,
+            unsaved: Vec::new(),
         }
     }
 
     /// Returns the output of a call that could not be done: a sentence for the model.
     pub fn failed(text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { summary: one_line(&text, MAX_TITLE), text, whole: None, failed: true, cause: None }
+        Self {
+            summary: one_line(&text, MAX_TITLE),
+            text,
+            whole: None,
+            failed: true,
+            cause: None,
+            unsaved: Vec::new(),
+        }
     }
 
     /// Returns the output of a call that could not be done, with the class of what is in the way.

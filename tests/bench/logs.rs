@@ -171,6 +171,7 @@ impl Past {
             elapsed_ms: 1,
             cause: None,
             whole: None,
+            unsaved: Vec::new(),
         }));
     }
 }

@@ -46,7 +46,12 @@ fn s03_command_edit_and_question_reach_the_client_and_resume_their_call() {
     let cwd = workspace.path().display().to_string();
     assert_eq!(
         ask.subject,
-        Some(AskSubject::Command { command: "echo said-so".to_owned(), cwd, timeout_seconds: Some(120) })
+        Some(AskSubject::Command {
+            command: "echo said-so".to_owned(),
+            cwd,
+            timeout_seconds: Some(120),
+            unsaved: Vec::new()
+        })
     );
     rig.answer(&ask.ask_id, "allow");
     let ask = rig.await_ask_of(AskKind::Tool);

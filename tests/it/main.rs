@@ -52,6 +52,7 @@ mod tidy;
 mod timed;
 mod tools;
 mod unprivileged;
+mod unsaved;
 mod waits;
 mod windows;
 mod wires;

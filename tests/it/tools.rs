@@ -102,7 +102,10 @@ fn s44_a_command_gives_its_code_and_its_output() {
     assert_eq!(ask.kind, AskKind::Command);
     let command = "cat a.txt; echo oh >&2; exit 3".to_owned();
     let cwd = stage.workspace.path().display().to_string();
-    assert_eq!(ask.subject, Some(AskSubject::Command { command, cwd, timeout_seconds: Some(120) }));
+    assert_eq!(
+        ask.subject,
+        Some(AskSubject::Command { command, cwd, timeout_seconds: Some(120), unsaved: Vec::new() })
+    );
     let streamed = stage.rig.update_kinds().iter().filter(|kind| **kind == "tool_call_content_chunk").count();
     assert!(streamed >= 2, "its output is shown while it runs");
 }
@@ -183,10 +186,12 @@ fn n06_a_command_that_sees_older_text_says_so() {
     let told = stage.play([run("cat a.txt")]);
     let note = "[unsaved in the editor, so the command saw an older text on disk: a.txt]";
     assert!(told[0].contains(note) && told[0].ends_with("\none\ntwo\n"), "{told:?}");
+    assert!(stage.rig.await_message().contains("saw a.txt as it was saved last"));
     // The agent's own edit counts the same where the user's text beside it is not saved.
     stage.rig.type_at("sub/b.txt", Place::End, "mine\n");
     let told = stage.play([write("sub/b.txt", "c\n"), run("cat sub/b.txt")]);
     assert!(told[1].contains("older text on disk: a.txt, sub/b.txt]"), "{told:?}");
+    assert!(stage.rig.await_message().contains("saw a.txt, sub/b.txt as they were saved last"));
     stage.rig.save("a.txt");
     stage.rig.save("sub/b.txt");
     let told = stage.play([run("cat a.txt sub/b.txt")]);

@@ -54,7 +54,7 @@ function createAnswers(client) {
   const pick = async (wanted) => {
     const asks = (await list()).filter(wanted);
     if (asks.length < 2) return asks[0] ?? void tell('nothing is asked');
-    const items = asks.map((ask) => ({ label: status(ask.title, 80), description: status(ask.description ?? '', 80), ask }));
+    const items = asks.map((ask) => ({ label: status(ask.title, 80), description: status(ask.description ?? '', 160), ask }));
     return (await vscode.window.showQuickPick(items, { title: 'Adjutant: Which Question?' }))?.ask;
   };
   return {

@@ -85,7 +85,10 @@ fn of_step(session: &Session, stamp: &Stamp, step: &Step, report: Report) -> Res
             turn::accept(session, stamp, (*turn, *attempt), report)
         }
         (Step::Prepare { call, .. }, Report::Prepared(payload)) => {
-            call::prepared(session, stamp, call, payload)
+            call::prepared(session, stamp, call, (payload, Vec::new()))
+        }
+        (Step::Prepare { call, .. }, Report::PreparedCommand { payload, unsaved }) => {
+            call::prepared(session, stamp, call, (payload, unsaved))
         }
         (Step::Prepare { call, .. }, Report::PreparedChange(change)) => {
             call::prepared_change(session, stamp, call, change)

@@ -3,10 +3,10 @@
 //! Never decides whether something must be asked; `permission` does.
 
 use adjutant_protocol::AskId;
-use adjutant_protocol::ask::{AskKind, AskOption, AskSubject, AskView, OptionKind};
+use adjutant_protocol::ask::{AskKind, AskOption, AskSubject, AskView, OptionKind, UnsavedDocument};
 
 use crate::display::one_line;
-use crate::event::{Ask, Change, Payload, Policy};
+use crate::event::{Ask, Change, Payload, Policy, Unsaved};
 use crate::review::unified_diff;
 use crate::session::{Call, OpenAsk, Session};
 
@@ -153,7 +153,7 @@ pub fn view(session: &Session, ask: &Ask) -> AskView {
             .call
             .as_ref()
             .and_then(|call| session.call(call))
-            .and_then(|call| subject(session, call)),
+            .and_then(|call| subject(session, call, &ask.unsaved)),
         run_id: Some(ask.run.clone()),
         tool_call_id: ask.call.clone(),
         origin: session.origin_of(&ask.run),
@@ -172,7 +172,7 @@ pub fn open_view(session: &Session, id: &AskId) -> Option<AskView> {
     session.asks.get(id).map(|open| view(session, &open.ask))
 }
 
-fn subject(session: &Session, call: &Call) -> Option<AskSubject> {
+fn subject(session: &Session, call: &Call, unsaved: &[Unsaved]) -> Option<AskSubject> {
     if let Some(state) = session.change_of(call) {
         let change = &state.change;
         return Some(AskSubject::Edit {
@@ -187,6 +187,10 @@ fn subject(session: &Session, call: &Call) -> Option<AskSubject> {
             command: line.clone(),
             cwd: cwd.clone(),
             timeout_seconds: Some(*timeout_seconds),
+            unsaved: unsaved
+                .iter()
+                .map(|Unsaved { uri, path }| UnsavedDocument { uri: uri.clone(), path: path.clone() })
+                .collect(),
         }),
         Payload::Read { path, ask: Some(reason), .. } => {
             Some(AskSubject::Read { path: path.clone(), reason: reason.clone() })

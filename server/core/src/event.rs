@@ -446,6 +446,9 @@ pub struct Ask {
     /// Why it is asked, as a class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
+    /// Of a command: the open documents that were not saved when it was asked; never part of the digest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsaved: Vec<Unsaved>,
 }
 
 /// A standing answer: "always", which here means this session.
@@ -487,6 +490,18 @@ pub struct CallResult {
     /// Where the whole output is, relative to the session's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<String>,
+    /// Of a command: the open documents whose text in the editor it did not see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsaved: Vec<Unsaved>,
+}
+
+/// An open document whose text in the editor is not what is on disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unsaved {
+    /// As the editor names it.
+    pub uri: String,
+    /// As shown to the user.
+    pub path: String,
 }
 
 /// What the text says about an edit.

@@ -8,7 +8,7 @@ use adjutant_protocol::{AskId, RunId};
 
 use crate::ask::REJECT;
 use crate::choices::{Chosen, Follows, Offer};
-use crate::event::{CallResult, Change, Found, KeyUse, Payload, Policy, Unattended};
+use crate::event::{CallResult, Change, Found, KeyUse, Payload, Policy, Unattended, Unsaved};
 use crate::image::Image;
 use crate::message::{Manner, Reply};
 use crate::retry::CallFailure;
@@ -159,6 +159,11 @@ pub enum Report {
     CallFailed(CallFailure),
     /// `Prepare` looked at the world.
     Prepared(Payload),
+    /// The same of a command, with the open documents that it would not see as they are.
+    PreparedCommand {
+        payload: Payload,
+        unsaved: Vec<Unsaved>,
+    },
     PreparedChange(Box<Change>),
     /// `RunTool` ended.
     Finished(CallResult),

@@ -33,6 +33,7 @@ pub mod state;
 pub mod step;
 pub mod tool;
 pub mod transcript;
+pub mod unsaved;
 
 #[cfg(test)]
 mod machine_tests;

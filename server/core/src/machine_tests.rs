@@ -131,6 +131,7 @@ pub fn done(end: CallEnd) -> CallResult {
         elapsed_ms: 3,
         cause: None,
         whole: None,
+        unsaved: Vec::new(),
     }
 }
 

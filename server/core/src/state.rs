@@ -17,6 +17,7 @@ use crate::image::Image;
 use crate::message::Usage;
 use crate::retry::CallFailure;
 use crate::session::{Call, Session};
+use crate::unsaved;
 
 /// Every edge between two states that a batch of facts can take; there are no others (S08).
 pub const EDGES: [(State, State); 9] = [
@@ -200,7 +201,7 @@ fn of_call(session: &Session, event: &Event) -> Vec<Update> {
         Event::ToolFinished { call, result } => {
             let mut updates = call_view(session, call, ended_status(result.end));
             if let Some(Update::ToolCallUpdate(view)) = updates.first_mut() {
-                view.summary = Some(result.summary.clone());
+                view.summary = Some(unsaved::after(&result.summary, &result.unsaved));
                 view.elapsed_ms = Some(result.elapsed_ms);
             }
             updates

@@ -98,9 +98,23 @@ pub enum AskSubject {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[ts(optional, type = "number")]
         timeout_seconds: Option<u64>,
+        /// The open documents of the workspace that were not saved when this was asked, at most 100: the command
+        /// sees each as it was saved last. `description` says it in words.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[ts(optional, as = "Option<Vec<UnsavedDocument>>")]
+        unsaved: Vec<UnsavedDocument>,
     },
     /// A read of a file outside the workspace, or of one that may hold secrets.
     Read { path: String, reason: String },
+}
+
+/// An open document whose text in the editor is not what is on disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct UnsavedDocument {
+    pub uri: String,
+    /// As shown to the user.
+    pub path: String,
 }
 
 /// What choosing an option means, in the words of the Agent Client Protocol;

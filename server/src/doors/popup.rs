@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use adjutant_core::ask::{MAX_LABEL, label};
 use adjutant_core::display::{Readable, Surface, display, display_command, display_diff, one_line};
+use adjutant_core::unsaved;
 use adjutant_protocol::ask::{AskGroup, AskKind, AskOption, AskSubject, AskView, OptionKind};
 use serde_json::{Value, json};
 
@@ -75,7 +76,11 @@ pub fn whole(ask: &AskView) -> Option<Whole> {
     };
     let told = lines_fit(ask);
     match &ask.subject {
-        Some(AskSubject::Command { cwd, timeout_seconds, .. }) => {
+        Some(AskSubject::Command { cwd, timeout_seconds, unsaved, .. }) => {
+            // The description says it as well, where that is shown.
+            if let Some(sentence) = unsaved::shown(unsaved).filter(|_| told) {
+                line("", &sentence, "");
+            }
             line("In ", cwd, &format!("{}:", time_limit(*timeout_seconds)));
         }
         Some(AskSubject::Edit { path, .. }) if !told => line("Changes ", path, ""),

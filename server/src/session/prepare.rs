@@ -3,14 +3,16 @@
 //! Looks at the world and says what it saw; the verdict is core's. Before a
 //! tool runs, what was approved is looked at again (A3).
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::config::{Denials, KeySource};
-use adjutant_core::event::{CallEnd, CallResult, Payload};
+use adjutant_core::event::{CallEnd, CallResult, Payload, Unsaved};
 use adjutant_core::input::Report;
 use adjutant_core::session::Call;
 use adjutant_core::tool::{Arguments, parse_for, shown};
+use adjutant_core::unsaved::MAX_LISTED;
 use adjutant_protocol::session::Mode;
 
 use super::stream::Stream;
@@ -51,7 +53,10 @@ pub async fn prepare(place: &Place, call: &Call, (mode, deny): (Mode, &[String])
         }
         Arguments::RunCommand { command, cwd, timeout_seconds } => {
             match launch(place, call, (command, cwd.as_deref(), timeout_seconds)) {
-                Ok(launch) => command_payload(&launch),
+                Ok(launch) => {
+                    let payload = command_payload(&launch);
+                    return Report::PreparedCommand { payload, unsaved: unsaved(place).await };
+                }
                 Err(why) => Payload::refused(why),
             }
         }
@@ -134,6 +139,7 @@ pub async fn run(place: &Place, stream: &Stream, call: &Call, deny: &[String]) -
         elapsed_ms: started.elapsed().as_millis() as u64,
         cause: output.cause,
         whole: output.whole.map(|path| path.display().to_string()),
+        unsaved: output.unsaved,
     })
 }
 
@@ -185,21 +191,25 @@ async fn command_run(place: &Place, stream: &Stream, launch: &Launch) -> Output 
     if let Err(error) = private_dir(&place.dir.join("outputs")) {
         return Output::failed(format!("the output has nowhere to go: {error:#}; nothing was run"));
     }
-    let buffers = place.world.documents.buffers();
-    let unsaved: Vec<String> = buffers
-        .unsaved()
-        .iter()
-        .map(|path| match ground(&place.roots, &path.display().to_string()) {
-            Ok(at) => at.display,
-            Err(_) => path.display().to_string(),
-        })
-        .collect();
+    let unsaved = unsaved(place).await;
     let mut live = |text: &str| stream.output(text);
     point("command-started");
     // A cancel drops this future, and the command's whole tree dies with it.
     let output = run_command(launch, &unsaved, &mut live, std::future::pending()).await;
     point("command-ended");
     output
+}
+
+/// The open documents of the workspace that a command does not see as the editor has them.
+async fn unsaved(place: &Place) -> Vec<Unsaved> {
+    let buffers = place.world.documents.buffers();
+    // It reads the disk.
+    let paths = tokio::task::spawn_blocking(move || buffers.unsaved()).await.unwrap_or_default();
+    let at = |path: PathBuf| ground(&place.roots, &path.display().to_string()).ok();
+    let inside = paths.into_iter().filter_map(at).filter(|at| at.inside);
+    let unsaved =
+        |at: Grounded| Unsaved { uri: place.world.documents.name_of(&at.absolute), path: at.display };
+    inside.take(MAX_LISTED).map(unsaved).collect()
 }
 
 /// Everything a command would be run with, as it is now (A1).

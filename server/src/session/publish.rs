@@ -3,19 +3,20 @@
 //! Numbers updates and holds them back until the disk has their facts. Decides
 //! nothing about what is told: core's `state` does.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, PoisonError};
 
 use adjutant_core::cause::Cause;
-use adjutant_core::event::{CallResult, Event, Fact};
+use adjutant_core::event::{CallResult, Event, Fact, Payload};
 use adjutant_core::session::Session;
 use adjutant_core::state::{self, Teller};
 use adjutant_core::step::Step;
+use adjutant_core::unsaved;
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::session::ResumeResult;
 use adjutant_protocol::state::{RequiredAction, State, StateView};
 use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
-use adjutant_protocol::{AskId, SessionId};
+use adjutant_protocol::{AskId, SessionId, ToolCallId};
 
 use super::Place;
 use super::mailbox::{Refused, Reply, Resumed};
@@ -82,6 +83,8 @@ pub struct Publisher {
     run_shown: bool,
     /// Asks that closed since the index was last cleared of what the session has forgotten.
     closed_asks: usize,
+    /// The documents of the present run whose older text a command saw.
+    old_texts: BTreeSet<String>,
     /// Grows with what is told, once somebody wanted to see it.
     transcript: Option<TranscriptFile>,
 }
@@ -107,6 +110,7 @@ impl Publisher {
             attached: !session.created,
             run_shown: false,
             closed_asks: 0,
+            old_texts: BTreeSet::new(),
             transcript: None,
         }
     }
@@ -174,8 +178,9 @@ impl Publisher {
             self.waiting.push_back((barrier, Queued::Update(Box::new(params))));
         }
         match &fact.event {
-            Event::ToolFinished { result, .. } => {
-                if let Some(message) = warning_of(result) {
+            Event::RunStarted { .. } => self.old_texts.clear(),
+            Event::ToolFinished { call, result } => {
+                for message in warning_of(result).into_iter().chain(self.old_text(session, call, result)) {
                     let notice = self.params(session, Update::Notice { message }, true);
                     self.waiting.push_back((barrier, Queued::Update(Box::new(notice))));
                 }
@@ -195,6 +200,18 @@ impl Publisher {
             _ => {}
         }
         self.release();
+    }
+
+    /// What the user is told of a command that saw older texts: of each file once a run.
+    fn old_text(&mut self, session: &Session, call: &ToolCallId, result: &CallResult) -> Option<String> {
+        let mut news = false;
+        for document in &result.unsaved {
+            news |= self.old_texts.insert(document.uri.clone());
+        }
+        match session.call(call).and_then(|call| call.payload.as_ref()) {
+            Some(Payload::Command { line, .. }) if news => unsaved::notice(line, &result.unsaved),
+            _ => None,
+        }
     }
 
     /// Forgets the asks that the session itself has forgotten, now and then.

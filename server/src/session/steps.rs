@@ -292,6 +292,7 @@ pub fn broken(step: &Step) -> Option<Report> {
         elapsed_ms: 0,
         cause: None,
         whole: None,
+        unsaved: Vec::new(),
     };
     match step {
         Step::CallModel { .. } => Some(Report::CallFailed(CallFailure {

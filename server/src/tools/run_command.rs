@@ -5,6 +5,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use adjutant_core::event::Unsaved;
 use adjutant_core::image::size;
 use adjutant_core::tool::{MAX_TIMEOUT_SECONDS, shown};
 
@@ -23,18 +24,18 @@ pub fn time_limit(asked_seconds: Option<u64>) -> Duration {
 /// does not see (N06).
 pub async fn run_command(
     allowed: &Launch,
-    unsaved: &[String],
+    unsaved: &[Unsaved],
     live: &mut (dyn FnMut(&str) + Send),
     stop: impl Future<Output = ()> + Send,
 ) -> Output {
     match launch(allowed, live, stop).await {
-        Ok(ended) => told(allowed, unsaved, &ended),
+        Ok(ended) => Output { unsaved: unsaved.to_vec(), ..told(allowed, unsaved, &ended) },
         Err(text) => Output::failed(text),
     }
 }
 
 /// A command that ran and said no is an answer, not a failure of the tool.
-fn told(allowed: &Launch, unsaved: &[String], ended: &Ended) -> Output {
+fn told(allowed: &Launch, unsaved: &[Unsaved], ended: &Ended) -> Output {
     let (mut line, failed) = ending(allowed, ended);
     let mut text = line.clone();
     if ended.end == End::TimedOut {
@@ -49,7 +50,7 @@ fn told(allowed: &Launch, unsaved: &[String], ended: &Ended) -> Output {
         ));
     }
     if !unsaved.is_empty() {
-        let names: Vec<_> = unsaved.iter().take(20).map(|name| shown(name)).collect();
+        let names: Vec<_> = unsaved.iter().take(20).map(|document| shown(&document.path)).collect();
         text.push_str(&format!(
             "\n[unsaved in the editor, so the command saw an older text on disk: {}{}]",
             names.join(", "),

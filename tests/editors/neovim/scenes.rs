@@ -112,6 +112,34 @@ fn finding_d10_what_is_shown_in_a_tab_was_seen() {
     });
 }
 
+/// Finding D12: a command runs on the old text of what is not saved, and only the model was told.
+#[test]
+fn n06_finding_d12_the_question_and_the_answer_say_what_a_command_does_not_see() {
+    const NOT_SAVED: &str = "Not saved yet: greet.py. The command sees the file as it was saved last.";
+    let stage = || {
+        let cat = Reply::call("run_command", json!({ "command": "cat greet.py" }));
+        Stage::new("//- /greet.py\nprint(1)\n", [cat, Reply::text("Seen.")])
+    };
+    each(stage, |editor| {
+        editor.type_at_top("TYPED = 1");
+        editor.command("Look at it");
+        let asked = editor.wait_asked("cat greet.py");
+        assert!(asked.contains(NOT_SAVED), "{asked}");
+        press(editor, "s");
+        let whole = format!("return vim.fn.tabpagenr('$') == 2 and vim.fn.search('{NOT_SAVED}', 'n') > 0");
+        editor.wait_true("the same in the tab of the whole", &whole);
+        press(editor, "q");
+        editor.wait_asked("cat greet.py");
+        editor.choose("Yes, once");
+        editor.wait_end("done");
+        let said = chat(editor);
+        assert!(said.contains("✓ Run cat greet.py · exit code 0"), "{said}");
+        assert!(said.contains("; it saw greet.py as last saved"), "at the result:\n{said}");
+        assert!(said.contains("\nThe command \"cat greet.py\" saw greet.py as it was saved last"), "{said}");
+        assert_eq!(editor.stage.workspace.read("greet.py"), "print(1)\n", "nothing was saved unasked");
+    });
+}
+
 /// The lines of the answer, wherever it is.
 fn chat(editor: &Neovim<'_>) -> String {
     let lines = editor.lua(

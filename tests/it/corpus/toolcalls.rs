@@ -134,6 +134,7 @@ fn result_of_no_call() -> &'static str {
         elapsed_ms: 0,
         cause: None,
         whole: None,
+        unsaved: Vec::new(),
     };
     let step = adjutant_core::step::Step::RunTool { call: "c9".into() };
     let refused = accept(&session, &stamp, Input::Step { step, report: Report::Finished(result) });

@@ -127,6 +127,11 @@ impl Scene {
         for (id, call) in calls(&all) {
             assert_eq!(call.ends.len(), 1, "{place}: call {id}: {call:?}");
         }
+        // An edit that broke before its save is not on disk, and the command that follows does not see it.
+        for _ in self.editor.messages() {
+            let told = self.editor.await_message();
+            assert!(told.contains(" as it was saved last"), "{place}: {told}");
+        }
         // A run cut short between the effect and its fact looks as if nobody had edited.
         self.editor.forgive(Rule::BehindTheEditor);
         self.editor.shutdown();

@@ -37,7 +37,9 @@ local function subject_of(ask)
     return { lines = lines, syntax = "diff", short = ("+%d −%d"):format(plus, minus) }
   elseif subject.type == "command" then
     local place = subject.cwd == vim.fn.getcwd() and "in this folder" or "in " .. relative(subject.cwd)
-    return { lines = vim.split(subject.command, "\n"), place = place }
+    -- The reason says what is not saved: it belongs to the whole.
+    local note = subject.unsaved and ask.description or nil
+    return { lines = vim.split(subject.command, "\n"), place = place, note = note }
   elseif subject.type == "read" then
     return { lines = { subject.path }, place = subject.reason }
   end
@@ -407,7 +409,8 @@ function M.whole()
   M.leave()
   vim.cmd("tabnew")
   vim.bo.buftype, vim.bo.bufhidden, vim.bo.swapfile, vim.bo.buflisted = "nofile", "wipe", false, false
-  api.nvim_buf_set_lines(0, 0, -1, false, entry.lines)
+  local head = entry.note and { one(entry.note), "" } or {}
+  api.nvim_buf_set_lines(0, 0, -1, false, vim.list_extend(head, entry.lines))
   vim.bo.syntax, vim.bo.modifiable = entry.syntax or "", false
   vim.keymap.set("n", "q", function() pcall(vim.cmd.tabclose) M.enter() end, { buffer = 0, nowait = true })
 end

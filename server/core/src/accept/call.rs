@@ -11,10 +11,11 @@ use super::Refusal;
 use super::ending::{Ending, end_run, result};
 use crate::ask;
 use crate::cause::Reason;
-use crate::event::{Ask, CallEnd, CallResult, Change, Event, Found, Payload};
+use crate::event::{Ask, CallEnd, CallResult, Change, Event, Found, Payload, Unsaved};
 use crate::input::Stamp;
 use crate::permission::{Verdict, Wanted, forbidden, standing_rule, verdict};
 use crate::session::{Call, CallPhase, ChangeState, Run, Session};
+use crate::unsaved;
 
 /// How often one call's change is shown while the text moves on; then the model looks at the file anew.
 const MOST_PROPOSALS: usize = 3;
@@ -24,7 +25,7 @@ pub fn prepared(
     session: &Session,
     stamp: &Stamp,
     id: &ToolCallId,
-    payload: Payload,
+    (payload, unsaved): (Payload, Vec<Unsaved>),
 ) -> Result<Vec<Event>, Refusal> {
     let (run, call) = current(session, id)?;
     let digest = ask::payload_digest(&payload);
@@ -50,7 +51,9 @@ pub fn prepared(
         _ => match verdict(session, &run.policy, &call.tool, Wanted::Payload(&payload)) {
             Verdict::Safe => events.push(Event::ToolStarted { call: id.clone() }),
             Verdict::Deny(why) => events.extend(end_call(session, stamp, call, denied(&why))),
-            Verdict::Ask(why) => events.push(open_ask(stamp, run, call, (&payload, digest), why)),
+            Verdict::Ask(why) => {
+                events.push(open_ask(stamp, (run, call), (&payload, digest), (why, unsaved)));
+            }
         },
     }
     Ok(events)
@@ -124,6 +127,7 @@ fn propose(
                     digest,
                     opened_at: stamp.now,
                     cause: Some(cause),
+                    unsaved: Vec::new(),
                 }),
             });
         }
@@ -231,11 +235,14 @@ fn supersede(session: &Session, call: &Call) -> Vec<Event> {
 
 fn open_ask(
     stamp: &Stamp,
-    run: &Run,
-    call: &Call,
+    (run, call): (&Run, &Call),
     (payload, digest): (&Payload, String),
-    Reason { cause, text: mut why }: Reason,
+    (Reason { cause, text: mut why }, unsaved): (Reason, Vec<Unsaved>),
 ) -> Event {
+    if let Some(sentence) = unsaved::before(&unsaved) {
+        // Every door shows the reason.
+        why = format!("{why}. {sentence}");
+    }
     let (kind, title, always, suggestions) = match payload {
         Payload::Command { line, .. } => (
             AskKind::Command,
@@ -265,6 +272,7 @@ fn open_ask(
             digest,
             opened_at: stamp.now,
             cause: Some(cause),
+            unsaved,
         }),
     }
 }

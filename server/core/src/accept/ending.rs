@@ -89,6 +89,7 @@ pub fn result(end: CallEnd, output: &str, summary: &str) -> CallResult {
         elapsed_ms: 0,
         cause: None,
         whole: None,
+        unsaved: Vec::new(),
     }
 }
 
@@ -111,6 +112,7 @@ pub fn run_ask(stamp: &Stamp, run: &RunId, kind: AskKind, title: String) -> Ask 
         free_text: ask::takes_text(kind),
         opened_at: stamp.now,
         cause: None,
+        unsaved: Vec::new(),
     }
 }
 

@@ -37,7 +37,7 @@ pub fn put_whole(page: &mut Page, ask: &AskView) {
             page.line(&format!("  {what} {path}:"));
             put_diff(page, diff);
         }
-        Some(AskSubject::Command { command, cwd, timeout_seconds }) => {
+        Some(AskSubject::Command { command, cwd, timeout_seconds, .. }) => {
             let limit =
                 timeout_seconds.map(|seconds| format!(", for at most {seconds} s")).unwrap_or_default();
             page.line(&format!("  runs in {}{limit}:", shown_command(cwd)));

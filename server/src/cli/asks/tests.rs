@@ -97,7 +97,8 @@ fn a2_the_whole_diff_is_put_and_odd_characters_are_seen() {
 #[test]
 fn a2_the_whole_command_is_put_with_its_folder() {
     let command = format!("echo {}\nrm -r x\u{200b}", "a".repeat(300));
-    let subject = AskSubject::Command { command, cwd: "/work".into(), timeout_seconds: None };
+    let subject =
+        AskSubject::Command { command, cwd: "/work".into(), timeout_seconds: None, unsaved: Vec::new() };
     let (mut page, paper) = plain(40, true);
     put(&mut page, &AskView { subject: Some(subject), ..ask(AskKind::Command, &[]) });
     let text = paper.text();
@@ -110,8 +111,12 @@ fn appr_013_blanks_at_the_end_of_a_command_are_seen() {
     for (command, seen) in
         [("echo a  ", "echo a\\u{20}\\u{20}"), ("ls \t\nrm b", "ls\\u{20}\\u{9}\n  > rm b")]
     {
-        let subject =
-            AskSubject::Command { command: command.to_owned(), cwd: "/work".into(), timeout_seconds: None };
+        let subject = AskSubject::Command {
+            command: command.to_owned(),
+            cwd: "/work".into(),
+            timeout_seconds: None,
+            unsaved: Vec::new(),
+        };
         let (mut page, paper) = plain(60, true);
         put(&mut page, &AskView { subject: Some(subject), ..ask(AskKind::Command, &[]) });
         let text = paper.text();
@@ -125,7 +130,12 @@ fn finding_a6_a_long_command_says_how_many_lines_it_has() {
         [("a\n".repeat(19) + "b", true), ("x".repeat(1_300), true), ("a\nb".to_owned(), false)]
     {
         let count = command.lines().count();
-        let subject = AskSubject::Command { command, cwd: "/work".into(), timeout_seconds: Some(7) };
+        let subject = AskSubject::Command {
+            command,
+            cwd: "/work".into(),
+            timeout_seconds: Some(7),
+            unsaved: Vec::new(),
+        };
         let (mut page, paper) = plain(60, true);
         put(&mut page, &AskView { subject: Some(subject), ..ask(AskKind::Command, &[]) });
         let text = paper.text();

@@ -32,6 +32,7 @@ fn command(line: &str) -> AskView {
         command: line.to_owned(),
         cwd: "/project".to_owned(),
         timeout_seconds: Some(120),
+        unsaved: Vec::new(),
     };
     ask(AskKind::Command, Some(subject), &[])
 }
@@ -239,8 +240,12 @@ fn finding_a1_what_is_drawn_in_another_form_is_never_allowed_unseen() {
 fn finding_a6_a_line_that_is_cut_is_shown_before_it_is_allowed() {
     let mut far = command("echo hi");
     let cwd = format!("/project/{}", "d/".repeat(200));
-    far.subject =
-        Some(AskSubject::Command { command: "echo hi".into(), cwd: cwd.clone(), timeout_seconds: None });
+    far.subject = Some(AskSubject::Command {
+        command: "echo hi".into(),
+        cwd: cwd.clone(),
+        timeout_seconds: None,
+        unsaved: Vec::new(),
+    });
     let mut read = command("");
     let reason = "it is outside the workspace".to_owned();
     read.subject = Some(AskSubject::Read { path: cwd.clone(), reason });
@@ -255,7 +260,12 @@ fn finding_a6_a_line_that_is_cut_is_shown_before_it_is_allowed() {
     wordy.title = format!("Run {}", "x".repeat(290));
     wordy.description = Some("why ".repeat(75).trim().to_owned());
     let cwd = "/long".repeat(30);
-    wordy.subject = Some(AskSubject::Command { command: "x".repeat(500), cwd, timeout_seconds: None });
+    wordy.subject = Some(AskSubject::Command {
+        command: "x".repeat(500),
+        cwd,
+        timeout_seconds: None,
+        unsaved: Vec::new(),
+    });
     assert_eq!(titles(&buttons(&wordy, false, LINE)), ["Reject", "Show"]);
 }
 

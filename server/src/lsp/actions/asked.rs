@@ -4,6 +4,7 @@
 //! where neither its title nor its diagnostic shows the whole.
 
 use adjutant_core::display::{Surface, display_command, one_line};
+use adjutant_core::unsaved::in_short;
 use adjutant_protocol::ask::{AskGroup, AskKind, AskSubject, AskView, OptionKind};
 use adjutant_protocol::commands::{RESPOND, SHOW};
 use serde_json::json;
@@ -91,13 +92,14 @@ fn subject(ask: &AskView, ready: &Ready) -> Subject {
     let line = |text: &str| one_line(text, MAX_WHOLE);
     let same = |text: &str| !display_command(text, Surface::Line(MAX_WHOLE)).changed;
     match &ask.subject {
-        Some(AskSubject::Command { command, cwd, timeout_seconds }) => {
+        Some(AskSubject::Command { command, cwd, timeout_seconds, unsaved }) => {
             let here = ready.configured.folders().first().is_some_and(|folder| folder.to_str() == Some(cwd));
             let place = if here { String::new() } else { format!(" in {}", line(cwd)) };
             let limit = timeout_seconds.map(|seconds| format!(", at most {seconds} s")).unwrap_or_default();
+            let unsaved = in_short(unsaved).map(|names| format!(" ({names})"));
             Subject {
                 whole: same(command) && (here || same(cwd)),
-                words: format!("run `{}`{place}{limit}", line(command)),
+                words: format!("run `{}`{place}{limit}{}", line(command), unsaved.unwrap_or_default()),
             }
         }
         Some(AskSubject::Edit { path, diff, new_file, .. }) => {

@@ -199,6 +199,7 @@ fn landed(change: &Change, (kept, exact): (Kept, bool), started: Instant) -> Rep
         elapsed_ms: started.elapsed().as_millis() as u64,
         cause: unsaved.then_some(Cause::NotSaved),
         whole: None,
+        unsaved: Vec::new(),
     })
 }
 
@@ -239,6 +240,7 @@ fn failed_result(output: String, summary: &str, started: Instant) -> CallResult 
         // An allowed edit that is not made as it was said is told to the user, too.
         cause: Some(Cause::NotMade),
         whole: None,
+        unsaved: Vec::new(),
     }
 }
 

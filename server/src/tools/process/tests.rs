@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 
 mod escapes;
 
+use adjutant_core::event::Unsaved;
+
 use super::gather::Cleaner;
 use super::*;
 use crate::tools::Output;
@@ -314,7 +316,7 @@ async fn a3_a_changed_shell_or_directory_is_not_used() {
 async fn n06_files_the_command_did_not_see_are_named() {
     let place = place();
     let launch = place.launch("true");
-    let unsaved = ["src/a.rs".to_owned()];
+    let unsaved = vec![Unsaved { uri: "file:///w/src/a.rs".to_owned(), path: "src/a.rs".to_owned() }];
     let output = run_command(&launch, &unsaved, &mut |_| {}, std::future::pending()).await;
     assert!(
         output.text.contains("[unsaved in the editor, so the command saw an older text on disk: src/a.rs]")

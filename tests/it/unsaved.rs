@@ -1,0 +1,191 @@
+//! A command that would run while open documents are not saved: its ask names them at every door, and the
+//! user is told again once it has run on the older text.
+//!
+//! Whether a command saw the older text is read in what the model was told, never in what the user was.
+
+use adjutant_protocol::ask::{AskSubject, AskView, UnsavedDocument};
+use adjutant_protocol::update::{ToolStatus, Update};
+use adjutant_testkit::command::Line;
+use adjutant_testkit::editor::{Options, Place};
+use adjutant_testkit::fixture::path_of_uri;
+use adjutant_testkit::model::Reply;
+use adjutant_testkit::process::wait_until;
+use serde_json::{Value, json};
+
+use crate::plain::{INVOKED, Plain, at, title, titles};
+use crate::rig::Rig;
+use crate::stage::Stage;
+
+const FILES: &str =
+    "//- /a.txt\none\n//- /src/b.txt\none\n//- /c.txt\none\n//- /d.txt\none\n//- /e.txt\none\n";
+const ALL: [&str; 5] = ["a.txt", "src/b.txt", "c.txt", "d.txt", "e.txt"];
+const ONE: &str = "Not saved yet: a.txt. The command sees the file as it was saved last.";
+const AFTER: &str = "Adjutant: The command \"cat a.txt\" saw a.txt as it was saved last, without what the editor has. \
+                     Save it and run the command again.";
+
+fn cat() -> Reply {
+    Reply::call("run_command", json!({ "command": "cat a.txt" }))
+}
+
+fn typed(rig: &Rig, files: &[&str]) {
+    for file in files {
+        rig.open(file);
+        rig.type_at(file, Place::End, "two\n");
+    }
+}
+
+fn unsaved(ask: &AskView) -> &[UnsavedDocument] {
+    match &ask.subject {
+        Some(AskSubject::Command { unsaved, .. }) => unsaved,
+        other => panic!("not a command: {other:?}"),
+    }
+}
+
+/// The lines on the results of commands, as every client is told them.
+fn results(stage: &Stage) -> Vec<String> {
+    let result = |update| match update {
+        Update::ToolCallUpdate(call) if call.status == ToolStatus::Completed => call.summary,
+        _ => None,
+    };
+    stage.rig.updates().into_iter().filter_map(|params| result(params.update)).collect()
+}
+
+#[test]
+fn n06_finding_d12_a_commands_ask_lists_what_is_not_saved() {
+    let stage = Stage::new(FILES);
+    // Neither a buffer without a file, nor one outside the workspace, nor a saved one.
+    let scratch = json!({"uri": "untitled:Untitled-1", "languageId": "plaintext", "version": 1, "text": "x"});
+    stage.rig.notify("textDocument/didOpen", json!({ "textDocument": scratch }));
+    let outside = tempfile::tempdir().expect("a folder");
+    let uri = format!("file://{}/notes.txt", outside.path().display());
+    let notes = json!({"uri": uri, "languageId": "plaintext", "version": 1, "text": "x"});
+    stage.rig.notify("textDocument/didOpen", json!({ "textDocument": notes }));
+    stage.rig.open("c.txt");
+
+    let run = stage.send([cat()]);
+    let ask = stage.rig.await_ask();
+    assert_eq!(unsaved(&ask), []);
+    assert_eq!(ask.description.as_deref(), Some("every command asks"));
+    stage.rig.answer(&ask.ask_id, "allow");
+    stage.finish(&run);
+
+    typed(&stage.rig, &["a.txt"]);
+    let run = stage.send([cat()]);
+    let ask = stage.rig.await_ask();
+    let document = |path: &str| UnsavedDocument { uri: stage.workspace.uri(path), path: path.to_owned() };
+    assert_eq!(unsaved(&ask), [document("a.txt")]);
+    assert_eq!(ask.description.as_deref(), Some(format!("every command asks. {ONE}").as_str()));
+    stage.rig.answer(&ask.ask_id, "reject");
+    stage.finish(&run);
+
+    typed(&stage.rig, &ALL[1..]);
+    let run = stage.send([cat()]);
+    let ask = stage.rig.await_ask();
+    let mut listed: Vec<&str> = unsaved(&ask).iter().map(|document| document.path.as_str()).collect();
+    listed.sort_unstable();
+    assert_eq!(listed, ["a.txt", "c.txt", "d.txt", "e.txt", "src/b.txt"]);
+    let words = "Not saved yet: a.txt, c.txt, d.txt and 2 more. The command sees these files as they were saved last.";
+    assert!(ask.description.as_deref().is_some_and(|why| why.ends_with(words)), "{ask:?}");
+    stage.rig.answer(&ask.ask_id, "reject");
+    assert_eq!(stage.finish(&run), ["The user rejected this."]);
+    assert!(stage.rig.messages().is_empty(), "what did not run saw nothing");
+}
+
+#[test]
+fn n06_finding_d12_after_it_ran_on_older_text_the_user_is_told_once_a_run_and_at_each_result() {
+    let stage = Stage::new(FILES).answering("allow");
+    typed(&stage.rig, &["a.txt"]);
+    let told = stage.play([cat(), cat()]);
+    assert!(told.iter().all(|told| told.contains("older text on disk: a.txt]")), "{told:?}");
+    let result =
+        |line: &String| line.starts_with("exit code 0") && line.ends_with("; it saw a.txt as last saved");
+    assert!(results(&stage).iter().all(result) && results(&stage).len() == 2, "{:?}", results(&stage));
+    assert_eq!(stage.rig.await_message(), AFTER);
+    assert!(stage.rig.messages().is_empty(), "once for one file: {:?}", stage.rig.messages());
+    // Another file is news.
+    typed(&stage.rig, &["c.txt"]);
+    stage.play([cat()]);
+    assert!(stage.rig.await_message().contains("saw a.txt, c.txt as they were saved last"));
+    for file in ["a.txt", "c.txt"] {
+        stage.rig.save(file);
+    }
+    stage.play([cat()]);
+    assert!(!results(&stage).last().expect("a result").contains("saved"), "{:?}", results(&stage));
+}
+
+#[test]
+fn n06_finding_d12_who_is_not_asked_is_told_as_well() {
+    let stage = Stage::new(FILES);
+    let run = stage.send([cat()]);
+    let ask = stage.rig.await_ask();
+    stage.rig.answer(&ask.ask_id, "allow_always");
+    stage.finish(&run);
+    typed(&stage.rig, &["a.txt"]);
+    stage.play([cat()]);
+    assert_eq!(stage.asks().len(), 1, "a rule of the session lets it run");
+    assert_eq!(stage.rig.await_message(), AFTER);
+    assert!(results(&stage)[1].ends_with("; it saw a.txt as last saved"), "{:?}", results(&stage));
+}
+
+#[test]
+fn n06_finding_d12_every_door_of_a_plain_editor_says_what_is_not_saved() {
+    let plain = Plain::new(FILES, [cat(), Reply::text("Done.")]);
+    typed(&plain.rig, &["a.txt"]);
+    let uri = plain.workspace.uri("a.txt");
+    let task = json!({ "text": "go", "uri": uri, "range": at(0, 0) });
+    let started = plain.command("adjutant.start", json!([task])).expect("it is started");
+    let popup = plain.rig.await_popup();
+    assert!(popup.message.contains(ONE), "{}", popup.message);
+    assert_eq!(popup.actions[..3], ["Reject", "Show", "Yes, once"], "it is no reason to hide the answer");
+    let diagnostics = plain.rig.await_diagnostics(&uri, 1);
+    assert!(diagnostics[0]["message"].as_str().is_some_and(|text| text.contains(ONE)), "{diagnostics:?}");
+    let actions = plain.actions("a.txt", at(0, 0), json!({ "triggerKind": INVOKED }));
+    let named =
+        |action: &Value| title(action).ends_with("run `cat a.txt`, at most 120 s (not saved yet: a.txt)");
+    assert!(actions.iter().filter(|action| named(action)).count() >= 3, "{:?}", titles(&actions));
+    // The page of the whole.
+    plain.rig.press(&popup, Some("Show"));
+    let popup = plain.rig.await_popup();
+    let page = shown(&plain, 1);
+    assert!(page.starts_with(&format!("{ONE}\nIn ")) && page.ends_with(":\n\ncat a.txt"), "{page}");
+    // The command line.
+    let asks = Line::new(env!("CARGO_BIN_EXE_adjutant"), &plain.workspace, &["asks"]).run();
+    let words: Vec<&str> = asks.expect(0).stdout.split_whitespace().collect();
+    assert!(words.join(" ").contains(ONE), "{}", asks.stdout);
+    plain.rig.press(&popup, Some("Yes, once"));
+    plain.finish(&started);
+    assert_eq!(plain.rig.await_message(), AFTER);
+    plain.command("adjutant.showTranscript", json!([])).expect("it is shown");
+    wait_until("the end in the transcript", || shown(&plain, 2).trim_end().ends_with("**"));
+    let transcript = shown(&plain, 2);
+    assert!(transcript.contains(ONE), "{transcript}");
+    assert!(transcript.contains("; it saw a.txt as last saved`"), "{transcript}");
+    plain.rig.end();
+}
+
+/// The text of a file that the user was shown.
+fn shown(plain: &Plain, count: usize) -> String {
+    let params = plain.rig.await_shown(count);
+    let path = path_of_uri(params["uri"].as_str().unwrap_or_default()).expect("a file is shown");
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+/// What was not saved when it was asked is no part of what is approved.
+#[test]
+fn n06_finding_d12_an_ask_outlives_its_server_whatever_is_saved_by_then() {
+    let stage = Stage::new(FILES);
+    typed(&stage.rig, &["a.txt"]);
+    let run = stage.send([cat()]);
+    let ask = stage.rig.await_ask();
+    let Stage { rig, model, session, workspace } = stage;
+    rig.die();
+    let rig = Rig::start_with(&workspace, Options::new(&workspace));
+    rig.resume(&session, None);
+    let again = rig.await_ask();
+    assert_eq!((&again.ask_id, unsaved(&again).len()), (&ask.ask_id, 1), "{again:?}");
+    rig.answer(&ask.ask_id, "allow");
+    rig.await_run_end(&session, &run);
+    assert!(rig.messages().is_empty(), "nothing is open any more, so it saw all there is");
+    drop(rig);
+    drop(model);
+}
