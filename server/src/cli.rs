@@ -47,7 +47,7 @@ pub enum Exit {
     Fine = 0,
     /// The run failed, was cancelled or reached a limit.
     Failed = 1,
-    /// The command line makes no sense, or no model is configured.
+    /// The command line is wrong, or no model is configured.
     Usage = 2,
     /// Something was denied because nobody was present.
     Denied = 3,
@@ -67,11 +67,11 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An agent language server: the agent loop behind any LSP editor.
+/// An agent for your editor and your terminal, as a language server.
 #[derive(Debug, Parser)]
 #[command(name = "adjutant", version, about, arg_required_else_help = true)]
 struct Line {
-    /// Write a debug log of every message, state and decision to the state directory
+    /// Write a debug log into the state directory
     #[arg(short = 'd', long = "debug", global = true)]
     debug: bool,
     #[command(subcommand)]
@@ -80,15 +80,15 @@ struct Line {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve an editor on standard input and output
+    /// Start the language server on standard input and output
     Lsp {
         /// The transport; standard input and output are the only one there is
         #[arg(long, hide = true)]
         stdio: bool,
     },
-    /// Choose a provider and a model, see that it answers, and write the settings
+    /// Choose a provider and a model, try them, and write the settings
     Setup,
-    /// Say what is set, where it came from, and whether it works
+    /// Check the settings, and call each model once
     Doctor(doctor::DoctorLine),
     /// Give the agent a task in this folder and watch it work
     #[command(after_help = run::NOTES)]
@@ -100,23 +100,22 @@ enum Command {
         #[command(subcommand)]
         action: sessions::Action,
     },
-    /// List what the agent asks, in every session on this machine, each ask whole
+    /// List the open questions of all sessions on this machine, each in full
     ///
-    /// Sessions that an editor or another terminal works on are read too, and not disturbed.
+    /// This also reads the sessions of editors and other terminals, and does not disturb them.
     Asks(open_asks::AsksLine),
-    /// Answer an ask, also one that an editor or another terminal shows
+    /// Answer a question, also one that an editor or another terminal shows
     ///
-    /// The first valid answer wins. Where another process works on the session, the answer is
-    /// handed to it. Where none does, the session is opened and its run goes on here, as
-    /// `adjutant run --session` would go on: to its end, or to the next ask if nobody is at the
-    /// terminal.
+    /// The first valid answer wins. If another process has the session open, it gets the answer.
+    /// If none has, the session opens here and its run continues: to its end, or, without a
+    /// terminal, to the next question.
     #[command(after_help = respond::EXITS)]
     Answer(respond::AnswerLine),
     /// Print every setting, its value and where the value came from
     Config,
-    /// Print what an editor can do, and which surface stands for what it cannot
+    /// Print what an editor supports, and what it gets in place of the rest
     Capabilities {
-        /// The params or the capabilities of its `initialize`, as JSON; `-` reads standard input
+        /// The `initialize` params of the editor, or only its capabilities, as JSON; `-` reads standard input
         #[arg(long, value_name = "FILE")]
         initialize: PathBuf,
     },

@@ -43,11 +43,7 @@ pub async fn doctor(mut sources: Sources, line: DoctorLine) -> anyhow::Result<Ex
     the_settings(&mut report, &sources, &loaded.problems);
     the_state(&mut report, &sources);
     let usable = the_models(&mut report, &loaded.settings, line).await;
-    report.line(
-        Mark::Odd,
-        "sandbox",
-        "there is none yet: a command runs with your rights, after your answer",
-    );
+    report.line(Mark::Odd, "sandbox", "none yet: a command that you allow runs with your rights");
     Ok(match (usable, report.worst) {
         (false, _) => Exit::Usage,
         (true, Mark::Bad) => Exit::Failed,
@@ -64,7 +60,7 @@ fn the_settings(report: &mut Report, sources: &Sources, problems: &[Problem]) {
         // What is wrong with it says which it is.
         Some(_) if mistaken => {}
         Some(file) => report.line(Mark::Fine, "settings", &file.display().to_string()),
-        None => report.line(Mark::Odd, "settings", "no file of yours; `adjutant setup` writes one"),
+        None => report.line(Mark::Odd, "settings", "you have no settings file; `adjutant setup` writes one"),
     }
     for problem in problems {
         let mark = if unusable(problem) { Mark::Bad } else { Mark::Wrong };
@@ -85,7 +81,7 @@ fn the_state(report: &mut Report, sources: &Sources) {
             report.line(Mark::Fine, "sessions", &format!("{name} (the first run makes it)"))
         }
         Ok(Usable::OpenToOthers) => {
-            let text = format!("{name} is open to other users; the next run makes it yours alone");
+            let text = format!("{name} is open to other users; the next run makes it private");
             report.line(Mark::Odd, "sessions", &text);
         }
         Err(why) => report.line(Mark::Bad, "sessions", &format!("{name} {why}")),
@@ -124,11 +120,11 @@ async fn the_models(report: &mut Report, settings: &Settings, line: DoctorLine) 
             false => report.line(
                 Mark::Odd,
                 "window",
-                &format!("{numbers}: taken, not known; set `context_window` and `max_output_tokens` of its provider"),
+                &format!("{numbers}: a guess, because the model is unknown; set `context_window` and `max_output_tokens`"),
             ),
         }
         if line.offline {
-            report.line(Mark::Odd, "provider", "not asked (--offline)");
+            report.line(Mark::Odd, "provider", "not called (--offline)");
             continue;
         }
         match probe(settings, &view.model).await {

@@ -23,7 +23,7 @@ pub struct AsksLine {
     /// Also what could come next after a run that is over
     #[arg(long)]
     all: bool,
-    /// Print one JSON object a line, as `agent/ask/list` returns it
+    /// Print one JSON object a line
     #[arg(long)]
     json: bool,
 }
@@ -77,6 +77,6 @@ fn put_ways(page: &mut Page, ask: &AskView, short: &str) {
         page.line(&format!("  {} = {}", option.option_id, option.name));
     }
     if ask.free_text {
-        page.line("  --text TEXT = an answer of your own");
+        page.line("  --text TEXT = answer in your own words");
     }
 }

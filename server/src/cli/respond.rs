@@ -96,7 +96,7 @@ pub async fn respond(sources: Sources, line: AnswerLine) -> anyhow::Result<Exit>
             return Ok(exit);
         }
     }
-    note("the session changes hands all the time; nothing was answered. Try again");
+    note("other processes open and close this session all the time; nothing was answered. Try again");
     Ok(Exit::Failed)
 }
 
@@ -167,7 +167,7 @@ async fn by_inbox(
         return Ok(match resolution {
             Some(resolution) => Some(judged(&resolution, answer)),
             None if !is_there => {
-                note("the session refused the answer; `adjutant asks` shows what is asked");
+                note("the session did not take the answer; `adjutant asks` shows what is asked");
                 Some(Exit::Failed)
             }
             None if !catalog.is_written(&session.0) => None,

@@ -47,42 +47,42 @@ reader of the output left.";
 /// What `adjutant run` takes.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RunLine {
-    /// The task; what is piped into the command is sent with it. `-` reads the task itself
+    /// The task; piped input is sent with it. `-` reads the task from standard input
     pub prompt: Option<String>,
-    /// An image the task is about (PNG, JPEG, GIF or WebP); may be given up to eight times
+    /// Send an image with the task (PNG, JPEG, GIF or WebP); up to eight times
     #[arg(long = "image", value_name = "FILE", requires = "prompt")]
     pub images: Vec<PathBuf>,
-    /// Nobody watches: edits in the workspace are made without asking
+    /// Make edits in the workspace without asking
     #[arg(short = 'y', long = "yes")]
     pub unattended: bool,
-    /// With -y: commands run without asking, with your rights
+    /// With -y: run commands without asking, with your rights
     #[arg(long, requires = "unattended")]
     pub allow_commands: bool,
-    /// Which tools the model has: all of them, or the reading ones
+    /// Give the model all tools (code), or only those that read (ask)
     #[arg(long, value_enum)]
     pub mode: Option<ModeName>,
-    /// How much the model is to think: low, medium or high
+    /// How much the model thinks: low, medium or high
     #[arg(long, value_name = "EFFORT")]
     pub effort: Option<String>,
-    /// How many words the model is to make: low, medium or high
+    /// How many words the model writes: low, medium or high
     #[arg(long, value_name = "VERBOSITY")]
     pub verbosity: Option<String>,
-    /// The model to use
+    /// Use this model for this run
     #[arg(long, value_name = "PROVIDER/MODEL")]
     pub model: Option<String>,
-    /// The folder to work in, instead of the present one; its repository is the workspace
+    /// Work in this folder instead of the current one
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
-    /// Go on with the newest session of this folder
+    /// Continue the newest session of this folder
     #[arg(long = "continue", conflicts_with = "session")]
     pub go_on: bool,
-    /// Go on with this session
+    /// Continue this session; the beginning of its id is enough
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// What is printed: text to read, or one update a line
+    /// Print text, or one JSON update a line
     #[arg(long, value_enum, default_value = "text")]
     pub output: Output,
-    /// Print the last answer and what is asked, nothing else
+    /// Print only the last answer and the questions
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -282,7 +282,7 @@ async fn find(talk: &mut Conversation, task: &Task) -> Result<Option<SessionId>,
     let list: SessionListResult = talk.request(methods::SESSION_LIST, &params).await?;
     let newest = list.sessions.into_iter().next();
     if newest.is_none() {
-        note("there is no session of this folder to continue; give a prompt without --continue");
+        note("this folder has no session to continue; give a prompt without --continue");
     }
     Ok(newest.map(|entry| entry.session_id))
 }
@@ -312,7 +312,7 @@ async fn resume(talk: &mut Conversation, session: &SessionId, task: &Task) -> Re
         return Ok(true);
     }
     if !open {
-        note("nothing of this session is left to resume; give a prompt");
+        note("this session has nothing left to continue; give a prompt");
     }
     Ok(open)
 }

@@ -32,17 +32,17 @@ pub enum Action {
     List,
     /// Print the conversation of a session
     Show {
-        /// The session, or the beginning of its id
+        /// The id of the session, or its beginning
         id: String,
     },
-    /// Print everything that happened in a session, one JSON object a line
+    /// Print every update of a session, one JSON object a line
     Export {
-        /// The session, or the beginning of its id
+        /// The id of the session, or its beginning
         id: String,
     },
     /// Delete a session that has no open run
     Delete {
-        /// The session, or the beginning of its id
+        /// The id of the session, or its beginning
         id: String,
     },
 }

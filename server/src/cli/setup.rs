@@ -81,12 +81,12 @@ const LOCAL: &str = "http://127.0.0.1:11434/v1";
 /// Asks, tries, and writes the settings.
 pub async fn setup(sources: Sources) -> anyhow::Result<Exit> {
     let Some(file) = sources.user_file() else {
-        note("there is no place for settings: neither HOME nor ADJUTANT_CONFIG is set");
+        note("there is no place for the settings: set HOME or ADJUTANT_CONFIG");
         return Ok(Exit::Usage);
     };
     let Some(mut desk) = Desk::at_terminal()? else {
         note(
-            "setup asks questions and needs a terminal; without one, write the settings by hand: docs/configuration.md",
+            "setup needs a terminal, because it asks questions; without one, write the settings by hand: docs/configuration.md",
         );
         return Ok(Exit::Usage);
     };
@@ -96,7 +96,10 @@ pub async fn setup(sources: Sources) -> anyhow::Result<Exit> {
             desk.page.line("nothing was written");
             Ok(Exit::Interrupted)
         }
-        Err(Left::Gone) => Ok(Exit::Usage),
+        Err(Left::Gone) => {
+            desk.page.line("nothing was written");
+            Ok(Exit::Usage)
+        }
     }
 }
 
@@ -115,7 +118,7 @@ async fn ask_and_write(
     let answers = tried(desk, sources, &scratch, &format!("{}/{}", provider.name, provider.model)).await;
     drop(scratch);
     if !answers {
-        match desk.ask("Write these settings all the same? (y/n)", Some("n")).await {
+        match desk.ask("It did not answer. Write these settings anyway? (y/n)", Some("n")).await {
             Ok(answer) if answer.eq_ignore_ascii_case("y") => {}
             Ok(_) => {
                 desk.page.line("nothing was written; run `adjutant setup` again");
@@ -159,11 +162,11 @@ async fn the_provider(desk: &mut Desk, sources: &Sources) -> Result<(NewProvider
 async fn the_key(desk: &mut Desk, sources: &Sources, service: &Service) -> Result<Option<Key>, Left> {
     let Some(variable) = service.variable else { return Ok(None) };
     if sources.environment.get(variable).is_some_and(|value| !value.is_empty()) {
-        desk.page.line(&format!("The key is in the environment variable {variable}; it is used from there."));
+        desk.page.line(&format!("The environment variable {variable} has the key; it is read from there."));
         return Ok(Some(Key::Variable(variable.to_owned())));
     }
     desk.page.line(&format!(
-        "The key goes into a file that you alone can read. Without a key here, set {variable} before you start Adjutant."
+        "The key goes into a file that only you can read. If you give none here, set {variable} before you start Adjutant."
     ));
     let typed = desk.secret("Key (not shown; Enter for none)").await?;
     Ok(Some(match typed.is_empty() {

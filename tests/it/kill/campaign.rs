@@ -118,7 +118,7 @@ fn round(point: &'static str, passing: usize) -> Vec<&'static str> {
         story.nothing_is_lost();
         let done = |ran: &Ran| match over {
             // It was killed when all was done: there is nothing to go on with, and it says so.
-            true => ran.expect(2).stderr.contains("nothing of this session is left to resume"),
+            true => ran.expect(2).stderr.contains("this session has nothing left to continue"),
             false => ran.expect(0).stderr.contains("Done · "),
         };
         assert!(ran.was_killed() || done(&ran), "{ran}");

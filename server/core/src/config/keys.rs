@@ -143,7 +143,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
-        meaning: "The model a session starts with. The provider is what stands before the first slash; the rest, slashes included, is the name the provider knows.",
+        meaning: "The model of every new run, unless its session or the command line chose another. The provider stands before the first slash. The rest, slashes included, is the name that the provider knows.",
     },
     Key {
         name: "fallback_models",
@@ -151,7 +151,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
-        meaning: "Models that take over, in this order, when the retries of one are over; the next takes the turn, says so, and stays for the rest of the run. A wrong key, a used up quota and a refused request go to no other model: you are told at once.",
+        meaning: "Models that take over, in this order, when all attempts of one model failed. The next one answers, you see which, and it stays for the rest of the run. After a wrong key, a used up quota or a refused request no other model is tried.",
     },
     Key {
         name: "effort",
@@ -159,7 +159,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::None,
         project: Project::Never,
-        meaning: "How much a model thinks, where it is known to take it; when not set, what the provider does by itself. A session and a single run may choose another.",
+        meaning: "How much the model thinks, if it is known to support that. When not set, the provider decides. A session and a single run may choose another value.",
     },
     Key {
         name: "verbosity",
@@ -167,7 +167,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::None,
         project: Project::Never,
-        meaning: "How many words a model makes, where it is known to take it; when not set, what the provider does by itself. A session and a single run may choose another.",
+        meaning: "How many words the model writes, if it is known to support that. When not set, the provider decides. A session and a single run may choose another value.",
     },
     Key {
         name: "providers.NAME.wire",
@@ -175,7 +175,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
-        meaning: "How the provider is spoken to: OpenAI Chat Completions, OpenAI Responses or Anthropic Messages over HTTP, or a script played from a file. When not set: `scripted` if there is a `script`, else `openai_chat`.",
+        meaning: "The protocol of the provider: OpenAI Chat Completions, OpenAI Responses or Anthropic Messages over HTTP, or a script from a file. When not set: `scripted` if there is a `script`, else `openai_chat`.",
     },
     Key {
         name: "providers.NAME.base_url",
@@ -183,7 +183,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
-        meaning: "Where the service is, for example `https://api.openai.com/v1`. Plain `http` only to this machine.",
+        meaning: "The address of the service, for example `https://api.openai.com/v1`. Plain `http` works only for this machine.",
     },
     Key {
         name: "providers.NAME.api_key_env",
@@ -191,7 +191,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
-        meaning: "The environment variable that holds the key. The key itself never stands in a settings file. An editor cannot set it, and the key goes to no address that an editor set. A provider has one of `api_key_env`, `api_key_command` and `api_key_file` at most.",
+        meaning: "The name of the environment variable that holds the key. Never write the key itself here. An editor cannot set it, and the key is never sent to an address that an editor set. Set only one of `api_key_env`, `api_key_command` and `api_key_file`.",
     },
     Key {
         name: "providers.NAME.api_key_command",
@@ -199,7 +199,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
-        meaning: "A program that prints the key, and its arguments, for example `[\"pass\", \"show\", \"openai\"]`. Only your own settings file may set it. It runs at the first call and without a shell (write `[\"sh\", \"-c\", \"..\"]` for one), with your environment but no terminal and no input, in the root directory, for 10 s at most, and has to print one line. What it printed is kept in memory until the provider refuses it; then it runs once more.",
+        meaning: "A program that prints the key, with its arguments, for example `[\"pass\", \"show\", \"openai\"]`. Only your own settings file may set it. It runs at the first call, in the root directory, with your environment, without terminal and input. It has 10 s to print one line. No shell is used; write `[\"sh\", \"-c\", \"..\"]` for one. The key stays in memory. If the provider refuses it, the program runs once more.",
     },
     Key {
         name: "providers.NAME.api_key_file",
@@ -207,7 +207,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
-        meaning: "A file that holds the key and nothing else, yours and readable by you alone (`chmod 600`). Only your own settings file may set it; a relative path starts at the directory of that file. It is read at each call.",
+        meaning: "A file with the key and nothing else. It must belong to you, and only you may read it (`chmod 600`). Only your own settings file may set it; a relative path starts in the directory of that file. It is read at each call.",
     },
     Key {
         name: "providers.NAME.script",
@@ -215,7 +215,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
-        meaning: "The script of a scripted model; a relative path starts at the directory of the settings file.",
+        meaning: "The script of a [scripted model](scripted-model.md); a relative path starts in the directory of the settings file.",
     },
     Key {
         name: "providers.NAME.headers",
@@ -231,7 +231,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::None,
         project: Project::Never,
-        meaning: "How many tokens the model can read. Set it for local models: some servers cut the prompt silently at a smaller window.",
+        meaning: "How many tokens the model can read. Set it for local models: some servers silently drop what does not fit.",
     },
     Key {
         name: "providers.NAME.max_output_tokens",
@@ -247,7 +247,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::None,
         project: Project::Never,
-        meaning: "How freely the model picks its words. Not sent when not set; models that think often refuse it, so it is not sent where an Anthropic model is asked to think.",
+        meaning: "How freely the model picks its words. When not set, it is not sent. Many models that think refuse it, so it is also not sent to an Anthropic model that is asked to think.",
     },
     Key {
         name: "providers.NAME.tools",
@@ -255,7 +255,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::None,
         project: Project::Never,
-        meaning: "Set it to false for a model that takes no tools: it is told so, answers from what the conversation holds, and its answer ends the run.",
+        meaning: "Set it to false for a model without tool calls. It then answers from the conversation alone, and its answer ends the run.",
     },
     Key {
         name: "providers.NAME.images",
@@ -263,7 +263,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::None,
         project: Project::Never,
-        meaning: "Whether its models take images. When not set: what is known of the model, and no for a model nobody told us of. A prompt with an image is refused where the model takes none.",
+        meaning: "Whether its models accept images. When not set, Adjutant uses what it knows of the model, and no for an unknown one. A prompt with an image is refused if the model accepts none.",
     },
     Key {
         name: "http.proxy",
@@ -271,7 +271,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
-        meaning: "The proxy to providers, for example `http://USER:PASSWORD@HOST:PORT`; `none` for no proxy whatever the environment says. When not set: `HTTPS_PROXY`, else `ALL_PROXY`, in small or large letters. This machine is never reached through a proxy.",
+        meaning: "The proxy to providers, for example `http://USER:PASSWORD@HOST:PORT`; `none` means no proxy, also if the environment names one. When not set: `HTTPS_PROXY`, else `ALL_PROXY`, in small or large letters. A service on this machine is always called directly.",
     },
     Key {
         name: "http.no_proxy",
@@ -279,7 +279,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::None,
         project: Project::Never,
-        meaning: "Hosts that are reached without a proxy: a name stands for itself and all names below it, an address or a range such as `10.0.0.0/8` for itself, `*` for all. When not set: `NO_PROXY`.",
+        meaning: "Hosts that are called without a proxy. A name includes all names below it; an address or a range such as `10.0.0.0/8` means itself; `*` means all. When not set: `NO_PROXY`.",
     },
     Key {
         name: "http.ca_file",
@@ -287,7 +287,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
-        meaning: "Certificates (PEM, one or more) of authorities that are trusted beside those of the platform, for a provider or a proxy with a private one. Only your own settings file may set it; a relative path starts at the directory of that file. `SSL_CERT_FILE` in the environment replaces those of the platform. No setting switches the checks off.",
+        meaning: "A PEM file with one or more certificate authorities that are trusted in addition to those of the system, for example that of your company. Only your own settings file may set it; a relative path starts in the directory of that file. `SSL_CERT_FILE` in the environment replaces those of the system. No setting switches the checks off.",
     },
     Key {
         name: "permissions.deny",
@@ -295,7 +295,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::DenyAll,
         project: Project::Add,
-        meaning: "What no tool may do; see the rule form below. The lists of all layers add up, and a denial wins over everything.",
+        meaning: "What no tool may do, as [rules that deny](#rules-that-deny). The lists of all layers are added, and a denial wins over everything.",
     },
     Key {
         name: "unattended.edit",
@@ -328,7 +328,7 @@ pub const KEYS: &[Key] = &[
         strict: Literal::None,
         project: Project::Never,
         meaning: "How long a provider may take to begin its answer. After two broken streams in a turn, Adjutant asks for the answer \
-                  in one piece: then a third of `limits.total_seconds` counts, where that is longer.",
+                  in one piece. The limit is then a third of `limits.total_seconds`, if that is longer.",
     },
     Key {
         name: "limits.idle_seconds",
@@ -336,7 +336,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::Whole(60),
         strict: Literal::None,
         project: Project::Never,
-        meaning: "How long a stream may stand still.",
+        meaning: "How long a stream may pause.",
     },
     Key {
         name: "limits.total_seconds",
@@ -344,7 +344,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::Whole(1_800),
         strict: Literal::Whole(1_800),
         project: Project::Lower,
-        meaning: "How long one model call may take in all.",
+        meaning: "How long one model call may take as a whole.",
     },
     Key {
         name: "limits.silence_seconds",
@@ -352,7 +352,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::Whole(10),
         strict: Literal::None,
         project: Project::Never,
-        meaning: "How long a model may send nothing before you see that it is waited for.",
+        meaning: "How long the model may be silent before you see that Adjutant waits for it.",
     },
     Key {
         name: "limits.mistakes",
@@ -368,7 +368,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::Whole(10),
         strict: Literal::None,
         project: Project::Never,
-        meaning: "How long a command runs before you are offered to stop it.",
+        meaning: "How long a command may run before you are asked whether to stop it.",
     },
     Key {
         name: "limits.editor_seconds",
@@ -376,7 +376,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::Whole(30),
         strict: Literal::None,
         project: Project::Never,
-        meaning: "How long the editor may take to apply an edit or to save before the text alone decides what became of it.",
+        meaning: "How long the editor may take to apply an edit or to save a file. After that, Adjutant looks at the text to see whether the edit was made.",
     },
     Key {
         name: "limits.requests",
@@ -392,7 +392,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::Text(POPUP_AUTO),
         strict: Literal::None,
         project: Project::Never,
-        meaning: "Whether a question may be a popup. \"never\" leaves the other ways: diagnostics, code actions, commands. It always holds for Qt Creator and vim-lsp, whose popups cannot be answered.",
+        meaning: "Whether a question may be a popup. With \"never\", questions are diagnostics, code actions and commands. Qt Creator and vim-lsp never get popups, because theirs cannot be answered.",
     },
     Key {
         name: "asks.popup_lines",
@@ -400,7 +400,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::Whole(3),
         strict: Literal::Whole(3),
         project: Project::Never,
-        meaning: "How many lines of 80 characters of a command or change your editor shows in a popup without hiding the first. Longer ones can be shown or rejected there, and allowed once they were shown. Adjutant's set-up files say it for their editor.",
+        meaning: "How many lines of 80 characters your editor's popup shows without hiding the first. A longer command or change cannot be allowed in the popup before you have opened it. Adjutant's set-up files set this for their editor.",
     },
     Key {
         name: "asks.followup_default_seconds",
@@ -408,7 +408,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::Whole(0),
         strict: Literal::Whole(0),
         project: Project::Never,
-        meaning: "How long a question of the model waits before the first answer it suggested is taken; 0 waits for ever. Nothing else is ever answered by time: no edit, no command, no reading.",
+        meaning: "How long a question of the model waits before the first answer that it suggested is used. 0 waits for ever. Only such questions are answered by time, never an edit, a command or a read.",
     },
     Key {
         name: "retry.base_ms",
@@ -416,7 +416,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::Whole(500),
         strict: Literal::None,
         project: Project::Never,
-        meaning: "The first wait before a failed model call is tried again.",
+        meaning: "How long to wait before a failed model call is repeated the first time.",
     },
     Key {
         name: "retry.cap_ms",
@@ -424,7 +424,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::Whole(32_000),
         strict: Literal::None,
         project: Project::Never,
-        meaning: "The longest such wait; never below the first.",
+        meaning: "The longest such wait. It is never shorter than the first.",
     },
     Key {
         name: "retry.attempts",
@@ -432,7 +432,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::Whole(crate::retry::MAX_ATTEMPTS as u64),
         strict: Literal::None,
         project: Project::Lower,
-        meaning: "How often one model call is tried, the first time included.",
+        meaning: "How often one model call is tried, including the first time.",
     },
 ];
 

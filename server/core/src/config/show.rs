@@ -94,31 +94,34 @@ pub fn configuration_markdown() -> String {
 const INTRODUCTION: &str = "\
 # Configuration
 
-Generated from the table of keys in `server/core/src/config/keys.rs`; a test keeps the two in step.
-`adjutant config` prints every key with its value and where the value came from.
+Write your settings into `~/.config/adjutant/config.toml`; `adjutant setup` does that for you. `adjutant config` prints every key, its
+value and where the value came from. `adjutant doctor` says what is wrong.
+
+This page is generated from `server/core/src/config/keys.rs`, and a test compares the two.
 
 ## Layers
 
-Later layers win:
+Settings come from six places. A later one wins over an earlier one:
 
 1. the defaults below;
-2. your own file: `$XDG_CONFIG_HOME/adjutant/config.toml` (`~/.config/adjutant/config.toml` when that is not set), or the file
-   named by `ADJUTANT_CONFIG`;
-3. the project's file, `.adjutant/config.toml` in a workspace folder. It may only tighten: a key that could loosen anything,
-   name a model or an address, or make something run is ignored and reported. What it tightened stays tight. Links are not
-   followed;
-4. the editor: its settings section `adjutant`, or `initializationOptions` where it has none; the same keys as JSON. The section
-   is asked for where the editor answers `workspace/configuration`, and counts from the next run whenever it changes;
-5. the environment: `ADJUTANT_MODEL` sets `model`. Where no layer says where the provider `openai` is, `OPENAI_API_KEY` and
-   `OPENAI_BASE_URL` define it, with the `wire` `openai_responses` at OpenAI's own address and `openai_chat` at every other;
-   `ANTHROPIC_API_KEY` and `ANTHROPIC_BASE_URL` define the provider `anthropic`, whose `wire` is then `anthropic_messages`. A
-   `wire` that is set counts before all of this. A `.env` file of a workspace is never read;
+2. your own file: `$XDG_CONFIG_HOME/adjutant/config.toml`, or `~/.config/adjutant/config.toml` if that variable is not set, or the
+   file that `ADJUTANT_CONFIG` names;
+3. the project's file, `.adjutant/config.toml` in a workspace folder. It can only make Adjutant stricter, and no later layer can undo
+   that. Every other key in it is ignored and reported. A link in place of this file is not followed;
+4. the editor: the same keys as JSON, in its settings section `adjutant`, or in `initializationOptions` if it has no such section. A
+   change counts from the next run on;
+5. the environment: `ADJUTANT_MODEL` sets `model`. `OPENAI_API_KEY` and `OPENAI_BASE_URL` define the provider `openai`, unless its
+   address is set elsewhere. `ANTHROPIC_API_KEY` and `ANTHROPIC_BASE_URL` define the provider `anthropic` in the same way. Their `wire` is
+   then `openai_responses` for OpenAI's own address, `openai_chat` for any other, and `anthropic_messages` for Anthropic, unless you set
+   one. A `.env` file of a workspace is never read;
 6. flags: `--model PROVIDER/MODEL`.
 
-A file larger than 1 MiB, or one that is no regular file, is not read. A file that cannot be read or parsed never stops
-Adjutant: it is reported, nothing is done unattended, and only what makes Adjutant stricter is taken from it. The same holds for
-your own file if another user owns it, or can write it or its folder. An unknown key is reported with the key that was probably
-meant.
+A mistake in a file never stops Adjutant. It names the file, the line and what to correct. If a file is no valid TOML or cannot be
+read, Adjutant uses only those of its values that make it stricter, and does nothing unattended until you correct the file. The same
+holds for your own file if another user owns it, or can write to it or to its folder. A file over 1 MiB, and one that is no regular
+file, is not read.
+
+With `OPENAI_API_KEY` in the environment, the first line alone is enough for OpenAI:
 
 ```toml
 model = \"openai/MODEL\"
@@ -154,21 +157,22 @@ deny = [\"edit_file(**/*.lock)\", \"run_command(rm *)\"]
 const RULES: &str = "
 ## Rules that deny
 
-A rule is `tool` or `tool(pattern)`, `*` alone denies every tool. The tools are `list_files`, `read_file`, `find_files`,
+A rule is `tool` or `tool(pattern)`. `*` alone denies every tool. The tools are `list_files`, `read_file`, `find_files`,
 `search_text`, `edit_file`, `write_file` and `run_command`.
 
-- For files the pattern is a glob over the path inside each workspace folder, or over the whole path if it begins with a slash:
-  `*` stays within a folder, `**` crosses folders. A pattern without a slash, or with one at its end alone, means that name in any
-  folder; a folder that matches takes all below it along. `~` stands for no folder.
-- A rule with a path binds the file, whichever tool touches it. A rule for `list_files`, `read_file`, `find_files` or `search_text`
+- For files, the pattern is a path inside a workspace folder, or a whole path if it begins with a slash. `*` matches within one
+  folder, `**` also matches across folders. A pattern without a slash, or with a slash only at its end, matches that name in every
+  folder. If a folder matches, everything in it matches too. `~` does not mean your home folder.
+- A rule with a path is about the file, not only about the named tool. A rule for `list_files`, `read_file`, `find_files` or `search_text`
   keeps the file from all four. It also keeps it from `edit_file`, because an edit shows what the file holds. A rule for `edit_file`
   or `write_file` keeps the file from both. Lists and searches leave such files out and say how many. A rule without a path denies
-  that one tool.
-- Letters match in either case and in either Unicode form. Links are followed first. A file with several names (hard links) is kept
-  if a rule keeps one of them.
-- Rules for files bind tools. A command that you allow can read and write what you can.
-- For `run_command` the pattern is the beginning of a command in whole words: `run_command(git push)` denies `git push origin`
-  but not `git pushx`; `*` stands for any text. It is looked for at every word of the line, with quotes dropped, so that
-  `sudo rm x` and `a && rm x` are denied by `run_command(rm *)`. So is `echo rm x`: a denial errs on the strict side.
-- A pattern that makes no sense denies its whole tool, and every tool of the same kind, until it is corrected; a rule that names no tool at all denies every tool.
+  only that tool.
+- Upper and lower case are the same, and so are the Unicode forms of a letter. Links are followed before the rule is checked. If a
+  file has several names (hard links), a rule for one of them is enough.
+- Rules for files do not bind commands. A command that you allow can read and write all that you can.
+- For `run_command`, the pattern is the beginning of a command in whole words. `run_command(git push)` denies `git push origin` but
+  not `git pushx`. `*` matches any text. Every word of the line may begin the command, so `run_command(rm *)` denies `sudo rm x` and
+  `a && rm x`. It also denies `echo rm x`: a denial rather covers too much.
+- A pattern that cannot be read denies its whole tool, and every tool of the same kind, until you correct it. A rule that names no
+  tool denies every tool.
 ";

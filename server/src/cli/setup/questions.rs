@@ -67,7 +67,7 @@ impl Desk {
             match (typed.is_empty(), usual) {
                 (false, _) => return Ok(typed),
                 (true, Some(usual)) => return Ok(usual.to_owned()),
-                (true, None) => self.page.line("an answer is needed; Ctrl-C leaves everything as it was"),
+                (true, None) => self.page.line("this needs an answer; Ctrl-C ends setup and changes nothing"),
             }
         }
     }

@@ -84,7 +84,7 @@ fn a_service_that_refuses_is_said_and_nothing_is_written() {
     workspace.config("# Mine.\n");
     let mut terminal = Terminal::run(&workspace, 200, &["setup"]);
     terminal.chooses(&model);
-    terminal.asked("all the same?", 1);
+    terminal.asked("anyway?", 1);
     terminal.types("");
     let (ran, screen) = terminal.ends();
     ran.expect(1);
@@ -122,7 +122,7 @@ fn the_doctor_says_what_works_in_a_line_each() {
     has("✓ window    reads 400000 tokens, writes 128000 (as known ");
     has("✓ provider  answers, in ");
     has("✓ fallback  two/m (user file ");
-    has("• window    reads 128000 tokens, writes 8192: taken, not known");
+    has("• window    reads 128000 tokens, writes 8192: a guess");
     has("✗ provider  the key in ");
     has("✗ fallback  gone/m (user file ");
     let offline = Line::new(BINARY, &workspace, &["doctor", "--offline"]).start().wait();
