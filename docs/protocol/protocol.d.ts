@@ -178,7 +178,7 @@ effort?: string,
  */
 verbosity?: string,
 /**
- * Nobody watches: what `[unattended]` allows runs unasked.
+ * Consent: the run may do what `[unattended]` allows without asking.
  */
 unattended?: boolean, };
 
@@ -240,8 +240,7 @@ export type ReplayFrom = { "type": "start" } | { "type": "_seq", seq: number, };
 
 export type ResumeParams = { sessionId: SessionId, replayFrom?: ReplayFrom,
 /**
- * Nobody watches the open run from now on: what `[unattended]` allows runs unasked, also what is asked
- * later. Consent of an earlier process is never taken over.
+ * Consent: from now on the open run may do what `[unattended]` allows without asking. Consent of an earlier process is never taken over.
  */
 unattended?: boolean, };
 
@@ -452,7 +451,7 @@ export type AskRespondParams = { askId: AskId, optionId?: string, answer?: strin
  */
 reason?: string,
 /**
- * Nobody watches the run that goes on by this answer: what `[unattended]` allows runs unasked. Consent
+ * Consent: the run that this answer continues may do what `[unattended]` allows without asking. Consent
  * of an earlier run or process is never taken over. Not taken from an inbox.
  */
 unattended?: boolean, };

@@ -84,9 +84,9 @@ pub enum Cause {
     Question,
     /// The user said no.
     Rejected,
-    /// An edit that was allowed is not in the text, or not as a whole.
+    /// An allowed edit was not made, or only in part.
     NotMade,
-    /// It is in the text, and not on disk where it should be.
+    /// An allowed edit is in the buffer, but saving it failed.
     NotSaved,
     /// Anything else, also what a later version writes.
     #[serde(other)]
@@ -101,6 +101,11 @@ pub struct Reason {
 }
 
 impl Reason {
+    /// The reason of a denial by a deny rule of the settings.
+    pub fn of_rule(rule: &str) -> Self {
+        Self::new(Cause::Rule, format!("the rule \"{rule}\" of your settings forbids it"))
+    }
+
     pub fn new(cause: Cause, text: impl Into<String>) -> Self {
         Self { cause, text: text.into() }
     }

@@ -3,12 +3,11 @@
 //!
 //! Never changes the text that is run or written, only how it is displayed.
 
-mod marks;
-
 use std::borrow::Cow;
 use std::fmt::Write;
 
-pub use marks::is_mark;
+use icu_properties::CodePointMapData;
+use icu_properties::props::GeneralCategory;
 
 /// Combining marks that a letter may carry; the scripts of the world need fewer.
 const MAX_MARKS: usize = 6;
@@ -95,6 +94,13 @@ pub fn hidden(character: char) -> bool {
             | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x206F | 0x2800 | 0x3164
             | 0xFE00..=0xFE0F | 0xFEFF | 0xFFA0 | 0xFFF0..=0xFFFB | 0x1BCA0..=0x1BCA3
             | 0x1D173..=0x1D17A | 0xE0000..=0xE0FFF)
+}
+
+/// Returns whether a character combines with the one before it and takes no place of its own.
+pub fn is_mark(character: char) -> bool {
+    const KINDS: icu_properties::CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
+    character >= '\u{300}'
+        && matches!(KINDS.get(character), GeneralCategory::NonspacingMark | GeneralCategory::EnclosingMark)
 }
 
 /// Returns the text with every hidden character but line feed and tab written as `\u{...}`, and

@@ -264,7 +264,7 @@ impl Event {
     }
 
     /// Whether the fact must be durable before it is announced or acted on. A partial reply is never announced,
-    /// and a later fact supersedes it. Every other fact becomes a numbered update and must be durable first:
+    /// and a later fact supersedes it. Every other fact may become a numbered update and must be durable first:
     /// a log that lost the fact would give its number to another one.
     pub fn is_barrier(&self) -> bool {
         !matches!(self, Event::ReplyPartial { .. })
@@ -342,7 +342,7 @@ pub enum Payload {
         ask: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cause: Option<Cause>,
-        /// Other names of the file that the deny rules have to be asked about (hard links).
+        /// A second name of the file (hard link) that a deny rule keeps from being read.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         also: Vec<String>,
         /// No place is named, so all folders of the workspace are looked through: `path` is what is looked for.

@@ -42,7 +42,7 @@ pub enum Input {
     },
     /// The deny rules that the settings have now.
     Denials(Vec<String>),
-    /// Whoever follows the open run now gives this consent.
+    /// A client that follows the open run gives this consent.
     Consent(Unattended),
     /// The user chooses a mode or a model for the session.
     Choose {

@@ -18,13 +18,6 @@ pub enum Verdict {
     Deny(Reason),
 }
 
-impl Verdict {
-    /// The reason of a denial by a rule of the settings.
-    pub fn by_rule(rule: &str) -> Reason {
-        Reason::new(Cause::Rule, format!("the rule \"{rule}\" of your settings forbids it"))
-    }
-}
-
 /// What a call would do, as `verdict` sees it.
 #[derive(Clone, Copy, Debug)]
 pub enum Wanted<'a> {
@@ -67,7 +60,7 @@ pub fn verdict(session: &Session, policy: &Policy, tool: &str, wanted: Wanted<'_
 /// Why a deny rule of the settings forbids it, whatever anybody answered before.
 pub fn forbidden(session: &Session, policy: &Policy, tool: &str, wanted: Wanted<'_>) -> Option<Reason> {
     let rule = denied_by(session, policy, tool, wanted)?;
-    Some(Verdict::by_rule(&rule))
+    Some(Reason::of_rule(&rule))
 }
 
 fn ask(cause: Cause, text: &str) -> Verdict {
@@ -101,6 +94,8 @@ fn denied_by(session: &Session, policy: &Policy, tool: &str, wanted: Wanted<'_>)
         }
         Wanted::Change(Change { path, .. }) => of_file(path),
         Wanted::Payload(Payload::Command { line, .. }) => denials.denial(tool, Some(line)),
+        // It ends for a reason of its own, which is the one to tell.
+        Wanted::Payload(Payload::Denied { .. } | Payload::Refused { .. }) => None,
         Wanted::Payload(_) => denials.denial(tool, None),
     };
     rule.map(|rule| rule.text.clone())

@@ -234,7 +234,7 @@ pub struct AskRespondParams {
     #[serde(default)]
     #[ts(optional)]
     pub reason: Option<String>,
-    /// Nobody watches the run that goes on by this answer: what `[unattended]` allows runs unasked. Consent
+    /// Consent: the run that this answer continues may do what `[unattended]` allows without asking. Consent
     /// of an earlier run or process is never taken over. Not taken from an inbox.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(optional, as = "Option<bool>")]

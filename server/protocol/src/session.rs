@@ -117,7 +117,7 @@ pub struct Overrides {
     /// How many words the model makes: `low`, `medium` or `high`, likewise.
     #[ts(optional)]
     pub verbosity: Option<String>,
-    /// Nobody watches: what `[unattended]` allows runs unasked.
+    /// Consent: the run may do what `[unattended]` allows without asking.
     #[ts(optional, as = "Option<bool>")]
     pub unattended: bool,
 }
@@ -243,8 +243,7 @@ pub struct ResumeParams {
     #[serde(default)]
     #[ts(optional)]
     pub replay_from: Option<ReplayFrom>,
-    /// Nobody watches the open run from now on: what `[unattended]` allows runs unasked, also what is asked
-    /// later. Consent of an earlier process is never taken over.
+    /// Consent: from now on the open run may do what `[unattended]` allows without asking. Consent of an earlier process is never taken over.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(optional, as = "Option<bool>")]
     pub unattended: bool,

@@ -16,7 +16,6 @@ use adjutant_core::edit::{BOM, rewritten, split_bom};
 use adjutant_core::event::{Change, Found, Payload};
 use adjutant_core::input::Report;
 use adjutant_core::locate;
-use adjutant_core::permission::Verdict;
 use adjutant_core::review::{Hunk, Presence, hunks, present};
 use adjutant_core::tool::{Arguments, shown, unseen};
 
@@ -121,7 +120,7 @@ fn propose(
     // Before anything is told of its text.
     let folders: Vec<String> = place.roots.paths().map(|root| root.to_string_lossy().into_owned()).collect();
     if let Some(rule) = rules.denial_of_file(tool, &at.display, &folders) {
-        let why = Verdict::by_rule(&rule.text);
+        let why = Reason::of_rule(&rule.text);
         return Err(Payload::denied(why.cause, why.text));
     }
     let own = place.world.own(&place.roots);

@@ -16,17 +16,17 @@ const VCS: &[&str] = &[".git", ".hg", ".svn", ".jj", ".bzr"];
 /// The deepest a walk goes; deeper trees are made to exhaust something.
 const MAX_DEPTH: usize = 128;
 
-/// Returns which of the folders to walk, in order, each with those below it that were walked before:
-/// a workspace folder may lie in another one, and nothing is to be seen twice.
+/// Returns the folders to walk, in order, each with those below it that are walked by themselves: a workspace
+/// folder may lie in another one, which may ignore it, and nothing is to be seen twice.
 pub(super) fn once<'a>(folders: &[&'a Path]) -> Vec<(&'a Path, Vec<PathBuf>)> {
-    let walks = folders.iter().enumerate().map(|(at, folder)| (*folder, &folders[..at]));
+    let mut walks: Vec<(&Path, Vec<PathBuf>)> = Vec::new();
+    for folder in folders {
+        if !walks.iter().any(|(known, _)| known == folder) {
+            let below = folders.iter().filter(|other| *other != folder && other.starts_with(folder));
+            walks.push((folder, below.map(|other| other.to_path_buf()).collect()));
+        }
+    }
     walks
-        .filter(|(folder, before)| !before.iter().any(|walked| folder.starts_with(walked)))
-        .map(|(folder, before)| {
-            let below = before.iter().filter(|walked| walked.starts_with(folder));
-            (folder, below.map(|walked| walked.to_path_buf()).collect())
-        })
-        .collect()
 }
 
 /// Walks a resolved directory in the order of names, leaving out what ignore files exclude.
@@ -66,4 +66,32 @@ pub(super) fn walk_all(start: &Path) -> Walk {
 /// Returns a name or path on one line, odd characters escaped.
 pub(super) fn on_one_line(name: &OsStr) -> String {
     shown(&name.to_string_lossy()).replace('\n', "\\n").replace('\t', "\\t")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_in_another_one_that_ignores_it_is_walked_once() {
+        let place = tempfile::tempdir().expect("a directory");
+        let root = place.path().canonicalize().expect("it is there");
+        let vendor = root.join("vendor");
+        std::fs::create_dir_all(&vendor).expect("a folder");
+        std::fs::create_dir(root.join(".git")).expect("a repository");
+        for (path, text) in [(".gitignore", "vendor/\n"), ("a.rs", ""), ("vendor/b.rs", "")] {
+            std::fs::write(root.join(path), text).expect("a file");
+        }
+        for folders in [vec![&*root, &*vendor], vec![&*vendor, &*root], vec![&*root, &*vendor, &*root]] {
+            let walks = once(&folders).into_iter();
+            let entries = walks.flat_map(|(folder, walked)| walk_without(folder, None, walked, |_| true));
+            let paths = entries.map(|entry| entry.expect("an entry").into_path());
+            let mut names: Vec<String> = paths
+                .filter(|path| path.extension().is_some_and(|end| end == "rs"))
+                .map(|path| path.strip_prefix(&root).expect("inside").display().to_string())
+                .collect();
+            names.sort();
+            assert_eq!(names, ["a.rs", "vendor/b.rs"], "{folders:?}");
+        }
+    }
 }

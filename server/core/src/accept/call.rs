@@ -315,7 +315,7 @@ pub fn too_many_mistakes(run: &Run, failed: u32, last: &str) -> Option<Ending<'s
 /// Characters of an output that a sentence about it quotes.
 const MAX_QUOTED: usize = 200;
 
-/// Returns the first line of a text, a longer one up to the end of a sentence, a part of one, or a word.
+/// Returns the first line of a text. A line over 200 characters is cut after a sentence, else after a word.
 fn brief(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let Some((end, _)) = line.char_indices().nth(MAX_QUOTED) else { return line.to_owned() };

@@ -1,4 +1,4 @@
-//! The rules of an open run while it goes on: deny rules that are set later, consent that is given or ends.
+//! Changes the rules of an open run: later deny rules, consent that is given or ends.
 //!
 //! Judges no call; `permission` does, by the rules as they are then.
 
@@ -21,8 +21,8 @@ pub fn denials(session: &Session, now: Vec<String>) -> Result<Vec<Event>, Refusa
     Ok(vec![Event::RulesChanged { run: run.id.clone(), deny, unattended: run.policy.unattended }])
 }
 
-/// Whoever follows the open run gives it consent, without an ask to answer: a question may be open that is
-/// left to time, and what comes after it is not to be asked.
+/// Gives the open run consent without an answer to an ask. It is needed where the open question answers itself
+/// after a time: the calls after it must not ask.
 pub fn follows(session: &Session, consent: Unattended) -> Result<Vec<Event>, Refusal> {
     let run = session.open_run().ok_or(Refusal::Nothing)?;
     let given = given(run, Some(consent)).ok_or(Refusal::Nothing)?;

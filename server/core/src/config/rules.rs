@@ -70,7 +70,7 @@ enum Pattern {
         name_only: bool,
         /// It begins with one.
         from_top: bool,
-        /// The folders before the first sign that is none of a name, where it begins with a slash.
+        /// The leading folders of an absolute pattern that have no wildcard.
         below: Option<String>,
     },
     Command {
@@ -160,7 +160,7 @@ impl DenyRule {
             (None, _) => true,
             // A call that does not say what it touches cannot be shown to be outside the rule.
             (Some(_), None) => true,
-            // It names no file: what it comes to is looked at file by file.
+            // It names no file; `Exclusions` filters its results.
             (Some(_), Some(Subject::Everywhere)) => false,
             (Some(pattern), Some(Subject::Line(line))) => pattern.matches_line(line),
             (Some(pattern), Some(Subject::File(names))) => pattern.matches_file(names),

@@ -614,6 +614,15 @@ fn finding_b2_a_rule_with_a_path_binds_the_file_for_every_tool_of_its_kind() {
         denied("read_file(/w/two/**)", "read_file", "/w/two/a")
             && denied("read_file(/w/one/a)", "read_file", "a")
     );
+    // A folder that lies in another one: the user works in it, and the repository is around it.
+    let nested = ["/r/config".to_owned(), "/r".to_owned()];
+    for rule in ["read_file(config/secrets/**)", "read_file(secrets/**)", "read_file(/r/config/secrets/**)"] {
+        let rules = Denials::of_texts(&[rule.to_owned()]);
+        for path in ["secrets/k", "/r/config/secrets/k"] {
+            assert!(rules.denial_of_file("read_file", path, &nested).is_some(), "{rule} {path}");
+        }
+    }
+    assert!(!denied("read_file(/w/two/**)", "read_file", "a"), "it is of the first folder");
     // One spelling is as good as another.
     for (rule, path) in [
         ("caf\u{e9}", "cafe\u{301}"),

@@ -72,6 +72,12 @@ fn finding_a6_marks_are_bounded_and_stand_on_a_letter() {
     assert!(drawn.changed && drawn.text.chars().filter(|c| is_mark(*c)).count() == MAX_MARKS);
     assert!(drawn.text.ends_with("\\u{301}b"), "what is too much is seen");
     assert_eq!(display("\u{301}a \u{302}b", Surface::Line(80)).text, "\\u{301}a \\u{302}b");
+    for letter in ['\u{aab1}', '\u{aabd}', '\u{aac0}', 'a', '€'] {
+        assert!(!is_mark(letter), "{letter} is a letter or a sign of its own");
+    }
+    for mark in ['\u{301}', '\u{bc0}', '\u{c00}', '\u{1e2ec}', '\u{20dd}'] {
+        assert!(is_mark(mark), "U+{:04X}", mark as u32);
+    }
     for text in ["Vie\u{302}\u{323}t Nam", "ภาษาไทยที่นี่", "हिन्दी में", "שָׁלוֹם", "e\u{301}te\u{301}"]
     {
         assert!(!display(text, Surface::Plain).changed, "{text} is how people write");

@@ -155,3 +155,15 @@ fn finding_b10_an_answer_of_an_older_log_covers_no_script() {
         assert_eq!(super::names(&bench.report(is_prepare, line(command))), follows);
     }
 }
+
+#[test]
+fn finding_b2_what_is_denied_for_a_reason_of_its_own_is_told_with_that_reason() {
+    let mut bench = Bench::new();
+    let policy = Policy { deny: vec!["read_file(private/**)".to_owned()], ..Policy::default() };
+    bench.prompt_with("go", policy).unwrap();
+    bench.reply("", &[("edit_file", r#"{"path":".git/config","old_text":"x","new_text":"y"}"#)]);
+    let denied = Payload::denied(crate::cause::Cause::OwnFiles, "it is protected".to_owned());
+    let events = bench.report(is_prepare, Report::Prepared(denied));
+    let Some(Event::ToolFinished { result, .. }) = events.last() else { panic!("{events:?}") };
+    assert_eq!(result.summary, "denied: it is protected");
+}

@@ -17,12 +17,16 @@ impl Names {
     /// Of a path as it is shown: inside the first folder, else whole.
     pub(in crate::config) fn of_path(path: &str, folders: &[String]) -> Self {
         let path = folded(path);
-        let path = path.strip_prefix("./").unwrap_or(&path).to_owned();
+        let path = path.strip_prefix("./").unwrap_or(&path);
         let folders = folders.iter().map(|folder| folded(folder));
         let folders: Vec<String> = folders.map(|folder| folder.trim_end_matches('/').to_owned()).collect();
+        let path = match folders.first() {
+            // The folder may lie in another one, whose rules bind the file as well.
+            Some(first) if !path.starts_with('/') => format!("{first}/{path}"),
+            _ => path.to_owned(),
+        };
         if !path.starts_with('/') {
-            let whole = folders.iter().map(|folder| format!("{folder}/{path}")).collect();
-            return Self { inside: vec![path], whole };
+            return Self { inside: vec![path], whole: Vec::new() };
         }
         let ways = folders.iter().filter_map(|folder| path.strip_prefix(folder.as_str())?.strip_prefix('/'));
         let mut inside: Vec<String> = ways.map(str::to_owned).collect();
