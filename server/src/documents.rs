@@ -256,7 +256,7 @@ impl Documents {
         let fresh = |(uri, open): (&String, &Open)| open.resolved.is_none().then(|| uri.clone());
         let new: Vec<String> = self.lock().open.iter().filter_map(fresh).collect();
         for uri in new {
-            let path = uri::to_path(&uri).ok().map(|path| resolved(&path)).unwrap_or_default();
+            let path = uri::to_document_path(&uri).ok().map(|path| resolved(&path)).unwrap_or_default();
             if let Some(open) = self.lock().open.get_mut(&uri) {
                 open.resolved = Some(path);
             }
@@ -274,7 +274,7 @@ impl Documents {
         // The last of two documents of one file counts, so the best comes last.
         open.sort_by(|one, other| other.rank().cmp(&one.rank()));
         let buffers = Buffers::new(open.into_iter().filter_map(|Open { document, resolved, .. }| {
-            let named = uri::to_path(document.uri()).ok()?;
+            let named = uri::to_document_path(document.uri()).ok()?;
             let path = resolved.clone().unwrap_or(named);
             let buffer = match document.snapshot() {
                 Ok(snapshot) => Ok(Buffer { text: snapshot.string().into(), version: document.version() }),
@@ -310,14 +310,14 @@ impl Open {
     fn is_at(&self, path: &Path) -> bool {
         match &self.resolved {
             Some(resolved) => resolved == path,
-            None => uri::to_path(self.document.uri()).ok().as_deref() == Some(path),
+            None => uri::to_document_path(self.document.uri()).ok().as_deref() == Some(path),
         }
     }
 
     /// Which of two documents of one file counts: the one under its own name, then any, but always the same.
     fn rank(&self) -> (bool, &str) {
         let uri = self.document.uri();
-        (uri::to_path(uri).ok() != self.resolved, uri)
+        (uri::to_document_path(uri).ok() != self.resolved, uri)
     }
 }
 

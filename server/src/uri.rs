@@ -41,6 +41,14 @@ pub fn to_path(uri: &str) -> Result<PathBuf, String> {
     Ok(PathBuf::from(OsString::from_vec(bytes)))
 }
 
+/// Returns the absolute path of a document, also of one whose file is not there yet: VS Code names it
+/// `untitled:` and the path, with a host where it works on another machine.
+pub fn to_document_path(uri: &str) -> Result<PathBuf, String> {
+    let Some(name) = uri.strip_prefix("untitled:") else { return to_path(uri) };
+    let path = name.strip_prefix("//").map_or(name, |rest| rest.find('/').map_or("", |at| &rest[at..]));
+    to_path(&format!("file://{path}"))
+}
+
 fn unescape(text: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.iter();
@@ -68,6 +76,18 @@ mod tests {
         }
         let odd = PathBuf::from(OsString::from_vec(vec![b'/', 0xff, b'\n']));
         assert_eq!(to_path(&of_path(&odd)), Ok(odd));
+    }
+
+    #[test]
+    fn finding_d7_a_document_that_is_to_become_a_file_has_its_path() {
+        for uri in
+            ["file:///w/a%20b.py", "untitled:/w/a%20b.py", "untitled:///w/a b.py", "untitled://h:1/w/a b.py"]
+        {
+            assert_eq!(to_document_path(uri).as_deref(), Ok(Path::new("/w/a b.py")), "{uri}");
+        }
+        for uri in ["untitled:Untitled-1", "untitled:", "untitled://host", "output:/w/a.py"] {
+            assert!(to_document_path(uri).is_err(), "{uri}");
+        }
     }
 
     #[test]

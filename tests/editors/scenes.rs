@@ -53,13 +53,7 @@ macro_rules! every_editor {
                 crate::scenes::each_edit_ends_somewhere(editor)
             });
         }
-    };
-}
-pub(crate) use every_editor;
 
-/// Makes the test of a new file, for every editor that opens one that is not there yet.
-macro_rules! new_files {
-    ($walk:path) => {
         #[test]
         fn finding_d7_a_file_that_is_open_and_not_there_yet_is_made() {
             $walk(crate::scenes::new_file, |editor| {
@@ -68,7 +62,7 @@ macro_rules! new_files {
         }
     };
 }
-pub(crate) use new_files;
+pub(crate) use every_editor;
 
 /// Makes the tests of typing, for every editor whose questions leave the keys to the text.
 macro_rules! typing {

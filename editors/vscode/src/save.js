@@ -13,7 +13,8 @@ async function saveOne(text) {
     return { uri: text, saved: false, message: error.message };
   }
   if (!document) return { uri: text, saved: false, message: 'it is not open' };
-  if (document.isUntitled) return { uri: text, saved: false, message: 'it has no file yet' };
+  // One that has a path becomes the file of that path.
+  if (document.isUntitled && !document.uri.path.startsWith('/')) return { uri: text, saved: false, message: 'it has no file yet' };
   try {
     const saved = await document.save();
     // A save without anything to write answers false.

@@ -56,7 +56,7 @@ impl Expectation {
 impl Expected {
     pub(super) fn new(uri: &str, awaited: Awaited) -> (Weak<Expected>, Expectation) {
         let expected = Arc::new(Expected {
-            path: uri::to_path(uri).ok(),
+            path: uri::to_document_path(uri).ok(),
             awaited,
             seen: AtomicBool::new(false),
             misplaced: Mutex::new(None),
@@ -65,7 +65,7 @@ impl Expected {
     }
 
     fn is_of(&self, document: &Document) -> bool {
-        uri::to_path(document.uri()).ok() == self.path
+        uri::to_document_path(document.uri()).ok() == self.path
     }
 
     pub(super) fn meet(&self, document: &Document) {

@@ -15,7 +15,6 @@ fn with(stage: impl Fn() -> Stage, scene: impl Fn(&Emacs<'_>)) {
 }
 
 crate::scenes::every_editor!(with);
-crate::scenes::new_files!(with);
 crate::scenes::typing!(with);
 
 /// A small terminal, with the set-up of the page or with eglot alone.

@@ -13,7 +13,6 @@ fn with(stage: impl Fn() -> Stage, scene: impl Fn(&Helix<'_>)) {
 }
 
 crate::scenes::every_editor!(with);
-crate::scenes::new_files!(with);
 crate::scenes::typing!(with);
 
 /// Helix is told of a popup once at most.

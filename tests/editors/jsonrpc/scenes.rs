@@ -11,7 +11,6 @@ fn with(stage: impl Fn() -> Stage, scene: impl Fn(&Client<'_>)) {
 }
 
 crate::scenes::every_editor!(with);
-crate::scenes::new_files!(with);
 crate::scenes::typing!(with);
 
 /// No other client of these tests cancels by its progress.

@@ -13,7 +13,6 @@ fn with(stage: impl Fn() -> Stage, scene: impl Fn(&Kakoune<'_>)) {
 }
 
 crate::scenes::every_editor!(with);
-crate::scenes::new_files!(with);
 
 /// Other versions sort their menus by title, and Enter takes the first: it never approves, neither of
 /// the question nor of the code actions.

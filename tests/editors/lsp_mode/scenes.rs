@@ -12,7 +12,6 @@ fn with(stage: impl Fn() -> Stage, scene: impl Fn(&LspMode<'_>)) {
 }
 
 crate::scenes::every_editor!(with);
-crate::scenes::new_files!(with);
 crate::scenes::typing!(with);
 
 /// lsp-mode asks for code actions whenever the cursor rests, and does not say so: a question that was

@@ -20,7 +20,6 @@ fn each(stage: impl Fn() -> Stage, scene: impl Fn(&Neovim<'_>)) {
 }
 
 crate::scenes::every_editor!(each);
-crate::scenes::new_files!(each);
 crate::scenes::typing!(each);
 
 #[test]

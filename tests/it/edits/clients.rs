@@ -239,3 +239,37 @@ fn n05_a_client_that_does_not_say_all_is_asked_to_edit_also_what_it_never_opened
     assert_eq!(stage.rig.text_of("closed.txt"), "one\n2\n");
     assert_eq!(stage.workspace.read("closed.txt"), "one\ntwo\n", "in the buffer, for the user to save");
 }
+
+/// Finding C5: kak-lsp counts the mark to the first line, and lost it with that line.
+#[test]
+fn finding_c5_a_closed_file_with_a_mark_is_edited_on_disk_for_a_client_that_may_lose_the_mark() {
+    let mut can = Capabilities::full();
+    let documents = &mut can.agent.as_mut().unwrap().documents;
+    (documents.save, documents.complete) = (false, false);
+    let stage = Stage::with(Workspace::new("//- /keep.txt\n"), |options| options.capabilities(can));
+    stage.workspace.write("marked.txt", "\u{feff}one\ntwo\n");
+    let run = stage.send([edit("marked.txt", "one", "1")]);
+    let ask = stage.rig.await_ask();
+    assert!(ask.description.as_deref().unwrap_or_default().contains("save it first"), "{ask:?}");
+    stage.rig.answer(&ask.ask_id, "allow");
+    assert_eq!(stage.finish(&run), ["Edited marked.txt: +1 -1 lines."]);
+    assert_eq!(stage.workspace.read("marked.txt"), "\u{feff}1\ntwo\n");
+    assert!(stage.rig.applies().is_empty(), "the mark is for the server to keep");
+}
+
+#[test]
+fn finding_d7_a_file_that_is_open_and_not_there_yet_reaches_the_disk() {
+    let stage = stage();
+    for name in ["new.txt", "empty.txt", "typed.txt"] {
+        stage.rig.open(name);
+    }
+    stage.rig.type_at("typed.txt", Place::Start, "mine\n");
+    let told = stage.play([write("new.txt", "1\n2\n"), write("empty.txt", ""), write("typed.txt", "1\n")]);
+    assert_eq!(told[..2], ["Created new.txt: +2 -0 lines.", "Created empty.txt: +0 -0 lines."]);
+    assert_eq!(stage.workspace.read("new.txt"), "1\n2\n");
+    assert_eq!(stage.rig.text_of("new.txt"), "1\n2\n", "an empty line too many");
+    assert!(stage.workspace.exists("empty.txt"));
+    // The user's own text is the user's to save.
+    assert!(told[2].starts_with("Edited typed.txt") && told[2].contains("not saved yet"), "{told:?}");
+    assert!(!stage.workspace.exists("typed.txt"));
+}

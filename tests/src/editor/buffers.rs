@@ -135,13 +135,17 @@ impl Buffers {
         }
     }
 
-    /// Opens a file and announces it; one that is open stays as it is.
+    /// Opens a file and announces it; one that is open stays as it is. One that is not there yet shows an
+    /// empty line, as in Neovim.
     pub fn open(&mut self, name: &str) -> Result<(), String> {
         let path = self.path(name);
         if self.open.contains_key(&path) {
             return Ok(());
         }
-        let text = fs::read_to_string(&path).map_err(|error| format!("read {path:?}: {error}"))?;
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => "\n".to_owned(),
+            read => read.map_err(|error| format!("read {path:?}: {error}"))?,
+        };
         // As real editors do: the mark is a property of the file, and no part of its text.
         let (mark, text) = without_mark(&text);
         let text = text.to_owned();
