@@ -228,7 +228,7 @@ fn finding_f5_an_answer_to_an_ask_that_was_just_closed_elsewhere_says_who_won() 
     let late = json!({"askId": held.ask.ask_id, "optionId": "allow"});
     let late = editor.request("agent/ask/respond", late);
     let message = late.as_ref().map_or_else(|error| error.message.clone(), Value::to_string);
-    assert_eq!(message, "this ask is closed: \"reject\" was chosen by ask/respond");
+    assert_eq!(message, "this question is closed: \"reject\" was chosen");
     assert_eq!(crate::rig::refused(late).1, "AskClosed");
     assert_eq!(held.ledger(), 0);
     editor.shutdown();

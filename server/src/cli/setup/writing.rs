@@ -28,13 +28,27 @@ pub enum Key {
     Typed(String),
 }
 
-/// Reads the settings as they are; an empty text where there are none yet.
+/// Reads the settings as they are; an empty text where there are none yet. Fails if they are no TOML, before
+/// anybody is asked in vain.
 pub fn read(file: &Path) -> anyhow::Result<String> {
-    match fs::read_to_string(file) {
-        Ok(text) => Ok(text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(error).with_context(|| format!("read \"{}\"", file.display())),
-    }
+    let text = match fs::read_to_string(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        read => read.with_context(|| format!("read \"{}\"", file.display()))?,
+    };
+    parsed(&text, file)?;
+    Ok(text)
+}
+
+fn parsed(present: &str, file: &Path) -> anyhow::Result<DocumentMut> {
+    present.parse().map_err(|error: toml_edit::TomlError| {
+        let at = error.span().map_or(0, |span| span.start);
+        let line = present.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
+        anyhow::anyhow!(
+            "read \"{}\": line {line} is not valid TOML: {}; correct it, or move the file away, then run setup again",
+            file.display(),
+            error.message()
+        )
+    })
 }
 
 /// Returns the settings with the provider in them and its model as the one to begin with. A key that
@@ -45,15 +59,7 @@ pub fn changed(
     key: Option<(&Key, &str)>,
     file: &Path,
 ) -> anyhow::Result<String> {
-    let mut document: DocumentMut = present.parse().map_err(|error: toml_edit::TomlError| {
-        let at = error.span().map_or(0, |span| span.start);
-        let number = present.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
-        let line = format!("line {number} is not valid TOML: {}", error.message());
-        anyhow::anyhow!(
-            "read \"{}\": {line}; correct it, or move it away, then run setup again",
-            file.display()
-        )
-    })?;
+    let mut document = parsed(present, file)?;
     set(document.as_table_mut(), "model", &format!("{}/{}", provider.name, provider.model));
     let providers = document.entry("providers").or_insert_with(|| {
         let mut table = Table::new();

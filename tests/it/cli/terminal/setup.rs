@@ -95,6 +95,19 @@ fn a_service_that_refuses_is_said_and_nothing_is_written() {
 }
 
 #[test]
+fn finding_settings_that_are_no_toml_are_named_before_anything_is_asked() {
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.config("# Mine.\nmodel = \"play/any\n");
+    let terminal = Terminal::run(&workspace, 200, &["setup"]);
+    let said = || terminal.screen().split_whitespace().collect::<Vec<_>>().join(" ");
+    adjutant_testkit::process::wait_until("what to correct", || said().contains("then run setup again"));
+    assert!(said().contains("config.toml\": line 2 is not valid TOML: "), "{}", said());
+    let (ran, screen) = terminal.ends();
+    ran.expect(1);
+    assert!(!screen.contains("Which service"), "{screen}");
+}
+
+#[test]
 fn without_a_terminal_setup_says_where_to_write_instead() {
     let workspace = Workspace::new("//- /a.txt\none\n");
     let ran = Line::new(BINARY, &workspace, &["setup"]).start().wait();
@@ -126,7 +139,7 @@ fn the_doctor_says_what_works_in_a_line_each() {
     has("✗ provider  the key in ");
     has("✗ fallback  gone/m (user file ");
     let offline = Line::new(BINARY, &workspace, &["doctor", "--offline"]).start().wait();
-    assert!(offline.stdout.contains("not asked"), "{}", offline.stdout);
+    assert!(offline.stdout.contains("not called"), "{}", offline.stdout);
     assert_eq!(model.requests().len(), 2);
     let bare = Workspace::new("//- /a.txt\none\n");
     let ran = Line::new(BINARY, &bare, &["doctor"]).start().wait();
