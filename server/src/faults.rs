@@ -3,7 +3,8 @@
 //! A debug build whose `ADJUTANT_FAULT` is `NAME:N` kills itself with SIGKILL
 //! the N-th time it passes the point. `NAME:N:break` panics there instead, and
 //! `NAME:N:hold` says so on stderr and stands still until the test has made
-//! `fault-released` in the state directory. A release build has no such code.
+//! `fault-released` in the state directory. Several are set with commas between them. A release build
+//! has no such code.
 
 /// Every named point, for the campaign that loops over them.
 pub const POINTS: [&str; 16] = [
@@ -28,6 +29,10 @@ pub const POINTS: [&str; 16] = [
 /// The points an answer passes on its way through an inbox, on either side.
 pub const INBOX_POINTS: [&str; 4] = ["letter-written", "letter-left", "letters-read", "letters-judged"];
 
+/// The points inside the write of a file, in the order they are passed. A new file passes the first two.
+pub const WRITE_POINTS: [&str; 5] =
+    ["write-begun", "write-whole", "write-compared", "write-exchanged", "write-proved"];
+
 /// The points of a prompt before there is a fact of it.
 pub const PROMPT_POINTS: [&str; 1] = ["images-kept"];
 
@@ -37,23 +42,25 @@ pub fn point(name: &'static str) {
     use std::collections::HashMap;
     use std::sync::{Mutex, OnceLock, PoisonError};
 
-    static WANTED: OnceLock<Option<(String, u32, String)>> = OnceLock::new();
+    static WANTED: OnceLock<Vec<(String, u32, String)>> = OnceLock::new();
     static PASSED: Mutex<Option<HashMap<&'static str, u32>>> = Mutex::new(None);
 
     debug_assert!(
-        [&POINTS[..], &INBOX_POINTS, &PROMPT_POINTS].iter().any(|points| points.contains(&name)),
+        [&POINTS[..], &INBOX_POINTS, &WRITE_POINTS, &PROMPT_POINTS]
+            .iter()
+            .any(|points| points.contains(&name)),
         "the point {name} is not in the list"
     );
     let wanted = WANTED.get_or_init(|| {
-        let set = std::env::var("ADJUTANT_FAULT").ok()?;
-        let (name, rest) = set.split_once(':')?;
-        let (count, how) = rest.split_once(':').unwrap_or((rest, "die"));
-        Some((name.to_owned(), count.parse().ok()?, how.to_owned()))
+        let one = |set: &str| {
+            let (name, rest) = set.split_once(':')?;
+            let (count, how) = rest.split_once(':').unwrap_or((rest, "die"));
+            Some((name.to_owned(), count.parse().ok()?, how.to_owned()))
+        };
+        let set = std::env::var("ADJUTANT_FAULT").unwrap_or_default();
+        set.split(',').filter_map(one).collect()
     });
-    let Some((wanted, count, how)) = wanted else { return };
-    if wanted != name {
-        return;
-    }
+    let Some((_, count, how)) = wanted.iter().find(|(wanted, ..)| wanted == name) else { return };
     let here = {
         let mut passed = PASSED.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = passed.get_or_insert_default().entry(name).or_insert(0);

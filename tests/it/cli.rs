@@ -8,6 +8,7 @@ mod exits;
 mod findings;
 mod newcomer;
 mod readme;
+mod swapped;
 mod terminal;
 mod unattended;
 mod writes;

@@ -10,5 +10,6 @@ pub mod ends;
 mod hunted;
 pub mod story;
 mod torn;
+mod writes;
 
 pub use story::sessions;

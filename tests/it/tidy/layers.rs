@@ -53,7 +53,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "session",
         &["clock", "scarce", "uri", "tools", "model", "doors", "editor", "documents", "settings", "faults"],
     ),
-    ("tools", &["scarce", "editor", "documents", "settings"]),
+    ("tools", &["faults", "scarce", "editor", "documents", "settings"]),
     ("model", &["editor", "documents", "settings"]),
     ("doors", &["clock", "transport", "editor", "documents", "settings"]),
     ("transport", &[]),

@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 use super::open::open_beneath;
 use super::turns::{Turn, Turns};
 use super::{Grounded, file_name};
+use crate::faults::point;
 
 /// What is certain of a file that was replaced.
 #[derive(Debug)]
@@ -92,6 +93,8 @@ pub fn replace_file(
     let seen = before.as_ref().map(|(seen, _)| seen);
     let beside = Beside::write(&parent, seen, (&turn, &at.absolute), bytes)
         .map_err(|error| ReplaceRefusal::Io(name(), error))?;
+    turn.exchanges(&at.absolute, (beside.id, hash_of(bytes)), expected);
+    point("write-whole");
     match &before {
         Some((seen, hash)) => exchange(at, &parent, &beside, (seen, *hash))?,
         None => create(&parent, &beside.name, file).map_err(|error| match error {
@@ -133,8 +136,9 @@ fn exchange(
     }
     let io = |error: Errno| ReplaceRefusal::Io(at.display.clone(), error.into());
     let swap = || rustix::fs::renameat_with(parent, ours, parent, file, RenameFlags::EXCHANGE);
+    point("write-compared");
     match swap() {
-        Ok(()) => {}
+        Ok(()) => point("write-exchanged"),
         Err(Errno::NOENT) => return Err(changed()),
         // Some file systems cannot; then there is nothing to look at afterwards.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
@@ -145,6 +149,7 @@ fn exchange(
     let came_out = rustix::fs::statat(parent, ours, AtFlags::SYMLINK_NOFOLLOW);
     let same = came_out.is_ok_and(|came_out| unchanged(seen, &came_out));
     if same && hash_below(parent, Path::new(ours)).is_ok_and(|(_, sum)| sum == hash) {
+        point("write-proved");
         return Ok(());
     }
     swap().map_err(io)?;
@@ -260,6 +265,7 @@ impl<'a> Beside<'a> {
         let opened = rustix::fs::openat(parent, &name, flags, mode)?;
         let mut beside = Self { parent, name, id: (0, 0) };
         let mut file = File::from(opened);
+        point("write-begun");
         let stat = rustix::fs::fstat(&file)?;
         beside.id = (stat.st_dev, stat.st_ino);
         file.write_all(bytes)?;

@@ -405,6 +405,49 @@ fn finding_c6_what_a_killed_server_left_is_removed_and_nothing_else() {
     assert!(rest.is_empty(), "{rest:?}");
 }
 
+#[test]
+fn finding_c6_what_another_program_wrote_in_the_last_moment_survives_a_kill_in_the_exchange() {
+    let place = place();
+    let state = tempfile::tempdir().expect("state");
+    let turns = Turns::in_state(state.path());
+    let target = place.ws().join("src/main.rs");
+    let beside = place.ws().join("src/.adjutant-0123456789abcdef.tmp");
+    let id = |path: &Path| {
+        let about = std::fs::metadata(path).expect("metadata");
+        (std::os::unix::fs::MetadataExt::dev(&about), std::os::unix::fs::MetadataExt::ino(&about))
+    };
+    // A server that was killed behind the exchange: the new content has the name, beside it is `out`.
+    let killed = |out: &str| {
+        std::fs::write(&target, "new").expect("write");
+        std::fs::write(&beside, out).expect("write");
+        let turn = turns.take(&target).expect("a turn");
+        turn.leaves(&beside);
+        turn.exchanges(&target, (id(&target), hash_of(b"new")), Some(hash_of(b"old")));
+        let notes = std::fs::read_dir(state.path().join("writing")).expect("turns").flatten();
+        let notes: Vec<_> =
+            notes.map(|note| (note.path(), std::fs::read(note.path()).expect("read"))).collect();
+        drop(turn);
+        notes.iter().for_each(|(path, note)| std::fs::write(path, note).expect("write"));
+    };
+    let read = || std::fs::read_to_string(&target).expect("read");
+    // Swept by the next start, or cleared by the next one who writes the file.
+    for start in [true, false] {
+        let next = || if start { turns.sweep() } else { drop(turns.take(&target).expect("a turn")) };
+        killed("old");
+        next();
+        assert_eq!((read().as_str(), beside.exists()), ("new", false));
+        killed("of another program");
+        next();
+        assert_eq!((read().as_str(), beside.exists()), ("of another program", false));
+        // Where that program has written again since, both of its texts stay.
+        killed("of another program");
+        std::fs::remove_file(&target).and_then(|()| std::fs::write(&target, "and again")).expect("write");
+        next();
+        assert_eq!((read().as_str(), beside.exists()), ("and again", true));
+        std::fs::remove_file(&beside).expect("remove");
+    }
+}
+
 /// Runs a test of this binary again as a user without rights, where the present one may do everything.
 fn as_nobody(test: &str) -> bool {
     if !rustix::process::geteuid().is_root() {

@@ -1,0 +1,155 @@
+//! A server that is killed inside the write of a file (finding C6): nothing of it stays in the workspace
+//! after the next start, and each text is there whole, the old one or the new one.
+//!
+//! Dies at a named point, or as soon as the file beside the one that is written is seen.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use adjutant::faults::WRITE_POINTS;
+use adjutant_testkit::campaign;
+use adjutant_testkit::command::Line;
+use adjutant_testkit::editor::Options;
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::process::{Server, wait_until};
+use rustix::process::Signal;
+
+use super::ends::send;
+use super::story::BINARY;
+
+/// Writes of one run that is killed on the way.
+const WRITES: usize = 200;
+
+fn edits(calls: impl IntoIterator<Item = String>) -> String {
+    let calls: String = calls.into_iter().map(|call| format!("[[turn.call]]\n{call}\n")).collect();
+    format!("[[turn]]\n{calls}[[turn]]\ntext = \"Done.\"\n")
+}
+
+fn edit(path: &str, old: &str, new: &str) -> String {
+    format!(
+        "tool = \"edit_file\"\narguments = {{ path = \"{path}\", old_text = \"{old}\", new_text = \"{new}\" }}"
+    )
+}
+
+fn create(path: &str, content: &str) -> String {
+    format!("tool = \"write_file\"\narguments = {{ path = \"{path}\", content = \"{content}\" }}")
+}
+
+/// Names of Adjutant's own below a folder.
+fn left(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let all = entries.flat_map(|path| if path.is_dir() { left(&path) } else { vec![path] });
+    all.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".adjutant-")))
+        .collect()
+}
+
+/// Starts the next server, which sweeps.
+fn next_start(workspace: &Workspace, when: &str) {
+    let mut server = Server::spawn(BINARY, workspace, &["lsp"]);
+    let editor = server.editor(Options::new(workspace));
+    let turns = workspace.state_dir().join("writing");
+    let is_empty = || fs::read_dir(&turns).map_or(true, |entries| entries.count() == 0);
+    wait_until(&format!("{when}: what was left to be gone"), || {
+        left(workspace.path()).is_empty() && is_empty()
+    });
+    editor.shutdown();
+    server.wait();
+}
+
+#[test]
+fn finding_c6_a_kill_at_each_point_of_a_write_leaves_nothing_and_loses_nothing() {
+    let mut seen = 0;
+    for (name, is_new) in WRITE_POINTS.into_iter().zip([true, true, false, false, false]) {
+        for path in ["sub/a.txt", "sub/new.txt"].into_iter().take(1 + usize::from(is_new)) {
+            let when = format!("{name} of {path}");
+            let workspace = Workspace::new("//- /sub/a.txt\none\n");
+            let call = match path {
+                "sub/a.txt" => edit(path, "one", "two"),
+                _ => create(path, "two\\n"),
+            };
+            workspace.script(&edits([call]));
+            let run = Line::new(BINARY, &workspace, &["run", "-y", "go"]);
+            let ran = run.env("ADJUTANT_FAULT", &format!("{name}:1")).run();
+            assert!(ran.was_killed(), "{when}: {ran}");
+            let beside = left(workspace.path()).len();
+            assert_eq!(beside, 1, "{when}: it left nothing to sweep");
+            seen += beside;
+            let text = |path: &str| fs::read_to_string(workspace.path().join(path)).ok();
+            let swapped = ["write-exchanged", "write-proved"].contains(&name);
+            let now = match (path, swapped) {
+                ("sub/a.txt", true) => Some("two\n"),
+                ("sub/a.txt", false) => Some("one\n"),
+                _ => None,
+            };
+            assert_eq!(text(path).as_deref(), now, "{when}");
+            next_start(&workspace, &when);
+            assert_eq!(text(path).as_deref(), now, "{when}: after the next start");
+        }
+    }
+    assert_eq!(seen, WRITE_POINTS.len() + 2);
+}
+
+#[test]
+fn finding_c6_what_another_program_writes_in_the_last_moment_survives_a_kill_behind_the_exchange() {
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.script(&edits([edit("a.txt", "one", "two")]));
+    let run = Line::new(BINARY, &workspace, &["run", "-y", "go"]);
+    let running = run.env("ADJUTANT_FAULT", "write-compared:1:hold,write-exchanged:1").start();
+    wait_until("it to stand between comparison and exchange", || {
+        running.stderr().contains("held at write-compared")
+    });
+    let other = workspace.path().join("theirs");
+    fs::write(&other, "of another program\n")
+        .and_then(|()| fs::rename(&other, workspace.path().join("a.txt")))
+        .expect("a write");
+    fs::write(workspace.state_dir().join("fault-released"), "").expect("a mark");
+    let ran = running.wait();
+    assert!(ran.was_killed(), "{ran}");
+    assert_eq!((workspace.read("a.txt").as_str(), left(workspace.path()).len()), ("two\n", 1), "{ran}");
+    next_start(&workspace, "behind the exchange");
+    assert_eq!(workspace.read("a.txt"), "of another program\n", "{ran}");
+}
+
+/// Kills of a server that were seen to leave something.
+fn kills() -> usize {
+    if campaign::is_slow() { 40 } else { 4 }
+}
+
+#[test]
+fn finding_c6_a_server_killed_among_hundreds_of_writes_leaves_nothing_and_loses_nothing() {
+    let workspace = Workspace::new("//- /sub/a.txt\nnumber 0\n");
+    let calls = |from: usize| {
+        (from..from + WRITES).map(|n| edit("sub/a.txt", &format!("number {n}"), &format!("number {}", n + 1)))
+    };
+    let number = || {
+        let text = workspace.read("sub/a.txt");
+        text.strip_prefix("number ").and_then(|rest| rest.trim_end().parse::<usize>().ok())
+    };
+    let mut met = 0;
+    for round in 0..kills() * 10 {
+        let when = format!("round {round}");
+        let from =
+            number().unwrap_or_else(|| panic!("{when}: {:?} is no whole text", workspace.read("sub/a.txt")));
+        workspace.script(&edits(calls(from)));
+        let running = Line::new(BINARY, &workspace, &["run", "-y", "go"]).start();
+        let wanted = from + 1 + round * 7 % 40;
+        let folder = workspace.path().join("sub");
+        wait_until(&format!("{when}: writes"), || {
+            number().is_some_and(|number| number >= wanted) && !left(&folder).is_empty()
+        });
+        send(running.pid(), Signal::KILL);
+        running.wait();
+        met += usize::from(!left(&folder).is_empty());
+        let before = number();
+        assert!(
+            before.is_some_and(|number| (wanted..=from + WRITES).contains(&number)),
+            "{when}: {before:?}"
+        );
+        next_start(&workspace, &when);
+        assert_eq!(number(), before, "{when}: the next start changed the text");
+        if met >= kills() {
+            return;
+        }
+    }
+    panic!("only {met} kills met a write");
+}
