@@ -36,6 +36,7 @@ use crate::editor::NoAnswer;
 use crate::transport::code::METHOD_NOT_FOUND;
 use crate::transport::{Out, ReplyError};
 
+pub use edits::carried;
 use face::{Face, Shown};
 use fallbacks::Surfaces;
 pub use marks::SOURCE;

@@ -24,6 +24,8 @@ pub struct Abilities {
     pub document_changes: bool,
     /// It has answered that it knows no `workspace/applyEdit`.
     pub edit_unknown: bool,
+    /// Takes code actions as objects, and so makes the edit that one carries.
+    pub action_edits: bool,
     /// Answers `agent/document/save`.
     pub save: bool,
     /// Announces every open text document (decision 4).
@@ -38,11 +40,19 @@ pub enum Way {
     Disk,
     /// On disk as well, but the client may have it open without saying so: the user is asked first.
     DiskIfSaved,
+    /// The code action that allows it carries it: it is open in an editor that takes no other edits.
+    Action,
     /// It is open in an editor that takes no edits.
     Nowhere,
 }
 
 impl Abilities {
+    /// Whether an open file is edited by the code action that allows the edit, and by nothing else: never where
+    /// an edit that is sent could be made a second time.
+    pub fn takes_by_action(&self) -> bool {
+        self.edit_unknown && self.action_edits
+    }
+
     /// Chooses the way of an edit by whether the client has announced the file and whether it is there.
     ///
     /// An open file is edited by the editor alone, also by one that announces no edits: many take them. A
@@ -57,6 +67,7 @@ impl Abilities {
         let would_stay_unsaved = self.complete && !self.save;
         let takes = self.apply_edit && !self.edit_unknown;
         match (open, exists) {
+            (true, _) if self.takes_by_action() => Way::Action,
             (true, _) if self.edit_unknown => Way::Nowhere,
             (true, _) => Way::Editor,
             (false, false) => Way::Disk,

@@ -4,6 +4,7 @@
 //! Never looks into the server: the buffers, the files and the model's next
 //! request say what happened.
 
+mod carried;
 mod clients;
 mod encodings;
 mod lies;

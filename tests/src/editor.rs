@@ -150,6 +150,16 @@ impl Editor {
         result
     }
 
+    /// Makes the edit that a code action carries, as a client does before it runs the command.
+    #[track_caller]
+    pub fn make(&self, edit: &Value) {
+        let mut faults = Vec::new();
+        let made =
+            |buffers: &mut Buffers| apply::perform(&ApplyBehaviour::StaleRefuse, edit, buffers, &mut faults);
+        let reply = self.edit(made);
+        assert!(!reply.is_refusal() && faults.is_empty(), "{edit} is not made: {reply:?}, {faults:?}");
+    }
+
     /// Opens a file, named by its path in the workspace or by URI, as everywhere here.
     #[track_caller]
     pub fn open(&self, name: &str) {

@@ -67,6 +67,8 @@ pub enum Cause {
     Process,
     /// It is written on disk, where the editor may have unsaved changes.
     OnDisk,
+    /// The editor makes it by the code action that allows it, and in no other way.
+    ByAction,
     /// The quoted text is not there.
     NotFound,
     /// The quoted text is there more than once.

@@ -77,6 +77,11 @@ impl Doors {
     }
 }
 
+/// Returns an edit as a code action carries it.
+pub fn carried(edit: &DocumentEdit) -> serde_json::Value {
+    serde_json::to_value(workspace_edit(edit)).unwrap_or_default()
+}
+
 /// An edit as the client is asked to make it; written straight from the edits, which may be large.
 #[derive(serde::Serialize)]
 struct ApplyEdit {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use adjutant_core::review::Hunk;
 use adjutant_protocol::ask::AskView;
 use adjutant_protocol::state::StateView;
 use adjutant_protocol::update::{AskChange, RunView, SessionUpdateParams, Update};
@@ -55,6 +56,8 @@ struct Open {
     asks: BTreeMap<AskId, Arc<AskView>>,
     /// Where the whole of an ask was opened for the user.
     seen: BTreeMap<AskId, String>,
+    /// The lines of edits that a code action has to carry.
+    carried: BTreeMap<AskId, Arc<[Hunk]>>,
     meters: Meters,
     marks: Marks,
 }
@@ -67,6 +70,7 @@ impl Face {
             runs: BTreeMap::new(),
             asks: BTreeMap::new(),
             seen: BTreeMap::new(),
+            carried: BTreeMap::new(),
             begun: 0,
             meters: Meters::new(shown.progress),
             marks: Marks::new(shown.marks.unwrap_or_default()),
@@ -248,6 +252,19 @@ impl Face {
         self.lock().seen.get(ask).cloned()
     }
 
+    /// Notes that this edit is made by the code action that allows it, and in no other way.
+    pub fn carries(&self, ask: &AskId, hunks: Arc<[Hunk]>) {
+        let mut open = self.lock();
+        if open.asks.contains_key(ask) {
+            open.carried.insert(ask.clone(), hunks);
+        }
+    }
+
+    /// The lines that the code action which allows an edit has to carry.
+    pub fn carried(&self, ask: &AskId) -> Option<Arc<[Hunk]>> {
+        self.lock().carried.get(ask).cloned()
+    }
+
     /// Notes that the whole of an ask was opened.
     pub fn saw(&self, ask: &AskId, at: &str) {
         let mut open = self.lock();
@@ -268,5 +285,6 @@ impl Open {
     fn close(&mut self, ask: &AskId) {
         self.asks.remove(ask);
         self.seen.remove(ask);
+        self.carried.remove(ask);
     }
 }

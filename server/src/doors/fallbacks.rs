@@ -95,6 +95,7 @@ impl Surfaces {
                 apply_edit: is("/workspace/applyEdit"),
                 document_changes: is("/workspace/workspaceEdit/documentChanges"),
                 edit_unknown: false,
+                action_edits: has("/textDocument/codeAction/codeActionLiteralSupport"),
                 save: agent.documents.save,
                 complete: agent.documents.complete,
             },
@@ -158,14 +159,15 @@ impl Surfaces {
             Way::Editor => "workspace/applyEdit",
             Way::Disk => "on disk",
             Way::DiskIfSaved => "on disk, asked each time",
-            Way::Nowhere => NONE,
+            Way::Action | Way::Nowhere => NONE,
         }
     }
 
     fn edits(&self) -> &'static str {
-        match self.abilities.apply_edit {
-            true => "workspace/applyEdit",
-            false => "workspace/applyEdit until it is refused",
+        match (self.abilities.apply_edit, self.action_literals) {
+            (true, _) => "workspace/applyEdit",
+            (false, true) => "workspace/applyEdit until it is refused, then code actions",
+            (false, false) => "workspace/applyEdit until it is refused",
         }
     }
 

@@ -92,7 +92,11 @@ impl Doors {
     async fn put_up(&self, ask: &AskView) -> Pressed {
         let at = self.face.seen_at(&ask.ask_id);
         let room = Room { one_line: self.surfaces.popup_line, ..self.face.room() };
-        let buttons = popup::buttons(ask, at.is_some(), room);
+        let mut buttons = popup::buttons(ask, at.is_some(), room);
+        if self.face.carried(&ask.ask_id).is_some() {
+            // A button carries no edit.
+            buttons.retain(|offer| !matches!(offer.choice, Choice::Option { approves: true, .. }));
+        }
         let text = popup::text(ask, at.as_deref(), room);
         let params = popup::params(&text, ask, &buttons, self.surfaces.item_properties);
         let Some(reply) = self.outlet.request("window/showMessageRequest", params).await else {

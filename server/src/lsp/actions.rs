@@ -51,6 +51,8 @@ struct Offered {
     kind: &'static str,
     command: &'static str,
     argument: Value,
+    /// The edit that the client makes before it runs the command.
+    edit: Option<Value>,
     /// What it takes care of.
     diagnostics: Vec<Diagnostic>,
     /// Why it cannot be chosen; one that is chosen anyway is refused with the same words.
@@ -112,6 +114,7 @@ fn cancels(ready: &Ready) -> Vec<Offered> {
         kind: STOP,
         command: CANCEL,
         argument: json!({ "sessionId": run.session_id, "runId": run.run_id }),
+        edit: None,
         diagnostics: Vec::new(),
         disabled: None,
     };
@@ -124,7 +127,7 @@ fn covers(only: &str, kind: &str) -> bool {
 }
 
 fn told(action: Offered, surfaces: &Surfaces) -> CodeActionOrCommand {
-    let Offered { title, kind, command, argument, diagnostics, disabled } = action;
+    let Offered { title, kind, command, argument, edit, diagnostics, disabled } = action;
     let greyed = disabled.filter(|_| surfaces.action_literals && surfaces.action_disabled);
     let command =
         Command { title: title.clone(), command: command.to_owned(), arguments: Some(vec![argument]) };
@@ -135,6 +138,7 @@ fn told(action: Offered, surfaces: &Surfaces) -> CodeActionOrCommand {
         title,
         kind: Some(CodeActionKind::new(kind)),
         diagnostics: Some(diagnostics).filter(|diagnostics| !diagnostics.is_empty()),
+        edit: edit.and_then(|edit| serde_json::from_value(edit).ok()),
         command: greyed.is_none().then_some(command),
         disabled: greyed.map(|reason| CodeActionDisabled { reason }),
         ..CodeAction::default()

@@ -202,16 +202,24 @@ fn fits_review(hunks: &[Hunk], before: &str, path: &str) -> Result<(), Reason> {
     Ok(())
 }
 
+/// How an edit is made in an editor that takes it with a code action alone.
+const BY_ACTION: &str =
+    "your editor makes this edit only by a code action: choose \"Adjutant: Yes, apply\" there";
+
 /// What the user has to know before an edit is allowed that takes an unusual way.
 fn said_first(way: Way, at: &Grounded) -> Option<Reason> {
-    // Written on disk, and it may be open all the same (decision 4).
-    (way == Way::DiskIfSaved).then(|| {
-        let text = format!(
-            "\"{}\" is written on disk: if this file is open with unsaved changes, save it first",
-            at.display
-        );
-        Reason::new(Cause::OnDisk, text)
-    })
+    match way {
+        // It may be open all the same (decision 4).
+        Way::DiskIfSaved => {
+            let text = format!(
+                "\"{}\" is written on disk: if this file is open with unsaved changes, save it first",
+                at.display
+            );
+            Some(Reason::new(Cause::OnDisk, text))
+        }
+        Way::Action => Some(Reason::new(Cause::ByAction, BY_ACTION)),
+        Way::Editor | Way::Disk | Way::Nowhere => None,
+    }
 }
 
 /// What is told where no way is left to make an edit.

@@ -14,6 +14,7 @@ use adjutant_core::event::{CallEnd, CallResult, Found, Payload};
 use adjutant_core::input::{Choice, Report};
 use adjutant_core::prompt::{self, ModelRequest};
 use adjutant_core::retry::{CallFailure, FailureClass};
+use adjutant_core::review::Hunk;
 use adjutant_core::session::{Call, ChangeState, Session};
 use adjutant_core::step::{Step, longest_wait};
 use adjutant_protocol::ask::{AskView, PermissionOutcome};
@@ -124,7 +125,7 @@ enum Work {
     Tool { call: Box<Call>, deny: Vec<String> },
     Edit { call: Box<Call>, change: Box<ChangeState> },
     Settle { change: Box<ChangeState> },
-    Deliver { ask: Arc<AskView> },
+    Deliver { ask: Arc<AskView>, hunks: Option<Arc<[Hunk]>> },
     Wake { at: u64, longest: u64 },
 }
 
@@ -161,7 +162,10 @@ impl Work {
                 // As the client was told of it: it may have megabytes, and is not made twice.
                 let told = place.world.doors.face().open_ask(ask);
                 let view = || ask::open_view(session, ask).map(Arc::new);
-                Work::Deliver { ask: told.or_else(view)? }
+                let call = session.asks.get(ask).and_then(|open| session.call(open.ask.call.as_ref()?));
+                let hunks =
+                    call.and_then(|call| session.change_of(call)).map(|state| state.change.hunks.clone());
+                Work::Deliver { ask: told.or_else(view)?, hunks }
             }
             Step::Wake { at } => Work::Wake { at: *at, longest: longest_wait(session, *at) },
         })
@@ -182,7 +186,12 @@ impl Work {
                 tokio::time::sleep(Duration::from_millis(left)).await;
                 return Some(Done::Message(Box::new(Message::Woke { at })));
             }
-            Work::Deliver { ask } => return deliver(place, ask).await,
+            Work::Deliver { ask, hunks } => {
+                if let Some(hunks) = hunks.filter(|_| place.world.abilities().takes_by_action()) {
+                    place.world.doors.face().carries(&ask.ask_id, hunks);
+                }
+                return deliver(place, ask).await;
+            }
         };
         Some(Done::Report(report))
     }

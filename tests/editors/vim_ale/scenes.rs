@@ -55,6 +55,18 @@ fn s90_a_cancel_ends_the_run() {
     with(scenes::silence(), |editor| scenes::cancels(editor));
 }
 
+/// Finding C2: ALE announces no edits and answers none. It makes what is sent, once, and its text is believed.
+#[test]
+fn finding_c2_an_allowed_edit_is_made_once_and_reported_as_made() {
+    with(scenes::one_edit(), |editor| {
+        edits(editor, None);
+        let seen = editor.stage.seen();
+        assert_eq!(seen.count("out", "window/showMessage"), 0, "nothing to warn of:\n{}", seen.shown());
+        let told = editor.stage.model.requests().last().expect("a request").json().to_string();
+        assert!(told.contains("Edited greet.py: +1 -1 lines."), "{told}");
+    });
+}
+
 /// Whoever does not want to go through a menu answers in a terminal; ALE makes the edit all the same.
 #[test]
 fn finding_d5_an_answer_from_the_terminal_makes_the_edit_in_the_buffer() {

@@ -3,15 +3,20 @@
 //! What may be offered is the doors' word; here an approval is left out besides
 //! where neither its title nor its diagnostic shows the whole.
 
+use adjutant_core::ask::ALLOW;
 use adjutant_core::display::{Surface, display_command, one_line};
+use adjutant_core::edit::text_edits;
+use adjutant_core::review::{Hunk, Placement, apply_hunks, placement};
 use adjutant_core::unsaved::in_short;
 use adjutant_protocol::ask::{AskGroup, AskKind, AskSubject, AskView, OptionKind};
 use adjutant_protocol::commands::{RESPOND, SHOW};
-use serde_json::json;
+use serde_json::{Value, json};
 use tower_lsp::ls_types::{CodeActionParams, Diagnostic};
 
 use super::{ANSWER, MAX_TITLE, Offered, is_ours};
-use crate::doors::{Choice, Offer};
+use crate::documents::Text;
+use crate::doors::{Choice, Offer, carried};
+use crate::editor::DocumentEdit;
 use crate::lsp::Ready;
 
 /// Asks that are offered at once; the rest are answered by command.
@@ -30,7 +35,16 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams, explicit: bool) 
         let Subject { words, whole } = subject(ask, ready);
         // What the doors count as shown is what its diagnostic shows; without a place it has none.
         let seen = whole || doors.is_marked(ask) || doors.face().seen_at(&ask.ask_id).is_some();
+        let by_action = by_action(ask, ready);
         for offer in doors.offers(ask) {
+            let mut edit = None;
+            if let (Some(carried), Choice::Option { id, approves: true }) = (&by_action, &offer.choice) {
+                match carried {
+                    Carried::Edit(made) if id == ALLOW => edit.clone_from(made),
+                    // Others say yes without the edit.
+                    Carried::Edit(_) | Carried::NotYet => continue,
+                }
+            }
             let (command, argument) = match &offer.choice {
                 Choice::Show => (SHOW, json!({ "askId": ask.ask_id })),
                 Choice::Option { approves: true, .. } if !seen => continue,
@@ -41,12 +55,48 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams, explicit: bool) 
                 kind: ANSWER,
                 command,
                 argument,
+                edit,
                 diagnostics: ours.iter().filter(|one| is_of(one, ask)).map(|one| (*one).clone()).collect(),
                 disabled: None,
             });
         }
     }
     offered
+}
+
+/// What the action that allows an edit carries, in an editor that takes no other edits.
+enum Carried {
+    /// Nothing where the lines are not as they were shown: the edit is shown anew then.
+    Edit(Option<Value>),
+    NotYet,
+}
+
+fn by_action(ask: &AskView, ready: &Ready) -> Option<Carried> {
+    let world = ready.sessions.world();
+    let abilities = world.editor.abilities();
+    let Some(AskSubject::Edit { uri, .. }) = &ask.subject else { return None };
+    let Text::Open(open) = world.documents.under(uri) else { return None };
+    if !abilities.takes_by_action() {
+        return None;
+    }
+    let Some(hunks) = world.doors.face().carried(&ask.ask_id) else { return Some(Carried::NotYet) };
+    let text = open.string();
+    let as_shown = |hunk: &Hunk| {
+        matches!(
+            placement(&text, hunk),
+            Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. }
+        )
+    };
+    let wanted = apply_hunks(&text, &hunks).ok().filter(|_| hunks.iter().all(as_shown));
+    Some(Carried::Edit(wanted.map(|wanted| {
+        carried(&DocumentEdit {
+            label: String::new(),
+            uri: uri.clone(),
+            version: open.version,
+            unversioned: !abilities.document_changes,
+            edits: text_edits(&text, &wanted, world.documents.encoding()).into(),
+        })
+    })))
 }
 
 /// A finished task asks nothing that anybody has to answer.

@@ -48,7 +48,15 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams, why: Why) -> Vec
         };
         let diagnostics =
             if kind == FIX { about.iter().map(|one| (*one).clone()).collect() } else { Vec::new() };
-        Offered { title, kind, command: START, argument: json!(start), diagnostics, disabled: None }
+        Offered {
+            title,
+            kind,
+            command: START,
+            argument: json!(start),
+            edit: None,
+            diagnostics,
+            disabled: None,
+        }
     };
     let mut offered = Vec::new();
     match problems.as_slice() {
@@ -98,6 +106,7 @@ fn nothing(ready: &Ready, uri: &str) -> Offered {
         kind: REWRITE,
         command: START,
         argument: json!(start),
+        edit: None,
         diagnostics: Vec::new(),
         disabled: Some(why.to_owned()),
     }

@@ -16,9 +16,9 @@ use adjutant_core::session::Call;
 use adjutant_core::tool::one_line;
 
 use super::sight::{Shown, Sight, Tried};
-use super::{Now, Place, SETTLE, found, no_way, now, on_disk, put_blob, said_first};
+use super::{BY_ACTION, Now, Place, SETTLE, found, no_way, now, on_disk, put_blob, said_first};
 use crate::documents::{Awaited, Misplaced, Text};
-use crate::editor::{DocumentEdit, Way};
+use crate::editor::{DocumentEdit, NoAnswer, Way};
 use crate::faults::point;
 use crate::tools::paths::{Grounded, ReplaceRefusal, Replaced, ground, replace_file};
 use crate::uri;
@@ -277,6 +277,11 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
     }
     match place.world.abilities().way(now.open.is_some(), now.exists, now.mark) {
         Way::Editor => send(place, call, &change, (&at, &now, &wanted)).await,
+        // No action carries it there.
+        Way::Action if matches!(change, Cow::Owned(_)) => {
+            Tried::Overtaken("the lines around it changed since it was shown".to_owned())
+        }
+        Way::Action => come_by_action(place, &change, (&at, &now, &wanted)).await,
         Way::DiskIfSaved if change.open => {
             Tried::Overtaken("the editor does not have the file open any more".to_owned())
         }
@@ -347,6 +352,9 @@ async fn send(
         Some(Shown::Otherwise) => false,
         Some(Shown::Undone) => return Tried::Undone,
         Some(Shown::Misplaced(misplaced)) => return take_back(place, call, at, misplaced).await,
+        None if reply == Err(NoAnswer::Unknown) && editor.abilities().takes_by_action() => {
+            return Tried::Overtaken("the editor takes no edits that are sent to it".to_owned());
+        }
         None => {
             return match settled_place(place, change, Kept::Open) {
                 Kept::Elsewhere(path) => Tried::Failed { why: leads_elsewhere(&path), in_doubt: false },
@@ -359,6 +367,27 @@ async fn send(
         documents.opened_by_us(&at.absolute);
     }
     Tried::Landed { exact, text: Some(wanted.clone()) }
+}
+
+/// Waits for the edit that the chosen code action carries: nothing is sent, so nothing is made twice.
+async fn come_by_action(
+    place: &Place,
+    change: &Change,
+    (at, now, wanted): (&Grounded, &Now, &Arc<str>),
+) -> Tried {
+    let documents = &place.world.documents;
+    let uri = documents.name_of(&at.absolute);
+    let edits: Arc<[_]> = text_edits(&now.text, wanted, documents.encoding()).into();
+    let expectation = documents.expect(&uri, Awaited { text: wanted.clone(), version: now.open, edits });
+    let sight = Sight { place, change, at, before: now, wanted, expectation };
+    let failed = |why: &str| Tried::Failed { why: why.to_owned(), in_doubt: false };
+    match sight.shows(documents.watch(), &Err(NoAnswer::Unknown)).await {
+        Some(Shown::Exactly) => Tried::Landed { exact: true, text: Some(wanted.clone()) },
+        Some(Shown::Otherwise) => Tried::Landed { exact: false, text: Some(wanted.clone()) },
+        Some(Shown::Undone) => Tried::Undone,
+        Some(Shown::Misplaced(_)) => failed(MISPLACED),
+        None => failed(BY_ACTION),
+    }
 }
 
 /// The editor ignored the version and made the edit where nobody approved it: our own doing is taken back,
