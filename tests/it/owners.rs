@@ -3,7 +3,7 @@
 //! The binary runs without the rights of root, for which no owner and no mode would count.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::Path;
 
 use adjutant_testkit::command::{Line, Ran};
@@ -67,6 +67,82 @@ fn finding_b8_settings_that_others_can_write_are_not_believed() {
     let wanted =
         format!("lies in a directory that other users can write; run `chmod go-w {}`", directory.display());
     assert!(told.stderr.contains(&wanted) && !ran.exists(), "{told}");
+}
+
+#[test]
+fn finding_h5_settings_below_a_directory_that_others_can_write_are_not_believed() {
+    assert!(is_root(), "only root can give a directory to another user");
+    let (workspace, ran) = with_key_program();
+    let top = workspace.path().with_file_name("top");
+    let directory = top.join("middle/inner");
+    fs::create_dir_all(&directory).unwrap();
+    let file = directory.join("config.toml");
+    fs::copy(workspace.config_file(), &file).unwrap();
+    let workspace = workspace.given_to_nobody();
+    for place in [&top, &top.join("middle"), &directory] {
+        mode(place, 0o755);
+    }
+    let run = |file: &Path| {
+        fs::remove_file(&ran).ok();
+        Line::new(BINARY, &workspace, &["run", "hello"]).env("ADJUTANT_CONFIG", file).as_nobody().run()
+    };
+    run(&file);
+    assert!(ran.exists(), "below the temporary directory, which is open and sticky, they are");
+    for above in [top.join("middle"), top.clone()] {
+        for wide in [0o777, 0o757] {
+            mode(&above, wide);
+            let told = run(&file);
+            let wanted = format!(
+                "lies below a directory that other users can write; run `chmod go-w {}`",
+                above.display()
+            );
+            assert!(told.stderr.contains(&wanted) && !ran.exists(), "{told}");
+        }
+        mode(&above, 0o1777);
+        run(&file);
+        assert!(ran.exists(), "nobody else can replace what is in a sticky one");
+        mode(&above, 0o755);
+    }
+    // A directory above belongs to another user.
+    lchown(&top, Some(STRANGER), Some(STRANGER)).unwrap();
+    let told = run(&file);
+    assert!(told.stderr.contains("lies below a directory of another user") && !ran.exists(), "{told}");
+    lchown(&top, Some(unprivileged_id()), None).unwrap();
+    // The settings are a link in an open directory: it could be another link.
+    let named = top.join("open");
+    fs::create_dir(&named).unwrap();
+    give(&named, unprivileged_id());
+    mode(&named, 0o777);
+    symlink(&file, named.join("config.toml")).unwrap();
+    let told = run(&named.join("config.toml"));
+    assert!(
+        told.stderr.contains("lies in a directory that other users can write") && !ran.exists(),
+        "{told}"
+    );
+}
+
+#[test]
+fn finding_h5_settings_in_a_home_are_believed_whatever_lies_above_it() {
+    let (workspace, ran) = with_key_program();
+    let home = workspace.path().with_file_name("open").join("home");
+    let folder = home.join(".config/adjutant");
+    fs::create_dir_all(&folder).unwrap();
+    fs::copy(workspace.config_file(), folder.join("config.toml")).unwrap();
+    let workspace = workspace.given_to_nobody();
+    mode(home.parent().unwrap(), 0o777);
+    let line = || {
+        let line = Line::new(BINARY, &workspace, &["run", "hello"]).env("HOME", home.to_str().unwrap());
+        line.without("ADJUTANT_CONFIG").without("XDG_CONFIG_HOME").as_nobody()
+    };
+    line().run();
+    assert!(ran.exists());
+    fs::remove_file(&ran).unwrap();
+    mode(&home, 0o777);
+    let told = line().run();
+    assert!(
+        told.stderr.contains("lies below a directory that other users can write") && !ran.exists(),
+        "{told}"
+    );
 }
 
 #[test]

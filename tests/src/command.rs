@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -145,6 +145,25 @@ impl Line {
             shown: self.shown,
         };
         (running, stdout)
+    }
+
+    /// Starts it with an open standard input, which the test writes and closes.
+    pub fn start_fed(mut self) -> (Running, ChildStdin) {
+        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let since = Instant::now();
+        let mut child =
+            self.command.spawn().unwrap_or_else(|error| panic!("start `{}`: {error}", self.shown));
+        let Some(stdin) = child.stdin.take() else { panic!("`{}` has no standard input", self.shown) };
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let running = Running {
+            stdout: Heard::of(stdout),
+            stderr: Heard::of(stderr),
+            child,
+            since,
+            mark: self.mark,
+            shown: self.shown,
+        };
+        (running, stdin)
     }
 
     /// Runs it to its end.

@@ -21,7 +21,7 @@ function shown(text) {
       out += marks <= MAX_MARKS ? c : escaped(c);
       continue;
     }
-    marks = /\s/u.test(c) ? MAX_MARKS : 0;
+    marks = /[\s!-/:-@[-`{-~]/u.test(c) || HIDDEN.test(c) ? MAX_MARKS : 0;
     out += HIDDEN.test(c) && c !== '\n' && c !== '\t' ? escaped(c) : c;
   }
   return out;

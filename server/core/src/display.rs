@@ -123,7 +123,8 @@ pub fn shown(text: &str) -> Cow<'_, str> {
             }
             continue;
         }
-        marks = if c.is_whitespace() { MAX_MARKS } else { 0 };
+        let stands = !(c.is_whitespace() || c.is_ascii_punctuation() || is_odd(c));
+        marks = if stands { 0 } else { MAX_MARKS };
         if is_odd(c) { escape(&mut out, c) } else { out.push(c) }
     }
     Cow::Owned(out)
@@ -133,6 +134,49 @@ fn escape(out: &mut String, c: char) {
     // Writing to a String cannot fail.
     let _ = write!(out, "\\u{{{:x}}}", c as u32);
 }
+
+/// Returns a text as it was before [`shown`] escaped characters of it.
+pub fn unescaped(text: &str) -> Cow<'_, str> {
+    if !text.contains(ESCAPE) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(ESCAPE) {
+        out.push_str(before);
+        let meant = after.split_once('}').filter(|(code, _)| (1..=6).contains(&code.len())).and_then(
+            |(code, after)| {
+                let is_code = code.bytes().all(|digit| digit.is_ascii_hexdigit());
+                let character =
+                    is_code.then(|| u32::from_str_radix(code, 16).ok()).flatten().and_then(char::from_u32);
+                Some((character?, after))
+            },
+        );
+        match meant {
+            Some((character, after)) => {
+                out.push(character);
+                rest = after;
+            }
+            None => {
+                out.push_str(ESCAPE);
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Returns a path as it is shown: as [`shown`], and [`unescaped`] gives this path and no other one.
+pub fn shown_path(path: &str) -> Cow<'_, str> {
+    match path.contains(ESCAPE) {
+        true => Cow::Owned(shown(&path.replace(ESCAPE, "\\u{5c}u{")).into_owned()),
+        false => shown(path),
+    }
+}
+
+/// How an escaped character begins.
+const ESCAPE: &str = "\\u{";
 
 /// Returns a command as it is shown in a terminal or a file.
 pub fn shown_command(command: &str) -> Cow<'_, str> {

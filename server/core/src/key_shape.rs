@@ -73,6 +73,12 @@ const LABELS: &[&str] = &[
     "api_key=",
     "apikey=",
     "_authtoken=",
+    "--password ",
+    "--passwd ",
+    "--pass ",
+    "--token ",
+    "--api-key ",
+    "--secret ",
     "client_secret=",
     "private_key\":",
     "bearer ",
@@ -82,7 +88,8 @@ const LABELS: &[&str] = &[
 ];
 
 /// Whether a value holds a key: a known kind of key, a private key, a token with a signature, an
-/// address with a login, or one long word without any sense.
+/// address with a login, or one long word without any sense. A number that names content by its digest
+/// (`sha256:..`) is none.
 pub fn holds_key(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     value.contains("-----BEGIN ")
@@ -91,6 +98,7 @@ pub fn holds_key(value: &str) -> bool {
         || ADDRESSES.iter().any(|address| lower.contains(address))
         || LABELS.iter().any(|label| labelled(&lower, label))
         || value.split(|sign: char| !is_key_sign(sign)).any(is_key)
+        || holds_number(&lower)
 }
 
 /// Whether one word looks like a key.
@@ -115,11 +123,49 @@ fn is_signed_token(word: &str) -> bool {
 fn is_noise(word: &str) -> bool {
     let word = word.trim_end_matches('=');
     let letters = |test: fn(&char) -> bool| word.chars().filter(test).count();
-    word.len() >= 40
+    let mixed = word.len() >= 40
         && word.chars().all(|sign| sign.is_ascii_alphanumeric() || matches!(sign, '+' | '_' | '-'))
         && letters(char::is_ascii_uppercase) >= 6
         && letters(char::is_ascii_lowercase) >= 6
-        && letters(char::is_ascii_digit) >= 4
+        && letters(char::is_ascii_digit) >= 4;
+    mixed || is_base64(word)
+}
+
+/// At least 30 bytes in base64. It may have the `/` of a path, but its kinds of signs change from each to the
+/// next more often than those of names do.
+fn is_base64(word: &str) -> bool {
+    let kind = |sign: u8| match sign {
+        b'a'..=b'z' => 0,
+        b'A'..=b'Z' => 1,
+        b'0'..=b'9' => 2,
+        _ => 3,
+    };
+    let signs = word.as_bytes();
+    let changes = signs.windows(2).filter(|two| kind(two[0]) != kind(two[1])).count();
+    let has = |wanted: u8| signs.iter().any(|sign| kind(*sign) == wanted);
+    (40..=512).contains(&signs.len())
+        && signs.iter().all(|sign| kind(*sign) < 3 || matches!(sign, b'+' | b'/'))
+        && has(0)
+        && has(1)
+        && 100 * changes >= 45 * (signs.len() - 1)
+}
+
+/// Whether a value in small letters holds 32 bytes or more in hexadecimal that are no digest.
+fn holds_number(lower: &str) -> bool {
+    let digest = |before: &str| {
+        ["sha256", "sha384", "sha512", "sha3", "blake2b", "blake3"].iter().any(|kind| {
+            before.trim_end_matches([':', '-', '=', '/']).ends_with(kind) && !before.ends_with(kind)
+        })
+    };
+    let mut at = 0;
+    for word in lower.split(|sign: char| !sign.is_ascii_alphanumeric()) {
+        let before = lower.get(..at).unwrap_or_default();
+        at += word.len() + 1;
+        if word.len() >= 64 && word.bytes().all(|sign| sign.is_ascii_hexdigit()) && !digest(before) {
+            return true;
+        }
+    }
+    false
 }
 
 fn labelled(lower: &str, label: &str) -> bool {
@@ -129,18 +175,39 @@ fn labelled(lower: &str, label: &str) -> bool {
 }
 
 /// Whether it is an address with a login in it: `scheme://name:password@host`, a token in front of a
-/// web address, or `name:password@tcp(host)`.
+/// web address, `name:password@host`, or `name:password@tcp(host)`.
 fn holds_login(value: &str) -> bool {
     let address = value.split("://").zip(value.split("://").skip(1)).any(|(before, rest)| {
-        let authority = rest.split(['/', '?', '#', ' ']).next().unwrap_or_default();
+        let rest = rest.split([' ', '\n', '\t', '"', '\'']).next().unwrap_or_default();
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         let web = before.ends_with("http") || before.ends_with("https");
-        authority.rsplit_once('@').is_some_and(|(login, _)| login.contains(':') || (web && !login.is_empty()))
+        let login = authority.rsplit_once('@').map(|(login, _)| login);
+        // A password may have the signs at which an address is cut.
+        let odd = rest.rsplit_once('@').filter(|_| login.is_none()).is_some_and(|(login, _)| {
+            let password = authority.split_once(':').map(|(_, password)| password);
+            login.len() > authority.len()
+                && password.is_some_and(|one| one.contains(|c: char| !c.is_ascii_digit()))
+        });
+        odd || login.is_some_and(|login| login.contains(':') || (web && !login.is_empty()))
     });
-    let driver = value.split_once('@').is_some_and(|(login, rest)| {
-        let to = ["tcp(", "unix(", "tcp6("].iter().any(|kind| rest.starts_with(kind));
-        to && login.contains(':')
-    });
-    address || driver
+    address || value.split([' ', '\n', '\t', '"', '\'', ',', ';']).any(is_login)
+}
+
+/// `name:password@host`, with an address of a driver or a database after it.
+fn is_login(word: &str) -> bool {
+    let word =
+        word.rsplit_once('=').map_or(word, |(name, value)| if name.contains('@') { word } else { value });
+    let Some((login, host)) = word.rsplit_once('@') else { return false };
+    let Some((name, password)) = login.split_once(':') else { return false };
+    let plain = |text: &str| {
+        !text.is_empty() && text.chars().all(|sign| sign.is_ascii_alphanumeric() || "._-%+".contains(sign))
+    };
+    let host = host.split(['(', '/', ':', '?']).next().unwrap_or_default();
+    // Images, packages and places of a version control have the same form.
+    let is_other = ["sha256", "sha512"].contains(&host)
+        || ["npm", "jsr", "pkg", "workspace", "patch", "file", "link"].contains(&name)
+        || password.starts_with("//");
+    plain(name) && !password.is_empty() && plain(host) && !is_other
 }
 
 #[cfg(test)]
@@ -160,6 +227,10 @@ mod tests {
             "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=abcdefgh==;EndpointSuffix=x",
             "Server=db;User Id=sa;Password=hunter2x;", "Authorization: Bearer abcdefghij", "https://h/x?sv=1&sig=abcdefghij",
             "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY9871", "prefix ghp_abcdefghijklmnopqrstuvwxyz0123456789 suffix",
+            "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+            "hex=0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF",
+            "user:hunter2@db.example.com", "user:hunter2@localhost:5432/app", "DB=root:p%40ss@h/d", "a:b@10.0.0.1",
+            "postgres://u:p/w@h/d", "postgres://u:p#w@h/d", "redis://:pass@h", "x mysql://u:p@h y", "mycli --password hunter22 x",
             "{\"type\": \"service_account\", \"private_key\": \"abcdefgh\"}", "https://k@o1.ingest.sentry.io/1",
         ];
         let missed: Vec<_> = keys.iter().filter(|value| !holds_key(value)).collect();
@@ -169,10 +240,24 @@ mod tests {
             "ssh://git@github.com/a/b", "git@github.com:a/b.git", "unix:path=/run/user/1000/bus,guid=0123456789abcdef0123456789abcdef",
             "0123456789abcdef0123456789abcdef01234567", "x86_64-unknown-linux-gnu", "-C target-cpu=native", "sk-", "a-b-c-d",
             "rs=0:di=01;34:ln=01;36:mh=00:pi=40;33", "/home/User1/Projects/Some_Long_Name_2024/AnotherLongName_V2/target1234",
-            "--max-old-space-size=4096", "com.example.some.very.long.java.package.name.of.a.class", "basic", "bearer",
+            "http://h:8080/a@b", "https://h/@scope/pkg", "registry/image:1.2@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+            "sha256-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "npm:left-pad@1.0.0", "me@host:dir", "a@b.c",
+            "/Users/Someone/Library/Developer/Xcode/DerivedData/Build/Products", "Users/someone/SomeProject/SomeFolder/SourceFiles",
+            "/nix/store/0c6hkzbrphx7iz2x2kd3w3cvfw5sc5zs-gcc", "--max-old-space-size=4096", "com.example.some.very.long.java.package.name.of.a.class", "basic", "bearer",
         ];
         let wrong: Vec<_> = plain.iter().filter(|value| holds_key(value)).collect();
         assert!(wrong.is_empty(), "{wrong:?}");
+        // 32 bytes each, without the sign at their end.
+        let numbers = [
+            "7zOvwo4ggfCzckUI7HYihYLk7Y5BUTPYF8ROHTFaGtU", "zhKEh1lvcx4Wofy6B/6nvz31u0BQG5LeAqX+JHT0ph4",
+            "+XG3PCxJ+HjpvY9RsnnzacJYfBVJbHSIHQQBBKR56UU", "9fbciZPQD3gszm15wc2GrALd+BmrOlE65yznWq3fpWE",
+            "4buK+Nf+UFEsTDy8r0cSH6kKP9/8sBgKsdG2/6vC0kI", "yrSKGIqfYtNrY6j8q5gJwQEalcflq85b6MH07Wy7YyI",
+            "HF1wAGn6OTKj/apATlnR2AFMDAesCQ8HUz1W2oYGypM", "A301lsK3/ZyavWvtyg0/kZB5dYkRBrWbu+aAe6qZGVI",
+            "gBMWnCJY14CdC83QuHojdeAn4/84YB6Ttq+k8C3lUV8", "xw6DCgfw/odhl0u2t1a60bLVyw6pYJU+mLzDAOpJMfk",
+            "PyYw0j1sFffyR9vauNc+/reL5DH/Pfl1kkkQmS7lxMo", "QdvZ3fyWzX2Qif0Os0mFIOcRwMZX0fJpzh70Kvtf73o",
+        ];
+        let missed: Vec<_> = numbers.iter().filter(|value| !is_key(value) || !holds_key(value)).collect();
+        assert!(missed.is_empty(), "{missed:?}");
         assert!(!is_key("eyJ.a.b") && !is_key("sk-live"));
     }
 }

@@ -6,9 +6,10 @@
 //! A standing answer covers one exact line. It is worth something only where the same line does the
 //! same kind of thing the next time. So there is none for:
 //! - expansion (variables, substitutions, globs, `~`): the line runs something else each time;
-//! - code in the line, scripts, and interpreters: the model can rewrite the script;
-//! - wrappers (`env`, `sudo`, `xargs`): what they start is not the word in front;
-//! - network clients and installers: what comes or goes is not in the line.
+//! - a program that no list of `programs` names: interpreters, starters of other programs (`env`,
+//!   `fakeroot`), network clients, compilers, programs of the workspace;
+//! - builtins of the shell that evaluate their arguments or set variables;
+//! - an option that names a program or a file to run.
 //!
 //! Build tools and test runners (`make`, `cargo test`, `npm test`) may have one: the ask says that the
 //! answer covers whatever the line runs by then.

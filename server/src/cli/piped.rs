@@ -1,18 +1,26 @@
-//! What is piped into `adjutant run PROMPT`: read to its end, bounded, and marked as data.
+//! What is piped into `adjutant run`: read to its end, bounded, and marked as data.
 //!
-//! Never reads a terminal or a device, and never holds more than what is sent.
+//! Never reads a terminal or a device as data, never holds more than what is sent, and never waits without a word.
 
 use std::collections::VecDeque;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use adjutant_core::image::size;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, sleep_until};
 
 use super::page::note;
 
+/// How long nothing may come before the user is told what is waited for.
+const QUIET: Duration = Duration::from_secs(1);
+/// The same where something comes all the time.
+const ENDLESS: Duration = Duration::from_secs(5);
 /// How long the first byte may take: a pipe that nobody writes to may never end.
 const FIRST_BYTE: Duration = Duration::from_secs(10);
 /// The most bytes of the beginning, and as many of the end.
@@ -28,29 +36,82 @@ pub struct Piped {
     bytes: u64,
 }
 
+/// What became of reading standard input.
+#[derive(Debug)]
+pub enum StdinRead<T> {
+    Whole(T),
+    /// The user pressed Ctrl-C.
+    Interrupted,
+}
+
 /// Reads standard input if something is piped into it; says what is not sent.
-pub fn read_stdin() -> io::Result<Option<Piped>> {
-    let stdin = io::stdin();
-    let kind = FileType::from_raw_mode(fstat(&stdin)?.st_mode);
+pub async fn read_stdin() -> io::Result<StdinRead<Option<Piped>>> {
+    let kind = FileType::from_raw_mode(fstat(io::stdin())?.st_mode);
     if !matches!(kind, FileType::Fifo | FileType::Socket | FileType::RegularFile) {
-        return Ok(None);
+        return Ok(StdinRead::Whole(None));
     }
-    if !comes(&stdin, FIRST_BYTE)? {
-        note(&format!(
-            "nothing came on standard input for {} s, so the task goes without it; add `</dev/null` to not wait, \
-             or a file to send",
-            FIRST_BYTE.as_secs()
-        ));
-        return Ok(None);
+    waited_for(|stdin| match comes(&io::stdin(), FIRST_BYTE)? {
+        true => read(stdin, HALF),
+        false => {
+            note(&format!(
+                "nothing came on standard input for {} s, so the task goes without it; add `</dev/null` to not \
+                 wait, or a file to send",
+                FIRST_BYTE.as_secs()
+            ));
+            Ok(None)
+        }
+    })
+    .await
+    .inspect(|read| {
+        if let StdinRead::Whole(Some(Piped { tail: Some(_), bytes, .. })) = read {
+            let (whole, half) = (size(*bytes), size(HALF as u64));
+            note(&format!(
+                "standard input has {whole}; the model gets the first {half} and the last {half} of it"
+            ));
+        }
+    })
+}
+
+/// Reads standard input on a thread that may wait; where nothing comes for a moment, says what is waited for.
+/// Ctrl-C ends it.
+pub async fn waited_for<T: Send + 'static>(
+    read: impl FnOnce(CountedStdin) -> io::Result<T> + Send + 'static,
+) -> io::Result<StdinRead<T>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let count = Arc::new(AtomicU64::new(0));
+    let counted = CountedStdin(count.clone());
+    let mut work = tokio::task::spawn_blocking(move || read(counted));
+    let begun = Instant::now();
+    let (mut seen, mut until) = (0, begun + QUIET);
+    // Who types at a terminal knows what is waited for.
+    let mut tells = !io::stdin().is_terminal();
+    loop {
+        tokio::select! {
+            done = &mut work => return done.map_err(io::Error::other)?.map(StdinRead::Whole),
+            _ = interrupt.recv() => return Ok(StdinRead::Interrupted),
+            () = sleep_until(until), if tells => {
+                let came = count.load(Ordering::Relaxed);
+                if came == seen || begun.elapsed() >= ENDLESS {
+                    tells = false;
+                    note(&format!(
+                        "waiting for the end of standard input ({} so far); end it, or stop with Ctrl-C", size(came)
+                    ));
+                }
+                (seen, until) = (came, Instant::now() + QUIET);
+            }
+        }
     }
-    let piped = read(stdin.lock(), HALF)?;
-    if let Some(Piped { tail: Some(_), bytes, .. }) = &piped {
-        let (whole, half) = (size(*bytes), size(HALF as u64));
-        note(&format!(
-            "standard input has {whole}; the model gets the first {half} and the last {half} of it"
-        ));
+}
+
+/// Standard input, whose bytes are counted as they come.
+pub struct CountedStdin(Arc<AtomicU64>);
+
+impl Read for CountedStdin {
+    fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
+        let length = io::stdin().read(piece)?;
+        self.0.fetch_add(length as u64, Ordering::Relaxed);
+        Ok(length)
     }
-    Ok(piped)
 }
 
 /// Waits for a byte or the end of a stream; `false` when neither came.

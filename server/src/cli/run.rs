@@ -28,7 +28,7 @@ use crate::uri;
 use super::conversation::{Allowed, Answers, Conversation, Left, View, told};
 use super::folder::Folder;
 use super::page::note;
-use super::piped::read_stdin;
+use super::piped::{CountedStdin, StdinRead, read_stdin, waited_for};
 use super::present::Person;
 use super::{Exit, sessions};
 
@@ -130,8 +130,9 @@ enum Which {
 /// Runs a task to its end.
 pub async fn run(sources: Sources, line: RunLine) -> anyhow::Result<Exit> {
     let quiet = line.quiet;
-    let task = match task(&line, sources.home.as_deref()) {
-        Ok(task) => task,
+    let task = match task(&line, sources.home.as_deref()).await {
+        Ok(StdinRead::Whole(task)) => task,
+        Ok(StdinRead::Interrupted) => return Ok(Exit::Interrupted),
         Err(error) => {
             note(&format!("adjutant could not {error:#}"));
             return Ok(Exit::Usage);
@@ -160,7 +161,7 @@ pub async fn run(sources: Sources, line: RunLine) -> anyhow::Result<Exit> {
     exit
 }
 
-fn task(line: &RunLine, home: Option<&Path>) -> anyhow::Result<Task> {
+async fn task(line: &RunLine, home: Option<&Path>) -> anyhow::Result<StdinRead<Task>> {
     let folder = Folder::find(line.cwd.as_deref(), home)?;
     let which = match (&line.session, line.go_on) {
         (Some(session), _) => Which::Named(session.clone()),
@@ -176,10 +177,14 @@ fn task(line: &RunLine, home: Option<&Path>) -> anyhow::Result<Task> {
     }
     let images = line.images.iter().map(|path| image(path)).collect::<anyhow::Result<_>>()?;
     let (prompt, read_stdin) = match line.prompt.as_deref() {
-        Some("-") => (Some(read_prompt()?), true),
-        Some(prompt) => match read_stdin().context("read standard input")? {
-            Some(piped) => (Some(piped.behind(prompt)), true),
-            None => (Some(prompt.to_owned()), !std::io::stdin().is_terminal()),
+        Some("-") => match waited_for(read_prompt).await.context("read the prompt")? {
+            StdinRead::Whole(prompt) => (Some(prompt?), true),
+            StdinRead::Interrupted => return Ok(StdinRead::Interrupted),
+        },
+        Some(prompt) => match read_stdin().await.context("read standard input")? {
+            StdinRead::Whole(Some(piped)) => (Some(piped.behind(prompt)), true),
+            StdinRead::Whole(None) => (Some(prompt.to_owned()), !std::io::stdin().is_terminal()),
+            StdinRead::Interrupted => return Ok(StdinRead::Interrupted),
         },
         None => (None, false),
     };
@@ -194,7 +199,7 @@ fn task(line: &RunLine, home: Option<&Path>) -> anyhow::Result<Task> {
         unattended: line.unattended,
     };
     let allowed = Allowed { edits: line.unattended, commands: line.allow_commands };
-    Ok(Task { prompt, images, overrides, which, folder, allowed, read_stdin })
+    Ok(StdinRead::Whole(Task { prompt, images, overrides, which, folder, allowed, read_stdin }))
 }
 
 /// Reads an image for a prompt; the server judges it.
@@ -212,13 +217,13 @@ fn image(path: &Path) -> anyhow::Result<ContentBlock> {
     Ok(ContentBlock::Image { mime_type: known.name().to_owned(), data: STANDARD.encode(content) })
 }
 
-fn read_prompt() -> anyhow::Result<String> {
+fn read_prompt(stdin: CountedStdin) -> std::io::Result<anyhow::Result<String>> {
     let mut bytes = Vec::new();
-    std::io::stdin().take(MOST_PROMPT + 1).read_to_end(&mut bytes).context("read the prompt")?;
+    stdin.take(MOST_PROMPT + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MOST_PROMPT {
-        anyhow::bail!("read the prompt: it is longer than {} MiB", MOST_PROMPT >> 20);
+        return Ok(Err(anyhow::anyhow!("read the prompt: it is longer than {} MiB", MOST_PROMPT >> 20)));
     }
-    String::from_utf8(bytes).context("read the prompt")
+    Ok(String::from_utf8(bytes).context("read the prompt"))
 }
 
 /// Opens the session, prompts or resumes it, and hears it to the end. Where there is nothing to do,

@@ -65,7 +65,11 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
     let syncer = Syncer::start().map_err(|error| internal(error.into()))?;
     let catalog = Catalog::new(server.options.storage.clone(), syncer, &state_dir);
     tokio::spawn(past::serve(catalog.clone(), wants.recalls));
-    let own = OwnPlaces { settings: sources.user_file(), state: Some(state_dir.clone()) };
+    let own = OwnPlaces {
+        settings: sources.user_file(),
+        state: Some(state_dir.clone()),
+        home: sources.home.clone(),
+    };
     let world = Arc::new(World {
         documents,
         doors,

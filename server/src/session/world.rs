@@ -59,7 +59,7 @@ impl World {
     /// Adjutant's own files as a workspace of these folders has to know them.
     pub fn own(&self, roots: &Roots) -> Own {
         let folders: Vec<&Path> = roots.paths().collect();
-        Own::of(self.own.all(&self.settings(), &folders))
+        Own::of(self.own.all(&self.settings(), &folders)).at_home(self.own.home.clone())
     }
 
     pub fn settings(&self) -> Arc<Settings> {

@@ -109,17 +109,18 @@ pub struct OwnPlaces {
     /// The user's settings file, there or not.
     pub settings: Option<PathBuf>,
     pub state: Option<PathBuf>,
+    pub home: Option<PathBuf>,
 }
 
 impl OwnPlaces {
     /// Returns them with every file the settings name, for a workspace of these folders.
     pub fn all(&self, settings: &Settings, folders: &[&Path]) -> Vec<PathBuf> {
         let around = self.settings.as_deref().map(|file| self::around(file, folders));
-        let home = etcetera::home_dir().ok();
+        let home = self.home.as_deref();
         let files = settings.providers.values().flat_map(|provider| {
             let key = match &provider.key {
                 Some(KeySource::File(path)) => vec![PathBuf::from(path)],
-                Some(KeySource::Command(words)) => of_command(words, home.as_deref()),
+                Some(KeySource::Command(words)) => of_command(words, home),
                 Some(KeySource::Variable(_)) | None => Vec::new(),
             };
             let named = [provider.script.as_deref(), provider.reach.ca_file.as_deref()].into_iter().flatten();

@@ -11,28 +11,77 @@ use rustix::fs::Stat;
 
 /// Bits that let a group or everybody write.
 const OTHERS_WRITE: u32 = 0o022;
+const GROUP_WRITES: u32 = 0o020;
 /// In a directory with this bit, others can neither replace nor remove a file.
 const STICKY: u32 = 0o1000;
 
 /// Returns why a settings file is not believed, and behind "; " what to do: anybody but the user and root
-/// could have written it, or put it there.
+/// could have written it, or put it there. Looks at every directory up to the user's home, else to the top.
 pub(super) fn doubt(path: &Path, found: Stat) -> Option<String> {
-    let fix = |what: &Path| format!("run `chmod go-w {}`", what.display());
     if !is_trusted(found.st_uid) {
         return Some("belongs to another user; make one of your own".to_owned());
     }
     if found.st_mode & OTHERS_WRITE != 0 {
-        return Some(format!("can be written by other users; {}", fix(path)));
+        return Some(format!("can be written by other users; {}", without_writing(path)));
     }
-    // Where its links lead: whoever may write that directory can put another file in its place.
+    let home = etcetera::home_dir().ok().filter(|home| home.is_absolute());
+    let home = home.and_then(|home| home.canonicalize().ok());
+    // Where its links lead, and where its own name lies: whoever may write there can put another file in its place.
     let real = path.canonicalize().ok()?;
-    let directory = real.parent()?;
-    let around = directory.metadata().ok()?;
-    if !is_trusted(around.uid()) {
-        return Some("lies in a directory of another user; move it to one of your own".to_owned());
+    let named = path.parent().and_then(|directory| directory.canonicalize().ok());
+    let places = [real.parent(), named.as_deref()];
+    places.into_iter().flatten().find_map(|directory| doubt_of_place(directory, home.as_deref()))
+}
+
+fn without_writing(what: &Path) -> String {
+    format!("run `chmod go-w {}`", what.display())
+}
+
+/// The same of a resolved directory and those above it.
+fn doubt_of_place(directory: &Path, home: Option<&Path>) -> Option<String> {
+    for (above, place) in directory.ancestors().enumerate() {
+        let Ok(found) = place.metadata() else { continue };
+        let lies = if above == 0 { "lies in" } else { "lies below" };
+        if !is_trusted(found.uid()) {
+            return Some(format!("{lies} a directory of another user; move it to one of your own"));
+        }
+        let writers = found.mode() & OTHERS_WRITE;
+        // Systems give a user a group of one, and root lends directories to groups of administrators.
+        let group_is_trusted = || above > 0 && (found.uid() == 0 || is_private(found.gid()));
+        let open =
+            writers != 0 && found.mode() & STICKY == 0 && !(writers == GROUP_WRITES && group_is_trusted());
+        if open {
+            return Some(format!(
+                "{lies} a directory that other users can write; {}",
+                without_writing(place)
+            ));
+        }
+        if home == Some(place) {
+            return None;
+        }
     }
-    let open = around.mode() & OTHERS_WRITE != 0 && around.mode() & STICKY == 0;
-    open.then(|| format!("lies in a directory that other users can write; {}", fix(directory)))
+    None
+}
+
+/// Whether a group is the user's own, with nobody else in it.
+fn is_private(group: u32) -> bool {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let user = rustix::process::geteuid().as_raw();
+    is_group_of_one(&read("/etc/passwd"), &read("/etc/group"), user, group)
+}
+
+fn is_group_of_one(users: &str, groups: &str, user: u32, group: u32) -> bool {
+    let has = |line: &str, at: usize, number: u32| {
+        line.split(':').nth(at).and_then(|field| field.parse().ok()) == Some(number)
+    };
+    let in_it: Vec<&str> = users.lines().filter(|line| has(line, 3, group)).collect();
+    let [alone] = in_it.as_slice() else { return false };
+    let name = alone.split(':').next();
+    let mut named = groups.lines().filter(|line| has(line, 2, group));
+    let members = named.next().and_then(|line| line.split(':').nth(3));
+    has(alone, 2, user)
+        && named.next().is_none()
+        && members.is_some_and(|members| members.split(',').all(|one| one.is_empty() || Some(one) == name))
 }
 
 /// The user and root: whoever is root can do everything anyway.
@@ -93,4 +142,24 @@ fn tighten(path: &Path, found: &Metadata) -> anyhow::Result<Option<u32>> {
     std::fs::set_permissions(path, private)
         .with_context(|| format!("make the directory {path:?} private"))?;
     Ok(Some(mode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_group_of_one;
+
+    #[test]
+    fn finding_h5_a_group_of_one_is_the_users_own() {
+        let users =
+            "root:x:0:0::/root:/bin/sh\nada:x:1000:1000::/home/ada:/bin/sh\nbob:x:1001:1001::/:/bin/sh\n";
+        let groups = "root:x:0:\nada:x:1000:\nbob:x:1001:bob\nstaff:x:50:ada,bob\nwheel:x:10:ada\n";
+        let own = |user, group| is_group_of_one(users, groups, user, group);
+        assert!(own(1000, 1000) && own(1001, 1001));
+        assert!(!own(1000, 1001) && !own(1000, 50) && !own(1000, 10) && !own(1000, 7));
+        let joined = groups.replace("ada:x:1000:", "ada:x:1000:bob");
+        assert!(!is_group_of_one(users, &joined, 1000, 1000));
+        let shared = users.replace("bob:x:1001:1001", "bob:x:1001:1000");
+        assert!(!is_group_of_one(&shared, groups, 1000, 1000));
+        assert!(!is_group_of_one("", "", 1000, 1000));
+    }
 }

@@ -18,6 +18,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use adjutant_core::cause::{Cause, Reason};
+use adjutant_core::display::{shown_path, unescaped};
 use adjutant_core::tool::{MAX_PATH, shown};
 use rustix::fs::{Mode, OFlags};
 
@@ -233,7 +234,12 @@ pub fn ground(roots: &Roots, raw: &str) -> Result<Grounded, PathRefusal> {
         base.path.join(&path)
     };
     let (absolute, kind) = resolve(&start).map_err(|(why, at)| roots.without_telling(why, &at, raw))?;
-    place(roots, absolute, kind)
+    let meant = unescaped(raw);
+    // A path that is shown with escaped characters leads to the file that is shown.
+    match kind.is_none() && meant != raw && shown_path(&meant) == raw {
+        true => ground(roots, &meant),
+        false => place(roots, absolute, kind),
+    }
 }
 
 /// `$HOME/x` and `~/x` would be taken for a place in the home directory by whoever
@@ -274,7 +280,7 @@ fn place(roots: &Roots, absolute: PathBuf, kind: Option<Kind>) -> Result<Grounde
     };
     let relative = if way.as_os_str().is_empty() { PathBuf::from(".") } else { way };
     let plain = if root == Some(0) { &relative } else { &absolute };
-    let display = shown(&plain.to_string_lossy()).into_owned();
+    let display = shown_path(&plain.to_string_lossy()).into_owned();
     Ok(Grounded { display, inside: root.is_some(), kind, root, anchor, relative, absolute })
 }
 

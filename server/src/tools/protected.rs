@@ -82,9 +82,12 @@ pub fn write_class(at: &Grounded, own: &Own) -> WriteClass {
         return WriteClass::Denied(why);
     }
     if let Some(top) = at.folder()
-        && repositories::hold(&at.absolute, &top)
+        && repositories::hold(&at.absolute, &top, own.home())
     {
         return WriteClass::Denied(BARE);
+    }
+    if own.runs_by_name(&at.absolute) && !at.folder().is_some_and(|top| own.runs_by_name(&top)) {
+        return WriteClass::Denied(PROGRAMS);
     }
     if at.has_other_names() {
         return WriteClass::Denied(LINKED);

@@ -3,6 +3,7 @@
 //! Each test is a line a user can type.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -12,6 +13,7 @@ use adjutant_testkit::model::{ModelServer, Reply};
 use adjutant_testkit::nobody::{STRANGER, give, is_root};
 use adjutant_testkit::process::wait_until;
 use adjutant_testkit::terminal::Screen;
+use rustix::process::{Pid, Signal, kill_process};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
 const HELLO: &str = "[[turn]]\ntext = \"Hello there.\"\n";
@@ -169,6 +171,90 @@ fn finding_e3_what_is_piped_in_is_sent_with_the_prompt() {
     // Nothing is piped in: the prompt stands alone.
     line().stdin("").run().expect(0);
     assert_eq!(sent(2).trim_matches('"'), "summarise");
+}
+
+#[test]
+fn finding_h6_a_standard_input_that_stalls_is_named_and_ends_with_ctrl_c() {
+    let workspace = workspace(HELLO);
+    let starts = |args: &[&str], text: &str| {
+        let (running, mut stdin) = Line::new(BINARY, &workspace, args).start_fed();
+        stdin.write_all(text.as_bytes()).unwrap();
+        let wanted = format!("waiting for the end of standard input ({} B so far)", text.len());
+        wait_until("it to say what it waits for", || {
+            running.stderr().split_whitespace().collect::<Vec<_>>().join(" ").contains(&wanted)
+        });
+        (running, stdin)
+    };
+    for args in [["run", "greet"], ["run", "-"]] {
+        for text in ["x", ""] {
+            let (running, _stdin) = starts(&args, text);
+            let pid = Pid::from_raw(i32::try_from(running.pid()).unwrap()).unwrap();
+            kill_process(pid, Signal::INT).unwrap();
+            let ran = running.wait();
+            assert_eq!(ran.expect(130).stdout, "", "{args:?} {text:?} {ran}");
+        }
+        // What comes late is taken.
+        let (running, stdin) = starts(&args, "x");
+        drop(stdin);
+        assert_eq!(running.wait().expect(0).stdout, "Hello there.\n");
+    }
+}
+
+#[test]
+fn finding_b11_a_relative_home_reads_and_writes_nothing_in_the_workspace() {
+    let workspace = workspace(HELLO);
+    let evil =
+        "model = \"evil/m\"\n[providers.evil]\nwire = \"openai_chat\"\nbase_url = \"http://127.0.0.1:9\"\n";
+    for name in [".config/adjutant/config.toml", "adjutant/config.toml", "config/adjutant/config.toml"] {
+        workspace.write(name, evil);
+    }
+    let line = |args: &[&str], home: &str, xdg: Option<&str>| {
+        let line =
+            Line::new(BINARY, &workspace, args).without("ADJUTANT_CONFIG").without("ADJUTANT_STATE_DIR");
+        let line = line.without("XDG_CONFIG_HOME").without("XDG_STATE_HOME").env("HOME", home);
+        match xdg {
+            Some(place) => line.env("XDG_CONFIG_HOME", place).env("XDG_STATE_HOME", place),
+            None => line,
+        }
+    };
+    let here = workspace.path().to_str().unwrap();
+    let control = line(&["config"], here, None).run();
+    assert!(control.stdout.contains("evil/m"), "a whole path is read, so that this test sees it: {control}");
+    let before = fs::read_dir(workspace.path()).unwrap().count();
+    for home in [".", "./", "./.", "..", "../workspace", "config/.."] {
+        for xdg in [None, Some("."), Some(".config"), Some("config")] {
+            let told = line(&["config"], home, xdg).run();
+            assert!(!told.stdout.contains("evil"), "{home:?} {xdg:?}: {told}");
+            let ran = line(&["run", "hello"], home, xdg).run();
+            assert!(ran.code() != Some(0) && !ran.stderr.contains("127.0.0.1"), "{home:?} {xdg:?}: {ran}");
+        }
+    }
+    assert_eq!(fs::read_dir(workspace.path()).unwrap().count(), before, "nothing is left in it");
+    assert!(!workspace.path().join(".local").exists());
+}
+
+#[test]
+fn finding_h4_a_file_whose_name_begins_with_a_combining_mark_is_edited_and_its_rule_is_named() {
+    let name = "\u{301}note.md";
+    let script = format!(
+        "[[turn]]\n[[turn.call]]\ntool = \"edit_file\"\n\
+         arguments = {{ path = \"{name}\", old_text = \"one\", new_text = \"two\" }}\n[[turn]]\ntext = \"Done.\"\n"
+    );
+    let workspace = workspace(&script);
+    workspace.write(name, "one\n");
+    run(&workspace, &["run", "-y", "go"]).expect(0);
+    assert_eq!(workspace.read(name), "two\n");
+    assert_eq!(fs::read_dir(workspace.path()).unwrap().count(), 2, "no file of another name");
+    // A rule that begins with the mark binds it, one without does not.
+    workspace.write(name, "one\n");
+    workspace.add_config("[permissions]\ndeny = [\"edit_file(note.md)\", \"edit_file(\u{301}note.md)\"]\n");
+    let denied = run(&workspace, &["run", "-y", "go"]);
+    assert_eq!(workspace.read(name), "one\n", "{denied}");
+    let words = denied.stdout.clone() + &denied.stderr;
+    assert!(
+        words.contains("\"edit_file(\\u{301}note.md)\"") && !words.contains("\"edit_file(note.md)\""),
+        "{denied}"
+    );
 }
 
 #[test]

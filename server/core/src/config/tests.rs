@@ -629,9 +629,14 @@ fn finding_b2_a_rule_with_a_path_binds_the_file_for_every_tool_of_its_kind() {
         ("cafe\u{301}", "CAF\u{c9}"),
         ("a\u{200d}b", "a\\u{200d}b"),
         ("ab", "a\\u{200b}b"),
+        ("\u{301}ab", "\\u{301}ab"),
+        ("a/\u{301}ab", "a/\u{301}ab"),
+        ("a \u{301}b", "a \\u{301}b"),
     ] {
         assert!(denied(&format!("read_file({rule})"), "read_file", path), "{rule} {path}");
     }
+    // A combining mark at the beginning is a part of the name: another rule does not bind the file.
+    assert!(!denied("read_file(ab)", "read_file", "\\u{301}ab"));
     let rules = Denials::of_texts(&["search_text(x)".to_owned(), "find_files".to_owned()]);
     assert!(rules.denial_of_tool("search_text").is_none() && rules.denial_of_tool("find_files").is_some());
 }

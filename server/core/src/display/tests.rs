@@ -78,6 +78,8 @@ fn finding_a6_marks_are_bounded_and_stand_on_a_letter() {
     for mark in ['\u{301}', '\u{bc0}', '\u{c00}', '\u{1e2ec}', '\u{20dd}'] {
         assert!(is_mark(mark), "U+{:04X}", mark as u32);
     }
+    // Signs are no letters: a rule or a path that begins with a mark would look like another one.
+    assert_eq!(display("edit(\u{301}a) b/\u{302}c", Surface::Plain).text, "edit(\\u{301}a) b/\\u{302}c");
     for text in ["Vie\u{302}\u{323}t Nam", "ภาษาไทยที่นี่", "हिन्दी में", "שָׁלוֹם", "e\u{301}te\u{301}"]
     {
         assert!(!display(text, Surface::Plain).changed, "{text} is how people write");

@@ -134,9 +134,15 @@ fn finding_b10_an_answer_of_an_older_log_covers_no_script() {
             binding: "b".to_owned(),
         })
     };
-    for (command, follows) in
-        [("sh x.sh", "call_prepared ask_opened"), ("make x", "call_prepared tool_started")]
-    {
+    let (asks, runs) = ("call_prepared ask_opened", "call_prepared tool_started");
+    for (command, follows) in [
+        ("sh x.sh", asks),
+        ("fakeroot ./x.sh", asks),
+        ("make SHELL=./x", asks),
+        ("printf -v PATH .", asks),
+        ("some-tool x", asks),
+        ("make x", runs),
+    ] {
         let mut bench = Bench::new();
         bench.prompt("go").unwrap();
         bench.reply("", &[("run_command", r#"{"command":"x"}"#)]);

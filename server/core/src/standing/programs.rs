@@ -1,128 +1,191 @@
-//! Which programs a standing answer may cover, by what they can start or reach.
+//! Which programs a standing answer may cover. A program that no list names has none.
 //!
-//! Data with a few rules. Names are compared without folder, case and version (`python3.12`).
+//! Data with a few rules. There are two classes:
+//! - plain programs start nothing, whatever file is named to them;
+//! - build tools and test runners run what the workspace says, and the line names no other program.
 
 /// Whether one simple command may have a standing answer.
 pub(super) fn may_stand(words: &[String]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
-    // An assignment in front changes what the program loads and runs.
-    if program.contains('=') || program.starts_with('-') {
-        return false;
-    }
     let Some(name) = system_name(program) else { return false };
-    let only_tells = !arguments.is_empty() && arguments.iter().all(|one| TELLS.contains(&one.as_str()));
-    if INTERPRETERS.contains(&family(&name)) {
-        return only_tells;
+    if only_tells(&name, arguments) {
+        return true;
     }
-    let never = [KEYWORDS, WRAPPERS, EDITORS, NETWORK].iter().any(|list| list.contains(&name.as_str()));
-    if never || arguments.iter().any(|one| STARTING_FLAGS.iter().any(|flag| is_flag(one, flag))) {
-        return false;
-    }
-    // `tar xIf`: its first word is flags, also without a sign in front.
-    let old_style = arguments.first().filter(|one| name.ends_with("tar") && !one.starts_with('-'));
-    if old_style.is_some_and(|letters| letters.contains(['I', 'F'])) {
+    let own = FLAGS.iter().filter(|(program, _)| *program == name).flat_map(|(_, flags)| *flags);
+    let starts = |one: &String| STARTING_FLAGS.iter().any(|flag| is_flag(one, flag));
+    if arguments.iter().any(starts)
+        || own.into_iter().any(|flag| arguments.iter().any(|one| may_be(one, flag)))
+    {
         return false;
     }
     if name == "git" {
         return arguments.first().is_some_and(|verb| GIT_VERBS.contains(&verb.as_str()));
     }
-    let verbs = VERBS.iter().filter(|(program, _)| *program == name).flat_map(|(_, verbs)| *verbs);
-    let flags = FLAGS.iter().filter(|(program, _)| *program == name).flat_map(|(_, flags)| *flags);
-    !verbs.into_iter().any(|verb| arguments.iter().any(|one| one == verb))
-        && !flags.into_iter().any(|flag| arguments.iter().any(|one| is_flag(one, flag)))
+    if BUILTINS.contains(&name.as_str()) {
+        // The shell evaluates an index (`a[$(..)]`) also inside of quotes.
+        return !arguments.iter().any(|one| one.contains(['$', '`']));
+    }
+    if PLAIN.contains(&name.as_str()) {
+        return !has_old_flags(&name, arguments);
+    }
+    let runner = RUNNERS.iter().find(|(runner, _)| *runner == name);
+    runner.is_some_and(|(_, verbs)| {
+        let first = arguments.iter().find(|one| !one.starts_with('-'));
+        let known = verbs.is_empty() || first.is_some_and(|first| verbs.contains(&first.as_str()));
+        known && !names_a_program(&name, arguments)
+    })
 }
 
-/// The name of a program of the system, in lower case; none for a program at any other place, which
-/// may be a file of the workspace.
+/// The name of a program of the system; none for a program at any other place, which may be a file of the
+/// workspace, and for an assignment, which changes what the program loads and runs.
 fn system_name(program: &str) -> Option<String> {
     let (folder, name) = program.rsplit_once('/').unwrap_or(("", program));
     let known = program == name || SYSTEM_FOLDERS.contains(&folder);
     (known && !name.is_empty()).then(|| name.to_lowercase())
 }
 
-/// The name without its version: `python3.12` is `python`.
-fn family(name: &str) -> &str {
+/// Whether a compiler, a runner or an interpreter only says what it is.
+fn only_tells(name: &str, arguments: &[String]) -> bool {
     let end = name.trim_end_matches(|sign: char| sign.is_ascii_digit() || matches!(sign, '.' | '-'));
-    if end.is_empty() { name } else { end }
+    let known = TELLERS.contains(&end) || RUNNERS.iter().any(|(runner, _)| *runner == name);
+    known && arguments.len() == 1 && matches!(arguments[0].as_str(), "--version" | "--help" | "-V")
 }
 
-/// Whether an argument is this flag, alone or with a value behind `=`; a short flag of one letter takes
-/// its value without a sign between, too, and stands among others.
+/// Whether an argument is this flag, alone or with a value after `=`. Some programs take two signs for one.
 fn is_flag(argument: &str, flag: &str) -> bool {
-    let short = flag.len() == 2 && flag.starts_with('-');
-    match argument.strip_prefix(flag) {
-        Some(rest) => short || rest.is_empty() || rest.starts_with('='),
-        None => {
-            let letters = argument.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
-            short && letters.is_some_and(|letters| letters.contains(&flag[1..]))
-        }
+    let is = |argument: &str| {
+        argument.strip_prefix(flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    };
+    is(argument) || argument.strip_prefix('-').is_some_and(|argument| flag.len() > 2 && is(argument))
+}
+
+/// The same for a program whose flags may be cut (`--compress-prog`) and put together: a short flag stands among
+/// others, and takes its value without a sign between.
+fn may_be(argument: &str, flag: &str) -> bool {
+    if flag.len() == 2 {
+        let letters = argument.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        // `-DNAME` is a definition.
+        return letters.is_some_and(|letters| !letters.starts_with('D') && letters.contains(&flag[1..]));
     }
+    let name = argument.split('=').next().unwrap_or_default();
+    is_flag(argument, flag) || name.len() > 2 && name.starts_with("--") && flag.starts_with(name)
+}
+
+/// Whether the first word is letters of flags without a sign (`tar xIf`) and one of them starts a program.
+fn has_old_flags(name: &str, arguments: &[String]) -> bool {
+    let first = arguments.first().filter(|one| name == "tar" && !one.starts_with('-'));
+    first.is_some_and(|letters| letters.contains(['I', 'F']))
+}
+
+/// Whether a word may name a program of the workspace: an option with a path in it, a path that follows an
+/// option (`--reporter ./x`), or, for `make`, a variable that is more than a plain value.
+fn names_a_program(name: &str, arguments: &[String]) -> bool {
+    let makes = ["make", "gmake"].contains(&name);
+    let bare = BARE.iter().filter(|(runner, _)| ["", name].contains(runner)).flat_map(|(_, flags)| *flags);
+    let bare: Vec<&str> = bare.copied().collect();
+    let mut option = None;
+    for word in arguments {
+        let takes_this = option.take().is_some_and(|option: &str| !bare.contains(&option));
+        let is_option = word.starts_with('-') && word != "--";
+        let odd = match (is_option, word.split_once('=')) {
+            (true, Some((_, value))) => word.contains('/') || is_file(value),
+            (true, None) => word.contains('/'),
+            (false, Some((variable, value))) if makes => !is_plain_variable(variable, value),
+            (false, _) => takes_this && is_file(word),
+        };
+        if odd || makes && word.contains(['$', '`']) || name == "go" && word.contains('@') {
+            return true;
+        }
+        // `-j4` has its value already, and so has `--opt=value`.
+        let is_closed = word.contains('=') || word.ends_with(|sign: char| sign.is_ascii_digit());
+        option = (is_option && !is_closed).then_some(word.as_str());
+    }
+    false
+}
+
+/// Whether a value looks like a file: it has a folder or an ending that begins with a letter.
+fn is_file(value: &str) -> bool {
+    let ending = value.rsplit_once('.').map(|(_, ending)| ending);
+    value.contains(['/', '\\', '{'])
+        || value.starts_with('.') && value.trim_matches('.') != ""
+        || ending.is_some_and(|ending| ending.starts_with(|sign: char| sign.is_ascii_alphabetic()))
+}
+
+/// Whether a variable of `make` is a plain setting such as `V=1`, and chooses no shell.
+fn is_plain_variable(variable: &str, value: &str) -> bool {
+    let plain = |text: &str| text.chars().all(|sign| sign.is_ascii_alphanumeric() || "_-+".contains(sign));
+    let shells = variable.contains("SHELL") || variable.starts_with("MAKE");
+    plain(variable.trim_end_matches([':', '?', '+'])) && plain(value) && !shells
 }
 
 const SYSTEM_FOLDERS: &[&str] =
     &["/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin"];
 
-/// Arguments with which even an interpreter only tells something.
-const TELLS: &[&str] = &["--version", "--help", "-V"];
+/// Words of the shell itself that start nothing. Others set variables or run their arguments.
+const BUILTINS: &[&str] = &["cd", "echo", "printf", "pwd", "true", "false", ":", "test", "["];
 
-/// Words of the shell that begin something which is not a plain command, or run what they are given.
+/// Programs that start no other one but by the flags of `FLAGS`, whatever file is named.
 #[rustfmt::skip]
-const KEYWORDS: &[&str] = &[
-    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select",
-    "function", "coproc", "time", "[[", "eval", "source", ".", "exec", "command", "builtin", "alias",
-    "unalias", "trap", "hash", "enable", "export", "declare", "typeset", "local", "readonly", "set", "shopt",
-    "mapfile", "readarray", "read", "bind", "complete", "compgen", "fc", "let", "unset", "umask", "ulimit",
+const PLAIN: &[&str] = &[
+    // Read and compare.
+    "ls", "eza", "exa", "tree", "cat", "tac", "head", "tail", "nl", "wc", "cut", "paste", "tr", "uniq", "comm",
+    "join", "fold", "fmt", "column", "expand", "unexpand", "rev", "sort", "shuf", "split", "csplit", "od", "xxd",
+    "hexdump", "strings", "file", "stat", "du", "df", "diff", "cmp", "grep", "egrep", "fgrep", "rg", "find", "fd",
+    "fdfind", "basename", "dirname", "realpath", "readlink", "zcat", "zgrep", "cloc", "tokei", "scc",
+    "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "sum", "base64",
+    "base32", "nm", "size", "readelf", "seq", "sleep", "date", "cal",
+    // Say what the system is.
+    "uname", "arch", "nproc", "free", "uptime", "ps", "pgrep", "id", "whoami", "groups", "which", "whereis",
+    // Copy, move and pack.
+    "mkdir", "rmdir", "touch", "cp", "mv", "rm", "ln", "chmod", "tee", "truncate", "gzip", "gunzip", "bzip2",
+    "bunzip2", "xz", "unxz", "zstd", "unzstd", "tar", "zip", "unzip",
+    // Check or format a text, and take no code from the workspace.
+    "tsc", "ruff", "rustfmt", "gofmt", "clang-format", "black", "isort", "shellcheck", "shfmt", "typos",
 ];
 
-/// Programs that start what stands behind them, or later, or elsewhere.
+/// Build tools, test runners and checkers that run what the workspace says. Where verbs are listed, the first
+/// word that is no option has to be one of them.
 #[rustfmt::skip]
-const WRAPPERS: &[&str] = &[
-    "env", "sudo", "doas", "su", "runuser", "pkexec", "timeout", "gtimeout", "nice", "ionice", "chrt",
-    "nohup", "setsid", "stdbuf", "unbuffer", "xargs", "parallel", "watch", "entr", "strace", "ltrace",
-    "gdb", "lldb", "valgrind", "perf", "chroot", "unshare", "nsenter", "setpriv", "capsh", "bwrap",
-    "firejail", "flock", "script", "expect", "taskset", "numactl", "prlimit", "direnv", "dotenv", "mise",
-    "asdf", "nix", "nix-shell", "guix", "conda", "micromamba", "screen", "tmux", "dtach", "at", "batch",
-    "crontab", "systemctl", "systemd-run", "launchctl", "service", "start-stop-daemon", "run-parts",
-    "docker", "podman", "nerdctl", "lxc", "vagrant", "qemu", "wine", "open", "xdg-open", "ld.so",
-    "npx", "bunx", "pnpx", "uvx", "pipx", "watchexec", "hyperfine", "nodemon", "concurrently", "dlx",
+const RUNNERS: &[(&str, &[&str])] = &[
+    ("make", &[]), ("gmake", &[]), ("ninja", &[]), ("just", &[]), ("task", &[]), ("rake", &[]), ("ant", &[]),
+    ("gradle", &["test", "check", "build", "assemble", "classes", "clean", "jar", "lint", "tasks"]),
+    ("mvn", &["test", "compile", "test-compile", "package", "verify", "clean", "validate"]),
+    ("sbt", &["test", "compile", "clean"]), ("lein", &["test", "check", "compile"]),
+    ("cargo", &["build", "b", "check", "c", "test", "t", "clippy", "fmt", "doc", "run", "r", "bench", "nextest",
+                "tree", "metadata", "clean"]),
+    ("go", &["build", "test", "vet", "fmt", "list", "version", "doc"]),
+    ("npm", &["test", "t", "tst", "run", "run-script", "ls", "list"]),
+    ("pnpm", &["test", "t", "run", "ls", "list", "build", "lint"]),
+    ("yarn", &["test", "run", "build", "lint", "typecheck"]),
+    ("dotnet", &["build", "test", "run", "clean", "format"]), ("mix", &["test", "compile", "format"]),
+    ("swift", &["build", "test"]), ("zig", &["build", "test"]), ("rebar3", &["eunit", "ct", "compile"]),
+    ("bazel", &["build", "test", "query"]), ("buck2", &["build", "test"]), ("meson", &["compile", "test", "setup"]),
+    ("cmake", &[]), ("ctest", &[]),
+    ("turbo", &["run", "test", "build", "lint"]), ("nx", &["test", "build", "lint", "run"]),
+    ("pytest", &[]), ("py.test", &[]), ("jest", &[]), ("vitest", &[]), ("mocha", &[]), ("ava", &[]), ("bats", &[]),
+    ("playwright", &["test"]), ("cypress", &["run"]), ("rspec", &[]), ("phpunit", &[]), ("composer", &["test"]),
+    ("eslint", &[]), ("prettier", &[]), ("stylelint", &[]), ("biome", &["check", "lint", "format", "ci"]),
+    ("mypy", &[]), ("pyright", &[]), ("pylint", &[]), ("flake8", &[]), ("rubocop", &[]), ("phpstan", &["analyse"]),
+    ("golangci-lint", &["run"]), ("staticcheck", &[]), ("clang-tidy", &[]),
 ];
 
-/// Editors and pagers: each runs commands from its arguments, its files or its keys.
+/// Flags of runners that take no value, or a value that is no file: a path may follow them.
 #[rustfmt::skip]
-const EDITORS: &[&str] = &[
-    "vi", "vim", "nvim", "view", "ex", "ed", "red", "emacs", "emacsclient", "nano", "pico", "micro", "hx",
-    "helix", "kak", "code", "less", "more", "most", "man", "info", "mc",
+const BARE: &[(&str, &[&str])] = &[
+    ("", &["-v", "-q", "--verbose", "--quiet", "--fix", "--check", "--write", "--watch", "--run", "--bail",
+           "--coverage", "--ci", "--workspace", "--release", "--all", "--all-targets", "--all-features"]),
+    ("pytest", &["-vv", "-x", "-s", "-l", "-k", "-m", "--lf", "--ff", "--sw"]),
+    ("go", &["-run", "-bench", "-race", "-short", "-cover", "-json"]),
+    ("mypy", &["--strict"]),
+    ("cmake", &["-S", "-B", "--build"]),
 ];
 
-/// Programs that take code from the line, from a file or from their input.
+/// Compilers and interpreters, without the version in the name, that say what they are.
 #[rustfmt::skip]
-const INTERPRETERS: &[&str] = &[
-    "sh", "bash", "dash", "zsh", "fish", "ksh", "mksh", "ash", "csh", "tcsh", "rbash", "yash", "busybox",
-    "toybox", "pwsh", "powershell", "nu", "elvish", "xonsh", "osh", "rc", "es",
-    "python", "pypy", "ipython", "bpython", "uv", "poetry", "pdm", "hatch", "rye", "jupyter",
-    "node", "nodejs", "deno", "bun", "ts-node", "tsx", "esno", "qjs", "jsc",
-    "ruby", "irb", "jruby", "erb", "bundle", "perl", "raku", "php", "lua", "luajit", "texlua", "tclsh",
-    "wish", "rscript", "r", "octave", "julia", "groovy", "scala", "kotlin", "kotlinc", "jshell", "java",
-    "clojure", "clj", "bb", "sbcl", "clisp", "ecl", "guile", "racket", "gosh", "chicken-csi", "scheme",
-    "ghci", "runghc", "runhaskell", "stack", "ocaml", "utop", "elixir", "iex", "erl", "escript", "swipl",
-    "gst", "gforth", "maxima", "gp", "sage", "gnuplot", "osascript", "dotnet-script", "csi", "fsi",
-    "awk", "gawk", "mawk", "nawk", "goawk", "sed", "gsed", "ssed", "bc", "dc", "m", "jq", "yq", "vipe",
-    "sqlite", "duckdb", "psql", "mysql", "mariadb", "mongosh", "mongo", "redis-cli", "sqlplus", "cqlsh",
-];
-
-/// Programs that speak to the network, or bring code from there.
-#[rustfmt::skip]
-const NETWORK: &[&str] = &[
-    "curl", "wget", "wget2", "aria2c", "axel", "http", "https", "httpie", "xh", "curlie", "hurl", "lynx",
-    "links", "w3m", "elinks", "ssh", "scp", "sftp", "sshfs", "mosh", "autossh", "ssh-copy-id", "rsync",
-    "rclone", "unison", "nc", "ncat", "netcat", "socat", "telnet", "ftp", "lftp", "ncftp", "tftp", "rsh",
-    "rlogin", "rcp", "dig", "nslookup", "host", "drill", "whois", "ping", "ping6", "traceroute", "nmap",
-    "mail", "mailx", "sendmail", "mutt", "msmtp", "swaks", "gh", "glab", "hub", "tea", "svn", "hg", "bzr",
-    "aws", "gcloud", "gsutil", "az", "doctl", "flyctl", "fly", "heroku", "vercel", "netlify", "wrangler",
-    "kubectl", "oc", "helm", "k9s", "terraform", "tofu", "pulumi", "ansible", "ansible-playbook", "s3cmd",
-    "minio", "websocat", "wscat", "grpcurl", "ngrok", "cloudflared", "tailscale", "ipfs", "transmission-cli",
-    "apt", "apt-get", "aptitude", "dnf", "yum", "zypper", "pacman", "apk", "emerge", "brew", "port", "snap",
-    "flatpak", "pip", "pip3", "easy_install", "gem", "cpan", "cpanm", "luarocks", "opam", "cabal", "twine",
+const TELLERS: &[&str] = &[
+    "python", "pypy", "node", "deno", "bun", "ruby", "perl", "php", "lua", "luajit", "java", "javac", "kotlin",
+    "kotlinc", "scala", "bash", "zsh", "fish", "rustc", "rustup", "gcc", "g++", "clang", "clang++", "cc", "c++",
+    "ghc", "ocaml", "elixir", "erl", "julia", "rscript", "r", "pip", "uv", "poetry", "git", "docker", "sqlite",
 ];
 
 /// Arguments by which many programs start another one.
@@ -133,27 +196,50 @@ const STARTING_FLAGS: &[&str] = &[
     "--hostname-bin", "--rsh", "--shell", "--script-shell", "--ext-diff", "--textconv", "--upload-pack",
     "--receive-pack", "--open-files-in-pager", "--pager", "--init-file", "--rcfile", "--config-env",
     "--plugin", "--require", "--import", "--loader", "--runner", "--launcher", "-toolexec", "-vettool",
+    "--node-options", "--init-script",
 ];
 
 /// The same of single programs.
 const FLAGS: &[(&str, &[&str])] = &[
+    // They set a variable (`printf -v PATH .`), or look at one whose index the shell evaluates.
+    ("printf", &["-v"]),
+    ("test", &["-v", "-R"]),
+    ("[", &["-v", "-R"]),
+    ("find", &["-delete"]),
+    (
+        "tar",
+        &[
+            "-I",
+            "-F",
+            "--info-script",
+            "--new-volume-script",
+            "--rsh-command",
+            "--to-command",
+            "--checkpoint-action",
+            "--use-compress-program",
+        ],
+    ),
+    ("git", &["--filters", "--template", "--ext-diff", "--textconv", "--open-files-in-pager"]),
     ("fd", &["-x", "-X"]),
     ("fdfind", &["-x", "-X"]),
-    ("tar", &["-I", "-F", "--info-script", "--new-volume-script", "--rsh-command"]),
-    ("bsdtar", &["--use-compress-program"]),
+    ("sort", &["--compress-program"]),
+    ("nm", &["--plugin"]),
     ("split", &["--filter"]),
-    ("zip", &["-T", "-TT", "--unzip-command"]),
-    ("make", &["-E", "-f", "--file", "--makefile"]),
-    ("gmake", &["-E", "-f", "--file", "--makefile"]),
+    ("zip", &["-T", "--unzip-command"]),
+    ("make", &["-E", "-f", "--eval", "--file", "--makefile"]),
+    ("gmake", &["-E", "-f", "--eval", "--file", "--makefile"]),
+    ("just", &["-f", "-c", "--justfile"]),
     ("cargo", &["--config"]),
-    ("tcpdump", &["-z"]),
-    ("openssl", &["-engine", "-provider"]),
     ("cmake", &["-P", "-E"]),
     ("ctest", &["-S"]),
     ("go", &["-overlay"]),
     ("ninja", &["-f"]),
-    ("gcc", &["-wrapper", "-fplugin"]),
-    ("rustc", &["-C"]),
+    ("ant", &["-f"]),
+    ("rake", &["-f", "-e", "-E", "-p", "-r"]),
+    ("gradle", &["-I", "-b", "-c"]),
+    ("bazel", &["--run_under", "--script_path", "--shell_executable", "--workspace_status_command"]),
+    ("pylint", &["--init-hook", "--load-plugins"]),
+    ("clang-tidy", &["-load", "--load"]),
 ];
 
 /// What `git` does without the network and without starting what is named in the line.
@@ -162,23 +248,4 @@ const GIT_VERBS: &[&str] = &[
     "status", "diff", "log", "show", "add", "rm", "mv", "branch", "tag", "stash", "checkout", "switch",
     "restore", "reset", "commit", "blame", "rev-parse", "describe", "ls-files", "ls-tree", "cat-file",
     "shortlog", "cherry-pick", "revert", "merge", "--version", "version", "init", "worktree", "reflog",
-];
-
-/// Verbs by which a program reaches the network, brings code from there, or runs what is named behind.
-#[rustfmt::skip]
-const VERBS: &[(&str, &[&str])] = &[
-    ("npm", &["install", "i", "add", "ci", "update", "up", "publish", "exec", "x", "create", "init", "login",
-              "isntall", "install-test", "it", "audit", "explore", "edit"]),
-    ("pnpm", &["install", "i", "add", "update", "up", "publish", "exec", "dlx", "create", "import"]),
-    ("yarn", &["install", "add", "up", "upgrade", "publish", "exec", "dlx", "create", "npm", "node"]),
-    ("cargo", &["install", "publish", "login", "owner", "yank", "search", "fetch", "update", "add"]),
-    ("go", &["get", "install", "mod", "generate", "tool"]),
-    ("rustup", &["run", "install", "update", "toolchain", "component", "target", "default", "self"]),
-    ("dotnet", &["add", "restore", "nuget", "tool", "fsi", "script", "exec"]),
-    ("composer", &["install", "update", "require", "exec", "global", "create-project"]),
-    ("mix", &["run", "eval", "deps.get", "hex.publish", "archive.install"]),
-    ("openssl", &["s_client", "s_server", "s_time"]),
-    ("gradle", &["publish"]),
-    ("mvn", &["deploy", "exec:exec", "exec:java"]),
-    ("find", &["-delete"]),
 ];

@@ -71,6 +71,34 @@ fn a_plain_line_may_have_a_standing_answer() {
     assert!(refused.is_empty(), "may have a standing answer: {refused:?}");
 }
 
+/// One line of `tests/corpus/standing.jsonl`.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StandingLine {
+    line: String,
+    always: bool,
+    /// Why there is no "always".
+    #[serde(default)]
+    why: Option<String>,
+}
+
+#[test]
+fn finding_b10_starters_options_and_builtins_have_no_standing_answer_and_usual_lines_do() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/standing.jsonl");
+    let text = std::fs::read_to_string(path).expect("the list of lines");
+    let lines: Vec<StandingLine> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{line}: {why}")))
+        .collect();
+    assert!(lines.len() >= 200, "{} lines", lines.len());
+    let wrong: Vec<_> = lines
+        .iter()
+        .filter(|one| one.always != one.why.is_none() || may_stand(&one.line) != one.always)
+        .map(|one| (&one.line, &one.why))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 proptest::proptest! {
     /// No text is a crash, and a quote, a space or a harmless command around a line never gives it more.
     #[test]

@@ -138,6 +138,33 @@ async fn s83_a_login_page_is_not_a_reply() {
 }
 
 #[tokio::test]
+async fn finding_f7_a_body_in_another_character_set_than_utf_8_is_refused() {
+    for kind in [
+        "text/event-stream; charset=iso-8859-1",
+        "text/event-stream; Charset=\"UTF-16\"",
+        "application/json;charset=windows-1252",
+        "text/event-stream; boundary=x; charset=shift_jis",
+    ] {
+        // Bytes that would be read as something else.
+        let answer = Answer::status(200).header("content-type", kind).body("data: {\"a\":\"caf\u{e9}\"}\n\n");
+        let failed = check(answer, FailureClass::InvalidRequest).await;
+        assert!(
+            failed.message.contains("in the character set \"")
+                && failed.message.ends_with("only UTF-8 is read")
+        );
+    }
+    // The same body under the name of UTF-8 is read; that it makes no reply is another failure.
+    for kind in
+        ["text/event-stream; charset=UTF-8", "text/event-stream;charset=\"utf8\"", "text/event-stream"]
+    {
+        let answer = Answer::status(200).header("content-type", kind).body("data: {\"a\":1}\n\n");
+        let server = ModelServer::start([answer]);
+        let called = call_once(Dialect::ALL[0], &server).await;
+        assert!(!called.failure().message.contains("character set"), "{kind}: {:?}", called.failure());
+    }
+}
+
+#[tokio::test]
 async fn s83_an_encoding_nobody_asked_for_is_refused() {
     check(Answer::text("x").header("content-encoding", "gzip"), FailureClass::Broken).await;
 }

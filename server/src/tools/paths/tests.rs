@@ -79,6 +79,36 @@ fn s55_p1_every_spelling_is_grounded_to_one_place() {
 }
 
 #[test]
+fn finding_h4_a_path_that_is_shown_leads_to_the_file_that_is_shown() {
+    let place = place();
+    let names = [
+        "\u{301}x.md",
+        "a \u{301}b",
+        "a\u{200b}b",
+        "\\u{301}x.md",
+        "\\u{5c}u{301}x.md",
+        "\\u{zz}",
+        "sub/\u{301}x",
+    ];
+    let leads_back = |name: &str| {
+        let at = place.ground(name);
+        let again = place.ground(&at.display);
+        assert_eq!((again.absolute, &again.display), (at.absolute.clone(), &at.display), "{name:?}");
+        at.absolute
+    };
+    names.iter().for_each(|name| drop(leads_back(name)));
+    // What is written as it is shown means the file that is shown, if there is no file of that very name.
+    assert_eq!(leads_back(names[3]), place.ws().join(names[0]));
+    std::fs::create_dir(place.ws().join("sub")).expect("folder");
+    for name in names {
+        std::fs::write(place.ws().join(name), name).expect("file");
+    }
+    for name in names {
+        assert_eq!(leads_back(name), place.ws().join(name), "{name:?}");
+    }
+}
+
+#[test]
 fn s55_p1_what_climbs_out_is_outside() {
     let place = place();
     for raw in

@@ -22,6 +22,7 @@ pub fn child_environment<'a>(
     let mut kept: Vec<(OsString, OsString)> = ours
         .into_iter()
         .filter(|(name, value)| passes(name, own_keys) && !holds_key(&value.to_string_lossy()))
+        .filter(|(name, value)| !leads_into(name, value, &roots))
         .map(|(name, value)| match name == "PATH" {
             true => (name, search_path(&value, &roots)),
             false => (name, value),
@@ -53,6 +54,25 @@ fn passes(name: &OsStr, own_keys: &[String]) -> bool {
     !own_keys.iter().any(|own| *own == name)
         && !names::steers(&upper)
         && (names::PLACES.contains(&upper.as_str()) || !names::is_secret(&upper))
+}
+
+/// Whether a variable chooses a program of the workspace for a build: one by a path in it, or by one from the
+/// folder that a command happens to run in.
+fn leads_into(name: &OsStr, value: &OsStr, roots: &[PathBuf]) -> bool {
+    let (upper, value) = (name.to_string_lossy().to_uppercase(), value.to_string_lossy());
+    let end = [' ', '\t', '\u{1f}'];
+    let programs: Vec<&str> = if upper.ends_with("RUSTFLAGS") {
+        value.split("linker=").skip(1).filter_map(|rest| rest.split(end).next()).collect()
+    } else if names::is_build_program(&upper) {
+        value.split(end).filter(|word| !word.starts_with('-')).collect()
+    } else {
+        return false;
+    };
+    programs.into_iter().map(Path::new).any(|path| match path.is_absolute() {
+        true => spellings(path).iter().any(|place| roots.iter().any(|root| place.starts_with(root))),
+        // Found by its name alone, which `PATH` leads out of the workspace.
+        false => path.components().count() > 1,
+    })
 }
 
 /// The entries outside the workspace: in it the model could leave a program under the name of another,

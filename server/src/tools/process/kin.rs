@@ -7,7 +7,7 @@
 //! parent becomes its child, not that of `init`. Orphans are reaped by their ids alone, never by a
 //! wait for any child, which would take the children of others in this process.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
@@ -41,11 +41,11 @@ impl Tag {
     }
 }
 
-/// The processes this one has started and not yet reaped, and how many commands run.
-#[derive(Default)]
+/// The processes this one has started and not yet reaped, and which of them are commands that run.
 struct Kin {
     children: BTreeSet<i32>,
-    commands: usize,
+    /// When each started, by its shell.
+    commands: BTreeMap<i32, u64>,
 }
 
 /// Whether this process starts nothing but commands and the user's own programs.
@@ -62,7 +62,7 @@ fn alone() -> bool {
     ALONE.load(Ordering::Relaxed)
 }
 
-static KIN: Mutex<Kin> = Mutex::new(Kin { children: BTreeSet::new(), commands: 0 });
+static KIN: Mutex<Kin> = Mutex::new(Kin { children: BTreeSet::new(), commands: BTreeMap::new() });
 
 fn kin() -> MutexGuard<'static, Kin> {
     KIN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -81,42 +81,40 @@ pub(super) fn spawn(command: &mut Command, tag: Tag) -> io::Result<Child> {
     let child = command.spawn();
     drop(worn);
     let child = child?;
-    kin.children.extend(child.id().and_then(|id| i32::try_from(id).ok()));
+    if let Some(id) = child.id().and_then(|id| i32::try_from(id).ok()) {
+        kin.children.insert(id);
+        let start = Pid::from_raw(id).and_then(Seen::of).map_or(0, |seen| seen.start);
+        kin.commands.insert(id, start);
+    }
     Ok(child)
-}
-
-/// Counts a command that runs.
-pub(super) fn begun() {
-    kin().commands += 1;
 }
 
 /// A command is over. Its shell, if it was reaped, is no child any more.
 pub(super) fn over(root: Pid, reaped: bool) {
     let mut kin = kin();
-    kin.commands = kin.commands.saturating_sub(1);
+    kin.commands.remove(&raw(root));
     if reaped {
         kin.children.remove(&raw(root));
     }
 }
 
-/// The children of this process that it did not start, and without any number: orphans that changed
-/// their limits, too, whatever session they are in. While a second command runs nobody knows whose.
-pub(super) fn strangers(seen: &[Seen]) -> Vec<Pid> {
+/// The orphans that changed their limits, too, whatever session they are in: children of this process that it did
+/// not start, without any number. They are of the command `root`, or of one that is over: while another command runs
+/// that is older than an orphan, nobody knows whose it is.
+pub(super) fn strangers(seen: &[Seen], root: Pid) -> Vec<Pid> {
     if !alone() {
         return Vec::new();
     }
     let kin = kin();
     let me = raw(getpid());
-    let stranger = |seen: &&Seen| {
+    let is_stranger = |seen: &&Seen| {
         seen.parent == me
             && seen.alive
             && !kin.children.contains(&raw(seen.pid))
+            && kin.commands.iter().all(|(other, start)| *other == raw(root) || seen.start < *start)
             && Tag::carried_by(seen.pid).is_none()
     };
-    if kin.commands > 1 {
-        return Vec::new();
-    }
-    seen.iter().filter(stranger).map(|seen| seen.pid).collect()
+    seen.iter().filter(is_stranger).map(|seen| seen.pid).collect()
 }
 
 /// Reaps the orphans that have ended, each by its id. What `killed` names may have lost its number.

@@ -360,7 +360,6 @@ async fn e1_secrets_and_steering_variables_do_not_reach_a_command() {
     assert_eq!(
         lines,
         [
-            "EDITOR=vi",
             "GIT_CONFIG_COUNT=1",
             "GIT_CONFIG_KEY_0=safe.bareRepository",
             "GIT_CONFIG_VALUE_0=explicit",
@@ -383,7 +382,7 @@ async fn e1_secrets_and_steering_variables_do_not_reach_a_command() {
     let output = run(&launch).await;
     let names: Vec<&str> =
         output.text.lines().skip(1).filter(|n| !["PWD", "SHLVL", "_", "OLDPWD"].contains(n)).collect();
-    assert_eq!(names.len(), 16, "{names:?}");
+    assert_eq!(names.len(), 15, "{names:?}");
     assert!(names.contains(&"ADJUTANT_CALL"));
 }
 
@@ -401,8 +400,9 @@ fn finding_b9_variables_of_secrets_and_steering_ones_are_known_by_what_tools_rea
         "RESTIC_PASSWORD_COMMAND", "PGPASSFILE", "DISCORD_WEBHOOK", "DB_CONN_STR", "REDISCLI_AUTH", "SMBPASSWD",
         "AZURE_STORAGE_SAS_TOKEN", "CLIENT_P12", "ANDROID_KEYSTORE", "WALLET_MNEMONIC", "KRB5_KEYTAB", "COOKIES",
         "OAUTH_CLIENT", "AWS_SECRET_ACCESS_KEY", "DBPWD", "HTTP_AUTHORIZATION", "DOCKER_AUTH_CONFIG", "VAULT_TOKEN",
-        // What other programs run or load.
-        "LUA_INIT", "LUA_INIT_5_4", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER",
+        "MYPW", "DBPW", "PASSWRD", "PGPASSW", "CREDSTORE", "DOCKER_CREDSTORE", "MYPASS", "STOREPASS", "DB_PSWD", "API_TKN",
+        // What other programs run or load, and what waits for a person.
+        "EDITOR", "VISUAL", "LUA_INIT", "LUA_INIT_5_4", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER",
         "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER", "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "VIMINIT", "EXINIT",
         "ZDOTDIR", "GOFLAGS", "R_PROFILE_USER", "ERL_FLAGS", "DOTNET_STARTUP_HOOKS", "PHPRC", "TAR_OPTIONS", "RSYNC_RSH",
         "SVN_SSH", "HGRCPATH", "FZF_DEFAULT_OPTS", "FZF_DEFAULT_COMMAND", "MAVEN_OPTS", "GRADLE_OPTS", "CONFIG_SITE",
@@ -412,15 +412,52 @@ fn finding_b9_variables_of_secrets_and_steering_ones_are_known_by_what_tools_rea
     let passed: Vec<_> = never.iter().filter(|name| kept(name, "x")).collect();
     assert!(passed.is_empty(), "reach a command: {passed:?}");
     let stay = [
-        "HOME", "LANG", "LC_ALL", "USER", "EDITOR", "SHELL", "DISPLAY", "XDG_SESSION_TYPE", "DBUS_SESSION_BUS_ADDRESS",
+        "HOME", "LANG", "LC_ALL", "USER", "SHELL", "DISPLAY", "XDG_SESSION_TYPE", "DBUS_SESSION_BUS_ADDRESS",
         "DESKTOP_SESSION", "CARGO_HOME", "RUSTUP_HOME", "RUSTFLAGS", "VIRTUAL_ENV", "JAVA_HOME", "GOPATH", "CC", "CXX",
         "TMPDIR", "COLORTERM", "SSL_CERT_FILE", "HTTP_PROXY", "NO_PROXY", "CI", "MONKEY", "COMPASS_DIR", "SSH_AUTH_SOCK",
+        "COMPASS", "CREDIT_LIMIT", "BYPASS", "CFLAGS", "LDFLAGS", "CC_wasm32_unknown_unknown",
     ];
     let lost: Vec<_> = stay.iter().filter(|name| !kept(name, "x")).collect();
     assert!(lost.is_empty(), "do not reach a command: {lost:?}");
     // A value that is a key has any name.
     for value in ["ghp_abcdefghijklmnopqrstuvwxyz0123456789", "https://u:p@h/", "-----BEGIN PRIVATE KEY-----"] {
         assert!(!kept("HARMLESS", value), "{value}");
+    }
+}
+
+#[test]
+fn finding_b9_a_program_of_a_build_is_the_users_choice_and_none_of_the_workspace() {
+    let place = place();
+    let root = place.directory.path().join("ws");
+    std::fs::create_dir(&root).expect("dir");
+    let reaches = |name: &str, value: &str| {
+        let ours = [(OsString::from(name), OsString::from(value))];
+        child_environment(ours, &[], [root.as_path()]).iter().any(|(kept, _)| kept == name)
+    };
+    let inside = root.join("cc").display().to_string();
+    let flags = format!("-Ctarget-cpu=native -Clinker={inside}");
+    for (name, value) in [
+        ("CC", inside.as_str()),
+        ("CC", "./cc"),
+        ("CXX", "tools/c++ -O2"),
+        ("CC_x86_64_unknown_linux_gnu", inside.as_str()),
+        ("SHELL", inside.as_str()),
+        ("RUSTFLAGS", flags.as_str()),
+        ("RUSTFLAGS", "-C linker=./cc"),
+        ("CARGO_ENCODED_RUSTFLAGS", "-C\u{1f}linker=./cc"),
+    ] {
+        assert!(!reaches(name, value), "{name}={value}");
+    }
+    let library = format!("-L{inside} --remap-path-prefix={inside}=/src");
+    for (name, value) in [
+        ("CC", "clang-18 -fuse-ld=lld"),
+        ("CC", "/usr/bin/clang"),
+        ("SHELL", "/bin/zsh"),
+        ("RUSTFLAGS", "-C linker=clang -C link-arg=-fuse-ld=/usr/bin/mold"),
+        ("RUSTFLAGS", library.as_str()),
+        ("CFLAGS", library.as_str()),
+    ] {
+        assert!(reaches(name, value), "{name}={value}");
     }
 }
 

@@ -80,14 +80,14 @@ pub(super) fn end_left_over(call: &str) -> usize {
 impl Signs {
     /// Returns the living processes of the command.
     fn members(&self) -> Vec<Member> {
-        let seen: Vec<Seen> = Seen::all().filter(|seen| seen.start >= self.start).collect();
+        let (seen, older): (Vec<Seen>, Vec<Seen>) = Seen::all().partition(|seen| seen.start >= self.start);
         let mut ours: BTreeSet<i32> = BTreeSet::from([raw(self.root)]);
         for process in &seen {
             if process.group == raw(self.root) || self.are_at(process.pid) {
                 ours.insert(raw(process.pid));
             }
         }
-        ours.extend(kin::strangers(&seen).into_iter().map(raw));
+        ours.extend(kin::strangers(&seen, self.root).into_iter().map(raw));
         loop {
             let before = ours.len();
             let children = seen.iter().filter(|s| ours.contains(&s.parent)).map(|s| raw(s.pid));
@@ -97,7 +97,15 @@ impl Signs {
                 break;
             }
         }
-        seen.iter().filter(|seen| seen.alive && ours.contains(&raw(seen.pid))).map(Seen::member).collect()
+        // What a command left that is over while this one ran.
+        let left = kin::strangers(&older, self.root);
+        let mut members: Vec<Member> = seen
+            .iter()
+            .filter(|seen| seen.alive && ours.contains(&raw(seen.pid)))
+            .map(Seen::member)
+            .collect();
+        members.extend(older.iter().filter(|seen| left.contains(&seen.pid)).map(Seen::member));
+        members
     }
 
     /// A process that left the group and lost its parent still carries the number of its command; where
@@ -134,7 +142,6 @@ impl Tree {
         let root = Pid::from_raw(i32::try_from(id).ok()?)?;
         let start = Seen::of(root).map_or(0, |seen| seen.start);
         let mark = format!("{MARKER}={marker}").into_bytes();
-        kin::begun();
         Some(Self {
             signs: Signs { root, start, tag, mark, output },
             group: group.map(Arc::new),

@@ -1,4 +1,5 @@
-//! What is Adjutant's own: the folder of the settings, the state, and the files that the settings name (B5).
+//! What is Adjutant's own: the folder of the settings, the state, and the files that the settings name (B5); and
+//! whose home it is.
 //!
 //! Known by resolved names, and by what the disk says they are: neither a link, a second name nor a second
 //! mount of a folder leads around it. Never reads what is in them.
@@ -20,6 +21,7 @@ pub struct Own {
     names: Vec<Vec<String>>,
     folders: Vec<FileId>,
     files: Vec<FileId>,
+    home: Option<PathBuf>,
 }
 
 impl Own {
@@ -42,6 +44,20 @@ impl Own {
             own.names.push(folded(&place));
         }
         own
+    }
+
+    /// The same for a user who has this home.
+    pub fn at_home(self, home: Option<PathBuf>) -> Self {
+        Self { home: home.filter(|home| home.is_absolute()).map(|home| resolved(&home)), ..self }
+    }
+
+    pub(super) fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+
+    /// Whether a resolved path is in the folder of the user's own programs, or is that folder.
+    pub(super) fn runs_by_name(&self, path: &Path) -> bool {
+        self.home().is_some_and(|home| folded(path).starts_with(&folded(&home.join("bin"))))
     }
 
     /// Whether a resolved path is one of them or lies in one.

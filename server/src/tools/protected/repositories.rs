@@ -10,14 +10,16 @@ use std::str::Chars;
 
 use rustix::fs::{Mode, OFlags};
 
+use super::fold;
+
 /// The most bytes of a settings file of git.
 const MAX_BYTES: u64 = 256 * 1024;
 /// The most settings files that are read for one repository, included ones among them.
 const MAX_FILES: usize = 16;
 
 /// Returns whether a path lies where git looks for what it runs; `top` is the workspace folder: repositories
-/// around it are not its own.
-pub(super) fn hold(path: &Path, top: &Path) -> bool {
+/// around it are not its own, and `home` is what `~` means.
+pub(super) fn hold(path: &Path, top: &Path, home: Option<&Path>) -> bool {
     let inside = || path.ancestors().skip(1).take_while(|above| above.starts_with(top));
     if inside().any(|folder| is_repository(folder, path)) {
         return true;
@@ -27,16 +29,20 @@ pub(super) fn hold(path: &Path, top: &Path) -> bool {
     path.ancestors().skip(1).any(|tree| {
         let Some(git) = directory_of(tree) else { return false };
         let common = common(&git);
-        let named = named_by_settings(&common, tree);
+        let named = named_by_settings(&common, tree, home);
         [git, common].iter().chain(&named).any(counts)
     })
 }
 
 /// Whether a folder is the inside of a repository, or would be once `path` is there; a half of one counts too.
 fn is_repository(folder: &Path, path: &Path) -> bool {
-    let has =
-        |name: &str| path.starts_with(folder.join(name)) || folder.join(name).symlink_metadata().is_ok();
-    let has_settings = || path == folder.join("config") || folder.join("config").is_file();
+    // What is written may be found by another spelling, where a disk does not tell them apart.
+    let way = path.strip_prefix(folder).unwrap_or(path);
+    let writes = way.components().next().map(|first| fold(&first.as_os_str().to_string_lossy()));
+    let is_written = |name: &str| writes.as_deref() == Some(fold(name).as_str());
+    let has = |name: &str| is_written(name) || folder.join(name).symlink_metadata().is_ok();
+    let has_settings =
+        || is_written("config") && way.components().count() == 1 || folder.join("config").is_file();
     // Objects, refs and settings may be in the folder that a `commondir` names. Sources may be called `objects`
     // and `refs`.
     let names_another = has("HEAD") && has("commondir");
@@ -61,7 +67,7 @@ fn common(git: &Path) -> PathBuf {
 }
 
 /// The hooks and further settings files that the settings of a repository name, and those that these name.
-fn named_by_settings(git: &Path, tree: &Path) -> Vec<PathBuf> {
+fn named_by_settings(git: &Path, tree: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let mut named = Vec::new();
     let mut files = vec![git.join("config"), git.join("config.worktree")];
     let mut next = 0;
@@ -74,11 +80,11 @@ fn named_by_settings(git: &Path, tree: &Path) -> Vec<PathBuf> {
                 ("include" | "includeif", "path") => true,
                 _ => continue,
             };
-            // `~` is the home, where nothing of a workspace is meant.
-            if value.is_empty() || value.starts_with('~') {
+            if value.is_empty() {
                 continue;
             }
             let from = if is_include { file.parent().unwrap_or(git) } else { tree };
+            let Some(value) = without_tilde(&value, home) else { continue };
             let place = cleaned(&from.join(value));
             if is_include && !files.contains(&place) {
                 files.push(place.clone());
@@ -87,6 +93,19 @@ fn named_by_settings(git: &Path, tree: &Path) -> Vec<PathBuf> {
         }
     }
     named
+}
+
+/// A path with the home it begins with, which may be that of another user; none where that is not known.
+fn without_tilde(path: &str, home: Option<&Path>) -> Option<PathBuf> {
+    let Some(rest) = path.strip_prefix('~') else { return Some(path.into()) };
+    let (user, rest) = rest.split_once('/').unwrap_or((rest, ""));
+    if user.is_empty() {
+        return Some(home?.join(rest));
+    }
+    let users = text(Path::new("/etc/passwd"))?;
+    let folder =
+        users.lines().filter_map(|line| line.strip_prefix(user)?.strip_prefix(':')?.split(':').nth(4));
+    Some(Path::new(folder.last()?).join(rest))
 }
 
 /// The sections, keys (both in small letters) and values of a settings file, as git reads it.

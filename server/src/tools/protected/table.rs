@@ -31,6 +31,9 @@ pub(super) const EDITOR: Why = Why::new(Cause::EditorSettings, "configures what 
 pub(super) const AGENT: Why = Why::new(Cause::AgentSettings, "configures or is run by a coding agent");
 pub(super) const SHELL: Why =
     Why::new(Cause::StartUp, "is run when a shell, a terminal, a desktop or a login starts");
+/// Counts where the workspace is not such a folder itself.
+pub(super) const PROGRAMS: Why =
+    Why::new(Cause::StartUp, "lies in the folder of your own programs, which run by their name");
 pub(super) const INTERPRETER: Why =
     Why::new(Cause::StartUp, "is run whenever a debugger or an interpreter starts");
 pub(super) const KEYS: Why = Why::new(Cause::Keys, "holds keys or logins");

@@ -329,6 +329,64 @@ fn finding_m3_settings_of_git_are_read_as_git_reads_them() {
 }
 
 #[test]
+fn finding_h5_a_tilde_in_the_settings_of_git_is_the_home() {
+    let (directory, roots) = workspace();
+    let ws = directory.path().join("ws");
+    let own = Own::default().at_home(Some(directory.path().to_owned()));
+    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &own);
+    for (settings, path) in [
+        ("[core]\n\thooksPath = ~/ws/shared\n", "shared/pre-push"),
+        ("[core]\n\thooksPath = \"~/ws/a b\"\n", "a b/pre-push"),
+        ("[include]\n\tpath = ~/ws/team.gitconfig\n", "team.gitconfig"),
+        ("[core]\n\thooksPath = ~root/../root/../{WS}/shared\n", "shared/pre-push"),
+    ] {
+        let settings =
+            settings.replace("{WS}", ws.strip_prefix("/").expect("absolute").to_str().expect("utf-8"));
+        write(&ws.join(".git/config"), &settings);
+        assert_eq!(class(path), WriteClass::Denied(table::BARE), "{settings}");
+    }
+    assert_eq!(class("src/main.rs"), WriteClass::Plain);
+}
+
+#[test]
+fn finding_h5_no_spelling_completes_a_repository() {
+    let (directory, roots) = workspace();
+    let ws = directory.path().join("ws");
+    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
+    write(&ws.join("half/objects/x"), "x");
+    write(&ws.join("half/refs/x"), "x");
+    write(&ws.join("other/objects/x"), "x");
+    write(&ws.join("other/config"), "x");
+    for name in
+        ["half/head", "half/Head", "half/CONFIG", "half/Hooks/pre-push", "half/h\u{200b}ead", "other/Refs/x"]
+    {
+        assert_eq!(class(name), WriteClass::Denied(table::BARE), "{name}");
+    }
+    for name in ["half/headers", "half/objects/head.rs", "half/config/x", "other/ref"] {
+        assert_eq!(class(name), WriteClass::Plain, "{name}");
+    }
+}
+
+#[test]
+fn finding_b6_what_runs_by_its_name_from_the_home_is_not_written() {
+    let (directory, roots) = workspace();
+    let own = |home: &str| Own::default().at_home(Some(directory.path().join(home)));
+    let class = |raw: &str, own: &Own| write_class(&ground(&roots, raw).expect(raw), own);
+    // The workspace is the home, or the home is elsewhere.
+    for name in ["bin/run", "BIN/run", "bin/sub/run"] {
+        assert_eq!(class(name, &own("ws")), WriteClass::Denied(table::PROGRAMS), "{name}");
+        assert_eq!(class(name, &own("home")), WriteClass::Plain, "{name}");
+    }
+    assert_eq!(class("src/bin/run", &own("ws")), WriteClass::Plain);
+    // A user who opens that very folder works in it.
+    let bin = directory.path().join("ws/bin");
+    std::fs::create_dir(&bin).expect("folder");
+    let (inner, _) = Roots::open(&[bin]);
+    let at = ground(&inner, "run").expect("run");
+    assert_eq!(write_class(&at, &own("ws")), WriteClass::Plain);
+}
+
+#[test]
 fn finding_b6_a_work_tree_beside_its_bare_repository_can_be_worked_in() {
     let directory = tempfile::tempdir().expect("temp dir");
     let bare = directory.path().join("project.git");

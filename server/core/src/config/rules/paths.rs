@@ -4,7 +4,7 @@
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
-use crate::tool::hidden;
+use crate::display::{hidden, unescaped};
 
 /// A path relative to each folder of the workspace, and the whole path.
 pub(in crate::config) struct Names {
@@ -47,31 +47,11 @@ impl Names {
 /// Returns a path or pattern as the loosest disk would compare it: composed, in small letters, without
 /// invisible characters, with `/` between names.
 pub(in crate::config) fn folded(text: &str) -> String {
-    let plain = without_escapes(text).replace('\\', "/");
+    // A path is shown with its odd characters escaped; the file is the same.
+    let plain = unescaped(text).replace('\\', "/");
     if plain.is_ascii() {
         return plain.to_ascii_lowercase();
     }
     let seen: String = plain.chars().filter(|c| !hidden(*c)).flat_map(char::to_lowercase).collect();
     ComposingNormalizerBorrowed::new_nfc().normalize(&seen).into_owned()
-}
-
-/// Takes out the hidden characters that were written as `\u{...}` to be shown.
-fn without_escapes(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("\\u{") {
-        out.push_str(before);
-        match after.split_once('}') {
-            Some((code, behind))
-                if (1..=6).contains(&code.len()) && code.chars().all(|c| c.is_ascii_hexdigit()) =>
-            {
-                rest = behind;
-            }
-            _ => {
-                out.push_str("\\u{");
-                rest = after;
-            }
-        }
-    }
-    out + rest
 }

@@ -6,7 +6,8 @@
 #[rustfmt::skip]
 const SECRET_WORDS: &[&str] = &[
     "KEY", "KEYS", "APIKEY", "TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWORDS", "PASSWD",
-    "PASS", "PASSPHRASE", "PASSCODE", "PASSFILE", "CREDENTIAL", "CREDENTIALS", "CREDS", "CRED", "AUTH",
+    "PASS", "PASSPHRASE", "PASSCODE", "PASSFILE", "CREDENTIAL", "CREDENTIALS", "CREDS", "CRED", "AUTH", "PASSWRD",
+    "PSWD", "PSW", "PWORD", "TKN", "AUTHTKN",
     "AUTHORIZATION", "OAUTH", "OAUTH2", "BEARER", "COOKIE", "COOKIES", "PAT", "PWD", "DSN", "JWT", "JWK",
     "JWKS", "PEM", "PFX", "P12", "PKCS12", "JKS", "KEYSTORE", "KEYTAB", "SESSION", "SESSIONS", "SESSIONID",
     "SESSID", "SID", "WEBHOOK", "WEBHOOKS", "SAS", "SIGNATURE", "HMAC", "OTP", "TOTP", "MFA", "PIN", "MNEMONIC",
@@ -15,7 +16,7 @@ const SECRET_WORDS: &[&str] = &[
 /// Parts of a name that mark it even in the middle of a word.
 #[rustfmt::skip]
 const SECRET_PARTS: &[&str] = &[
-    "TOKEN", "SECRET", "PASSWORD", "PASSWD", "APIKEY", "PASSPHRASE", "PASSCOMMAND", "PASSFILE", "CREDENTIAL", "PRIVKEY",
+    "TOKEN", "SECRET", "PASSW", "PASWORD", "PASSWD", "APIKEY", "PASSPHRASE", "CREDS", "CREDSTORE", "CREDHELPER", "PASSCOMMAND", "PASSFILE", "CREDENTIAL", "PRIVKEY",
     "PRIVATEKEY", "ACCESSKEY", "AUTHKEY", "SSHKEY", "SIGNKEY", "SIGNINGKEY", "MASTERKEY", "DEPLOYKEY",
     "ENCRYPTIONKEY", "PASSKEY", "SSHPASS", "CONNECTION_STRING", "CONNECTIONSTRING", "CONN_STR", "SESSID",
     "WEBHOOK",
@@ -34,8 +35,8 @@ const STEERING: &[&str] = &[
     "BASH_ENV", "ENV", "ZDOTDIR", "FPATH", "KSH_ENV", "PROMPT_COMMAND", "PS0", "PS4", "SHELLOPTS", "BASHOPTS",
     "BASH_XTRACEFD", "BASH_LOADABLES_PATH", "EXECIGNORE", "IFS", "CDPATH", "GLOBIGNORE", "FIGNORE", "FCEDIT",
     "INPUTRC", "PWD", "OLDPWD", "_", "HISTFILE", "SCREENRC", "CONFIG_SITE", "CONFIG_SHELL",
-    // Editors and pagers.
-    "PAGER", "LESS", "LESSOPEN", "LESSCLOSE", "LESSKEY", "LESSKEYIN", "LESSKEY_CONTENT", "LESSEDIT", "MORE",
+    // Editors and pagers: a command has no terminal, and would wait for them.
+    "EDITOR", "VISUAL", "PAGER", "LESS", "LESSOPEN", "LESSCLOSE", "LESSKEY", "LESSKEYIN", "LESSKEY_CONTENT", "LESSEDIT", "MORE",
     "MANOPT", "MANROFFOPT", "VIMINIT", "GVIMINIT", "EXINIT", "NEXINIT", "VIM", "VIMRUNTIME", "MYVIMRC",
     "MYVIMDIR", "NVIM_APPNAME", "EMACSLOADPATH", "EMACSDATA", "ALTERNATE_EDITOR", "BROWSER",
     // Build tools.
@@ -77,6 +78,21 @@ const STEERING_ENDS: &[&str] = &[
     "_JAVA_OPTS", "_JVM_OPTS", "GRADLE_OPTS", "MAVEN_OPTS", "SBT_OPTS", "ANT_OPTS", "JAVA_OPTS", "_STARTUP",
 ];
 
+/// Programs of a build. The user's own choice is kept: without it a build differs from that in the user's shell.
+/// A value that leads into the workspace is not.
+#[rustfmt::skip]
+const BUILD_PROGRAMS: &[&str] = &[
+    "CC", "CXX", "CPP", "LD", "AR", "AS", "NM", "FC", "F77", "OBJC", "RANLIB", "STRIP", "OBJCOPY", "OBJDUMP",
+    "HOSTCC", "HOSTCXX", "CLANG_FORMAT", "MAKE", "CMAKE", "NINJA", "YACC", "LEX", "NVCC", "CUDAHOSTCXX", "SHELL",
+    "JAVACMD", "PROTOC",
+];
+
+/// Whether this variable chooses a program of a build, also for one target: `CC_x86_64_unknown_linux_gnu`.
+pub(super) fn is_build_program(upper: &str) -> bool {
+    let first = upper.split('_').next().unwrap_or_default();
+    BUILD_PROGRAMS.contains(&upper) || ["CC", "CXX", "AR", "LD"].contains(&first)
+}
+
 /// Whether this variable decides what another program runs or loads.
 pub(super) fn steers(upper: &str) -> bool {
     STEERING.contains(&upper)
@@ -87,6 +103,10 @@ pub(super) fn steers(upper: &str) -> bool {
 /// Whether the name says that the value is a secret.
 pub(super) fn is_secret(upper: &str) -> bool {
     let mut words = upper.split(|sign: char| !sign.is_ascii_alphanumeric());
-    words.any(|word| SECRET_WORDS.contains(&word) || word.ends_with("PWD"))
+    let ends = |word: &str| {
+        let end = ["PWD", "PW", "PASS"].iter().any(|end| word.ends_with(end));
+        end && !["BYPASS", "COMPASS", "OVERPASS", "UNDERPASS", "TRESPASS"].contains(&word)
+    };
+    words.any(|word| SECRET_WORDS.contains(&word) || ends(word))
         || SECRET_PARTS.iter().any(|part| upper.contains(part))
 }

@@ -135,3 +135,70 @@ async fn finding_b7_orphans_that_end_are_reaped_and_no_child_of_another_is() {
     }
     assert_eq!(other.wait().expect("nobody else reaped it").code(), Some(9));
 }
+
+/// Starts a plain child, one without any mark, and one without any mark and number.
+const FAMILY: &str = "sleep 1000 & echo $! >> pids; for how in '' 'prlimit --rttime=100000:unlimited'; do \
+    (setsid env -i PATH=\"$PATH\" $how sh -c 'echo $$ >> pids; exec sleep 1000' </dev/null >/dev/null 2>&1 &); done; \
+    until [ $(wc -l < pids) = 3 ]; do sleep 0.01; done";
+
+#[tokio::test]
+async fn finding_h8_two_commands_side_by_side_never_end_each_others_children() {
+    if !is_alone() {
+        return;
+    }
+    for hold in [Hold::Walk, Hold::Group] {
+        let (first, second) = (place(), place());
+        let named = |place: &Place, name: &str, command: &str| Launch {
+            hold,
+            call: format!("call-{name}-{hold:?}-{}", std::process::id()),
+            whole: place.directory.path().join(name),
+            ..place.launch(command)
+        };
+        let long = named(&first, "long", &format!("{FAMILY}; sleep 1000"));
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let mut live = |_: &str| {};
+        let stopped = async { drop(stopped.await) };
+        let others = async {
+            let of_first = first.numbers(3).await;
+            let mut of_others = Vec::new();
+            // Later ones, which end by themselves, at their limit, and dropped.
+            for way in ["end", "limit", "drop"] {
+                afresh(&second);
+                let wait = if way == "end" { "true" } else { "sleep 1000" };
+                let short = named(&second, way, &format!("{FAMILY}; {wait}"));
+                match way {
+                    "end" => assert!(run(&short).await.text.starts_with("exit code 0")),
+                    "limit" => {
+                        let limited = Launch { time_limit: Duration::from_secs(2), ..short };
+                        assert!(run(&limited).await.text.contains("time limit"));
+                    }
+                    _ => tokio::select! {
+                        output = run(&short) => panic!("{}", output.text),
+                        _ = second.numbers(3) => {}
+                    },
+                }
+                of_others.extend(second.numbers(3).await);
+                assert!(
+                    of_first.iter().all(|pid| lives(*pid)),
+                    "{hold:?}: ended with the other one, by {way}"
+                );
+            }
+            // The first ends while a later one runs on.
+            afresh(&second);
+            let later = named(&second, "later", &format!("{FAMILY}; until [ -e over ]; do sleep 0.01; done"));
+            let end_the_first = async {
+                let of_later = second.numbers(3).await;
+                stop.send(()).expect("the first one waits for it");
+                all_gone(&of_first).await;
+                assert!(of_later.iter().all(|pid| lives(*pid)), "{hold:?}: ended with the first one");
+                std::fs::write(second.directory.path().join("over"), "").expect("file");
+                of_later
+            };
+            let (_, of_later) = tokio::join!(run(&later), end_the_first);
+            of_others.extend(of_later);
+            of_others
+        };
+        let (_, of_others) = tokio::join!(run_command(&long, &[], &mut live, stopped), others);
+        all_gone(&of_others).await;
+    }
+}
