@@ -69,7 +69,7 @@ fn finding_c6_a_kill_at_each_point_of_a_write_leaves_nothing_and_loses_nothing()
             };
             workspace.script(&edits([call]));
             let run = Line::new(BINARY, &workspace, &["run", "-y", "go"]);
-            let ran = run.env("ADJUTANT_FAULT", &format!("{name}:1")).run();
+            let ran = run.env("ADJUTANT_FAULT", format!("{name}:1")).run();
             assert!(ran.was_killed(), "{when}: {ran}");
             let beside = left(workspace.path()).len();
             assert_eq!(beside, 1, "{when}: it left nothing to sweep");
