@@ -4,7 +4,7 @@
 //! Asserts nothing by itself but that nobody is left in the dark about an edit.
 
 use adjutant_protocol::ask::AskView;
-use adjutant_protocol::update::{AskChange, ChangeSetView, HunkState, ToolStatus, Update};
+use adjutant_protocol::update::{AskChange, ChangeSetView, HunkState, ToolCallView, ToolStatus, Update};
 use adjutant_protocol::{RunId, SessionId};
 use adjutant_testkit::editor::{Answer, Options};
 use adjutant_testkit::fixture::Workspace;
@@ -17,11 +17,12 @@ use super::rig::Rig;
 const PROMPT: &str = "go on";
 
 /// What is said of an allowed edit that is not where it should be.
-const MISSED: [&str; 5] = [
+const MISSED: [&str; 6] = [
     "was not applied: ",
     "applied only in part",
     "did not save it",
     "path leads elsewhere since",
+    "where it is now is not known",
     "takes no edits from",
 ];
 
@@ -78,7 +79,17 @@ impl Stage {
         self.rig.await_run_end(&self.session, run);
         let told = self.told();
         for told in told.iter().filter(|told| MISSED.iter().any(|missed| told.contains(missed))) {
-            assert_eq!(self.rig.await_message(), format!("Adjutant: {told}"));
+            let said = self.rig.await_message();
+            let is_of_it = |update| match update {
+                Update::ToolCallUpdate(ToolCallView { title, summary: Some(summary), .. }) => {
+                    said.starts_with(format!("Adjutant: {title}: {summary}").trim_end_matches('…'))
+                }
+                _ => false,
+            };
+            let known = self.rig.updates().into_iter().any(|params| is_of_it(params.update));
+            let for_the_model =
+                ["the user", "read the file", "Look at"].iter().any(|part| said.contains(part));
+            assert!(known && !for_the_model, "{said:?} of {told:?}");
         }
         told
     }

@@ -263,13 +263,17 @@ fn s53_a_command_outside_the_workspace_or_forbidden_by_a_rule_is_not_asked_for()
     let told = stage.play([
         Reply::call("run_command", json!({"command": "pwd", "cwd": "/"})),
         Reply::call("run_command", json!({"command": "pwd", "cwd": "missing"})),
+        Reply::call("run_command", json!({"command": "pwd", "cwd": "/etc/passwd/x"})),
+        Reply::call("run_command", json!({"command": "pwd", "cwd": "/etc/nope/x"})),
         run("rm a.txt"),
         super::stage::edit("x.lock", "locked", "open"),
         write("new.txt", "x"),
     ]);
     assert!(told[0].contains("outside the workspace; commands run inside it"), "{told:?}");
     assert!(told[1].contains("missing"), "{told:?}");
-    for told in &told[2..] {
+    // Whether such a place is there is told to nobody.
+    assert_eq!(told[2].replace("/etc/passwd/x", "/etc/nope/x"), told[3]);
+    for told in &told[4..] {
         assert!(told.starts_with("Denied: the rule \""), "{told}");
     }
     assert!(stage.asks().is_empty() && stage.workspace.exists("a.txt") && !stage.workspace.exists("new.txt"));

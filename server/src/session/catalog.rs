@@ -232,6 +232,12 @@ impl Catalog {
         Ok(summary)
     }
 
+    /// Returns how many bytes the log of a session has, 0 where there is none. Blocks.
+    pub fn length(&self, id: &str) -> u64 {
+        let found = self.place(id).ok().and_then(|place| self.storage.stat(&place.events()).ok());
+        found.map_or(0, |found| found.len)
+    }
+
     /// Tells whether there is a session of this id. Blocks.
     pub fn has(&self, id: &str) -> bool {
         let found = self.place(id).ok().and_then(|place| self.storage.stat(&place.dir).ok());

@@ -4,6 +4,7 @@
 //! Never writes an open document and never repeats what is already there.
 
 mod apply;
+mod kept;
 mod sight;
 
 use std::borrow::Cow;
@@ -204,7 +205,7 @@ fn fits_review(hunks: &[Hunk], before: &str, path: &str) -> Result<(), Reason> {
 
 /// How an edit is made in an editor that takes it with a code action alone.
 const BY_ACTION: &str =
-    "your editor makes this edit only by a code action: choose \"Adjutant: Yes, apply\" there";
+    "only the code action \"Adjutant: Yes, apply\" makes this edit in your editor; choose it there";
 
 /// What the user has to know before an edit is allowed that takes an unusual way.
 fn said_first(way: Way, at: &Grounded) -> Option<Reason> {

@@ -22,6 +22,28 @@ pub fn fact_of(record: &RecordRaw) -> Result<Fact, String> {
         .map_err(|error| format!("read record {} of the log: {error}", record.seq))
 }
 
+/// How deep arrays and objects of a record may be nested: so deep they are read.
+const MAX_NESTING: usize = 127;
+
+/// Counts how deep arrays and objects of a JSON text are nested.
+fn nesting(json: &str) -> usize {
+    let (mut depth, mut deepest, mut in_text) = (0_usize, 0_usize, false);
+    let mut bytes = json.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' if in_text => _ = bytes.next(),
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
 /// A session as its log says it is, folded record by record.
 pub struct Folded {
     pub session: Session,
@@ -51,8 +73,8 @@ impl Folded {
                 self.at = fact.at;
                 Some(fact)
             }
-            // No version writes so: it is damage that has the shape of a record.
-            Err(why) if why.contains("recursion limit exceeded") => {
+            // One that is nested deeper than any version writes is damage, and is passed over.
+            Err(_) if nesting(record.event.get()) > MAX_NESTING => {
                 self.strays.get_or_insert((record.seq, 0)).1 += 1;
                 None
             }
@@ -173,5 +195,23 @@ pub async fn serve(catalog: Catalog, mut recalls: mpsc::Receiver<Recall>) {
         });
         // A panic is one client's gap, and the next is served.
         let _ = done.await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_deep_as_is_counted_a_record_is_read() {
+        let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        for depth in [1, 2, MAX_NESTING, MAX_NESTING + 1, 1_000] {
+            let text = deep(depth);
+            assert_eq!(nesting(&text), depth);
+            let read = serde_json::from_str::<serde_json::Value>(&text);
+            assert_eq!(read.is_ok(), depth <= MAX_NESTING, "{depth}");
+        }
+        assert_eq!(nesting(r#"{"a":"[[[\"[{","b":[{}],"c\\":[]}"#), 3);
+        assert_eq!(nesting("7"), 0);
     }
 }

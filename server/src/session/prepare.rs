@@ -14,13 +14,14 @@ use adjutant_core::session::Call;
 use adjutant_core::tool::{Arguments, parse_for, shown};
 use adjutant_core::unsaved::MAX_LISTED;
 use adjutant_protocol::session::Mode;
+use tokio::task::JoinError;
 
 use super::stream::Stream;
 use super::{Place, edits};
 use crate::faults::point;
 use crate::settings::private_dir;
 use crate::tools::exclusions::Exclusions;
-use crate::tools::paths::{Grounded, Kind, PathRefusal, ground};
+use crate::tools::paths::{Grounded, Kind, PathRefusal, Roots, ground};
 use crate::tools::process::{Hold, Launch, MAX_OUTPUT, child_environment, pin_directory, pin_shell};
 use crate::tools::protected::{Own, ReadClass, read_class};
 use crate::tools::run_command::{run_command, time_limit};
@@ -34,8 +35,11 @@ pub async fn prepare(place: &Place, call: &Call, (mode, deny): (Mode, &[String])
     };
     point("call-prepared");
     Report::Prepared(match arguments {
-        Arguments::ListFiles { path } | Arguments::ReadFile { path, .. } => reading(place, deny, &path),
-        Arguments::SearchText { path: Some(path), .. } => reading(place, deny, &path),
+        Arguments::ListFiles { path }
+        | Arguments::ReadFile { path, .. }
+        | Arguments::SearchText { path: Some(path), .. } => {
+            looked(place, deny, move |roots, exclusions| reading(roots, &exclusions, &path)).await
+        }
         Arguments::SearchText { path: None, pattern, .. } | Arguments::FindFiles { pattern } => {
             match place.roots.is_empty() {
                 true => {
@@ -74,19 +78,35 @@ pub fn rules(place: &Place, deny: &[String]) -> Denials {
     Denials::of_texts(deny).joined(&place.world.settings().deny)
 }
 
-/// What listing, finding and searching leave out.
-fn exclusions(place: &Place, deny: &[String]) -> Exclusions {
-    Exclusions::new(&place.roots, rules(place, deny), place.world.own(&place.roots))
+/// Looks at files on a thread that may wait for the disk: to know a file by its other names takes a walk through
+/// the workspace. What is left out is found out once for each call.
+async fn looked<T: Send + 'static>(
+    place: &Place,
+    deny: &[String],
+    look: impl FnOnce(&Roots, Exclusions) -> T + Send + 'static,
+) -> T {
+    let (world, roots, rules) = (place.world.clone(), place.roots.clone(), rules(place, deny));
+    let work = tokio::task::spawn_blocking(move || {
+        let own = world.own(&roots);
+        look(&roots, Exclusions::new(&roots, rules, own))
+    });
+    match work.await.map_err(JoinError::try_into_panic) {
+        Ok(seen) => seen,
+        // It ends the step, as anywhere in it.
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        // The runtime ends, and this with it.
+        Err(Err(_)) => std::future::pending().await,
+    }
 }
 
-fn reading(place: &Place, deny: &[String], path: &str) -> Payload {
-    match ground(&place.roots, path) {
+fn reading(roots: &Roots, exclusions: &Exclusions, path: &str) -> Payload {
+    match ground(roots, path) {
         // Nothing is asked that no answer can bring about.
         Ok(at) if at.kind == Some(Kind::Special) && (at.inside || at.absolute.starts_with("/dev")) => {
             let text = format!("\"{}\" is a device, pipe or socket, which is not read", at.display);
             Payload::refused(Reason::new(Cause::Special, text))
         }
-        Ok(at) => read_payload(place, deny, &at),
+        Ok(at) => read_payload(exclusions, &at),
         // What is there is told after an answer, not before.
         Err(why @ PathRefusal::Outside { .. }) => Payload::Read {
             path: shown(path).into_owned(),
@@ -99,8 +119,8 @@ fn reading(place: &Place, deny: &[String], path: &str) -> Payload {
     }
 }
 
-fn read_payload(place: &Place, deny: &[String], at: &Grounded) -> Payload {
-    let Some(also) = exclusions(place, deny).other_names(at) else {
+fn read_payload(exclusions: &Exclusions, at: &Grounded) -> Payload {
+    let Some(also) = exclusions.other_names(at) else {
         let text = format!(
             "\"{}\" has other names (hard links), and there was no time to see whether a deny rule of the settings keeps \
              one of them",
@@ -108,7 +128,7 @@ fn read_payload(place: &Place, deny: &[String], at: &Grounded) -> Payload {
         );
         return Payload::denied(Cause::Rule, text);
     };
-    let why = read_needs(at, &place.world.own(&place.roots));
+    let why = read_needs(at, exclusions.own());
     let cause = why.as_ref().map(|why| why.cause);
     Payload::Read { ask: why.map(|why| why.text), path: at.display.clone(), cause, also, everywhere: false }
 }
@@ -145,15 +165,46 @@ pub async fn run(place: &Place, stream: &Stream, call: &Call, deny: &[String]) -
 
 async fn run_allowed(place: &Place, stream: &Stream, call: &Call, deny: &[String]) -> Result<Output, Reason> {
     let arguments = parse_for(Mode::Code, &call.tool, call.arguments())?;
-    let changed = |text: String| Reason::new(Cause::Changed, text);
+    if let Arguments::RunCommand { command, cwd, timeout_seconds } = arguments {
+        let launch = launch(place, call, (command, cwd.as_deref(), timeout_seconds))?;
+        if call.payload.as_ref() != Some(&command_payload(&launch)) {
+            let text = "the shell or the directory changed since this was allowed; call again";
+            return Err(Reason::new(Cause::Changed, text));
+        }
+        return Ok(command_run(place, stream, &launch).await);
+    }
+    let allowed = call.payload.clone();
+    let (reading, exclusions) = looked(place, deny, move |roots, exclusions| {
+        let reading = allowed_reading(arguments, allowed.as_ref(), (roots, &exclusions))?;
+        let begins = match &reading {
+            Reading::ListFiles { at } | Reading::ReadFile { at, .. } => Some(at),
+            Reading::SearchText { within, .. } => within.as_ref(),
+            Reading::FindFiles { .. } => None,
+        };
+        let exclusions = exclusions.beginning_at(begins);
+        Ok::<_, Reason>((reading, exclusions))
+    })
+    .await?;
+    Ok(read(reading, place.roots.clone(), place.world.documents.buffers(), exclusions).await)
+}
+
+/// A read whose path leads where it led when it was allowed.
+fn allowed_reading(
+    arguments: Arguments,
+    allowed: Option<&Payload>,
+    (roots, exclusions): (&Roots, &Exclusions),
+) -> Result<Reading, Reason> {
     let grounded = |path: &str| -> Result<Grounded, Reason> {
-        let at = ground(&place.roots, path).map_err(PathRefusal::told)?;
-        match call.payload.as_ref() == Some(&read_payload(place, deny, &at)) {
+        let at = ground(roots, path).map_err(PathRefusal::revealed)?;
+        match allowed == Some(&read_payload(exclusions, &at)) {
             true => Ok(at),
-            false => Err(changed(format!("\"{path}\" leads elsewhere than when it was allowed; call again"))),
+            false => {
+                let text = format!("\"{path}\" leads elsewhere than when it was allowed; call again");
+                Err(Reason::new(Cause::Changed, text))
+            }
         }
     };
-    let reading = match arguments {
+    Ok(match arguments {
         Arguments::ListFiles { path } => Reading::ListFiles { at: grounded(&path)? },
         Arguments::ReadFile { path, offset, limit } => {
             Reading::ReadFile { at: grounded(&path)?, offset, limit }
@@ -162,29 +213,13 @@ async fn run_allowed(place: &Place, stream: &Stream, call: &Call, deny: &[String
         Arguments::SearchText { pattern, path, glob } => {
             Reading::SearchText { pattern, within: path.map(|path| grounded(&path)).transpose()?, glob }
         }
-        Arguments::RunCommand { command, cwd, timeout_seconds } => {
-            let launch = launch(place, call, (command, cwd.as_deref(), timeout_seconds))?;
-            if call.payload.as_ref() != Some(&command_payload(&launch)) {
-                let text = "the shell or the directory changed since this was allowed; call again";
-                return Err(changed(text.to_owned()));
-            }
-            return Ok(command_run(place, stream, &launch).await);
-        }
-        Arguments::EditFile { .. }
+        Arguments::RunCommand { .. }
+        | Arguments::EditFile { .. }
         | Arguments::WriteFile { .. }
         | Arguments::AskUser { .. }
         | Arguments::TaskComplete { .. }
-        | Arguments::Fail { .. } => {
-            return Err(Reason::new(Cause::Other, "this call is not run as a tool"));
-        }
-    };
-    let begins = match &reading {
-        Reading::ListFiles { at } | Reading::ReadFile { at, .. } => Some(at),
-        Reading::SearchText { within, .. } => within.as_ref(),
-        Reading::FindFiles { .. } => None,
-    };
-    let exclusions = exclusions(place, deny).beginning_at(begins);
-    Ok(read(reading, place.roots.clone(), place.world.documents.buffers(), exclusions).await)
+        | Arguments::Fail { .. } => return Err(Reason::new(Cause::Other, "this call is not run as a tool")),
+    })
 }
 
 async fn command_run(place: &Place, stream: &Stream, launch: &Launch) -> Output {
@@ -219,15 +254,21 @@ fn launch(
     (command, cwd, timeout_seconds): (String, Option<&str>, Option<u64>),
 ) -> Result<Launch, Reason> {
     let nowhere = "no workspace folder is open, so there is nowhere to run it";
+    // By the name that was given, whatever is there: nobody has allowed to look.
+    let outside = || {
+        let text =
+            format!("\"{}\" is outside the workspace; commands run inside it", shown(cwd.unwrap_or(".")));
+        Reason::new(Cause::Outside, text)
+    };
     let at = match cwd {
-        Some(cwd) => ground(&place.roots, cwd)?,
+        Some(cwd) => ground(&place.roots, cwd).map_err(|why| match why {
+            PathRefusal::Outside { .. } => outside(),
+            why => why.into(),
+        })?,
         None => place.roots.folder(0).ok_or_else(|| Reason::new(Cause::NoPlace, nowhere))?,
     };
     if !at.inside {
-        // By the name that was given: where a link leads is told to nobody who was not allowed to look.
-        let text =
-            format!("\"{}\" is outside the workspace; commands run inside it", shown(cwd.unwrap_or(".")));
-        return Err(Reason::new(Cause::Outside, text));
+        return Err(outside());
     }
     let other = |text: String| Reason::new(Cause::Other, text);
     Ok(Launch {
@@ -262,3 +303,6 @@ fn command_payload(launch: &Launch) -> Payload {
         binding: adjutant_core::digest_parts(&[bound.as_bytes()]),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 
 use adjutant_core::cause::Cause;
 use adjutant_core::event::{CallResult, Event, Fact, Payload};
-use adjutant_core::session::Session;
+use adjutant_core::session::{Call, Session};
 use adjutant_core::state::{self, Teller};
 use adjutant_core::step::Step;
 use adjutant_core::unsaved;
@@ -180,7 +180,8 @@ impl Publisher {
         match &fact.event {
             Event::RunStarted { .. } => self.old_texts.clear(),
             Event::ToolFinished { call, result } => {
-                for message in warning_of(result).into_iter().chain(self.old_text(session, call, result)) {
+                let warning = warning_of(session.call(call), result);
+                for message in warning.into_iter().chain(self.old_text(session, call, result)) {
                     let notice = self.params(session, Update::Notice { message }, true);
                     self.waiting.push_back((barrier, Queued::Update(Box::new(notice))));
                 }
@@ -332,9 +333,15 @@ impl Publisher {
     }
 }
 
-/// What the user is told of an allowed edit that is not where it should be.
-fn warning_of(result: &CallResult) -> Option<String> {
-    matches!(result.cause, Some(Cause::NotMade | Cause::NotSaved)).then(|| result.output.to_string())
+/// What the user is told of an allowed edit that is not where it should be; the output is for the model.
+fn warning_of(call: Option<&Call>, result: &CallResult) -> Option<String> {
+    if !matches!(result.cause, Some(Cause::NotMade | Cause::NotSaved)) {
+        return None;
+    }
+    // A call that is refused beforehand has one sentence for both, and the summary is how it begins.
+    let begin = result.summary.strip_suffix('…').filter(|begin| result.output.starts_with(*begin));
+    let what = begin.map_or(&*result.summary, |_| &*result.output);
+    Some(format!("{}: {what}", call.map_or("An edit", |call| &call.title)))
 }
 
 /// The asks a session can still say something about.

@@ -11,7 +11,7 @@ use adjutant_core::step::Step;
 
 use super::mailbox::{Mailbox, Message};
 
-/// What streams is in the log after so long, and is written at most this often (`ReplyPartial`).
+/// Streamed text is written to the log at most this often, and at the latest after this time (`ReplyPartial`).
 const PARTIAL: Duration = Duration::from_secs(1);
 /// Output of a command that waits to be shown; of more, the latest.
 const MAX_WAITING: usize = 64 * 1024;

@@ -1,7 +1,6 @@
 //! The list of sessions: filtered, newest first, a page at a time.
 //!
-//! Loads no session; where a page goes on is in its cursor. What is kept between pages only saves reading:
-//! without it a page comes out of a new look at all sessions.
+//! Loads no session; where a page goes on is in its cursor. Later pages reuse the scan of the first for 30 s.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -82,7 +81,12 @@ impl Scans {
     /// A later page shows each of its sessions as it is now, in the order that there was, and leaves out
     /// those that are gone.
     pub fn page(&self, catalog: &Catalog, wanted: &Wanted) -> Result<SessionListResult, CatalogError> {
-        let kept = self.kept().clone().filter(|scan| wanted.after.is_some() && scan.at.elapsed() < SAME_SCAN);
+        // Whatever is read: a scan that is too old goes, also where this page needs none.
+        let kept = {
+            let mut kept = self.kept();
+            kept.take_if(|scan| scan.at.elapsed() >= SAME_SCAN);
+            kept.clone().filter(|_| wanted.after.is_some())
+        };
         let (scan, fresh) = match kept {
             Some(scan) => (scan, false),
             None => {

@@ -24,6 +24,8 @@ use crate::uri;
 
 /// Sessions in which an ask that is no longer open is looked for, the last changed first.
 const MAX_SEARCHED: usize = 64;
+/// Bytes of their logs: a client that names asks at random costs no more than this.
+const MAX_SEARCHED_BYTES: u64 = 64 << 20;
 
 /// Returns the catalog of a state directory.
 pub fn catalog(state_dir: &Path) -> std::io::Result<Catalog> {
@@ -123,13 +125,20 @@ pub fn session_of(catalog: &Catalog, ask: &AskId) -> Option<SessionId> {
     found.map(|(id, _, _)| SessionId(id))
 }
 
-/// Returns the asks that were closed lately and are meant by a name, with how they were. Blocks.
+/// Returns the asks that were closed lately and are meant by a name, with how they were; those of the sessions
+/// that changed last, as far as their logs are not too long. Blocks.
 pub fn closed_asks(
     catalog: &Catalog,
     meant: impl Fn(&AskId) -> bool,
 ) -> Result<Vec<(SessionId, AskId, Resolution)>, CatalogError> {
     let mut found = Vec::new();
+    let mut bytes = 0;
     for listed in catalog.list()?.into_iter().take(MAX_SEARCHED) {
+        let length = catalog.length(&listed.id);
+        if bytes + length > MAX_SEARCHED_BYTES {
+            continue;
+        }
+        bytes += length;
         let Ok(session) = past::fold(catalog, &SessionId(listed.id)) else { continue };
         let closed = session.closed_asks.iter().filter(|(ask, _)| meant(ask));
         found.extend(closed.map(|(ask, how)| (session.id.clone(), ask.clone(), how.clone())));

@@ -142,7 +142,9 @@ fn of_command(words: &[String], home: Option<&Path>) -> Vec<PathBuf> {
             _ => Path::new("/").join(piece),
         }
     });
+    // A folder is where such a program works, and not its own: `git -C /home/me/notes config x`.
     let whole = words.iter().filter(|word| word.starts_with('/')).map(PathBuf::from);
+    let whole = whole.filter(|path| !path.is_dir());
     whole.chain(paths.filter(|path| path.is_file())).collect()
 }
 

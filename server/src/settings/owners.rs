@@ -110,7 +110,10 @@ pub(super) fn guard_state(state: &Path) -> anyhow::Result<Vec<String>> {
     for path in [state.to_owned(), state.join("sessions")] {
         let link = path.symlink_metadata().ok().filter(|found| found.is_symlink());
         if link.is_some_and(|link| !is_trusted(link.uid())) {
-            anyhow::bail!("use the directory {path:?}: it is a link of another user; remove it");
+            anyhow::bail!(
+                "use the directory {path:?}: it is a link that another user made; name another directory in \
+                 ADJUTANT_STATE_DIR"
+            );
         }
         // What is not there will be made private.
         let Ok(found) = std::fs::metadata(&path) else { continue };

@@ -8,18 +8,14 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use adjutant_core::config::Denials;
 use ignore::DirEntry;
 
 use super::paths::{Grounded, Roots};
 use super::protected::{FileId, Own, id_of};
-use super::walk::walk_all;
+use super::walk::{LINKS_TIME, walk_all};
 use super::{Stop, counted};
-
-/// How long second names are looked for.
-const LINKS_TIME: Duration = Duration::from_secs(3);
 
 /// Files that are left out of a walk.
 pub struct Exclusions {
@@ -90,6 +86,11 @@ impl Exclusions {
     pub fn beginning_at(mut self, at: Option<&Grounded>) -> Self {
         self.own_allowed = at.is_some_and(|at| self.own.holds(&at.absolute));
         self
+    }
+
+    /// Returns what is Adjutant's own.
+    pub fn own(&self) -> &Own {
+        &self.own
     }
 
     /// Returns why a name of a walk is left out.

@@ -16,6 +16,22 @@ const MAX_FILES: usize = 500;
 /// The most files counted, so that the user sees how many there are.
 const MAX_COUNTED: usize = 10_000;
 
+/// Why not all files are named.
+#[derive(Clone, Copy)]
+enum Cut {
+    Time,
+    Number,
+}
+
+impl Cut {
+    fn why(self) -> &'static str {
+        match self {
+            Cut::Time => "time is over",
+            Cut::Number => "there are more",
+        }
+    }
+}
+
 /// Finds the files whose path below a workspace folder matches a glob.
 pub fn find_files(roots: &Roots, pattern: &str, exclusions: &Exclusions, stop: &Stop) -> Output {
     if roots.is_empty() {
@@ -43,7 +59,7 @@ pub fn find_files(roots: &Roots, pattern: &str, exclusions: &Exclusions, stop: &
         }
         for entry in walk_without(folder, None, walked, exclusions.folders()).flatten() {
             if stop.reached() {
-                cut = Some("time is over");
+                cut = Some(Cut::Time);
                 break 'folders;
             }
             if entry.file_type().is_none_or(|kind| kind.is_dir()) {
@@ -59,7 +75,7 @@ pub fn find_files(roots: &Roots, pattern: &str, exclusions: &Exclusions, stop: &
             }
             total += 1;
             if total > MAX_FILES {
-                cut = Some("there are more");
+                cut = Some(Cut::Number);
                 if total == MAX_COUNTED {
                     break 'folders;
                 }
@@ -79,10 +95,13 @@ pub fn find_files(roots: &Roots, pattern: &str, exclusions: &Exclusions, stop: &
     let summary = match (cut, total) {
         (None, _) => format!("{} for {pattern}", counted(total, "file")),
         (Some(_), MAX_COUNTED..) => format!("{} of {MAX_COUNTED} files or more for {pattern}", found.len()),
-        (Some("there are more"), _) => format!("{} of {total} files for {pattern}", found.len()),
-        (Some(why), _) => format!("{} for {pattern}, {why}", counted(found.len(), "file")),
+        (Some(Cut::Number), _) => format!("{} of {total} files for {pattern}", found.len()),
+        (Some(Cut::Time), _) => {
+            format!("{} for {pattern}, {}", counted(found.len(), "file"), Cut::Time.why())
+        }
     };
     if let Some(why) = cut {
+        let why = why.why();
         found.push(format!("[stopped at {}: {why}; use a narrower glob]", counted(found.len(), "file")));
     }
     found.extend(left_out.notes("listed"));

@@ -4,6 +4,7 @@
 //! opens by a name it has not resolved link by link.
 
 mod open;
+mod refusal;
 mod replace;
 #[cfg(test)]
 mod tests;
@@ -17,13 +18,13 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::display::{shown_path, unescaped};
 use adjutant_core::tool::{MAX_PATH, shown};
 use rustix::fs::{Mode, OFlags};
 
 pub(super) use open::read_beneath;
 pub use open::{OpenRefusal, open_directory, open_read};
+pub use refusal::PathRefusal;
 pub use replace::{ReplaceRefusal, Replaced, hash_of, replace_file};
 pub use turns::Turns;
 
@@ -96,71 +97,6 @@ pub enum Kind {
     Special,
 }
 
-/// Why a path means no place.
-#[derive(Debug, thiserror::Error)]
-pub enum PathRefusal {
-    #[error("the path is empty; give a path relative to the workspace folder")]
-    Empty,
-    #[error("the path holds a NUL character; give the path without it")]
-    Nul,
-    #[error("the path is longer than the system takes; give a shorter one")]
-    TooLong,
-    #[error("no workspace folder is open, so the relative path \"{0}\" means nothing; give an absolute path")]
-    NoRoots(String),
-    #[error("\"{0}\" is not a file URI that can be read: {1}; give a plain path")]
-    Uri(String, &'static str),
-    #[error("\"{0}\" does not exist, and `~` and variables are not expanded in paths; give the path itself")]
-    Unexpanded(String),
-    #[error(
-        "\"{0}\" has no file, so no rule covers it and it is neither read nor edited; ask the user to save it"
-    )]
-    NoFile(String),
-    #[error("\"{0}\" goes through a link of the process file system; give the path it stands for")]
-    Magic(String),
-    #[error("\"{0}\" goes through more than 40 links")]
-    Loop(String),
-    #[error("\"{0}\" is not a directory, so nothing can be in it")]
-    NotADirectory(String),
-    #[error("look at \"{0}\": {1}")]
-    Io(String, io::Error),
-    /// What is there is told only to a call that was allowed.
-    #[error("\"{raw}\" is outside the workspace")]
-    Outside { raw: String, why: Box<PathRefusal> },
-}
-
-impl PathRefusal {
-    /// Returns the class of the refusal.
-    pub fn cause(&self) -> Cause {
-        match self {
-            Self::Empty | Self::Nul | Self::NoRoots(_) | Self::Unexpanded(_) | Self::NoFile(_) => {
-                Cause::NoPlace
-            }
-            Self::TooLong => Cause::LongName,
-            Self::Uri(..) => Cause::BadUri,
-            Self::Magic(_) | Self::Loop(_) => Cause::BadLink,
-            Self::NotADirectory(_) => Cause::NotADirectory,
-            Self::Io(..) => Cause::Unreadable,
-            Self::Outside { .. } => Cause::Outside,
-        }
-    }
-}
-
-impl PathRefusal {
-    /// The refusal as it is told to a call that was allowed to look.
-    pub fn told(self) -> Self {
-        match self {
-            Self::Outside { why, .. } => *why,
-            other => other,
-        }
-    }
-}
-
-impl From<PathRefusal> for Reason {
-    fn from(why: PathRefusal) -> Self {
-        Self::new(why.cause(), why.to_string())
-    }
-}
-
 impl Roots {
     /// Opens the workspace folders; one that cannot be opened is left out and named.
     pub fn open(folders: &[PathBuf]) -> (Self, Vec<String>) {
@@ -192,8 +128,8 @@ impl Roots {
         self.folders.is_empty()
     }
 
-    /// A refusal that says nothing of what is outside the folders: nobody has allowed to look there.
-    fn without_telling(&self, why: PathRefusal, at: &Path, raw: &str) -> PathRefusal {
+    /// Returns a refusal that says nothing of what is outside the folders: nobody has allowed to look there.
+    fn hide_outside(&self, why: PathRefusal, at: &Path, raw: &str) -> PathRefusal {
         let tells = matches!(why, PathRefusal::NotADirectory(_) | PathRefusal::Loop(_) | PathRefusal::Io(..));
         match tells && !self.paths().any(|folder| at.starts_with(folder)) {
             true => PathRefusal::Outside { raw: shown(raw).into_owned(), why: Box::new(why) },
@@ -233,7 +169,7 @@ pub fn ground(roots: &Roots, raw: &str) -> Result<Grounded, PathRefusal> {
         refuse_unsaved(&base.path, &path)?;
         base.path.join(&path)
     };
-    let (absolute, kind) = resolve(&start).map_err(|(why, at)| roots.without_telling(why, &at, raw))?;
+    let (absolute, kind) = resolve(&start).map_err(|(why, at)| roots.hide_outside(why, &at, raw))?;
     let meant = unescaped(raw);
     // A path that is shown with escaped characters leads to the file that is shown.
     match kind.is_none() && meant != raw && shown_path(&meant) == raw {
@@ -339,6 +275,22 @@ fn resolve(start: &Path) -> Result<(PathBuf, Option<Kind>), (PathRefusal, PathBu
         }
     }
     Ok((at, kind))
+}
+
+/// Returns where a path leads: its links followed as far as it exists, and by its names from there.
+pub(in crate::tools) fn leads_to(path: &Path) -> PathBuf {
+    let by_name = || {
+        path.components().fold(PathBuf::new(), |mut place, part| {
+            match part {
+                Component::ParentDir => _ = place.pop(),
+                Component::CurDir => {}
+                part => place.push(part),
+            }
+            place
+        })
+    };
+    // What the kernel alone can follow is asked of it.
+    resolve(path).map_or_else(|_| path.canonicalize().unwrap_or_else(|_| by_name()), |(place, _)| place)
 }
 
 /// Reads one link; those of the process file system lead to open files and

@@ -268,9 +268,9 @@ impl Running {
     }
 
     async fn reap(&mut self) -> Option<ExitStatus> {
-        let status = timeout(GRACE, self.child.wait()).await;
+        let status = timeout(GRACE, self.child.wait()).await.ok()?;
         self.tree.gone();
-        status.ok().and_then(Result::ok)
+        status.ok()
     }
 }
 

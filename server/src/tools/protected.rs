@@ -108,7 +108,7 @@ pub fn write_class(at: &Grounded, own: &Own) -> WriteClass {
 pub fn read_class(at: &Grounded, own: &Own) -> ReadClass {
     match secret(&at.absolute) {
         Some(why) => ReadClass::Secret(why),
-        None if own.holds(&at.absolute) => ReadClass::Secret(OWN),
+        None if own.holds_by_any_name(&at.absolute) => ReadClass::Secret(OWN),
         None => ReadClass::Plain,
     }
 }

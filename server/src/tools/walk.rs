@@ -6,12 +6,16 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use adjutant_core::tool::shown;
 use ignore::{DirEntry, Walk, WalkBuilder};
 
 /// Directories no tool looks into unasked: they hold a version control system's own files.
 const VCS: &[&str] = &[".git", ".hg", ".svn", ".jj", ".bzr"];
+
+/// How long second names of files are looked for.
+pub(super) const LINKS_TIME: Duration = Duration::from_secs(3);
 
 /// The deepest a walk goes; deeper trees are made to exhaust something.
 const MAX_DEPTH: usize = 128;

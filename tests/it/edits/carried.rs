@@ -32,7 +32,8 @@ fn asked_again(document_changes: bool) -> (Plain, Value) {
     plain.rig.await_popup_withdrawn(&popup);
     // The edit that was sent is not in the text: it is asked again, with the way that is left.
     let popup = plain.rig.await_popup();
-    let words = "your editor makes this edit only by a code action: choose \"Adjutant: Yes, apply\" there";
+    let words =
+        "only the code action \"Adjutant: Yes, apply\" makes this edit in your editor; choose it there";
     assert!(popup.message.contains(words), "{}", popup.message);
     assert_eq!(popup.actions, ["Reject", "Show"], "a button carries no edit");
     assert_eq!(plain.rig.text_of("a.txt"), "hello\n");
@@ -75,11 +76,10 @@ fn finding_c2_a_carried_edit_that_is_not_made_is_one_warning() {
     // A client that runs the command alone.
     plain.pick(&action).expect("it is taken");
     let told = told(&plain, &started);
-    assert!(
-        told.starts_with("The edit of a.txt was not applied: your editor makes this edit only by"),
-        "{told}"
-    );
-    assert_eq!(plain.rig.await_message(), format!("Adjutant: {told}"));
+    let why = "not applied: only the code action \"Adjutant: Yes, apply\" makes this edit";
+    assert!(told.starts_with(&format!("The edit of a.txt was {why}")), "{told}");
+    let said = plain.rig.await_message();
+    assert!(said.starts_with("Adjutant: ") && said.contains(why), "{said}");
     assert!(plain.rig.messages().is_empty(), "{:?}", plain.rig.messages());
     assert_eq!(plain.rig.text_of("a.txt"), "hello\n");
     plain.rig.end();

@@ -4,6 +4,8 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use adjutant_protocol::update::{HunkState, ToolStatus};
 use adjutant_testkit::editor::{ApplyBehaviour, Capabilities, Place, RpcError, Rule, SaveBehaviour};
@@ -42,9 +44,9 @@ fn finding_c2_an_edit_is_sent_where_it_is_not_announced_and_the_text_decides() {
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('e', "E"));
     // One that makes it and never answers.
     stage.rig.set_apply(ApplyBehaviour::ApplyNeverAnswer);
-    let since = std::time::Instant::now();
+    let since = Instant::now();
     assert!(stage.edit("a.txt", "f", "F").starts_with("Edited "));
-    assert!(since.elapsed() < std::time::Duration::from_secs(8), "the text is there, whatever is answered");
+    assert!(since.elapsed() < Duration::from_secs(8), "the text is there, whatever is answered");
 }
 
 #[test]
@@ -113,9 +115,18 @@ fn finding_c3_n04_typing_beside_an_allowed_edit_does_not_drop_it() {
 fn finding_c4_a_client_that_passes_over_one_form_gets_the_other() {
     let can = Capabilities { document_changes: false, ..Capabilities::full() };
     let stage = with(can, ApplyBehaviour::ChangesOnlySilently).answering("allow");
+    let (sent, at) = mpsc::channel();
+    stage.rig.before_apply(move |_| {
+        let _ = sent.send(Instant::now());
+    });
     let told = stage.edit("a.txt", "e", "E");
     assert!(told.starts_with("Edited "), "{told}");
     assert_eq!(stage.rig.text_of("a.txt"), TEXT.replace('e', "E"));
+    let at: Vec<Instant> = at.try_iter().collect();
+    assert!(
+        at[1] - at[0] >= Duration::from_secs(3),
+        "one that is slow to tell of its change would make it twice"
+    );
     let forms: Vec<bool> =
         stage.rig.applies().iter().map(|sent| sent.params["edit"].get("changes").is_some()).collect();
     assert_eq!(forms, [false, true]);
@@ -191,5 +202,22 @@ fn finding_b3_an_edit_that_an_editor_wrote_elsewhere_is_told() {
     });
     let told = stage.edit("d/a.txt", "two", "2");
     assert!(told.contains("the path leads elsewhere since it was allowed"), "{told}");
+    assert_eq!(stage.status(), Some(ToolStatus::Failed), "success is never reported");
+}
+
+#[test]
+fn finding_b3_an_edit_whose_path_cannot_be_followed_any_more_is_told_with_the_reason() {
+    let stage = Stage::new("//- /d/a.txt\none\ntwo\n").answering("allow");
+    stage.rig.open("d/a.txt");
+    let folder = stage.workspace.path().join("d");
+    let mut once = true;
+    stage.rig.before_apply(move |_| {
+        if std::mem::take(&mut once) {
+            fs::rename(&folder, folder.with_file_name("was")).unwrap();
+            fs::write(&folder, "a file by now").unwrap();
+        }
+    });
+    let told = stage.edit("d/a.txt", "two", "2");
+    assert!(told.contains("where it is now is not known: ") && told.contains("is not a directory"), "{told}");
     assert_eq!(stage.status(), Some(ToolStatus::Failed), "success is never reported");
 }

@@ -1,7 +1,7 @@
 //! Brings an approved change into the text, by the editor wherever there is one.
 //!
-//! Never believes a reply without the text, never sends again what may still
-//! come, and never saves text that is the user's own.
+//! Never believes a reply without the text, sends again only what a client has refused or has ignored for 3 s,
+//! and never saves text that is the user's own.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,15 +9,16 @@ use std::time::Instant;
 
 use adjutant_core::cause::Cause;
 use adjutant_core::edit::{split_bom, text_edits};
-use adjutant_core::event::{CallEnd, CallResult, Change, Found};
+use adjutant_core::event::{CallEnd, CallResult, Change};
 use adjutant_core::input::Report;
 use adjutant_core::review::{Placement, apply_hunks, follow, hunks, placement};
 use adjutant_core::session::Call;
 use adjutant_core::tool::one_line;
 
+use super::kept::{Kept, keep, ours_to_save, settled_place, shows_only};
 use super::sight::{Shown, Sight, Tried};
-use super::{BY_ACTION, Now, Place, SETTLE, found, no_way, now, on_disk, put_blob, said_first};
-use crate::documents::{Awaited, Misplaced, Text};
+use super::{BY_ACTION, Now, Place, SETTLE, no_way, now, put_blob, said_first};
+use crate::documents::{Awaited, Misplaced};
 use crate::editor::{DocumentEdit, NoAnswer, Way};
 use crate::faults::point;
 use crate::tools::paths::{Grounded, ReplaceRefusal, Replaced, ground, replace_file};
@@ -25,21 +26,11 @@ use crate::uri;
 
 /// Times an edit is placed anew and sent again after the first.
 const MORE_TRIES: u32 = 2;
+/// What the model has to do before it tries again.
+const READ_AGAIN: &str = "; read the file again";
 /// What is told of an edit that stands where nobody approved it.
 const MISPLACED: &str = "the editor made it at the wrong place, because the text had changed meanwhile, and it \
                          could not be taken back; tell the user to undo the last change of the file";
-
-/// Where a change is when it has landed.
-enum Kept {
-    /// On disk.
-    Saved,
-    /// In a document the user has open; it is the user's to save.
-    Open,
-    /// In a buffer that was not saved, for this reason if there is one.
-    Unsaved(Option<String>),
-    /// Its path leads to this other file by now.
-    Elsewhere(String),
-}
 
 /// Brings an approved change into the text: at most three placements, each against the text as it
 /// is then, each believed only when the text shows it.
@@ -50,18 +41,13 @@ pub async fn apply(place: &Place, call: &Call, change: &Change) -> Report {
     let _turn = place.world.editor.turn(&target).await;
     let mut stale = String::new();
     for _ in 0..=MORE_TRIES {
-        // Before each: what made an edit stale is the user's text.
-        let saves = ours_to_save(place, change);
         match attempt(place, call, change).await {
-            Tried::Landed { exact, text } => {
+            Tried::Landed { exact, text, saves } => {
                 let saves = saves && exact && text.is_none_or(|text| shows_only(place, change, &text));
-                let kept = keep(place, change, saves).await;
-                return match kept {
-                    Kept::Elsewhere(path) => elsewhere(change, &path, started),
-                    kept => landed(change, (kept, exact), started),
-                };
+                return finished(place, change, (saves, exact), started).await;
             }
             Tried::Undone => return undone(change, started),
+            Tried::Misplaced => return misplaced(change, started),
             Tried::Stale(why) => stale = why,
             Tried::Overtaken(why) => return show_anew(place, change, &why, started).await,
             Tried::Partly(hunks) => return partly(change, hunks, started),
@@ -69,6 +55,21 @@ pub async fn apply(place: &Place, call: &Call, change: &Change) -> Report {
         }
     }
     show_anew(place, change, &format!("the text kept changing ({stale})"), started).await
+}
+
+/// Saves what is ours to save, and says where the change is then.
+async fn finished(place: &Place, change: &Change, (saves, exact): (bool, bool), started: Instant) -> Report {
+    match keep(place, change, saves).await {
+        Kept::Elsewhere(path) => {
+            let summary = format!("landed in another file: {}", one_line(&path, 50));
+            strayed(change, (&leads_elsewhere(&path), &summary), started)
+        }
+        Kept::Unknown(why) => {
+            let summary = format!("made, but where it is now is not known: {}", one_line(&why, 40));
+            strayed(change, (&format!("where it is now is not known: {why}"), &summary), started)
+        }
+        kept => landed(change, (kept, exact), started),
+    }
 }
 
 /// The change as it would be made in the text as it is now, for the user to decide again; where it has
@@ -85,8 +86,8 @@ async fn show_anew(place: &Place, change: &Change, why: &str, started: Instant) 
     };
     let wanted = match apply_hunks(&now.text, &change.hunks) {
         Ok(wanted) if wanted != now.text || !now.exists => wanted,
-        Ok(_) => return landed(change, (Kept::Open, false), started),
-        Err(conflict) => return failed(format!("{why}; {conflict}; read the file again")),
+        Ok(_) => return finished(place, change, (false, false), started).await,
+        Err(conflict) => return failed(format!("{why}; {conflict}{READ_AGAIN}")),
     };
     let before = match now.exists {
         true => put_blob(place, now.bytes_of(&now.text)).await.map(Some),
@@ -129,17 +130,11 @@ fn undone(change: &Change, started: Instant) -> Report {
     Report::NotApplied { result, in_doubt: false, landed: Vec::new() }
 }
 
-/// The editor made it, and the path that was allowed leads to another file.
-fn elsewhere(change: &Change, path: &str, started: Instant) -> Report {
-    let result = failed_result(
-        format!(
-            "The edit of {} was made, but {}. Look at both files before you go on.",
-            change.path,
-            leads_elsewhere(path)
-        ),
-        "landed in another file",
-        started,
-    );
+/// It was made, and the path that was allowed leads to another file, or nobody knows where.
+fn strayed(change: &Change, (why, summary): (&str, &str), started: Instant) -> Report {
+    let output =
+        format!("The edit of {} was made, but {why}. Look at what is there before you go on.", change.path);
+    let result = failed_result(output, summary, started);
     let landed = change.hunks.iter().map(|hunk| hunk.id.clone()).collect();
     Report::NotApplied { result, in_doubt: false, landed }
 }
@@ -148,37 +143,17 @@ fn leads_elsewhere(path: &str) -> String {
     format!("the path leads elsewhere since it was allowed: the editor may have written \"{path}\"")
 }
 
-/// Whether the change is saved once it is there: when nothing of the file is unsaved now, so that only the
-/// change is written.
-fn ours_to_save(place: &Place, change: &Change) -> bool {
-    let Ok(at) = ground(&place.roots, &change.path) else { return false };
-    match place.world.documents.text(&at.absolute) {
-        Text::Closed => true,
-        Text::Unsynced(_) => false,
-        Text::Open(snapshot) => match now(place, &at) {
-            Ok(now) if now.blank.is_some() => true,
-            _ => on_disk(&at).is_ok_and(|disk| disk.exists && same_text(&snapshot.string(), &disk.text)),
-        },
-    }
-}
-
-/// Whether the document is as it was sent: typing between edit and save makes it the user's to save.
-fn shows_only(place: &Place, change: &Change, text: &str) -> bool {
-    let Ok(at) = ground(&place.roots, &change.path) else { return false };
-    match place.world.documents.text(&at.absolute) {
-        Text::Open(snapshot) => same_text(&snapshot.string(), text),
-        Text::Unsynced(_) | Text::Closed => false,
-    }
-}
-
 fn landed(change: &Change, (kept, exact): (Kept, bool), started: Instant) -> Report {
     let removed: usize = change.hunks.iter().map(|hunk| hunk.removed.len()).sum();
     let inserted: usize = change.hunks.iter().map(|hunk| hunk.inserted.len()).sum();
     let verb = if change.existed { "Edited" } else { "Created" };
     let mut output = format!("{verb} {}: +{inserted} -{removed} lines.", change.path);
-    let unsaved = matches!(kept, Kept::Unsaved(Some(_)));
+    let unsaved = match &kept {
+        Kept::Unsaved(Some(why)) => format!(", not saved: {}", one_line(why, 50)),
+        _ => String::new(),
+    };
     match kept {
-        Kept::Saved | Kept::Elsewhere(_) => {}
+        Kept::Saved | Kept::Elsewhere(_) | Kept::Unknown(_) => {}
         Kept::Open => output.push_str(" The file is open in the editor and not saved yet."),
         Kept::Unsaved(None) => {
             output.push_str(" The editor has the change in a buffer that is not saved yet.");
@@ -195,22 +170,33 @@ fn landed(change: &Change, (kept, exact): (Kept, bool), started: Instant) -> Rep
     Report::Applied(CallResult {
         end: CallEnd::Completed,
         output: output.into(),
-        summary: format!("+{inserted} -{removed} lines{}", if unsaved { ", not saved" } else { "" }),
+        cause: (!unsaved.is_empty()).then_some(Cause::NotSaved),
+        summary: format!("+{inserted} -{removed} lines{unsaved}"),
         elapsed_ms: started.elapsed().as_millis() as u64,
-        cause: unsaved.then_some(Cause::NotSaved),
         whole: None,
         unsaved: Vec::new(),
     })
 }
 
 fn not_applied(change: &Change, why: &str, in_doubt: bool, started: Instant) -> Report {
-    let doubt = if in_doubt { " It may still appear; read the file before you go on." } else { "" };
+    let (doubt, what) = match in_doubt {
+        true => (" It may still appear; read the file before you go on.", "may still appear"),
+        false => ("", "not applied"),
+    };
     let result = failed_result(
         format!("The edit of {} was not applied: {why}.{doubt}", change.path),
-        &format!("not applied: {}", one_line(why, 60)),
+        &format!("{what}: {}", one_line(why.strip_suffix(READ_AGAIN).unwrap_or(why), 60)),
         started,
     );
     Report::NotApplied { result, in_doubt, landed: Vec::new() }
+}
+
+/// It stands where nobody approved it.
+fn misplaced(change: &Change, started: Instant) -> Report {
+    let output = format!("The edit of {} was not applied: {MISPLACED}.", change.path);
+    let summary = "made at the wrong place; undo the last change of the file";
+    let result = failed_result(output, summary, started);
+    Report::NotApplied { result, in_doubt: false, landed: Vec::new() }
 }
 
 /// What the editor left out, the user may have left out on purpose; so it is not sent again.
@@ -269,11 +255,11 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
     };
     let wanted = match apply_hunks(&now.text, &change.hunks) {
         Ok(text) => Arc::<str>::from(text),
-        Err(conflict) => return failed(format!("{conflict}; read the file again")),
+        Err(conflict) => return failed(format!("{conflict}{READ_AGAIN}")),
     };
     // An empty file that is open and not there yet has only to be saved.
     if *wanted == *now.text && (now.exists || now.blank.is_some()) {
-        return Tried::Landed { exact: true, text: None };
+        return Tried::Landed { exact: true, text: None, saves: ours_to_save(&at, &now) };
     }
     match place.world.abilities().way(now.open.is_some(), now.exists, now.mark) {
         Way::Editor => send(place, call, &change, (&at, &now, &wanted)).await,
@@ -304,10 +290,12 @@ async fn write(place: &Place, at: Grounded, now: &Now, wanted: &str) -> Tried {
             }
             point("edit-landed");
             point("edit-saved");
-            Tried::Landed { exact: true, text: None }
+            Tried::Landed { exact: true, text: None, saves: false }
         }
         // Somebody else wrote it meanwhile; the change may have its place in the new text, too.
         Ok(Err(why @ ReplaceRefusal::Changed(_))) => Tried::Stale(why.to_string()),
+        // It may have the name of the file.
+        Ok(Err(why @ ReplaceRefusal::Crossed(..))) => Tried::Failed { why: why.to_string(), in_doubt: true },
         Ok(Err(why)) => failed(why.to_string()),
         Err(_) => failed("writing it broke inside Adjutant".to_owned()),
     }
@@ -334,6 +322,8 @@ async fn send(
         edits,
     };
     let sight = Sight { place, change, at, before: now, wanted, expectation };
+    // By the text that the edit is made for: what the user types from here on makes that text another one.
+    let saves = ours_to_save(at, now);
     let mut watch = documents.watch();
     point("edit-sent");
     let mut reply = sight.reply(editor.apply(edit.clone()), documents.watch()).await;
@@ -341,7 +331,12 @@ async fn send(
     let mut shown = sight.shows(watch, &reply).await;
     // The form it says nothing about was refused or passed over, and the text is still the one the edit was
     // made for.
-    if shown.is_none() && !editor.abilities.document_changes && sight.is_ignored(&reply) {
+    let other_form = !editor.abilities.document_changes;
+    if shown.is_none() && other_form && sight.is_called_applied(&reply) {
+        // It may be slow to tell of its change: an edit that is sent again comes twice then.
+        shown = sight.shows(documents.watch(), &reply).await;
+    }
+    if shown.is_none() && other_form && sight.is_ignored(&reply) {
         edit.unversioned = true;
         watch = documents.watch();
         reply = sight.reply(editor.apply(edit), documents.watch()).await;
@@ -358,6 +353,7 @@ async fn send(
         None => {
             return match settled_place(place, change, Kept::Open) {
                 Kept::Elsewhere(path) => Tried::Failed { why: leads_elsewhere(&path), in_doubt: false },
+                Kept::Unknown(why) => Tried::Failed { why, in_doubt: true },
                 _ => sight.disbelieved(reply),
             };
         }
@@ -366,7 +362,7 @@ async fn send(
     if now.open.is_none() {
         documents.opened_by_us(&at.absolute);
     }
-    Tried::Landed { exact, text: Some(wanted.clone()) }
+    Tried::Landed { exact, text: Some(wanted.clone()), saves }
 }
 
 /// Waits for the edit that the chosen code action carries: nothing is sent, so nothing is made twice.
@@ -380,24 +376,23 @@ async fn come_by_action(
     let edits: Arc<[_]> = text_edits(&now.text, wanted, documents.encoding()).into();
     let expectation = documents.expect(&uri, Awaited { text: wanted.clone(), version: now.open, edits });
     let sight = Sight { place, change, at, before: now, wanted, expectation };
-    let failed = |why: &str| Tried::Failed { why: why.to_owned(), in_doubt: false };
+    let saves = ours_to_save(at, now);
     match sight.shows(documents.watch(), &Err(NoAnswer::Unknown)).await {
-        Some(Shown::Exactly) => Tried::Landed { exact: true, text: Some(wanted.clone()) },
-        Some(Shown::Otherwise) => Tried::Landed { exact: false, text: Some(wanted.clone()) },
+        Some(Shown::Exactly) => Tried::Landed { exact: true, text: Some(wanted.clone()), saves },
+        Some(Shown::Otherwise) => Tried::Landed { exact: false, text: Some(wanted.clone()), saves },
         Some(Shown::Undone) => Tried::Undone,
-        Some(Shown::Misplaced(_)) => failed(MISPLACED),
-        None => failed(BY_ACTION),
+        Some(Shown::Misplaced(_)) => Tried::Misplaced,
+        None => Tried::Failed { why: BY_ACTION.to_owned(), in_doubt: false },
     }
 }
 
 /// The editor ignored the version and made the edit where nobody approved it: our own doing is taken back,
 /// and the user's typing stays.
 async fn take_back(place: &Place, call: &Call, at: &Grounded, misplaced: Misplaced) -> Tried {
-    let failed = || Tried::Failed { why: MISPLACED.to_owned(), in_doubt: false };
     let (documents, editor) = (&place.world.documents, &place.world.editor);
-    let Ok(now) = now(place, at) else { return failed() };
+    let Ok(now) = now(place, at) else { return Tried::Misplaced };
     if now.text != misplaced.after {
-        return failed();
+        return Tried::Misplaced;
     }
     let uri = documents.name_of(&at.absolute);
     let edits: Arc<[_]> = text_edits(&now.text, &misplaced.before, documents.encoding()).into();
@@ -411,7 +406,7 @@ async fn take_back(place: &Place, call: &Call, at: &Grounded, misplaced: Misplac
     while !expectation.seen() {
         match tokio::time::timeout_at(deadline, watch.changed()).await {
             Ok(Ok(())) => {}
-            Ok(Err(_)) | Err(_) => return failed(),
+            Ok(Err(_)) | Err(_) => return Tried::Misplaced,
         }
     }
     Tried::Stale("the editor made the edit for an older text, which was taken back".to_owned())
@@ -437,66 +432,4 @@ fn placed<'a>(place: &Place, change: &'a Change, text: &str) -> Result<Cow<'a, C
         // What stands in the way is said by those who make it.
         false => Ok(Cow::Borrowed(change)),
     }
-}
-
-/// Saves what is ours to save; says where the change is then.
-async fn keep(place: &Place, change: &Change, saves: bool) -> Kept {
-    let Ok(at) = ground(&place.roots, &change.path) else { return Kept::Elsewhere(change.path.clone()) };
-    if !matches!(place.world.documents.text(&at.absolute), Text::Open(_)) {
-        return settled_place(place, change, Kept::Saved);
-    }
-    if !saves {
-        let ours = place.world.documents.is_ours(&at.absolute);
-        return if ours { Kept::Unsaved(None) } else { Kept::Open };
-    }
-    if !place.world.editor.abilities.save {
-        // Some editors save by themselves what a server has changed.
-        if shows_only_disk(place, &at) {
-            return settled_place(place, change, Kept::Saved);
-        }
-        return if change.open { Kept::Open } else { Kept::Unsaved(None) };
-    }
-    let uri = place.world.documents.name_of(&at.absolute);
-    let kept = match place.world.editor.save(&uri, "nothing else in the file was unsaved").await {
-        Ok(()) => {
-            point("edit-saved");
-            saved(place, change, &at)
-        }
-        Err(why) => Kept::Unsaved(Some(why.to_string())),
-    };
-    settled_place(place, change, kept)
-}
-
-/// An editor writes by the name it has, whatever that leads to by then: a file that landed elsewhere is
-/// told.
-fn settled_place(place: &Place, change: &Change, kept: Kept) -> Kept {
-    match ground(&place.roots, &change.path) {
-        Ok(at) if at.inside && uri::of_path(&at.absolute) == change.target => kept,
-        Ok(at) => Kept::Elsewhere(at.display),
-        Err(_) => Kept::Elsewhere(change.path.clone()),
-    }
-}
-
-/// The file decides whether it was saved; one that is kept in another encoding is not compared.
-fn saved(place: &Place, change: &Change, at: &Grounded) -> Kept {
-    let shows = |buffer: &str, disk: &str| same_text(buffer, disk) || found(disk, change) == Found::Landed;
-    match (place.world.documents.text(&at.absolute), on_disk(at)) {
-        (Text::Open(buffer), Ok(disk)) if !disk.exists || !shows(&buffer.string(), &disk.text) => {
-            Kept::Unsaved(Some("the editor said it was saved, but the file does not show it".to_owned()))
-        }
-        _ => Kept::Saved,
-    }
-}
-
-/// Whether the document is what is on disk.
-fn shows_only_disk(place: &Place, at: &Grounded) -> bool {
-    match (place.world.documents.text(&at.absolute), on_disk(at)) {
-        (Text::Open(buffer), Ok(disk)) => disk.exists && same_text(&buffer.string(), &disk.text),
-        _ => false,
-    }
-}
-
-/// A byte order mark is no part of the text, and most editors do not show it.
-fn same_text(one: &str, other: &str) -> bool {
-    split_bom(one).1 == split_bom(other).1
 }

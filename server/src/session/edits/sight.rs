@@ -29,6 +29,8 @@ pub(super) enum Tried {
         exact: bool,
         /// What the editor was sent, whole.
         text: Option<Arc<str>>,
+        /// Nothing of the file was unsaved in the text that the edit was made for.
+        saves: bool,
     },
     /// They were there, and were taken back at once.
     Undone,
@@ -38,6 +40,8 @@ pub(super) enum Tried {
     Overtaken(String),
     /// These are there, and the editor left the others out.
     Partly(Vec<String>),
+    /// They are where nobody approved them.
+    Misplaced,
     /// It cannot be done.
     Failed { why: String, in_doubt: bool },
 }
@@ -117,7 +121,7 @@ impl Sight<'_> {
         // Before the text: what is seen in between would look like an undo.
         let (seen, misplaced) = (self.expectation.seen(), self.expectation.misplaced());
         let now = now(self.place, self.at).ok().filter(|now| now.exists)?;
-        // A file that was not open: its byte order mark is no part of the text, or is.
+        // Editors differ in whether a byte order mark is part of the text.
         if now.text == self.wanted || split_bom(&now.text).1 == split_bom(self.wanted).1 {
             return Some(Shown::Exactly);
         }
@@ -132,8 +136,12 @@ impl Sight<'_> {
 
     /// Whether the editor refused the edit, or said it was made, and the text is still the one it was made for.
     pub fn is_ignored(&self, reply: &Result<Applied, NoAnswer>) -> bool {
-        let answered = refused(reply) || matches!(reply, Ok(Applied { applied: true, .. }));
-        answered && !self.has_moved()
+        (refused(reply) || self.is_called_applied(reply)) && !self.has_moved()
+    }
+
+    /// Whether the editor said that it made the edit.
+    pub fn is_called_applied(&self, reply: &Result<Applied, NoAnswer>) -> bool {
+        matches!(reply, Ok(Applied { applied: true, .. }))
     }
 
     fn has_moved(&self) -> bool {

@@ -26,6 +26,9 @@ fn finding_h4_a_key_script_in_a_line_of_a_shell_is_our_own() {
         let words = ["sh".to_owned(), "-c".to_owned(), line.clone()];
         assert!(of_command(&words, Some(&home)).contains(&script), "{line}");
     }
+    // The folder that a program works in is no file of ours.
+    let words = ["git", "-C", home.to_str().expect("utf-8"), "config", "key"].map(str::to_owned);
+    assert_eq!(of_command(&words, Some(&home)), [PathBuf::new(); 0]);
     // What is a word by itself counts before it is there; what is no file does not.
     let words = [home.join("new key").display().to_string(), "~/keys | ./gone".to_owned()];
     assert_eq!(of_command(&words, Some(&home)), [home.join("new key")]);

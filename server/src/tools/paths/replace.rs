@@ -3,6 +3,7 @@
 //! Never follows a link, never writes through a second name of a file, and never
 //! keeps a replacement of bytes other than those the change was made from.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,7 +27,7 @@ pub enum Replaced {
     Unsynced(io::Error),
 }
 
-/// Why a file was not replaced; it is as it was before.
+/// Why a file was not replaced; unless it says otherwise, the file is as it was before.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplaceRefusal {
     #[error(
@@ -47,6 +48,9 @@ pub enum ReplaceRefusal {
     ReadOnly(String),
     #[error("another Adjutant is writing \"{0}\" and does not end; try again")]
     Busy(String),
+    /// Which of them has the name is not known; nothing of another program is removed.
+    #[error("another program wrote \"{0}\" at the same time; what it wrote is in \"{1}\"")]
+    Crossed(String, String),
     #[error("write \"{0}\": {1}")]
     Io(String, io::Error),
 }
@@ -129,14 +133,26 @@ fn exchange(
     (seen, hash): (&Stat, [u8; 32]),
 ) -> Result<(), ReplaceRefusal> {
     let (ours, file) = (beside.name.as_str(), file_name(at));
-    let changed = || ReplaceRefusal::Changed(at.display.clone());
     let now = rustix::fs::statat(parent, file, AtFlags::SYMLINK_NOFOLLOW);
     if !now.is_ok_and(|now| unchanged(seen, &now)) {
-        return Err(changed());
+        return Err(ReplaceRefusal::Changed(at.display.clone()));
     }
-    let io = |error: Errno| ReplaceRefusal::Io(at.display.clone(), error.into());
-    let swap = || rustix::fs::renameat_with(parent, ours, parent, file, RenameFlags::EXCHANGE);
     point("write-compared");
+    let swap = || rustix::fs::renameat_with(parent, ours, parent, file, RenameFlags::EXCHANGE);
+    exchanged(at, parent, beside, (seen, hash), swap)
+}
+
+/// The same, by what exchanges two names.
+fn exchanged(
+    at: &Grounded,
+    parent: &OwnedFd,
+    beside: &Beside<'_>,
+    (seen, hash): (&Stat, [u8; 32]),
+    swap: impl Fn() -> Result<(), Errno>,
+) -> Result<(), ReplaceRefusal> {
+    let (ours, file) = (beside.name.as_str(), file_name(at));
+    let changed = || ReplaceRefusal::Changed(at.display.clone());
+    let io = |error: Errno| ReplaceRefusal::Io(at.display.clone(), error.into());
     match swap() {
         Ok(()) => point("write-exchanged"),
         Err(Errno::NOENT) => return Err(changed()),
@@ -152,13 +168,30 @@ fn exchange(
         point("write-proved");
         return Ok(());
     }
-    swap().map_err(io)?;
+    Err(match put_back(parent, beside, swap) {
+        Ok(()) => changed(),
+        Err(error) => {
+            tracing::warn!(%error, "what another program wrote could not be put back");
+            beside.keep();
+            let other = Path::new(&at.display).with_file_name(ours);
+            ReplaceRefusal::Crossed(at.display.clone(), other.display().to_string())
+        }
+    })
+}
+
+/// Gives what came out of the exchange its name back.
+fn put_back(
+    parent: &OwnedFd,
+    beside: &Beside<'_>,
+    swap: impl Fn() -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    swap()?;
     // Somebody who put a file there in the meantime came last, so theirs stays.
-    let back = rustix::fs::statat(parent, ours, AtFlags::SYMLINK_NOFOLLOW);
-    if !back.is_ok_and(|back| (back.st_dev, back.st_ino) == beside.id) {
-        swap().map_err(io)?;
+    let back = rustix::fs::statat(parent, beside.name.as_str(), AtFlags::SYMLINK_NOFOLLOW);
+    match back.is_ok_and(|back| (back.st_dev, back.st_ino) == beside.id) {
+        true => Ok(()),
+        false => swap(),
     }
-    Err(changed())
 }
 
 /// Checks that the present file is a plain one and holds what is expected.
@@ -246,6 +279,8 @@ struct Beside<'a> {
     name: String,
     /// Device and inode of the new content.
     id: (u64, u64),
+    /// It holds what somebody else wrote.
+    kept: Cell<bool>,
 }
 
 impl<'a> Beside<'a> {
@@ -263,7 +298,7 @@ impl<'a> Beside<'a> {
         let mode = Mode::from_raw_mode(if before.is_some() { 0o600 } else { 0o666 });
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(parent, &name, flags, mode)?;
-        let mut beside = Self { parent, name, id: (0, 0) };
+        let mut beside = Self { parent, name, id: (0, 0), kept: Cell::new(false) };
         let mut file = File::from(opened);
         point("write-begun");
         let stat = rustix::fs::fstat(&file)?;
@@ -275,10 +310,18 @@ impl<'a> Beside<'a> {
         file.sync_all()?;
         Ok(beside)
     }
+
+    /// Lets it stay.
+    fn keep(&self) {
+        self.kept.set(true);
+    }
 }
 
 impl Drop for Beside<'_> {
     fn drop(&mut self) {
+        if self.kept.get() {
+            return;
+        }
         // A new file has this name no more. Nothing can be done about a file that cannot be removed.
         let _ = rustix::fs::unlinkat(self.parent, &self.name, AtFlags::empty());
     }
@@ -294,4 +337,47 @@ fn keep_owner_and_mode(file: &File, before: &Stat) -> io::Result<()> {
     }
     rustix::fs::fchmod(file, Mode::from_raw_mode(before.st_mode & 0o777))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::tools::paths::{Roots, ground};
+
+    #[test]
+    fn finding_c6_what_cannot_be_put_back_stays_and_is_named() {
+        let dir = tempfile::tempdir().expect("folder");
+        fs::create_dir(dir.path().join("d")).expect("folder");
+        let target = dir.path().join("d/a.txt");
+        fs::write(&target, "read").expect("file");
+        let (roots, _) = Roots::open(&[dir.path().to_owned()]);
+        let at = ground(&roots, "d/a.txt").expect("a place");
+        let parent = parent_directory(&at, Path::new("d"), false).expect("folder");
+        let seen = rustix::fs::statat(&parent, "a.txt", AtFlags::SYMLINK_NOFOLLOW).expect("there");
+        let turn = Turns::default().take(&target).expect("a turn");
+        let beside = Beside::write(&parent, Some(&seen), (&turn, &target), b"edit").expect("beside");
+        let name = format!("d/{}", beside.name);
+        // Other bytes came out of the exchange, and now they cannot be given their name back.
+        let swaps = Cell::new(0);
+        let swap = || {
+            swaps.set(swaps.get() + 1);
+            match swaps.get() {
+                1 => {
+                    rustix::fs::renameat_with(&parent, &beside.name, &parent, "a.txt", RenameFlags::EXCHANGE)
+                }
+                _ => Err(Errno::IO),
+            }
+        };
+        let refused =
+            exchanged(&at, &parent, &beside, (&seen, hash_of(b"other")), swap).expect_err("crossed");
+        assert_eq!(
+            refused.to_string(),
+            format!("another program wrote \"d/a.txt\" at the same time; what it wrote is in \"{name}\"")
+        );
+        drop(beside);
+        assert_eq!(fs::read_to_string(dir.path().join(name)).expect("it is kept"), "read");
+        assert_eq!(fs::read_to_string(&target).expect("there"), "edit");
+    }
 }

@@ -1,5 +1,5 @@
-//! Turns at writing one file, between all servers of a user, and what a server that was killed in its
-//! turn left beside the file.
+//! A lock for each file, shared by all servers of a user. Removes the temporary files of a server that was killed
+//! while it held one.
 //!
 //! Never puts a lock into the workspace, and never removes a file while somebody holds its turn.
 

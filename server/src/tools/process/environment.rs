@@ -11,6 +11,8 @@ use std::path::{Component, Path, PathBuf};
 
 use adjutant_core::key_shape::holds_key;
 
+use crate::tools::paths::leads_to;
+
 /// Makes the environment of a command from ours; `own_keys` are the names under
 /// which our own keys are kept, `roots` the workspace folders.
 pub fn child_environment<'a>(
@@ -27,6 +29,8 @@ pub fn child_environment<'a>(
             true => (name, search_path(&value, &roots)),
             false => (name, value),
         })
+        // An empty one would mean the folder that the command runs in.
+        .filter(|(name, value)| name != "PATH" || !value.is_empty())
         .filter(|(name, _)| !FIXED.iter().any(|(fixed, _)| name == fixed))
         .collect();
     if !kept.iter().any(|(name, _)| name == "PATH") {
@@ -97,17 +101,5 @@ fn spellings(path: &Path) -> Vec<PathBuf> {
         }
     }
     // What is not there yet may be made: then what counts is how far it is there.
-    let mut there = path;
-    let mut rest = PathBuf::new();
-    let leads = loop {
-        match (there.canonicalize(), there.parent(), there.file_name()) {
-            (Ok(place), ..) => break place.join(&rest),
-            (Err(_), Some(parent), Some(name)) => {
-                rest = if rest.as_os_str().is_empty() { name.into() } else { Path::new(name).join(&rest) };
-                there = parent;
-            }
-            _ => break written.clone(),
-        }
-    };
-    vec![written, leads]
+    vec![written, leads_to(path)]
 }

@@ -6,7 +6,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
@@ -44,7 +45,7 @@ pub(super) const GROUP_AFTER: Duration = Duration::from_millis(250);
 pub(super) struct Group {
     path: PathBuf,
     /// Once it is over nothing is moved into it any more: a number may be another's by then.
-    over: Mutex<bool>,
+    over: AtomicBool,
 }
 
 impl Group {
@@ -57,7 +58,7 @@ impl Group {
         let made = place.as_ref().map_err(Clone::clone).and_then(|place| {
             let path = place.join(name_of(call));
             fs::create_dir(&path).map_err(|error| format!("make the group {}: {error}", path.display()))?;
-            Ok(Self { path, over: Mutex::new(false) })
+            Ok(Self { path, over: AtomicBool::new(false) })
         });
         match (made, hold) {
             (Ok(group), _) => Ok(Some(group)),
@@ -69,15 +70,15 @@ impl Group {
         }
     }
 
-    /// Moves processes in, unless the command is over.
+    /// Moves processes in, as long as the command is not over. Who ends it meanwhile does not wait for this.
     pub fn take(&self, members: impl IntoIterator<Item = Member>) {
-        let over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
-        if *over {
-            return;
-        }
         for member in members {
+            if self.is_over() {
+                break;
+            }
             let moved = move_into(&self.path, member.pid);
-            // The number went to another process in between: that one goes back where it was.
+            // The number went to another process in between: that one is moved to the server's group, because its
+            // own is not known.
             if moved.is_ok()
                 && !member.is_same()
                 && let Some(home) = self.path.parent()
@@ -85,6 +86,14 @@ impl Group {
                 let _ = move_into(home, member.pid);
             }
         }
+        // What was just moved in may have come after the kill.
+        if self.is_over() {
+            kill(&self.path);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::SeqCst)
     }
 
     /// Returns what is in it.
@@ -95,7 +104,7 @@ impl Group {
 
     /// Kills all that is in it.
     pub fn kill(&self) {
-        *self.over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.over.store(true, Ordering::SeqCst);
         kill(&self.path);
     }
 }
@@ -193,7 +202,36 @@ fn unescaped(field: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, mpsc};
+
+    use super::super::seen::Seen;
     use super::*;
+
+    #[test]
+    fn finding_b7_a_kill_does_not_wait_for_moves_and_ends_them() {
+        let dir = tempfile::tempdir().expect("folder");
+        // A folder in place of a group: what is written to it stays.
+        let group = Arc::new(Group { path: dir.path().to_owned(), over: AtomicBool::new(false) });
+        let me = Seen::of(rustix::process::getpid()).expect("this process").member();
+        let (asked, file) = (dir.path().join("cgroup.procs"), dir.path().join("cgroup.kill"));
+        let members = (0..3).map(|at| {
+            if at == 1 {
+                fs::remove_file(&asked).expect("the first was moved");
+                let (killed, done) = mpsc::channel();
+                let other = group.clone();
+                std::thread::spawn(move || {
+                    other.kill();
+                    let _ = killed.send(());
+                });
+                done.recv_timeout(Duration::from_secs(10)).expect("the kill waits for the moves");
+                fs::remove_file(&file).expect("killed");
+            }
+            me
+        });
+        group.take(members);
+        assert!(!asked.exists(), "moved into a group that is over");
+        assert!(file.exists(), "what was moved after the kill lives on");
+    }
 
     #[test]
     fn finding_b7_the_own_group_is_found_where_it_is_mounted() {

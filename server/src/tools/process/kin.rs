@@ -1,5 +1,4 @@
-//! What ties processes to the command that started them, wherever they go: a number that every
-//! child inherits, and this process as the parent of those that lost theirs.
+//! Finds the processes of a command by an inherited number, and adopts its orphans (subreaper).
 //!
 //! A command can clear its environment, take a session of its own, close its output and lose its
 //! parent. It keeps its limits: the soft limit of real-time CPU, which no program of ours uses, is set
@@ -124,7 +123,10 @@ pub(super) fn reap(killed: &BTreeSet<i32>) {
     }
     let mut kin = kin();
     let children = children();
-    kin.children.retain(|pid| children.contains(pid));
+    // The lists of the kernel may leave out some while others end.
+    let me = raw(getpid());
+    let is_child = |pid: i32| Pid::from_raw(pid).and_then(Seen::of).is_some_and(|seen| seen.parent == me);
+    kin.children.retain(|pid| children.contains(pid) || is_child(*pid));
     for number in children {
         let Some(pid) = Pid::from_raw(number).filter(|_| !kin.children.contains(&number)) else { continue };
         let ended = Seen::of(pid).is_some_and(|seen| !seen.alive);

@@ -481,6 +481,10 @@ fn finding_b11_no_entry_of_the_search_path_lies_in_the_workspace() {
         let kept = child_environment(ours, &[], [root.as_path()]);
         let path = kept.iter().find(|(name, _)| name == "PATH").expect("a search path");
         assert_eq!(path.1.to_str(), Some(format!("{}:/bin", entry("tools")).as_str()));
+        // An empty one would mean the folder that the command runs in.
+        let ours = [(OsString::from("PATH"), OsString::from(entry("ws/bin")))];
+        let kept = child_environment(ours, &[], [root.as_path()]);
+        assert!(kept.contains(&("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())), "{kept:?}");
     }
 }
 

@@ -154,7 +154,7 @@ impl Tree {
         self.signs.root
     }
 
-    /// Says that the shell was reaped and nothing is left to kill.
+    /// Says that the shell was reaped, so that the tree is not killed when it is dropped.
     pub(super) fn gone(&mut self) {
         if !self.over {
             self.over = true;

@@ -4,10 +4,15 @@
 //! Known by resolved names, and by what the disk says they are: neither a link, a second name nor a second
 //! mount of a folder leads around it. Never reads what is in them.
 
+use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use super::folded;
+use crate::tools::Stop;
+use crate::tools::paths::leads_to;
+use crate::tools::walk::{LINKS_TIME, walk_all};
 
 /// The most files of one folder whose second names are looked for.
 const MAX_LINKED: usize = 1_000;
@@ -21,6 +26,10 @@ pub struct Own {
     names: Vec<Vec<String>>,
     folders: Vec<FileId>,
     files: Vec<FileId>,
+    /// Where sessions lie, whose files may have second names as well ..
+    sessions: Vec<PathBuf>,
+    /// .. and those that have; none where there was no time to look at all.
+    linked: Arc<OnceLock<Option<HashSet<FileId>>>>,
     home: Option<PathBuf>,
 }
 
@@ -29,7 +38,7 @@ impl Own {
     pub fn of(places: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut own = Self::default();
         for place in places {
-            let place = resolved(&place);
+            let place = leads_to(&place);
             match place.metadata() {
                 Ok(found) if found.is_dir() => {
                     own.folders.push(id_of(&found));
@@ -37,6 +46,7 @@ impl Own {
                     let linked =
                         entries.filter_map(|entry| entry.metadata().ok()).filter(|file| file.is_file());
                     own.files.extend(linked.map(|file| id_of(&file)));
+                    own.sessions.push(leads_to(&place.join("sessions")));
                 }
                 Ok(found) => own.files.push(id_of(&found)),
                 Err(_) => {}
@@ -48,7 +58,7 @@ impl Own {
 
     /// The same for a user who has this home.
     pub fn at_home(self, home: Option<PathBuf>) -> Self {
-        Self { home: home.filter(|home| home.is_absolute()).map(|home| resolved(&home)), ..self }
+        Self { home: home.filter(|home| home.is_absolute()).map(|home| leads_to(&home)), ..self }
     }
 
     pub(super) fn home(&self) -> Option<&Path> {
@@ -69,6 +79,12 @@ impl Own {
             || path.ancestors().any(in_folder)
     }
 
+    /// The same for a file that may have other names anywhere. The first one that has takes a walk through all
+    /// sessions.
+    pub(in crate::tools) fn holds_by_any_name(&self, path: &Path) -> bool {
+        self.holds(path) || path.metadata().is_ok_and(|found| self.is_file(&found))
+    }
+
     /// The same by its name alone.
     pub(in crate::tools) fn has_name(&self, path: &Path) -> bool {
         let names = folded(path);
@@ -82,20 +98,26 @@ impl Own {
 
     /// Whether this is a file of Adjutant's own, whatever it is called here.
     pub(in crate::tools) fn is_file(&self, found: &std::fs::Metadata) -> bool {
-        self.files.contains(&id_of(found))
+        let is_linked = || self.linked().is_none_or(|linked| linked.contains(&id_of(found)));
+        self.files.contains(&id_of(found)) || found.is_file() && found.nlink() > 1 && is_linked()
+    }
+
+    fn linked(&self) -> Option<&HashSet<FileId>> {
+        let look = || {
+            let (stop, mut linked) = (Stop::after(LINKS_TIME), HashSet::new());
+            for entry in self.sessions.iter().flat_map(|folder| walk_all(folder)).flatten() {
+                if stop.reached() {
+                    return None;
+                }
+                let found = entry.metadata().ok().filter(|found| found.is_file() && found.nlink() > 1);
+                linked.extend(found.map(|found| id_of(&found)));
+            }
+            Some(linked)
+        };
+        self.linked.get_or_init(look).as_ref()
     }
 }
 
 pub(in crate::tools) fn id_of(found: &std::fs::Metadata) -> FileId {
     (found.dev(), found.ino())
-}
-
-/// They may lie behind links and may not exist yet.
-fn resolved(place: &Path) -> PathBuf {
-    for ancestor in place.ancestors() {
-        if let (Ok(real), Ok(rest)) = (ancestor.canonicalize(), place.strip_prefix(ancestor)) {
-            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
-        }
-    }
-    place.to_owned()
 }

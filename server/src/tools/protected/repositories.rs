@@ -11,10 +11,11 @@ use std::str::Chars;
 use rustix::fs::{Mode, OFlags};
 
 use super::fold;
+use crate::tools::paths::leads_to;
 
 /// The most bytes of a settings file of git.
 const MAX_BYTES: u64 = 256 * 1024;
-/// The most settings files that are read for one repository, included ones among them.
+/// The most settings files that are read for one repository, and for the user; included ones among them.
 const MAX_FILES: usize = 16;
 
 /// Returns whether a path lies where git looks for what it runs; `top` is the workspace folder: repositories
@@ -26,12 +27,28 @@ pub(super) fn hold(path: &Path, top: &Path, home: Option<&Path>) -> bool {
     }
     // A work tree may begin above the workspace, and its hooks may lie in it all the same.
     let counts = |place: &PathBuf| path.starts_with(place) && place.starts_with(top) && place != top;
-    path.ancestors().skip(1).any(|tree| {
+    let of_user = of_user(home);
+    let in_tree = path.ancestors().skip(1).any(|tree| {
         let Some(git) = directory_of(tree) else { return false };
         let common = common(&git);
-        let named = named_by_settings(&common, tree, home);
+        let settings = [common.join("config"), common.join("config.worktree")];
+        let mut named = named_by_settings(settings.to_vec(), tree, home);
+        named.extend(named_by_settings(of_user.clone(), tree, home));
         [git, common].iter().chain(&named).any(counts)
-    })
+    });
+    // Hooks of all the user's repositories may lie in a folder that is none.
+    in_tree || named_by_settings(of_user, top, home).iter().any(counts)
+}
+
+/// The settings of git that hold for all repositories of the user.
+fn of_user(home: Option<&Path>) -> Vec<PathBuf> {
+    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
+    let config = config.or_else(|| home.map(|home| home.join(".config")));
+    let of_home = home.map(|home| home.join(".gitconfig"));
+    [Some("/etc/gitconfig".into()), config.map(|folder| folder.join("git/config")), of_home]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Whether a folder is the inside of a repository, or would be once `path` is there; a half of one counts too.
@@ -66,10 +83,9 @@ fn common(git: &Path) -> PathBuf {
     named.unwrap_or_else(|| git.to_owned())
 }
 
-/// The hooks and further settings files that the settings of a repository name, and those that these name.
-fn named_by_settings(git: &Path, tree: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+/// The hooks and further settings files that settings of git name, and those that these name.
+fn named_by_settings(mut files: Vec<PathBuf>, tree: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let mut named = Vec::new();
-    let mut files = vec![git.join("config"), git.join("config.worktree")];
     let mut next = 0;
     while next < files.len().min(MAX_FILES) {
         let file = files[next].clone();
@@ -83,9 +99,9 @@ fn named_by_settings(git: &Path, tree: &Path, home: Option<&Path>) -> Vec<PathBu
             if value.is_empty() {
                 continue;
             }
-            let from = if is_include { file.parent().unwrap_or(git) } else { tree };
+            let from = if is_include { file.parent().unwrap_or(tree) } else { tree };
             let Some(value) = without_tilde(&value, home) else { continue };
-            let place = cleaned(&from.join(value));
+            let place = leads_to(&from.join(value));
             if is_include && !files.contains(&place) {
                 files.push(place.clone());
             }
@@ -167,21 +183,6 @@ fn value(chars: &mut Peekable<Chars>) -> String {
     }
     value.truncate(end);
     value
-}
-
-/// Without `.` and `..`, and with links followed as far as the path exists.
-fn cleaned(path: &Path) -> PathBuf {
-    if let Ok(real) = path.canonicalize() {
-        return real;
-    }
-    path.components().fold(PathBuf::new(), |mut clean, part| {
-        match part {
-            std::path::Component::ParentDir => _ = clean.pop(),
-            std::path::Component::CurDir => {}
-            other => clean.push(other),
-        }
-        clean
-    })
 }
 
 /// A regular file's text; nothing waits for a pipe.

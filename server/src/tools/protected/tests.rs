@@ -418,3 +418,49 @@ fn finding_b5_own_files_are_known_by_every_way_to_them() {
     let at = ground(&roots, "mine").expect("mine");
     assert_eq!((read_class(&at, &own), write_class(&at, &own)), (ReadClass::Plain, WriteClass::Plain));
 }
+
+#[test]
+fn finding_m3_hooks_that_the_user_has_for_all_repositories_are_not_written() {
+    let (directory, roots) = workspace();
+    let (home, ws) = (directory.path(), directory.path().join("ws"));
+    let own = Own::default().at_home(Some(home.to_owned()));
+    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &own);
+    assert_eq!(class("hooks/pre-push"), WriteClass::Plain);
+    write(&home.join(".gitconfig"), "[core]\n\thooksPath = ~/ws/hooks\n[include]\n\tpath = ws/team\n");
+    assert_eq!(class("hooks/pre-push"), WriteClass::Denied(table::BARE));
+    assert_eq!(class("team"), WriteClass::Denied(table::BARE));
+    assert_eq!(class("src/main.rs"), WriteClass::Plain);
+    // In a repository a relative one is meant from its top.
+    write(&home.join(".gitconfig"), "[core]\n\thooksPath = shared\n");
+    write(&ws.join("deep/.git/config"), "");
+    assert_eq!(class("deep/shared/pre-push"), WriteClass::Denied(table::BARE));
+    assert_eq!(class("deep/other/pre-push"), WriteClass::Plain);
+}
+
+#[test]
+fn finding_m3_hooks_behind_a_link_are_not_written_before_they_are_there() {
+    let (directory, roots) = workspace();
+    let ws = directory.path().join("ws");
+    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
+    write(&ws.join(".git/config"), "[core]\n\thooksPath = tools/hooks\n");
+    std::os::unix::fs::symlink("scripts", ws.join("tools")).expect("link");
+    // Neither is there what the link leads to.
+    assert_eq!(class("scripts/hooks/pre-push"), WriteClass::Denied(table::BARE));
+    write(&ws.join("scripts/x"), "x");
+    assert_eq!(class("scripts/hooks/pre-push"), WriteClass::Denied(table::BARE));
+    assert_eq!(class("scripts/x"), WriteClass::Plain);
+}
+
+#[test]
+fn finding_b5_a_second_name_of_a_file_of_a_session_is_adjutants_own() {
+    let (directory, roots) = workspace();
+    let (ws, state) = (directory.path().join("ws"), directory.path().join("state"));
+    write(&state.join("sessions/s-1/outputs/call-1.txt"), "output");
+    write(&ws.join("mine"), "mine");
+    std::fs::hard_link(state.join("sessions/s-1/outputs/call-1.txt"), ws.join("copy")).expect("link");
+    std::fs::hard_link(ws.join("mine"), ws.join("also-mine")).expect("link");
+    let own = Own::of([state]);
+    let class = |raw: &str| read_class(&ground(&roots, raw).expect(raw), &own);
+    assert_eq!(class("copy"), ReadClass::Secret(table::OWN));
+    assert_eq!(class("also-mine"), ReadClass::Plain);
+}

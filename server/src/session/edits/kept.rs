@@ -1,0 +1,109 @@
+//! Where a change is once it is in the text: on disk, in a buffer, or in another file.
+//!
+//! Never saves text that is the user's own.
+
+use adjutant_core::edit::split_bom;
+use adjutant_core::event::{Change, Found};
+
+use super::{Now, Place, found, on_disk};
+use crate::documents::Text;
+use crate::faults::point;
+use crate::tools::paths::{Grounded, ground};
+use crate::uri;
+
+/// Where a change is when it has landed.
+pub(super) enum Kept {
+    /// On disk.
+    Saved,
+    /// In a document the user has open; it is the user's to save.
+    Open,
+    /// In a buffer that was not saved, for this reason if there is one.
+    Unsaved(Option<String>),
+    /// Its path leads to this other file by now.
+    Elsewhere(String),
+    /// Its path cannot be followed any more, for this reason.
+    Unknown(String),
+}
+
+/// Whether a change is saved once it is there: when nothing of the file was unsaved in the text it is made for,
+/// so that only the change is written.
+pub(super) fn ours_to_save(at: &Grounded, now: &Now) -> bool {
+    if now.open.is_none() || now.blank.is_some() {
+        return true;
+    }
+    on_disk(at).is_ok_and(|disk| disk.exists && same_text(&now.text, &disk.text))
+}
+
+/// Whether the document is as it was sent: typing between edit and save makes it the user's to save.
+pub(super) fn shows_only(place: &Place, change: &Change, text: &str) -> bool {
+    let Ok(at) = ground(&place.roots, &change.path) else { return false };
+    match place.world.documents.text(&at.absolute) {
+        Text::Open(snapshot) => same_text(&snapshot.string(), text),
+        Text::Unsynced(_) | Text::Closed => false,
+    }
+}
+
+/// Saves what is ours to save; says where the change is then.
+pub(super) async fn keep(place: &Place, change: &Change, saves: bool) -> Kept {
+    let at = match ground(&place.roots, &change.path) {
+        Ok(at) => at,
+        Err(why) => return Kept::Unknown(why.to_string()),
+    };
+    if !matches!(place.world.documents.text(&at.absolute), Text::Open(_)) {
+        return settled_place(place, change, Kept::Saved);
+    }
+    if !saves {
+        let ours = place.world.documents.is_ours(&at.absolute);
+        return if ours { Kept::Unsaved(None) } else { Kept::Open };
+    }
+    if !place.world.editor.abilities.save {
+        // Some editors save by themselves what a server has changed.
+        if shows_only_disk(place, &at) {
+            return settled_place(place, change, Kept::Saved);
+        }
+        return if change.open { Kept::Open } else { Kept::Unsaved(None) };
+    }
+    let uri = place.world.documents.name_of(&at.absolute);
+    let kept = match place.world.editor.save(&uri, "nothing else in the file was unsaved").await {
+        Ok(()) => {
+            point("edit-saved");
+            saved(place, change, &at)
+        }
+        Err(why) => Kept::Unsaved(Some(why.to_string())),
+    };
+    settled_place(place, change, kept)
+}
+
+/// An editor writes by the name it has, whatever that leads to by then: a file that landed elsewhere is
+/// told.
+pub(super) fn settled_place(place: &Place, change: &Change, kept: Kept) -> Kept {
+    match ground(&place.roots, &change.path) {
+        Ok(at) if at.inside && uri::of_path(&at.absolute) == change.target => kept,
+        Ok(at) => Kept::Elsewhere(at.display),
+        Err(why) => Kept::Unknown(why.to_string()),
+    }
+}
+
+/// The file decides whether it was saved; one that is kept in another encoding is not compared.
+fn saved(place: &Place, change: &Change, at: &Grounded) -> Kept {
+    let shows = |buffer: &str, disk: &str| same_text(buffer, disk) || found(disk, change) == Found::Landed;
+    match (place.world.documents.text(&at.absolute), on_disk(at)) {
+        (Text::Open(buffer), Ok(disk)) if !disk.exists || !shows(&buffer.string(), &disk.text) => {
+            Kept::Unsaved(Some("the editor said it was saved, but the file does not show it".to_owned()))
+        }
+        _ => Kept::Saved,
+    }
+}
+
+/// Whether the document is what is on disk.
+fn shows_only_disk(place: &Place, at: &Grounded) -> bool {
+    match (place.world.documents.text(&at.absolute), on_disk(at)) {
+        (Text::Open(buffer), Ok(disk)) => disk.exists && same_text(&buffer.string(), &disk.text),
+        _ => false,
+    }
+}
+
+/// A byte order mark is no part of the text, and most editors do not show it.
+fn same_text(one: &str, other: &str) -> bool {
+    split_bom(one).1 == split_bom(other).1
+}

@@ -1,0 +1,95 @@
+//! A look at the disk takes no thread of the runtime.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use adjutant_core::config::Settings;
+use adjutant_core::message::{Reply, RequestedCall};
+use adjutant_core::run::CallPhase;
+use futures_util::poll;
+
+use super::*;
+use crate::documents::Documents;
+use crate::doors::Doors;
+use crate::editor::{Abilities, Editor};
+use crate::model::Models;
+use crate::session::World;
+use crate::session::blobs::Blobs;
+use crate::session::catalog::Catalog;
+use crate::session::frontier::Syncer;
+use crate::session::mailbox::Mailbox;
+use crate::session::storage::Disk;
+
+fn place(dir: &Path) -> Place {
+    let world = World {
+        documents: Documents::default(),
+        doors: Doors::to_nobody(),
+        editor: Editor::new(Abilities::default()).0,
+        models: Models::new(),
+        settings: Mutex::new(Arc::new(Settings::default())),
+        catalog: Catalog::new(Arc::new(Disk), Syncer::start().expect("threads"), dir),
+        own: Default::default(),
+        turns: Default::default(),
+        images: Default::default(),
+        inboxes: Default::default(),
+        asks: Mutex::default(),
+    };
+    Place {
+        world: Arc::new(world),
+        id: "s-1".into(),
+        roots: Roots::open(&[dir.to_owned()]).0,
+        blobs: Arc::new(Blobs::new(Arc::new(Disk), dir)),
+        dir: dir.to_owned(),
+        mailbox: Mailbox::new().0,
+    }
+}
+
+fn read(path: &str) -> Call {
+    let arguments = serde_json::json!({ "path": path }).to_string();
+    let requested = RequestedCall { id: "1".to_owned(), name: "read_file".to_owned(), arguments };
+    Call {
+        id: "call-1".into(),
+        index: 0,
+        tool: "read_file".to_owned(),
+        reply: Arc::new(Reply { calls: vec![requested], ..Reply::default() }),
+        provider_id: "1".into(),
+        title: "Read".to_owned(),
+        phase: CallPhase::Opened,
+        payload: None,
+        change_set: None,
+        output_asked: false,
+    }
+}
+
+#[test]
+fn finding_b2_the_names_of_a_file_are_looked_for_on_a_thread_that_may_wait() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .max_blocking_threads(1)
+        .enable_all()
+        .build()
+        .expect("runtime");
+    runtime.block_on(async {
+        let dir = tempfile::tempdir().expect("folder");
+        std::fs::create_dir(dir.path().join("private")).expect("folder");
+        std::fs::write(dir.path().join("private/plan.md"), "plan").expect("file");
+        std::fs::hard_link(dir.path().join("private/plan.md"), dir.path().join("copy.md")).expect("link");
+        let (place, call) = (place(dir.path()), read("copy.md"));
+        let deny = ["read_file(private/**)".to_owned()];
+        // The one thread that may wait is taken.
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let taken = tokio::task::spawn_blocking(move || released.recv());
+        let mut prepared = Box::pin(prepare(&place, &call, (Mode::Code, &deny)));
+        for _ in 0..3 {
+            assert!(poll!(prepared.as_mut()).is_pending(), "the runtime waited for the disk");
+            tokio::task::yield_now().await;
+        }
+        release.send(()).expect("it waits");
+        taken.await.expect("a thread").expect("a word");
+        match prepared.await {
+            Report::Prepared(Payload::Read { also, .. }) => {
+                assert!(also.iter().any(|name| name.ends_with("private/plan.md")), "{also:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+    });
+}
