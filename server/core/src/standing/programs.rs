@@ -107,7 +107,7 @@ fn names_a_program(name: &str, arguments: &[String]) -> bool {
 fn is_file(value: &str) -> bool {
     let ending = value.rsplit_once('.').map(|(_, ending)| ending);
     value.contains(['/', '\\', '{'])
-        || value.starts_with('.') && value.trim_matches('.') != ""
+        || value.starts_with('.') && !value.trim_matches('.').is_empty()
         || ending.is_some_and(|ending| ending.starts_with(|sign: char| sign.is_ascii_alphabetic()))
 }
 

@@ -119,9 +119,9 @@ fn without_tilde(path: &str, home: Option<&Path>) -> Option<PathBuf> {
         return Some(home?.join(rest));
     }
     let users = text(Path::new("/etc/passwd"))?;
-    let folder =
+    let mut folder =
         users.lines().filter_map(|line| line.strip_prefix(user)?.strip_prefix(':')?.split(':').nth(4));
-    Some(Path::new(folder.last()?).join(rest))
+    Some(Path::new(folder.next_back()?).join(rest))
 }
 
 /// The sections, keys (both in small letters) and values of a settings file, as git reads it.
