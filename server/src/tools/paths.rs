@@ -146,8 +146,20 @@ impl Roots {
 
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Resolves what a model wrote: a relative or absolute path, or a file URI.
+/// Resolves what a model wrote: a relative or absolute path, or a file URI. A path that is shown with escaped
+/// characters leads to the file that is shown; a file of that very name is shown otherwise.
 pub fn ground(roots: &Roots, raw: &str) -> Result<Grounded, PathRefusal> {
+    let written = as_written(roots, raw);
+    let meant = unescaped(raw);
+    if meant == raw || shown_path(&meant) != raw {
+        return written;
+    }
+    let exists = |at: &Result<Grounded, PathRefusal>| at.as_ref().is_ok_and(Grounded::exists);
+    let shown = as_written(roots, &meant);
+    if exists(&written) && !exists(&shown) { written } else { shown }
+}
+
+fn as_written(roots: &Roots, raw: &str) -> Result<Grounded, PathRefusal> {
     if raw.is_empty() {
         return Err(PathRefusal::Empty);
     }
@@ -170,12 +182,7 @@ pub fn ground(roots: &Roots, raw: &str) -> Result<Grounded, PathRefusal> {
         base.path.join(&path)
     };
     let (absolute, kind) = resolve(&start).map_err(|(why, at)| roots.hide_outside(why, &at, raw))?;
-    let meant = unescaped(raw);
-    // A path that is shown with escaped characters leads to the file that is shown.
-    match kind.is_none() && meant != raw && shown_path(&meant) == raw {
-        true => ground(roots, &meant),
-        false => place(roots, absolute, kind),
-    }
+    place(roots, absolute, kind)
 }
 
 /// `$HOME/x` and `~/x` would be taken for a place in the home directory by whoever
