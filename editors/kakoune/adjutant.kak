@@ -28,7 +28,7 @@ define-command adjutant -params 1.. -docstring "adjutant <task>: give Adjutant a
         from=${kak_selection_desc%%.*}
         to=${kak_selection_desc#*,}; to=${to%%.*}
         [ "$from" -le "$to" ] || { line=$from; from=$to; to=$line; }
-        range="{\"start\": {\"line\": $((from - 1)), \"character\": 0}, \"end\": {\"line\": $((to - 1)), \"character\": 0}}"
+        range="{\"start\": {\"line\": $((from - 1)), \"character\": 0}, \"end\": {\"line\": $to, \"character\": 0}}"
         arguments="[{\"text\": \"$text\", \"uri\": \"file://$uri\", \"range\": $range}]"
         printf "lsp-execute-command adjutant.start '%s' adjutant\n" "$(printf %s "$arguments" | sed "s/'/''/g")"
     }
@@ -45,6 +45,6 @@ define-command adjutant-answer -docstring "show the question of Adjutant that wa
 # kak-lsp holds a question back until it is asked for, so that no menu opens while
 # one types. These lines say in the status line that one waits, and what goes on.
 define-command -hidden -override lsp-handle-progress -params 6 %{
-    set-option global lsp_modeline_progress %sh{ "$6" || printf %s "$2${4:+: $4} " }
+    set-option global lsp_modeline_progress %sh{ [ "$6" = true ] || printf %s "$2${4:+: $4} " }
 }
 set-option global modelinefmt "%%opt{lsp_modeline_message_requests} %%opt{lsp_modeline_progress}%opt{modelinefmt}"

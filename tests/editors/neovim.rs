@@ -2,6 +2,7 @@
 //!
 //! Uses the set-up file as it is shipped; never another client.
 
+mod questions;
 mod scenes;
 mod terminal;
 

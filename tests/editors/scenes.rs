@@ -11,7 +11,9 @@ use serde_json::json;
 
 use crate::editor::Editor;
 use crate::stage::{SERVER, Stage, wait_for, wait_or};
-pub use ends::{each_edit_ends_somewhere, edits_of_all_kinds, fills_a_file_that_is_not_there_yet, new_file};
+pub use ends::{
+    each_edit_ends_somewhere, edits_of_all_kinds, fills_a_file_that_is_not_there_yet, new_file, told,
+};
 
 /// Makes the tests that every editor has. `$walk` opens the editor on a new stage and plays a scene there.
 macro_rules! every_editor {

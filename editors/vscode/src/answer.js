@@ -4,7 +4,8 @@
 
 const vscode = require('vscode');
 
-const URI = vscode.Uri.parse('adjutant:/Answer.md');
+// Plain text: a preview of Markdown would load the images of the model and follow its links.
+const URI = vscode.Uri.parse('adjutant:/Answer.txt');
 const PAUSE_MS = 100; // between two redraws
 const MOST = 500_000; // characters
 const MARKS = { pending: '…', in_progress: '…', completed: '✓' };
@@ -15,10 +16,10 @@ function ended({ outcome, summary }) {
   return `— ${ENDS[outcome] ?? outcome}${why}`;
 }
 
-function createAnswer() {
+function createAnswer(complain) {
   const changed = new vscode.EventEmitter();
   const items = new Map(); // of each item its text, in the order they began
-  let timer, closed = false, lines = 1;
+  let timer, closed = false, lines = 1, notices = 0;
   const draw = () => {
     timer = undefined;
     changed.fire(URI);
@@ -64,15 +65,16 @@ function createAnswer() {
     const viewColumn = column ?? (aside ? vscode.ViewColumn.Active : vscode.ViewColumn.Beside);
     await vscode.window.showTextDocument(document, { viewColumn, preserveFocus: true, preview: false });
   };
+  const open = (column) => show(column).catch(complain);
   return {
     show,
     // The user gave a task: the answer to it is opened, unless that was closed before.
-    begun: () => { if (!closed && !vscode.window.tabGroups.all.some((group) => group.tabs.some(ours))) show(); },
+    begun: () => { if (!closed && !vscode.window.tabGroups.all.some((group) => group.tabs.some(ours))) open(); },
     // What was asked covers the answer only until it is over.
     ended() {
       const hides = (tab) => tab?.input instanceof vscode.TabInputText && tab.input.uri.path.includes('/asks/');
       const group = vscode.window.tabGroups.all.find((one) => one.tabs.some(ours));
-      if (group && hides(group.activeTab)) show(group.viewColumn);
+      if (group && hides(group.activeTab)) open(group.viewColumn);
     },
     told({ runId, update }) {
       const id = update.messageId ?? update.toolCallId;
@@ -82,7 +84,7 @@ function createAnswer() {
         case 'tool_call_update':
           return put(id, `${MARKS[update.status] ?? '✗'} ${update.title}${update.summary ? ` · ${update.summary}` : ''}`);
         case '_complete': return put(`complete ${runId}`, update.summary);
-        case 'notice': return put(`notice ${items.size}`, update.message);
+        case 'notice': return put(`notice ${notices++}`, update.message);
         case '_run':
           if (update.phase === 'started') return put(`run ${update.runId}`, `# ${update.title}`);
           return put(`end ${update.runId}`, ended(update.end));

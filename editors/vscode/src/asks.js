@@ -5,17 +5,19 @@
 const vscode = require('vscode');
 const { line, status } = require('./display');
 
-const drafts = new Map(); // what was typed into a box that was left
+// The kinds of questions that are answered in words. One that can be rejected takes a reason instead.
+const IN_WORDS = ['followup', 'mistake_limit_reached', 'auto_approval_max_req_reached', 'resume_task'];
+const drafts = new Map(); // what was typed into a box that was left, by what it was for
 let server = 0; // counts servers: a question of one that is gone cannot be answered
 
 const tell = (text) => vscode.window.showInformationMessage(`Adjutant: ${text}`);
 const rejection = (ask) => ask.options.find((option) => option.kind === 'reject_once');
 
 // One line of text. A box that loses the focus closes, so that none is left to send later what was
-// typed for something else; its words are there again the next time.
-function words(title, prompt, placeholder) {
+// typed for something else; its words are there again the next time it is opened for the same.
+function words(title, prompt, { placeholder, draft = title } = {}) {
   const box = vscode.window.createInputBox();
-  Object.assign(box, { title: `Adjutant: ${title}`, prompt, placeholder, value: drafts.get(title) ?? '' });
+  Object.assign(box, { title: `Adjutant: ${title}`, prompt, placeholder, value: drafts.get(draft) ?? '' });
   return new Promise((given) => {
     box.onDidAccept(() => {
       given(box.value.trim() || undefined);
@@ -23,7 +25,8 @@ function words(title, prompt, placeholder) {
       box.hide();
     });
     box.onDidHide(() => {
-      drafts.set(title, box.value);
+      if (box.value) drafts.set(draft, box.value);
+      else drafts.delete(draft);
       given(undefined);
       box.dispose();
     });
@@ -60,12 +63,12 @@ function createAnswers(client) {
   return {
     async reject() {
       const ask = await pick(rejection);
-      const reason = ask && await words('Reject With a Reason', line(ask.title, 200));
+      const reason = ask && await words('Reject With a Reason', line(ask.title, 200), { draft: `reason ${ask.askId}` });
       if (reason) await respond({ askId: ask.askId, optionId: rejection(ask).optionId, reason });
     },
     async answer() {
-      const ask = await pick((one) => one.freeText && !rejection(one) && !one.kind.includes('complet'));
-      const answer = ask && await words('Answer in My Words', line(ask.title, 200));
+      const ask = await pick((one) => one.freeText && IN_WORDS.includes(one.kind));
+      const answer = ask && await words('Answer in My Words', line(ask.title, 200), { draft: `answer ${ask.askId}` });
       if (answer) await respond({ askId: ask.askId, answer });
     },
     // A run that ended without success needs the user; the others are quiet.

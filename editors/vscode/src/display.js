@@ -7,7 +7,6 @@
 const HIDDEN = /[\p{Cc}\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/u;
 const MARK = /[\p{Mn}\p{Me}]/u;
 const MAX_MARKS = 6;
-const MAX_MESSAGE = 1000;
 
 const escaped = (c) => `\\u{${c.codePointAt(0).toString(16)}}`;
 
@@ -42,11 +41,9 @@ function cut(text, limit) {
   return all.length <= limit ? text : `${all.slice(0, limit - 1).join('')}…`;
 }
 
-// A message of several lines.
-const message = (text, limit = MAX_MESSAGE) => cut(withoutLinks(shown(String(text))), limit);
 // One line, for titles and menus.
 const line = (text, limit) => cut(withoutLinks(shown(String(text)).trim().replace(/\s+/gu, ' ')), limit);
 // One line of the status bar, where `$(name)` is an icon.
 const status = (text, limit) => cut(withoutIcons(withoutLinks(shown(String(text)).trim().replace(/\s+/gu, ' '))), limit);
 
-module.exports = { line, message, status };
+module.exports = { line, status };

@@ -9,39 +9,42 @@ const { createClient } = require('./client');
 const { line } = require('./display');
 const { createStatus } = require('./status');
 
+const PATIENCE_MS = 60_000; // for a server that starts
 let client;
+let turn = Promise.resolve(); // starts and stops, one after the other: two at once would leave two servers
 
 async function activate(context) {
+  // The words of a failure are the server's.
+  const complain = (error) => void vscode.window.showErrorMessage(`Adjutant: ${line(error.message, 300)}`);
   const status = createStatus();
-  const answer = createAnswer();
+  const answer = createAnswer(complain);
   const output = vscode.window.createOutputChannel('Adjutant');
   context.subscriptions.push(status, answer, output);
 
-  // The words of a failure are the server's.
-  const complain = (error) => void vscode.window.showErrorMessage(`Adjutant: ${line(error.message, 300)}`);
   const answers = createAnswers(() => client);
   const failed = (sessionId, end) => answers.failed(sessionId, end).catch(complain);
   // A client that could not start cannot start again, so each start has one of its own.
   const start = async () => {
     client = createClient({ status, answer, failed }, output);
-    await client.start().catch(() => status.stopped());
+    // One that does not answer holds up no other.
+    await Promise.race([client.start().catch(() => status.stopped()), new Promise((done) => setTimeout(done, PATIENCE_MS))]);
   };
-  const restart = async () => {
-    await deactivate();
-    await start();
+  const restart = () => {
+    turn = turn.then(stop).then(start).catch(complain);
+    return turn;
   };
 
   const ask = (command, ...args) => client.sendRequest('workspace/executeCommand', { command, arguments: args });
   const register = (name, run) =>
     context.subscriptions.push(vscode.commands.registerCommand(name, () => Promise.resolve(run()).catch(complain)));
   register('adjutant.task.start', async () => {
-    const text = await words('Start a Task', 'What is to be done?', 'make the failing test pass');
+    const text = await words('Start a Task', 'What is to be done?', { placeholder: 'make the failing test pass' });
     if (!text) return;
     answer.begun();
     await ask('adjutant.start', { text, ...here() });
   });
   register('adjutant.task.goOn', async () => {
-    const text = await words('Go On', 'What comes next? While it works, this steers it.', 'and add a test for it');
+    const text = await words('Go On', 'What comes next? While it works, this steers it.', { placeholder: 'and add a test for it' });
     if (!text) return;
     answer.begun();
     await ask('adjutant.prompt', { text });
@@ -62,7 +65,7 @@ async function activate(context) {
     if (changed.affectsConfiguration('adjutant.server')) restart();
   }));
 
-  await start();
+  await restart();
 }
 
 // The place a task is about: a file of the workspace, which says in which folder the task runs, and
@@ -74,8 +77,13 @@ function here() {
   return editor.selection.isEmpty ? { uri } : { uri, range: client.code2ProtocolConverter.asRange(editor.selection) };
 }
 
-async function deactivate() {
+async function stop() {
   if (client?.needsStop()) await client.stop().catch(() => {});
+}
+
+function deactivate() {
+  turn = turn.then(stop);
+  return turn;
 }
 
 module.exports = { activate, deactivate };

@@ -48,3 +48,15 @@ fn finding_d5_a_task_with_quotes_and_backslashes_reaches_the_model() {
         assert!(asked.contains(r#"it's 5\" \\o/ 100%"#), "{asked}");
     });
 }
+
+/// Finding: the end of a range is not part of it, and the last selected line was left out.
+#[test]
+fn finding_d5_a_task_is_about_every_selected_line() {
+    with(scenes::silence, |editor| {
+        editor.screen.text_in("ggJ");
+        editor.screen.wait("2:1 ");
+        editor.command("Look at them");
+        let asked = editor.stage.model.wait_for_requests(1)[0].json().to_string();
+        assert!(asked.contains("The user is at lines 1 to 2 of greet.py"), "{asked}");
+    });
+}

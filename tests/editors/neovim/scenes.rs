@@ -10,7 +10,8 @@ use crate::editor::Editor;
 use crate::scenes;
 use crate::stage::{READ, Stage, wait_for};
 
-fn each(stage: impl Fn() -> Stage, scene: impl Fn(&Neovim<'_>)) {
+/// Plays a scene in every version.
+pub fn each(stage: impl Fn() -> Stage, scene: impl Fn(&Neovim<'_>)) {
     for version in VERSIONS {
         let stage = stage();
         // A failure does not say in which of them otherwise.
@@ -55,7 +56,7 @@ fn long_edit() -> Stage {
 }
 
 /// Presses keys as a user does, wherever that user is.
-fn press(editor: &Neovim<'_>, keys: &str) {
+pub fn press(editor: &Neovim<'_>, keys: &str) {
     editor.lua(&format!("vim.api.nvim_feedkeys(vim.keycode('{keys}'), 'mx', false)"));
 }
 
@@ -140,7 +141,7 @@ fn n06_finding_d12_the_question_and_the_answer_say_what_a_command_does_not_see()
 }
 
 /// The lines of the answer, wherever it is.
-fn chat(editor: &Neovim<'_>) -> String {
+pub fn chat(editor: &Neovim<'_>) -> String {
     let lines = editor.lua(
         "local buffer = vim.fn.bufnr('adjutant://chat') \
          if buffer < 0 then return '' end \
@@ -314,13 +315,20 @@ fn finding_the_answer_outlives_a_close_of_its_window() {
     );
 }
 
+/// The short messages in sight.
+pub fn notices(editor: &Neovim<'_>) -> String {
+    let lines = editor.lua(
+        "local said = {} for _, window in ipairs(vim.api.nvim_list_wins()) do \
+            if vim.api.nvim_win_get_config(window).zindex == 70 then \
+            said = vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false) end end \
+         return table.concat(said, '|')",
+    );
+    lines.as_str().unwrap_or_default().to_owned()
+}
+
 #[test]
 fn finding_a_command_with_nothing_to_do_says_so_in_one_line() {
     each(scenes::silence, |editor| {
-        let notice = "local said = {} for _, window in ipairs(vim.api.nvim_list_wins()) do \
-            if vim.api.nvim_win_get_config(window).zindex == 70 then \
-            said = vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false) end end \
-            return table.concat(said, '|')";
         let mut said = String::new();
         let wanted = [
             ("AdjutantAnswer", "nothing is asked"),
@@ -330,9 +338,7 @@ fn finding_a_command_with_nothing_to_do_says_so_in_one_line() {
         for (command, words) in wanted {
             editor.lua(&format!("vim.cmd('{command}')"));
             said += &format!("{}Adjutant: {words}", if said.is_empty() { "" } else { "|" });
-            wait_for(&format!("{said:?} of {command}"), || {
-                (editor.lua(notice).as_str()? == said).then_some(())
-            });
+            wait_for(&format!("{said:?} of {command}"), || (notices(editor) == said).then_some(()));
         }
     });
 }

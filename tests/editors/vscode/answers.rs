@@ -56,7 +56,7 @@ fn finding_d9_s105_the_answer_streams_into_a_view_beside_the_file_and_goes_on() 
     assert_eq!(stage.sessions().len(), 1, "it is the same conversation");
     // Who closes it has closed it: the next task opens nothing.
     code.wait_end("done");
-    code.do_("closeTab", json!(["Answer.md"]));
+    code.do_("closeTab", json!(["Answer.txt"]));
     code.command("And now?");
     stage.model.wait_for_requests(3);
     code.wait_end("done");
@@ -83,6 +83,29 @@ fn finding_d9_a_rejection_has_a_reason() {
     code.choose("Reject");
     told(&code, "this question is gone");
     say_nothing_is_asked(&code);
+}
+
+/// Finding: what was typed as the reason for one question was filled in at the next.
+#[test]
+fn finding_d9_a_reason_that_was_begun_is_for_its_own_question() {
+    let run = |line: &str| Reply::call("run_command", json!({ "command": line }));
+    let stage =
+        Stage::new("//- /greet.py\nprint(1)\n", [run("echo one"), run("echo two"), Reply::text("Neither.")]);
+    let code = Code::open(&stage, scenes::FILE);
+    code.command("Try both");
+    wait_for("the first question", || code.asked().filter(|asked| asked.contains("echo one")));
+    code.do_("palette", json!(["Adjutant: Reject With a Reason"]));
+    code.do_("input", json!(["Reject With a Reason", "the first is wrong"]));
+    code.do_("focus", json!([]));
+    code.choose("Reject");
+    wait_for("the second question", || code.asked().filter(|asked| asked.contains("echo two")));
+    code.do_("palette", json!(["Adjutant: Reject With a Reason"]));
+    assert_eq!(code.do_("draft", json!(["Reject With a Reason"])), "", "the reason for the first");
+    code.do_("input", json!(["Reject With a Reason", "so is the second"]));
+    code.do_("confirm", json!([]));
+    let request = stage.model.wait_for_requests(3)[2].json().to_string();
+    assert!(request.contains("so is the second"), "{request}");
+    code.wait_end("done");
 }
 
 fn say_nothing_is_asked(code: &Code<'_>) {

@@ -2,16 +2,21 @@
 //!
 //! Never looks into the server: screen, bytes on disk and the message log say what happened.
 
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::Command;
 use std::time::Duration;
 
 use adjutant_testkit::model::Reply;
+use adjutant_testkit::process::is_running;
 use serde_json::json;
 
 use super::Code;
 use crate::editor::Editor;
 use crate::opening;
 use crate::scenes;
-use crate::stage::{Stage, shipped, wait_for};
+use crate::stage::{SERVER, Stage, shipped, wait_for, wait_or};
 
 fn on(stage: impl Fn() -> Stage, scene: impl Fn(&Code<'_>)) {
     scene(&Code::open(&stage(), scenes::FILE));
@@ -211,6 +216,57 @@ fn a_missing_program_is_said_in_words() {
     wait_for("the status bar to say so", || code.status().contains("Adjutant: not running").then_some(()));
 }
 
+/// Finding: two restarts at once left two servers.
+#[test]
+fn finding_two_restarts_at_once_leave_one_server() {
+    let stage = Stage::new("//- /greet.py\nprint(1)\n", []);
+    let code = Code::open(&stage, "greet.py");
+    // A server that starts waits until it is let in, so that the second restart comes before it runs.
+    let gate = stage.beside("gate");
+    let made = Command::new("mkfifo").arg(&gate).status().expect("mkfifo is part of every system");
+    assert!(made.success(), "make the gate");
+    stage.server_is(&format!("read line <'{}'; exec '{SERVER}' --debug \"$@\"", gate.display()));
+    for _ in 0..2 {
+        code.do_("palette", json!(["Adjutant: Restart the Server"]));
+    }
+    let seen = stage.seen();
+    for which in [1, 2] {
+        // It can be opened without waiting only when a server waits on the other side.
+        const NONBLOCK: i32 = 0o4000;
+        let mut opened = wait_for(&format!("the server of restart {which}"), || {
+            OpenOptions::new().write(true).custom_flags(NONBLOCK).open(&gate).ok()
+        });
+        writeln!(opened, "in").expect("let it in");
+        drop(opened);
+        wait_for("it to run", || (seen.servers().len() > which).then_some(()));
+    }
+    let living = || -> Vec<u32> { seen.servers().into_iter().filter(|id| is_running(*id)).collect() };
+    let one = wait_or(|| (seen.servers().len() == 3 && living().len() == 1).then_some(()));
+    assert!(one.is_some(), "of {:?} these live: {:?}\n{}", seen.servers(), living(), seen.shown());
+    wait_for("the status bar to show it", || {
+        code.status().split(" | ").any(|item| item == "Adjutant").then_some(())
+    });
+}
+
+/// What the page of settings offers is what the extension sends, and the other way round.
+#[test]
+fn finding_d2_how_adjutant_asks_can_be_set_in_vs_code() {
+    let read = |file: &str| fs::read_to_string(shipped(file)).expect("a file of the extension");
+    let package: serde_json::Value =
+        serde_json::from_str(&read("editors/vscode/package.json")).expect("JSON");
+    let offered = package["contributes"]["configuration"]["properties"].as_object().expect("the settings");
+    let mut offered: Vec<&str> = offered.keys().filter_map(|key| key.strip_prefix("adjutant.")).collect();
+    offered.retain(|key| *key != "server.path");
+    let source = read("editors/vscode/src/settings.js");
+    let sent =
+        source.split("const KEYS = [").nth(1).and_then(|rest| rest.split(']').next()).expect("the keys");
+    let mut sent: Vec<&str> = sent.split(", ").map(|key| key.trim_matches('\'')).collect();
+    offered.sort_unstable();
+    sent.sort_unstable();
+    assert_eq!(offered, sent);
+    assert!(sent.contains(&"asks"), "{sent:?}");
+}
+
 /// What VS Code itself would make a link of, drawn by VS Code itself.
 #[test]
 fn finding_a1_d8_a_command_is_shown_byte_for_byte_and_no_approval_comes_to_stand_where_show_was() {
@@ -257,7 +313,7 @@ fn finding_a1_d8_a_command_is_shown_byte_for_byte_and_no_approval_comes_to_stand
 /// The extension's own function is that of the server, and VS Code's own expression finds no link.
 #[test]
 fn finding_a1_the_extension_shows_texts_as_the_server_does() {
-    let mut node = std::process::Command::new("node");
+    let mut node = Command::new("node");
     node.arg(shipped("tests/editors/vscode/display.mjs"));
     node.arg(shipped("editors/vscode/src/display.js")).arg(shipped("tests/corpus/display.jsonl"));
     let said = node.output().expect("node is installed: run tests/editors/install.sh");

@@ -57,6 +57,13 @@ export class Window {
     await this.page.keyboard.type(text);
   }
 
+  // What a box holds before anything is typed.
+  async draft(of) {
+    const box = this.page.locator('.quick-input-widget:visible', { hasText: of });
+    await box.waitFor();
+    return box.locator('input:visible').first().inputValue();
+  }
+
   // Gives a task by the command of the extension.
   async command(text) {
     await this.begin(text);

@@ -1,13 +1,17 @@
 -- The questions of Adjutant. Each waits in a float that is never entered by
--- itself and takes no keys. Only a key pressed in the float is an answer, and
--- an approval needs the whole of what it allows to have been in sight.
+-- itself and takes no keys. Only a key pressed in the float is an answer, and an
+-- approval needs the whole of what it allows to have been in sight, or opened in a tab.
 local buffers = require("adjutant.buffers")
+local display = require("adjutant.display")
+local float = require("adjutant.float")
+local notices = require("adjutant.notices")
 
 local M = {}
 local api = vim.api
 
+local LONGEST_TITLE = 80 -- characters, where the whole is shown below it
 local REACTION = 400 -- milliseconds an approval must have been in sight before it counts
-local open = {} -- the questions that wait, oldest first
+local open = {} -- the questions that wait: the oldest first, those left for later last
 local shown -- the one in the float
 local window, buffer -- the float
 local entered = false -- the user went into it
@@ -28,7 +32,7 @@ local function relative(path) return vim.fn.fnamemodify(path, ":~:.") end
 local function subject_of(ask)
   local subject = type(ask.subject) == "table" and ask.subject or {}
   if subject.type == "edit" then
-    local lines = vim.split((subject.diff:gsub("\n$", "")), "\n")
+    local lines = vim.split((display.diff(subject.diff):gsub("\n$", "")), "\n")
     local plus, minus = 0, 0
     for index = 3, #lines do
       local sign = lines[index]:sub(1, 1)
@@ -37,11 +41,14 @@ local function subject_of(ask)
     return { lines = lines, syntax = "diff", short = ("+%d −%d"):format(plus, minus) }
   elseif subject.type == "command" then
     local place = subject.cwd == vim.fn.getcwd() and "in this folder" or "in " .. relative(subject.cwd)
+    if subject.timeoutSeconds then place = ("%s, for at most %d s"):format(place, subject.timeoutSeconds) end
     -- The reason says what is not saved: it belongs to the whole.
-    local note = subject.unsaved and ask.description or nil
-    return { lines = vim.split(subject.command, "\n"), place = place, note = note }
+    local note = subject.unsaved and display.plain(ask.description or "") or nil
+    local lines = vim.split(display.command(subject.command), "\n")
+    table.insert(lines, 1, float.one(display.command(place)) .. ":")
+    return { lines = lines, note = note }
   elseif subject.type == "read" then
-    return { lines = { subject.path }, place = subject.reason }
+    return { lines = vim.split(display.command(subject.path), "\n"), place = display.plain(subject.reason) }
   end
   return { lines = {} }
 end
@@ -49,9 +56,13 @@ end
 -- Makes an entry of an ask; `answer` takes an outcome of `agent/session/request_permission`.
 local function entry_of(ask, answer)
   local entry = vim.tbl_extend("force", subject_of(ask), {
-    id = ask.askId, title = ask.title, why = ask.description, options = {}, words = ask.freeText,
-    seen = {}, answer = answer, group = ask.group,
+    id = ask.askId, title = display.plain(ask.title), options = {}, words = ask.freeText, seen = {}, answer = answer,
+    group = ask.group,
   })
+  if ask.description and ask.description ~= ask.title then entry.why = display.plain(ask.description) end
+  if #entry.lines > 0 and vim.fn.strchars(entry.title) > LONGEST_TITLE then
+    entry.title = vim.fn.strcharpart(entry.title, 0, LONGEST_TITLE - 1) .. "…"
+  end
   -- An approval is never the first: the ways to say no come before it.
   for _, yes in ipairs({ false, true }) do
     for _, option in ipairs(ask.options) do
@@ -61,140 +72,11 @@ local function entry_of(ask, answer)
         -- The label is what it says everywhere; what "always" would allow stands behind it.
         local name = option.kind ~= "choose" and option.label or option.name
         if option.kind == "allow_always" and name ~= option.name then name = ("%s (%s)"):format(name, option.name) end
-        table.insert(entry.options, { id = option.optionId, name = name, allows = allows })
+        table.insert(entry.options, { id = option.optionId, name = display.plain(name), allows = allows })
       end
     end
   end
   return entry
-end
-
-local function unseen(entry)
-  if entry.whole then return 0 end
-  local count = 0
-  for line = 1, #entry.lines do count = count + (entry.seen[line] and 0 or 1) end
-  return count
-end
-
--- Lines of text cannot hold line ends.
-local function one(text) return (text:gsub("%s*\n%s*", " ")) end
-
--- The float as the user reads it, and the row of the first line of the subject.
-local function text_of(entry)
-  local lines = { one(entry.title) }
-  if entry.why and entry.why ~= entry.title then vim.list_extend(lines, vim.split(entry.why, "\n")) end
-  if entry.place then lines[#lines + 1] = entry.place end
-  if #entry.lines > 0 then lines[#lines + 1] = "" end
-  local first = #lines + 1
-  vim.list_extend(lines, entry.lines)
-  lines[#lines + 1] = ""
-  local left = entry.gone and 0 or unseen(entry)
-  if entry.gone then
-    lines[#lines + 1] = entry.gone
-  else
-    for number, option in ipairs(entry.options) do
-      if option.allows and left > 0 then
-        lines[#lines + 1] = ("-  %s: first look at the other %d line%s"):format(one(option.name), left, left == 1 and "" or "s")
-      else
-        lines[#lines + 1] = ("%d  %s"):format(number, one(option.name))
-      end
-    end
-  end
-  return lines, first
-end
-
--- The keys that are no choice.
-local function keys_of(entry)
-  if entry.gone then return " q close " end
-  local words = entry.words and (entry.rejects and "r reason · " or "r my words · ") or ""
-  return (" %s%sq later "):format(words, #entry.lines > 0 and "s in a tab · " or "")
-end
-
-local function count_of(entry)
-  for index, other in ipairs(open) do
-    if other == entry then return #open > 1 and (" %d/%d"):format(index, #open) or "" end
-  end
-  return ""
-end
-
--- One line for those who are at something else.
-local function hint_of(entry)
-  local short = entry.short and " " .. entry.short or ""
-  return ("?%s %s%s · :AdjutantAnswer"):format(count_of(entry), one(entry.title), short)
-end
-
--- How high some lines are at a width.
-local function height_of(lines, width)
-  local height = 0
-  for _, line in ipairs(lines) do
-    height = height + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / width))
-  end
-  return height
-end
-
-local LEAST = 5 -- lines of a question that are of use
-local KEPT = 8 -- lines of the answer that a question beside it leaves in sight
-
--- Where the window of the answer is: `below` the file over the whole width, or beside it.
-local function place_of(chat)
-  local row, column = unpack(api.nvim_win_get_position(chat))
-  local width, height = api.nvim_win_get_width(chat), api.nvim_win_get_height(chat)
-  return { row = row, col = column, width = width, height = height, below = row > 1 and column == 0 }
-end
-
--- One line that leaves the answer, the text and the cursor alone.
-local function hint_at(entry, chat, bottom)
-  local lines = { hint_of(entry) }
-  local right = chat and not chat.below and chat.col > 40 and chat.col - 1 or vim.o.columns
-  local width = math.min(vim.fn.strdisplaywidth(lines[1]), right)
-  local height = math.min(height_of(lines, width), 3)
-  local row = math.max(0, (chat and chat.below and chat.row - 1 or bottom) - height)
-  -- The line with the cursor stays in sight.
-  local at = api.nvim_win_get_cursor(0)
-  local cursor = vim.fn.screenpos(0, at[1], at[2] + 1).row
-  if cursor > row and cursor <= row + height then row = vim.o.showtabline > 0 and 1 or 0 end
-  return lines, {
-    relative = "editor", border = "none", row = row, col = right - width, width = width, height = height,
-    focusable = false, zindex = 60, style = "minimal",
-  }
-end
-
--- Where the float is, and what is in it: the whole when it is entered or has room beside the
--- answer, else one line.
-local function layout(entry)
-  local bottom = vim.o.lines - vim.o.cmdheight - (vim.o.laststatus > 0 and 1 or 0)
-  local chat = where()
-  chat = chat and place_of(chat)
-  local beside = chat and chat.height - 2 - KEPT or 0
-  if not entered and beside < LEAST then return hint_at(entry, chat, bottom) end
-  local lines = text_of(entry)
-  local room = math.max(3, math.min(math.floor(vim.o.lines * 0.6), vim.o.lines - 14))
-  local config = {
-    relative = "editor", border = "rounded", title = (" Adjutant asks%s "):format(count_of(entry)),
-    footer_pos = "right", focusable = entered, zindex = 60, style = "minimal",
-  }
-  if not entered then
-    config.width = math.max(10, chat.width - 2)
-    config.height = math.min(height_of(lines, config.width), room, beside)
-    config.row, config.col = chat.row + chat.height - config.height - 2, chat.col
-  elseif chat and chat.below and chat.row - 4 >= LEAST then
-    -- Above the answer, which stays in sight.
-    config.width = math.max(10, math.min(vim.o.columns - 2, 100))
-    config.height = math.min(height_of(lines, config.width), room, chat.row - 3)
-    config.row, config.col = chat.row - 3 - config.height, vim.o.columns - config.width - 2
-  else
-    -- Left of the answer where it has a side of its own.
-    local right = chat and not chat.below and chat.col > 40 and chat.col - 1 or vim.o.columns
-    config.width = math.max(10, math.min(right - 2, 100))
-    config.height = math.min(height_of(lines, config.width), room, math.max(1, bottom - 2))
-    config.row, config.col = math.max(0, bottom - config.height - 2), right - config.width - 2
-  end
-  config.footer = " :AdjutantAnswer "
-  if entered then
-    local more = " scroll for more ·" .. keys_of(entry)
-    local fits = vim.fn.strdisplaywidth(more) <= config.width and not entry.gone
-    config.footer = fits and height_of(lines, config.width) > config.height and more or keys_of(entry)
-  end
-  return lines, config
 end
 
 local function close()
@@ -212,10 +94,18 @@ local draw
 -- Notes which lines of the subject are in sight, and offers approvals once all were.
 local function look()
   if not (shown and valid(window)) or hinting then return end
-  local _, first = text_of(shown)
-  local before = unseen(shown)
-  for row = vim.fn.line("w0", window), vim.fn.line("w$", window) do shown.seen[row - first + 1] = true end
-  if unseen(shown) ~= before then draw() end
+  buffers.hide_nothing(window)
+  local _, first = float.text(shown)
+  local unseen, tall = float.unseen(shown), shown.tall
+  for row = vim.fn.line("w0", window), vim.fn.line("w$", window) do
+    local line = row - first + 1
+    if line >= 1 and line <= #shown.lines then
+      -- Of a line that is taller than the float only the head is in sight.
+      local rows = api.nvim_win_text_height(window, { start_row = row - 1, end_row = row - 1 }).all
+      if rows <= api.nvim_win_get_height(window) then shown.seen[line] = true else shown.tall = true end
+    end
+  end
+  if float.unseen(shown) ~= unseen or shown.tall ~= tall then draw() end
 end
 
 local function keys()
@@ -239,12 +129,24 @@ local function write(lines)
   shown.since = now()
 end
 
+-- Its place among those that wait; none when it was answered elsewhere meanwhile.
+local function index_of(entry)
+  for index, other in ipairs(open) do
+    if other == entry then return index end
+  end
+end
+
+-- Which of several questions it is.
+local function count_of(entry)
+  return #open > 1 and index_of(entry) and (" %d/%d"):format(index_of(entry), #open) or ""
+end
+
 function draw()
   if not shown then return close() end
   local new
   buffer, new = buffers.usable(buffer)
   if new then keys() end
-  local lines, config = layout(shown)
+  local lines, config = float.layout(shown, entered, count_of(shown), where())
   local hint = config.border == "none"
   write(lines)
   vim.bo[buffer].syntax = hint and "" or shown.syntax or ""
@@ -257,7 +159,7 @@ function draw()
   else
     window = api.nvim_open_win(buffer, false, vim.tbl_extend("force", config, { noautocmd = true }))
   end
-  vim.wo[window].wrap = true
+  buffers.hide_nothing(window)
   vim.wo[window].winhighlight = hint and "Normal:IncSearch" or "Normal:NormalFloat"
   look()
 end
@@ -319,6 +221,8 @@ end
 function M.state(ask, client, respond)
   if ask.kind == "completion_result" or ask.kind == "resume_completed_task" then return end
   local entry = entry_of(ask, function(outcome)
+    -- It is closed already, so there is nothing to answer.
+    if outcome.outcome == "cancelled" then return end
     respond({ askId = ask.askId, optionId = outcome.optionId, answer = not outcome.optionId and outcome.text or nil,
       reason = outcome.optionId and outcome.text or nil })
   end)
@@ -331,10 +235,10 @@ function M.message(_, params, context)
   local thread = coroutine.running()
   local actions = params.actions or {}
   local entry = {
-    id = {}, title = params.message, lines = {}, seen = {}, options = {}, client = context.client_id,
+    id = {}, title = display.plain(params.message), lines = {}, seen = {}, options = {}, client = context.client_id,
     answer = function(outcome) coroutine.resume(thread, actions[outcome.optionId] or vim.NIL) end,
   }
-  for index, action in ipairs(actions) do entry.options[index] = { id = index, name = action.title } end
+  for index, action in ipairs(actions) do entry.options[index] = { id = index, name = display.plain(action.title) } end
   put(entry)
   return coroutine.yield()
 end
@@ -362,31 +266,38 @@ function M.enter()
   vim.cmd.stopinsert()
   api.nvim_set_current_win(window)
   api.nvim_win_set_cursor(window, { 1, 0 })
-  shown.since = now()
+  shown.since, shown.tall = now(), nil
   look()
   return true
 end
 
--- Leaves the float; the question stays.
-function M.leave()
+local function leave()
   if shown and shown.gone then shown = nil end
   close()
   next_one()
 end
 
+-- Leaves the float; the question stays, behind the others.
+function M.leave()
+  local index = shown and index_of(shown)
+  if index then table.insert(open, table.remove(open, index)) end
+  leave()
+end
+
 local function answer(entry, outcome)
+  if not index_of(entry) then return notices.show("Adjutant: this was answered before, so nothing was sent") end
   if entry == shown then
     shown = nil
     close()
   end
-  -- It may have been answered elsewhere meanwhile.
-  if M.remove(entry.id) then entry.answer(outcome) end
+  M.remove(entry.id)
+  entry.answer(outcome)
 end
 
 function M.choose(number)
   local option = shown and not shown.gone and shown.options[number]
   if not option then return end
-  if option.allows and (unseen(shown) > 0 or now() - shown.since < REACTION) then return end
+  if option.allows and (float.unseen(shown) > 0 or now() - shown.since < REACTION) then return end
   answer(shown, { outcome = "selected", optionId = option.id })
 end
 
@@ -406,12 +317,13 @@ function M.whole()
   local entry = shown
   if not entry or #entry.lines == 0 then return end
   entry.whole = true
-  M.leave()
+  leave()
   vim.cmd("tabnew")
   vim.bo.buftype, vim.bo.bufhidden, vim.bo.swapfile, vim.bo.buflisted = "nofile", "wipe", false, false
-  local head = entry.note and { one(entry.note), "" } or {}
+  local head = entry.note and { float.one(entry.note), "" } or {}
   api.nvim_buf_set_lines(0, 0, -1, false, vim.list_extend(head, entry.lines))
   vim.bo.syntax, vim.bo.modifiable = entry.syntax or "", false
+  buffers.hide_nothing(0)
   vim.keymap.set("n", "q", function() pcall(vim.cmd.tabclose) M.enter() end, { buffer = 0, nowait = true })
 end
 

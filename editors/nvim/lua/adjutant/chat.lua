@@ -8,7 +8,7 @@ local api = vim.api
 local MOST_LINES, MOST_OUTPUT = 20000, 16384
 local space = api.nvim_create_namespace("adjutant.chat")
 local buffer
-local items = {} -- id of an item -> its mark and its text
+local items = {} -- id of an item -> its mark, and its text in pieces
 local order = {} -- the ids, oldest first
 local steers = {} -- run -> its own prompt was told, so the next is a steer
 
@@ -17,6 +17,12 @@ local MARKS = {
 }
 
 local whole
+
+-- The text of an item. Its pieces are put together only here.
+local function text_of(item)
+  if #item.pieces > 1 then item.pieces = { table.concat(item.pieces) } end
+  return item.pieces[1] or ""
+end
 
 local function ensure()
   local new
@@ -29,7 +35,26 @@ local function ensure()
   -- What was said is said again: to close a window is not to throw the answer away.
   local said, ids = items, order
   items, order = {}, {}
-  for _, id in ipairs(ids) do whole(id, said[id].text, said[id].highlight) end
+  for _, id in ipairs(ids) do whole(id, text_of(said[id]), said[id].highlight) end
+end
+
+local function place_of(item)
+  local mark = api.nvim_buf_get_extmark_by_id(buffer, space, item.mark, { details = true })
+  return mark[1], mark[2], mark[3].end_row, mark[3].end_col
+end
+
+-- Forgets the items whose lines were cut off: nothing is left of them.
+local function forget_cut()
+  local from = 1
+  while order[from] do
+    local item = items[order[from]]
+    local _, _, row, column = place_of(item)
+    if row > 0 or column > 0 then break end
+    api.nvim_buf_del_extmark(buffer, space, item.mark)
+    items[order[from]] = nil
+    from = from + 1
+  end
+  if from > 1 then order = vim.list_slice(order, from) end
 end
 
 -- Changes the buffer; windows whose cursor is at the end stay at the end.
@@ -46,14 +71,10 @@ local function change(edit)
   if count > MOST_LINES then
     api.nvim_buf_set_lines(buffer, 0, count - MOST_LINES, false, {})
     count = MOST_LINES
+    forget_cut()
   end
   vim.bo[buffer].modifiable = false
   for _, window in ipairs(following) do api.nvim_win_set_cursor(window, { count, 0 }) end
-end
-
-local function place_of(item)
-  local mark = api.nvim_buf_get_extmark_by_id(buffer, space, item.mark, { details = true })
-  return mark[1], mark[2], mark[3].end_row, mark[3].end_col
 end
 
 -- Begins an item behind all others.
@@ -64,7 +85,7 @@ local function begin(id, highlight)
     api.nvim_buf_set_lines(buffer, last, last, false, highlight == "tool" and { "" } or { "", "" })
   end
   local row = api.nvim_buf_line_count(buffer) - 1
-  local item = { text = "", highlight = highlight }
+  local item = { pieces = {}, size = 0, highlight = highlight }
   item.mark = api.nvim_buf_set_extmark(buffer, space, row, 0, {
     end_row = row, end_col = 0, right_gravity = false, end_right_gravity = true,
     hl_group = (highlight == "quiet" or highlight == "tool") and "Comment" or nil,
@@ -79,7 +100,8 @@ local function append(id, text, highlight)
     local item = items[id] or begin(id, highlight)
     local _, _, row, column = place_of(item)
     api.nvim_buf_set_text(buffer, row, column, row, column, vim.split(text, "\n"))
-    item.text = item.text .. text
+    item.pieces[#item.pieces + 1] = text
+    item.size = item.size + #text
   end)
 end
 
@@ -87,17 +109,23 @@ end
 function whole(id, text, highlight)
   text = text:gsub("%s+$", "")
   local known = items[id]
-  if known and known.text == text then return end
+  if known and text_of(known) == text then return end
   change(function()
     local item = items[id] or begin(id, highlight)
     local row, column, end_row, end_column = place_of(item)
     api.nvim_buf_set_text(buffer, row, column, end_row, end_column, vim.split(text, "\n"))
-    item.text = text
+    item.pieces, item.size = { text }, #text
   end)
 end
 
-local counted = 0
-function M.note(text)
+-- Notes what the server says. Most of it comes two ways, as an update and as a message, in any order.
+local counted, ahead = 0, {} -- by text, how much more often it came as an update than as a message
+function M.note(text, way)
+  text = text:gsub("^Adjutant: ", "")
+  local before = ahead[text] or 0
+  local after = before + (way == "update" and 1 or -1)
+  ahead[text] = after ~= 0 and after or nil
+  if math.abs(after) < math.abs(before) then return end
   counted = counted + 1
   whole("note " .. counted, text, "quiet")
 end
@@ -123,13 +151,13 @@ function M.told(params)
     whole(update.toolCallId, (line:gsub("\n", " ")), "tool")
   elseif kind == "tool_call_content_chunk" then
     local id = "output " .. update.toolCallId
-    local before = items[id] and #items[id].text or 0
+    local before = items[id] and items[id].size or 0
     if before < MOST_OUTPUT then
       local text = update.text:sub(1, MOST_OUTPUT - before)
       append(id, before + #update.text > MOST_OUTPUT and text .. "\n…" or text, "tool")
     end
   elseif kind == "_complete" then whole("complete " .. (params.runId or ""), update.summary)
-  elseif kind == "notice" then M.note(update.message)
+  elseif kind == "notice" then M.note(update.message, "update")
   elseif kind == "_run" and update.phase == "started" then
     whole("run " .. update.runId, "# " .. (update.title:gsub("\n", " ")))
     steers[update.runId] = false
@@ -139,10 +167,17 @@ function M.told(params)
   elseif kind == "_run" then ended(update.runId, update["end"]) end
 end
 
+-- The windows of this tab page but the floats.
+local function ordinary()
+  return vim.tbl_filter(function(window)
+    return api.nvim_win_get_config(window).relative == ""
+  end, api.nvim_tabpage_list_wins(0))
+end
+
 -- The window it is in on this tab page.
 function M.window()
   if not buffer or not api.nvim_buf_is_loaded(buffer) then return end
-  for _, window in ipairs(api.nvim_tabpage_list_wins(0)) do
+  for _, window in ipairs(ordinary()) do
     if api.nvim_win_get_buf(window) == buffer then return window end
   end
 end
@@ -151,18 +186,22 @@ end
 function M.toggle()
   local window = M.window()
   if window then
-    if #api.nvim_tabpage_list_wins(0) > 1 then api.nvim_win_close(window, false) end
+    if #ordinary() > 1 then api.nvim_win_close(window, false) end
     return
   end
   ensure()
+  -- A float cannot be split.
+  local here = api.nvim_get_current_win()
+  if not vim.list_contains(ordinary(), here) then here = ordinary()[1] end
   local wide = vim.o.columns >= 100
   window = api.nvim_open_win(buffer, false, {
-    split = wide and "right" or "below", win = 0,
+    split = wide and "right" or "below", win = here,
     width = wide and math.floor(vim.o.columns * 0.4) or nil,
     height = not wide and math.max(3, math.floor(vim.o.lines * 0.4)) or nil,
   })
+  buffers.hide_nothing(window)
   local options = vim.wo[window]
-  options.wrap, options.linebreak, options.number, options.relativenumber = true, true, false, false
+  options.linebreak, options.number, options.relativenumber = true, false, false
   options.signcolumn, options.foldcolumn, options.spell = "no", "0", false
   api.nvim_win_set_cursor(window, { api.nvim_buf_line_count(buffer), 0 })
 end

@@ -17,15 +17,43 @@ capabilities.experimental = { agent = {
   asks = { request = true },
 } }
 
+-- When the file of a buffer was last changed as the buffer knows it, by buffer.
+local known = {}
+
+local function changed_at(buffer)
+  local is = vim.uv.fs_stat(vim.api.nvim_buf_get_name(buffer))
+  return is and ("%d.%d"):format(is.mtime.sec, is.mtime.nsec)
+end
+
+local function learn(buffer)
+  if vim.bo[buffer].buftype == "" then known[buffer] = changed_at(buffer) end
+end
+
+vim.api.nvim_create_autocmd({ "BufReadPost", "BufWritePost" }, { callback = function(event)
+  -- A part, or a copy by another name, is written without being read.
+  local of = vim.api.nvim_buf_get_name(event.buf)
+  if event.event == "BufReadPost" or event.match == of then learn(event.buf) end
+end })
+vim.api.nvim_create_autocmd("BufWipeout", { callback = function(event) known[event.buf] = nil end })
+
+-- Saves a buffer. Of a file that was changed meanwhile Neovim would ask, and take the keys of the user.
+local function save_one(buffer)
+  local at = changed_at(buffer)
+  if vim.bo[buffer].modified and at and known[buffer] and at ~= known[buffer] then
+    return false, "the file changed on disk since it was opened"
+  end
+  -- A new file is written also without a text, and its folder is made.
+  local write = at and "silent update" or "silent write ++p"
+  local saved, why = pcall(vim.api.nvim_buf_call, buffer, function() vim.cmd(write) end)
+  -- Of an error only what Neovim says, not where it was raised.
+  return saved, not saved and tostring(why):gsub("\n.*", ""):gsub("^.*Vim%b():", "") or nil
+end
+
 local function save(_, params)
   local documents = {}
   for _, uri in ipairs(params.uris) do
-    local buffer = vim.uri_to_bufnr(uri)
-    -- A new file is written also without a text, and its folder is made.
-    local is_there = (vim.uv or vim.loop).fs_stat(vim.uri_to_fname(uri))
-    local write = is_there and "silent update" or "silent write ++p"
-    local saved, why = pcall(vim.api.nvim_buf_call, buffer, function() vim.cmd(write) end)
-    documents[#documents + 1] = { uri = uri, saved = saved, message = not saved and tostring(why) or nil }
+    local saved, why = save_one(vim.uri_to_bufnr(uri))
+    documents[#documents + 1] = { uri = uri, saved = saved, message = why }
   end
   return { documents = documents }
 end
@@ -161,7 +189,7 @@ local function attach(buffer)
       ["window/showMessageRequest"] = asks.message,
       ["window/showMessage"] = function(_, params)
         notices.show(params.message)
-        chat.note(params.message)
+        chat.note(params.message, "message")
       end,
     },
     on_init = reopen,
@@ -225,6 +253,9 @@ vim.api.nvim_create_autocmd("LspProgress", { callback = function(event)
 end })
 
 vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile" }, { callback = function(event) attach(event.buf) end })
+for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+  if vim.api.nvim_buf_is_loaded(buffer) then learn(buffer) end
+end
 attach_all()
 
 return M

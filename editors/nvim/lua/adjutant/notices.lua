@@ -35,7 +35,7 @@ function M.show(text)
   if window and not here and api.nvim_win_is_valid(window) then api.nvim_win_close(window, true) end
   if here then api.nvim_win_set_config(window, config)
   else window = api.nvim_open_win(buffer, false, vim.tbl_extend("force", config, { noautocmd = true })) end
-  vim.wo[window].wrap = true
+  buffers.hide_nothing(window)
   vim.wo[window].winhighlight = "Normal:NormalFloat"
   timer:start(STAYS, 0, vim.schedule_wrap(close))
 end

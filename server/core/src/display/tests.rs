@@ -125,7 +125,7 @@ proptest! {
     }
 }
 
-/// One line of the table that server and extension share.
+/// One line of the table that the server, VS Code's extension and Neovim's set-up share.
 #[derive(serde::Deserialize)]
 struct Case {
     id: String,
@@ -135,18 +135,21 @@ struct Case {
 }
 
 #[test]
-fn finding_a1_the_table_of_texts_that_the_extension_is_tested_by_as_well() {
+fn finding_a1_a6_the_table_of_texts_that_the_clients_are_tested_by_as_well() {
     let table = include_str!("../../../../tests/corpus/display.jsonl");
     for line in table.lines() {
         let case: Case = serde_json::from_str(line).unwrap_or_else(|why| panic!("{line}: {why}"));
         let (surface, limit) = case.enc.split_once(' ').expect("a surface and a limit");
         let limit = limit.parse().expect("a number");
-        let surface = match surface {
-            "line" => Surface::Line(limit),
-            "status" => Surface::Status(limit),
-            "message" => Surface::Message(limit),
+        let drawn = match surface {
+            "line" => display(&case.input, Surface::Line(limit)),
+            "status" => display(&case.input, Surface::Status(limit)),
+            "message" => display(&case.input, Surface::Message(limit)),
+            "plain" => display(&case.input, Surface::Plain),
+            "command" => display_command(&case.input, Surface::Plain),
+            "diff" => display_diff(&case.input, Surface::Plain),
             other => panic!("{}: {other}", case.id),
         };
-        assert_eq!(display(&case.input, surface).text, case.expect, "{}", case.id);
+        assert_eq!(drawn.text, case.expect, "{}", case.id);
     }
 }
