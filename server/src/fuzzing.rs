@@ -67,6 +67,10 @@ pub fn read_reply(wire: Wire, pieces: &[&[u8]], whole: bool) -> (Result<Reply, C
     (reply, heard)
 }
 
+/// Their kept corpus.
+#[cfg(test)]
+#[path = "../../tests/fuzz/kept.rs"]
+mod kept;
 /// The fuzz targets themselves, so that the quick suite replays what was found.
 #[cfg(test)]
 #[path = "../../tests/fuzz/targets/list.rs"]

@@ -1,19 +1,42 @@
 //! The fuzz targets behind one binary: `ADJUTANT_FUZZ=frames fuzz ...` drives that one.
 //!
 //! Knows libFuzzer and nothing of what is tested; the properties never know libFuzzer. With
-//! `ADJUTANT_FUZZ_STEADY` it searches by itself, the same on every machine, and libFuzzer only starts it.
+//! `ADJUTANT_FUZZ_STEADY` it searches by itself, the same on every machine, and libFuzzer only starts it;
+//! likewise for an errand.
 #![no_main]
 
+mod errand;
+mod kept;
 mod steady;
 
 #[path = "targets/list.rs"]
 mod targets;
 
+use std::path::PathBuf;
 use std::sync::{Once, OnceLock};
 
-static TARGET: OnceLock<targets::Check> = OnceLock::new();
-static STEADY: OnceLock<Option<steady::Search>> = OnceLock::new();
-static SEARCHED: Once = Once::new();
+/// What libFuzzer is here for.
+enum Task {
+    Fuzz(targets::Check),
+    Steady(steady::Search, targets::Check),
+    Errand(errand::Errand),
+}
+
+static TASK: OnceLock<Task> = OnceLock::new();
+static DONE: Once = Once::new();
+
+fn task() -> Task {
+    match (errand::Errand::asked(), steady::Search::asked()) {
+        (Some(errand), _) => Task::Errand(errand),
+        (None, Some(search)) => Task::Steady(search, target()),
+        (None, None) => Task::Fuzz(target()),
+    }
+}
+
+/// The file of the kept inputs.
+fn corpus() -> PathBuf {
+    std::env::var_os("ADJUTANT_FUZZ_KEPT").expect("ADJUTANT_FUZZ_KEPT names the corpus").into()
+}
 
 fn target() -> targets::Check {
     let name = std::env::var("ADJUTANT_FUZZ").unwrap_or_default();
@@ -23,12 +46,14 @@ fn target() -> targets::Check {
 }
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    let check = TARGET.get_or_init(target);
-    match STEADY.get_or_init(steady::Search::asked) {
-        None => check(input),
-        // libFuzzer calls again, and takes it for a crash when the process ends in here.
-        Some(search) => SEARCHED.call_once(|| {
-            println!("steady: {} runs, all together {:016x}", search.runs, search.run(*check));
+    // libFuzzer calls again, and takes it for a crash when the process ends in here.
+    match TASK.get_or_init(task) {
+        Task::Fuzz(check) => check(input),
+        Task::Steady(search, check) => DONE.call_once(|| {
+            println!("steady: {} runs, all together {:016x}", search.runs, search.run(&corpus(), *check));
         }),
+        Task::Errand(errand) => {
+            DONE.call_once(|| println!("errand: {} inputs", errand.run(&corpus())));
+        }
     }
 });

@@ -7,6 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use crate::kept;
+
 /// Bytes that stand in what is read, or at a border of numbers and texts.
 const BYTES: &[u8] =
     b"\0\t\n\r \"'#%*+,-./0123456789:;<=>?@AZ[\\]_`az{|}~\x7f\x80\xbf\xc2\xe2\xed\xf0\xf4\xff";
@@ -43,8 +45,6 @@ static TRIED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 /// What to search, and how far.
 pub struct Search {
-    /// The folder of the kept inputs.
-    pub kept: PathBuf,
     pub runs: u64,
     pub longest: usize,
     /// Where an input is left that does not hold.
@@ -57,14 +57,14 @@ impl Search {
         let get = |name: &str| std::env::var(name).ok();
         let number = |name: &str| get(name).and_then(|text| text.parse().ok());
         let runs = number("ADJUTANT_FUZZ_STEADY")?;
-        let [kept, found] = ["ADJUTANT_FUZZ_KEPT", "ADJUTANT_FUZZ_FOUND"].map(get);
         let longest = number("ADJUTANT_FUZZ_LONGEST").unwrap_or(1024) as usize;
-        Some(Search { kept: kept?.into(), runs, longest, found: found?.into() })
+        Some(Search { runs, longest, found: get("ADJUTANT_FUZZ_FOUND")?.into() })
     }
 
     /// Tries every input, and returns a number that stands for all of them.
-    pub fn run(&self, check: fn(&[u8])) -> u64 {
-        let kept = read_all(&self.kept);
+    pub fn run(&self, corpus: &Path, check: fn(&[u8])) -> u64 {
+        let kept = kept::read(corpus).unwrap_or_else(|why| panic!("{why}"));
+        let kept: Vec<Vec<u8>> = kept.into_iter().map(|one| one.input).collect();
         assert!(!kept.is_empty(), "the kept corpus is empty");
         leave_behind(self.found.clone());
         let mut numbers = Numbers(1);
@@ -95,14 +95,6 @@ fn leave_behind(found: PathBuf) {
         let _ = std::fs::write(&found, &*lock());
         told(panic);
     }));
-}
-
-/// The kept inputs by their names, which no file system orders its own way.
-fn read_all(folder: &Path) -> Vec<Vec<u8>> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    paths.sort();
-    paths.iter().filter_map(|path| std::fs::read(path).ok()).collect()
 }
 
 /// Makes one change.

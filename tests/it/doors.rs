@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::plain::Plain;
 use crate::rig::{count, facts_named};
 
-/// Races in `tests/run`, and in a quick run.
+/// Races in `tests/run --long`, and in a quick run.
 const MANY: usize = 1_000;
 const FEW: usize = 60;
 /// A server is lost in the middle of every so manieth ask.

@@ -2,7 +2,7 @@
 //!
 //! Never reads a clock or a random number of the system: a seed that failed can be played again.
 
-/// Whether campaigns of minutes are wanted, as in `tests/run`.
+/// Whether campaigns of minutes are wanted, as in `tests/run --long`.
 pub fn is_slow() -> bool {
     std::env::var_os("ADJUTANT_SLOW").is_some()
 }
@@ -16,6 +16,21 @@ pub fn size(variable: &str, slow: usize, brief: usize) -> usize {
         None if is_slow() => slow,
         None => brief,
     }
+}
+
+/// Returns the seed of all chance: `ADJUTANT_SEED`, or 0; the same seed plays the same campaigns.
+#[track_caller]
+pub fn seed() -> u64 {
+    match std::env::var("ADJUTANT_SEED").ok().map(|seed| seed.parse()) {
+        Some(Ok(seed)) => seed,
+        Some(Err(why)) => panic!("ADJUTANT_SEED is no number: {why}"),
+        None => 0,
+    }
+}
+
+/// Returns the dice with this number of a campaign.
+pub fn dice(number: u64) -> Dice {
+    Dice(number ^ seed().wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 /// Numbers drawn from a seed (splitmix64).

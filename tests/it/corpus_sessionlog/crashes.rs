@@ -244,7 +244,7 @@ pub fn result_lost_long_ago() -> &'static str {
     "repair"
 }
 
-/// Every fact in `tests/run`, every fifth otherwise.
+/// Every fact in `tests/run --long`, every fifth otherwise.
 pub fn any_fact_lost() -> &'static str {
     let sound = Sound::make();
     let step = if std::env::var_os("ADJUTANT_SLOW").is_some() { 1 } else { 5 };

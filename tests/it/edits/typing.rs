@@ -300,8 +300,12 @@ fn interleave(seed: u64, rounds: usize) -> usize {
     let can = Capabilities::full().with_encodings(&[encoding]);
     let stage = Stage::with(workspace, |options| options.capabilities(can));
     stage.rig.open("a.txt");
-    let mut dice = Dice(seed);
-    let typist = Arc::new(Mutex::new(Typist { dice: Dice(seed ^ 0x5eed), words: BTreeSet::new(), count: 0 }));
+    let mut dice = campaign::dice(seed);
+    let typist = Arc::new(Mutex::new(Typist {
+        dice: campaign::dice(seed ^ 0x5eed),
+        words: BTreeSet::new(),
+        count: 0,
+    }));
     let on_the_way = typist.clone();
     // How often the user may type while edits are on their way.
     let types_on_the_way = Arc::new(AtomicUsize::new(0));
@@ -394,7 +398,7 @@ fn interleave(seed: u64, rounds: usize) -> usize {
 /// Edits against one document.
 const ROUNDS: usize = 30;
 
-/// Three hundred interleavings, ten thousand in the campaign of `tests/run`; in turn in each encoding.
+/// Three hundred interleavings, ten thousand in the campaign of `tests/run --long`; in turn in each encoding.
 fn half_of_them(half: u64) {
     let seeds = campaign::size("ADJUTANT_INTERLEAVINGS", 10_000, 300).div_ceil(ROUNDS) as u64;
     let several: usize =

@@ -81,7 +81,13 @@ impl Hunted {
             }
         });
         workspace.openai(&model.base_url());
-        Hunted { workspace, _model: model, dice: Dice(seed), session: None, deaths: BTreeMap::new() }
+        Hunted {
+            workspace,
+            _model: model,
+            dice: campaign::dice(seed),
+            session: None,
+            deaths: BTreeMap::new(),
+        }
     }
 
     /// Starts a server with the environment of all others, for approvals bind that.

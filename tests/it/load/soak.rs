@@ -1,7 +1,7 @@
 //! Work without an end: sessions come and go, models fail, users reject and cancel, and what the server
 //! holds does not grow (F14).
 //!
-//! Seconds here, a minute in `tests/run`, two hours by `ADJUTANT_SOAK_SECONDS=7200`; an hour may take
+//! Seconds here, a minute in `tests/run --long`, two hours by `ADJUTANT_SOAK_SECONDS=7200`; an hour may take
 //! one MiB more.
 
 use std::collections::BTreeSet;
@@ -53,7 +53,7 @@ fn model() -> ModelServer {
     let seeds = AtomicU64::new(0);
     ModelServer::answering(move |request: &Request| {
         let number = seeds.fetch_add(1, Ordering::SeqCst);
-        let mut dice = Dice(number);
+        let mut dice = campaign::dice(number);
         let words = "I go on with it and say so at some length. ".repeat(1 + dice.roll(20));
         let done = tool_outputs(request).len() % 4 == 3;
         match dice.roll(24) {
@@ -82,7 +82,7 @@ fn user(
     runs: &AtomicUsize,
     deleted: &Mutex<BTreeSet<String>>,
 ) {
-    let mut dice = Dice(seed);
+    let mut dice = campaign::dice(seed);
     while !over.load(Ordering::SeqCst) {
         let session = editor.new_session();
         for _ in 0..RUNS {
@@ -120,7 +120,7 @@ fn f14_what_a_server_holds_does_not_grow_with_the_work_it_has_done() {
     let workspace = Workspace::new("//- /a.txt\nhello\n");
     workspace.openai(&model.base_url()).add_config("[retry]\nbase_ms = 10\ncap_ms = 50\n");
     let (mut server, editor) = serve(&workspace);
-    let answers = Mutex::new(Dice(7));
+    let answers = Mutex::new(campaign::dice(7));
     editor.on_ask(move |_| match answers.lock().expect("nobody panics").roll(4) {
         0 => Answer::option("reject"),
         _ => Answer::option("allow"),

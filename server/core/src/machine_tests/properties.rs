@@ -54,7 +54,7 @@ fn at_each_batch(bench: &Bench, mut check: impl FnMut(&Session)) {
     });
 }
 
-/// The whole campaign is ten thousand logs (S01); `tests/run` asks for it by this variable.
+/// The whole campaign is ten thousand logs (S01); `tests/run --long` asks for it by this variable.
 fn logs() -> u32 {
     if std::env::var_os("ADJUTANT_SLOW").is_some() { 10_000 } else { 300 }
 }

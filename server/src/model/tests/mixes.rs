@@ -62,7 +62,7 @@ fn spoil(bytes: &mut Vec<u8>, dice: &mut Dice) -> bool {
 fn f12_ten_thousand_mixes_end_whole_or_in_one_failure() {
     let rounds = campaign::size("ADJUTANT_MIXES", 10_000, 300);
     for wire in Dialect::ALL {
-        let mut dice = Dice(0x5eed_0000 + wire as u64);
+        let mut dice = campaign::dice(0x5eed_0000 + wire as u64);
         for round in 0..rounds {
             let answer = answer(&mut dice);
             let sound = answer.bytes_in(wire);
@@ -90,7 +90,7 @@ fn rounds() -> usize {
 }
 
 fn spoiled_again_and_again(wire: Dialect) {
-    let mut dice = Dice(0xf0_2221 + wire as u64);
+    let mut dice = campaign::dice(0xf0_2221 + wire as u64);
     for _ in 0..rounds() {
         let mut bytes = answer(&mut dice).bytes_in(wire);
         for _ in 0..=dice.roll(12) {

@@ -266,7 +266,7 @@ impl Model {
 
 /// Plays one sequence; what it has sent is shown when something is wrong.
 fn play(number: u64, rig: &mut Rig) {
-    let mut dice = Dice(number);
+    let mut dice = campaign::dice(number);
     let mut model = Model { number, ..Model::default() };
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         for _ in 0..2 {

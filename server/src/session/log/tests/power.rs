@@ -2,7 +2,9 @@
 //! with what was not synced dropped, torn at 512 bytes, or kept in any order.
 //!
 //! The disk is the twin; how it loses is `storage/faulty/loss.rs`. Each point is tried with one
-//! seed, three in `tests/run`, or as many as `ADJUTANT_POWER` says.
+//! seed, three in `tests/run --long`, or as many as `ADJUTANT_POWER` says.
+
+use adjutant_testkit::campaign;
 
 use super::*;
 use crate::session::blobs::Blobs;
@@ -133,7 +135,7 @@ fn f2_power_lost_anywhere_in_200_operations_keeps_what_was_acknowledged() {
     let half = |from: usize| {
         for point in (from..=disk.crash_points()).step_by(2) {
             let told = trace.told_at(point);
-            let random = (0..seeds).map(|number| (point * 31 + number) as u64);
+            let random = (0..seeds).map(|number| campaign::dice((point * 31 + number) as u64).0);
             let losses = random.flat_map(|seed| [Loss::Torn(seed), Loss::Shuffled(seed)]);
             for loss in losses.chain([Loss::Nothing, Loss::Unsynced]) {
                 let after = disk.after_power_loss(point, loss);
