@@ -201,7 +201,7 @@ fn finding_d12_a_file_that_changed_on_disk_is_not_saved_and_no_key_says_otherwis
         editor.wait_buffer(scenes::AFTER);
         let told = scenes::told(editor, 0);
         let why = told.split_once("did not save it: ").map(|(_, why)| why.to_owned()).unwrap_or_default();
-        assert!(why.contains("the file changed on disk since it was opened"), "{told}");
+        assert!(why.contains("changed on disk since it was opened"), "{told}");
         assert_eq!(
             editor.stage.workspace.read(scenes::FILE),
             scenes::BEFORE,
@@ -211,10 +211,10 @@ fn finding_d12_a_file_that_changed_on_disk_is_not_saved_and_no_key_says_otherwis
         // What the server says as an update and as a message is said once.
         editor.stage.seen().wait("out", "window/showMessage", 1);
         editor.wait_true("the word of it", "return table.concat(vim.api.nvim_buf_get_lines( \
-            vim.fn.bufnr('adjutant://chat'), 0, -1, false), ' '):find('changed on disk since', 1, true) ~= nil");
+            vim.fn.bufnr('adjutant://chat'), 0, -1, false), ' '):find('Edit greet.py: +1 -1 lines', 1, true) ~= nil");
         wait_for("the notice", || notices(editor).contains("changed on disk").then_some(()));
         let said = chat(editor);
-        assert_eq!(said.matches("changed on disk since").count(), 1, "{said}");
+        assert_eq!(said.matches("Edit greet.py: +1 -1 lines").count(), 1, "{said}");
     });
 }
 

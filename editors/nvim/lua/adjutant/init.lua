@@ -40,7 +40,7 @@ vim.api.nvim_create_autocmd("BufWipeout", { callback = function(event) known[eve
 local function save_one(buffer)
   local at = changed_at(buffer)
   if vim.bo[buffer].modified and at and known[buffer] and at ~= known[buffer] then
-    return false, "the file changed on disk since it was opened"
+    return false, "changed on disk since it was opened"
   end
   -- A new file is written also without a text, and its folder is made.
   local write = at and "silent update" or "silent write ++p"
