@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use adjutant_protocol::SessionId;
 use adjutant_protocol::session::WaitResult;
-use adjutant_testkit::campaign::{self, Dice};
+use adjutant_testkit::campaign;
 use adjutant_testkit::editor::{Answer, Editor};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply, Request};
