@@ -5,7 +5,6 @@
 
 mod asks;
 mod capabilities;
-mod cells;
 mod client;
 mod config;
 mod conversation;
@@ -124,7 +123,10 @@ enum Command {
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     if let Err(error) = close_to_others() {
-        note(&format!("other programs of yours can read the keys of this process: {error}"));
+        note(&format!(
+            "warning: this process cannot hide its memory ({error}), so a command that you allow can read its keys; \
+             allow no commands"
+        ));
     }
     own_this_process();
     let line = Line::parse();

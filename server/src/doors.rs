@@ -48,7 +48,7 @@ use paper::Papers;
 pub use paper::{Paper, PaperRequest, Written};
 use past::Recall;
 pub use popup::{Choice, Offer, approves};
-use popup::{MAX_LINES, Room};
+use popup::{MAX_LINES, Room, Whole};
 use slot::Slot;
 
 /// How long a client that is leaving may take to read the last updates.
@@ -316,8 +316,7 @@ impl Doors {
     }
 
     async fn open_subject(&self, ask: &AskView) {
-        let Some(whole) = popup::whole(ask) else { return };
-        let (text, ending) = (whole.text, whole.ending);
+        let Whole { text, ending } = popup::whole(ask);
         match self.papers.write(Paper::Subject { ask: Arc::new(ask.clone()), text, ending }).await {
             Ok(written) => {
                 self.show_document(&written, false).await;

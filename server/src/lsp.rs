@@ -205,7 +205,8 @@ impl LanguageServer for Shared {
         }
         // Registered first, so that a change behind the answer is not missed.
         let registered = configured::register(&self.server.out, ready.sessions.world().doors.surfaces());
-        tokio::join!(registered, self.pull(ready));
+        let absent = async { self.server.warn(&configured::absent(ready.configured.folders()).await) };
+        tokio::join!(registered, self.pull(ready), absent);
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
@@ -240,6 +241,7 @@ impl LanguageServer for Shared {
         let Ok(ready) = self.ready() else { return };
         let problems = ready.configured.change_folders(ready.sessions.world(), &params.event);
         self.server.warn(&problems);
+        self.server.warn(&configured::absent(configured::added(&params.event)).await);
     }
 
     async fn did_open(&self, params: DidOpenTextDocumentParams) {

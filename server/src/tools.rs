@@ -23,8 +23,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use adjutant_core::cause::Cause;
+use adjutant_core::display::one_line;
 use adjutant_core::event::Unsaved;
-use adjutant_core::tool::{MAX_TITLE, one_line};
+use adjutant_core::tool::MAX_TITLE;
 
 use crate::documents::Buffers;
 use exclusions::Exclusions;

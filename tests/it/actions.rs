@@ -270,12 +270,19 @@ fn finding_a2_an_approval_names_its_question_and_words_may_do_so() {
         allow["command"]["arguments"][0]["askId"].as_str().unwrap_or_default().to_owned()
     };
     let first = question("echo 1");
-    for unnamed in [json!(["allow"]), json!(["Allow", "once"]), json!([{ "optionId": "allow" }])] {
+    for unnamed in [
+        json!(["allow"]),
+        json!(["Allow", "once"]),
+        json!(["yes,", "once"]),
+        json!(["Yes, always"]),
+        json!([{ "optionId": "allow" }]),
+    ] {
         let told = plain.refused("adjutant.respond", unnamed.clone());
         assert!(told.contains("has to name its question") && told.contains(&first), "{unnamed}: {told}");
     }
     assert!(!plain.workspace.exists("ran.txt"));
-    let done = plain.command("adjutant.respond", json!([first, "allow"])).expect("it names its question");
+    let done = plain.command("adjutant.respond", json!([first, "yes,", "once"]));
+    let done = done.expect("it names its question, and says what the button says");
     assert_eq!(done["resolution"]["optionId"], "allow", "these are no words for the model: {done}");
     // The same words again are for a question that is over, and not for the one that is open.
     let second = question("echo 2");

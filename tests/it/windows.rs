@@ -9,7 +9,7 @@ use adjutant_testkit::model::{ModelServer, Reply};
 use adjutant_testkit::process::wait_until;
 use serde_json::{Value, json};
 
-use crate::plain::{INVOKED, Plain, at, titles};
+use crate::plain::{INVOKED, Plain, at, title, titles};
 use crate::rig::{Rig, facts_named};
 
 const FILE: &str = "//- /a.rs\nfn main() {}\n";
@@ -87,6 +87,39 @@ fn actions_at(rig: &Rig, uri: &str) -> Vec<Value> {
     });
     let actions = rig.request("textDocument/codeAction", params).expect("code actions are answered");
     actions.as_array().cloned().unwrap_or_default()
+}
+
+#[test]
+fn finding_d3_with_several_folders_an_approval_names_the_one_it_runs_in() {
+    for folders in [&["one", "two"][..], &["one"]] {
+        let model = ModelServer::start([
+            Reply::call("run_command", json!({"command": "echo x"})),
+            Reply::text("Done."),
+        ]);
+        let workspace = Workspace::new("//- /one/a.rs\n\n//- /two/b.rs\n\n");
+        workspace.openai(&model.base_url());
+        let rig = in_folders(&workspace, folders, json!({}));
+        let uri = workspace.uri("one/a.rs");
+        let start = json!({ "command": "adjutant.start", "arguments": [{ "text": "go", "uri": uri }] });
+        let started = rig.request("workspace/executeCommand", start).expect("it is started");
+        let mut reject = Value::Null;
+        wait_until("the question", || {
+            let found = actions_at(&rig, &uri)
+                .into_iter()
+                .find(|action| title(action).starts_with("Adjutant: Reject: run `echo x`"));
+            reject = found.unwrap_or_default();
+            !reject.is_null()
+        });
+        let one = workspace.path().join("one").canonicalize().expect("it is there");
+        let place = format!(" in {}", one.display());
+        assert_eq!(title(&reject).contains(&place), folders.len() > 1, "{reject}");
+        let command = if reject["command"].is_object() { &reject["command"] } else { &reject };
+        let params = json!({ "command": command["command"], "arguments": command["arguments"] });
+        rig.request("workspace/executeCommand", params).expect("it is answered");
+        let run = started["runId"].as_str().expect("a run").into();
+        rig.await_run_end(&session(&started), &run);
+        rig.end();
+    }
 }
 
 #[test]

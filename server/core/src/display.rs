@@ -55,10 +55,28 @@ pub fn display_command(command: &str, on: Surface) -> Readable<'_> {
     marked(command, on, visible_blanks)
 }
 
-/// Returns a diff as it is shown, likewise for the lines that it removes and inserts.
+/// Returns a diff as it is shown, likewise for the lines that it removes and inserts. Where all of
+/// them end in CRLF the ends are left out; where the ends differ, that is part of the change and is seen.
 pub fn display_diff(diff: &str, on: Surface) -> Readable<'_> {
-    let changes = |line: &str| line.starts_with(['+', '-']);
-    marked(diff, on, |line| if changes(line) { visible_blanks(line) } else { Cow::Borrowed(line) })
+    if !is_all_crlf(diff) {
+        return marked(diff, on, changed_line);
+    }
+    let plain = diff.replace("\r\n", "\n");
+    let Readable { text, changed } = marked(&plain, on, changed_line);
+    Readable { text: Cow::Owned(text.into_owned()), changed }
+}
+
+fn changed_line(line: &str) -> Cow<'_, str> {
+    if line.starts_with(['+', '-']) { visible_blanks(line) } else { Cow::Borrowed(line) }
+}
+
+/// Whether every line of the files in a diff ends in CRLF.
+fn is_all_crlf(diff: &str) -> bool {
+    let mut lines = diff
+        .split_inclusive('\n')
+        .skip_while(|line| !line.starts_with("@@"))
+        .filter(|line| line.starts_with([' ', '+', '-']));
+    diff.contains('\r') && lines.all(|line| line.ends_with("\r\n"))
 }
 
 fn marked<'a>(text: &'a str, on: Surface, mark: impl Fn(&'a str) -> Cow<'a, str>) -> Readable<'a> {

@@ -386,7 +386,7 @@ impl Payload {
     /// A call that cannot be made; the sentence is for the model.
     pub fn refused(reason: Reason) -> Self {
         let Reason { cause, text: output } = reason;
-        let summary = crate::tool::one_line(&output, crate::tool::MAX_TITLE);
+        let summary = crate::display::one_line(&output, crate::tool::MAX_TITLE);
         Payload::Refused { summary, output, cause: Some(cause) }
     }
 

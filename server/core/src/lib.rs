@@ -8,6 +8,7 @@
 pub mod accept;
 pub mod ask;
 pub mod cause;
+pub mod cells;
 pub mod choices;
 pub mod config;
 pub mod display;

@@ -13,8 +13,9 @@ use adjutant_protocol::session::Mode;
 use adjutant_protocol::start::{DiagnosticCode, StartDiagnostic, StartParams, Template};
 use ropey::Rope;
 
+use crate::display::one_line;
 use crate::position::{Encoding, Position, PositionError, Range};
-use crate::tool::{MAX_TITLE, one_line};
+use crate::tool::MAX_TITLE;
 
 pub use comment::touches_comment;
 
@@ -250,7 +251,7 @@ impl<'a> Place<'a> {
         let by: Vec<String> = source.into_iter().chain(code).collect();
         let by = if by.is_empty() { String::new() } else { format!(" [{}]", by.join(" ")) };
         let message: String =
-            crate::tool::shown(diagnostic.message.trim()).chars().take(MAX_MESSAGE).collect();
+            crate::display::shown(diagnostic.message.trim()).chars().take(MAX_MESSAGE).collect();
         format!("- {severity}{}{by}: {}\n", at.unwrap_or_default(), message.replace('\n', "\n  "))
     }
 }

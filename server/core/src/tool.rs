@@ -8,13 +8,14 @@ mod strict;
 #[cfg(test)]
 mod tests;
 
-pub use crate::display::{hidden, one_line, shown, shown_command, unseen};
 pub use adjutant_protocol::session::Mode;
 pub use named::{allowed_in, effect_of, title_of};
 pub(crate) use schema::names;
 pub use schema::{specs, specs_for};
 pub(crate) use strict::nearest_with_distance;
 pub use strict::{nearest, parse, parse_for};
+
+use crate::display::one_line;
 
 /// The most bytes of a path.
 pub const MAX_PATH: usize = 4096;

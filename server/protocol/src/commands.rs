@@ -46,7 +46,7 @@ pub const COMMANDS: [Command; 8] = [
     row(
         RESPOND,
         "RespondArguments",
-        "an option, by id or name, or `text`; `askId` before it",
+        "an option, by id, name or button, or `text`; `askId` before it",
         "answers an ask; without `askId` only a rejection or a text, for the only open one",
     ),
     row(SHOW, "ShowArguments", "`askId`", "opens the whole of what is asked"),

@@ -9,9 +9,9 @@ mod deciding;
 mod denied;
 mod ears;
 mod hearing;
+mod unmade;
 mod view;
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,7 @@ use super::pages::Pages;
 use super::present::Person;
 pub use denied::{Allowed, Denied};
 use ears::{Ears, Heard};
+use unmade::Unmade;
 pub use view::View;
 
 /// How long a cancelled run may take to end.
@@ -107,8 +108,7 @@ pub struct Conversation {
     denied: Denied,
     /// The last request to the model failed, and so.
     failure: Option<FailureKind>,
-    /// Files that are without the last edit that was allowed.
-    unmade: BTreeSet<String>,
+    unmade: Unmade,
     /// What the server has said last, which comes as an update and as a message.
     said: Option<String>,
     /// The ask that the server took off the page and has not yet said why.
@@ -147,7 +147,7 @@ impl Conversation {
             given_up: false,
             denied: Denied::default(),
             failure: None,
-            unmade: BTreeSet::new(),
+            unmade: Unmade::default(),
             said: None,
             withdrawn: None,
             cancelling: None,
@@ -177,9 +177,9 @@ impl Conversation {
         &self.denied
     }
 
-    /// Returns the files that are without the last edit that was allowed.
-    pub fn unmade(&self) -> &BTreeSet<String> {
-        &self.unmade
+    /// Returns the line that names the files without the last edit that was allowed; `None` without any.
+    pub fn unmade(&self) -> Option<String> {
+        self.unmade.in_words()
     }
 
     /// Says whether the reader of a page has gone.

@@ -1,6 +1,7 @@
 //! What is piped into `adjutant run`: read to its end, bounded, and marked as data.
 //!
-//! Never reads a terminal or a device as data, never holds more than what is sent, and never waits without a word.
+//! Never reads a terminal or a device as data, holds at most three halves of what it may send, and never waits
+//! without a word.
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal, Read};

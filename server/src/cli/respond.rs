@@ -22,6 +22,7 @@ use crate::settings::Sources;
 use super::Exit;
 use super::client::Failure;
 use super::conversation::{Allowed, Answers, Conversation, Left, View, told};
+use super::folder::Folder;
 use super::page::{Page, note};
 use super::present::Person;
 use super::run::exit_of;
@@ -233,10 +234,11 @@ async fn here(
     session: &SessionId,
     answer: &AskRespondParams,
 ) -> anyhow::Result<Option<Exit>> {
-    let folder = std::env::current_dir()?;
+    // As `run` would go on: with the settings and the deny rules of the repository.
+    let folder = Folder::find(None, sources.home.as_deref())?;
     let answers = Person::at_terminal(false, false).map_or(Answers::Elsewhere, Answers::Person);
     let view = View::text(false, matches!(answers, Answers::Person(_)));
-    let mut talk = Conversation::start(sources, &[folder], view, answers).await?;
+    let mut talk = Conversation::start(sources, &folder.workspace(), view, answers).await?;
     let exit = match go_on(&mut talk, session, answer).await {
         Ok(exit) => Ok(exit),
         Err(left) => told(left).map(Some),

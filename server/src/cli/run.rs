@@ -3,9 +3,10 @@
 //! Never goes on silently where nobody is: what was denied for that shows in
 //! the exit code.
 
-use std::io::{IsTerminal, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use adjutant_core::ask::{CONTINUE, RESUME, RETRY};
 use adjutant_core::config::Flag;
 use adjutant_core::image::{MAX_BYTES, MediaType, size};
 use adjutant_protocol::SessionId;
@@ -38,7 +39,8 @@ const MOST_PROMPT: u64 = 16 << 20;
 /// Answers, and what the shell is told, for the help.
 pub const NOTES: &str = "At a question: `y` allows once, `n` rejects, any other text rejects with that reason. \
 Ctrl-D says that nobody will answer: this question and all that follow are rejected, and the run goes on. \
-Ctrl-C cancels the run. Without a terminal nobody can answer, so what asks is not allowed.
+Ctrl-C cancels the run. With piped input, questions are asked at the terminal. Without a terminal, or with \
+`</dev/null`, nobody can answer, so what asks is not allowed.
 
 Exit codes: 0 done; 1 failed, cancelled or stopped at a limit; 2 wrong command line or no model; 3 something was not \
 allowed because nobody was present to answer; 5 an edit that was allowed is not on disk; 130 interrupted; 141 the \
@@ -82,7 +84,7 @@ pub struct RunLine {
     /// Print text, or one JSON update a line
     #[arg(long, value_enum, default_value = "text")]
     pub output: Output,
-    /// Print only the last answer and the questions
+    /// Print only the last answer, the questions and warnings
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -183,7 +185,7 @@ async fn task(line: &RunLine, home: Option<&Path>) -> anyhow::Result<StdinRead<T
         },
         Some(prompt) => match read_stdin().await.context("read standard input")? {
             StdinRead::Whole(Some(piped)) => (Some(piped.behind(prompt)), true),
-            StdinRead::Whole(None) => (Some(prompt.to_owned()), !std::io::stdin().is_terminal()),
+            StdinRead::Whole(None) => (Some(prompt.to_owned()), false),
             StdinRead::Interrupted => return Ok(StdinRead::Interrupted),
         },
         None => (None, false),
@@ -325,9 +327,9 @@ async fn resume(talk: &mut Conversation, session: &SessionId, task: &Task) -> Re
 /// The option of an ask that takes its run on.
 fn way_on(ask: &AskView) -> Option<(&AskView, &str)> {
     let wanted = match ask.kind {
-        AskKind::ResumeTask => "resume",
-        AskKind::ApiReqFailed => "retry",
-        AskKind::MistakeLimitReached | AskKind::AutoApprovalMaxReqReached => "continue",
+        AskKind::ResumeTask => RESUME,
+        AskKind::ApiReqFailed => RETRY,
+        AskKind::MistakeLimitReached | AskKind::AutoApprovalMaxReqReached => CONTINUE,
         AskKind::Tool
         | AskKind::Command
         | AskKind::Followup
@@ -344,7 +346,7 @@ fn way_on(ask: &AskView) -> Option<(&AskView, &str)> {
 /// Says how to go on from a run that ended, and returns what the shell is told of it; `allowed` is what
 /// needed no answer.
 pub async fn exit_of(talk: &mut Conversation, end: &RunEnd, allowed: Allowed) -> Result<Exit, Left> {
-    let denied = talk.denied().in_words(allowed);
+    let (denied, unmade) = (talk.denied().in_words(allowed), talk.unmade());
     if talk.reader_left() {
         let when =
             if end.outcome == Outcome::Cancelled { "so the run was cancelled" } else { "after the run" };
@@ -353,9 +355,8 @@ pub async fn exit_of(talk: &mut Conversation, end: &RunEnd, allowed: Allowed) ->
     }
     match end.outcome {
         Outcome::Cancelled => return Ok(Exit::Failed),
-        _ if !talk.unmade().is_empty() => {
-            let files: Vec<&str> = talk.unmade().iter().map(String::as_str).collect();
-            note(&format!("error: allowed edits are not on disk: {}", files.join(", ")));
+        _ if unmade.is_some() => {
+            unmade.iter().for_each(|unmade| note(unmade));
             return Ok(Exit::NotOnDisk);
         }
         _ if denied.is_some() => {

@@ -21,6 +21,7 @@ use crate::settings::Sources;
 
 use super::Exit;
 use super::conversation::{Answers, Conversation, Left, View, told};
+use super::folder::Folder;
 use super::page::{Page, note};
 
 /// Sessions a list prints; `adjutant sessions show ID` finds the older ones, too.
@@ -113,8 +114,8 @@ fn meant(entries: &[SessionEntry], name: &str) -> Option<SessionId> {
 }
 
 async fn delete(sources: Sources, id: &str) -> anyhow::Result<Exit> {
-    let folder = std::env::current_dir()?;
-    let mut talk = Conversation::start(sources, &[folder], View::transcript(), Answers::Nobody).await?;
+    let folders = Folder::find(None, sources.home.as_deref())?.workspace();
+    let mut talk = Conversation::start(sources, &folders, View::transcript(), Answers::Nobody).await?;
     let done = delete_named(&mut talk, id).await;
     let exit = done.or_else(told);
     talk.finish().await;

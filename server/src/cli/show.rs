@@ -13,12 +13,13 @@ mod told;
 use std::collections::{BTreeMap, BTreeSet};
 
 use adjutant_core::choices::in_words;
+use adjutant_core::display::one_line;
 use adjutant_core::image::shown;
 use adjutant_core::transcript::end_line;
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::Outcome;
 use adjutant_protocol::update::{
-    AskChange, HunkState, RunView, ToolCallView, ToolStatus, TurnPhase, TurnView, Update,
+    AskChange, ChangeSetView, HunkState, RunView, ToolCallView, ToolStatus, TurnPhase, TurnView, Update,
 };
 use adjutant_protocol::{MessageId, ToolCallId};
 
@@ -34,7 +35,7 @@ const MISSED: &str = "[a part was not streamed; again from there:]";
 
 /// What has been shown of a session.
 pub struct Show {
-    /// The last answer and what is asked, nothing else.
+    /// Only the last answer, what is asked, and changed files that run on build.
     quiet: bool,
     /// Somebody is there who can say what comes after a limit.
     somebody: bool,
@@ -134,10 +135,7 @@ impl Show {
             | Update::AgentThoughtChunk { .. }
             | Update::ToolCallContentChunk { .. }
             | Update::StateUpdate(_) => {}
-            Update::ChangeSet(change) => {
-                let landed = change.hunks.iter().any(|hunk| hunk.state == HunkState::Applied);
-                self.marks.extend(change.mark.clone().filter(|_| landed));
-            }
+            Update::ChangeSet(change) => self.mark(change),
         }
     }
 
@@ -153,12 +151,14 @@ impl Show {
             // What was said before a tool call was no answer yet.
             Update::ToolCallUpdate(call) if !ends_or_asks(&call.tool) => self.answer.clear(),
             Update::Run(RunView::Started { .. }) => self.answer.clear(),
+            Update::ChangeSet(change) => self.mark(change),
             Update::Run(RunView::Ended { end, .. }) => match end.outcome {
                 Outcome::Completed | Outcome::Stopped => {
                     for text in std::mem::take(&mut self.answer) {
                         pages.answer().flow(&text);
                         pages.answer().end_flow();
                     }
+                    self.show_marks(pages);
                 }
                 Outcome::Failed | Outcome::Limit | Outcome::Cancelled => self.ended(pages, end),
             },
@@ -168,7 +168,8 @@ impl Show {
 
     /// Says whether the line of a call has just said what a notice says.
     pub fn has_told(&self, notice: &str) -> bool {
-        self.failed.as_deref().is_some_and(|why| notice.contains(why))
+        // The line has the form in which a text of others is drawn.
+        self.failed.as_deref().is_some_and(|why| one_line(notice, usize::MAX).contains(why))
     }
 
     /// Ends whatever line is open, so that something else may be written.
@@ -321,11 +322,22 @@ impl Show {
         }
     }
 
-    fn ended(&mut self, pages: &mut Pages, end: &RunEnd) {
+    /// Notes what is to be known of a change that is in the text.
+    fn mark(&mut self, change: &ChangeSetView) {
+        let landed = change.hunks.iter().any(|hunk| hunk.state == HunkState::Applied);
+        self.marks.extend(change.mark.clone().filter(|_| landed));
+    }
+
+    /// Names the changed files that run on build, also when quiet: nobody else does.
+    fn show_marks(&mut self, pages: &mut Pages) {
         for mark in std::mem::take(&mut self.marks) {
             let text = format!("! changed: {mark}; look at it before the next build");
             self.remark(pages, Ink::Bold, &text);
         }
+    }
+
+    fn ended(&mut self, pages: &mut Pages, end: &RunEnd) {
+        self.show_marks(pages);
         let ink = match end.outcome {
             Outcome::Completed | Outcome::Stopped => Ink::Green,
             Outcome::Failed | Outcome::Limit | Outcome::Cancelled => Ink::Red,

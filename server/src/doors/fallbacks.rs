@@ -13,10 +13,12 @@ use serde_json::{Map, Value};
 
 use crate::editor::{Abilities, Way};
 
-/// Clients whose popups cannot be answered: one locks, the other takes the first button.
+/// How clients call themselves whose popups cannot be answered: one locks, the other takes the first button.
 const WITHOUT_ANSWERS: [&str; 2] = ["Qt Creator", "vim-lsp"];
-/// Clients whose popups are notifications of one line, with whatever extension.
-const OF_ONE_LINE: [&str; 4] = ["Visual Studio Code", "VSCodium", "code-server", "Cursor"];
+/// How clients call themselves whose popups are notifications of one line: VS Code, and what is made
+/// of it. A version or an edition may follow, as in *Visual Studio Code - Insiders*.
+const OF_ONE_LINE: [&str; 6] =
+    ["Visual Studio Code", "Code - OSS", "VSCodium", "code-server", "Cursor", "Windsurf"];
 
 /// The surfaces of one client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +67,7 @@ impl Surfaces {
     /// Reads `ClientCapabilities`; fails only for what is ours, and names the path of what is wrong.
     /// `name` is what the client calls itself.
     pub fn of(client: &Value, name: Option<&str>) -> Result<Self, String> {
-        let is_one_of = |names: &[&str]| name.is_some_and(|name| names.contains(&name));
+        let is_one_of = |names: &[&str]| name.is_some_and(|name| names.iter().any(|one| begins(name, one)));
         let agent = agent(client)?;
         let is = |path: &str| client.pointer(path) == Some(&Value::Bool(true));
         let has = |path: &str| client.pointer(path).is_some_and(|value| !value.is_null());
@@ -204,6 +206,12 @@ impl Surfaces {
     }
 }
 
+/// Whether a name is this one, alone or before other words.
+fn begins(name: &str, with: &str) -> bool {
+    let rest = name.get(..with.len()).filter(|start| start.eq_ignore_ascii_case(with));
+    rest.is_some() && !name[with.len()..].starts_with(char::is_alphanumeric)
+}
+
 fn listed(surfaces: &[(bool, &str)]) -> String {
     let there: Vec<&str> = surfaces.iter().filter(|(there, _)| *there).map(|(_, name)| *name).collect();
     there.join("; ")
@@ -243,4 +251,37 @@ fn encoding(client: &Value) -> Encoding {
         .flatten()
         .find_map(|name| Encoding::from_name(name.as_str()?))
         .unwrap_or(Encoding::Utf16)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn finding_d2_every_edition_of_a_client_is_known() {
+        let of = |name: &str| {
+            let surfaces = Surfaces::of(&json!({}), Some(name)).unwrap_or_else(|why| panic!("{why}"));
+            (surfaces.popup_line, surfaces.popup)
+        };
+        for name in [
+            "Visual Studio Code",
+            "Visual Studio Code - Insiders",
+            "VSCodium - Insiders",
+            "Code - OSS",
+            "code-server",
+            "Cursor",
+            "Windsurf",
+            "Windsurf - Next",
+        ] {
+            assert_eq!(of(name), (true, true), "{name}");
+        }
+        for name in ["Qt Creator", "Qt Creator 9.0.2", "vim-lsp"] {
+            assert_eq!(of(name), (false, false), "{name}");
+        }
+        for name in ["Neovim", "Cursorless", "vim-lspx", "Code", "é"] {
+            assert_eq!(of(name), (false, true), "{name}");
+        }
+    }
 }

@@ -73,7 +73,7 @@ impl Marks {
                     place.follow(&open);
                     entry.0 = open.version;
                 }
-                entry.1.push(diagnostic(ask, &place, (seen, room), self.taken.data));
+                entry.1.push(diagnostic(ask, &place, seen, room, self.taken.data));
                 place
             });
             places.insert(ask.ask_id.clone(), place);
@@ -173,7 +173,7 @@ impl Place {
     }
 }
 
-fn diagnostic(ask: &AskView, place: &Place, (seen, room): (bool, Room), data: bool) -> Value {
+fn diagnostic(ask: &AskView, place: &Place, seen: bool, room: Room, data: bool) -> Value {
     let offers: Vec<String> = popup::offers(ask, seen, room).into_iter().map(|offer| offer.title).collect();
     let how = match offers.as_slice() {
         [] => "Answer with the command \"adjutant.respond\".".to_owned(),

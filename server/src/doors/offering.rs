@@ -15,10 +15,9 @@ use serde_json::value::RawValue;
 
 use super::popup::{self, Choice, Room};
 use super::{Delivery, Doors};
+use crate::transport::code::METHOD_NOT_FOUND;
 use crate::transport::{PendingReply, ReplyError};
 
-/// JSON-RPC: the client does not know the method.
-const METHOD_NOT_FOUND: i64 = -32601;
 /// Approvals that came too early before the popup waits for the user.
 const MAX_EARLY: u32 = 3;
 

@@ -3,21 +3,22 @@
 //!
 //! Pure. Nothing but a button that was offered is ever an answer.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use adjutant_core::ask::{MAX_LABEL, label};
+use adjutant_core::cells;
 use adjutant_core::display::{Readable, Surface, display, display_command, display_diff, one_line};
 use adjutant_core::unsaved;
 use adjutant_protocol::ask::{AskGroup, AskKind, AskOption, AskSubject, AskView, OptionKind};
 use serde_json::{Value, json};
 
-/// Lines and characters of a subject that a popup or a diagnostic holds.
+/// Lines of a command or a diff that a popup or a diagnostic shows, unless its client has less room.
 pub const MAX_LINES: usize = 12;
-/// Lines around it.
+/// Rows for the title, the reason and the place around it.
 const MORE_LINES: usize = 6;
-/// Characters of a line on the narrowest screen.
+/// Columns of the narrowest screen.
 const COLUMNS: usize = 80;
+/// Characters of a command or a diff that a popup or a diagnostic shows.
 const MAX_CHARS: usize = 600;
 /// Characters of a popup that offers an approval: VS Code shows no more, and does not say so.
 const MAX_MESSAGE: usize = 1_000;
@@ -27,10 +28,8 @@ const MAX_LINE: usize = 300;
 const MAX_TITLE: usize = 80;
 /// Characters of a suggestion that no button holds whole.
 const MAX_SUGGESTION: usize = 80;
-/// Buttons of a popup; editors cut more.
-const MAX_ACTIONS: usize = 4;
-/// Suggestions of a question that become buttons.
-const MAX_SUGGESTIONS: usize = 3;
+/// Options that become buttons beside *Show*; editors cut more.
+const MAX_OPTIONS: usize = 3;
 
 /// The button that opens the whole of what is asked.
 pub const SHOW: &str = "Show";
@@ -66,15 +65,16 @@ pub struct Whole {
     pub ending: &'static str,
 }
 
-/// Returns the whole of what is to be allowed, as a file of plain text holds it; none where the
-/// popup's own lines say it all.
-pub fn whole(ask: &AskView) -> Option<Whole> {
+/// Returns the whole of what is asked, as a file of plain text holds it. Whatever does not fit a
+/// surface is in it.
+pub fn whole(ask: &AskView) -> Whole {
     let body = body(ask, Surface::Plain).map(|body| body.text);
     let mut head: Vec<String> = Vec::new();
     let mut line = |before: &str, text: &str, after: &str| {
         head.push(format!("{before}{}{after}\n", display_command(text, Surface::Plain).text));
     };
-    let told = lines_fit(ask);
+    // A popup that leaves out the command or the diff still shows the lines around it.
+    let told = body.is_some() && lines_fit(ask);
     match &ask.subject {
         Some(AskSubject::Command { cwd, timeout_seconds, unsaved, .. }) => {
             // The description says it as well, where that is shown.
@@ -84,41 +84,30 @@ pub fn whole(ask: &AskView) -> Option<Whole> {
             line("In ", cwd, &format!("{}:", time_limit(*timeout_seconds)));
         }
         Some(AskSubject::Edit { path, .. }) if !told => line("Changes ", path, ""),
-        Some(AskSubject::Read { path, reason }) if !told => line("Reads ", path, &format!(" ({reason})")),
-        None if !told && ask.options.iter().any(|option| approves(option.kind)) => line("", &ask.title, ""),
         Some(AskSubject::Edit { .. }) => {}
-        Some(AskSubject::Read { .. }) | None => return None,
+        Some(AskSubject::Read { path, reason }) => line("Reads ", path, &format!(" ({reason})")),
+        None => line("", &ask.title, ""),
     }
     if let Some(why) = ask.description.as_deref().filter(|_| !told) {
         line("", why, "");
     }
+    if ask.kind == AskKind::Followup {
+        for (at, option) in ask.options.iter().enumerate() {
+            line(&format!("{}. ", at + 1), &option.name, "");
+        }
+    }
     let ending = if matches!(ask.subject, Some(AskSubject::Edit { .. })) { "diff" } else { "txt" };
-    let between = if head.is_empty() { "" } else { "\n" };
-    Some(Whole { text: format!("{}{between}{}", head.concat(), body.unwrap_or_default()), ending })
+    let between = if head.is_empty() || body.is_none() { "" } else { "\n" };
+    Whole { text: format!("{}{between}{}", head.concat(), body.unwrap_or_default()), ending }
 }
 
 /// The command or the diff of an ask as it is shown.
 fn body(ask: &AskView, on: Surface) -> Option<Readable<'_>> {
     match ask.subject.as_ref()? {
-        AskSubject::Edit { diff, .. } => Some(diff_text(diff, on)),
+        AskSubject::Edit { diff, .. } => Some(display_diff(diff, on)),
         AskSubject::Command { command, .. } => Some(display_command(command, on)),
         AskSubject::Read { .. } => None,
     }
-}
-
-/// A diff whose lines all end alike is shown without their ends; where they differ, that is part
-/// of the change and is seen.
-fn diff_text(diff: &str, on: Surface) -> Readable<'_> {
-    let mut body = diff
-        .split_inclusive('\n')
-        .skip_while(|line| !line.starts_with("@@"))
-        .filter(|line| line.starts_with([' ', '+', '-']));
-    if diff.contains('\r') && body.all(|line| line.ends_with("\r\n")) {
-        let plain = diff.replace("\r\n", "\n");
-        let Readable { text, changed } = display_diff(&plain, on);
-        return Readable { text: Cow::Owned(text.into_owned()), changed };
-    }
-    display_diff(diff, on)
 }
 
 /// How long a command may take, in words.
@@ -129,7 +118,7 @@ fn time_limit(seconds: Option<u64>) -> String {
 /// Whether a surface shows the whole of an ask: all of it, and nothing of it in another form.
 pub fn fits(ask: &AskView, room: Room) -> bool {
     let lines = if room.one_line { 1 } else { room.lines };
-    // No character is shown by less than an eighth of its bytes, and what is large is not even looked at.
+    // A text of more than 8 bytes for each allowed character cannot fit, so it is not drawn to find out.
     let large = match &ask.subject {
         Some(AskSubject::Edit { diff: text, .. }) => text.len() > 8 * MAX_CHARS,
         Some(AskSubject::Command { command: text, .. }) => text.len() > 8 * MAX_CHARS,
@@ -148,7 +137,7 @@ pub fn fits(ask: &AskView, room: Room) -> bool {
 
 /// How many rows of a narrow screen a text takes.
 fn rows(text: &str) -> usize {
-    text.lines().map(|line| line.chars().count().div_ceil(COLUMNS).max(1)).sum()
+    text.lines().map(|line| cells::rows(line, COLUMNS)).sum()
 }
 
 /// Whether the lines around the subject say what they are about to the letter.
@@ -178,13 +167,18 @@ pub fn offers(ask: &AskView, seen: bool, room: Room) -> Vec<Offer> {
     };
     let no = no.into_iter().map(of);
     let yes = yes.into_iter().map(of).filter(|_| seen || fits);
-    let show = whole(ask).map(|_| Offer { title: SHOW.to_owned(), choice: Choice::Show });
+    let show = has_more(ask, fits).then(|| Offer { title: SHOW.to_owned(), choice: Choice::Show });
     let mut offers: Vec<Offer> = match room.one_line {
         false => no.chain(show).chain(yes).collect(),
         true => no.chain(yes).chain(show).collect(),
     };
     distinct(&mut offers);
     offers
+}
+
+/// Whether an ask is shown on request: what does not fit, and every command and diff.
+fn has_more(ask: &AskView, fits: bool) -> bool {
+    !fits || matches!(ask.subject, Some(AskSubject::Command { .. } | AskSubject::Edit { .. }))
 }
 
 /// What the button of each option says; where a suggestion is longer than a button, all are numbered.
@@ -234,7 +228,11 @@ pub fn is_for_popups(ask: &AskView) -> bool {
 /// Returns the buttons of a popup.
 pub fn buttons(ask: &AskView, seen: bool, room: Room) -> Vec<Offer> {
     let mut offers = offers(ask, seen, room);
-    offers.truncate(if ask.kind == AskKind::Followup { MAX_SUGGESTIONS } else { MAX_ACTIONS });
+    let mut options = 0;
+    offers.retain(|offer| {
+        options += usize::from(offer.choice != Choice::Show);
+        offer.choice == Choice::Show || options <= MAX_OPTIONS
+    });
     offers
 }
 
@@ -300,8 +298,8 @@ pub fn text(ask: &AskView, at: Option<&str>, room: Room) -> String {
 
 /// The suggestions that no button shows whole.
 fn suggestions(ask: &AskView) -> Option<String> {
-    let first = if is_numbered(ask) { 0 } else { MAX_SUGGESTIONS };
-    let more = ask.options.iter().enumerate().skip(first).take(2 * MAX_SUGGESTIONS - first);
+    let first = if is_numbered(ask) { 0 } else { MAX_OPTIONS };
+    let more = ask.options.iter().enumerate().skip(first).take(2 * MAX_OPTIONS - first);
     let more: Vec<String> = more
         .map(|(at, option)| match one_line(&option.name, MAX_SUGGESTION) {
             name if first == 0 => format!("{}. {name}", at + 1),

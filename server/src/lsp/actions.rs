@@ -7,7 +7,7 @@
 mod asked;
 mod verbs;
 
-use adjutant_core::tool::one_line;
+use adjutant_core::display::one_line;
 use adjutant_protocol::commands::CANCEL;
 use serde_json::{Value, json};
 use tower_lsp::ls_types::{
@@ -55,14 +55,14 @@ struct Offered {
     edit: Option<Value>,
     /// What it takes care of.
     diagnostics: Vec<Diagnostic>,
-    /// Why it cannot be chosen; one that is chosen anyway is refused with the same words.
+    /// Why it cannot be chosen; a start that is chosen anyway is refused for the same reason.
     disabled: Option<String>,
 }
 
 /// The code actions at a place: answers first, then what can be started, then cancels.
 pub(super) fn offered(ready: &Ready, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
-    // A request is no act of the user: many clients send one at each move of the cursor, so that none
-    // brings back a popup that was closed.
+    // Many clients ask at each move of the cursor. So a request never brings back a popup that the
+    // user closed.
     let doors = &ready.sessions.world().doors;
     let why = Why::of(params);
     let mut offered = asked::offered(ready, params, why != Why::Unasked);

@@ -4,40 +4,30 @@
 //! or the user. What went wrong is also said to the user of a plain client.
 
 mod arguments;
+mod cancel;
 mod respond;
 
-use adjutant_core::tool::one_line;
+use adjutant_protocol::SessionId;
 use adjutant_protocol::commands::{
-    CANCEL, CAPABILITIES, COMMANDS, CancelArguments, PROMPT, PromptArguments, RESPOND, RESUME, SHOW,
-    SHOW_TRANSCRIPT, START, SessionArguments, ShowArguments,
+    CANCEL, CAPABILITIES, COMMANDS, PROMPT, PromptArguments, RESPOND, RESUME, SHOW, SHOW_TRANSCRIPT, START,
+    SessionArguments, ShowArguments,
 };
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::{ContentBlock, Delivery, Overrides, PromptParams, ResumeResult};
 use adjutant_protocol::start::StartParams;
-use adjutant_protocol::{RunId, SessionId};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, Result};
-use tower_lsp::ls_types::{ExecuteCommandParams, NumberOrString};
+use tower_lsp::ls_types::ExecuteCommandParams;
 
 use super::agent::digest_of;
 use super::{Ready, Shared, error, reopen};
-use crate::doors::{Level, OpenRun, message};
+use crate::doors::{Level, message};
 use crate::session::SURFACE_OF_COMMANDS;
 use crate::session::mailbox::{Message, Refused};
 use arguments::{Given, read};
 
-/// Titles named in one message.
-const MAX_NAMED: usize = 5;
-/// Characters of each.
-const MAX_TITLE: usize = 60;
 /// Sessions tried for one that waits to be resumed.
 const MAX_TRIED: usize = 10;
-
-/// Params of `window/workDoneProgress/cancel`, which the router does not know.
-#[derive(serde::Deserialize)]
-pub(super) struct ProgressCancelled {
-    token: NumberOrString,
-}
 
 impl Shared {
     pub(super) async fn command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
@@ -109,52 +99,6 @@ impl Shared {
         Ok(Some(json!({ "sessionId": session_id, "runId": told.run_id })))
     }
 
-    async fn cancel_command(&self, ready: &Ready, arguments: CancelArguments) -> Result<Option<Value>> {
-        let CancelArguments { session_id, run_id, all } = arguments;
-        let named = session_id.is_some() || run_id.is_some();
-        let wanted = |run: &OpenRun| {
-            session_id.as_ref().is_none_or(|session| *session == run.session_id)
-                && run_id.as_ref().is_none_or(|id| *id == run.run_id)
-        };
-        let open = || ready.sessions.world().doors.face().open_runs().into_iter().filter(wanted);
-        let mut runs: Vec<OpenRun> = Vec::new();
-        if named || all {
-            runs.extend(open());
-            runs.iter().for_each(|run| cancel(ready, &run.session_id, &run.run_id));
-        }
-        // What was started right before is meant as well, and is no run until that is durable.
-        ready.starts.answered().await;
-        let mut left: Vec<OpenRun> =
-            open().filter(|run| runs.iter().all(|known| known.run_id != run.run_id)).collect();
-        let more = if named || all {
-            std::mem::take(&mut left)
-        } else {
-            // Without a word which, it is the run the user went on with last, else the newest.
-            let last = ready.starts.last();
-            let at = left.iter().position(|run| Some(&run.session_id) == last.as_ref());
-            at.or(left.len().checked_sub(1)).map(|at| left.remove(at)).into_iter().collect()
-        };
-        more.iter().for_each(|run| cancel(ready, &run.session_id, &run.run_id));
-        runs.extend(more);
-        if runs.is_empty() {
-            let what = if named { "that run is not open" } else { "nothing runs" };
-            return Err(error(Refused::new(
-                ErrorName::RunMismatch,
-                format!("{what}; nothing was cancelled"),
-            )));
-        }
-        if let [_, _, ..] = runs.as_slice() {
-            say(ready, Level::Info, &format!("cancelled {} runs: {}", runs.len(), titles(&runs)));
-        } else if !left.is_empty() {
-            let (ended, open) = (titles(&runs), titles(&left));
-            say(ready, Level::Info, &format!("cancelled {ended}. Still open: {open}"));
-        }
-        let cancelled = runs
-            .iter()
-            .map(|run| json!({ "sessionId": run.session_id, "runId": run.run_id, "title": run.title }));
-        Ok(Some(json!({ "cancelled": cancelled.collect::<Vec<_>>() })))
-    }
-
     fn show_command(&self, ready: &Ready, arguments: ShowArguments) -> Result<Option<Value>> {
         let ask = respond::the_ask(ready, arguments.ask_id)?;
         let doors = ready.sessions.world().doors.clone();
@@ -203,26 +147,6 @@ impl Shared {
         }
         Ok(resumed)
     }
-
-    /// The user pressed the cancel button of a progress.
-    pub(super) async fn progress_cancelled(&self, params: ProgressCancelled) {
-        let Ok(ready) = self.ready() else { return };
-        let token = match params.token {
-            NumberOrString::String(token) => token,
-            // Ours are strings.
-            NumberOrString::Number(_) => return,
-        };
-        if let Some(run) = ready.sessions.world().doors.face().run_of_token(&token) {
-            cancel(ready, &run.session_id, &run.run_id);
-        }
-    }
-}
-
-/// The titles of runs in one line.
-fn titles(runs: &[OpenRun]) -> String {
-    let named = runs.iter().take(MAX_NAMED).map(|run| format!("“{}”", one_line(&run.title, MAX_TITLE)));
-    let more = runs.len().saturating_sub(MAX_NAMED);
-    named.chain((more > 0).then(|| format!("and {more} more"))).collect::<Vec<_>>().join(", ")
 }
 
 /// Says which surface stands for what at this client: to a plain one in a message.
@@ -241,11 +165,4 @@ fn capabilities(ready: &Ready) -> Value {
 /// Says something to the user.
 fn say(ready: &Ready, level: Level, text: &str) {
     ready.sessions.world().doors.say(level, &format!("Adjutant: {text}"));
-}
-
-fn cancel(ready: &Ready, session: &SessionId, run: &RunId) {
-    if let Some(mailbox) = ready.sessions.in_memory(session) {
-        // Posted by the call; nobody waits until it is looked at.
-        drop(mailbox.cancel(Some(run.clone())));
-    }
 }

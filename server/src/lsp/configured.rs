@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use adjutant_core::tool::one_line;
+use adjutant_core::display::one_line;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tower_lsp::ls_types::{InitializeParams, WorkspaceFolder, WorkspaceFoldersChangeEvent};
@@ -62,25 +62,6 @@ impl Configured {
     /// The folders that later sessions get.
     pub fn folders(&self) -> Vec<PathBuf> {
         lock(&self.sources).roots.clone()
-    }
-
-    /// The folders that a session about this document gets: the one that holds it is the first,
-    /// in which its commands run.
-    pub fn folders_for(&self, uri: Option<&str>) -> Vec<PathBuf> {
-        let mut folders = self.folders();
-        let Some(path) = uri.and_then(|uri| uri::to_path(uri).ok()) else { return folders };
-        // Of folders within folders the inner one is meant.
-        let holds = |folder: &Path| {
-            let named = path.starts_with(folder);
-            let resolved = || folder.canonicalize().is_ok_and(|resolved| path.starts_with(resolved));
-            (named || resolved()).then(|| folder.components().count())
-        };
-        let home = folders.iter().enumerate().filter_map(|(at, folder)| Some((holds(folder)?, at)));
-        if let Some((_, at)) = home.max_by_key(|(depth, at)| (*depth, std::cmp::Reverse(*at))) {
-            let home = folders.remove(at);
-            folders.insert(0, home);
-        }
-        folders
     }
 
     /// Takes another section of the editor; runs keep their settings. Returns what is wrong with it.
@@ -210,6 +191,24 @@ impl Configured {
     }
 }
 
+/// Returns the folders in the order that a session about this document gets them: the one that holds
+/// it is the first, in which its commands run. Looks at the disk.
+pub fn folders_for(mut folders: Vec<PathBuf>, uri: &str) -> Vec<PathBuf> {
+    let Ok(path) = uri::to_path(uri) else { return folders };
+    // Of folders within folders the inner one is meant.
+    let holds = |folder: &Path| {
+        let named = path.starts_with(folder);
+        let resolved = || folder.canonicalize().is_ok_and(|resolved| path.starts_with(resolved));
+        (named || resolved()).then(|| folder.components().count())
+    };
+    let home = folders.iter().enumerate().filter_map(|(at, folder)| Some((holds(folder)?, at)));
+    if let Some((_, at)) = home.max_by_key(|(depth, at)| (*depth, std::cmp::Reverse(*at))) {
+        let home = folders.remove(at);
+        folders.insert(0, home);
+    }
+    folders
+}
+
 /// Whether settings are how a client writes "there are none": null, or an empty text or list.
 pub fn says_nothing(settings: &Value) -> bool {
     match settings {
@@ -288,10 +287,7 @@ fn readable<'a>(uris: impl Iterator<Item = &'a str>) -> (Vec<PathBuf>, Vec<Strin
     let (mut folders, mut problems) = (Vec::new(), Vec::new());
     for uri in uris {
         match uri::to_path(uri) {
-            Ok(path) => {
-                problems.extend(not_there(&path));
-                folders.push(path);
-            }
+            Ok(path) => folders.push(path),
             Err(why) if uri.starts_with("file:") => {
                 problems.push(format!("a workspace folder is left out: {why}"))
             }
@@ -299,6 +295,17 @@ fn readable<'a>(uris: impl Iterator<Item = &'a str>) -> (Vec<PathBuf>, Vec<Strin
         }
     }
     (folders, problems)
+}
+
+/// Returns the folders that a client added.
+pub fn added(event: &WorkspaceFoldersChangeEvent) -> Vec<PathBuf> {
+    paths(&event.added).0
+}
+
+/// Says in which of these workspace folders nothing can be read. Waits for the disk.
+pub async fn absent(folders: Vec<PathBuf>) -> Vec<String> {
+    let look = move || folders.iter().take(MAX_FOLDERS).filter_map(|folder| not_there(folder)).collect();
+    tokio::task::spawn_blocking(look).await.unwrap_or_default()
 }
 
 /// Says why nothing can be read in a workspace folder. It stays one: it may be made later.

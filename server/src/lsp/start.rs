@@ -18,6 +18,7 @@ use tokio::sync::{RwLock, RwLockReadGuard};
 use tower_lsp::jsonrpc::{Error, Result};
 
 use super::agent::digest_of;
+use super::configured::folders_for;
 use super::{Ready, Shared, content, error};
 use crate::documents::Text;
 use crate::session::World;
@@ -98,6 +99,8 @@ impl Starts {
 
 /// A place in the workspace as it was found.
 struct Found {
+    /// The workspace folders, first the one that holds it.
+    folders: Vec<PathBuf>,
     display: String,
     /// None where lines are not quoted.
     text: Option<Snapshot>,
@@ -119,11 +122,12 @@ impl Shared {
             encoding,
         });
         let task = task(&params, passage.as_ref()).map_err(|why| Error::invalid_params(why.to_string()))?;
-        self.begin(params, task).await
+        let folders = found.map_or_else(|| ready.configured.folders(), |found| found.folders);
+        self.begin(params, task, &folders).await
     }
 
     /// Posts the prompt of a start; up to there nothing waits, so that starts keep their order.
-    async fn begin(&self, params: StartParams, task: Task) -> Result<StartResult> {
+    async fn begin(&self, params: StartParams, task: Task, folders: &[PathBuf]) -> Result<StartResult> {
         let ready = self.ready()?;
         let body = digest_of(&params);
         let again = || params.key.as_deref().and_then(|key| ready.starts.session_of(key));
@@ -131,10 +135,7 @@ impl Shared {
         let session_id = match &known {
             Some(session) => session.clone(),
             None => {
-                let made = ready
-                    .sessions
-                    .create(&ready.configured.folders_for(params.uri.as_deref()))
-                    .map_err(error)?;
+                let made = ready.sessions.create(folders).map_err(error)?;
                 params.key.iter().for_each(|key| ready.starts.remember(key, &made));
                 made
             }
@@ -176,14 +177,14 @@ async fn find(ready: &Ready, uri: &str) -> std::result::Result<Found, String> {
     // Taken before anything waits, so that what is typed next does not count.
     let open = documents.under(uri);
     let (folders, uri) = (ready.configured.folders(), uri.to_owned());
-    let looked = tokio::task::spawn_blocking(move || look(&folders, &world, &uri, open)).await;
+    let looked = tokio::task::spawn_blocking(move || look(folders, &world, &uri, open)).await;
     looked.unwrap_or_else(|error| Err(format!("the file could not be looked at: {error}")))
 }
 
-fn look(folders: &[PathBuf], world: &World, uri: &str, open: Text) -> std::result::Result<Found, String> {
-    let at = inside(folders, uri)?;
+fn look(folders: Vec<PathBuf>, world: &World, uri: &str, open: Text) -> std::result::Result<Found, String> {
+    let at = inside(&folders, uri)?;
     let open = if let Text::Closed = open { world.documents.text(&at.absolute) } else { open };
-    let (roots, _) = Roots::open(folders);
+    let (roots, _) = Roots::open(&folders);
     let secret = matches!(read_class(&at, &world.own(&roots)), ReadClass::Secret(_));
     let shown: Vec<String> = roots.paths().map(|root| root.to_string_lossy().into_owned()).collect();
     let denied = world.settings().deny.denial_of_file("read_file", &at.display, &shown).is_some();
@@ -199,7 +200,7 @@ fn look(folders: &[PathBuf], world: &World, uri: &str, open: Text) -> std::resul
         Text::Open(snapshot) => Some(snapshot),
         Text::Closed => on_disk(&at, uri)?,
     };
-    Ok(Found { display: at.display, text })
+    Ok(Found { folders: folders_for(folders, uri), display: at.display, text })
 }
 
 fn inside(folders: &[PathBuf], uri: &str) -> std::result::Result<Grounded, String> {

@@ -12,6 +12,8 @@ use super::waits::wait_in_words;
 
 /// The most characters of a provider's own words in a message of ours.
 const MAX_QUOTE_CHARS: usize = 300;
+/// The most bytes of it that are looked through for words to quote: an error in a stream may have 32 MiB.
+const MOST_QUOTED: usize = 64 * 1024;
 /// The most characters of it that are searched for what it means.
 const MOST_SEARCHED: usize = 4000;
 
@@ -302,7 +304,8 @@ pub(super) fn classify_in_stream(error: &str, asked: Asked<'_>, redactor: &Redac
 /// Makes foreign text fit for a sentence: no keys, no markup of a page, one line, bounded.
 pub(super) fn quote(text: &str, redactor: &Redactor) -> String {
     // Keys are looked for before and after: markup may be in a key's way, or a part of one.
-    let clean = redactor.redact(&text_of(&redactor.redact(text)));
+    let text = redactor.redact(text);
+    let clean = redactor.redact(&text_of(start_of(&text, MOST_QUOTED)));
     let mut quote = String::new();
     for (count, word) in
         clean.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).enumerate()
@@ -319,6 +322,15 @@ pub(super) fn quote(text: &str, redactor: &Redactor) -> String {
         Some((end, _)) => format!("{}...", &quote[..end]),
         None => quote,
     }
+}
+
+/// The first bytes of a text, in whole characters.
+fn start_of(text: &str, most: usize) -> &str {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 #[cfg(test)]

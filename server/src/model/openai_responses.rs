@@ -9,6 +9,7 @@ mod event;
 mod item;
 mod kept;
 mod reasoning;
+mod refused;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +18,7 @@ use adjutant_core::prompt::{ModelRequest, Reply};
 use adjutant_core::retry::CallFailure;
 
 pub(in crate::model) use self::assembly::ResponsesAssembly;
-use self::reasoning::Refused;
+use self::refused::Refused;
 use super::frozen::Frozen;
 use super::http::{Clients, Post};
 use super::reading::{self, OnDelta};

@@ -20,7 +20,7 @@ pub(super) fn text_of(said: &str) -> Cow<'_, str> {
                 match name.as_str() {
                     "title" => in_title = true,
                     "/title" => in_title = false,
-                    "script" | "style" | "svg" | "noscript" => pieces.skip_past(&format!("</{name}")),
+                    "script" | "style" | "svg" | "noscript" => pieces.skip_to_end_of(&name),
                     _ => {}
                 }
                 // Words of two blocks are two words; a letter in bold is in the middle of one.
@@ -36,6 +36,9 @@ pub(super) fn text_of(said: &str) -> Cow<'_, str> {
 
 const INLINE: [&str; 12] =
     ["a", "abbr", "b", "big", "code", "em", "font", "i", "small", "span", "strong", "tt"];
+
+/// The longest name of a sign that is looked up.
+const MAX_NAME: usize = 8;
 
 fn is_page(said: &str) -> bool {
     let start: String = said.trim_start_matches('\u{feff}').trim_start().chars().take(300).collect();
@@ -74,8 +77,13 @@ impl<'a> Pieces<'a> {
         (!text.is_empty()).then_some(Piece::Text(text))
     }
 
-    fn skip_past(&mut self, end: &str) {
-        let at = self.rest.to_ascii_lowercase().find(end);
+    /// Passes over what an element holds; `name` is in lower case.
+    fn skip_to_end_of(&mut self, name: &str) {
+        let is_end = |at: &usize| {
+            let found = self.rest.get(at + 2..at + 2 + name.len());
+            found.is_some_and(|found| found.eq_ignore_ascii_case(name))
+        };
+        let at = self.rest.match_indices("</").map(|(at, _)| at).find(is_end);
         self.rest = at.map_or("", |at| &self.rest[at..]);
     }
 }
@@ -100,7 +108,8 @@ fn unescaped(text: &str) -> String {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('&') {
         clean.push_str(before);
-        let named = after.split_once(';').filter(|(name, _)| name.len() <= 8);
+        let end = after.bytes().take(MAX_NAME + 1).position(|byte| byte == b';');
+        let named = end.map(|end| (&after[..end], &after[end + 1..]));
         match named.and_then(|(name, rest)| Some((sign_of(name)?, rest))) {
             Some((sign, behind)) => {
                 clean.push(sign);

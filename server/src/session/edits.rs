@@ -13,12 +13,13 @@ use std::time::Duration;
 
 use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::config::Denials;
+use adjutant_core::display::{shown, unseen};
 use adjutant_core::edit::{BOM, rewritten, split_bom};
 use adjutant_core::event::{Change, Found, Payload};
 use adjutant_core::input::Report;
 use adjutant_core::locate;
 use adjutant_core::review::{Hunk, Presence, hunks, present};
-use adjutant_core::tool::{Arguments, shown, unseen};
+use adjutant_core::tool::Arguments;
 
 pub use apply::apply;
 

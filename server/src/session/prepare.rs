@@ -8,10 +8,11 @@ use std::time::Instant;
 
 use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::config::{Denials, KeySource};
+use adjutant_core::display::shown;
 use adjutant_core::event::{CallEnd, CallResult, Payload, Unsaved};
 use adjutant_core::input::Report;
 use adjutant_core::session::Call;
-use adjutant_core::tool::{Arguments, parse_for, shown};
+use adjutant_core::tool::{Arguments, parse_for};
 use adjutant_core::unsaved::MAX_LISTED;
 use adjutant_protocol::session::Mode;
 use tokio::task::JoinError;

@@ -18,8 +18,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use adjutant_core::display::{shown_path, unescaped};
-use adjutant_core::tool::{MAX_PATH, shown};
+use adjutant_core::display::{shown, shown_path, unescaped};
+use adjutant_core::tool::MAX_PATH;
 use rustix::fs::{Mode, OFlags};
 
 pub(super) use open::read_beneath;

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use adjutant_core::cause::{Cause, Reason};
-use adjutant_core::tool::hidden;
+use adjutant_core::display::hidden;
 
 use super::paths::Grounded;
 pub use own::Own;

@@ -5,9 +5,10 @@
 use std::future::Future;
 use std::time::Duration;
 
+use adjutant_core::display::shown;
 use adjutant_core::event::Unsaved;
 use adjutant_core::image::size;
-use adjutant_core::tool::{MAX_TIMEOUT_SECONDS, shown};
+use adjutant_core::tool::MAX_TIMEOUT_SECONDS;
 
 use super::process::{End, Ended, GAP, Launch, launch};
 use super::{Output, counted};

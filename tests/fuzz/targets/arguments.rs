@@ -1,6 +1,7 @@
 //! Tool arguments: what is accepted is what stands there, and can be written and accepted again.
 
-use adjutant_core::tool::{Arguments, MAX_TITLE, Mode, hidden, parse, parse_for, title};
+use adjutant_core::display::hidden;
+use adjutant_core::tool::{Arguments, MAX_TITLE, Mode, parse, parse_for, title};
 use serde_json::{Map, Value, json};
 
 use super::{number, text};

@@ -43,6 +43,14 @@ impl Terminal {
         Terminal { screen, running: line.terminal(&far).start() }
     }
 
+    /// Runs a line of a shell whose terminal this is; `"$0"` is the binary.
+    fn shell(workspace: &Workspace, script: &str) -> Terminal {
+        let (screen, far) = Screen::open(80);
+        let words = ["--ctty", "--wait", "sh", "-c", script, BINARY];
+        let line = Line::new("setsid", workspace, &words).env("TERM", "xterm-256color");
+        Terminal { screen, running: line.terminal(&far).start() }
+    }
+
     /// Everything the screen showed, without colours.
     fn screen(&self) -> String {
         self.screen.text()
@@ -110,6 +118,20 @@ fn s15_a_yes_applies_the_edit_that_was_shown_and_never_before_it_could_be_read()
     ran.expect(0);
     assert_eq!(workspace.read("a.txt"), "two\n");
     assert!(screen.contains("I was told: Edited a.txt"), "{screen}");
+}
+
+#[test]
+fn finding_e3_with_piped_input_the_terminal_is_asked_and_with_none_nobody_is() {
+    let workspace = workspace(&(EDIT.to_owned() + TOLD));
+    let (ran, screen) = Terminal::shell(&workspace, "exec \"$0\" run go </dev/null").ends();
+    ran.expect(3);
+    assert!(screen.contains("nobody was present"), "{screen}");
+    assert_eq!(workspace.read("a.txt"), "one\n");
+    let mut terminal = Terminal::shell(&workspace, "echo a log | \"$0\" run go");
+    terminal.asks("? Edit a.txt");
+    terminal.answers("y", "+1 -1 lines");
+    terminal.ends().0.expect(0);
+    assert_eq!(workspace.read("a.txt"), "two\n");
 }
 
 #[test]

@@ -157,4 +157,11 @@ fn finding_b6_a_run_names_the_changed_files_that_run_on_build() {
     assert_eq!(words.matches("! changed:").count(), 1, "{ran}");
     assert!(words.contains(marked), "{ran}");
     assert_eq!(workspace.read("Makefile"), "all:\n\techo two\n");
+
+    let workspace = Workspace::new(files);
+    workspace.script(&(edit("Makefile") + TOLD));
+    let quiet = run(&workspace, &["-y", "-q", "go"]);
+    let words = quiet.expect(0).stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words, marked, "{quiet}");
+    assert!(!quiet.stdout.contains("! changed"), "the answer stands alone: {quiet}");
 }

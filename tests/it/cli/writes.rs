@@ -55,6 +55,18 @@ fn finding_c1_an_edit_of_a_read_only_file_or_folder_fails_everywhere() {
 }
 
 #[test]
+fn finding_c1_why_an_edit_was_not_made_is_told_once_whatever_its_file_is_called() {
+    // In a message, a client would draw this as a link.
+    let name = "[a](https:b).txt";
+    let place = Place::new(&format!("{}{DONE}", EDIT.replace("greeting.txt", name)));
+    fs::rename(place.workspace().join("greeting.txt"), place.workspace().join(name)).unwrap();
+    fs::set_permissions(place.workspace().join(name), fs::Permissions::from_mode(0o444)).unwrap();
+    let ran = as_user(&place, &["run", "-y", "mend it"]).exits(5);
+    let err = ran.err().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(err.matches("is read-only").count(), 1, "{err}");
+}
+
+#[test]
 fn finding_c6_a_full_disk_is_called_a_full_disk() {
     let place = Place::new(&format!("{EDIT}{DONE}"));
     // The workspace on a disk of its own, filled up to its last block.

@@ -186,6 +186,31 @@ fn an_answer_for_a_session_that_nobody_holds_opens_it_and_its_run_goes_on_here()
 }
 
 #[test]
+fn finding_e5_an_answer_from_a_folder_within_sees_the_rules_of_the_repository() {
+    let held =
+        Held::at_ask([command("echo ran >> ledger"), command("echo more >> ledger")], AskKind::Command);
+    held.editor.shutdown();
+    let Held { editor, mut server, model, workspace, ask, .. } = held;
+    server.wait();
+    drop(editor);
+    for (path, text) in [
+        (".git/HEAD", "ref: refs/heads/main\n"),
+        (".adjutant/config.toml", "[permissions]\ndeny = [\"run_command(echo more)\"]\n"),
+        ("sub/b.txt", ""),
+    ] {
+        let path = workspace.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("it is made");
+        std::fs::write(path, text).expect("it is written");
+    }
+    let args = ["answer", &ask.ask_id.0, "allow"];
+    let ran = super::line(&workspace, &args).at(&workspace.path().join("sub")).run();
+    assert!(ran.expect(0).stdout.contains("Done."), "nothing more is asked: {ran}");
+    assert_eq!(super::ledger(&workspace), 1);
+    let told = tool_outputs(&model.requests()[2]);
+    assert!(told[1].starts_with("Denied: "), "{told:?}");
+}
+
+#[test]
 fn where_nobody_is_at_the_terminal_the_next_ask_stays_open() {
     let held =
         Held::at_ask([command("echo ran >> ledger"), command("echo more >> ledger")], AskKind::Command);

@@ -234,8 +234,7 @@ command("AdjutantChat", chat.toggle, { desc = "Opens or closes what Adjutant say
 command("AdjutantCancel", function(line)
   if #vim.lsp.get_clients({ name = "adjutant" }) == 0 then return notices.show("Adjutant: nothing runs") end
   execute("adjutant.cancel", line.bang and { all = true } or nil, function(err)
-    -- The whole of it says twice that nothing was done.
-    notices.show("Adjutant: " .. err.message:gsub("^.*(nothing runs).*$", "%1"))
+    notices.show("Adjutant: " .. err.message)
   end)
 end, { bang = true, desc = "Stops the last task, with ! every task" })
 

@@ -4,7 +4,8 @@
 
 use serde::Deserialize;
 
-use super::{Effect, MAX_TITLE, Mode, one_line, parse, schema, title};
+use super::{Effect, MAX_TITLE, Mode, parse, schema, title};
+use crate::display::one_line;
 
 /// Bytes of arguments that are read whole for a title.
 const MAX_LOOKED_AT: usize = 64 * 1024;

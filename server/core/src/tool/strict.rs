@@ -9,10 +9,11 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
 use crate::cause::{Cause, Reason};
+use crate::display::{hidden, one_line, shown};
 
 use super::{
     Arguments, MAX_ARGUMENTS, MAX_COMMAND, MAX_EDIT_ARGUMENTS, MAX_PATH, MAX_PATTERN, MAX_TIMEOUT_SECONDS,
-    Mode, hidden, one_line, schema, shown,
+    Mode, schema,
 };
 
 /// The most lines of nothing between two lines of a command: more would push the

@@ -2,6 +2,7 @@
 //!
 //! Never shortens what is approved, and never prints it unescaped (A2).
 
+use adjutant_core::cells;
 use adjutant_core::display::{Surface, display_diff, shown_command};
 use adjutant_protocol::ask::{AskGroup, AskSubject, AskView, OptionKind};
 
@@ -56,8 +57,7 @@ pub fn put_whole(page: &mut Page, ask: &AskView) {
     }
 }
 
-/// Writes each line of a diff, split at line feeds alone, so that every other
-/// line end is seen.
+/// Writes each line of a diff, split at line feeds alone, so that a line end that differs is seen.
 fn put_diff(page: &mut Page, diff: &str) {
     let diff = display_diff(diff, Surface::Plain).text;
     // A line that is inserted may look like the head of a file; heads come before the first hunk.
@@ -78,7 +78,7 @@ fn put_diff(page: &mut Page, diff: &str) {
 
 /// Says how long a text is whose head may have left the screen.
 fn put_length(page: &mut Page, lines: &[impl AsRef<str>]) {
-    let rows: usize = lines.iter().map(|line| line.as_ref().chars().count().div_ceil(COLUMNS).max(1)).sum();
+    let rows: usize = lines.iter().map(|line| cells::rows(line.as_ref(), COLUMNS)).sum();
     if rows > ROWS {
         page.line(&format!("  {} lines in all; scroll up to read the first.", lines.len()));
     }

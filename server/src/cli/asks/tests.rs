@@ -195,3 +195,22 @@ fn one_ask_is_on_the_desk_and_what_blocks_comes_first() {
     assert_eq!(desk.clear().len(), 2);
     assert_eq!(desk.shown(), None);
 }
+
+#[test]
+fn finding_a2_line_ends_that_are_all_alike_are_no_news() {
+    let put_diff = |diff: &str| {
+        let subject = AskSubject::Edit {
+            uri: "file:///x".into(),
+            path: "x".into(),
+            diff: diff.into(),
+            new_file: false,
+        };
+        let (mut page, paper) = plain(60, true);
+        put(&mut page, &AskView { subject: Some(subject), ..ask(AskKind::Tool, &[]) });
+        paper.text()
+    };
+    let text = put_diff("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n same\r\n-a\r\n+b\r\n");
+    assert!(text.contains(" same\n-a\n+b\n"), "{text}");
+    let text = put_diff("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\r\n+a\n");
+    assert!(text.contains("-a\\u{d}\n+a\n"), "{text}");
+}

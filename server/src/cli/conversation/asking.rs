@@ -57,7 +57,7 @@ impl Conversation {
                 }
                 Answers::Elsewhere => self.answer(PermissionOutcome::Cancelled),
                 Answers::Nobody => {
-                    if self.view.shows_asks() && ask.group == AskGroup::Interactive {
+                    if self.view.is_text() && ask.group == AskGroup::Interactive {
                         self.on_page(|page| put(page, &ask));
                     }
                     self.nobody_answers(&ask);
@@ -142,7 +142,7 @@ impl Conversation {
     fn nobody_answers(&mut self, ask: &AskView) {
         match Choice::absent(ask.kind) {
             Some(Choice::Option { .. }) => self.denied.add(ask),
-            Some(Choice::Text(why)) if self.view.shows_asks() => {
+            Some(Choice::Text(why)) if self.view.is_text() => {
                 self.on_page(|page| page.line_in(Ink::Dim, &format!("({why})")));
             }
             Some(Choice::Text(_)) | None => {}

@@ -4,8 +4,10 @@
 
 use std::time::Instant;
 
+use adjutant_core::ask::STOP;
 use adjutant_protocol::ask::{
     AskKind, AskListParams, AskListResult, AskRespondParams, AskRespondResult, AskView, PermissionOutcome,
+    RespondStatus,
 };
 use adjutant_protocol::methods;
 use adjutant_protocol::session::RunEnd;
@@ -16,18 +18,19 @@ use crate::cli::asks::Delivery;
 use super::ears::Heard;
 use super::{Answers, Conversation, IDLE_LIMIT, Left};
 
-/// The option that ends the matter; every other one goes on.
-const STOP: &str = "stop";
-
 impl Conversation {
     /// Hears everything up to the end of the run that is followed, and of those that a person lets
     /// go on from it.
     pub async fn until_over(&mut self) -> Result<RunEnd, Left> {
         loop {
             let end = self.until_ended().await?;
-            let goes_on = end.outcome == Outcome::Limit && self.goes_on().await?;
-            self.view.limit_decided(&mut self.pages, goes_on);
-            if !goes_on {
+            let goes_on = match end.outcome {
+                Outcome::Limit => self.goes_on().await,
+                _ => Ok(false),
+            };
+            // Also where the question could not be put: the end of the run was not shown yet.
+            self.view.limit_decided(&mut self.pages, matches!(goes_on, Ok(true)));
+            if !goes_on? {
                 return Ok(end);
             }
         }
@@ -56,10 +59,10 @@ impl Conversation {
         self.desk.take(Delivery { request: None, ask });
         self.put_next();
         while self.decided.is_none() && self.desk.holds(&ask_id) {
+            self.ears.wake_at(self.next_wake());
             match self.ears.next(&mut self.answers).await {
                 Heard::Interrupt => {
                     self.at_once = true;
-                    self.view.limit_decided(&mut self.pages, false);
                     return Err(Left::Interrupted);
                 }
                 heard => self.hear(heard).await?,
@@ -71,11 +74,18 @@ impl Conversation {
             Some(PermissionOutcome::Selected { option_id, text }) => (Some(option_id), None, text),
             Some(PermissionOutcome::Answered { text }) => (None, Some(text), None),
         };
+        // Every other answer goes on.
         let stops = option_id.as_deref() == Some(STOP);
         // Who is at the terminal is asked from here on.
         let params = AskRespondParams { ask_id, option_id, answer, reason, unattended: false };
-        let _: AskRespondResult = self.request(methods::ASK_RESPOND, &params).await?;
-        Ok(!stops)
+        let answered: AskRespondResult = self.request(methods::ASK_RESPOND, &params).await?;
+        match answered.status {
+            RespondStatus::Accepted => Ok(!stops),
+            RespondStatus::AlreadyResolved => {
+                self.taken_down(&answered.resolution);
+                self.begins_elsewhere().await
+            }
+        }
     }
 
     /// The question was answered at another door; says whether a run begins by that.

@@ -56,6 +56,7 @@ impl Ears {
         Ears { hearing, signals, wake: None }
     }
 
+    /// When something is to be done, whatever is heard; that is heard once.
     pub fn wake_at(&mut self, at: Option<Instant>) {
         self.wake = at;
     }
@@ -77,8 +78,9 @@ impl Ears {
                 Answers::Nobody | Answers::Elsewhere | Answers::Demo => pending().await,
             }
         };
+        let wake = self.wake;
         let wake = async {
-            match self.wake {
+            match wake {
                 Some(at) => tokio::time::sleep_until(at.into()).await,
                 None => pending().await,
             }
@@ -89,8 +91,29 @@ impl Ears {
             Some(()) = self.signals.terminate.recv() => Heard::Terminate,
             Some(()) = self.signals.hangup.recv() => Heard::Terminate,
             typed = typed => Heard::Typed(typed),
-            () = wake => Heard::Wake,
+            () = wake => {
+                // Once: a time that is over would be heard before all that the server says.
+                self.wake = None;
+                Heard::Wake
+            }
             said = self.hearing.recv() => said.map_or(Heard::Closed, Heard::Said),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn finding_e4_a_time_that_is_over_is_heard_once_and_then_what_is_said() {
+        let (say, hearing) = tokio::sync::mpsc::channel(4);
+        let mut ears = Ears::new(hearing, Signals::new().expect("signals are heard"));
+        ears.wake_at(Instant::now().checked_sub(std::time::Duration::from_secs(1)));
+        let said = Incoming::Notification { method: "m".to_owned(), params: None };
+        say.send(said).await.expect("it is heard");
+        let first = ears.next(&mut Answers::Nobody).await;
+        let second = ears.next(&mut Answers::Nobody).await;
+        assert!(matches!((&first, &second), (Heard::Wake, Heard::Said(_))), "{first:?}, {second:?}");
     }
 }

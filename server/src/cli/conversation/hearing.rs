@@ -7,7 +7,7 @@ use std::time::Instant;
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::methods;
 use adjutant_protocol::state::State;
-use adjutant_protocol::update::{HunkState, RunView, SessionUpdateParams, Update};
+use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::cli::asks::Delivery;
 use crate::cli::client::read;
 use crate::cli::page::note;
+use crate::doors;
 use crate::transport::client::Incoming;
 use crate::transport::{RequestId, code};
 
@@ -123,7 +124,8 @@ impl Conversation {
             }
             "window/showMessage" => {
                 let message: Message = read(params)?;
-                let told = self.said.take().is_some_and(|said| message.message.ends_with(&said));
+                // The message has the form that a client may draw.
+                let told = self.said.take().is_some_and(|said| message.message == doors::message(&said));
                 if message.is_problem() && !told {
                     self.view.aside(&mut self.pages);
                     note(&message.message);
@@ -154,21 +156,13 @@ impl Conversation {
                 // A run that was going on and waits to be resumed has been given up by its server.
                 self.given_up |= state.state == State::Resumable && self.run.is_some();
             }
-            Update::ChangeSet(change) => {
-                let is = |state| change.hunks.iter().any(|hunk| hunk.state == state);
-                match is(HunkState::NotApplied) {
-                    true => self.unmade.insert(change.path.clone()),
-                    // Another edit of it is made, or its user has not allowed it.
-                    false if is(HunkState::Applying) => false,
-                    false => self.unmade.remove(&change.path),
-                };
-            }
-            Update::Notice { message } if self.view.shows_asks() => {
+            Update::ChangeSet(change) => self.unmade.told(change),
+            Update::Notice { message } if self.view.is_text() => {
                 if !self.view.has_told(message) {
                     self.view.aside(&mut self.pages);
                     note(message);
                 }
-                self.said = Some(message.clone());
+                self.said = Some(format!("Adjutant: {message}"));
                 return;
             }
             _ => {}

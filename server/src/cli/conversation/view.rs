@@ -74,8 +74,8 @@ impl View {
         }
     }
 
-    /// Says whether asks are printed even where nobody answers them.
-    pub fn shows_asks(&self) -> bool {
+    /// Says whether text to read is printed, and no JSON.
+    pub fn is_text(&self) -> bool {
         matches!(self.form, Form::Text(_))
     }
 

@@ -62,7 +62,7 @@ fn d15_an_approval_is_never_the_first_button() {
         let buttons = buttons(&of_kind, false, LINES);
         let first = buttons.first().map(|offer| &offer.choice);
         assert!(!matches!(first, Some(Choice::Option { approves: true, .. })), "{kind:?}: {buttons:?}");
-        assert!(buttons.len() <= MAX_ACTIONS, "{kind:?}: {buttons:?}");
+        assert!(buttons.len() <= MAX_OPTIONS + 1, "{kind:?}: {buttons:?}");
     }
 }
 
@@ -232,7 +232,7 @@ fn finding_a1_what_is_drawn_in_another_form_is_never_allowed_unseen() {
     let diff = |line: &str| format!("--- a/a.md\n+++ b/a.md\n@@ -1 +1 @@\n-a\n+{line}\n");
     assert_eq!(titles(&buttons(&edit(&diff("[a](command:x)")), false, LINES)), ["Reject", "Show"]);
     assert!(titles(&buttons(&edit(&diff("[a](b.md)")), false, LINES)).contains(&"Yes, once"));
-    let whole = whole(&command("echo \"[a](https://x)\"")).map(|whole| whole.text).unwrap_or_default();
+    let whole = whole(&command("echo \"[a](https://x)\"")).text;
     assert_eq!(whole, "In /project, for at most 120 s:\n\necho \"[a](https://x)\"", "byte for byte");
 }
 
@@ -253,7 +253,7 @@ fn finding_a6_a_line_that_is_cut_is_shown_before_it_is_allowed() {
     marked.description = Some(cwd.clone());
     for ask in [far, read, marked] {
         assert_eq!(titles(&buttons(&ask, false, LINES)), ["Reject", "Show"]);
-        assert!(whole(&ask).is_some_and(|whole| whole.text.contains(&cwd)), "{ask:?}");
+        assert!(whole(&ask).text.contains(&cwd), "{ask:?}");
     }
     // VS Code shows a thousand characters and says nothing of the rest.
     let mut wordy = command(&"x".repeat(500));
@@ -288,4 +288,55 @@ fn finding_a3_a_client_that_does_not_say_how_much_it_shows_gets_show_first_from_
         titles(&buttons(&command(&ten), false, LINES)).contains(&"Yes, once"),
         "it says that it shows twelve"
     );
+}
+
+/// Where an ask does not fit, its whole can be opened, and then it can be allowed.
+#[track_caller]
+fn can_be_allowed(ask: &AskView, parts: &[&str]) {
+    for room in [LINES, LINE, Room { lines: 3, one_line: false }, Room { lines: 1, one_line: false }] {
+        let approves = |seen| {
+            let buttons = buttons(ask, seen, room);
+            buttons.iter().any(|offer| matches!(offer.choice, Choice::Option { approves: true, .. }))
+        };
+        let shows = titles(&buttons(ask, false, room)).contains(&SHOW);
+        assert!(approves(false) || shows, "{room:?}: {ask:?}");
+        assert!(approves(true), "{room:?}: {ask:?}");
+        assert_eq!(text(ask, None, room).contains("choose \"Show\""), !fits(ask, room) && !room.one_line);
+        let whole = whole(ask).text;
+        assert!(parts.iter().all(|part| whole.contains(part)), "{whole}");
+    }
+}
+
+#[test]
+fn d15_a_read_of_any_path_can_be_allowed() {
+    let reason = "it is outside of the workspace folders";
+    for length in 1..400 {
+        let path = format!("/{}", "p".repeat(length));
+        let mut read = ask(AskKind::Tool, None, &[]);
+        read.title = format!("Read {path}");
+        read.subject = Some(AskSubject::Read { path: path.clone(), reason: reason.to_owned() });
+        can_be_allowed(&read, &[&path, reason]);
+        // Of this one, nothing but a title is known.
+        let mut named = ask(AskKind::Tool, None, &[]);
+        named.title = path.clone();
+        can_be_allowed(&named, &[&path, "commands are asked about"]);
+    }
+}
+
+#[test]
+fn d15_a_long_question_is_opened_whole_beside_its_answers() {
+    let mut question = ask(AskKind::Followup, None, &["red", "green", "blue", "white"]);
+    question.title = "why ".repeat(100).trim().to_owned();
+    assert_eq!(titles(&buttons(&question, false, LINES)), ["red", "green", "blue", "Show"]);
+    let whole = whole(&question).text;
+    assert!(whole.contains(&question.title) && whole.contains("4. white\n"), "{whole}");
+}
+
+#[test]
+fn finding_a3_a_wide_character_takes_two_columns() {
+    let few = Room { lines: 3, one_line: false };
+    for (line, fits) in [("日".repeat(120), true), ("日".repeat(121), false)] {
+        let offered = buttons(&command(&line), false, few);
+        assert_eq!(titles(&offered).contains(&"Yes, once"), fits, "{}", line.chars().count());
+    }
 }

@@ -143,7 +143,8 @@ fn subject(ask: &AskView, ready: &Ready) -> Subject {
     let same = |text: &str| !display_command(text, Surface::Line(MAX_WHOLE)).changed;
     match &ask.subject {
         Some(AskSubject::Command { command, cwd, timeout_seconds, unsaved }) => {
-            let here = ready.configured.folders().first().is_some_and(|folder| folder.to_str() == Some(cwd));
+            // Where there are several folders, the one it runs in is part of what is allowed.
+            let here = matches!(ready.configured.folders().as_slice(), [one] if one.to_str() == Some(cwd));
             let place = if here { String::new() } else { format!(" in {}", line(cwd)) };
             let limit = timeout_seconds.map(|seconds| format!(", at most {seconds} s")).unwrap_or_default();
             let unsaved = in_short(unsaved).map(|names| format!(" ({names})"));

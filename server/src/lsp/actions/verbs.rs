@@ -2,8 +2,8 @@
 //!
 //! A look at the range and the diagnostics the client sent, and nothing else.
 
+use adjutant_core::display::one_line;
 use adjutant_core::start::touches_comment;
-use adjutant_core::tool::one_line;
 use adjutant_protocol::commands::START;
 use adjutant_protocol::origin;
 use adjutant_protocol::start::{DiagnosticCode, StartDiagnostic, StartParams, Template};

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use adjutant_core::ask::{REJECT, RESUME, from_where};
+use adjutant_core::ask::{REJECT, RESUME, from_where, label};
+use adjutant_core::display::one_line;
 use adjutant_core::input::Choice;
-use adjutant_core::tool::one_line;
 use adjutant_protocol::AskId;
 use adjutant_protocol::ask::{AskGroup, AskKind, AskOption, AskView, Resolution, RespondStatus};
 use adjutant_protocol::commands::RespondArguments;
@@ -87,13 +87,17 @@ fn open(ready: &Ready) -> Vec<Arc<AskView>> {
     ready.sessions.world().doors.face().open_asks()
 }
 
-/// What plain words say: the id or name of an option, else an answer of the user's own.
+/// What plain words say: the id, the name or the button of an option, else an answer of the user's own.
 fn by_words(ask: Option<&AskView>, text: String) -> Result<Choice> {
     let Some(ask) = ask else { return Ok(Choice::Text(text)) };
-    let same = |option: &&AskOption| {
-        option.option_id.eq_ignore_ascii_case(&text) || option.name.eq_ignore_ascii_case(&text)
-    };
-    match ask.options.iter().find(same) {
+    let is = |words: &str| words.eq_ignore_ascii_case(text.trim());
+    let named = |option: &&AskOption| is(&option.option_id) || is(&option.name);
+    // Nobody types the dots of a button that asks for more.
+    let shown = |option: &&AskOption| is(&label(option)) || is(label(option).trim_end_matches('…'));
+    let mut labelled = ask.options.iter().filter(shown);
+    // Buttons of long options may look alike, and then mean neither.
+    let labelled = labelled.next().filter(|_| labelled.next().is_none());
+    match ask.options.iter().find(named).or(labelled) {
         Some(option) => Ok(Choice::Option { id: option.option_id.clone(), text: None }),
         None if ask.free_text => Ok(Choice::Text(text)),
         None => Err(Error::invalid_params(how(Some(ask)))),

@@ -246,6 +246,18 @@ fn finding_b11_a_page_is_quoted_as_its_text() {
     assert_eq!(long.chars().count(), MAX_QUOTE_CHARS + 3);
 }
 
+#[test]
+fn finding_b11_a_page_of_many_megabytes_is_quoted_at_once() {
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let page = format!("<html>{}{}", "<svg></SVG>".repeat(100_000), "&".repeat(1 << 20));
+        send.send((text_of(&page).len(), quote(&page, &Redactor::default())))
+    });
+    let (text, told) = receive.recv_timeout(std::time::Duration::from_secs(10)).expect("it ends");
+    assert!(text > 1 << 20, "it is read to its end");
+    assert_eq!(told, "", "nothing but markup is looked at");
+}
+
 proptest::proptest! {
     #[test]
     fn no_page_is_a_crash_or_keeps_a_key(parts in proptest::collection::vec("[<>&;#x/a-c!\"' -]{0,12}|<html>|<script>|-->|é", 0..20)) {

@@ -170,7 +170,8 @@ impl<'a> ChatAssembly<'a> {
         (name.is_none() || self.draft.reply.calls[last].name.is_empty()).then_some(last)
     }
 
-    /// Whether a call of this index has arguments that go on; what has no index has one in common.
+    /// Whether a call of this index has arguments that go on; what has no index has one in common. A
+    /// call without any is not whole, because every tool takes some: the next piece may be its own.
     fn shares(&self, index: Option<u64>) -> bool {
         let calls = self.draft.reply.calls.iter().zip(&self.indices);
         let goes_on = |call: &RequestedCall| serde_json::from_str::<IgnoredAny>(&call.arguments).is_err();

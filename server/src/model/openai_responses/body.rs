@@ -17,7 +17,8 @@ use super::super::http::Post;
 use super::super::parts::{Inline, Part, parts};
 use super::super::sendable::{named, paired, sendable};
 use super::kept::{self, MAX_CALL_ID};
-use super::reasoning::{self, Refused};
+use super::reasoning;
+use super::refused::Refused;
 
 /// Writes the request for `post`.
 pub(super) fn write(

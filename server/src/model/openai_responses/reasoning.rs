@@ -1,4 +1,4 @@
-//! What a request says of reasoning, to which models, and what a provider refused to hear of.
+//! What a request says of reasoning, and to which models.
 //!
 //! Never speaks of it to a model that may know none: such a one refuses the
 //! whole request ("unsupported parameter", "not supported with this model"),
@@ -6,7 +6,8 @@
 
 use adjutant_core::config::Provider;
 use adjutant_core::prompt::ModelRequest;
-use adjutant_core::retry::CallFailure;
+
+use super::refused::Refused;
 
 /// What the provider is asked for of the reasoning.
 #[derive(serde::Serialize)]
@@ -23,32 +24,6 @@ struct Effort {
     effort: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<&'static str>,
-}
-
-/// What a provider refused to hear of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Refused {
-    /// Summaries are for verified organizations alone.
-    pub summary: bool,
-    /// Sealed reasoning is unknown to it, or was sealed with another key than it has now.
-    pub sealed: bool,
-    /// It does not know the name of a conversation.
-    pub cache_key: bool,
-}
-
-impl Refused {
-    /// Returns what is refused from now on, if the failure of a request says so of something new.
-    pub fn and(self, failed: &CallFailure) -> Option<Refused> {
-        let said = failed.message.to_ascii_lowercase();
-        let speaks_of = |words: &[&str]| words.iter().any(|word| said.contains(word));
-        let now = Refused {
-            summary: self.summary || speaks_of(&["reasoning summar", "reasoning.summary"]),
-            sealed: self.sealed
-                || speaks_of(&["encrypted content", "encrypted_content", "items are not persisted"]),
-            cache_key: self.cache_key || speaks_of(&["prompt_cache_key"]),
-        };
-        (now != self).then_some(now)
-    }
 }
 
 /// Returns what is asked for: all of it where an effort is set, for then the model reasons; else only the

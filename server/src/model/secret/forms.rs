@@ -9,14 +9,22 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 /// The fewest letters by which a form is recognised; fewer are in every text.
 const FEWEST: usize = 6;
 
+/// How a form is written, and so how it is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spelling {
+    /// In upper or lower case; it begins and ends with the key.
+    SignBySign,
+    /// What stands around it in the same word encodes what stood around the key, and its ends.
+    Base64,
+}
+
 /// Returns `text` with `hidden` in place of every such form of `key`.
 pub(super) fn hide(mut text: String, key: &str, hidden: &str) -> String {
     for form in escaped(key) {
-        text = without(&text, &form, hidden, |_| false);
+        text = without(&text, &form, hidden, Spelling::SignBySign);
     }
     for form in base64(key) {
-        // What stands around it in the same word encodes what stood around the key, and its ends.
-        text = without(&text, &form, hidden, is_base64_sign);
+        text = without(&text, &form, hidden, Spelling::Base64);
     }
     text
 }
@@ -68,11 +76,12 @@ fn is_base64_sign(sign: char) -> bool {
     sign.is_ascii_alphanumeric() || matches!(sign, '+' | '/' | '-' | '_' | '=')
 }
 
-/// Hides every place of `form`, and the signs around it that are `of_word`. Forms that are written
-/// sign by sign are compared without case.
-fn without(text: &str, form: &str, hidden: &str, of_word: fn(char) -> bool) -> String {
-    let exact = of_word('=');
-    let searched = if exact { text.to_owned() } else { text.to_ascii_lowercase() };
+/// Returns `text` with `hidden` in place of every `form`.
+fn without(text: &str, form: &str, hidden: &str, spelling: Spelling) -> String {
+    let (searched, of_word): (_, fn(char) -> bool) = match spelling {
+        Spelling::SignBySign => (text.to_ascii_lowercase(), |_| false),
+        Spelling::Base64 => (text.to_owned(), is_base64_sign),
+    };
     let mut clean = String::with_capacity(text.len());
     let mut done = 0;
     // Lower case of ASCII keeps every place in the text.

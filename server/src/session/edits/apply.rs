@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use adjutant_core::cause::Cause;
+use adjutant_core::display::one_line;
 use adjutant_core::edit::{split_bom, text_edits};
 use adjutant_core::event::{CallEnd, CallResult, Change};
 use adjutant_core::input::Report;
 use adjutant_core::review::{Placement, apply_hunks, follow, hunks, placement};
 use adjutant_core::session::Call;
-use adjutant_core::tool::one_line;
 
 use super::kept::{Kept, keep, ours_to_save, settled_place, shows_only};
 use super::sight::{Shown, Sight, Tried};

@@ -214,6 +214,18 @@ fn finding_f7_pieces_that_may_be_of_either_call_are_not_put_together() {
 }
 
 #[test]
+fn finding_f7_a_call_without_arguments_still_waits_for_them() {
+    // Every call is number zero, and the first has no arguments yet: what comes next may be its own.
+    let begun = [piece(0, "a", "read", ""), piece(0, "b", "list", "")];
+    let more = [json!({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]})];
+    check_broken(&[&begun[..], &more[..]].concat(), "tool_calls", "of which of its tool calls");
+    // A server that says of which call a piece is, or that a call takes nothing, is understood.
+    check(&[&begun[..], &[piece(0, "b", "", "{}")]].concat(), &["a read ", "b list {}"]);
+    let whole = [piece(0, "a", "read", "{}"), piece(0, "b", "list", "")];
+    check(&[&whole[..], &more[..]].concat(), &["a read {}", "b list {}"]);
+}
+
+#[test]
 fn finding_f7_a_reply_of_many_calls_is_read_whole() {
     let many = (0..300).map(|at| piece(at, "", "x", "{}")).collect::<Vec<_>>();
     assert_eq!(assemble(&many, "tool_calls").unwrap().calls.len(), 300);

@@ -3,21 +3,17 @@
 //! A short table, not Unicode in full: what it gets wrong is a ragged edge.
 //! Never changes the order or the meaning of a text.
 
-/// Returns the cells of one character.
+use crate::display::is_mark;
+
+/// Cells from one stop of a tab to the next.
+const TAB: usize = 8;
+
+/// Returns the cells of one character; a tab counts as one.
 pub fn width_of(character: char) -> usize {
-    let code = character as u32;
-    match code {
-        0x0300..=0x036F
-        | 0x0483..=0x0489
-        | 0x0591..=0x05BD
-        | 0x064B..=0x065F
-        | 0x0900..=0x0902
-        | 0x0E31
-        | 0x0E34..=0x0E3A
-        | 0x1AB0..=0x1AFF
-        | 0x1DC0..=0x1DFF
-        | 0x20D0..=0x20FF
-        | 0xFE20..=0xFE2F => 0,
+    if is_mark(character) {
+        return 0;
+    }
+    match character as u32 {
         0x1100..=0x115F
         | 0x2E80..=0x303E
         | 0x3041..=0xA4CF
@@ -38,6 +34,21 @@ pub fn width_of(character: char) -> usize {
 /// Returns the cells of a text without line ends.
 pub fn cells(text: &str) -> usize {
     text.chars().map(width_of).sum()
+}
+
+/// Returns how many rows of a screen a line takes. A wide character that does not fit at the end of a
+/// row goes to the next.
+pub fn rows(line: &str, columns: usize) -> usize {
+    let (mut rows, mut at) = (1, 0);
+    for character in line.chars() {
+        let width = if character == '\t' { TAB - at % TAB } else { width_of(character) };
+        if at + width > columns {
+            rows += 1;
+            at = 0;
+        }
+        at += width.min(columns);
+    }
+    rows
 }
 
 /// Returns the text cut with `…` to at most `limit` cells.
@@ -64,6 +75,24 @@ pub fn cut(text: &str, limit: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn finding_a3_rows_are_counted_in_the_columns_that_a_screen_needs() {
+        for (line, expected) in [
+            (String::new(), 1),
+            ("x".repeat(80), 1),
+            ("x".repeat(81), 2),
+            ("日".repeat(40), 1),
+            ("日".repeat(41), 2),
+            (format!("x{}", "日".repeat(40)), 2),
+            ("e\u{301}".repeat(80), 1),
+            ("\tx".repeat(5), 1),
+            ("\tx".repeat(10), 2),
+        ] {
+            assert_eq!(rows(&line, 80), expected, "{line:?}");
+        }
+        assert_eq!(rows("日本", 1), 3, "a screen that is too narrow is no panic");
+    }
 
     #[test]
     fn a_cut_text_takes_no_more_than_its_cells() {
