@@ -6,6 +6,7 @@
 
 mod exits;
 mod findings;
+mod lines;
 mod newcomer;
 mod readme;
 mod swapped;

@@ -16,18 +16,7 @@ use adjutant_testkit::process::{Server, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
-const HELLO: &str = "[[turn]]\ntext = \"Hello there.\"\n";
-
-fn workspace(script: &str) -> Workspace {
-    let workspace = Workspace::new("//- /a.txt\none\n");
-    workspace.script(script);
-    workspace
-}
-
-fn run(workspace: &Workspace, args: &[&str]) -> Ran {
-    Line::new(BINARY, workspace, args).run()
-}
+use super::lines::{BINARY, HELLO, run, workspace};
 
 #[test]
 fn a_line_that_makes_no_sense_is_two_and_says_what_would() {

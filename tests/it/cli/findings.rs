@@ -15,19 +15,9 @@ use adjutant_testkit::process::wait_until;
 use adjutant_testkit::terminal::Screen;
 use rustix::process::{Pid, Signal, kill_process};
 
-const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
-const HELLO: &str = "[[turn]]\ntext = \"Hello there.\"\n";
+use super::lines::{BINARY, HELLO, run, workspace};
+
 const MISSING: &str = "[[turn]]\n[[turn.call]]\ntool = \"read_file\"\narguments = { path = \"missing\" }\n";
-
-fn workspace(script: &str) -> Workspace {
-    let workspace = Workspace::new("//- /a.txt\none\n");
-    workspace.script(script);
-    workspace
-}
-
-fn run(workspace: &Workspace, args: &[&str]) -> Ran {
-    Line::new(BINARY, workspace, args).run()
-}
 
 #[test]
 fn finding_e1_every_problem_of_the_settings_is_shown_before_the_command_ends() {

@@ -4,27 +4,17 @@
 
 use std::time::Instant;
 
-use adjutant_testkit::command::{Line, Ran};
+use adjutant_testkit::command::Line;
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::process::wait_until;
 use adjutant_testkit::terminal::Screen;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
+use super::lines::{BINARY, HELLO, run, workspace};
+
 const EDIT: &str = "[[turn]]\n[[turn.call]]\ntool = \"edit_file\"\narguments = { path = \"a.txt\", old_text = \"one\", new_text = \"two\" }\n";
 const COMMAND: &str =
     "[[turn]]\n[[turn.call]]\ntool = \"run_command\"\narguments = { command = \"echo ran >> ran\" }\n";
 const TOLD: &str = "[[turn]]\ntext = \"I was told: {{last_output}}\"\n";
-const HELLO: &str = "[[turn]]\ntext = \"Hello there.\"\n";
-
-fn workspace(script: &str) -> Workspace {
-    let workspace = Workspace::new("//- /a.txt\none\n");
-    workspace.script(script);
-    workspace
-}
-
-fn run(workspace: &Workspace, args: &[&str]) -> Ran {
-    Line::new(BINARY, workspace, args).run()
-}
 
 /// The text with its line breaks and margins taken away.
 fn words(text: &str) -> String {
