@@ -24,7 +24,7 @@ pub const ABORT: &str = "abort";
 pub const NEW_TASK: &str = "new_task";
 /// The door of an answer that time gave.
 pub const TIME: &str = "time";
-/// The door of an answer that a client gave because nobody is there.
+/// The surface of an answer that a client gives when no user is present.
 pub const NOBODY: &str = "nobody";
 
 /// The door of an answer that another process of the user left.

@@ -111,8 +111,8 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Returns the answer to an ask of this kind where nobody is there: no to what needs leave, and the plain
-    /// truth to a question. `None` for an ask that may stay open.
+    /// Returns the answer to an ask of this kind when no user is present: a permission is rejected, and a question
+    /// of the model is answered with the fact that nobody is present. `None` for an ask that may stay open.
     pub fn absent(kind: AskKind) -> Option<Self> {
         match kind {
             AskKind::Tool | AskKind::Command | AskKind::BrowserActionLaunch | AskKind::UseMcpServer => {

@@ -1,4 +1,4 @@
-//! What is said of open documents that a command does not see as they are (N06).
+//! The sentences about open documents that are not saved: a command reads the saved files instead (N06).
 //!
 //! Never looks whether a document is saved: the list comes with what was prepared or has run.
 
@@ -43,7 +43,7 @@ pub fn after(summary: &str, unsaved: &[Unsaved]) -> String {
     names.map_or_else(|| summary.to_owned(), |names| format!("{summary}; it saw {names} as last saved"))
 }
 
-/// Returns what the user is told once such a command has run.
+/// Returns the warning for the user after a command read files whose documents were not saved.
 pub fn notice(command: &str, unsaved: &[Unsaved]) -> Option<String> {
     let names = named(unsaved.iter().map(|document| document.path.as_str()))?;
     let (was, save) = if unsaved.len() == 1 { ("it was", "it") } else { ("they were", "them") };

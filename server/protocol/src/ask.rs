@@ -184,8 +184,8 @@ pub struct PermissionResponse {
     pub outcome: PermissionOutcome,
 }
 
-/// `cancelled` says that this surface closed; the ask stays open elsewhere. `absent` says that nobody is there
-/// to answer: what needs leave is denied, a question of the model is answered so, and other asks stay open.
+/// `cancelled` says that this surface closed; the ask stays open elsewhere. `absent` says that no user is
+/// present: a permission is rejected, the model is told that nobody answers its question, and other asks stay open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(tag = "outcome", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum PermissionOutcome {

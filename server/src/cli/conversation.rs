@@ -172,7 +172,7 @@ impl Conversation {
         self.waits = state == State::RequiresAction;
     }
 
-    /// Returns what was not allowed because nobody was there to answer.
+    /// Returns the calls that were denied because no user was present.
     pub fn denied(&self) -> &Denied {
         &self.denied
     }

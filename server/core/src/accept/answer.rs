@@ -118,7 +118,7 @@ fn permission(
     Ok(events)
 }
 
-/// The reason of a rejection is put before the model (S16), and nobody is blamed who was not there.
+/// Tells the model why the call was rejected (S16): in the user's words, or because nobody was present.
 fn rejected(answer: &Answer) -> CallResult {
     let reason = match &answer.choice {
         Choice::Option { text: Some(text), .. } | Choice::Text(text) if !text.trim().is_empty() => {

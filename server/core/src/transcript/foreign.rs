@@ -61,8 +61,8 @@ struct Fence {
 #[derive(Default)]
 struct Reader {
     place: Place,
-    /// A line since the last empty one left something that a backtick of a later line may end: what
-    /// is code and what is not cannot be told.
+    /// Since the last empty line, a backtick was opened that a later line may close. Until then nobody knows
+    /// which text is code.
     loose: bool,
 }
 
