@@ -12,7 +12,20 @@
                   :activation-fn (lambda (&rest _) t)
                   ;; A question may have twelve lines, because the minibuffer grows for it (below).
                   :initialization-options '(:asks (:popup_lines 12))
+                  :initialized-fn #'adjutant--initialized
                   :add-on? t))
+
+;; lsp-mode waits for the answer to a command of a menu, and loses a request that comes in one piece
+;; with that answer: the edit that was just allowed.  So nothing waits for ours.
+(defun adjutant--initialized (workspace)
+  "Send the commands of WORKSPACE's server, when a menu has one, without waiting."
+  (with-lsp-workspace workspace
+    (let ((commands (lsp-get (lsp--capability :executeCommandProvider) :commands))
+          (handlers (lsp--client-action-handlers (lsp--workspace-client workspace))))
+      (seq-doseq (command commands)
+        (puthash command
+                 (lambda (action) (adjutant--execute command (lsp-get action :arguments)))
+                 handlers)))))
 
 ;; A question is in the minibuffer with the whole change: let it grow, show the
 ;; answers below it, and let C-g leave it open for later.  M-x

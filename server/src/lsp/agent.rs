@@ -109,10 +109,11 @@ impl Shared {
         })?;
         let mailbox = self.mailbox(&params.session_id).await?;
         ready.starts.went_on(&params.session_id);
-        // Popups that were closed without an answer come back.
-        ready.sessions.world().doors.user_acted();
         let prompt = Box::new(Posted { params, text, images, title, body });
-        answered(mailbox.request(|reply| Message::Prompt { prompt, reply })).await
+        let prompted = answered(mailbox.request(|reply| Message::Prompt { prompt, reply })).await;
+        // Popups that were closed without an answer come back; not those that the prompt answered.
+        ready.sessions.world().doors.user_acted();
+        prompted
     }
 
     pub(super) async fn session_wait(&self, params: WaitParams) -> Result<WaitResult> {

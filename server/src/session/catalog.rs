@@ -10,12 +10,17 @@ use std::sync::Arc;
 
 use super::frontier::Syncer;
 use super::log::{EVENTS, LOCK, Log, LogMark, Notice, OpenError, Place, RecordRaw};
-use super::storage::{Held, Kind, LockError, Storage, remove_tree};
+use super::storage::{Held, Kind, LockError, Stat, Storage, remove_tree};
 use crate::scarce;
 pub use summary::{AskMark, Summary};
 
 /// The most sessions one list holds.
 pub const MAX_LISTED: usize = 100_000;
+
+/// The most threads that look at a list.
+const MAX_THREADS: usize = 8;
+/// Fewer sessions are not worth a thread.
+const MIN_SHARE: usize = 250;
 
 /// The most remains of deleted sessions that one sweep removes.
 const MAX_SWEPT: usize = 64;
@@ -92,6 +97,8 @@ pub struct Listed {
     pub condition: Condition,
     /// Whether the summary was made of this very log.
     pub fits: bool,
+    /// The log as it was found.
+    pub log: Option<Stat>,
 }
 
 /// The sessions under one state directory.
@@ -133,8 +140,10 @@ impl Catalog {
             entries => entries.map_err(|error| self.failed(error))?,
         };
         let ids = entries.into_iter().filter(|entry| entry.kind == Kind::Dir && is_id(&entry.name));
-        let listed = ids.take(MAX_LISTED).filter_map(|entry| self.listed(entry.name).transpose());
-        let mut list = listed.collect::<Result<Vec<Listed>, CatalogError>>()?;
+        let ids: Vec<String> = ids.take(MAX_LISTED).map(|entry| entry.name).collect();
+        let mut list = side_by_side(&ids, |ids| {
+            ids.iter().filter_map(|id| self.listed(id.clone()).transpose()).collect()
+        })?;
         let changed = |listed: &Listed| listed.summary.as_ref().map_or(0, |known| known.updated_at);
         list.sort_by(|a, b| changed(b).cmp(&changed(a)).then_with(|| a.id.cmp(&b.id)));
         Ok(list)
@@ -155,7 +164,9 @@ impl Catalog {
         let failed = |error| self.failed(error);
         let summary = summary::read(&*self.storage, &dir).map_err(failed)?;
         let mut fits = false;
-        let condition = match self.storage.stat(&dir.join(EVENTS)) {
+        let stat = self.storage.stat(&dir.join(EVENTS));
+        let log = stat.as_ref().ok().copied();
+        let condition = match stat {
             Ok(found) if found.kind != Kind::File => {
                 Condition::Damaged("the log is not a regular file".to_owned())
             }
@@ -179,7 +190,7 @@ impl Catalog {
             }
             Err(error) => Condition::Damaged(format!("the log cannot be read: {error}")),
         };
-        Ok(Some(Listed { id, summary, condition, fits }))
+        Ok(Some(Listed { id, summary, condition, fits, log }))
     }
 
     /// Returns the summary of one session if it fits the last record of the log.
@@ -232,10 +243,9 @@ impl Catalog {
         Ok(summary)
     }
 
-    /// Returns how many bytes the log of a session has, 0 where there is none. Blocks.
-    pub fn length(&self, id: &str) -> u64 {
-        let found = self.place(id).ok().and_then(|place| self.storage.stat(&place.events()).ok());
-        found.map_or(0, |found| found.len)
+    /// Returns the log of a session as it is now, nothing where there is none. Blocks.
+    pub fn log_of(&self, id: &str) -> Option<Stat> {
+        self.place(id).ok().and_then(|place| self.storage.stat(&place.events()).ok())
     }
 
     /// Tells whether there is a session of this id. Blocks.
@@ -295,6 +305,32 @@ impl Catalog {
             None => CatalogError::Io { dir: self.dir.clone(), source },
         }
     }
+}
+
+/// Looks at parts of a long list in as many threads as there are processors, and returns what was found in
+/// the order of the list. Blocks.
+fn side_by_side(
+    ids: &[String],
+    look: impl Fn(&[String]) -> Result<Vec<Listed>, CatalogError> + Sync,
+) -> Result<Vec<Listed>, CatalogError> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+    let share = ids.len().div_ceil(threads).max(MIN_SHARE);
+    std::thread::scope(|scope| {
+        let look = &look;
+        // The first part is for this thread, as is one for which the system gives no other.
+        let parts: Vec<_> = ids.chunks(share).collect();
+        let begin = |part| std::thread::Builder::new().spawn_scoped(scope, move || look(part)).ok();
+        let begun: Vec<_> = parts.iter().skip(1).map(|part| begin(*part)).collect();
+        let mut found = parts.first().map_or_else(|| Ok(Vec::new()), |part| look(part))?;
+        for (part, thread) in parts.iter().skip(1).zip(begun) {
+            let more = match thread {
+                Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                None => look(part),
+            };
+            found.extend(more?);
+        }
+        Ok(found)
+    })
 }
 
 /// Returns whether a text can be the id of a session, and so a name in a path.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use adjutant_protocol::session::{SessionEntry, SessionListResult};
 
-use super::reading::{self, place};
+use super::reading::{self, Read, place};
 use crate::session::catalog::{Catalog, CatalogError};
 
 /// Sessions of one page.
@@ -72,7 +72,7 @@ pub struct Scans {
 struct Scan {
     at: Instant,
     /// The last changed first, as it was then.
-    entries: Vec<SessionEntry>,
+    read: Vec<Read>,
 }
 
 impl Scans {
@@ -90,19 +90,19 @@ impl Scans {
         let (scan, fresh) = match kept {
             Some(scan) => (scan, false),
             None => {
-                let entries = reading::entries(catalog)?;
-                (Arc::new(Scan { at: Instant::now(), entries }), true)
+                let read = reading::all(catalog)?;
+                (Arc::new(Scan { at: Instant::now(), read }), true)
             }
         };
-        let mut found = scan.entries.iter().filter(|entry| wanted.takes(entry));
-        let listed: Vec<&SessionEntry> = found.by_ref().take(PAGE).collect();
+        let mut found = scan.read.iter().filter(|read| wanted.takes(&read.entry));
+        let listed: Vec<&Read> = found.by_ref().take(PAGE).collect();
         let more = found.next().is_some();
-        let next_cursor = listed.last().filter(|_| more).map(|last| Cursor::of(last).text());
-        let now = |entry: &&SessionEntry| match fresh {
-            true => Ok(Some((*entry).clone())),
-            false => reading::again(catalog, &entry.session_id),
+        let next_cursor = listed.last().filter(|_| more).map(|last| Cursor::of(&last.entry).text());
+        let now = |read: &&Read| match fresh {
+            true => Ok(Some(read.entry.clone())),
+            false => reading::again(catalog, read),
         };
-        let sessions = listed.iter().filter_map(|entry| now(entry).transpose());
+        let sessions = listed.iter().filter_map(|read| now(read).transpose());
         let sessions = sessions.collect::<Result<Vec<SessionEntry>, CatalogError>>()?;
         *self.kept() = more.then(|| scan.clone());
         Ok(SessionListResult { sessions, next_cursor })

@@ -18,7 +18,7 @@ use crate::doors::past::{Stretch, Told};
 use crate::session::catalog::{Catalog, CatalogError, Condition, Listed, Summary};
 use crate::session::frontier::Syncer;
 use crate::session::log::Notice;
-use crate::session::storage::Disk;
+use crate::session::storage::{Disk, Stat};
 use crate::session::{past, summaries};
 use crate::uri;
 
@@ -39,15 +39,27 @@ pub struct Asked {
     pub ask: AskView,
 }
 
+/// A session as a list shows it, and the log that says so.
+pub(super) struct Read {
+    pub entry: SessionEntry,
+    /// The log as it was found.
+    log: Option<Stat>,
+}
+
 /// Returns all sessions, the last changed first; those with a stale summary are read anew. Blocks.
 pub fn entries(catalog: &Catalog) -> Result<Vec<SessionEntry>, CatalogError> {
-    let listed = catalog.list()?.into_iter().map(|listed| entry(catalog, listed));
-    let mut entries = listed.collect::<Result<Vec<SessionEntry>, CatalogError>>()?;
+    Ok(all(catalog)?.into_iter().map(|read| read.entry).collect())
+}
+
+/// Returns the same, each with the log that it was read from. Blocks.
+pub(super) fn all(catalog: &Catalog) -> Result<Vec<Read>, CatalogError> {
+    let listed = catalog.list()?.into_iter().map(|listed| read(catalog, listed));
+    let mut all = listed.collect::<Result<Vec<Read>, CatalogError>>()?;
     // Anew: what was read from a log may have changed later than its summary says.
-    entries.sort_by(|one, other| {
+    all.sort_by(|Read { entry: one, .. }, Read { entry: other, .. }| {
         place(one.updated_at, &one.session_id.0).cmp(&place(other.updated_at, &other.session_id.0))
     });
-    Ok(entries)
+    Ok(all)
 }
 
 /// The place of a session in every list: the last changed first, those of one moment by their ids.
@@ -58,7 +70,7 @@ pub(super) fn place(updated_at: u64, id: &str) -> (Reverse<u64>, &str) {
 /// The summary of a listed session, made anew when it does not fit the log. Fails only where no
 /// descriptor is free, which says nothing about the session.
 fn current(catalog: &Catalog, listed: Listed) -> Result<(String, Summary, Condition), CatalogError> {
-    let Listed { id, summary, condition, fits } = listed;
+    let Listed { id, summary, condition, fits, .. } = listed;
     let summary = match summary {
         Some(summary) if fits => summary,
         old => match summaries::rebuilt(catalog, &id) {
@@ -74,12 +86,20 @@ fn current(catalog: &Catalog, listed: Listed) -> Result<(String, Summary, Condit
     Ok((id, summary, condition))
 }
 
-/// Returns one session as it is now, or nothing if it is gone. Blocks.
-pub(super) fn again(catalog: &Catalog, id: &SessionId) -> Result<Option<SessionEntry>, CatalogError> {
-    catalog.find(&id.0)?.map(|listed| entry(catalog, listed)).transpose()
+/// Returns one session, read lately, as it is now, or nothing if it is gone. Blocks.
+pub(super) fn again(catalog: &Catalog, lately: &Read) -> Result<Option<SessionEntry>, CatalogError> {
+    let id = &lately.entry.session_id.0;
+    // A log that is as it was says what it said, unless a run is shown: its writer may be gone.
+    let same = lately.log.is_some() && lately.log == catalog.log_of(id);
+    if same && lately.entry.state != State::Running {
+        return Ok(Some(lately.entry.clone()));
+    }
+    let found = catalog.find(id)?.map(|listed| read(catalog, listed)).transpose()?;
+    Ok(found.map(|read| read.entry))
 }
 
-fn entry(catalog: &Catalog, listed: Listed) -> Result<SessionEntry, CatalogError> {
+fn read(catalog: &Catalog, listed: Listed) -> Result<Read, CatalogError> {
+    let log = listed.log;
     let (id, summary, condition) = current(catalog, listed)?;
     let damaged = match condition {
         Condition::Damaged(why) => Some(why),
@@ -87,7 +107,7 @@ fn entry(catalog: &Catalog, listed: Listed) -> Result<SessionEntry, CatalogError
     };
     let state = serde_json::from_value(serde_json::Value::String(summary.state)).unwrap_or(State::None);
     let left = state == State::Running && !catalog.is_written(&id);
-    Ok(SessionEntry {
+    let entry = SessionEntry {
         session_id: SessionId(id),
         title: summary.title,
         cwd: summary.roots.first().map(|root| uri::of_path(Path::new(root))).unwrap_or_default(),
@@ -97,7 +117,8 @@ fn entry(catalog: &Catalog, listed: Listed) -> Result<SessionEntry, CatalogError
         open_asks: u32::try_from(summary.open_asks).unwrap_or(u32::MAX),
         turns: u32::try_from(summary.turns).unwrap_or(u32::MAX),
         damaged,
-    })
+    };
+    Ok(Read { entry, log })
 }
 
 /// Returns the open asks of all sessions whose kind is wanted, the oldest first. Blocks.
@@ -134,7 +155,7 @@ pub fn closed_asks(
     let mut found = Vec::new();
     let mut bytes = 0;
     for listed in catalog.list()?.into_iter().take(MAX_SEARCHED) {
-        let length = catalog.length(&listed.id);
+        let length = listed.log.map_or(0, |log| log.len);
         if bytes + length > MAX_SEARCHED_BYTES {
             continue;
         }

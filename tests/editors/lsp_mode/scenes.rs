@@ -22,8 +22,7 @@ fn finding_d5_a_question_that_was_put_away_stays_away_until_the_user_asks_for_it
         editor.stage.model.release();
         editor.command(scenes::TASK);
         editor.wait_asked("Edit greet.py");
-        editor.screen.keys(&["C-g"]);
-        editor.wait_true("the prompt to be gone", "(not (test-asked))");
+        editor.put_away();
         let seen = editor.stage.seen();
         seen.answers("out", "window/showMessageRequest");
         let asked = seen.count("in", "textDocument/codeAction");

@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use adjutant_protocol::SessionId;
 use adjutant_testkit::editor::{Answer, Editor, Options};
@@ -18,6 +19,8 @@ use serde_json::json;
 use super::setup::beside;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
+/// For one run: a search through very many files has ten seconds of its own.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The program.
 pub struct Canary {
@@ -80,7 +83,8 @@ impl Opened {
         let model = ModelServer::start([]);
         workspace.openai(&model.base_url()).add_config("[limits]\nmistakes = 50");
         let mut server = Server::spawn(BINARY, workspace, &["lsp"]);
-        let editor = server.editor(Options::new(workspace));
+        let options = Options { deadline: PATIENCE, ..Options::new(workspace) };
+        let editor = server.editor(options);
         let session = editor.new_session();
         Opened { editor, server, model, session }
     }

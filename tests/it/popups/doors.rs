@@ -63,6 +63,23 @@ fn s03_a_client_that_closes_every_popup_is_asked_by_command() {
 }
 
 #[test]
+fn finding_d1_an_answer_by_command_brings_its_own_closed_popup_not_back() {
+    let runs = 5;
+    let turns = (0..runs).flat_map(|run| [command(&format!("echo {run}")), Reply::text("Done.")]);
+    let plain = Plain::new(FILE, turns);
+    for run in 1..=runs {
+        let started = start(&plain);
+        let popup = plain.rig.await_popup();
+        plain.rig.answer_popup(&popup, json!(null));
+        let action = plain.await_action("a.txt", "Adjutant: Reject");
+        plain.pick(&action).expect("it is answered");
+        plain.finish(&started);
+        assert_eq!(plain.rig.popups().len(), run, "what was answered was asked again");
+    }
+    plain.rig.end();
+}
+
+#[test]
 fn s54_l05_after_a_restart_the_open_ask_is_offered_again_and_old_ones_are_not() {
     let turns = [command("echo 1 > one.txt"), command("echo 2 > two.txt"), Reply::text("Done.")];
     let plain = Plain::new(FILE, turns);
