@@ -256,6 +256,8 @@ pub fn arguments(ground: &Ground, samples: &mut Samples, mebibytes: usize) {
     let end = question.expect("the edit is shown to the user");
     samples.add(time, vec![(end - stage.model.begun()[0]).as_secs_f64()]);
     samples.add(peak, vec![memory(stage.client.pid()).1]);
+    // The next run finds the workspace as it was.
+    std::fs::remove_file(ground.workspace.root.join(LARGE)).expect("the server wrote the new file");
 }
 
 /// Replies that each read one file.
@@ -277,12 +279,15 @@ fn answer(words: usize) -> Reply {
     Reply::text(&"word ".repeat(words)).usage(1000, words as u64).at_once()
 }
 
+/// The new file of the long call.
+const LARGE: &str = "large.txt";
+
 /// A `write_file` whose arguments have `bytes` bytes, in events of 4 KiB.
 fn long_call(bytes: usize) -> Reply {
-    let frame = json!({"path": "large.txt", "content": ""}).to_string().len();
+    let frame = json!({"path": LARGE, "content": ""}).to_string().len();
     let line = "all work and no play makes a long file of text; ";
     let content: String = line.chars().cycle().take(bytes - frame).collect();
-    let arguments = json!({"path": "large.txt", "content": content}).to_string();
+    let arguments = json!({"path": LARGE, "content": content}).to_string();
     let piece = |function: Value, finish: Option<&str>| {
         json!({"choices": [{"index": 0, "finish_reason": finish, "delta": {"tool_calls": [
             {"index": 0, "id": "call_1", "type": "function", "function": function}]}}]})
