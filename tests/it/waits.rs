@@ -3,10 +3,12 @@
 //! Every wait ends by something that is told; nothing here looks at a clock of its own.
 
 use adjutant_protocol::ask::AskKind;
+use adjutant_protocol::session::ReplayFrom;
 use adjutant_protocol::state::{Outcome, State, SubState};
 use adjutant_protocol::update::{FailureKind, RunView, TurnPhase, Update};
 use adjutant_testkit::fixture::{KEY_VARIABLE, Workspace};
 use adjutant_testkit::model::{ModelServer, Reply};
+use adjutant_testkit::process::wait_until;
 use serde_json::json;
 
 use crate::rig::{Rig, count};
@@ -41,13 +43,25 @@ fn s82_a_stall_is_shown_while_it_lasts() {
     let session = rig.new_session();
     let run = rig.prompt(&session, "Count.").run_id;
     model.wait_for_holding(1);
-    let told = rig.await_update(|update| is(SubState::Stalled)(&update.update));
+    let is_stalled = is(SubState::Stalled);
+    let told = rig.await_update(|update| is_stalled(&update.update));
     let Update::StateUpdate(stalled) = told.update else { panic!("it is a state") };
     assert_eq!((stalled.state, stalled.run_id.as_ref()), (State::Running, Some(&run)));
     // A client that comes later is told the same, with the moment it began.
     assert_eq!(rig.resume(&session, None).state, stalled);
+    // Also one that is told all again: what it is told last is how things are.
+    let before = rig.updates().len();
+    rig.resume(&session, Some(ReplayFrom::Start));
+    let replayed = || rig.updates().split_off(before);
+    wait_until("the replay to end with it", || {
+        replayed().last().is_some_and(|last| is_stalled(&last.update) && last.sub.is_some())
+    });
+    assert!(replayed().len() > 2, "{:?}", replayed());
+    let before = rig.updates().len();
     model.release();
-    rig.await_update(|update| is(SubState::Streaming)(&update.update) && update.seq > told.seq);
+    wait_until("it streams again", || {
+        rig.updates()[before..].iter().any(|update| is(SubState::Streaming)(&update.update))
+    });
     assert_eq!(rig.await_run_end(&session, &run).summary.as_deref(), Some("one two three"));
     assert_eq!((count(&workspace, &session, "went_silent"), count(&workspace, &session, "heard")), (1, 1));
     rig.await_state(State::Idle);

@@ -263,11 +263,17 @@ impl Event {
         }
     }
 
-    /// Whether the fact must be durable before it is announced or acted on. A partial reply is never announced,
-    /// and a later fact supersedes it. Every other fact may become a numbered update and must be durable first:
-    /// a log that lost the fact would give its number to another one.
+    /// Whether the fact must be durable before it is announced or acted on. The others are superseded by a
+    /// later fact, and their updates have no number: a log that lost the fact would give it to another one.
     pub fn is_barrier(&self) -> bool {
-        !matches!(self, Event::ReplyPartial { .. })
+        let superseded = matches!(
+            self,
+            Event::ReplyStarted { .. }
+                | Event::ReplyPartial { .. }
+                | Event::WentSilent { .. }
+                | Event::Heard { .. }
+        );
+        !superseded
     }
 }
 

@@ -83,6 +83,15 @@ fn required_action(session: &Session, state: State) -> RequiredAction {
     }
 }
 
+/// The updates that one fact becomes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Told {
+    /// Each has a number, and is told again.
+    Lasting(Vec<Update>),
+    /// A power failure may take the fact away: they have no number and are told once.
+    Passing(Vec<Update>),
+}
+
 /// What has been told of the state so far; folds along with the session.
 #[derive(Clone, Debug)]
 pub struct Teller {
@@ -110,7 +119,7 @@ impl Teller {
 
     /// The updates one fact becomes; `session` already holds it. Pure, so that a replay numbers
     /// them alike.
-    pub fn told(&mut self, session: &Session, fact: &Fact) -> Vec<Update> {
+    pub fn told(&mut self, session: &Session, fact: &Fact) -> Told {
         let mut updates = of_event(session, fact);
         if fact.last {
             let now = view(session);
@@ -119,7 +128,7 @@ impl Teller {
                 updates.push(Update::StateUpdate(now));
             }
         }
-        updates
+        if fact.event.is_barrier() { Told::Lasting(updates) } else { Told::Passing(updates) }
     }
 }
 

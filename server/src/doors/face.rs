@@ -99,8 +99,8 @@ impl Face {
 
     /// Folds in one update, and shows what follows from it.
     pub fn told(&self, params: &SessionUpdateParams) {
-        if params.sub.is_some() {
-            // Nothing ephemeral is ever open.
+        if params.sub.is_some() && !matches!(params.update, Update::StateUpdate(_)) {
+            // Of what is ephemeral only a state is shown.
             return;
         }
         let mut open = self.lock();

@@ -5,7 +5,7 @@
 
 use adjutant_core::event::{Event, Fact};
 use adjutant_core::session::Session;
-use adjutant_core::state::Teller;
+use adjutant_core::state::{self, Teller};
 use adjutant_protocol::ask::AskResolvedParams;
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use adjutant_protocol::{RunId, SessionId};
@@ -125,7 +125,10 @@ impl Retold {
     fn retell(&mut self, record: &RecordRaw) -> Option<Retelling> {
         let fact = self.folded.take(record)?;
         let run = self.teller.run_of(&self.folded.session, &fact);
-        let updates = self.teller.told(&self.folded.session, &fact);
+        let updates = match self.teller.told(&self.folded.session, &fact) {
+            state::Told::Lasting(updates) => updates,
+            state::Told::Passing(_) => Vec::new(),
+        };
         self.seq += updates.len() as u64;
         Some(Retelling { fact, run, updates })
     }

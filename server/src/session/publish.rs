@@ -85,6 +85,8 @@ pub struct Publisher {
     closed_asks: usize,
     /// The documents of the present run whose older text a command saw.
     old_texts: BTreeSet<String>,
+    /// The state that was told without a number, until the next one that has one.
+    passing: Option<StateView>,
     /// Grows with what is told, once somebody wanted to see it.
     transcript: Option<TranscriptFile>,
 }
@@ -111,6 +113,7 @@ impl Publisher {
             run_shown: false,
             closed_asks: 0,
             old_texts: BTreeSet::new(),
+            passing: None,
             transcript: None,
         }
     }
@@ -147,7 +150,13 @@ impl Publisher {
     /// Queues the answer to a client that follows from now on, behind what it tells of.
     pub fn resumed(&mut self, session: &Session, following: Following, barrier: u64) {
         self.waiting.push_back((barrier, Queued::Now(Box::new(Now::of(session)))));
+        let tells_again = following.after < following.result.seq;
         self.waiting.push_back((barrier, Queued::Resumed(Box::new(following))));
+        if let Some(view) = self.passing.clone().filter(|_| tells_again) {
+            // What is told again ends with a state before this one.
+            let params = self.params(session, Update::StateUpdate(view), true);
+            self.waiting.push_back((barrier, Queued::Update(Box::new(params))));
+        }
         self.release();
     }
 
@@ -171,10 +180,19 @@ impl Publisher {
     /// Queues the updates of one fact behind the facts that must be durable before it.
     pub fn told(&mut self, session: &Session, fact: &Fact, barrier: u64) {
         let run = self.teller.run_of(session, fact);
-        for update in self.teller.told(session, fact) {
-            self.seq += 1;
-            self.sub = 0;
-            let params = SessionUpdateParams { run_id: run.clone(), ..self.params(session, update, false) };
+        let (updates, passing) = match self.teller.told(session, fact) {
+            state::Told::Lasting(updates) => (updates, false),
+            state::Told::Passing(updates) => (updates, true),
+        };
+        for update in updates {
+            if !passing {
+                self.seq += 1;
+                self.sub = 0;
+            }
+            if let Update::StateUpdate(view) = &update {
+                self.passing = passing.then(|| view.clone());
+            }
+            let params = SessionUpdateParams { run_id: run.clone(), ..self.params(session, update, passing) };
             self.waiting.push_back((barrier, Queued::Update(Box::new(params))));
         }
         match &fact.event {

@@ -11,7 +11,7 @@ use adjutant::session::log::{Log, RecordRaw};
 use adjutant::session::storage::Disk;
 use adjutant_core::event::{CallEnd, Event, Fact};
 use adjutant_core::session::Session;
-use adjutant_core::state::{self, Teller};
+use adjutant_core::state::{self, Teller, Told};
 use adjutant_protocol::state::{Outcome, State};
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use adjutant_testkit::command::{Line, Ran};
@@ -294,7 +294,9 @@ pub fn told(facts: &[Fact]) -> Vec<Update> {
     let mut updates = Vec::new();
     for fact in facts {
         session.apply(fact);
-        updates.extend(teller.told(&session, fact));
+        if let Told::Lasting(told) = teller.told(&session, fact) {
+            updates.extend(told);
+        }
     }
     updates
 }

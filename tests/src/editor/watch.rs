@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use adjutant_protocol::ask::{AskGroup, AskView};
 use adjutant_protocol::session::{ReplayFrom, ResumeResult};
-use adjutant_protocol::state::{State, StateView};
+use adjutant_protocol::state::{State, StateView, SubState};
 use adjutant_protocol::update::{AskChange, RunView, SessionUpdateParams, TurnPhase, Update};
 use adjutant_protocol::{AskId, RunId, SessionId};
 
@@ -174,10 +174,16 @@ pub(super) fn is_lasting(kind: &str) -> bool {
 impl SessionWatch {
     fn number(&mut self, params: &SessionUpdateParams, gaps: bool, faults: &mut Vec<Violation>) {
         let mut fault = |rule, what: String| faults.push(Violation::new(rule, what));
-        // The last word of a session whose log takes nothing more has no number: no log has it.
-        let last_word = matches!(&params.update, Update::StateUpdate(view) if view.state == State::Resumable)
-            && params.sub.is_some();
-        let (seq, lasting) = (params.seq, is_lasting(params.update.kind()) && !last_word);
+        // A state that only passes has no number, nor has the last word of a session whose log takes nothing
+        // more: no log has it.
+        let passes = |view: &StateView| {
+            view.state == State::Resumable
+                || view.state == State::Running
+                    && matches!(view.sub, Some(SubState::Streaming | SubState::Stalled))
+        };
+        let passes =
+            matches!(&params.update, Update::StateUpdate(view) if passes(view)) && params.sub.is_some();
+        let (seq, lasting) = (params.seq, is_lasting(params.update.kind()) && !passes);
         if lasting == params.sub.is_some() {
             let is = if lasting { "lasting" } else { "ephemeral" };
             fault(Rule::EphemeralMark, format!("sub is {:?} of an update that is {is}", params.sub));

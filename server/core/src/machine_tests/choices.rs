@@ -15,7 +15,7 @@ use crate::permission::{Verdict, Wanted, verdict};
 use crate::prompt::{Level, Manner, request};
 use crate::retry::{CallFailure, FailureClass};
 use crate::session::Session;
-use crate::state::Teller;
+use crate::state::{Teller, Told};
 use crate::step::{Step, next_steps};
 
 const ASK: Chosen = Chosen::Mode { mode: Mode::Ask };
@@ -48,7 +48,8 @@ fn told(bench: &Bench) -> Vec<ConfigChange> {
     let mut changes = Vec::new();
     for fact in &bench.log {
         session.apply(fact);
-        for update in teller.told(&session, fact) {
+        let Told::Lasting(updates) = teller.told(&session, fact) else { continue };
+        for update in updates {
             if let Update::ConfigOptionUpdate { changed, .. } = update {
                 changes.push(changed);
             }

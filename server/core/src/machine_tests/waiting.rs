@@ -13,7 +13,7 @@ use crate::event::{CallEnd, Event, Policy};
 use crate::input::{Input, Report};
 use crate::message::{Kept, ModelMessage, Reply, StopCause, Usage};
 use crate::retry::{CallFailure, FailureClass, RetryPolicy};
-use crate::state::{Teller, view};
+use crate::state::{Teller, Told, view};
 use crate::step::{Step, next_steps};
 
 fn failed(class: FailureClass, retry_after_ms: Option<u64>) -> Report {
@@ -81,7 +81,7 @@ fn s113_the_next_model_takes_the_turn_says_so_and_stays_for_the_run() {
     let events = bench.report(is_model, failed(FailureClass::Overloaded, None));
     check(&events, expect!["attempt_failed model_replaced"]);
     let fact = bench.log.last().unwrap().clone();
-    let told = teller.told(&bench.session, &fact);
+    let Told::Lasting(told) = teller.told(&bench.session, &fact) else { panic!("it has a number") };
     let Some(Update::Turn(turn)) = told.first() else { panic!("it is told: {told:?}") };
     assert_eq!((turn.phase, turn.model.as_deref()), (TurnPhase::ModelReplaced, Some("q/big")));
     assert_eq!(
