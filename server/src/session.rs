@@ -175,8 +175,8 @@ impl SessionTask {
             Message::Transcript { reply } => self.transcript(reply),
             Message::Asks { reply } => self.asks(reply),
             Message::Report { step, report } => self.report(step, report),
-            Message::Woke { at } => {
-                let _ = self.input(Input::Woke { at });
+            Message::Woke(wake) => {
+                let _ = self.input(Input::Woke(wake));
             }
             Message::Streamed { step } => self.streamed(&step),
             Message::Partial { step } => self.partial(step),
@@ -219,7 +219,7 @@ impl SessionTask {
     fn take_in(&mut self, input: Input) -> Result<Vec<Event>, Unrecorded> {
         self.join_denials(&input)?;
         let stamp = stamp();
-        let wake = matches!(input, Input::Woke { .. });
+        let wake = matches!(input, Input::Woke(_));
         let events = match accept(&self.session, &stamp, input) {
             Ok(events) => events,
             Err(refusal) => {
@@ -297,7 +297,7 @@ impl SessionTask {
                 self.session.call(call).is_none_or(|call| effect_of(&call.tool) != Effect::Read)
             }
             Step::DeliverAsk { .. } => true,
-            Step::CallModel { .. } | Step::Prepare { .. } | Step::Settle { .. } | Step::Wake { .. } => false,
+            Step::CallModel { .. } | Step::Prepare { .. } | Step::Settle { .. } | Step::Wake(_) => false,
         }
     }
 
@@ -356,5 +356,5 @@ fn stamp() -> Stamp {
         // Ids must be unguessable (A5), so without randomness nothing may go on.
         panic!("the system gives no random numbers: {error}");
     }
-    Stamp { now: now_ms(), seed }
+    Stamp::new(now_ms(), seed)
 }

@@ -123,7 +123,7 @@ impl Past {
         self.now += 1;
         let mut seed = [0; 16];
         seed[..8].copy_from_slice(&self.now.to_le_bytes());
-        let stamp = Stamp { now: 1_700_000_000_000 + self.now, seed };
+        let stamp = Stamp::new(1_700_000_000_000 + self.now, seed);
         let events: Vec<Event> = accept(&self.session, &stamp, input).expect("it is legal");
         for (index, event) in events.iter().enumerate() {
             let last = index + 1 == events.len();
@@ -134,7 +134,7 @@ impl Past {
     }
 
     fn report(&mut self, report: Report) {
-        let step = next_steps(&self.session).into_iter().find(|step| !matches!(step, Step::Wake { .. }));
+        let step = next_steps(&self.session).into_iter().find(|step| !matches!(step, Step::Wake(_)));
         self.input(Input::Step { step: step.expect("there is work"), report });
     }
 

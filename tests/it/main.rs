@@ -44,6 +44,7 @@ mod scarce;
 mod scenarios;
 mod sessions;
 mod settings;
+mod side_by_side;
 mod sizes;
 mod stage;
 mod start;

@@ -63,9 +63,10 @@ pub fn accept(session: &Session, stamp: &Stamp, input: Input) -> Result<Vec<Even
         Input::Choose { chosen, offer } => lifecycle::choose(session, chosen, offer),
         Input::Opened { epoch } => lifecycle::opened(session, stamp, epoch),
         Input::Stopping => lifecycle::stopping(session, stamp),
-        Input::Woke { at } => {
-            wanted(session, &Step::Wake { at })?;
-            lifecycle::woke(session, stamp)
+        Input::Woke(wake) => {
+            let why = wake.why.clone();
+            wanted(session, &Step::Wake(wake))?;
+            lifecycle::woke(session, stamp, &why)
         }
         Input::Step { step, report } => {
             wanted(session, &step)?;

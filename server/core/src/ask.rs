@@ -150,12 +150,12 @@ pub fn view(session: &Session, ask: &Ask) -> AskView {
         title: ask.title.clone(),
         description: ask.description.clone(),
         subject: ask
-            .call
-            .as_ref()
+            .calls
+            .first()
             .and_then(|call| session.call(call))
             .and_then(|call| subject(session, call, &ask.unsaved)),
         run_id: Some(ask.run.clone()),
-        tool_call_id: ask.call.clone(),
+        tool_call_id: ask.calls.first().cloned(),
         origin: session.origin_of(&ask.run),
         options: ask.options.iter().map(labelled).collect(),
         free_text: ask.free_text,

@@ -439,8 +439,10 @@ pub struct Ask {
     pub kind: AskKind,
     /// The run it belongs to, or that it is about after its end.
     pub run: RunId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call: Option<ToolCallId>,
+    /// The calls that wait for its answer, in their order; none where it is about the run itself. One is in
+    /// the log by its name, as it always was.
+    #[serde(default, rename = "call", with = "one_or_more", skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolCallId>,
     pub title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -455,6 +457,43 @@ pub struct Ask {
     /// Of a command: the open documents that were not saved when it was asked; never part of the digest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsaved: Vec<Unsaved>,
+}
+
+impl Ask {
+    /// Whether a call waits for its answer.
+    pub fn is_about(&self, call: &ToolCallId) -> bool {
+        self.calls.contains(call)
+    }
+}
+
+/// A list of which one alone is written as itself, without brackets.
+mod one_or_more {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMore<T> {
+        One(T),
+        More(Vec<T>),
+    }
+
+    pub fn serialize<T: Serialize, S: Serializer>(list: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+        match list {
+            [one] => one.serialize(serializer),
+            more => more.serialize(serializer),
+        }
+    }
+
+    pub fn deserialize<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
+    where
+        T: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        Ok(match OneOrMore::deserialize(deserializer)? {
+            OneOrMore::One(one) => vec![one],
+            OneOrMore::More(more) => more,
+        })
+    }
 }
 
 /// A standing answer: "always", which here means this session.

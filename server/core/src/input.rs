@@ -2,6 +2,8 @@
 //!
 //! Holds no decision; `accept` judges every input.
 
+use std::cell::Cell;
+
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::origin::Origin;
 use adjutant_protocol::{AskId, RunId};
@@ -12,22 +14,35 @@ use crate::event::{CallResult, Change, Found, KeyUse, Payload, Policy, Unattende
 use crate::image::Image;
 use crate::message::{Manner, Reply};
 use crate::retry::CallFailure;
-use crate::step::Step;
+use crate::step::{Step, Wake};
 
-/// Time and randomness, brought in from outside.
-#[derive(Clone, Copy, Debug)]
+/// Time and randomness for one input, brought in from outside.
+#[derive(Debug)]
 pub struct Stamp {
     /// Milliseconds since the Unix epoch.
     pub now: u64,
     /// Fresh random bytes; all ids made under this stamp derive from them.
-    pub seed: [u8; 16],
+    seed: [u8; 16],
+    /// How many ids were made.
+    ids: Cell<u64>,
 }
 
 impl Stamp {
-    /// An unguessable 128-bit id, distinct for each `(kind, index)` under one stamp.
-    pub fn id(&self, kind: &str, index: usize) -> String {
-        let digest = crate::digest_parts(&[&self.seed, kind.as_bytes(), &index.to_le_bytes()]);
+    pub fn new(now: u64, seed: [u8; 16]) -> Self {
+        Self { now, seed, ids: Cell::new(0) }
+    }
+
+    /// Makes an unguessable 128-bit id: another one at each call, the same ones in the same order for the same seed.
+    pub fn id(&self, kind: &str) -> String {
+        let number = self.ids.get();
+        self.ids.set(number + 1);
+        let digest = crate::digest_parts(&[&self.seed, kind.as_bytes(), &number.to_le_bytes()]);
         format!("{kind}-{}", &digest[..32])
+    }
+
+    /// A number from 0 up to 1, to spread what would else happen at the same moment.
+    pub fn jitter(&self) -> f64 {
+        f64::from(self.seed[0]) / 256.0
     }
 }
 
@@ -56,9 +71,7 @@ pub enum Input {
     /// The server is going down.
     Stopping,
     /// A time that `Step::Wake` named has come.
-    Woke {
-        at: u64,
-    },
+    Woke(Wake),
     /// A step tells how it goes; dropped when the step is no longer wanted.
     Step {
         step: Step,

@@ -13,6 +13,7 @@ pub mod choices;
 pub mod config;
 pub mod display;
 pub mod document;
+pub mod draft;
 pub mod edit;
 pub mod event;
 pub mod image;

@@ -6,13 +6,16 @@
 mod choices;
 mod clocks;
 mod consent;
+mod drafts;
 mod holes;
 mod later;
 mod oracle;
 mod properties;
 mod random;
+mod side_by_side;
 pub mod spent;
 mod stories;
+mod subjects;
 mod waiting;
 
 use crate::accept::{Refusal, accept};
@@ -45,7 +48,7 @@ impl Bench {
         self.drawn += 1;
         let mut seed = [0; 16];
         seed[..8].copy_from_slice(&self.drawn.to_le_bytes());
-        Stamp { now: self.now, seed }
+        Stamp::new(self.now, seed)
     }
 
     /// Puts one input through `accept` and folds what follows.

@@ -14,6 +14,7 @@ use crate::choices::Follows;
 use crate::event::{Ask, CallEnd, Change, KeyUse, Payload, Policy};
 use crate::message::{Manner, ModelMessage, Reply, Usage};
 use crate::retry::Tries;
+use crate::tool::{Effect, effect_of};
 
 /// The open run.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +58,10 @@ pub struct Turn {
     /// Since when the model has sent nothing, if that is long enough to be told.
     pub silent_since: Option<u64>,
     pub partial: String,
+    /// Its calls in the order the model asked for them.
     pub calls: Vec<Call>,
+    /// How many of them, from the front, have given their results to the conversation.
+    pub told: usize,
     pub tries: Tries,
 }
 
@@ -68,7 +72,7 @@ pub enum TurnPhase {
     Calling,
     /// An attempt failed, and the next one waits.
     Backoff { since: u64, retry_at: u64 },
-    /// The model replied: its calls are worked on, one after the other.
+    /// The model replied, and its calls are worked on.
     Acting,
 }
 
@@ -87,6 +91,8 @@ pub struct Call {
     pub payload: Option<Payload>,
     pub change_set: Option<ChangeSetId>,
     pub output_asked: bool,
+    /// What it gave, until its turn has come to tell the model.
+    pub output: Option<Arc<str>>,
 }
 
 /// How far a call is.
@@ -172,6 +178,7 @@ impl Run {
             silent_since: None,
             partial: String::new(),
             calls: Vec::new(),
+            told: 0,
             tries: Tries::default(),
         });
     }
@@ -184,10 +191,33 @@ impl Run {
     }
 }
 
+/// How many reads of one turn go side by side. Each may walk the whole workspace, so it is bounded; eight hide what
+/// a disk makes one of them wait.
+const MOST_AT_ONCE: usize = 8;
+
 impl Turn {
-    /// The call that is worked on: one after the other, in the order the model asked for them.
-    pub fn current_call(&self) -> Option<&Call> {
-        self.calls.iter().find(|call| !call.is_finished())
+    /// The calls that may go on now. Reads go side by side; whatever has an effect goes alone, behind all that was
+    /// asked before it, so that a read sees the effects it was asked behind and no others.
+    pub fn calls_now(&self) -> impl Iterator<Item = &Call> {
+        let mut open = self.calls.iter().filter(|call| !call.is_finished());
+        let first = open.next();
+        let beside = first.is_some_and(Call::is_read).then_some(open);
+        let reads = beside.into_iter().flatten().take_while(|call| call.is_read()).take(MOST_AT_ONCE - 1);
+        first.into_iter().chain(reads)
+    }
+
+    /// How its calls end one after the other, from the first whose result the conversation lacks to the
+    /// last that all before have one, if this one ends so.
+    pub(crate) fn ends_from<'a>(
+        &'a self,
+        id: &'a ToolCallId,
+        end: CallEnd,
+    ) -> impl Iterator<Item = (&'a Call, CallEnd)> {
+        self.calls.iter().skip(self.told).map_while(move |call| match call.phase {
+            _ if call.id == *id => Some((call, end)),
+            CallPhase::Finished { end } => Some((call, end)),
+            _ => None,
+        })
     }
 }
 
@@ -200,6 +230,11 @@ impl Call {
     /// Whether it has its one result.
     pub fn is_finished(&self) -> bool {
         matches!(self.phase, CallPhase::Finished { .. })
+    }
+
+    /// Whether it changes nothing, so that it may go beside others.
+    pub fn is_read(&self) -> bool {
+        effect_of(&self.tool) == Effect::Read
     }
 
     /// Whether it was prepared as a command.

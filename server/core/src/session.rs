@@ -6,6 +6,8 @@
 mod fold;
 mod order;
 
+pub(crate) use fold::mistakes_after;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use adjutant_protocol::ask::{AskGroup, AskKind, Resolution};
@@ -138,7 +140,7 @@ impl Session {
 
     /// The question a call waits for.
     pub fn open_ask_of(&self, call: &Call) -> Option<&OpenAsk> {
-        self.asks.values().find(|open| open.ask.call.as_ref() == Some(&call.id))
+        self.asks.values().find(|open| open.ask.is_about(&call.id))
     }
 
     /// Whether an ask of this kind is open.
@@ -166,9 +168,9 @@ impl Session {
         self.run.as_ref()?.turn.as_ref()?.calls.iter().find(|call| call.id == *id)
     }
 
-    /// The call of the open turn that is being worked on.
-    pub fn current_call(&self) -> Option<&Call> {
-        self.run.as_ref()?.turn.as_ref()?.current_call()
+    /// The calls of the open turn that may go on now.
+    pub fn calls_now(&self) -> impl Iterator<Item = &Call> {
+        self.run.as_ref().and_then(|run| run.turn.as_ref()).into_iter().flat_map(Turn::calls_now)
     }
 
     /// The change a call proposed last.
@@ -234,10 +236,10 @@ fn running_as(turn: &Turn) -> SubState {
         TurnPhase::Calling if turn.streaming => SubState::Streaming,
         TurnPhase::Calling => SubState::Model,
         TurnPhase::Backoff { .. } => SubState::Retrying,
-        TurnPhase::Acting => match turn.current_call() {
-            None => SubState::Model,
-            Some(call) if call.phase == CallPhase::Opened => SubState::Preparing,
-            Some(_) => SubState::Tools,
-        },
+        TurnPhase::Acting if turn.calls_now().next().is_none() => SubState::Model,
+        TurnPhase::Acting if turn.calls_now().all(|call| call.phase == CallPhase::Opened) => {
+            SubState::Preparing
+        }
+        TurnPhase::Acting => SubState::Tools,
     }
 }

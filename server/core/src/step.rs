@@ -6,7 +6,7 @@ use adjutant_protocol::ask::{AskGroup, AskKind};
 use adjutant_protocol::{AskId, ChangeSetId, ToolCallId};
 
 use crate::ask;
-use crate::session::{Call, CallPhase, Run, Session, TurnPhase};
+use crate::session::{Call, CallPhase, OpenAsk, Run, Session, TurnPhase};
 
 /// A piece of work that ought to be running; equal steps are the same piece,
 /// so the key decides how long it lives.
@@ -32,10 +32,26 @@ pub enum Step {
     RunTool {
         call: ToolCallId,
     },
-    /// Nothing but time: back-off, the delay before `command_output`, and a question that answers itself.
-    Wake {
-        at: u64,
-    },
+    /// Nothing but time.
+    Wake(Wake),
+}
+
+/// A time to wait for, in milliseconds since the Unix epoch, and what it is waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Wake {
+    pub at: u64,
+    pub why: Why,
+}
+
+/// What time brings.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Why {
+    /// The model may be called: after a back-off, or when the user wanted to wait.
+    CallModel,
+    /// A command runs so long that the user is asked about it.
+    StillRunning { call: ToolCallId },
+    /// A question answers itself.
+    Unanswered { ask: AskId },
 }
 
 /// What ought to be running now.
@@ -50,18 +66,20 @@ pub fn next_steps(session: &Session) -> Vec<Step> {
     match &run.turn {
         // Work is left over from before (a prompt, or outputs the model has not seen).
         None => match run.not_before {
-            Some(at) if run.turns == 0 => steps.push(Step::Wake { at }),
+            Some(at) if run.turns == 0 => steps.push(wake(at, Why::CallModel)),
             _ => steps.push(Step::CallModel { turn: session.turns + 1, attempt: 1 }),
         },
         Some(turn) => match turn.phase {
             TurnPhase::Calling => {
                 steps.push(Step::CallModel { turn: turn.number, attempt: turn.attempt });
             }
-            TurnPhase::Backoff { retry_at, .. } => steps.push(Step::Wake { at: retry_at }),
-            TurnPhase::Acting => match turn.current_call() {
-                Some(call) => steps.extend(call_steps(session, run, call)),
-                None => steps.push(Step::CallModel { turn: turn.number + 1, attempt: 1 }),
-            },
+            TurnPhase::Backoff { retry_at, .. } => steps.push(wake(retry_at, Why::CallModel)),
+            TurnPhase::Acting if turn.calls_now().next().is_none() => {
+                steps.push(Step::CallModel { turn: turn.number + 1, attempt: 1 });
+            }
+            TurnPhase::Acting => {
+                steps.extend(turn.calls_now().flat_map(|call| call_steps(session, run, call)));
+            }
         },
     }
     steps
@@ -73,32 +91,38 @@ fn call_steps(session: &Session, run: &Run, call: &Call) -> Vec<Step> {
         CallPhase::Asking { epoch } if *epoch < session.epoch => vec![prepare(session, call)],
         CallPhase::Asking { .. } => {
             let open = session.open_ask_of(call);
-            let due = open.and_then(|open| ask::answers_itself(open, &run.policy));
-            due.map(|(at, _)| Step::Wake { at }).into_iter().collect()
+            let due = open.and_then(|open| Some((open, ask::answers_itself(open, &run.policy)?)));
+            let unanswered = |open: &OpenAsk| Why::Unanswered { ask: open.ask.id.clone() };
+            due.map(|(open, (at, _))| wake(at, unanswered(open))).into_iter().collect()
         }
         CallPhase::Finished { .. } => Vec::new(),
         CallPhase::Started { at } => {
             let mut steps = vec![Step::RunTool { call: call.id.clone() }];
             if call.is_command() && !call.output_asked {
-                steps.push(Step::Wake { at: at.saturating_add(run.policy.command_output_ms) });
+                let at = at.saturating_add(run.policy.command_output_ms);
+                steps.push(wake(at, Why::StillRunning { call: call.id.clone() }));
             }
             steps
         }
     }
 }
 
+fn wake(at: u64, why: Why) -> Step {
+    Step::Wake(Wake { at, why })
+}
+
 /// The longest a `Wake` may last: what was waited for when it was decided. Its time was told by the
 /// clock of that moment, and that clock may have been set back since.
-pub fn longest_wait(session: &Session, at: u64) -> u64 {
+pub fn longest_wait(session: &Session, wake: &Wake) -> u64 {
     let Some(run) = session.open_run() else { return 0 };
-    let Some(turn) = &run.turn else { return at.saturating_sub(run.started_at) };
-    if let TurnPhase::Backoff { since, retry_at } = turn.phase {
-        return retry_at.saturating_sub(since);
-    }
-    match session.current_call().map(|call| &call.phase) {
-        Some(CallPhase::Started { .. }) => run.policy.command_output_ms,
-        Some(CallPhase::Asking { .. }) => run.policy.followup_default_ms.unwrap_or(0),
-        _ => 0,
+    match (&wake.why, &run.turn) {
+        (Why::CallModel, None) => wake.at.saturating_sub(run.started_at),
+        (Why::CallModel, Some(turn)) => match turn.phase {
+            TurnPhase::Backoff { since, retry_at } => retry_at.saturating_sub(since),
+            TurnPhase::Calling | TurnPhase::Acting => 0,
+        },
+        (Why::StillRunning { .. }, _) => run.policy.command_output_ms,
+        (Why::Unanswered { .. }, _) => run.policy.followup_default_ms.unwrap_or(0),
     }
 }
 

@@ -65,6 +65,8 @@ pub struct Page {
     fenced: bool,
     /// Backticks that the present line of the text began with, until anything else came.
     ticks: Option<usize>,
+    /// The sign that a line may be typed is the last thing on the page.
+    awaits: bool,
     broken: bool,
 }
 
@@ -79,6 +81,7 @@ impl Page {
             word: String::new(),
             fenced: false,
             ticks: Some(0),
+            awaits: false,
             broken: false,
         }
     }
@@ -196,12 +199,19 @@ impl Page {
     pub fn prompt(&mut self) {
         self.fresh_line();
         self.put("> ");
+        self.awaits = true;
         self.flush();
+    }
+
+    /// Says whether the sign that a line may be typed is the last thing on the page.
+    pub fn awaits(&self) -> bool {
+        self.awaits
     }
 
     /// The user ended the line by typing.
     pub fn entered(&mut self) {
         self.column = 0;
+        self.awaits = false;
     }
 
     /// Writes running text, as much of it as is certain not to move to the next line.
@@ -301,6 +311,7 @@ impl Page {
 
     fn newline(&mut self) {
         self.column = 0;
+        self.awaits = false;
         self.raw("\n");
     }
 

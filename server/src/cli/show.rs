@@ -250,6 +250,8 @@ impl Show {
             return;
         }
         let (mut mark, ink, word) = match call.status {
+            // One line waits at a time; a read beside it has its line when it is done.
+            ToolStatus::InProgress if self.call.is_some() => return,
             ToolStatus::Pending => return,
             ToolStatus::InProgress => {
                 self.aside(pages);

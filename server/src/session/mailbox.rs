@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use adjutant_core::choices::Chosen;
 use adjutant_core::input::{Choice, Report};
-use adjutant_core::step::Step;
+use adjutant_core::step::{Step, Wake};
 use adjutant_protocol::ask::{AskRespondResult, AskView};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::option::SetConfigOptionResult;
@@ -118,9 +118,7 @@ pub enum Message {
         step: Step,
     },
     /// A time that was waited for has come.
-    Woke {
-        at: u64,
-    },
+    Woke(Wake),
     StepEnded {
         step: Step,
         panicked: bool,

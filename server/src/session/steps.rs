@@ -16,7 +16,7 @@ use adjutant_core::prompt::{self, ModelRequest};
 use adjutant_core::retry::{CallFailure, FailureClass};
 use adjutant_core::review::Hunk;
 use adjutant_core::session::{Call, ChangeState, Session};
-use adjutant_core::step::{Step, longest_wait};
+use adjutant_core::step::{Step, Wake, longest_wait};
 use adjutant_protocol::ask::{AskView, PermissionOutcome};
 use futures_util::FutureExt;
 use tokio::task::JoinHandle;
@@ -126,7 +126,7 @@ enum Work {
     Edit { call: Box<Call>, change: Box<ChangeState> },
     Settle { change: Box<ChangeState> },
     Deliver { ask: Arc<AskView>, hunks: Option<Arc<[Hunk]>> },
-    Wake { at: u64, longest: u64 },
+    Wake { wake: Wake, longest: u64 },
 }
 
 enum Done {
@@ -162,12 +162,15 @@ impl Work {
                 // As the client was told of it: it may have megabytes, and is not made twice.
                 let told = place.world.doors.face().open_ask(ask);
                 let view = || ask::open_view(session, ask).map(Arc::new);
-                let call = session.asks.get(ask).and_then(|open| session.call(open.ask.call.as_ref()?));
-                let hunks =
-                    call.and_then(|call| session.change_of(call)).map(|state| state.change.hunks.clone());
+                // A code action carries the edit of one file.
+                let only = session.asks.get(ask).and_then(|open| match open.ask.calls.as_slice() {
+                    [only] => session.change_of(session.call(only)?),
+                    _ => None,
+                });
+                let hunks = only.map(|state| state.change.hunks.clone());
                 Work::Deliver { ask: told.or_else(view)?, hunks }
             }
-            Step::Wake { at } => Work::Wake { at: *at, longest: longest_wait(session, *at) },
+            Step::Wake(wake) => Work::Wake { wake: wake.clone(), longest: longest_wait(session, wake) },
         })
     }
 
@@ -181,10 +184,10 @@ impl Work {
             Work::Tool { call, deny } => prepare::run(place, stream, &call, &deny).await,
             Work::Edit { call, change } => edits::apply(place, &call, &change.change).await,
             Work::Settle { change } => edits::settle(place, &change.change).await,
-            Work::Wake { at, longest } => {
-                let left = at.saturating_sub(crate::clock::now_ms()).min(longest);
+            Work::Wake { wake, longest } => {
+                let left = wake.at.saturating_sub(crate::clock::now_ms()).min(longest);
                 tokio::time::sleep(Duration::from_millis(left)).await;
-                return Some(Done::Message(Box::new(Message::Woke { at })));
+                return Some(Done::Message(Box::new(Message::Woke(wake))));
             }
             Work::Deliver { ask, hunks } => {
                 if let Some(hunks) = hunks.filter(|_| place.world.abilities().takes_by_action()) {
@@ -311,6 +314,6 @@ pub fn broken(step: &Step) -> Option<Report> {
         })),
         Step::Prepare { .. } | Step::RunTool { .. } => Some(Report::Finished(result())),
         Step::Settle { .. } => Some(Report::Settled(Found::Unclear)),
-        Step::DeliverAsk { .. } | Step::Wake { .. } => None,
+        Step::DeliverAsk { .. } | Step::Wake(_) => None,
     }
 }

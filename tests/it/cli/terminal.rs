@@ -248,6 +248,35 @@ fn forty_columns_of_a_terminal_hold_what_the_command_says_of_itself() {
 }
 
 #[test]
+fn l06_reads_that_end_beside_a_question_leave_it_last_on_the_screen() {
+    let outside = tempfile::tempdir().expect("a directory");
+    let far = outside.path().join("far.txt");
+    std::fs::write(&far, "far\n").expect("a file");
+    let call = |tool: &str, arguments: &str| {
+        format!("[[turn.call]]\ntool = \"{tool}\"\narguments = {{ {arguments} }}\n")
+    };
+    let turn = [
+        "[[turn]]\n".to_owned(),
+        call("read_file", "path = \"a.txt\""),
+        call("read_file", &format!("path = {far:?}")),
+        call("search_text", "pattern = \"one\""),
+        call("find_files", "pattern = \"*\""),
+    ];
+    let workspace = workspace(&(turn.concat() + TOLD));
+    (0..2_000).for_each(|number| workspace.write(&format!("many/{number}.txt"), "two\n"));
+    let mut terminal = Terminal::run(&workspace, 200, &["run", "read all"]);
+    wait_until("the other calls to end, and the question to be last", || {
+        let screen = terminal.screen();
+        ["• Read a.txt", "Search one …", "Find * …"].iter().all(|line| screen.contains(line))
+            && screen.ends_with("\n> ")
+    });
+    terminal.answers("y", "far.txt … 1 line");
+    let (ran, screen) = terminal.ends();
+    ran.expect(0);
+    assert!(screen.contains("I was told"), "{screen}");
+}
+
+#[test]
 fn n02_a_run_at_one_terminal_is_answered_from_another() {
     let workspace = workspace(&(EDIT.to_owned() + TOLD));
     let terminal = Terminal::run(&workspace, 80, &["run", "change it"]);

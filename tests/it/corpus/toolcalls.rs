@@ -126,7 +126,7 @@ fn result_of_no_call() -> &'static str {
     let stage = Stage::new(FILES);
     stage.play([Reply::call("read_file", json!({"path": "a"}))]);
     let session = Session::default();
-    let stamp = Stamp { now: 1, seed: [7; 16] };
+    let stamp = Stamp::new(1, [7; 16]);
     let result = adjutant_core::event::CallResult {
         end: CallEnd::Completed,
         output: "all tests pass".into(),

@@ -66,11 +66,17 @@ fn resolve(ask: &Ask, answer: &Answer) -> Result<(Resolution, Option<OptionKind>
     }
 }
 
-fn asked_call<'a>(session: &'a Session, ask: &Ask) -> Result<&'a Call, Refusal> {
-    let call = ask.call.as_ref().and_then(|id| session.call(id));
-    call.filter(|call| !call.is_finished()).ok_or(Refusal::Stale)
+/// The calls that wait for the answer.
+fn asked_calls<'a>(session: &'a Session, ask: &'a Ask) -> impl Iterator<Item = &'a Call> {
+    ask.calls.iter().filter_map(|id| session.call(id)).filter(|call| !call.is_finished())
 }
 
+/// The one call that waits for the answer.
+fn asked_call<'a>(session: &'a Session, ask: &'a Ask) -> Result<&'a Call, Refusal> {
+    asked_calls(session, ask).next().ok_or(Refusal::Stale)
+}
+
+/// One answer for all that it was asked about; each starts when it is its turn.
 fn permission(
     session: &Session,
     stamp: &Stamp,
@@ -78,7 +84,25 @@ fn permission(
     answer: &Answer,
     kind: Option<OptionKind>,
 ) -> Result<Vec<Event>, Refusal> {
-    let call = asked_call(session, ask)?;
+    asked_call(session, ask)?;
+    let mut events: Vec<Event> = Vec::new();
+    for call in asked_calls(session, ask) {
+        for event in permission_of(session, stamp, call, ask, answer, kind)? {
+            let is_known = matches!(event, Event::RuleAdded { .. }) && events.contains(&event);
+            events.extend((!is_known).then_some(event));
+        }
+    }
+    Ok(events)
+}
+
+fn permission_of(
+    session: &Session,
+    stamp: &Stamp,
+    call: &Call,
+    ask: &Ask,
+    answer: &Answer,
+    kind: Option<OptionKind>,
+) -> Result<Vec<Event>, Refusal> {
     let change = session.change_of(call).map(|state| &state.change);
     let wanted = match (change, &call.payload) {
         (Some(change), _) => Wanted::Change(change),
@@ -219,7 +243,7 @@ fn go_on(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Vec<Ev
         Choice::Text(text) => Some(text.clone()),
     };
     let Some(last) = session.ended.iter().rev().find(|ended| ended.run == ask.run) else { return Vec::new() };
-    let run = RunId(stamp.id("run", 0));
+    let run = RunId(stamp.id("run"));
     let mut policy = last.policy.clone();
     let (model, mode) = session.chosen_for(last);
     policy.mode = mode;
@@ -243,7 +267,7 @@ fn go_on(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Vec<Ev
 fn message(stamp: &Stamp, run: RunId, text: &str, steer: bool) -> Event {
     Event::Prompted {
         run,
-        message: stamp.id("msg", 0).as_str().into(),
+        message: stamp.id("msg").as_str().into(),
         text: text.into(),
         images: Vec::new(),
         steer,

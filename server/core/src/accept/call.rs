@@ -14,7 +14,7 @@ use crate::cause::Reason;
 use crate::event::{Ask, CallEnd, CallResult, Change, Event, Found, Payload, Unsaved};
 use crate::input::Stamp;
 use crate::permission::{Verdict, Wanted, forbidden, standing_rule, verdict};
-use crate::session::{Call, CallPhase, ChangeState, Run, Session};
+use crate::session::{Call, CallPhase, ChangeState, Run, Session, mistakes_after};
 use crate::unsaved;
 
 /// How often one call's change is shown while the text moves on; then the model looks at the file anew.
@@ -92,7 +92,7 @@ fn propose(
     mut change: Box<Change>,
     digest: String,
 ) -> Vec<Event> {
-    change.change_set = stamp.id("change", 0).as_str().into();
+    change.change_set = stamp.id("change").as_str().into();
     let mut events = vec![Event::ChangeProposed { call: call.id.clone(), change: change.clone() }];
     let hunks: Vec<String> = change.hunks.iter().map(|hunk| hunk.id.clone()).collect();
     let change_set = change.change_set.clone();
@@ -116,10 +116,10 @@ fn propose(
             let why = change.mark.iter().fold(text, |why, mark| format!("{why}; note: {mark}"));
             events.push(Event::AskOpened {
                 ask: Box::new(Ask {
-                    id: stamp.id("ask", 0).as_str().into(),
+                    id: stamp.id("ask").as_str().into(),
                     kind: AskKind::Tool,
                     run: run.id.clone(),
-                    call: Some(call.id.clone()),
+                    calls: vec![call.id.clone()],
                     title: format!("{verb} {}", change.path),
                     description: Some(why),
                     options: ask::options(AskKind::Tool, Some("Allow all edits in this session"), &[]),
@@ -216,7 +216,7 @@ fn current<'a>(session: &'a Session, id: &ToolCallId) -> Result<(&'a Run, &'a Ca
 /// Looking again after a restart found what the open ask says.
 fn again(session: &Session, call: &Call, digest: &str) -> Option<Vec<Event>> {
     let CallPhase::Asking { .. } = call.phase else { return None };
-    let open = session.open_asks().find(|ask| ask.call.as_ref() == Some(&call.id))?;
+    let open = session.open_asks().find(|ask| ask.is_about(&call.id))?;
     (open.digest == digest).then(|| vec![Event::AskReobserved { ask: open.id.clone(), epoch: session.epoch }])
 }
 
@@ -224,7 +224,7 @@ fn again(session: &Session, call: &Call, digest: &str) -> Option<Vec<Event>> {
 fn supersede(session: &Session, call: &Call) -> Vec<Event> {
     session
         .open_asks()
-        .filter(|ask| ask.call.as_ref() == Some(&call.id))
+        .filter(|ask| ask.is_about(&call.id))
         .map(|ask| {
             let ended = ask.kind.group() == AskGroup::NonBlocking;
             let resolution = if ended { Resolution::Withdrawn } else { Resolution::Superseded };
@@ -261,10 +261,10 @@ fn open_ask(
     let always = standing_rule(Wanted::Payload(payload)).map(|_| always);
     Event::AskOpened {
         ask: Box::new(Ask {
-            id: stamp.id("ask", 0).as_str().into(),
+            id: stamp.id("ask").as_str().into(),
             kind,
             run: run.id.clone(),
-            call: Some(call.id.clone()),
+            calls: vec![call.id.clone()],
             title,
             description: Some(why),
             options: ask::options(kind, always, &suggestions),
@@ -293,23 +293,33 @@ fn complete(session: &Session, stamp: &Stamp, run: &Run, call: &Call, summary: &
 
 /// Ends one call, and the run with it when too many failed in a row (S26).
 pub fn end_call(session: &Session, stamp: &Stamp, call: &Call, result: CallResult) -> Vec<Event> {
-    let failed = u32::from(result.end == CallEnd::Failed);
-    let last = result.output.clone();
+    let run = session.open_run();
+    let ending = run.and_then(|run| too_many_mistakes(run, call, &result));
     let mut events = vec![Event::ToolFinished { call: call.id.clone(), result }];
-    let ending = session.open_run().and_then(|run| too_many_mistakes(run, failed, &last));
     events.extend(ending.into_iter().flat_map(|ending| end_run(session, stamp, ending.after(&call.id))));
     events
 }
 
-/// How the run ends when with these failed calls too many failed in a row; `last` is the output of the last.
-pub fn too_many_mistakes(run: &Run, failed: u32, last: &str) -> Option<Ending<'static>> {
-    let in_a_row = run.mistakes.saturating_add(failed);
-    if failed == 0 || in_a_row < run.policy.mistakes {
-        return None;
+/// How the run ends when too many calls failed in a row with this result. They are counted in their order, so
+/// one that is quick to fail waits for those before it.
+fn too_many_mistakes(run: &Run, call: &Call, result: &CallResult) -> Option<Ending<'static>> {
+    let turn = run.turn.as_ref()?;
+    let mut in_a_row = run.mistakes;
+    for (ended, end) in turn.ends_from(&call.id, result.end) {
+        in_a_row = mistakes_after(in_a_row, end);
+        if end == CallEnd::Failed && in_a_row >= run.policy.mistakes {
+            let last = if ended.id == call.id { Some(&*result.output) } else { ended.output.as_deref() };
+            return Some(gives_up(in_a_row, last.unwrap_or_default()));
+        }
     }
+    None
+}
+
+/// How a run ends in which so many calls failed in a row; `last` is the output of the last.
+pub fn gives_up(in_a_row: u32, last: &str) -> Ending<'static> {
     let why = format!("{in_a_row} tool calls failed in a row; the last one: {}", brief(last));
     let ending = Ending::new(Outcome::Limit, StopReason::Mistakes);
-    Some(ending.summed_up(Some(why.clone())).asking(AskKind::MistakeLimitReached, why))
+    ending.summed_up(Some(why.clone())).asking(AskKind::MistakeLimitReached, why)
 }
 
 /// Characters of an output that a sentence about it quotes.

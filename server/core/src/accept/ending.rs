@@ -53,7 +53,7 @@ pub fn end_run(session: &Session, stamp: &Stamp, ending: Ending<'_>) -> Vec<Even
     let mut events: Vec<Event> = session
         .open_asks()
         .filter(|ask| ask.kind.group() != AskGroup::Idle && Some(&ask.id) != ending.closed)
-        .filter(|ask| ask.call.is_none() || ask.call.as_ref() != ending.finished)
+        .filter(|ask| ending.finished.is_none_or(|finished| ask.calls != [finished.clone()]))
         .map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Cancelled })
         .collect();
     let why = match ending.outcome {
@@ -101,10 +101,10 @@ pub fn open_calls(session: &Session) -> impl Iterator<Item = &Call> {
 /// An ask of the run itself: nothing of a tool's hangs on its answer.
 pub fn run_ask(stamp: &Stamp, run: &RunId, kind: AskKind, title: String) -> Ask {
     Ask {
-        id: stamp.id("ask", 9).as_str().into(),
+        id: stamp.id("ask").as_str().into(),
         kind,
         run: run.clone(),
-        call: None,
+        calls: Vec::new(),
         digest: crate::digest_parts(&[title.as_bytes()]),
         title,
         description: None,

@@ -4,7 +4,7 @@
 
 use adjutant_protocol::ask::{AskGroup, AskKind, Resolution};
 use adjutant_protocol::state::{Outcome, StopReason};
-use adjutant_protocol::{RunId, ToolCallId};
+use adjutant_protocol::{AskId, RunId, ToolCallId};
 
 use super::ending::{Ending, close_idle_asks, end_run, open_calls, opened_ask, result, run_ask};
 use super::{Refusal, answer, consent, turn};
@@ -14,6 +14,7 @@ use crate::event::{Ask, CallEnd, Event};
 use crate::input::{Answer, Choice, Stamp};
 use crate::retry::{CallFailure, FailureClass};
 use crate::session::{Call, CallPhase, Run, Session, TurnPhase};
+use crate::step::Why;
 use crate::tool::{Effect, effect_of};
 
 /// The user cancels the open run, or the named one if it is open.
@@ -57,15 +58,20 @@ pub fn opened(session: &Session, stamp: &Stamp, epoch: u64) -> Result<Vec<Event>
 /// Whether a call of the open turn waits for the user.
 fn waits_for_an_answer(session: &Session) -> bool {
     let blocking = |ask: &Ask| ask.kind.group() == AskGroup::Interactive;
-    session.open_asks().filter(|ask| blocking(ask)).any(|ask| {
-        ask.call.as_ref().is_none_or(|call| session.call(call).is_some_and(|call| !call.is_finished()))
-    })
+    session
+        .open_asks()
+        .filter(|ask| blocking(ask))
+        .any(|ask| ask.calls.is_empty() || ask.calls.iter().any(|call| !is_over(session, call)))
 }
 
-/// Asks about a call that is over, which only a log with a hole in it has: nobody could answer them.
+fn is_over(session: &Session, call: &ToolCallId) -> bool {
+    session.call(call).is_none_or(Call::is_finished)
+}
+
+/// Asks about calls that are over, which only a log with a hole in it has: nobody could answer them.
 fn moot_asks(session: &Session) -> impl Iterator<Item = Event> + '_ {
-    let over = |call: &ToolCallId| session.call(call).is_none_or(Call::is_finished);
-    let moot = session.open_asks().filter(move |ask| ask.call.as_ref().is_some_and(over));
+    let over = |ask: &&Ask| !ask.calls.is_empty() && ask.calls.iter().all(|call| is_over(session, call));
+    let moot = session.open_asks().filter(over);
     moot.map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Withdrawn })
 }
 
@@ -108,7 +114,7 @@ pub fn interrupt(session: &Session, stamp: &Stamp) -> Vec<Event> {
         });
     }
     for call in open_calls(session).filter(|call| matches!(call.phase, CallPhase::Started { .. })) {
-        for ask in session.open_asks().filter(|ask| ask.call.as_ref() == Some(&call.id)) {
+        for ask in session.open_asks().filter(|ask| ask.is_about(&call.id)) {
             events.push(Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Withdrawn });
         }
         let repeatable = match effect_of(&call.tool) {
@@ -130,33 +136,34 @@ pub fn interrupt(session: &Session, stamp: &Stamp) -> Vec<Event> {
     events
 }
 
-fn answered_by_time(session: &Session, stamp: &Stamp, run: &Run, call: &Call) -> Result<Vec<Event>, Refusal> {
-    let open = session.open_ask_of(call).ok_or(Refusal::Stale)?;
-    let (_, option) = ask::answers_itself(open, &run.policy).ok_or(Refusal::Stale)?;
-    let choice = Choice::Option { id: option.to_owned(), text: None };
-    answer::accept(
-        session,
-        stamp,
-        Answer { ask: open.ask.id.clone(), choice, surface: ask::TIME.to_owned(), consent: None },
-    )
+/// The time has come that a wanted `Wake` named.
+pub fn woke(session: &Session, stamp: &Stamp, why: &Why) -> Result<Vec<Event>, Refusal> {
+    let run = session.open_run().ok_or(Refusal::Stale)?;
+    match why {
+        Why::CallModel => Ok(may_call_model(session, stamp, run)),
+        Why::StillRunning { call } => {
+            let call = session.call(call).ok_or(Refusal::Stale)?;
+            let title = format!("{} is still running", call.title);
+            let ask = run_ask(stamp, &run.id, AskKind::CommandOutput, title);
+            Ok(vec![opened_ask(Ask { calls: vec![call.id.clone()], ..ask })])
+        }
+        Why::Unanswered { ask } => answered_by_time(session, stamp, run, ask),
+    }
 }
 
-/// The time has come that the one wanted `Wake` named; what waited for it is seen by what is open.
-pub fn woke(session: &Session, stamp: &Stamp) -> Result<Vec<Event>, Refusal> {
-    let run = session.open_run().ok_or(Refusal::Stale)?;
-    let Some(turn) = &run.turn else { return Ok(turn::begin(session, stamp, run, session.turns + 1)) };
-    if let TurnPhase::Backoff { .. } = turn.phase {
+fn may_call_model(session: &Session, stamp: &Stamp, run: &Run) -> Vec<Event> {
+    match &run.turn {
+        None => turn::begin(session, stamp, run, session.turns + 1),
         // What the user said meanwhile goes with the very next request, and a turn begins with it.
-        if !run.pending.is_empty() {
-            return Ok(turn::begin(session, stamp, run, turn.number + 1));
-        }
-        return Ok(vec![Event::AttemptStarted { turn: turn.number, attempt: turn.attempt + 1 }]);
+        Some(turn) if !run.pending.is_empty() => turn::begin(session, stamp, run, turn.number + 1),
+        Some(turn) => vec![Event::AttemptStarted { turn: turn.number, attempt: turn.attempt + 1 }],
     }
-    let call = session.current_call().ok_or(Refusal::Stale)?;
-    if let CallPhase::Asking { .. } = call.phase {
-        return answered_by_time(session, stamp, run, call);
-    }
-    let title = format!("{} is still running", call.title);
-    let ask = run_ask(stamp, &run.id, AskKind::CommandOutput, title);
-    Ok(vec![opened_ask(Ask { call: Some(call.id.clone()), ..ask })])
+}
+
+fn answered_by_time(session: &Session, stamp: &Stamp, run: &Run, ask: &AskId) -> Result<Vec<Event>, Refusal> {
+    let open = session.asks.get(ask).ok_or(Refusal::Stale)?;
+    let (_, option) = ask::answers_itself(open, &run.policy).ok_or(Refusal::Stale)?;
+    let choice = Choice::Option { id: option.to_owned(), text: None };
+    let answer = Answer { ask: ask.clone(), choice, surface: ask::TIME.to_owned(), consent: None };
+    answer::accept(session, stamp, answer)
 }

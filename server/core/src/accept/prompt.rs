@@ -54,7 +54,7 @@ fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
         });
     }
     events.extend(close_idle_asks(session));
-    let run = RunId(stamp.id("run", 0));
+    let run = RunId(stamp.id("run"));
     events.push(Event::RunStarted {
         run: run.clone(),
         continues: None,
@@ -87,7 +87,7 @@ fn steer(session: &Session, stamp: &Stamp, prompt: Prompt, run: &Run) -> Vec<Eve
 fn prompted(stamp: &Stamp, prompt: Prompt, run: RunId, steer: bool) -> Event {
     Event::Prompted {
         run,
-        message: stamp.id("msg", 0).as_str().into(),
+        message: stamp.id("msg").as_str().into(),
         text: prompt.text.into(),
         images: prompt.images,
         steer,

@@ -9,7 +9,7 @@ use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::state::{Outcome, StopReason};
 
 use super::Refusal;
-use super::call::too_many_mistakes;
+use super::call::gives_up;
 use super::ending::{Ending, end_run, result};
 use crate::cause::{Cause, Reason};
 use crate::event::{CallEnd, CallResult, Event};
@@ -72,7 +72,7 @@ pub fn begin(session: &Session, stamp: &Stamp, run: &Run, number: u32) -> Vec<Ev
 }
 
 fn message_of(turn: &Turn, stamp: &Stamp) -> adjutant_protocol::MessageId {
-    turn.message.clone().unwrap_or_else(|| stamp.id("msg", 1).as_str().into())
+    turn.message.clone().unwrap_or_else(|| stamp.id("msg").as_str().into())
 }
 
 fn replied(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: Reply) -> Vec<Event> {
@@ -87,7 +87,7 @@ fn replied(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: 
     }];
     let mut refused: Vec<String> = Vec::new();
     for (index, requested) in reply.calls.iter().enumerate() {
-        let call: adjutant_protocol::ToolCallId = stamp.id("call", index).as_str().into();
+        let call: adjutant_protocol::ToolCallId = stamp.id("call").as_str().into();
         events.push(Event::CallOpened {
             call: call.clone(),
             turn: turn.number,
@@ -107,8 +107,10 @@ fn replied(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: 
     if refused.len() == reply.calls.len() {
         // Nothing of the reply is left to go well, and the next may be like it.
         let last = refused.last().map_or("", String::as_str);
-        let ending = too_many_mistakes(run, refused.len() as u32, last);
-        events.extend(ending.into_iter().flat_map(|ending| end_run(session, stamp, ending)));
+        let in_a_row = run.mistakes.saturating_add(refused.len() as u32);
+        if !refused.is_empty() && in_a_row >= run.policy.mistakes {
+            events.extend(end_run(session, stamp, gives_up(in_a_row, last)));
+        }
     }
     if reply.calls.is_empty() && run.pending.is_empty() {
         let (outcome, stop) = match reply.stop {
@@ -168,14 +170,13 @@ fn name_calls(reply: &mut Reply, turn: u32) {
 }
 
 fn failed(session: &Session, stamp: &Stamp, (run, turn): (&Run, &Turn), failure: CallFailure) -> Vec<Event> {
-    let jitter = f64::from(stamp.seed[0]) / 256.0;
     let attempt_failed = |failure: CallFailure, delay: u64| Event::AttemptFailed {
         turn: turn.number,
         attempt: turn.attempt,
         failure,
         retry_at: stamp.now.saturating_add(delay),
     };
-    if let Some(delay) = retry::next_attempt(&failure, &turn.tries, jitter, &run.policy.retry) {
+    if let Some(delay) = retry::next_attempt(&failure, &turn.tries, stamp.jitter(), &run.policy.retry) {
         return vec![attempt_failed(failure, delay)];
     }
     match retry::stand_in(&failure, run.current_model(), &run.policy.stand_ins) {

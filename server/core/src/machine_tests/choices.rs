@@ -96,8 +96,8 @@ fn s11_another_attempt_is_another_model_call() {
     let failure = CallFailure { class, message: "it broke".to_owned(), retry_after_ms: None };
     bench.report(is_model, Report::CallFailed(failure));
     assert_eq!(mode_of_run(&bench), Mode::Code);
-    let [Step::Wake { at }] = next_steps(&bench.session)[..] else { panic!("back-off is a wake") };
-    bench.input(Input::Woke { at }).unwrap();
+    let [Step::Wake(wake)] = &next_steps(&bench.session)[..] else { panic!("back-off is a wake") };
+    bench.input(Input::Woke(wake.clone())).unwrap();
     assert_eq!(mode_of_run(&bench), Mode::Ask);
 }
 

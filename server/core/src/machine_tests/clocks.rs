@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::random::{Dice, input};
 use super::*;
-use crate::step::longest_wait;
+use crate::step::{Wake, longest_wait};
 
 const TEN_YEARS: u64 = 10 * 365 * 86_400_000;
 /// A moment that has ten years before and behind it.
@@ -67,20 +67,20 @@ proptest! {
             true => NOW + TEN_YEARS,
             false => NOW,
         });
-        let waits: Vec<u64> = next_steps(&bench.session).iter().filter_map(wait).collect();
-        for at in waits {
-            prop_assert!(longest_wait(&bench.session, at) <= LONGEST);
+        let waits: Vec<Wake> = next_steps(&bench.session).iter().filter_map(wait).collect();
+        for wake in waits {
+            prop_assert!(longest_wait(&bench.session, &wake) <= LONGEST);
             // The clock was set back by twenty years meanwhile.
             bench.now = NOW - TEN_YEARS;
-            let taken = bench.input(Input::Woke { at });
+            let taken = bench.input(Input::Woke(wake));
             prop_assert!(taken.is_ok(), "{:?}", taken);
         }
     }
 }
 
-fn wait(step: &Step) -> Option<u64> {
+fn wait(step: &Step) -> Option<Wake> {
     match step {
-        Step::Wake { at } => Some(*at),
+        Step::Wake(wake) => Some(wake.clone()),
         _ => None,
     }
 }
@@ -97,8 +97,8 @@ fn f11_a_retry_of_a_clock_ten_years_ahead_does_not_wait_ten_years() {
         retry_after_ms: Some(20_000),
     };
     bench.report(is_model, Report::CallFailed(failure));
-    let at = next_steps(&bench.session).iter().find_map(wait).expect("a retry is waited for");
-    assert!(at > NOW + TEN_YEARS);
-    let longest = longest_wait(&bench.session, at);
+    let wake = next_steps(&bench.session).iter().find_map(wait).expect("a retry is waited for");
+    assert!(wake.at > NOW + TEN_YEARS);
+    let longest = longest_wait(&bench.session, &wake);
     assert!((20_000..=LONGEST).contains(&longest), "{longest}");
 }

@@ -11,7 +11,7 @@ use crate::accept::Refusal;
 use crate::event::{CallEnd, Change, Event, Payload, Policy};
 use crate::input::{Answer, Input, Report};
 use crate::state::view;
-use crate::step::{Step, next_steps};
+use crate::step::{Step, Wake, Why, next_steps};
 
 #[test]
 fn n04_an_edit_the_text_ran_away_from_is_shown_anew_three_times_at_most() {
@@ -53,9 +53,9 @@ fn asking_by_time(options: &[&str]) -> Bench {
     bench
 }
 
-fn wake(bench: &Bench) -> Option<u64> {
+fn wake(bench: &Bench) -> Option<Wake> {
     next_steps(&bench.session).into_iter().find_map(|step| match step {
-        Step::Wake { at } => Some(at),
+        Step::Wake(wake) => Some(wake),
         _ => None,
     })
 }
@@ -65,9 +65,10 @@ fn s15_time_takes_the_first_suggestion_where_the_user_has_set_it_and_nothing_els
     let mut bench = asking_by_time(&["red", "blue"]);
     let ask = bench.session.open_asks().next().unwrap().clone();
     assert!(ask.description.unwrap().contains("without an answer within 5 s, \"red\" is taken"));
-    let at = wake(&bench).unwrap();
-    assert_eq!(at, ask.opened_at + 5_000);
-    assert_eq!(bench.input(Input::Woke { at: at - 1 }).unwrap_err(), Refusal::Stale);
+    let first = wake(&bench).unwrap();
+    assert_eq!(first, Wake { at: ask.opened_at + 5_000, why: Why::Unanswered { ask: ask.id } });
+    let sooner = Wake { at: first.at - 1, ..first.clone() };
+    assert_eq!(bench.input(Input::Woke(sooner)).unwrap_err(), Refusal::Stale);
     // Looked at again after a restart, the question gets its whole time again.
     bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).unwrap();
     let question = Payload::Question {
@@ -76,9 +77,9 @@ fn s15_time_takes_the_first_suggestion_where_the_user_has_set_it_and_nothing_els
     };
     bench.report(is_prepare, Report::Prepared(question));
     let later = wake(&bench).unwrap();
-    assert!(later > at);
-    assert_eq!(bench.input(Input::Woke { at }).unwrap_err(), Refusal::Stale);
-    check(&bench.input(Input::Woke { at: later }).unwrap(), expect!["ask_closed tool_finished"]);
+    assert!(later.at > first.at);
+    assert_eq!(bench.input(Input::Woke(first)).unwrap_err(), Refusal::Stale);
+    check(&bench.input(Input::Woke(later)).unwrap(), expect!["ask_closed tool_finished"]);
     assert!(last_output(&bench).contains("the first answer you suggested was taken: red"));
     assert_eq!(bench.replayed(), bench.session);
 
@@ -112,8 +113,8 @@ fn s15_time_takes_the_first_suggestion_where_the_user_has_set_it_and_nothing_els
     }
     // An answer in time wins.
     let mut bench = asking_by_time(&["red", "blue"]);
-    let at = wake(&bench).unwrap();
+    let time = wake(&bench).unwrap();
     bench.answer(option("option-2")).unwrap();
-    assert!(bench.input(Input::Woke { at }).is_err());
+    assert!(bench.input(Input::Woke(time)).is_err());
     assert!(last_output(&bench).contains("The user answered: blue"));
 }

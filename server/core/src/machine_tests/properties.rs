@@ -19,7 +19,7 @@ use crate::input::{Answer, Choice, Input, Prompt, Stamp};
 use crate::message::{Manner, ModelMessage};
 use crate::session::Session;
 use crate::state::{EDGES, Teller, Told, view};
-use crate::step::{Step, next_steps};
+use crate::step::{Step, Wake, Why, next_steps};
 
 fn drive(bytes: &[u8]) -> Bench {
     let mut bench = Bench::new();
@@ -172,7 +172,7 @@ proptest! {
         let bench = drive(&bytes);
         at_each_fact(&bench.log, |session, log| {
             let Some(run) = session.open_run().map(|run| run.id.clone()) else { return };
-            let stamp = Stamp { now: 9_999, seed: [7; 16] };
+            let stamp = Stamp::new(9_999, [7; 16]);
             let events = accept(session, &stamp, Input::Cancel { run: None }).expect("an open run is cancelled");
             let mut after = session.clone();
             let mut whole: Vec<Fact> = log.to_vec();
@@ -286,7 +286,7 @@ proptest! {
                 _ => continue,
             };
             let asked = log[..index].iter().rev().find_map(|past| match &past.event {
-                Event::AskOpened { ask } if ask.call.as_ref() == Some(call) => Some(ask.id.clone()),
+                Event::AskOpened { ask } if ask.is_about(call) => Some(ask.id.clone()),
                 _ => None,
             });
             let answered = asked.is_some_and(|id| log[..index].iter().any(|past| {
@@ -304,6 +304,7 @@ proptest! {
         let bench = drive(&bytes);
         let mut dice = Dice::new(&wild);
         let call = adjutant_protocol::ToolCallId(text.clone());
+        let wake = |at| Step::Wake(Wake { at, why: Why::StillRunning { call: call.clone() } });
         while !dice.is_used_up() {
             let step = match dice.roll(7) {
                 0 => Step::CallModel { turn: dice.roll(9) as u32, attempt: dice.roll(9) as u32 },
@@ -311,8 +312,8 @@ proptest! {
                 2 => Step::RunTool { call: call.clone() },
                 3 => Step::Settle { change_set: text.as_str().into() },
                 4 => Step::DeliverAsk { ask: text.as_str().into() },
-                5 => Step::Wake { at: dice.roll(200) as u64 },
-                _ => next_steps(&bench.session).pop().unwrap_or(Step::Wake { at: 0 }),
+                5 => wake(dice.roll(200) as u64),
+                _ => next_steps(&bench.session).pop().unwrap_or(wake(0)),
             };
             let other = match dice.roll(4) {
                 0 => Step::CallModel { turn: 1, attempt: 1 },
@@ -325,7 +326,7 @@ proptest! {
             let ask = asks.get(dice.roll(asks.len() + 1)).cloned().unwrap_or_else(|| text.as_str().into());
             let inputs = [
                 Input::Step { step, report },
-                Input::Woke { at: u64::MAX },
+                Input::Woke(Wake { at: u64::MAX, why: Why::CallModel }),
                 Input::Opened { epoch: 0 },
                 Input::Stopping,
                 Input::Cancel { run: Some(text.as_str().into()) },
@@ -344,7 +345,7 @@ proptest! {
                 }),
             ];
             for input in inputs {
-                let stamp = Stamp { now: dice.roll(256) as u64, seed: [dice.roll(256) as u8; 16] };
+                let stamp = Stamp::new(dice.roll(256) as u64, [dice.roll(256) as u8; 16]);
                 let _ = accept(&bench.session, &stamp, input);
             }
         }

@@ -116,8 +116,8 @@ fn step(bench: &Bench, dice: &mut Dice<'_>) -> Input {
     let Some(step) = steps.get(dice.roll(steps.len().max(1))).cloned() else {
         return Input::Prompt(prompt(dice));
     };
-    if let Step::Wake { at } = step {
-        return Input::Woke { at };
+    if let Step::Wake(wake) = step {
+        return Input::Woke(wake);
     }
     let report = report(bench, &step, dice);
     Input::Step { step, report }
@@ -146,7 +146,7 @@ pub fn report(bench: &Bench, step: &Step, dice: &mut Dice<'_>) -> Report {
         Step::Settle { .. } => {
             Report::Settled([Found::Landed, Found::NotLanded, Found::Unclear][dice.roll(3)])
         }
-        Step::DeliverAsk { .. } | Step::Wake { .. } => Report::TurnBegan,
+        Step::DeliverAsk { .. } | Step::Wake(_) => Report::TurnBegan,
     }
 }
 
@@ -179,9 +179,11 @@ fn model_report(dice: &mut Dice<'_>) -> Report {
             retry_after_ms: None,
         }),
         _ => {
-            let first = calls[dice.roll(calls.len())];
-            let second = calls[dice.roll(calls.len())];
-            Report::Replied(reply("", &[first, second][..=dice.roll(2)]))
+            // Reads more often than others: they are what goes side by side.
+            let count = 1 + dice.roll(5);
+            let drawn: Vec<_> =
+                (0..count).map(|_| calls[dice.roll(2 * calls.len()) % 11 % calls.len()]).collect();
+            Report::Replied(reply("", &drawn))
         }
     }
 }

@@ -80,8 +80,8 @@ fn s20_turns_and_failed_attempts_add_up_to_the_requests_made() {
         requests += 1;
         let events = bench.report(is_model, failure(FailureClass::Network));
         check(&events, expect!["attempt_failed"]);
-        let [Step::Wake { at }] = next_steps(&bench.session)[..] else { panic!("back-off is a wake") };
-        check(&bench.input(Input::Woke { at }).unwrap(), expect!["attempt_started"]);
+        let [Step::Wake(wake)] = &next_steps(&bench.session)[..] else { panic!("back-off is a wake") };
+        check(&bench.input(Input::Woke(wake.clone())).unwrap(), expect!["attempt_started"]);
     }
     requests += 1;
     bench.report(is_model, Report::Replied(reply("done", &[])));
@@ -97,8 +97,8 @@ fn s04_s80_the_sixth_failure_ends_the_run_and_offers_a_retry_that_continues_it()
     bench.report(is_model, Report::TurnBegan);
     for _ in 0..5 {
         bench.report(is_model, failure(FailureClass::Overloaded));
-        let [Step::Wake { at }] = next_steps(&bench.session)[..] else { panic!("back-off is a wake") };
-        bench.input(Input::Woke { at }).unwrap();
+        let [Step::Wake(wake)] = &next_steps(&bench.session)[..] else { panic!("back-off is a wake") };
+        bench.input(Input::Woke(wake.clone())).unwrap();
     }
     let events = bench.report(is_model, failure(FailureClass::Overloaded));
     check(&events, expect!["turn_failed run_ended ask_opened"]);
@@ -394,8 +394,8 @@ fn finding_f2_a_prompt_that_resumes_a_killed_run_is_in_the_very_next_request() {
     bench.report(is_model, Report::TurnBegan);
     bench.input(Input::Opened { epoch: 2 }).unwrap();
     check(&bench.prompt("but only the docs").unwrap(), expect!["ask_closed prompted"]);
-    let [Step::Wake { at }] = next_steps(&bench.session)[..] else { panic!("it goes on") };
-    check(&bench.input(Input::Woke { at }).unwrap(), expect!["turn_started"]);
+    let [Step::Wake(wake)] = &next_steps(&bench.session)[..] else { panic!("it goes on") };
+    check(&bench.input(Input::Woke(wake.clone())).unwrap(), expect!["turn_started"]);
     let last = bench.session.transcript.last().unwrap();
     assert_eq!(*last, ModelMessage::user("but only the docs"));
     assert_eq!(bench.replayed(), bench.session);
@@ -408,8 +408,8 @@ fn finding_f2_what_is_said_while_a_retry_waits_goes_with_the_retry() {
     bench.report(is_model, Report::TurnBegan);
     check(&bench.report(is_model, failure(FailureClass::Overloaded)), expect!["attempt_failed"]);
     bench.prompt("but only the docs").unwrap();
-    let [Step::Wake { at }] = next_steps(&bench.session)[..] else { panic!("it waits") };
-    check(&bench.input(Input::Woke { at }).unwrap(), expect!["turn_started"]);
+    let [Step::Wake(wake)] = &next_steps(&bench.session)[..] else { panic!("it waits") };
+    check(&bench.input(Input::Woke(wake.clone())).unwrap(), expect!["turn_started"]);
     assert_eq!(*bench.session.transcript.last().unwrap(), ModelMessage::user("but only the docs"));
 }
 
@@ -537,8 +537,10 @@ fn s111_arguments_beyond_the_limit_are_refused_to_the_model_and_not_kept() {
     bench.prompt("go").unwrap();
     let events = bench.reply("", &[("write_file", &large), ("write_file", &large), ("read_file", "{}")]);
     check(&events, expect!["replied call_opened call_opened tool_finished call_opened"]);
+    // What the model is told of the second waits for the first.
+    bench.report(is_prepare, Report::Finished(done(CallEnd::Failed)));
     assert!(last_output(&bench).contains("may have 12582912"), "{}", last_output(&bench));
-    let Some(ModelMessage::Assistant { reply }) = bench.session.transcript.iter().rev().nth(1) else {
+    let Some(ModelMessage::Assistant { reply }) = bench.session.transcript.iter().rev().nth(2) else {
         panic!("the reply is kept")
     };
     let sizes: Vec<bool> = reply.calls.iter().map(|call| call.arguments.len() > 100).collect();
@@ -572,8 +574,8 @@ fn s28_p08_a_steer_with_the_wrong_run_is_refused() {
 fn s06_a_long_command_opens_a_question_that_blocks_nothing_and_can_stop_it() {
     let mut bench = asking_command();
     bench.answer(option("allow")).unwrap();
-    let Some(Step::Wake { at }) = next_steps(&bench.session).pop() else { panic!("a wake is wanted") };
-    check(&bench.input(Input::Woke { at }).unwrap(), expect!["ask_opened"]);
+    let Some(Step::Wake(wake)) = next_steps(&bench.session).pop() else { panic!("a wake is wanted") };
+    check(&bench.input(Input::Woke(wake.clone())).unwrap(), expect!["ask_opened"]);
     assert_eq!(view(&bench.session).state, State::Running);
     assert!(next_steps(&bench.session).iter().any(is_tool));
     check(&bench.answer(option("abort")).unwrap(), expect!["ask_closed tool_finished"]);
@@ -581,11 +583,11 @@ fn s06_a_long_command_opens_a_question_that_blocks_nothing_and_can_stop_it() {
 
     let mut bench = asking_command();
     bench.answer(option("allow")).unwrap();
-    let Some(Step::Wake { at }) = next_steps(&bench.session).pop() else { panic!("a wake is wanted") };
-    bench.input(Input::Woke { at }).unwrap();
+    let Some(Step::Wake(wake)) = next_steps(&bench.session).pop() else { panic!("a wake is wanted") };
+    bench.input(Input::Woke(wake.clone())).unwrap();
     check(&bench.answer(option("continue")).unwrap(), expect!["ask_closed"]);
     assert!(next_steps(&bench.session).iter().any(is_tool));
-    assert!(!next_steps(&bench.session).iter().any(|step| matches!(step, Step::Wake { .. })));
+    assert!(!next_steps(&bench.session).iter().any(|step| matches!(step, Step::Wake(_))));
 }
 
 #[test]
@@ -613,8 +615,8 @@ fn s07_streaming_is_entered_and_left_once_per_attempt() {
     bench.report(is_model, failure(FailureClass::Broken));
     assert_eq!(sub(&bench), Some(SubState::Retrying));
     let first = bench.session.open_run().unwrap().turn.as_ref().unwrap().message.clone();
-    let [Step::Wake { at }] = next_steps(&bench.session)[..] else { panic!("back-off is a wake") };
-    bench.input(Input::Woke { at }).unwrap();
+    let [Step::Wake(wake)] = &next_steps(&bench.session)[..] else { panic!("back-off is a wake") };
+    bench.input(Input::Woke(wake.clone())).unwrap();
     assert_eq!(sub(&bench), Some(SubState::Model));
     bench.report(is_model, Report::ReplyStarted);
     assert_eq!(sub(&bench), Some(SubState::Streaming));

@@ -14,7 +14,7 @@ use crate::input::{Input, Report};
 use crate::message::{Kept, ModelMessage, Reply, StopCause, Usage};
 use crate::retry::{CallFailure, FailureClass, RetryPolicy};
 use crate::state::{Teller, Told, view};
-use crate::step::{Step, next_steps};
+use crate::step::{Step, Wake, Why, next_steps};
 
 fn failed(class: FailureClass, retry_after_ms: Option<u64>) -> Report {
     Report::CallFailed(CallFailure { class, message: "it broke".to_owned(), retry_after_ms })
@@ -31,8 +31,8 @@ fn patient(max_attempts: u32, stand_ins: &[&str]) -> Bench {
 
 /// Lets the one wake that is wanted come.
 fn wake(bench: &mut Bench) -> Vec<Event> {
-    let [Step::Wake { at }] = next_steps(&bench.session)[..] else { panic!("a wake is wanted") };
-    bench.input(Input::Woke { at }).unwrap()
+    let [Step::Wake(wake)] = &next_steps(&bench.session)[..] else { panic!("a wake is wanted") };
+    bench.input(Input::Woke(wake.clone())).unwrap()
 }
 
 fn model_of(bench: &Bench) -> String {
@@ -166,7 +166,8 @@ fn s80_the_user_may_wait_and_the_call_is_made_by_itself() {
     check(&bench.answer(option("wait")).unwrap(), expect!["ask_closed run_started"]);
     assert_eq!(view(&bench.session).sub, Some(SubState::Retrying));
     let began = bench.session.open_run().unwrap().started_at;
-    assert_eq!(next_steps(&bench.session), [Step::Wake { at: began + 300_000 }]);
+    let later = Step::Wake(Wake { at: began + 300_000, why: Why::CallModel });
+    assert_eq!(next_steps(&bench.session), [later]);
     check(&wake(&mut bench), expect!["turn_started"]);
     assert!(next_steps(&bench.session).iter().any(is_model));
     assert_eq!(bench.replayed(), bench.session);
@@ -177,9 +178,9 @@ fn s90_a_wait_of_the_user_is_cancelled_like_everything() {
     let mut bench = patient(1, &[]);
     bench.report(is_model, failed(FailureClass::RateLimited, None));
     bench.answer(option("wait")).unwrap();
-    let [Step::Wake { at }] = next_steps(&bench.session)[..] else { panic!("a wake is wanted") };
+    let Some(Step::Wake(wake)) = next_steps(&bench.session).pop() else { panic!("a wake is wanted") };
     check(&bench.input(Input::Cancel { run: None }).unwrap(), expect!["run_ended"]);
-    assert_eq!(bench.input(Input::Woke { at }), Err(Refusal::Stale));
+    assert_eq!(bench.input(Input::Woke(wake)), Err(Refusal::Stale));
 }
 
 #[test]
@@ -208,11 +209,11 @@ fn nothing_wakes_a_run_that_waits_to_be_resumed() {
     bench.prompt("go").unwrap();
     bench.report(is_model, Report::TurnBegan);
     bench.report(is_model, failed(FailureClass::Overloaded, Some(5_000)));
-    let at = next_steps(&bench.session).into_iter().find_map(|step| match step {
-        Step::Wake { at } => Some(at),
+    let wake = next_steps(&bench.session).into_iter().find_map(|step| match step {
+        Step::Wake(wake) => Some(wake),
         _ => None,
     });
-    let woke = Input::Woke { at: at.expect("it waits") };
+    let woke = Input::Woke(wake.expect("it waits"));
     bench.input(Input::Opened { epoch: 2 }).unwrap();
     assert_eq!(bench.input(woke.clone()), Err(Refusal::Stale));
     bench.answer(option("resume")).unwrap();

@@ -10,7 +10,9 @@ use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::update::HunkState;
 use adjutant_protocol::{ChangeSetId, ToolCallId};
 
-use super::{Call, CallPhase, ChangeState, EndedRun, OpenAsk, REMEMBERED, Run, Session, TurnPhase, UsedKey};
+use super::{
+    Call, CallPhase, ChangeState, EndedRun, OpenAsk, REMEMBERED, Run, Session, Turn, TurnPhase, UsedKey,
+};
 use crate::event::{CallEnd, Event, Fact, Found};
 use crate::image::{Image, Picture, withheld};
 use crate::message::{ModelMessage, Reply, Usage};
@@ -114,12 +116,12 @@ impl Session {
         match &fact.event {
             Event::AskOpened { ask } => {
                 let observed = self.epoch;
-                if ask.kind == AskKind::CommandOutput {
-                    self.with_call(ask.call.as_ref(), |call| call.output_asked = true);
-                } else if ask.kind.group() == AskGroup::Interactive {
-                    self.with_call(ask.call.as_ref(), |call| {
-                        call.phase = CallPhase::Asking { epoch: observed }
-                    });
+                for call in &ask.calls {
+                    if ask.kind == AskKind::CommandOutput {
+                        self.with_call(call, |call| call.output_asked = true);
+                    } else if ask.kind.group() == AskGroup::Interactive {
+                        self.with_call(call, |call| call.phase = CallPhase::Asking { epoch: observed });
+                    }
                 }
                 self.asks.insert(
                     ask.id.clone(),
@@ -127,12 +129,14 @@ impl Session {
                 );
             }
             Event::AskReobserved { ask, epoch } => {
-                let call = self.asks.get_mut(ask).and_then(|open| {
+                let calls = self.asks.get_mut(ask).map(|open| {
                     open.observed = *epoch;
                     open.since = fact.at;
-                    open.ask.call.clone()
+                    open.ask.calls.clone()
                 });
-                self.with_call(call.as_ref(), |call| call.phase = CallPhase::Asking { epoch: *epoch });
+                for call in calls.into_iter().flatten() {
+                    self.with_call(&call, |call| call.phase = CallPhase::Asking { epoch: *epoch });
+                }
             }
             Event::AskClosed { ask, resolution } => {
                 self.asks.remove(ask);
@@ -149,6 +153,8 @@ impl Session {
             run.calls_model();
         }
         if let Event::TurnStarted { turn, .. } = event {
+            let left = run.turn.iter_mut().flat_map(untold);
+            self.transcript.extend(left);
             self.turns = *turn;
             self.transcript.append(&mut run.pending);
             run.begin_turn(*turn);
@@ -209,11 +215,11 @@ impl Session {
                 self.open_call(call, *index as usize, tool, title);
             }
             Event::CallPrepared { call, payload } => {
-                self.with_call(Some(call), |call| call.payload = Some(payload.clone()));
+                self.with_call(call, |call| call.payload = Some(payload.clone()));
             }
             Event::ChangeProposed { call, change } => {
                 let hunks = change.hunks.iter().map(|hunk| (hunk.id.clone(), HunkState::Proposed)).collect();
-                self.with_call(Some(call), |call| call.change_set = Some(change.change_set.clone()));
+                self.with_call(call, |call| call.change_set = Some(change.change_set.clone()));
                 self.changes.insert(
                     change.change_set.clone(),
                     ChangeState { call: call.clone(), change: (**change).clone(), hunks, unsettled: false },
@@ -224,28 +230,25 @@ impl Session {
             }
             Event::ApplyStarted { call, change_set, hunks } => {
                 self.mark_hunks(change_set, hunks, HunkState::Applying);
-                self.with_call(Some(call), |call| call.phase = CallPhase::Started { at: fact.at });
+                self.with_call(call, |call| call.phase = CallPhase::Started { at: fact.at });
             }
             Event::Applied { change_set, hunks } => {
                 self.mark_hunks(change_set, hunks, HunkState::Applied);
             }
             Event::ToolStarted { call } => {
-                self.with_call(Some(call), |call| call.phase = CallPhase::Started { at: fact.at });
+                self.with_call(call, |call| call.phase = CallPhase::Started { at: fact.at });
             }
             Event::ToolFinished { call, result } => {
-                let id = call;
-                let mut provider_id = None;
-                self.with_call(Some(id), |call| {
+                let mut change_set = None;
+                self.with_call(call, |call| {
                     call.phase = CallPhase::Finished { end: result.end };
-                    provider_id = Some((call.provider_id.clone(), call.change_set.clone()));
+                    call.output = Some(result.output.clone());
+                    change_set = call.change_set.clone();
                 });
-                if let Some((call_id, change_set)) = provider_id {
-                    self.transcript.push(ModelMessage::Tool { call_id, output: result.output.clone() });
-                    self.count_mistake(result.end);
-                    if let Some(state) = change_set.and_then(|id| self.changes.get_mut(&id)) {
-                        state.unsettled = state.hunks.values().any(|hunk| *hunk == HunkState::Applying);
-                    }
+                if let Some(state) = change_set.and_then(|id| self.changes.get_mut(&id)) {
+                    state.unsettled = state.hunks.values().any(|hunk| *hunk == HunkState::Applying);
                 }
+                self.tell_results();
             }
             Event::Settled { change_set, found } => self.settle(change_set, *found),
             _ => {}
@@ -275,18 +278,24 @@ impl Session {
             payload: None,
             change_set: None,
             output_asked: false,
+            output: None,
         };
         if let Some(turn) = self.run.as_mut().and_then(|run| run.turn.as_mut()) {
             turn.calls.push(call);
         }
     }
 
-    fn count_mistake(&mut self, end: CallEnd) {
+    /// Results enter the conversation in the order of the calls, however they came in.
+    fn tell_results(&mut self) {
         let Some(run) = &mut self.run else { return };
-        match end {
-            CallEnd::Failed => run.mistakes += 1,
-            CallEnd::Completed => run.mistakes = 0,
-            CallEnd::Denied | CallEnd::Cancelled | CallEnd::Interrupted => {}
+        let Some(turn) = &mut run.turn else { return };
+        while let Some(call) = turn.calls.get_mut(turn.told)
+            && let CallPhase::Finished { end } = call.phase
+        {
+            let (call_id, output) = (call.provider_id.clone(), call.output.take().unwrap_or_default());
+            self.transcript.push(ModelMessage::Tool { call_id, output });
+            run.mistakes = mistakes_after(run.mistakes, end);
+            turn.told += 1;
         }
     }
 
@@ -326,7 +335,8 @@ impl Session {
 
     fn end_run(&mut self, fact: &Fact) {
         let Event::RunEnded { outcome, stop, summary, .. } = &fact.event else { return };
-        let Some(run) = self.run.take() else { return };
+        let Some(mut run) = self.run.take() else { return };
+        self.transcript.extend(run.turn.iter_mut().flat_map(untold));
         let cut = run.turn.and_then(|turn| Some((turn.message?, turn.partial)));
         let cut = cut.filter(|(_, text)| !text.is_empty());
         if let Some((_, text)) = &cut {
@@ -359,13 +369,29 @@ impl Session {
         remember(&mut self.ended, ended);
     }
 
-    fn with_call(&mut self, id: Option<&ToolCallId>, change: impl FnOnce(&mut Call)) {
-        let turn = self.run.as_mut().and_then(|run| run.turn.as_mut());
-        if let (Some(turn), Some(id)) = (turn, id)
+    fn with_call(&mut self, id: &ToolCallId, change: impl FnOnce(&mut Call)) {
+        if let Some(turn) = self.run.as_mut().and_then(|run| run.turn.as_mut())
             && let Some(call) = turn.calls.iter_mut().find(|call| call.id == *id)
         {
             change(call);
         }
+    }
+}
+
+/// The results that no call before them lets through: only a log with a hole in it has them.
+fn untold(turn: &mut Turn) -> impl Iterator<Item = ModelMessage> {
+    let left = turn.calls.iter_mut().skip(turn.told);
+    left.filter_map(|call| {
+        Some(ModelMessage::Tool { call_id: call.provider_id.clone(), output: call.output.take()? })
+    })
+}
+
+/// Failed calls in a row after one that ended so (S26).
+pub(crate) fn mistakes_after(before: u32, end: CallEnd) -> u32 {
+    match end {
+        CallEnd::Failed => before.saturating_add(1),
+        CallEnd::Completed => 0,
+        CallEnd::Denied | CallEnd::Cancelled | CallEnd::Interrupted => before,
     }
 }
 

@@ -167,7 +167,12 @@ impl Conversation {
             }
             _ => {}
         }
+        let awaited = self.pages.rest().awaits();
         self.view.update(&mut self.pages, raw, params);
+        if awaited && !self.pages.rest().awaits() && self.desk.shown().is_some() {
+            // A call beside the one that is asked about has ended: the question is still there to be answered.
+            self.pages.rest().prompt();
+        }
     }
 }
 

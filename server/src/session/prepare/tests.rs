@@ -58,6 +58,7 @@ fn read(path: &str) -> Call {
         payload: None,
         change_set: None,
         output_asked: false,
+        output: None,
     }
 }
 
