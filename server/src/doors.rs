@@ -99,6 +99,16 @@ pub fn message(text: &str) -> String {
     display(text, Surface::Message(MAX_MESSAGE)).text.into_owned()
 }
 
+/// Something that the user does; dropped, it is done.
+#[must_use]
+pub struct Acts(Arc<watch::Sender<u64>>);
+
+impl Drop for Acts {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count += 1);
+    }
+}
+
 /// What became of one delivery of an ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery {
@@ -273,9 +283,10 @@ impl Doors {
         }
     }
 
-    /// Notes that the user did something: what was closed without an answer is offered again.
-    pub fn user_acted(&self) {
-        self.acted.send_modify(|count| *count += 1);
+    /// Notes that the user did something, once what this returns is dropped: what was closed without an answer
+    /// is offered again then, and no question that was answered thereby.
+    pub fn user_acts(&self) -> Acts {
+        Acts(self.acted.clone())
     }
 
     fn popups_are_unknown(&self) {

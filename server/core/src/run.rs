@@ -191,8 +191,7 @@ impl Run {
     }
 }
 
-/// How many reads of one turn go side by side. Each may walk the whole workspace, so it is bounded; eight hide what
-/// a disk makes one of them wait.
+/// How many reads of one turn go side by side: a bound for open files, walks and questions, not a measured optimum.
 const MOST_AT_ONCE: usize = 8;
 
 impl Turn {
@@ -206,18 +205,19 @@ impl Turn {
         first.into_iter().chain(reads)
     }
 
-    /// How its calls end one after the other, from the first whose result the conversation lacks to the
-    /// last that all before have one, if this one ends so.
+    /// The ends of its calls in their order, from the first that the conversation lacks up to the first that has
+    /// none yet; `id` counts as ended so. What was refused with the reply is left out: it was counted then.
     pub(crate) fn ends_from<'a>(
         &'a self,
         id: &'a ToolCallId,
         end: CallEnd,
     ) -> impl Iterator<Item = (&'a Call, CallEnd)> {
-        self.calls.iter().skip(self.told).map_while(move |call| match call.phase {
+        let ends = self.calls.iter().skip(self.told).map_while(move |call| match call.phase {
             _ if call.id == *id => Some((call, end)),
             CallPhase::Finished { end } => Some((call, end)),
             _ => None,
-        })
+        });
+        ends.filter(move |(call, _)| call.id == *id || call.was_prepared())
     }
 }
 
@@ -230,6 +230,11 @@ impl Call {
     /// Whether it has its one result.
     pub fn is_finished(&self) -> bool {
         matches!(self.phase, CallPhase::Finished { .. })
+    }
+
+    /// Whether the world was looked at for it; a call that was refused with its reply never was.
+    pub fn was_prepared(&self) -> bool {
+        self.payload.is_some() || self.change_set.is_some()
     }
 
     /// Whether it changes nothing, so that it may go beside others.

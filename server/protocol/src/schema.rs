@@ -180,8 +180,11 @@ pub fn tables() -> String {
     }
     text.push_str("\n### Update kinds\n\n| kind | nature |\n|---|---|\n");
     for (kind, lasting) in Update::KINDS {
-        let nature =
-            if lasting { "lasting: logged, numbered, replayed" } else { "ephemeral: never replayed" };
+        let nature = match (kind, lasting) {
+            ("state_update", _) => "lasting, but ephemeral where it has a `sub`",
+            (_, true) => "lasting: logged, numbered, replayed",
+            (_, false) => "ephemeral: never replayed",
+        };
         text.push_str(&format!("| `{kind}` | {nature} |\n"));
     }
     text.push_str("\n### Ask kinds\n\n| kind | group |\n|---|---|\n");

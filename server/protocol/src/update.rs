@@ -69,6 +69,7 @@ pub enum Update {
         tool_call_id: ToolCallId,
         text: String,
     },
+    /// Ephemeral where it has a `sub`: a state that only passes.
     StateUpdate(StateView),
     /// Ephemeral: something the user should know that is no item.
     Notice {

@@ -12,6 +12,7 @@ use adjutant_protocol::ask::{AskGroup, AskView, PermissionOutcome};
 use futures_util::FutureExt;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio::sync::watch;
 
 use super::popup::{self, Choice, Room};
 use super::{Delivery, Doors};
@@ -43,8 +44,7 @@ impl Doors {
         }
         let mut acted = self.acted.subscribe();
         loop {
-            acted.mark_unchanged();
-            match self.round(ask).await {
+            match self.round(ask, &mut acted).await {
                 Pressed::Option { id, .. } => {
                     let outcome = PermissionOutcome::Selected { option_id: id, text: None };
                     return Delivery::Outcome { outcome, surface: "popup" };
@@ -59,8 +59,10 @@ impl Doors {
     }
 
     /// Holds the slot until an answer counts or the popup is closed.
-    async fn round(&self, ask: &AskView) -> Pressed {
+    async fn round(&self, ask: &AskView, acted: &mut watch::Receiver<u64>) -> Pressed {
         let _slot = self.slot.take(ask.group != AskGroup::NonBlocking, ask.opened_at).await;
+        // What the user did while another popup was up is no reason to show this one twice.
+        acted.mark_unchanged();
         let mut early = 0;
         loop {
             if self.no_popups() {

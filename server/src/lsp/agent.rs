@@ -110,10 +110,9 @@ impl Shared {
         let mailbox = self.mailbox(&params.session_id).await?;
         ready.starts.went_on(&params.session_id);
         let prompt = Box::new(Posted { params, text, images, title, body });
-        let prompted = answered(mailbox.request(|reply| Message::Prompt { prompt, reply })).await;
-        // Popups that were closed without an answer come back; not those that the prompt answered.
-        ready.sessions.world().doors.user_acted();
-        prompted
+        // Popups that were closed without an answer come back; not those that the prompt answers.
+        let _acts = ready.sessions.world().doors.user_acts();
+        answered(mailbox.request(|reply| Message::Prompt { prompt, reply })).await
     }
 
     pub(super) async fn session_wait(&self, params: WaitParams) -> Result<WaitResult> {

@@ -32,9 +32,10 @@ const MAX_TRIED: usize = 10;
 impl Shared {
     pub(super) async fn command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
         let ready = self.ready()?;
+        let acts = ready.sessions.world().doors.user_acts();
         let result = self.dispatched(ready, params).await;
-        // After it: a question that this answers must not be asked once more while the answer is on its way.
-        ready.sessions.world().doors.user_acted();
+        // Not before: a question that this answers must not be asked once more while the answer is on its way.
+        drop(acts);
         let result = result.map_err(|mut error| {
             // Editors show it to their user.
             error.message = message(&error.message).into();

@@ -1,4 +1,4 @@
-//! What is told of a session, in order and never before it is durable.
+//! What is told of a session, in order; what has a number, never before it is durable.
 //!
 //! Numbers updates and holds them back until the disk has their facts. Decides
 //! nothing about what is told: core's `state` does.

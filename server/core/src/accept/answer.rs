@@ -11,7 +11,7 @@ use super::ending::{Ending, end_run, result};
 use super::{Refusal, consent};
 use crate::ask;
 use crate::cause::Cause;
-use crate::event::{Ask, CallEnd, CallResult, Event, Payload};
+use crate::event::{Ask, CallEnd, CallResult, Event, Payload, Rule};
 use crate::input::{Answer, Choice, Stamp};
 use crate::permission::{Wanted, forbidden, standing_rule};
 use crate::session::{Call, Session};
@@ -71,7 +71,7 @@ fn asked_calls<'a>(session: &'a Session, ask: &'a Ask) -> impl Iterator<Item = &
     ask.calls.iter().filter_map(|id| session.call(id)).filter(|call| !call.is_finished())
 }
 
-/// The one call that waits for the answer.
+/// The call that waits for the answer, the first where several do.
 fn asked_call<'a>(session: &'a Session, ask: &'a Ask) -> Result<&'a Call, Refusal> {
     asked_calls(session, ask).next().ok_or(Refusal::Stale)
 }
@@ -92,7 +92,41 @@ fn permission(
             events.extend((!is_known).then_some(event));
         }
     }
+    let rules: Vec<&Rule> = events.iter().filter_map(rule_of).collect();
+    let also: Vec<Event> = rules.into_iter().flat_map(|rule| covered(session, ask, rule, answer)).collect();
+    events.extend(also);
     Ok(events)
+}
+
+fn rule_of(event: &Event) -> Option<&Rule> {
+    match event {
+        Event::RuleAdded { rule } => Some(rule),
+        _ => None,
+    }
+}
+
+/// Reads beside the one that was asked about, whose questions a new standing answer answers too.
+fn covered(session: &Session, asked: &Ask, rule: &Rule, answer: &Answer) -> Vec<Event> {
+    let Some(run) = session.open_run() else { return Vec::new() };
+    let Choice::Option { id, .. } = &answer.choice else { return Vec::new() };
+    let mut events = Vec::new();
+    for ask in session.open_asks().filter(|ask| ask.id != asked.id && session.is_observed(ask)) {
+        let [call] = ask.calls.as_slice() else { continue };
+        let Some(call) = session.call(call).filter(|call| call.is_read() && !call.is_finished()) else {
+            continue;
+        };
+        let Some(payload) = &call.payload else { continue };
+        let wanted = Wanted::Payload(payload);
+        let offered = ask.options.iter().any(|option| option.option_id == *id);
+        let is_covered = offered && standing_rule(wanted).as_ref() == Some(rule);
+        if is_covered && forbidden(session, &run.policy, &call.tool, wanted).is_none() {
+            let resolution =
+                Resolution::Selected { option_id: id.clone(), text: None, surface: answer.surface.clone() };
+            events.push(Event::AskClosed { ask: ask.id.clone(), resolution });
+            events.push(Event::ToolStarted { call: call.id.clone() });
+        }
+    }
+    events
 }
 
 fn permission_of(

@@ -139,6 +139,39 @@ fn s26_calls_count_as_mistakes_in_their_order_however_quick_they_are() {
 }
 
 #[test]
+fn s26_calls_that_were_refused_with_the_reply_count_before_those_that_ran() {
+    let mut bench = turn_of(&[READ; 67], Policy { mistakes: 3, ..Policy::default() });
+    for index in 0..64 {
+        read(&mut bench, index, CallEnd::Completed);
+    }
+    assert_eq!(outputs(&bench).len(), 67);
+    assert!(matches!(next_steps(&bench.session)[..], [Step::CallModel { turn: 2, .. }]));
+    assert_eq!(bench.session.open_run().map(|run| run.mistakes), Some(0));
+    assert_eq!(bench.replayed(), bench.session);
+}
+
+#[test]
+fn l06_an_always_answers_the_same_question_wherever_it_is_open() {
+    let mut bench = turn_of(&[READ, READ, READ, READ], Policy::default());
+    let same = |bench: &mut Bench, index: usize, path: &str| {
+        let step = Step::Prepare { call: id_of(bench, index), epoch: bench.session.epoch };
+        let ask = Some("outside".to_owned());
+        let payload =
+            Payload::Read { path: path.to_owned(), ask, cause: None, also: Vec::new(), everywhere: false };
+        bench.input(Input::Step { step, report: Report::Prepared(payload) }).unwrap();
+    };
+    ["far", "far", "other", "far"].iter().enumerate().for_each(|(index, path)| same(&mut bench, index, path));
+    let events = bench.answer(option("allow_always")).unwrap();
+    assert_eq!(
+        names(&events),
+        "ask_closed rule_added tool_started ask_closed tool_started ask_closed tool_started"
+    );
+    let open: Vec<_> = bench.session.open_asks().flat_map(|ask| ask.calls.clone()).collect();
+    assert_eq!(open, [id_of(&bench, 2)], "another file is still asked about");
+    assert_eq!(bench.replayed(), bench.session);
+}
+
+#[test]
 fn ids_of_one_stamp_are_distinct() {
     let stamp = crate::input::Stamp::new(1, [7; 16]);
     let ids: std::collections::BTreeSet<String> = (0..100).map(|_| stamp.id("ask")).collect();

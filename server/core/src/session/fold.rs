@@ -239,12 +239,16 @@ impl Session {
                 self.with_call(call, |call| call.phase = CallPhase::Started { at: fact.at });
             }
             Event::ToolFinished { call, result } => {
-                let mut change_set = None;
+                let (mut change_set, mut counts_now) = (None, false);
                 self.with_call(call, |call| {
                     call.phase = CallPhase::Finished { end: result.end };
                     call.output = Some(result.output.clone());
                     change_set = call.change_set.clone();
+                    counts_now = !call.was_prepared();
                 });
+                if counts_now && let Some(run) = &mut self.run {
+                    run.mistakes = mistakes_after(run.mistakes, result.end);
+                }
                 if let Some(state) = change_set.and_then(|id| self.changes.get_mut(&id)) {
                     state.unsettled = state.hunks.values().any(|hunk| *hunk == HunkState::Applying);
                 }
@@ -294,7 +298,9 @@ impl Session {
         {
             let (call_id, output) = (call.provider_id.clone(), call.output.take().unwrap_or_default());
             self.transcript.push(ModelMessage::Tool { call_id, output });
-            run.mistakes = mistakes_after(run.mistakes, end);
+            if call.was_prepared() {
+                run.mistakes = mistakes_after(run.mistakes, end);
+            }
             turn.told += 1;
         }
     }

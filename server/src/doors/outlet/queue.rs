@@ -27,7 +27,7 @@ pub type SendRequest = Box<dyn FnOnce(&Out) -> PendingReply + Send>;
 
 /// One entry of the queue.
 pub enum Waiting {
-    /// A piece of text, kept open for what merges into it.
+    /// What is told once: a piece of text, kept open for what merges into it, or a state.
     Piece(Box<SessionUpdateParams>),
     /// A lasting update.
     Update(Box<RawValue>),
@@ -66,6 +66,8 @@ pub struct Queue {
     taken: u64,
     /// The gap of each session that still grows.
     gaps: HashMap<SessionId, u64>,
+    /// The state of such a session that no log has, until the gap has one: it comes behind the gap.
+    states: HashMap<SessionId, Box<SessionUpdateParams>>,
     bytes: usize,
     closed: bool,
 }
@@ -80,6 +82,7 @@ impl Queue {
             return self.ephemeral(params);
         }
         let spot = Spot { seq: params.seq, behind: false };
+        self.states.remove(&params.session_id);
         if self.leave_gap(&params.session_id, spot) {
             return true;
         }
@@ -116,6 +119,8 @@ impl Queue {
             return false;
         }
         self.gaps.clear();
+        let states = std::mem::take(&mut self.states);
+        states.into_values().for_each(|state| self.push(Waiting::Piece(state)));
         self.push(waiting);
         true
     }
@@ -127,6 +132,13 @@ impl Queue {
             && self.gaps.get(session) == Some(&self.taken)
         {
             self.gaps.remove(session);
+            if let Some(state) = self.states.remove(session) {
+                // It takes the place of the gap, so that no other place changes.
+                let state = Waiting::Piece(state);
+                self.bytes += state.bytes();
+                self.waiting.push_front(state);
+                return Some(next);
+            }
         }
         self.taken += 1;
         self.bytes = self.bytes.saturating_sub(next.bytes());
@@ -146,6 +158,7 @@ impl Queue {
         self.closed = true;
         self.waiting = VecDeque::new();
         self.gaps = HashMap::new();
+        self.states = HashMap::new();
         self.bytes = 0;
     }
 
@@ -163,6 +176,15 @@ impl Queue {
     }
 
     fn ephemeral(&mut self, params: SessionUpdateParams) -> bool {
+        if let Update::StateUpdate(_) = params.update {
+            if self.gaps.contains_key(&params.session_id) {
+                self.states.insert(params.session_id.clone(), Box::new(params));
+            } else {
+                // A few in a turn, whose numbered updates make a gap when there is no room.
+                self.push(Waiting::Piece(Box::new(params)));
+            }
+            return true;
+        }
         // Behind a gap the item may be finished already, and no piece follows its item.
         if self.gaps.contains_key(&params.session_id) || self.bytes >= ROOM {
             return false;

@@ -14,6 +14,12 @@ fn chunk(session: &str, item: &str, text: &str) -> SessionUpdateParams {
     SessionUpdateParams { session_id: session.into(), seq: 1, sub: Some(1), run_id: None, update }
 }
 
+fn passing(session: &str, seq: u64) -> SessionUpdateParams {
+    let state = adjutant_core::state::view(&adjutant_core::session::Session::new(session.into(), Vec::new()));
+    let update = Update::StateUpdate(state);
+    SessionUpdateParams { session_id: session.into(), seq, sub: Some(1), run_id: None, update }
+}
+
 fn resolved(session: &str) -> AskResolvedParams {
     let resolution = Resolution::Answered { text: "yes".to_owned(), surface: "test".to_owned() };
     AskResolvedParams { session_id: session.into(), ask_id: "a".into(), resolution }
@@ -89,6 +95,35 @@ fn f8_a_gap_that_waits_grows_though_there_is_room_again() {
     // Once it was taken, what follows is kept again.
     queue.update(lasting("s", n + 3, 10));
     assert_eq!(words(&mut queue), [format!("s {}", n + 3)]);
+}
+
+#[test]
+fn f8_a_state_that_no_log_has_comes_behind_the_gap_before_it() {
+    let behind = |then: fn(&mut Queue, u64)| {
+        let (mut queue, n) = full();
+        queue.update(lasting("s", n + 1, 10));
+        queue.update(passing("s", n + 1));
+        queue.update(passing("s", n + 1));
+        then(&mut queue, n + 2);
+        let words = words(&mut queue);
+        assert_eq!(queue.bytes, 0);
+        assert!(words[n as usize].starts_with("gap s "), "{words:?}");
+        words[n as usize + 1..].to_vec()
+    };
+    assert_eq!(behind(|_, _| {}), ["piece 0"]);
+    let newer = |queue: &mut Queue, seq| assert!(queue.update(lasting("s", seq, 10)));
+    assert_eq!(behind(newer), [""; 0], "the log knows better");
+    let asked = |queue: &mut Queue, _| assert!(queue.barrier(request()));
+    assert_eq!(behind(asked), ["piece 0", "request"]);
+    let another = |queue: &mut Queue, _| {
+        queue.update(lasting("t", 1, 10));
+        queue.update(lasting("t", 2, 10));
+    };
+    assert_eq!(behind(another), ["piece 0", "gap t 1..2"], "every place is what it was");
+    // Where nothing was left out it is told though there is no room.
+    let (mut queue, n) = full();
+    queue.update(passing("s", n));
+    assert_eq!(words(&mut queue).last().map(String::as_str), Some("piece 0"));
 }
 
 #[test]
