@@ -175,7 +175,9 @@ pub fn log_text(workspace: &Workspace, session: &SessionId) -> String {
 /// Returns the facts of a session as they stand on disk, oldest first.
 pub fn facts(workspace: &Workspace, session: &SessionId) -> Vec<Value> {
     let text = log_text(workspace, session);
-    let lines = text.lines().map(|line| {
+    // A last line without its end is just being written.
+    let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    let lines = whole.map(|line| {
         serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("the line {line:?}: {error}"))
     });
     lines.filter(|line| line["event"].is_object()).map(|line| line["event"].clone()).collect()

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use adjutant_core::document::{ContentChange, Document};
 use adjutant_core::edit::TextEdit;
-use adjutant_core::position::Encoding;
+use adjutant_core::position::{Encoding, Position, Range, offset_of};
 
 use crate::uri;
 
@@ -84,15 +84,33 @@ impl Expected {
         if !stale || !self.is_of(after) {
             return;
         }
-        let change = |edit: &TextEdit| ContentChange { range: Some(edit.range), text: edit.new_text.clone() };
-        // From the end, so that the places before stay what they are.
-        let changes: Vec<ContentChange> = self.awaited.edits.iter().rev().map(change).collect();
-        let mut blind = before.clone();
-        if blind.apply_changes(after.version(), &changes, encoding).is_ok()
-            && blind.text().is_ok_and(|text| text == new)
-        {
+        let made = |ends: bool| {
+            let is_outside = |place| offset_of(old, place, encoding).is_ok();
+            let place = |place: Position| outside_characters(place, is_outside, ends);
+            let change = |edit: &TextEdit| {
+                let range = Range { start: place(edit.range.start), end: place(edit.range.end) };
+                ContentChange { range: Some(range), text: edit.new_text.clone() }
+            };
+            // From the end, so that the places before stay what they are.
+            let changes: Vec<ContentChange> = self.awaited.edits.iter().rev().map(change).collect();
+            let mut blind = before.clone();
+            blind.apply_changes(after.version(), &changes, encoding).is_ok()
+                && blind.text().is_ok_and(|text| text == new)
+        };
+        if made(false) || made(true) {
             let misplaced = Misplaced { before: old.to_string(), after: new.to_string() };
             *self.misplaced.lock().unwrap_or_else(PoisonError::into_inner) = Some(misplaced);
         }
     }
+}
+
+/// A place that is inside a character of another text than it was made for, as editors take it: at the beginning
+/// of that character, or at its end.
+fn outside_characters(place: Position, is_outside: impl Fn(Position) -> bool, ends: bool) -> Position {
+    // No character has more units than a UTF-8 one has bytes.
+    let near = (0..4).map(|by| match ends {
+        true => Position { character: place.character.saturating_add(by), ..place },
+        false => Position { character: place.character.saturating_sub(by), ..place },
+    });
+    near.into_iter().find(|near| is_outside(*near)).unwrap_or(place)
 }

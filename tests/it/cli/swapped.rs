@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use adjutant_core::event::{CallEnd, Event};
 use adjutant_testkit::command::Line;
@@ -75,7 +76,11 @@ fn race(workspace: &Workspace, forbidden: &Path) {
             while !over.load(Ordering::Relaxed) {
                 renameat_with(CWD, &folder, CWD, &link, RenameFlags::EXCHANGE).expect("an exchange");
                 swaps += 1;
-                std::thread::yield_now();
+                match swaps % 500 {
+                    // Now and then it rests, so that some writes end on any machine.
+                    0 => std::thread::park_timeout(Duration::from_millis(2)),
+                    _ => std::thread::yield_now(),
+                }
             }
             swaps
         });

@@ -2,7 +2,7 @@
 //! model is told what the text says.
 
 use adjutant_protocol::update::HunkState;
-use adjutant_testkit::editor::{ApplyBehaviour, Place, RpcError, SaveBehaviour};
+use adjutant_testkit::editor::{ApplyBehaviour, Capabilities, Encoding, Place, RpcError, SaveBehaviour};
 use adjutant_testkit::fixture::Workspace;
 
 use super::super::stage::{Stage, edit, states, write};
@@ -201,6 +201,29 @@ fn n05_an_editor_that_ignores_versions_corrupts_nothing_of_ours() {
     let text = format!("mine\n{}mine\n", TEXT.replace('5', "five").replace('2', "two"));
     assert_eq!(stage.rig.text_of("a.txt"), text);
     assert_eq!(stage.rig.applies().len(), 4);
+}
+
+#[test]
+fn n05_an_edit_that_comes_inside_a_character_is_taken_back_too() {
+    for (encoding, line) in [(Encoding::Utf8, "abc"), (Encoding::Utf16, "ab")] {
+        let workspace = Workspace::new("//- /keep.txt\n");
+        // Behind the last line, which has no end, a place is not the beginning of a line.
+        workspace.write("a.txt", &format!("1😀2\n{line}"));
+        let can = Capabilities::full().with_encodings(&[encoding]);
+        let stage = Stage::with(workspace, |options| options.capabilities(can)).answering("allow");
+        stage.rig.open("a.txt");
+        stage.rig.set_apply(ApplyBehaviour::IgnoreVersions);
+        let mut typed = false;
+        stage.rig.before_apply(move |buffers| {
+            if !std::mem::replace(&mut typed, true) {
+                buffers.type_at("a.txt", Place::Start, "mine\n");
+            }
+        });
+        let told = stage.edit("a.txt", line, &format!("{line}\nnew"));
+        assert!(told.starts_with("Edited "), "{encoding:?}: {told}");
+        assert_eq!(stage.rig.text_of("a.txt"), format!("mine\n1😀2\n{line}\nnew"));
+        assert_eq!(stage.rig.applies().len(), 3, "made, taken back, made again");
+    }
 }
 
 #[test]

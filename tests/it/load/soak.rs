@@ -155,7 +155,7 @@ fn f14_what_a_server_holds_does_not_grow_with_the_work_it_has_done() {
     // Another user's edit may be in the editor and not saved yet while a command runs.
     for _ in editor.messages() {
         let message = editor.await_message();
-        assert!(message.contains("as it was saved last, without what the editor has"), "{message}");
+        assert!(message.contains("saved last, without what the editor has"), "{message}");
     }
     editor.shutdown();
     server.wait();
