@@ -44,8 +44,18 @@ struct Mirror {
     expected: Vec<Weak<Expected>>,
     /// Something the client opened may not be known here.
     missed: bool,
+    /// The last change, if its document was not open: Helix may tell of our edit of a closed file before it
+    /// tells, with the text before it, that it has opened the file.
+    early: Option<Early>,
     /// Built on demand, dropped by the next notification.
     buffers: Option<Buffers>,
+}
+
+/// A change of a document that is not open yet.
+struct Early {
+    uri: String,
+    version: i32,
+    changes: Vec<ContentChange>,
 }
 
 /// An open document and what is known of its file.
@@ -85,6 +95,7 @@ impl Default for Documents {
             folders: Vec::new(),
             expected: Vec::new(),
             missed: false,
+            early: None,
             buffers: None,
         };
         Self { shared: Arc::new(Shared { state: Mutex::new(mirror), changed: watch::Sender::new(0) }) }
@@ -134,8 +145,15 @@ impl Documents {
 
     pub fn opened(&self, uri: &str, version: i32, text: &str) {
         self.write(|mirror| {
+            let early = mirror.early.take();
             if mirror.open.len() < MAX_OPEN || mirror.open.contains_key(uri) {
-                let document = Document::open(uri, version, text);
+                let mut document = Document::open(uri, version, text);
+                if let Some(early) = early.filter(|early| early.uri == uri && early.version - 1 == version)
+                    && let Err(reason) =
+                        document.apply_changes(early.version, &early.changes, mirror.encoding)
+                {
+                    tracing::warn!(uri, %reason, "document is unsynced");
+                }
                 mirror.meet(&document);
                 mirror.open.insert(uri.to_owned(), Open { document, resolved: None, ours: false });
             } else {
@@ -150,8 +168,10 @@ impl Documents {
             let encoding = mirror.encoding;
             let Some(Open { document, .. }) = mirror.open.get_mut(uri) else {
                 tracing::warn!(uri, "a change of a document that is not open");
+                mirror.early = Some(Early { uri: uri.to_owned(), version, changes: changes.to_vec() });
                 return;
             };
+            mirror.early = None;
             let before = document.clone();
             if let Err(reason) = document.apply_changes(version, changes, encoding) {
                 tracing::warn!(uri, %reason, "document is unsynced");

@@ -8,7 +8,7 @@ use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::Reply;
 use serde_json::json;
 
-use super::super::stage::{Stage, edit, write};
+use super::super::stage::{Stage, edit, numbered, write};
 
 const FILES: &str = "
     //- /real/a.txt
@@ -91,4 +91,32 @@ fn finding_b11_a_document_whose_name_goes_through_a_missing_folder_is_its_file()
     stage.rig.notify("textDocument/didOpen", json!({"textDocument": document}));
     let told = stage.play([Reply::call("read_file", json!({"path": "real/a.txt"}))]);
     assert!(told[0].contains("typed"), "{told:?}");
+}
+
+#[test]
+fn n07_a_change_that_comes_before_its_document_is_opened_is_not_lost() {
+    let stage = Stage::new(FILES).answering("allow");
+    let uri = format!("{}/real/a.txt", stage.workspace.uri(""));
+    let change = |version: i32, text: &str| {
+        let start = json!({"line": 0, "character": 0});
+        json!({
+            "textDocument": {"uri": uri, "version": version},
+            "contentChanges": [{"range": {"start": start, "end": start}, "text": text}],
+        })
+    };
+    let open = |version: i32| {
+        let document = json!({"uri": uri, "languageId": "text", "version": version, "text": "kept\n"});
+        stage.rig.notify("textDocument/didOpen", json!({"textDocument": document}));
+    };
+    let read = || stage.play([Reply::call("read_file", json!({"path": "real/a.txt"}))]).remove(0);
+    stage.rig.notify("textDocument/didChange", change(1, "early\n"));
+    open(0);
+    assert_eq!(read(), numbered("early\nkept\n"));
+    stage.rig.notify("textDocument/didChange", change(2, "next\n"));
+    assert_eq!(read(), numbered("next\nearly\nkept\n"));
+    stage.rig.notify("textDocument/didClose", json!({"textDocument": {"uri": uri}}));
+    // One of another time is none of this document's.
+    stage.rig.notify("textDocument/didChange", change(9, "stray\n"));
+    open(1);
+    assert_eq!(read(), numbered("kept\n"));
 }
