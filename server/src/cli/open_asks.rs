@@ -53,6 +53,7 @@ pub fn asks(sources: &Sources, line: &AsksLine) -> anyhow::Result<Exit> {
             show(&mut page, asked, &short);
         }
     }
+    page.written()?;
     Ok(Exit::Fine)
 }
 

@@ -67,7 +67,8 @@ pub struct Page {
     ticks: Option<usize>,
     /// The sign that a line may be typed is the last thing on the page.
     awaits: bool,
-    broken: bool,
+    /// Why nothing more is written.
+    broken: Option<io::Error>,
 }
 
 impl Page {
@@ -82,7 +83,7 @@ impl Page {
             fenced: false,
             ticks: Some(0),
             awaits: false,
-            broken: false,
+            broken: None,
         }
     }
 
@@ -104,7 +105,7 @@ impl Page {
 
     /// Says whether the reader has gone.
     pub fn is_broken(&self) -> bool {
-        self.broken
+        self.broken.is_some()
     }
 
     /// Says whether something stands on the present line.
@@ -193,6 +194,17 @@ impl Page {
         self.raw(&escaped);
         self.newline();
         self.flush();
+    }
+
+    /// Fails where not all of it was taken, but by a reader that has gone: that one wanted no more.
+    pub fn written(&mut self) -> anyhow::Result<()> {
+        self.flush();
+        match &self.broken {
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                anyhow::bail!("the output could not be written and is cut short: {error}")
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Writes the sign that a line may be typed.
@@ -316,14 +328,14 @@ impl Page {
     }
 
     fn raw(&mut self, text: &str) {
-        if !self.broken && self.out.write_all(text.as_bytes()).is_err() {
-            self.broken = true;
+        if self.broken.is_none() {
+            self.broken = self.out.write_all(text.as_bytes()).err();
         }
     }
 
     fn flush(&mut self) {
-        if !self.broken && self.out.flush().is_err() {
-            self.broken = true;
+        if self.broken.is_none() {
+            self.broken = self.out.flush().err();
         }
     }
 }

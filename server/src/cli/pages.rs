@@ -41,6 +41,12 @@ impl Pages {
         }
     }
 
+    /// Fails where not all of it was taken, as [`Page::written`].
+    pub fn written(&mut self) -> anyhow::Result<()> {
+        self.answer.written()?;
+        self.rest.as_mut().map_or(Ok(()), Page::written)
+    }
+
     /// Says whether a reader has gone.
     pub fn is_broken(&self) -> bool {
         self.answer.is_broken() || self.rest.as_ref().is_some_and(Page::is_broken)

@@ -67,6 +67,7 @@ fn list(catalog: &Catalog) -> anyhow::Result<Exit> {
     let mut page = Page::of_stdout();
     if entries.is_empty() {
         page.line("There are no sessions yet.");
+        page.written()?;
         return Ok(Exit::Fine);
     }
     let width = page.width();
@@ -76,6 +77,7 @@ fn list(catalog: &Catalog) -> anyhow::Result<Exit> {
     if older > 0 {
         page.line(&format!("({older} older ones are not listed)"));
     }
+    page.written()?;
     Ok(Exit::Fine)
 }
 
@@ -93,6 +95,7 @@ fn show(catalog: &Catalog, name: &str, mut view: View) -> anyhow::Result<Exit> {
     .map_err(anyhow::Error::msg)?;
     view.aside(&mut pages);
     notices.iter().for_each(|notice| note(notice));
+    pages.written()?;
     Ok(Exit::Fine)
 }
 

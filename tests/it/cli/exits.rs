@@ -17,6 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::lines::{BINARY, HELLO, run, workspace};
+use crate::kill::story::only_session;
 
 #[test]
 fn a_line_that_makes_no_sense_is_two_and_says_what_would() {
@@ -362,4 +363,19 @@ fn l4_a_run_whose_log_is_taken_away_ends_and_says_how_to_go_on() {
     model.release();
     let ran = running.wait();
     assert!(ran.expect(1).stderr.contains("adjutant run --continue"), "{ran}");
+}
+
+#[test]
+fn what_cannot_be_written_is_no_success() {
+    let workspace = workspace(HELLO);
+    run(&workspace, &["run", "hello"]).expect(0);
+    let id = only_session(&workspace);
+    for words in ["sessions list", "asks", &format!("sessions show {id}"), &format!("sessions export {id}")] {
+        let script = format!("exec \"$0\" {words} > /dev/full");
+        let ran = Line::new("sh", &workspace, &["-c", &script, BINARY]).run();
+        assert!(ran.expect(1).stderr.contains("is cut short: No space left on device"), "{words}: {ran}");
+        // A reader that wanted no more is none of that.
+        let script = format!("\"$0\" {words} | true");
+        Line::new("sh", &workspace, &["-c", &script, BINARY]).run().expect(0);
+    }
 }
