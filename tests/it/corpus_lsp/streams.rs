@@ -62,6 +62,8 @@ pub fn id_used_twice() -> Seen {
     // The first is still served, once.
     raw.notify("agent/session/cancel", json!({"sessionId": session}));
     assert_eq!(raw.answer(&json!(7))["result"]["status"], "cancelled");
+    // Before the server is killed: nobody else would end it.
+    wait_until("the end of its command", || raw.server.marked().is_empty());
     seen
 }
 
