@@ -18,7 +18,7 @@ mod slot;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use adjutant_core::config::Popups;
 use adjutant_core::display::{Surface, display};
@@ -89,8 +89,8 @@ pub struct Doors {
     no_popups: Arc<AtomicBool>,
     /// The user's settings want no popups.
     unwanted: Arc<AtomicBool>,
-    /// Counts what the user did: closed popups come back then.
-    acted: Arc<watch::Sender<u64>>,
+    /// When what the user did last began: popups that were closed before come back.
+    acted: Arc<watch::Sender<Instant>>,
     papers: Papers,
 }
 
@@ -99,13 +99,13 @@ pub fn message(text: &str) -> String {
     display(text, Surface::Message(MAX_MESSAGE)).text.into_owned()
 }
 
-/// Something that the user does; dropped, it is done.
+/// Something that the user does, and when it began; dropped, it is done.
 #[must_use]
-pub struct Acts(Arc<watch::Sender<u64>>);
+pub struct Acts(Arc<watch::Sender<Instant>>, Instant);
 
 impl Drop for Acts {
     fn drop(&mut self) {
-        self.0.send_modify(|count| *count += 1);
+        self.0.send_modify(|last| *last = self.1.max(*last));
     }
 }
 
@@ -156,7 +156,7 @@ impl Doors {
             slot: Slot::default(),
             no_popups: Arc::default(),
             unwanted: Arc::default(),
-            acted: Arc::new(watch::Sender::new(0)),
+            acted: Arc::new(watch::Sender::new(Instant::now())),
             papers: writer,
         };
         (doors, Wants { recalls, papers })
@@ -286,7 +286,7 @@ impl Doors {
     /// Notes that the user did something, once what this returns is dropped: what was closed without an answer
     /// is offered again then, and no question that was answered thereby.
     pub fn user_acts(&self) -> Acts {
-        Acts(self.acted.clone())
+        Acts(self.acted.clone(), Instant::now())
     }
 
     fn popups_are_unknown(&self) {

@@ -12,7 +12,6 @@ use adjutant_protocol::ask::{AskGroup, AskView, PermissionOutcome};
 use futures_util::FutureExt;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::watch;
 
 use super::popup::{self, Choice, Room};
 use super::{Delivery, Doors};
@@ -44,7 +43,8 @@ impl Doors {
         }
         let mut acted = self.acted.subscribe();
         loop {
-            match self.round(ask, &mut acted).await {
+            let mut shown = Instant::now();
+            match self.round(ask, &mut shown).await {
                 Pressed::Option { id, .. } => {
                     let outcome = PermissionOutcome::Selected { option_id: id, text: None };
                     return Delivery::Outcome { outcome, surface: "popup" };
@@ -52,17 +52,18 @@ impl Doors {
                 Pressed::Never => return Delivery::Closed,
                 Pressed::Nothing | Pressed::Show => {}
             }
-            if acted.changed().await.is_err() {
+            // What began before it was shown, such as the task that asks, is no reason to show it again.
+            if acted.wait_for(|began| *began > shown).await.is_err() {
                 return Delivery::Closed;
             }
         }
     }
 
     /// Holds the slot until an answer counts or the popup is closed.
-    async fn round(&self, ask: &AskView, acted: &mut watch::Receiver<u64>) -> Pressed {
+    async fn round(&self, ask: &AskView, shown: &mut Instant) -> Pressed {
         let _slot = self.slot.take(ask.group != AskGroup::NonBlocking, ask.opened_at).await;
-        // What the user did while another popup was up is no reason to show this one twice.
-        acted.mark_unchanged();
+        // Not while another popup was up.
+        *shown = Instant::now();
         let mut early = 0;
         loop {
             if self.no_popups() {

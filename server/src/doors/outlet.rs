@@ -149,8 +149,12 @@ impl Outlet {
 
     /// Sends what is queued, for as long as `limit`, and nothing any more.
     pub async fn finish(&self, limit: Duration) {
-        // A client that does not read has to do without the rest.
-        let _ = tokio::time::timeout(limit, self.flushed()).await;
+        let (marker, passed) = oneshot::channel();
+        // Nothing gets behind the marker: what the pump takes from there comes after the answer to `shutdown`.
+        if self.queue(|queue| queue.barrier(Waiting::Marker(marker)) && queue.refuse()) {
+            // A client that does not read has to do without the rest.
+            let _ = tokio::time::timeout(limit, passed).await;
+        }
         self.lock().close();
     }
 

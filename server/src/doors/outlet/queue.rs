@@ -153,6 +153,12 @@ impl Queue {
         self.waiting.len()
     }
 
+    /// Takes nothing any more; what waits is still to be sent.
+    pub fn refuse(&mut self) -> bool {
+        self.closed = true;
+        true
+    }
+
     /// Takes nothing any more and forgets what waits.
     pub fn close(&mut self) {
         self.closed = true;
