@@ -25,6 +25,7 @@ mod service;
 mod sessions;
 mod setup;
 mod show;
+mod signals;
 mod state_folder;
 
 use std::path::PathBuf;
@@ -32,6 +33,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
+use rustix::process::Signal;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::settings::Sources;
 use crate::tools::process::own_this_process;
@@ -182,6 +185,12 @@ fn in_runtime(command: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Re
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).thread_keep_alive(KEEP_THREADS).enable_all().build();
     let runtime = runtime.map_err(|error| anyhow::anyhow!("start its runtime: {error}"))?;
+    {
+        // A write beyond the largest file that is allowed (`ulimit -f`) fails and is told, where it would else
+        // end this process without a word.
+        let _inside = runtime.enter();
+        drop(signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?);
+    }
     // While one thread for blocking work is there, what finds no further one waits for it. Without any,
     // the runtime would panic.
     drop(runtime.spawn_blocking(|| ()));

@@ -174,6 +174,7 @@ impl SessionTask {
             }
             Message::Transcript { reply } => self.transcript(reply),
             Message::Asks { reply } => self.asks(reply),
+            Message::Unkept { why } => self.read_only(why),
             Message::Report { step, report } => self.report(step, report),
             Message::Woke(wake) => {
                 let _ = self.input(Input::Woke(wake));

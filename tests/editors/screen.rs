@@ -1,10 +1,12 @@
 //! A terminal that a test looks at: tmux of a fixed size, on a socket of its own.
 //!
-//! Never touches another tmux; the one of a test ends with it.
+//! Never touches another tmux; the one of a test ends with it, and all that was started in it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use adjutant_testkit::process::{Process, descendants};
 
 use crate::stage::{DEADLINE, Stage, wait_or};
 
@@ -111,6 +113,15 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
+        let panes = self.tmux(&["list-panes", "-a", "-F", "#{pane_pid}"]).stdout;
+        let panes =
+            String::from_utf8_lossy(&panes).lines().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>();
+        let started: Vec<Process> = panes.into_iter().flat_map(descendants).collect();
         self.tmux(&["kill-server"]);
+        // Neovim's own server can stay for ever in its farewell when its terminal goes in that moment.
+        let left = || started.iter().filter(|process| process.still_runs());
+        if wait_or(|| left().next().is_none().then_some(())).is_none() {
+            left().for_each(Process::kill);
+        }
     }
 }

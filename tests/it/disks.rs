@@ -395,6 +395,40 @@ fn f10_a_disk_of_64_kib_fills_up_with_one_clear_message_and_all_it_holds_is_soun
     assert_eq!(once.len(), ledger.lines().count(), "something ran twice: {ledger}");
 }
 
+/// The most pages that are left for sessions: more hold a whole run with one edit.
+const MOST_PAGES: usize = 12;
+
+#[test]
+fn f10_a_run_that_has_no_page_left_for_an_edit_stops_and_says_so() {
+    let script = "mount -t tmpfs -o size=64k,mode=700 none \"$ADJUTANT_STATE_DIR\" && : > \"$0.mounted\" \
+                  && head -c $((65536 - 4096 * $1)) /dev/zero > \"$ADJUTANT_STATE_DIR/filled\" && shift && exec \"$@\"";
+    let edit = "[[turn]]\n[[turn.call]]\ntool = \"edit_file\"\n\
+                arguments = { path = \"a.txt\", old_text = \"one\", new_text = \"two\" }\n[[turn]]\ntext = \"Done.\"\n";
+    let mut ends = BTreeSet::new();
+    for pages in 1..=MOST_PAGES {
+        let workspace = Workspace::new("//- /a.txt\none\n");
+        workspace.script(edit);
+        let mark = workspace.write_beside("kept", "");
+        let line = ["-rm", "sh", "-c", script, &mark.to_string_lossy(), &pages.to_string(), BINARY];
+        let line = [&line[..], &["run", "-y", "edit it"]].concat();
+        let ran = Line::new("unshare", &workspace, &line).run();
+        let mounted = mark.with_file_name("kept.mounted").exists();
+        assert!(mounted, "the kernel gives no mount name space: {ran}");
+        let all = format!("{} {}", ran.stdout, ran.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+        let made = workspace.read("a.txt") == "two\n";
+        if ran.status.success() {
+            assert!(made && !all.contains("no space is left"), "{pages} pages: {ran}");
+        } else {
+            assert_eq!(all.matches("no space is left").count(), 1, "{pages} pages: {ran}");
+        }
+        let why = all.contains("the text before the edit cannot be kept");
+        assert!(!(made && why), "{pages} pages: {ran}");
+        ends.insert((ran.status.success(), why));
+    }
+    // At the log, at the text before the edit, and not at all.
+    assert_eq!(ends.into_iter().collect::<Vec<_>>(), [(false, false), (false, true), (true, false)]);
+}
+
 fn only_session(state: &Path) -> String {
     let entries = fs::read_dir(state.join("sessions")).expect("the sessions").flatten();
     let mut ids: Vec<String> =

@@ -1,7 +1,7 @@
 //! The server as a child process: started, looked at, killed.
 //!
-//! Ends only what it started, by its own handle; the rest of the process tree
-//! is looked at and never touched.
+//! Ends only what it started, by its own handle, and what a test names; the rest of the
+//! process tree is looked at and never touched.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::editor::{Editor, Options};
 use crate::fixture::Workspace;
@@ -127,14 +129,7 @@ impl Server {
 
     /// Returns everything it started that runs now and is still below it.
     pub fn descendants(&self) -> Vec<Process> {
-        let all = processes();
-        let mut found: Vec<u32> = vec![self.pid()];
-        let mut index = 0;
-        while let Some(parent) = found.get(index).copied() {
-            found.extend(all.iter().filter(|process| process.parent == parent).map(|process| process.pid));
-            index += 1;
-        }
-        all.into_iter().filter(|process| found[1..].contains(&process.pid)).collect()
+        descendants(self.pid())
     }
 
     /// Returns everything that carries its mark, the server itself left out: also what has
@@ -170,6 +165,22 @@ pub struct Process {
     pub command: String,
 }
 
+impl Process {
+    /// Whether it runs, and not another one that got its number since.
+    pub fn still_runs(&self) -> bool {
+        process(self.pid).is_some_and(|now| now.command == self.command)
+    }
+
+    /// Kills it with SIGKILL, if it still runs.
+    pub fn kill(&self) {
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        if let Some(pid) = pid.filter(|_| self.still_runs()) {
+            // It may have ended by itself, which is just as well.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
 /// What a process holds of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handles {
@@ -192,6 +203,18 @@ pub fn memory_of(pid: u32) -> Option<Memory> {
         line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
     };
     Some(Memory { resident: field("VmRSS")?, peak: field("VmHWM")? })
+}
+
+/// Returns everything that runs now and is below this process.
+pub fn descendants(pid: u32) -> Vec<Process> {
+    let all = processes();
+    let mut found: Vec<u32> = vec![pid];
+    let mut index = 0;
+    while let Some(parent) = found.get(index).copied() {
+        found.extend(all.iter().filter(|process| process.parent == parent).map(|process| process.pid));
+        index += 1;
+    }
+    all.into_iter().filter(|process| found[1..].contains(&process.pid)).collect()
 }
 
 /// Returns whether a process runs; one that has ended and was not waited for does not.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 /// The person's side of a terminal, and everything it has shown.
 pub struct Screen {
@@ -38,6 +38,12 @@ impl Screen {
     /// Everything the screen showed, without colours.
     pub fn text(&self) -> String {
         plain(&self.shown.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether the terminal shows what is typed.
+    pub fn echoes(&self) -> bool {
+        let modes = tcgetattr(&self.near).unwrap_or_else(|error| panic!("ask the terminal: {error}"));
+        modes.local_modes.contains(LocalModes::ECHO)
     }
 
     /// Types these bytes.

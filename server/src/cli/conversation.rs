@@ -33,6 +33,7 @@ use super::client::{Client, Failure};
 use super::page::{Page, note};
 use super::pages::Pages;
 use super::present::Person;
+use super::signals::Signals;
 pub use denied::{Allowed, Denied};
 use ears::{Ears, Heard};
 use unmade::Unmade;
@@ -67,6 +68,8 @@ pub enum Left {
     Terminated,
     #[error("go on: the server gave the run up; `adjutant run --continue` goes on from what was written")]
     GivenUp,
+    #[error("go on: the server has said why")]
+    Told,
     #[error(transparent)]
     Failed(#[from] Failure),
 }
@@ -76,6 +79,7 @@ pub fn told(left: Left) -> anyhow::Result<Exit> {
     match left {
         Left::Interrupted => Ok(Exit::Interrupted),
         Left::Terminated => Ok(Exit::Terminated),
+        Left::Told => Ok(Exit::Failed),
         Left::Waits => {
             note("the run waits for an answer; `adjutant asks` shows what is asked");
             Ok(Exit::Fine)
@@ -111,6 +115,8 @@ pub struct Conversation {
     unmade: Unmade,
     /// What the server has said last, which comes as an update and as a message.
     said: Option<String>,
+    /// The last notice that was shown: a refusal may say the same.
+    noticed: String,
     /// The ask that the server took off the page and has not yet said why.
     withdrawn: Option<AskId>,
     cancelling: Option<Instant>,
@@ -129,7 +135,7 @@ impl Conversation {
         view: View,
         answers: Answers,
     ) -> anyhow::Result<Self> {
-        let signals = ears::Signals::new()?;
+        let signals = Signals::new()?;
         let (client, hearing) = Client::start(sources, folders).await?;
         let pages = view.pages();
         Ok(Conversation {
@@ -149,6 +155,7 @@ impl Conversation {
             failure: None,
             unmade: Unmade::default(),
             said: None,
+            noticed: String::new(),
             withdrawn: None,
             cancelling: None,
             demo_answers_at: None,
@@ -187,6 +194,11 @@ impl Conversation {
         self.pages.is_broken()
     }
 
+    /// Fails where a page could not be written, though its reader is there.
+    pub fn written(&mut self) -> anyhow::Result<()> {
+        self.pages.written()
+    }
+
     /// Says how the last request to the model failed, if it did.
     pub fn failure(&self) -> Option<FailureKind> {
         self.failure
@@ -219,7 +231,10 @@ impl Conversation {
         while let Some(said) = self.ears.said() {
             self.hear(said).await?;
         }
-        Ok(result?)
+        result.map_err(|failure| match failure {
+            Failure::Refused { message, .. } if self.noticed.ends_with(&message) => Left::Told,
+            failure => failure.into(),
+        })
     }
 
     /// Hears everything up to the end of the run that is followed.
@@ -264,7 +279,13 @@ impl Conversation {
                 self.at_once = true;
                 return Err(Left::Interrupted);
             }
-            Heard::Terminate => return Err(Left::Terminated),
+            Heard::Terminate => {
+                self.view.aside(&mut self.pages);
+                if self.session.is_some() {
+                    note("told to end; `adjutant run --continue` goes on from here");
+                }
+                return Err(Left::Terminated);
+            }
             Heard::Wake => self.woke(Instant::now())?,
         }
         if self.reader_left() && self.cancelling.is_none() {

@@ -350,8 +350,16 @@ pub async fn exit_of(talk: &mut Conversation, end: &RunEnd, allowed: Allowed) ->
     if talk.reader_left() {
         let when =
             if end.outcome == Outcome::Cancelled { "so the run was cancelled" } else { "after the run" };
-        note(&format!("error: nobody reads the output any more, {when}"));
-        return Ok(Exit::Unread);
+        return Ok(match talk.written() {
+            Ok(()) => {
+                note(&format!("error: nobody reads the output any more, {when}"));
+                Exit::Unread
+            }
+            Err(why) => {
+                note(&format!("error: {why}, {when}"));
+                Exit::Failed
+            }
+        });
     }
     match end.outcome {
         Outcome::Cancelled => return Ok(Exit::Failed),

@@ -14,6 +14,7 @@ use anyhow::Context;
 use super::Exit;
 use super::page::{Ink, note};
 use super::probe::probe;
+use super::signals::{Signals, Told};
 use crate::settings::{Sources, load};
 use questions::{Desk, Left};
 use writing::{Key, NewProvider};
@@ -90,17 +91,27 @@ pub async fn setup(sources: Sources) -> anyhow::Result<Exit> {
         );
         return Ok(Exit::Usage);
     };
-    match ask_and_write(&mut desk, &sources, &file).await? {
-        Ok(exit) => Ok(exit),
-        Err(Left::Interrupted) => {
-            desk.page.line("nothing was written");
-            Ok(Exit::Interrupted)
-        }
-        Err(Left::Gone) => {
-            desk.page.line("nothing was written");
-            Ok(Exit::Usage)
-        }
-    }
+    let mut signals = Signals::new()?;
+    // Dropped where it is told to end, which gives the terminal back; writing happens in one go.
+    let done = tokio::select! {
+        biased;
+        told = signals.told() => Err(match told {
+            Told::Interrupt => Left::Interrupted,
+            Told::Terminate => Left::Terminated,
+        }),
+        done = ask_and_write(&mut desk, &sources, &file) => done?,
+    };
+    let left = match done {
+        Ok(exit) => return Ok(exit),
+        Err(left) => left,
+    };
+    desk.page.fresh_line();
+    desk.page.line("nothing was written");
+    Ok(match left {
+        Left::Interrupted => Exit::Interrupted,
+        Left::Terminated => Exit::Terminated,
+        Left::Gone => Exit::Usage,
+    })
 }
 
 async fn ask_and_write(

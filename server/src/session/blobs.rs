@@ -56,6 +56,12 @@ pub enum BlobError {
         /// The name.
         hash: String,
     },
+    /// The disk or the quota is full.
+    #[error("no space is left in \"{dir}\"; free some, then open this session again")]
+    NoSpace {
+        /// Their directory.
+        dir: PathBuf,
+    },
     /// The system refused.
     #[error("reach the blobs in \"{dir}\": {source}")]
     Io {
@@ -64,6 +70,20 @@ pub enum BlobError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+impl BlobError {
+    /// Says whether it may go well a moment later, on the same disk.
+    pub fn passes(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => scarce::descriptors(source).is_some(),
+            // Of this content alone.
+            Self::TooLarge { .. } => true,
+            Self::NoSpace { .. } | Self::Missing { .. } | Self::Damaged { .. } | Self::BadName { .. } => {
+                false
+            }
+        }
+    }
 }
 
 /// The blobs of one session.
@@ -94,7 +114,13 @@ impl Blobs {
             return Err(BlobError::TooLarge { len });
         }
         let hash = hash_of(bytes);
-        self.store(&hash, bytes).map_err(|source| BlobError::Io { dir: self.dir.clone(), source })?;
+        self.store(&hash, bytes).map_err(|source| {
+            let dir = self.dir.clone();
+            match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => BlobError::NoSpace { dir },
+                _ => BlobError::Io { dir, source },
+            }
+        })?;
         Ok(BlobRef { hash, len })
     }
 

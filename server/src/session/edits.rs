@@ -24,6 +24,7 @@ use adjutant_core::tool::Arguments;
 pub use apply::apply;
 
 use super::Place;
+use super::mailbox::Message;
 use crate::documents::Text;
 use crate::editor::Way;
 use crate::faults::point;
@@ -75,7 +76,7 @@ pub async fn prepare(place: &Place, arguments: Arguments, rules: &Denials) -> Re
             if let Some(bytes) = before {
                 match put_blob(place, bytes).await {
                     Ok(hash) => change.before = Some(hash),
-                    Err(why) => return Report::Prepared(Payload::refused(Reason::new(Cause::Other, why))),
+                    Err(why) => return Report::Prepared(Payload::refused(Reason::new(Cause::NotMade, why))),
                 }
             }
             Report::PreparedChange(Box::new(change))
@@ -92,8 +93,17 @@ async fn put_blob(place: &Place, bytes: Vec<u8>) -> Result<String, String> {
             point("before-image-kept");
             Ok(blob.hash)
         }
-        Ok(Err(error)) => Err(format!("keep the text as it was before: {error}; nothing was changed")),
-        Err(_) => Err("keep the text as it was before; nothing was changed".to_owned()),
+        Ok(Err(error)) => {
+            let passes = error.passes();
+            let why =
+                format!("nothing was changed, because the text before the edit cannot be kept: {error}");
+            if !passes {
+                // The same disk as the log's: a run that went on would fail at each edit, and end as done.
+                place.mailbox.post(Message::Unkept { why: why.clone() });
+            }
+            Err(why)
+        }
+        Err(_) => Err("nothing was changed, because keeping the text before the edit broke".to_owned()),
     }
 }
 

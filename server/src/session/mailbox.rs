@@ -104,6 +104,10 @@ pub enum Message {
     Asks {
         reply: Reply<Vec<AskView>>,
     },
+    /// What a step needs kept before it may go on cannot be written: the disk of the session fails.
+    Unkept {
+        why: String,
+    },
     /// A step tells how it goes.
     Report {
         step: Step,

@@ -82,7 +82,7 @@ impl SessionTask {
     }
 
     /// The log takes nothing more: everything running ends, and whoever asks is told why, once.
-    fn read_only(&mut self, why: String) {
+    pub(super) fn read_only(&mut self, why: String) {
         if self.stopped.is_some() {
             return;
         }

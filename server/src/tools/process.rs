@@ -234,7 +234,12 @@ impl Running {
             tokio::select! {
                 () = taken.piece(), if !taken.done() => {}
                 () = self.exit.wait(), if gone.is_none() => gone = Some(Instant::now()),
-                () = sleep_until(linger) => if gone.is_none() { return Some(End::TimedOut) },
+                // Where the server itself was stopped for a while, the command may have ended in time.
+                () = sleep_until(linger) => match gone {
+                    None if self.exit.is_over() => gone = Some(Instant::now()),
+                    None => return Some(End::TimedOut),
+                    Some(_) => {}
+                },
                 () = sleep_until(group_at), if !grouped && gone.is_none() => {
                     grouped = true;
                     self.tree.gather();
@@ -282,13 +287,16 @@ struct Exit {
 }
 
 impl Exit {
+    fn is_over(&self) -> bool {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        // That it cannot be asked for means that it is no longer there.
+        !matches!(waitid(WaitId::Pid(self.shell), look), Ok(None) | Err(Errno::INTR))
+    }
+
     async fn wait(&mut self) {
         loop {
-            let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-            match waitid(WaitId::Pid(self.shell), look) {
-                Ok(None) | Err(Errno::INTR) => {}
-                // That it cannot be asked for means that it is no longer there.
-                Ok(Some(_)) | Err(_) => return,
+            if self.is_over() {
+                return;
             }
             if self.children.recv().await.is_none() {
                 return;

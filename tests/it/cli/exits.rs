@@ -6,6 +6,7 @@
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
 use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
 use adjutant_testkit::command::{Line, Ran};
@@ -17,6 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::lines::{BINARY, HELLO, run, workspace};
+use crate::kill::ends::send;
 use crate::kill::story::only_session;
 
 #[test]
@@ -378,4 +380,43 @@ fn what_cannot_be_written_is_no_success() {
         let script = format!("\"$0\" {words} | true");
         Line::new("sh", &workspace, &["-c", &script, BINARY]).run().expect(0);
     }
+}
+
+#[test]
+fn finding_a_run_whose_output_cannot_be_written_says_that_and_not_that_nobody_reads() {
+    let workspace = workspace(HELLO);
+    let ran = Line::new("sh", &workspace, &["-c", "exec \"$0\" run hello > /dev/full", BINARY]).run();
+    let told = "error: the output could not be written and is cut short: No space left on device";
+    assert!(ran.expect(1).stderr.contains(told) && !ran.stderr.contains("nobody reads"), "{ran}");
+}
+
+#[test]
+fn finding_a_file_that_may_grow_no_further_is_an_error_and_no_silent_end() {
+    let workspace = workspace(&HELLO.replace("Hello there.", &"Hello there. ".repeat(4_000)));
+    let script = "ulimit -f 8 && exec \"$0\" run hello";
+    let ran = Line::new("sh", &workspace, &["-c", script, BINARY]).run();
+    assert_eq!(ran.expect(1).stderr.matches("File too large").count(), 1, "{ran}");
+    Line::new(BINARY, &workspace, &["run", "hello"]).run().expect(0);
+}
+
+/// Longer than the command takes, and than it may take.
+const STOPPED: Duration = Duration::from_millis(1_300);
+
+#[test]
+fn finding_a_command_that_ended_while_adjutant_was_stopped_has_not_timed_out() {
+    let command = "touch began; sleep 0.4; echo over > over";
+    let workspace = workspace(&format!(
+        "[[turn]]\n[[turn.call]]\ntool = \"run_command\"\n\
+         arguments = {{ command = \"{command}\", timeout_seconds = 1 }}\n[[turn]]\ntext = \"I was told: {{{{last_output}}}}\"\n"
+    ));
+    let running = Line::new(BINARY, &workspace, &["run", "-y", "--allow-commands", "go"]).start();
+    wait_until("the command to begin", || workspace.exists("began"));
+    send(running.pid(), Signal::STOP);
+    let since = Instant::now();
+    wait_until("the end of the command and of its time", || {
+        workspace.exists("over") && since.elapsed() > STOPPED
+    });
+    send(running.pid(), Signal::CONT);
+    let ran = running.wait();
+    assert!(ran.expect(0).stdout.contains("exit code 0") && !ran.stdout.contains("timed out"), "{ran}");
 }

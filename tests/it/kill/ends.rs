@@ -191,7 +191,10 @@ fn s05_a_run_that_is_told_to_end_says_so_and_can_be_resumed() {
     wait_until("the command to stand at the gate", || running.marked().len() >= AT_LEAST);
     send(running.pid(), Signal::TERM);
     let ran = running.wait();
-    ran.expect(143);
+    assert!(
+        ran.expect(143).stderr.contains("\ntold to end; `adjutant run --continue` goes on from here\n"),
+        "{ran}"
+    );
     assert_eq!(ran.left(), [], "the command outlives its server");
     assert!(is_open(&facts(&workspace, &only_session(&workspace))));
     finish_through_the_gate(&workspace);

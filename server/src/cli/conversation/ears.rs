@@ -5,11 +5,9 @@
 use std::future::pending;
 use std::time::Instant;
 
-use anyhow::Context;
-use tokio::signal::unix::{Signal, SignalKind, signal};
-
 use crate::cli::client::Hearing;
 use crate::cli::present::Typed;
+use crate::cli::signals::{Signals, Told};
 use crate::transport::client::Incoming;
 
 use super::Answers;
@@ -25,24 +23,6 @@ pub enum Heard {
     Terminate,
     /// It is time for something.
     Wake,
-}
-
-/// Ctrl-C, and being told to end.
-pub struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    pub fn new() -> anyhow::Result<Self> {
-        let listen = |kind| signal(kind).context("listen for signals");
-        Ok(Signals {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-            hangup: listen(SignalKind::hangup())?,
-        })
-    }
 }
 
 pub struct Ears {
@@ -87,9 +67,10 @@ impl Ears {
         };
         tokio::select! {
             biased;
-            Some(()) = self.signals.interrupt.recv() => Heard::Interrupt,
-            Some(()) = self.signals.terminate.recv() => Heard::Terminate,
-            Some(()) = self.signals.hangup.recv() => Heard::Terminate,
+            told = self.signals.told() => match told {
+                Told::Interrupt => Heard::Interrupt,
+                Told::Terminate => Heard::Terminate,
+            },
             typed = typed => Heard::Typed(typed),
             () = wake => {
                 // Once: a time that is over would be heard before all that the server says.

@@ -163,6 +163,7 @@ impl Conversation {
                     note(message);
                 }
                 self.said = Some(format!("Adjutant: {message}"));
+                self.noticed.clone_from(message);
                 return;
             }
             _ => {}

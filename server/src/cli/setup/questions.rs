@@ -1,10 +1,11 @@
 //! Questions one after the other, at a terminal.
 //!
-//! Never shows a secret while it is typed, and gives the terminal back as it was.
+//! Never shows a secret while it is typed, and gives the terminal back as it was, also while it is suspended.
 
 use std::io::{self, IsTerminal};
 
 use adjutant_core::display::one_line;
+use rustix::process::{Signal as Sent, getpid, kill_process};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -16,6 +17,8 @@ use crate::cli::present::{Person, Typed};
 pub enum Left {
     /// Ctrl-C.
     Interrupted,
+    /// It was told to end.
+    Terminated,
     /// The terminal is closed.
     Gone,
 }
@@ -24,7 +27,8 @@ pub enum Left {
 pub struct Desk {
     pub page: Page,
     person: Person,
-    interrupt: Signal,
+    /// Ctrl-Z.
+    suspend: Signal,
 }
 
 /// A terminal that shows nothing of what is typed, until it is dropped.
@@ -53,17 +57,16 @@ impl Desk {
             return Ok(None);
         }
         let Some(person) = Person::at_terminal(false, false) else { return Ok(None) };
-        let interrupt = signal(SignalKind::interrupt())?;
-        Ok(Some(Desk { page: Page::of_stdout(), person, interrupt }))
+        // SIGTSTP; the same number on Linux, macOS and the BSDs has no name of its own in the library.
+        let suspend = signal(SignalKind::from_raw(Sent::TSTP.as_raw()))?;
+        Ok(Some(Desk { page: Page::of_stdout(), person, suspend }))
     }
 
     /// Asks until something is said; nothing typed is the usual answer, where there is one.
     pub async fn ask(&mut self, question: &str, usual: Option<&str>) -> Result<String, Left> {
         loop {
             let hint = usual.map(|usual| format!(" [{usual}]")).unwrap_or_default();
-            self.page.line_in(Ink::Bold, &format!("{question}{hint}"));
-            self.page.prompt();
-            let typed = self.typed().await?;
+            let typed = self.typed(&format!("{question}{hint}"), Echo::Shown).await?;
             match (typed.is_empty(), usual) {
                 (false, _) => return Ok(typed),
                 (true, Some(usual)) => return Ok(usual.to_owned()),
@@ -74,24 +77,27 @@ impl Desk {
 
     /// Asks for a text that nobody else may see; it may be empty.
     pub async fn secret(&mut self, question: &str) -> Result<String, Left> {
-        // Silent before the question can be read: who pastes at once is not shown either.
-        let silent = Silent::new();
-        self.page.line_in(Ink::Bold, question);
-        self.page.prompt();
-        let typed = self.typed().await;
-        drop(silent);
+        let typed = self.typed(question, Echo::Hidden).await;
         // The line end that was typed was not shown.
         self.page.line("");
         typed
     }
 
-    async fn typed(&mut self) -> Result<String, Left> {
-        self.person.listen();
-        let typed = tokio::select! {
-            typed = self.person.typed() => typed,
-            _ = self.interrupt.recv() => {
-                self.page.fresh_line();
-                return Err(Left::Interrupted);
+    async fn typed(&mut self, question: &str, echo: Echo) -> Result<String, Left> {
+        let typed = loop {
+            // Silent before the question can be read: who pastes at once is not shown either.
+            let silent = if echo == Echo::Hidden { Silent::new() } else { None };
+            self.page.line_in(Ink::Bold, question);
+            self.page.prompt();
+            self.person.listen();
+            tokio::select! {
+                typed = self.person.typed() => break typed,
+                _ = self.suspend.recv() => {
+                    drop(silent);
+                    self.page.fresh_line();
+                    suspended();
+                    // What was typed before is thrown away, and the question asked again.
+                }
             }
         };
         self.page.entered();
@@ -100,4 +106,17 @@ impl Desk {
             Typed::Gone => Err(Left::Gone),
         }
     }
+}
+
+/// Whether a line can be seen while it is typed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Echo {
+    Shown,
+    Hidden,
+}
+
+/// Stops this process until somebody lets it go on, as Ctrl-Z does where nobody listens to it.
+fn suspended() {
+    // It cannot be refused, and where it were, the question is merely asked again.
+    let _ = kill_process(getpid(), Sent::STOP);
 }

@@ -30,9 +30,7 @@ pub enum AppendError {
     #[error("append to the log: no sequence number is left; start a new session")]
     Exhausted,
     /// The disk or the quota is full; nothing was recorded.
-    #[error(
-        "append to the log \"{path}\": no space is left; free some, then close this session and resume it"
-    )]
+    #[error("append to the log \"{path}\": no space is left; free some, then open this session again")]
     NoSpace {
         /// The log.
         path: PathBuf,

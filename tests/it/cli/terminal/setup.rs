@@ -8,8 +8,11 @@ use std::os::unix::fs::PermissionsExt;
 use adjutant_testkit::command::Line;
 use adjutant_testkit::fixture::{KEY_VARIABLE, Workspace};
 use adjutant_testkit::model::{ModelServer, Reply};
+use adjutant_testkit::process::wait_until;
+use rustix::process::Signal;
 
 use super::{BINARY, Terminal};
+use crate::kill::ends::send;
 
 const KEY: &str = "a-key-that-nobody-may-see";
 
@@ -20,9 +23,7 @@ impl Terminal {
             let at = screen.match_indices(question).nth(times - 1).map(|(at, _)| at);
             at.is_some_and(|at| screen[at..].contains("\n> "))
         };
-        adjutant_testkit::process::wait_until(&format!("the question {question:?}"), || {
-            asked(&self.screen())
-        });
+        wait_until(&format!("the question {question:?}"), || asked(&self.screen()));
     }
 
     /// Goes through the questions up to the model.
@@ -94,13 +95,63 @@ fn a_service_that_refuses_is_said_and_nothing_is_written() {
     assert!(!left(&workspace).iter().any(|name| name.contains("key")), "{:?}", left(&workspace));
 }
 
+/// Whether a process is stopped, and not ended.
+fn is_stopped(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+}
+
+#[test]
+fn finding_a_key_is_not_shown_after_a_suspension_and_the_terminal_is_given_back() {
+    let model = ModelServer::start([Reply::text("ok")]);
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    let mut terminal = Terminal::run(&workspace, 80, &["setup"]);
+    let pid = terminal.running.pid();
+    terminal.asked("Number", 1);
+    terminal.types("1");
+    terminal.asked("Key (not shown", 1);
+    assert!(!terminal.screen.echoes());
+    for times in 1..=2 {
+        send(pid, Signal::TSTP);
+        wait_until("the suspension", || is_stopped(pid));
+        assert!(terminal.screen.echoes(), "the shell shows nothing of what is typed");
+        send(pid, Signal::CONT);
+        terminal.asked("Key (not shown", times + 1);
+        assert!(!terminal.screen.echoes(), "the key is shown");
+    }
+    terminal.types(KEY);
+    terminal.asked("Model, as the service calls it", 1);
+    send(pid, Signal::TSTP);
+    wait_until("the suspension", || is_stopped(pid));
+    send(pid, Signal::CONT);
+    terminal.asked("Model, as the service calls it", 2);
+    assert!(terminal.screen.echoes() && !terminal.screen().contains(KEY), "{}", terminal.screen());
+    send(pid, Signal::TERM);
+    let (ran, _) = terminal.ends();
+    ran.expect(143);
+    assert_eq!(model.requests().len(), 0);
+
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 143), (Signal::QUIT, 143), (Signal::INT, 130)] {
+        let mut terminal = Terminal::run(&workspace, 80, &["setup"]);
+        terminal.asked("Number", 1);
+        terminal.types("1");
+        terminal.asked("Key (not shown", 1);
+        send(terminal.running.pid(), signal);
+        let Terminal { screen, running } = terminal;
+        running.wait().expect(code);
+        assert!(screen.echoes(), "{signal:?} leaves a terminal that shows nothing");
+        let text = screen.text();
+        assert!(text.ends_with("nothing was written\n"), "{text}");
+    }
+}
+
 #[test]
 fn finding_settings_that_are_no_toml_are_named_before_anything_is_asked() {
     let workspace = Workspace::new("//- /a.txt\none\n");
     workspace.config("# Mine.\nmodel = \"play/any\n");
     let terminal = Terminal::run(&workspace, 200, &["setup"]);
     let said = || terminal.screen().split_whitespace().collect::<Vec<_>>().join(" ");
-    adjutant_testkit::process::wait_until("what to correct", || said().contains("then run setup again"));
+    wait_until("what to correct", || said().contains("then run setup again"));
     assert!(said().contains("config.toml\": line 2 is not valid TOML: "), "{}", said());
     let (ran, screen) = terminal.ends();
     ran.expect(1);
