@@ -247,7 +247,7 @@ pub fn disk_full() -> &'static str {
     rig.answer(&ask.ask_id, "allow");
     rig.await_update(|params| match &params.update {
         Update::Notice { message } => {
-            message.contains("no space is left; free some, then close this session")
+            message.contains("no space is left; free some, then open this session again")
         }
         _ => false,
     });
