@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use adjutant_core::edit::TextEdit;
+use adjutant_core::observation::Way;
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 
 /// Questions that wait for the editor at once.
@@ -30,20 +31,6 @@ pub struct Abilities {
     pub save: bool,
     /// Announces every open text document (decision 4).
     pub complete: bool,
-}
-
-/// How an edit reaches a file (decision 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    Editor,
-    /// Nobody has it open, so it is replaced on disk.
-    Disk,
-    /// On disk as well, but the client may have it open without saying so: the user is asked first.
-    DiskIfSaved,
-    /// The code action that allows it carries it: it is open in an editor that takes no other edits.
-    Action,
-    /// It is open in an editor that takes no edits.
-    Nowhere,
 }
 
 impl Abilities {

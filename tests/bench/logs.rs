@@ -15,8 +15,9 @@ use adjutant::sessions::reading;
 use adjutant_core::accept::accept;
 use adjutant_core::choices::Follows;
 use adjutant_core::event::{CallEnd, CallResult, Event, Fact, Payload, Policy};
-use adjutant_core::input::{Input, Prompt, Report, Stamp};
+use adjutant_core::input::{Input, Prepared, Prompt, Report, Stamp};
 use adjutant_core::message::{Manner, Reply, RequestedCall, StopCause};
+use adjutant_core::observation::Seen;
 use adjutant_core::session::Session;
 use adjutant_core::step::{Step, next_steps};
 use serde_json::json;
@@ -157,13 +158,8 @@ impl Past {
         if number == TURNS {
             return;
         }
-        self.report(Report::Prepared(Payload::Read {
-            path: "src/main.rs".to_owned(),
-            ask: None,
-            cause: None,
-            also: Vec::new(),
-            everywhere: false,
-        }));
+        let payload = Payload::Read { path: "src/main.rs".to_owned(), everywhere: false };
+        self.report(Report::Prepared(Box::new(Prepared::of(payload).about(Seen::inside("src/main.rs")))));
         self.report(Report::Finished(CallResult {
             end: CallEnd::Completed,
             output: "fn main() {}\n".into(),

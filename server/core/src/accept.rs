@@ -85,14 +85,8 @@ fn of_step(session: &Session, stamp: &Stamp, step: &Step, report: Report) -> Res
         (Step::CallModel { turn, attempt }, report) => {
             turn::accept(session, stamp, (*turn, *attempt), report)
         }
-        (Step::Prepare { call, .. }, Report::Prepared(payload)) => {
-            call::prepared(session, stamp, call, (payload, Vec::new()))
-        }
-        (Step::Prepare { call, .. }, Report::PreparedCommand { payload, unsaved }) => {
-            call::prepared(session, stamp, call, (payload, unsaved))
-        }
-        (Step::Prepare { call, .. }, Report::PreparedChange(change)) => {
-            call::prepared_change(session, stamp, call, change)
+        (Step::Prepare { call, .. }, Report::Prepared(prepared)) => {
+            call::prepared(session, stamp, call, *prepared)
         }
         (Step::Prepare { call, .. } | Step::RunTool { call }, Report::Finished(result)) => {
             call::finished(session, stamp, call, result)
@@ -101,8 +95,8 @@ fn of_step(session: &Session, stamp: &Stamp, step: &Step, report: Report) -> Res
         (Step::RunTool { call }, Report::NotApplied { result, in_doubt, landed }) => {
             call::not_applied(session, stamp, call, (result, in_doubt, landed))
         }
-        (Step::RunTool { call }, Report::Overtaken { change, result }) => {
-            call::overtaken(session, stamp, call, (change, result))
+        (Step::RunTool { call }, Report::Overtaken { change, seen, result }) => {
+            call::overtaken(session, stamp, call, (change, *seen, result))
         }
         (Step::Settle { change_set }, Report::Settled(found)) => {
             Ok(vec![Event::Settled { change_set: change_set.clone(), found }])

@@ -7,6 +7,8 @@ use adjutant_protocol::ask::{AskKind, AskOption, AskSubject, AskView, OptionKind
 
 use crate::display::one_line;
 use crate::event::{Ask, Change, Payload, Policy, Unsaved};
+use crate::observation::Seen;
+use crate::permission::read_asks;
 use crate::review::unified_diff;
 use crate::session::{Call, OpenAsk, Session};
 
@@ -121,9 +123,13 @@ pub fn answers_itself<'a>(open: &'a OpenAsk, policy: &Policy) -> Option<(u64, &'
     Some((open.since.saturating_add(wait), &first.option_id))
 }
 
-/// The digest an approval binds: the frozen payload, and nothing else.
-pub fn payload_digest(payload: &Payload) -> String {
-    crate::digest_parts(&[&serde_json::to_vec(payload).unwrap_or_default()])
+/// The digest an approval binds: the frozen payload, what was seen of its file, and nothing else.
+pub fn payload_digest(payload: &Payload, seen: Option<&Seen>) -> String {
+    let payload = serde_json::to_vec(payload).unwrap_or_default();
+    match seen {
+        Some(seen) => crate::digest_parts(&[&payload, &serde_json::to_vec(seen).unwrap_or_default()]),
+        None => crate::digest_parts(&[&payload]),
+    }
 }
 
 /// The digest of an edit: file, and per hunk the removed and inserted lines with their context.
@@ -192,8 +198,9 @@ fn subject(session: &Session, call: &Call, unsaved: &[Unsaved]) -> Option<AskSub
                 .map(|Unsaved { uri, path }| UnsavedDocument { uri: uri.clone(), path: path.clone() })
                 .collect(),
         }),
-        Payload::Read { path, ask: Some(reason), .. } => {
-            Some(AskSubject::Read { path: path.clone(), reason: reason.clone() })
+        Payload::Read { path, .. } => {
+            let reason = read_asks(call.seen.as_ref()?)?.text;
+            Some(AskSubject::Read { path: path.clone(), reason })
         }
         _ => None,
     }

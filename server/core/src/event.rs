@@ -13,10 +13,11 @@ use adjutant_protocol::state::{Outcome, StopReason};
 use adjutant_protocol::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
 use serde::{Deserialize, Serialize};
 
-use crate::cause::{Cause, Reason};
+use crate::cause::Cause;
 use crate::choices::{Choices, Chosen, Follows, Offer};
 use crate::image::Image;
 use crate::message::{Manner, Reply};
+use crate::observation::Seen;
 use crate::retry::{CallFailure, RetryPolicy};
 use crate::review::Hunk;
 
@@ -148,10 +149,16 @@ pub enum Event {
     CallPrepared {
         call: ToolCallId,
         payload: Payload,
+        /// The file or folder it is about, as it was seen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seen: Option<Seen>,
     },
     ChangeProposed {
         call: ToolCallId,
         change: Box<Change>,
+        /// Its file as it was seen; none in logs of 0.1.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seen: Option<Seen>,
     },
     AskOpened {
         ask: Box<Ask>,
@@ -195,6 +202,8 @@ pub enum Event {
         call: ToolCallId,
         change_set: ChangeSetId,
         hunks: Vec<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        allowed_by: Option<AllowedBy>,
     },
     Applied {
         change_set: ChangeSetId,
@@ -203,6 +212,8 @@ pub enum Event {
     /// The intent of every other tool: durable before an effect.
     ToolStarted {
         call: ToolCallId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        allowed_by: Option<AllowedBy>,
     },
     ToolFinished {
         call: ToolCallId,
@@ -336,21 +347,13 @@ pub struct KeyUse {
     pub digest: String,
 }
 
-/// What a call would do, frozen when it was prepared.
+/// What a call would do, frozen when it was prepared: what an approval binds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Payload {
     Read {
         /// As shown to the user.
         path: String,
-        /// Why reading it needs an answer: outside the roots, or a secret store.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        ask: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        cause: Option<Cause>,
-        /// A second name of the file (hard link) that a deny rule keeps from being read.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        also: Vec<String>,
         /// No place is named, so all folders of the workspace are looked through: `path` is what is looked for.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         everywhere: bool,
@@ -373,33 +376,26 @@ pub enum Payload {
     Fail {
         reason: String,
     },
-    /// The call cannot be made; the text is for the model.
-    Refused {
-        output: String,
-        summary: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        cause: Option<Cause>,
-    },
-    /// A rule of ours forbids it, whatever anybody answers.
-    Denied {
-        reason: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        cause: Option<Cause>,
-    },
+    /// The call cannot be made or is forbidden: its result says why. Logs of 0.1 say it here, too.
+    #[serde(other)]
+    Nothing,
 }
 
-impl Payload {
-    /// A call that cannot be made; the sentence is for the model.
-    pub fn refused(reason: Reason) -> Self {
-        let Reason { cause, text: output } = reason;
-        let summary = crate::display::one_line(&output, crate::tool::MAX_TITLE);
-        Payload::Refused { summary, output, cause: Some(cause) }
-    }
-
-    /// A call that we forbid ourselves.
-    pub fn denied(cause: Cause, reason: String) -> Self {
-        Payload::Denied { reason, cause: Some(cause) }
-    }
+/// What allowed an effect, or a read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum AllowedBy {
+    /// The answer to this ask.
+    Answer { ask: AskId },
+    /// A standing answer of the session.
+    Standing { rule: Rule },
+    /// The consent that the run was given to go on unattended.
+    Consent,
+    /// It reads inside the workspace, or touches nothing.
+    Default,
+    /// Something that a later version knows.
+    #[serde(other)]
+    Unknown,
 }
 
 /// All edits of one tool call to one file.
@@ -417,11 +413,9 @@ pub struct Change {
     pub open: bool,
     /// Whether the file existed.
     pub existed: bool,
-    /// Why no standing answer covers it: the user is always asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Why the user was always asked; in logs of 0.1 alone, see [`crate::observation::Seen`].
+    #[serde(default, skip_serializing)]
     pub always_ask: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cause: Option<Cause>,
     /// What the user should know of this file: it runs on build or install.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,

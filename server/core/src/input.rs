@@ -9,10 +9,12 @@ use adjutant_protocol::origin::Origin;
 use adjutant_protocol::{AskId, RunId};
 
 use crate::ask::REJECT;
+use crate::cause::Reason;
 use crate::choices::{Chosen, Follows, Offer};
 use crate::event::{CallResult, Change, Found, KeyUse, Payload, Policy, Unattended, Unsaved};
 use crate::image::Image;
 use crate::message::{Manner, Reply};
+use crate::observation::Seen;
 use crate::retry::CallFailure;
 use crate::step::{Step, Wake};
 
@@ -171,13 +173,7 @@ pub enum Report {
     Replied(Reply),
     CallFailed(CallFailure),
     /// `Prepare` looked at the world.
-    Prepared(Payload),
-    /// The same of a command, with the open documents that it would not see as they are.
-    PreparedCommand {
-        payload: Payload,
-        unsaved: Vec<Unsaved>,
-    },
-    PreparedChange(Box<Change>),
+    Prepared(Box<Prepared>),
     /// `RunTool` ended.
     Finished(CallResult),
     /// `RunTool` of an edit: all its hunks are in the text.
@@ -192,7 +188,51 @@ pub enum Report {
     /// made now, and what the model is told where it has been shown often enough.
     Overtaken {
         change: Box<Change>,
+        seen: Box<Seen>,
         result: CallResult,
     },
     Settled(Found),
+}
+
+/// What `Prepare` found out about one call.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The file or folder it is about; none where it is about no single one.
+    pub seen: Option<Seen>,
+    pub prospect: Prospect,
+    /// Open documents that a command would not see as they are.
+    pub unsaved: Vec<Unsaved>,
+}
+
+/// What would come of a call.
+#[derive(Clone, Debug)]
+pub enum Prospect {
+    Payload(Payload),
+    Change(Box<Change>),
+    /// It cannot be made.
+    Refused {
+        why: Reason,
+        /// Whether the reason quotes the text of the file, which perhaps nobody has allowed to read.
+        quotes: bool,
+    },
+    /// What was seen forbids it, so nothing more was looked at.
+    Forbidden,
+}
+
+impl Prepared {
+    /// A call about no single file.
+    pub fn of(payload: Payload) -> Self {
+        Self { seen: None, prospect: Prospect::Payload(payload), unsaved: Vec::new() }
+    }
+
+    /// A call that cannot be made, for a reason that tells nothing of any file's text.
+    pub fn refused(why: Reason) -> Self {
+        Self { seen: None, prospect: Prospect::Refused { why, quotes: false }, unsaved: Vec::new() }
+    }
+
+    /// The same of a call about this file.
+    #[must_use]
+    pub fn about(self, seen: Seen) -> Self {
+        Self { seen: Some(seen), ..self }
+    }
 }

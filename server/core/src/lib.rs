@@ -22,6 +22,7 @@ pub mod key_shape;
 pub mod locate;
 pub mod message;
 pub mod models;
+pub mod observation;
 pub mod permission;
 pub mod position;
 pub mod prompt;

@@ -19,10 +19,12 @@ mod subjects;
 mod waiting;
 
 use crate::accept::{Refusal, accept};
+use crate::cause::{Cause, Reason};
 use crate::choices::Follows;
-use crate::event::{CallEnd, CallResult, Event, Fact, Policy};
-use crate::input::{Answer, Choice, Input, Prompt, Report, Stamp};
+use crate::event::{CallEnd, CallResult, Change, Event, Fact, Payload, Policy};
+use crate::input::{Answer, Choice, Input, Prepared, Prompt, Prospect, Report, Stamp};
 use crate::message::{Manner, Reply, RequestedCall, StopCause};
+use crate::observation::Seen;
 use crate::session::Session;
 use crate::step::{Step, next_steps};
 
@@ -136,6 +138,29 @@ pub fn done(end: CallEnd) -> CallResult {
         whole: None,
         unsaved: Vec::new(),
     }
+}
+
+/// What `Prepare` tells of a call about no single file.
+pub fn looked(payload: Payload) -> Report {
+    Report::Prepared(Box::new(Prepared::of(payload)))
+}
+
+/// What it tells of reading this place.
+pub fn read_of(seen: Seen) -> Report {
+    let payload = Payload::Read { path: seen.path.clone(), everywhere: false };
+    Report::Prepared(Box::new(Prepared::of(payload).about(seen)))
+}
+
+/// What it tells of an edit of a file that is nothing special.
+pub fn edit_of(change: Change) -> Report {
+    let seen = Some(Seen::inside(&change.path));
+    let prospect = Prospect::Change(Box::new(change));
+    Report::Prepared(Box::new(Prepared { seen, prospect, unsaved: Vec::new() }))
+}
+
+/// What it tells of a call that cannot be made.
+pub fn refused(cause: Cause, why: &str) -> Report {
+    Report::Prepared(Box::new(Prepared::refused(Reason::new(cause, why))))
 }
 
 pub fn is_model(step: &Step) -> bool {

@@ -13,6 +13,7 @@ use adjutant_protocol::{ChangeSetId, MessageId, RunId, ToolCallId};
 use crate::choices::Follows;
 use crate::event::{Ask, CallEnd, Change, KeyUse, Payload, Policy};
 use crate::message::{Manner, ModelMessage, Reply, Usage};
+use crate::observation::Seen;
 use crate::retry::Tries;
 use crate::tool::{Effect, effect_of};
 
@@ -89,6 +90,8 @@ pub struct Call {
     pub title: String,
     pub phase: CallPhase,
     pub payload: Option<Payload>,
+    /// The file or folder it is about, as it was seen.
+    pub seen: Option<Seen>,
     pub change_set: Option<ChangeSetId>,
     pub output_asked: bool,
     /// What it gave, until its turn has come to tell the model.

@@ -201,7 +201,7 @@ fn of_call(session: &Session, event: &Event) -> Vec<Update> {
             summary: None,
             elapsed_ms: None,
         })],
-        Event::ToolStarted { call } => call_view(session, call, ToolStatus::InProgress),
+        Event::ToolStarted { call, .. } => call_view(session, call, ToolStatus::InProgress),
         Event::ApplyStarted { call, change_set, .. } => {
             let mut updates = call_view(session, call, ToolStatus::InProgress);
             updates.extend(change_view(session, change_set));

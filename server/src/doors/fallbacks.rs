@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 
+use adjutant_core::observation::Way;
 use adjutant_core::position::Encoding;
 use adjutant_protocol::capability::ClientAgentCapabilities;
 use adjutant_protocol::methods;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::editor::{Abilities, Way};
+use crate::editor::Abilities;
 
 /// How clients call themselves whose popups cannot be answered: one locks, the other takes the first button.
 const WITHOUT_ANSWERS: [&str; 2] = ["Qt Creator", "vim-lsp"];

@@ -23,7 +23,7 @@ use super::{Ready, Shared, content, error};
 use crate::documents::Text;
 use crate::session::World;
 use crate::tools::paths::{Grounded, Roots, ground, open_read};
-use crate::tools::protected::{ReadClass, read_class};
+use crate::tools::protected::held_by;
 
 /// Keys of starts in new sessions that are remembered.
 const MAX_KEYS: usize = 1_000;
@@ -185,7 +185,7 @@ fn look(folders: Vec<PathBuf>, world: &World, uri: &str, open: Text) -> std::res
     let at = inside(&folders, uri)?;
     let open = if let Text::Closed = open { world.documents.text(&at.absolute) } else { open };
     let (roots, _) = Roots::open(&folders);
-    let secret = matches!(read_class(&at, &world.own(&roots)), ReadClass::Secret(_));
+    let secret = held_by(&at, &world.own(&roots)).is_some();
     let shown: Vec<String> = roots.paths().map(|root| root.to_string_lossy().into_owned()).collect();
     let denied = world.settings().deny.denial_of_file("read_file", &at.display, &shown).is_some();
     let text = match open {

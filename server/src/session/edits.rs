@@ -13,11 +13,13 @@ use std::time::Duration;
 
 use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::config::Denials;
-use adjutant_core::display::{shown, unseen};
+use adjutant_core::display::shown;
 use adjutant_core::edit::{BOM, rewritten, split_bom};
-use adjutant_core::event::{Change, Found, Payload};
-use adjutant_core::input::Report;
+use adjutant_core::event::{Change, Found};
+use adjutant_core::input::{Prepared, Prospect, Report};
 use adjutant_core::locate;
+use adjutant_core::observation::{Seen, Way};
+use adjutant_core::permission::{Act, forbidden_by};
 use adjutant_core::review::{Hunk, Presence, hunks, present};
 use adjutant_core::tool::Arguments;
 
@@ -26,10 +28,9 @@ pub use apply::apply;
 use super::Place;
 use super::mailbox::Message;
 use crate::documents::Text;
-use crate::editor::Way;
 use crate::faults::point;
 use crate::tools::paths::{Grounded, Kind, OpenRefusal, PathRefusal, ground, hash_of, open_read};
-use crate::tools::protected::{ReadClass, WriteClass, read_class, write_class};
+use crate::tools::protected::{class_of, held_by};
 use crate::uri;
 
 /// How long the text may take to follow the editor's reply (protocol section 9.2).
@@ -69,20 +70,46 @@ impl Now {
     }
 }
 
-/// Grounds, reads and locates; what comes out is the change to be judged.
-pub async fn prepare(place: &Place, arguments: Arguments, rules: &Denials) -> Report {
-    match propose(place, arguments, rules) {
-        Ok((mut change, before)) => {
-            if let Some(bytes) = before {
-                match put_blob(place, bytes).await {
-                    Ok(hash) => change.before = Some(hash),
-                    Err(why) => return Report::Prepared(Payload::refused(Reason::new(Cause::NotMade, why))),
-                }
-            }
-            Report::PreparedChange(Box::new(change))
+/// Grounds, reads and locates; what comes out is what was seen, and the change to be judged.
+pub async fn prepare(place: &Place, (tool, arguments): (&str, Arguments), rules: &Denials) -> Prepared {
+    let (seen, at) = match looked(place, &arguments) {
+        Ok(looked) => looked,
+        Err(why) => return Prepared::refused(why),
+    };
+    let folders: Vec<String> = place.roots.paths().map(|root| root.to_string_lossy().into_owned()).collect();
+    let Some(at) = at.filter(|_| forbidden_by(rules, &folders, tool, Act::Edit(&seen)).is_none()) else {
+        // Neither read nor kept: it will be denied.
+        return Prepared { seen: Some(seen), prospect: Prospect::Forbidden, unsaved: Vec::new() };
+    };
+    let Proposal { mut change, before, way } = match propose(place, arguments, &at) {
+        Ok(proposal) => proposal,
+        Err(prospect) => return Prepared { seen: Some(seen), prospect, unsaved: Vec::new() },
+    };
+    let kept = match before {
+        Some(bytes) => put_blob(place, bytes).await.map(Some),
+        None => Ok(None),
+    };
+    let prospect = match kept {
+        Ok(hash) => {
+            change.before = hash;
+            Prospect::Change(Box::new(change))
         }
-        Err(payload) => Report::Prepared(payload),
-    }
+        Err(why) => refused(Reason::new(Cause::NotMade, why)),
+    };
+    Prepared { seen: Some(Seen { way, ..seen }), prospect, unsaved: Vec::new() }
+}
+
+/// A change that can be made.
+struct Proposal {
+    change: Change,
+    /// The bytes of the file as they are; none where it is new.
+    before: Option<Vec<u8>>,
+    way: Way,
+}
+
+/// Why a change cannot be made, which tells nothing of the text.
+fn refused(why: Reason) -> Prospect {
+    Prospect::Refused { why, quotes: false }
 }
 
 async fn put_blob(place: &Place, bytes: Vec<u8>) -> Result<String, String> {
@@ -107,58 +134,32 @@ async fn put_blob(place: &Place, bytes: Vec<u8>) -> Result<String, String> {
     }
 }
 
-fn propose(
-    place: &Place,
-    arguments: Arguments,
-    rules: &Denials,
-) -> Result<(Change, Option<Vec<u8>>), Payload> {
-    let (tool, path) = match &arguments {
-        Arguments::EditFile { path, .. } => ("edit_file", path),
-        Arguments::WriteFile { path, .. } => ("write_file", path),
-        _ => return Err(Payload::refused(Reason::new(Cause::Other, "this is not an edit"))),
+/// The file of an edit as its names show it, and where it is; nowhere where nobody has allowed to look.
+fn looked(place: &Place, arguments: &Arguments) -> Result<(Seen, Option<Grounded>), Reason> {
+    let (Arguments::EditFile { path, .. } | Arguments::WriteFile { path, .. }) = arguments else {
+        return Err(Reason::new(Cause::Other, "this is not an edit"));
     };
-    // By the name that was given: nobody has allowed to look where it leads.
-    let outside = || {
-        let reason = format!("\"{}\" is outside the workspace, where nothing is written", shown(path));
-        Payload::denied(Cause::Outside, reason)
+    // By the name that was given.
+    let outside = || Ok((Seen::outside(shown(path)), None));
+    let at = match ground(&place.roots, path) {
+        Ok(at) if at.inside => at,
+        Ok(_) | Err(PathRefusal::Outside { .. }) => return outside(),
+        Err(why) => return Err(why.into()),
     };
-    let at = ground(&place.roots, path).map_err(|why| match why {
-        PathRefusal::Outside { .. } => outside(),
-        why => Payload::refused(why.into()),
-    })?;
-    if !at.inside {
-        return Err(outside());
-    }
-    // Before anything is told of its text.
-    let folders: Vec<String> = place.roots.paths().map(|root| root.to_string_lossy().into_owned()).collect();
-    if let Some(rule) = rules.denial_of_file(tool, &at.display, &folders) {
-        let why = Reason::of_rule(&rule.text);
-        return Err(Payload::denied(why.cause, why.text));
-    }
     let own = place.world.own(&place.roots);
-    let (always_ask, mark) = match write_class(&at, &own) {
-        WriteClass::Plain => (None, None),
-        WriteClass::Marked(why) => (None, Some(why.of(&at).text)),
-        WriteClass::Ask(why) => (Some(why.of(&at)), None),
-        WriteClass::Denied(why) => {
-            let reason = format!("\"{}\" is protected: it {}", at.display, why.text);
-            return Err(Payload::denied(why.cause, reason));
-        }
-    };
-    let now = now(place, &at).map_err(Payload::refused)?;
+    let (class, holds) = (class_of(&at, &own), held_by(&at, &own));
+    Ok((Seen { class, holds, ..Seen::inside(&at.display) }, Some(at)))
+}
+
+/// Reads the text as it is, and changes it; an error says why that cannot be done.
+fn propose(place: &Place, arguments: Arguments, at: &Grounded) -> Result<Proposal, Prospect> {
+    let now = now(place, at).map_err(refused)?;
     let way = place.world.abilities().way(now.open.is_some(), now.exists, now.mark);
     if way == Way::Nowhere {
         // Before anybody is asked to allow what cannot be made.
-        return Err(Payload::refused(Reason::new(Cause::NotMade, no_way(&at.display))));
+        return Err(refused(Reason::new(Cause::NotMade, no_way(&at.display))));
     }
-    let always_ask = [always_ask, said_first(way, &at)];
-    let always_ask = always_ask
-        .into_iter()
-        .flatten()
-        .reduce(|one, other| Reason { text: format!("{one}; {other}"), ..one });
-    let secret = matches!(read_class(&at, &own), ReadClass::Secret(_))
-        || rules.denial_of_file("read_file", &at.display, &folders).is_some();
-    let after = after(&arguments, &now, &at)
+    let after = after(&arguments, &now, at)
         .and_then(|after| match now.exists && after == now.text {
             true => {
                 let text = format!("\"{}\" has this content already; nothing to change", at.display);
@@ -166,14 +167,9 @@ fn propose(
             }
             false => Ok(after),
         })
-        // Nobody has allowed this text to be read, and the reasons quote it (P5).
-        .map_err(|why| Payload::refused(if secret && now.exists { untold(&at, why.cause) } else { why }))?;
+        .map_err(|why| Prospect::Refused { why, quotes: now.exists })?;
     let hunks = hunks(&now.text, &after);
-    let odd = hunks.iter().flat_map(|hunk| &hunk.inserted).find_map(|line| unseen(line));
-    let odd =
-        odd.map(|c| format!("its new text holds characters nobody sees, such as {}", shown(&c.to_string())));
-    let mark = [mark, odd].into_iter().flatten().reduce(|one, other| format!("{one}; {other}"));
-    fits_review(&hunks, &now.text, &at.display).map_err(Payload::refused)?;
+    fits_review(&hunks, &now.text, &at.display).map_err(refused)?;
     let change = Change {
         change_set: "".into(),
         path: at.display.clone(),
@@ -181,14 +177,13 @@ fn propose(
         target: uri::of_path(&at.absolute),
         open: now.open.is_some(),
         existed: now.exists,
-        cause: always_ask.as_ref().map(|why| why.cause),
-        always_ask: always_ask.map(|why| why.text),
-        mark,
+        always_ask: None,
+        mark: None,
         before: None,
         hunks: hunks.into(),
     };
     let before = now.exists.then(|| now.bytes_of(&now.text));
-    Ok((change, before))
+    Ok(Proposal { change, before, way })
 }
 
 /// Refuses what nobody could look through, and what would cost more than a session has.
@@ -214,42 +209,12 @@ fn fits_review(hunks: &[Hunk], before: &str, path: &str) -> Result<(), Reason> {
     Ok(())
 }
 
-/// How an edit is made in an editor that takes it with a code action alone.
-const BY_ACTION: &str =
-    "only the code action \"Adjutant: Yes, apply\" makes this edit in your editor; choose it there";
-
-/// What the user has to know before an edit is allowed that takes an unusual way.
-fn said_first(way: Way, at: &Grounded) -> Option<Reason> {
-    match way {
-        // It may be open all the same (decision 4).
-        Way::DiskIfSaved => {
-            let text = format!(
-                "\"{}\" is written on disk: if this file is open with unsaved changes, save it first",
-                at.display
-            );
-            Some(Reason::new(Cause::OnDisk, text))
-        }
-        Way::Action => Some(Reason::new(Cause::ByAction, BY_ACTION)),
-        Way::Editor | Way::Disk | Way::Nowhere => None,
-    }
-}
-
 /// What is told where no way is left to make an edit.
 fn no_way(path: &str) -> String {
     format!(
         "\"{path}\" cannot be edited: it is open in the editor, which takes no edits from Adjutant; close the file \
          there and try again"
     )
-}
-
-/// Why a change of a secret file cannot be made, with nothing of its text.
-fn untold(at: &Grounded, cause: Cause) -> Reason {
-    let text = format!(
-        "\"{}\" was not changed: it may hold secrets, so nothing is told of its text here, and the edit does not fit \
-         it; read the file first, which asks the user",
-        at.display
-    );
-    Reason::new(cause, text)
 }
 
 /// The whole new text.

@@ -10,7 +10,8 @@ use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::config::{Denials, KeySource};
 use adjutant_core::display::shown;
 use adjutant_core::event::{CallEnd, CallResult, Payload, Unsaved};
-use adjutant_core::input::Report;
+use adjutant_core::input::{Prepared, Report};
+use adjutant_core::observation::Seen;
 use adjutant_core::session::Call;
 use adjutant_core::tool::{Arguments, parse_for};
 use adjutant_core::unsaved::MAX_LISTED;
@@ -24,7 +25,7 @@ use crate::settings::private_dir;
 use crate::tools::exclusions::Exclusions;
 use crate::tools::paths::{Grounded, Kind, PathRefusal, Roots, ground};
 use crate::tools::process::{Hold, Launch, MAX_OUTPUT, child_environment, pin_directory, pin_shell};
-use crate::tools::protected::{Own, ReadClass, read_class};
+use crate::tools::protected::held_by;
 use crate::tools::run_command::{run_command, time_limit};
 use crate::tools::{Output, Reading, read};
 
@@ -32,10 +33,10 @@ use crate::tools::{Output, Reading, read};
 pub async fn prepare(place: &Place, call: &Call, (mode, deny): (Mode, &[String])) -> Report {
     let arguments = match parse_for(mode, &call.tool, call.arguments()) {
         Ok(arguments) => arguments,
-        Err(why) => return Report::Prepared(Payload::refused(why)),
+        Err(why) => return Report::Prepared(Box::new(Prepared::refused(why))),
     };
     point("call-prepared");
-    Report::Prepared(match arguments {
+    Report::Prepared(Box::new(match arguments {
         Arguments::ListFiles { path }
         | Arguments::ReadFile { path, .. }
         | Arguments::SearchText { path: Some(path), .. } => {
@@ -45,33 +46,27 @@ pub async fn prepare(place: &Place, call: &Call, (mode, deny): (Mode, &[String])
             match place.roots.is_empty() {
                 true => {
                     let text = "no workspace folder is open, so there is nothing to search";
-                    Payload::refused(Reason::new(Cause::NoPlace, text))
+                    Prepared::refused(Reason::new(Cause::NoPlace, text))
                 }
-                false => Payload::Read {
-                    path: pattern,
-                    ask: None,
-                    cause: None,
-                    also: Vec::new(),
-                    everywhere: true,
-                },
+                false => Prepared::of(Payload::Read { path: pattern, everywhere: true }),
             }
         }
         Arguments::RunCommand { command, cwd, timeout_seconds } => {
             match launch(place, call, (command, cwd.as_deref(), timeout_seconds)) {
                 Ok(launch) => {
                     let payload = command_payload(&launch);
-                    return Report::PreparedCommand { payload, unsaved: unsaved(place).await };
+                    Prepared { unsaved: unsaved(place).await, ..Prepared::of(payload) }
                 }
-                Err(why) => Payload::refused(why),
+                Err(why) => Prepared::refused(why),
             }
         }
-        Arguments::AskUser { question, options } => Payload::Question { question, options },
-        Arguments::TaskComplete { summary } => Payload::Complete { summary },
-        Arguments::Fail { reason } => Payload::Fail { reason },
+        Arguments::AskUser { question, options } => Prepared::of(Payload::Question { question, options }),
+        Arguments::TaskComplete { summary } => Prepared::of(Payload::Complete { summary }),
+        Arguments::Fail { reason } => Prepared::of(Payload::Fail { reason }),
         edit @ (Arguments::EditFile { .. } | Arguments::WriteFile { .. }) => {
-            return edits::prepare(place, edit, &rules(place, deny)).await;
+            edits::prepare(place, (&call.tool, edit), &rules(place, deny)).await
         }
-    })
+    }))
 }
 
 /// The deny rules of the run, and those that were added since.
@@ -100,49 +95,32 @@ async fn looked<T: Send + 'static>(
     }
 }
 
-fn reading(roots: &Roots, exclusions: &Exclusions, path: &str) -> Payload {
+fn reading(roots: &Roots, exclusions: &Exclusions, path: &str) -> Prepared {
+    let read =
+        |seen: Seen| Prepared::of(Payload::Read { path: seen.path.clone(), everywhere: false }).about(seen);
     match ground(roots, path) {
         // Nothing is asked that no answer can bring about.
         Ok(at) if at.kind == Some(Kind::Special) && (at.inside || at.absolute.starts_with("/dev")) => {
             let text = format!("\"{}\" is a device, pipe or socket, which is not read", at.display);
-            Payload::refused(Reason::new(Cause::Special, text))
+            Prepared::refused(Reason::new(Cause::Special, text))
         }
-        Ok(at) => read_payload(exclusions, &at),
+        Ok(at) => read(seen(exclusions, &at)),
         // What is there is told after an answer, not before.
-        Err(why @ PathRefusal::Outside { .. }) => Payload::Read {
-            path: shown(path).into_owned(),
-            ask: Some(why.to_string()),
-            cause: Some(Cause::Outside),
-            also: Vec::new(),
-            everywhere: false,
-        },
-        Err(why) => Payload::refused(why.into()),
+        Err(PathRefusal::Outside { .. }) => read(Seen::outside(shown(path))),
+        Err(why) => Prepared::refused(why.into()),
     }
 }
 
-fn read_payload(exclusions: &Exclusions, at: &Grounded) -> Payload {
-    let Some(also) = exclusions.other_names(at) else {
-        let text = format!(
-            "\"{}\" has other names (hard links), and there was no time to see whether a deny rule of the settings keeps \
-             one of them",
-            at.display
-        );
-        return Payload::denied(Cause::Rule, text);
-    };
-    let why = read_needs(at, exclusions.own());
-    let cause = why.as_ref().map(|why| why.cause);
-    Payload::Read { ask: why.map(|why| why.text), path: at.display.clone(), cause, also, everywhere: false }
-}
-
-/// Why reading this place needs an answer (P1, P5).
-fn read_needs(at: &Grounded, own: &Own) -> Option<Reason> {
-    let outside = || Reason::new(Cause::Outside, format!("\"{}\" is outside the workspace", at.display));
-    match read_class(at, own) {
-        ReadClass::Plain => (!at.inside).then(outside),
-        ReadClass::Secret(why) if at.inside => Some(why.of(at)),
-        ReadClass::Secret(why) => {
-            Some(Reason::new(why.cause, format!("{}, and {}", outside().text, why.text)))
-        }
+/// A place that is to be read, as it is now.
+fn seen(exclusions: &Exclusions, at: &Grounded) -> Seen {
+    let also = exclusions.other_names(at);
+    Seen {
+        path: at.display.clone(),
+        inside: at.inside,
+        holds: held_by(at, exclusions.own()),
+        names_unknown: also.is_none(),
+        also: also.unwrap_or_default(),
+        ..Seen::default()
     }
 }
 
@@ -174,7 +152,7 @@ async fn run_allowed(place: &Place, stream: &Stream, call: &Call, deny: &[String
         }
         return Ok(command_run(place, stream, &launch).await);
     }
-    let allowed = call.payload.clone();
+    let allowed = call.seen.clone();
     let (reading, exclusions) = looked(place, deny, move |roots, exclusions| {
         let reading = allowed_reading(arguments, allowed.as_ref(), (roots, &exclusions))?;
         let begins = match &reading {
@@ -192,12 +170,12 @@ async fn run_allowed(place: &Place, stream: &Stream, call: &Call, deny: &[String
 /// A read whose path leads where it led when it was allowed.
 fn allowed_reading(
     arguments: Arguments,
-    allowed: Option<&Payload>,
+    allowed: Option<&Seen>,
     (roots, exclusions): (&Roots, &Exclusions),
 ) -> Result<Reading, Reason> {
     let grounded = |path: &str| -> Result<Grounded, Reason> {
         let at = ground(roots, path).map_err(PathRefusal::revealed)?;
-        match allowed == Some(&read_payload(exclusions, &at)) {
+        match allowed == Some(&seen(exclusions, &at)) {
             true => Ok(at),
             false => {
                 let text = format!("\"{path}\" leads elsewhere than when it was allowed; call again");

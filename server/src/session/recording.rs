@@ -53,7 +53,7 @@ impl SessionTask {
             let fact = Fact { seq, at: stamp.now, last: seq + 1 == end, event: event.clone() };
             self.session.apply(&fact);
             tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?self.session.shown(), "fact");
-            if let Some(why) = verdicts::why(&self.session, events, event) {
+            if let Some(why) = verdicts::why(event) {
                 tracing::debug!(session = %self.place.id, seq, why, "verdict");
             }
             self.publisher.told(&self.session, &fact, self.barrier);

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use adjutant_core::ask;
 use adjutant_core::cause::{Cause, Reason};
-use adjutant_core::event::{CallEnd, CallResult, Found, Payload};
-use adjutant_core::input::{Choice, Report};
+use adjutant_core::event::{CallEnd, CallResult, Found};
+use adjutant_core::input::{Choice, Prepared, Prospect, Report};
 use adjutant_core::prompt::{self, ModelRequest};
 use adjutant_core::retry::{CallFailure, FailureClass};
 use adjutant_core::review::Hunk;
@@ -272,12 +272,12 @@ async fn deliver(place: &Place, view: Arc<AskView>) -> Option<Done> {
 pub fn too_large(report: &Report) -> Option<fn(usize) -> Report> {
     match report {
         Report::Replied(_) => Some(too_large_reply),
-        Report::PreparedChange(_) => Some(|limit| {
+        Report::Prepared(prepared) if matches!(prepared.prospect, Prospect::Change(_)) => Some(|limit| {
             let text = format!(
                 "the change is larger than the {} MiB that one record of the session may have, so split it",
                 limit >> 20
             );
-            Report::Prepared(Payload::refused(Reason::new(Cause::TooLarge, text)))
+            Report::Prepared(Box::new(Prepared::refused(Reason::new(Cause::TooLarge, text))))
         }),
         _ => None,
     }

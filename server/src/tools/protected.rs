@@ -1,7 +1,7 @@
-//! Which files must not be written, or not without asking, or not read unasked (P3, P5).
+//! Of which class a file is that is special to write or to read (P3, P5).
 //!
-//! Never looks into a file of the workspace but git's own settings, and never decides a verdict: it names a class
-//! and a reason, by resolved names, folded so that no spelling slips through.
+//! Never looks into a file of the workspace but git's own settings, and never decides a verdict: it names a class,
+//! by resolved names, folded so that no spelling slips through.
 
 mod own;
 mod patterns;
@@ -13,8 +13,8 @@ mod tests;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::display::hidden;
+use adjutant_core::observation::FileClass;
 
 use super::paths::Grounded;
 pub use own::Own;
@@ -22,99 +22,51 @@ pub(super) use own::{FileId, id_of};
 use patterns::Patterns;
 use table::*;
 
-static NEVER: LazyLock<Patterns> = LazyLock::new(|| Patterns::of(DENIED));
-static ASKS: LazyLock<Patterns> = LazyLock::new(|| Patterns::of(ASKED));
-static MARKS: LazyLock<Patterns> = LazyLock::new(|| Patterns::of(MARKED));
+static RUNS: LazyLock<Patterns> = LazyLock::new(|| Patterns::of(RUNS_BY_ITSELF));
+static COUNTS: LazyLock<Patterns> = LazyLock::new(|| Patterns::of(COUNTS_LATER));
+static BUILDS: LazyLock<Patterns> = LazyLock::new(|| Patterns::of(RUNS_ON_BUILD));
 static SECRETS: LazyLock<Patterns> = LazyLock::new(|| Patterns::of(SECRET));
 
-/// Why a file is special, as a class and as what fits behind its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Why {
-    pub cause: Cause,
-    pub text: &'static str,
-}
-
-impl Why {
-    const fn new(cause: Cause, text: &'static str) -> Self {
-        Self { cause, text }
-    }
-
-    /// The reason for one file.
-    pub fn of(self, at: &Grounded) -> Reason {
-        Reason::new(self.cause, format!("\"{}\" {}", at.display, self.text))
-    }
-}
-
-/// How far a write may go without the user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteClass {
-    /// Nothing special.
-    Plain,
-    /// Runs on build or install; marked in review (decision 8).
-    Marked(Why),
-    /// Always asked for.
-    Ask(Why),
-    /// Never written by a tool.
-    Denied(Why),
-}
-
-/// How far a read may go without the user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadClass {
-    Plain,
-    /// Likely holds secrets, or is Adjutant's own; asked for even inside the workspace.
-    Secret(Why),
-}
-
-/// Returns how far a write of a grounded file may go without the user.
-pub fn write_class(at: &Grounded, own: &Own) -> WriteClass {
+/// Returns what follows from writing a grounded file, by its names; none where nothing special does. What counts
+/// more comes first.
+pub fn class_of(at: &Grounded, own: &Own) -> Option<FileClass> {
     if own.holds(&at.absolute) {
-        return WriteClass::Denied(OWN);
+        return Some(FileClass::Own);
     }
     let names = folded(&at.absolute);
     if names.is_empty() {
-        return WriteClass::Denied(TOP);
+        return Some(FileClass::WholeSystem);
     }
-    // A folder the user opened inside of an agent's, or of a repository's, counts from its own name on.
+    // A folder the user opened inside of an agent's, or of a repository's, counts from its own name on: agents
+    // keep whole checkouts in theirs, and work trees are often kept beside the inside of their repository.
     let above = if at.inside { names.len().saturating_sub(at.depth() + 1) } else { 0 };
-    let counts = |why: &Why, index: usize| index >= above || ![AGENT, BARE].contains(why);
-    if let Some(why) = NEVER.find(&names, counts) {
-        return WriteClass::Denied(why);
+    let from_the_top = |class| !matches!(class, FileClass::AgentSettings | FileClass::Repository);
+    let runs = RUNS.find(&names, |class, index| index >= above || from_the_top(class));
+    if runs.is_some() {
+        return runs;
     }
     if let Some(top) = at.folder()
         && repositories::hold(&at.absolute, &top, own.home())
     {
-        return WriteClass::Denied(BARE);
+        return Some(FileClass::Repository);
     }
+    // Where the workspace is not such a folder itself.
     if own.runs_by_name(&at.absolute) && !at.folder().is_some_and(|top| own.runs_by_name(&top)) {
-        return WriteClass::Denied(PROGRAMS);
+        return Some(FileClass::Programs);
     }
     if at.has_other_names() {
-        return WriteClass::Denied(LINKED);
+        return Some(FileClass::SecondName);
     }
-    if let Some(why) = ASKS.find(&names, |_, _| true) {
-        return WriteClass::Ask(why);
-    }
-    if let Some(why) = secret(&at.absolute) {
-        return WriteClass::Ask(why);
-    }
-    match MARKS.find(&names, |_, _| true) {
-        Some(why) => WriteClass::Marked(why),
-        None => WriteClass::Plain,
-    }
+    COUNTS.find(&names, |_, _| true).or_else(|| BUILDS.find(&names, |_, _| true))
 }
 
-/// Returns whether a grounded file likely holds secrets, or is Adjutant's own.
-pub fn read_class(at: &Grounded, own: &Own) -> ReadClass {
-    match secret(&at.absolute) {
-        Some(why) => ReadClass::Secret(why),
-        None if own.holds_by_any_name(&at.absolute) => ReadClass::Secret(OWN),
-        None => ReadClass::Plain,
-    }
+/// Returns what a grounded file likely holds that is not read unasked, or that it is Adjutant's own.
+pub fn held_by(at: &Grounded, own: &Own) -> Option<FileClass> {
+    secret(&at.absolute).or_else(|| own.holds_by_any_name(&at.absolute).then_some(FileClass::Own))
 }
 
-/// Returns why a resolved path likely holds secrets, if so.
-pub(super) fn secret(path: &Path) -> Option<Why> {
+/// Returns what a resolved path likely holds of secrets, if anything.
+pub(super) fn secret(path: &Path) -> Option<FileClass> {
     let mut names = folded(path);
     let last = names.last()?.clone();
     let is_sample = SAMPLES.iter().any(|end| last.ends_with(end));
@@ -122,12 +74,11 @@ pub(super) fn secret(path: &Path) -> Option<Why> {
         // A sample in a folder of secrets is one all the same.
         SECRETS.find(names, |_, at| !is_sample || at + 1 < names.len())
     };
-    if let Some(why) = named(&names) {
-        return Some(why);
+    if let Some(class) = named(&names) {
+        return Some(class);
     }
-    let (of_a_process, why) = OF_A_PROCESS;
-    if names.first().is_some_and(|name| name == "proc") && of_a_process.contains(&last.as_str()) {
-        return Some(why);
+    if names.first().is_some_and(|name| name == "proc") && OF_A_PROCESS.contains(&last.as_str()) {
+        return Some(FileClass::Process);
     }
     // A copy holds what the file held.
     let copy = COPIES.iter().find_map(|end| last.strip_suffix(end)).filter(|name| !name.is_empty())?;

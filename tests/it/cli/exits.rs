@@ -274,7 +274,7 @@ fn s17_the_debug_log_has_messages_states_and_decisions_and_never_the_key() {
     let verdicts: Vec<&str> = lines.iter().filter_map(|line| line["fields"]["why"].as_str()).collect();
     assert_eq!(
         verdicts[..2],
-        ["safe: it reads inside the workspace, or touches nothing", "ask: every command asks"]
+        ["allowed: it reads inside the workspace, or touches nothing", "ask: every command asks"]
     );
     let states: Vec<&str> = lines.iter().filter_map(|line| line["fields"]["state"].as_str()).collect();
     for state in ["Running", "RequiresAction", "Idle"] {

@@ -117,7 +117,7 @@ impl Scene {
         let at = all.iter().position(|fact| end(&fact)).unwrap_or(0);
         let own: Vec<String> = calls(&all[..=at]).into_keys().collect();
         for fact in &all[at..] {
-            if let Event::ToolStarted { call }
+            if let Event::ToolStarted { call, .. }
             | Event::ApplyStarted { call, .. }
             | Event::ToolFinished { call, .. } = &fact.event
             {

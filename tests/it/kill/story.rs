@@ -239,7 +239,7 @@ pub fn calls(facts: &[Fact]) -> BTreeMap<String, CallSeen> {
                 let seen = CallSeen { tool: tool.clone(), starts: 0, ends: Vec::new() };
                 assert!(calls.insert(call.to_string(), seen).is_none(), "call {call} is opened again");
             }
-            Event::ToolStarted { call } | Event::ApplyStarted { call, .. } => {
+            Event::ToolStarted { call, .. } | Event::ApplyStarted { call, .. } => {
                 let Some(seen) = calls.get_mut(&call.to_string()) else { panic!("{call} was never opened") };
                 assert!(seen.ends.is_empty(), "call {call} is started after its end");
                 seen.starts += 1;

@@ -11,9 +11,9 @@ use super::ending::{Ending, end_run, result};
 use super::{Refusal, consent};
 use crate::ask;
 use crate::cause::Cause;
-use crate::event::{Ask, CallEnd, CallResult, Event, Payload, Rule};
+use crate::event::{AllowedBy, Ask, CallEnd, CallResult, Event, Payload, Rule};
 use crate::input::{Answer, Choice, Stamp};
-use crate::permission::{Wanted, forbidden, standing_rule};
+use crate::permission::{Act, forbidden, standing_rule};
 use crate::session::{Call, Session};
 
 /// Closes the ask that is answered, and does what the answer says.
@@ -115,15 +115,15 @@ fn covered(session: &Session, asked: &Ask, rule: &Rule, answer: &Answer) -> Vec<
         let Some(call) = session.call(call).filter(|call| call.is_read() && !call.is_finished()) else {
             continue;
         };
-        let Some(payload) = &call.payload else { continue };
-        let wanted = Wanted::Payload(payload);
+        let Some(act) = Act::of_call(session, call) else { continue };
         let offered = ask.options.iter().any(|option| option.option_id == *id);
-        let is_covered = offered && standing_rule(wanted).as_ref() == Some(rule);
-        if is_covered && forbidden(session, &run.policy, &call.tool, wanted).is_none() {
+        let is_covered = offered && standing_rule(act).as_ref() == Some(rule);
+        if is_covered && forbidden(&session.roots, &run.policy, &call.tool, act).is_none() {
             let resolution =
                 Resolution::Selected { option_id: id.clone(), text: None, surface: answer.surface.clone() };
             events.push(Event::AskClosed { ask: ask.id.clone(), resolution });
-            events.push(Event::ToolStarted { call: call.id.clone() });
+            let allowed_by = Some(AllowedBy::Standing { rule: rule.clone() });
+            events.push(Event::ToolStarted { call: call.id.clone(), allowed_by });
         }
     }
     events
@@ -138,15 +138,11 @@ fn permission_of(
     kind: Option<OptionKind>,
 ) -> Result<Vec<Event>, Refusal> {
     let change = session.change_of(call).map(|state| &state.change);
-    let wanted = match (change, &call.payload) {
-        (Some(change), _) => Wanted::Change(change),
-        (None, Some(payload)) => Wanted::Payload(payload),
-        (None, None) => return Err(Refusal::Stale),
-    };
+    let act = Act::of_call(session, call).ok_or(Refusal::Stale)?;
     let allow = matches!(kind, Some(OptionKind::AllowOnce | OptionKind::AllowAlways));
     // A rule may have come since it was asked.
     let run = session.open_run().ok_or(Refusal::Stale)?;
-    let forbidden = forbidden(session, &run.policy, &call.tool, wanted).filter(|_| allow);
+    let forbidden = forbidden(&session.roots, &run.policy, &call.tool, act).filter(|_| allow);
     let allow = allow && forbidden.is_none();
     let mut events = Vec::new();
     if let Some(change) = change {
@@ -163,15 +159,17 @@ fn permission_of(
         return Ok(events);
     }
     if kind == Some(OptionKind::AllowAlways) {
-        events.extend(standing_rule(wanted).map(|rule| Event::RuleAdded { rule }));
+        events.extend(standing_rule(act).map(|rule| Event::RuleAdded { rule }));
     }
+    let allowed_by = Some(AllowedBy::Answer { ask: ask.id.clone() });
     events.push(match change {
         Some(change) => Event::ApplyStarted {
             call: call.id.clone(),
             change_set: change.change_set.clone(),
             hunks: change.hunks.iter().map(|hunk| hunk.id.clone()).collect(),
+            allowed_by,
         },
-        None => Event::ToolStarted { call: call.id.clone() },
+        None => Event::ToolStarted { call: call.id.clone(), allowed_by },
     });
     Ok(events)
 }

@@ -10,78 +10,122 @@ use adjutant_protocol::update::HunkState;
 use super::Refusal;
 use super::ending::{Ending, end_run, result};
 use crate::ask;
-use crate::cause::Reason;
+use crate::cause::{Cause, Reason};
 use crate::event::{Ask, CallEnd, CallResult, Change, Event, Found, Payload, Unsaved};
-use crate::input::Stamp;
-use crate::permission::{Verdict, Wanted, forbidden, standing_rule, verdict};
+use crate::input::{Prepared, Prospect, Stamp};
+use crate::observation::Seen;
+use crate::permission::{self, Act, Verdict, forbidden, mark, standing_rule, verdict};
 use crate::session::{Call, CallPhase, ChangeState, Run, Session, mistakes_after};
+use crate::tool::{Effect, effect_of};
 use crate::unsaved;
 
 /// How often one call's change is shown while the text moves on; then the model looks at the file anew.
 const MOST_PROPOSALS: usize = 3;
 
-/// The world was looked at for a call that edits nothing.
+/// The world was looked at for a call.
 pub fn prepared(
     session: &Session,
     stamp: &Stamp,
     id: &ToolCallId,
-    (payload, unsaved): (Payload, Vec<Unsaved>),
+    prepared: Prepared,
 ) -> Result<Vec<Event>, Refusal> {
-    let (run, call) = current(session, id)?;
-    let digest = ask::payload_digest(&payload);
-    let forbidden = forbidden(session, &run.policy, &call.tool, Wanted::Payload(&payload));
-    if let Some(events) = again(session, call, &digest).filter(|_| forbidden.is_none()) {
-        return Ok(events);
+    let of = current(session, id)?;
+    let Prepared { seen, prospect, unsaved } = prepared;
+    match (prospect, seen) {
+        (Prospect::Payload(payload), seen) => {
+            Ok(prepared_payload(session, stamp, of, ((payload, seen), unsaved)))
+        }
+        (Prospect::Change(change), Some(seen)) => Ok(prepared_change(session, stamp, of, (change, seen))),
+        (Prospect::Refused { why, quotes }, seen) => {
+            Ok(not_made(session, stamp, of, (seen, Some((why, quotes)))))
+        }
+        (Prospect::Forbidden, seen) => Ok(not_made(session, stamp, of, (seen, None))),
+        // A change is about a file.
+        (Prospect::Change(_), None) => Err(Refusal::Stale),
+    }
+}
+
+fn prepared_payload(
+    session: &Session,
+    stamp: &Stamp,
+    (run, call): (&Run, &Call),
+    ((payload, seen), unsaved): ((Payload, Option<Seen>), Vec<Unsaved>),
+) -> Vec<Event> {
+    let digest = ask::payload_digest(&payload, seen.as_ref());
+    let act = Act::of(&payload, seen.as_ref());
+    let is_forbidden = forbidden(&session.roots, &run.policy, &call.tool, act).is_some();
+    if let Some(events) = again(session, call, &digest).filter(|_| !is_forbidden) {
+        return events;
     }
     let mut events = supersede(session, call);
-    events.push(Event::CallPrepared { call: id.clone(), payload: payload.clone() });
+    let of_call = Event::CallPrepared { call: call.id.clone(), payload: payload.clone(), seen: seen.clone() };
+    events.push(of_call);
     match &payload {
-        Payload::Refused { output, summary, cause } => {
-            let told = CallResult { cause: *cause, ..result(CallEnd::Failed, output, summary) };
-            events.extend(end_call(session, stamp, call, told));
-        }
         Payload::Complete { summary } => events.extend(complete(session, stamp, run, call, summary)),
         Payload::Fail { reason } => {
             let told = result(CallEnd::Completed, "The run ends here.", "gave up");
-            events.push(Event::ToolFinished { call: id.clone(), result: told });
-            let ending =
-                Ending::new(Outcome::Failed, StopReason::GaveUp).summed_up(Some(reason.clone())).after(id);
+            events.push(Event::ToolFinished { call: call.id.clone(), result: told });
+            let ending = Ending::new(Outcome::Failed, StopReason::GaveUp)
+                .summed_up(Some(reason.clone()))
+                .after(&call.id);
             events.extend(end_run(session, stamp, ending));
         }
-        _ => match verdict(session, &run.policy, &call.tool, Wanted::Payload(&payload)) {
-            Verdict::Safe => events.push(Event::ToolStarted { call: id.clone() }),
+        _ => match verdict(session, &run.policy, &call.tool, act) {
+            Verdict::Allow(by) => {
+                events.push(Event::ToolStarted { call: call.id.clone(), allowed_by: Some(by) });
+            }
             Verdict::Deny(why) => events.extend(end_call(session, stamp, call, denied(&why))),
             Verdict::Ask(why) => {
-                events.push(open_ask(stamp, (run, call), (&payload, digest), (why, unsaved)));
+                events.push(open_ask(stamp, (run, call), ((&payload, act), digest), (why, unsaved)));
             }
         },
     }
-    Ok(events)
+    events
 }
 
-/// The world was looked at for an edit.
-pub fn prepared_change(
+fn prepared_change(
     session: &Session,
     stamp: &Stamp,
-    id: &ToolCallId,
-    mut change: Box<Change>,
-) -> Result<Vec<Event>, Refusal> {
-    let (run, call) = current(session, id)?;
+    (run, call): (&Run, &Call),
+    (change, mut seen): (Box<Change>, Seen),
+) -> Vec<Event> {
     let digest = ask::change_digest(&change);
-    let forbidden = forbidden(session, &run.policy, &call.tool, Wanted::Change(&change));
-    if let Some(events) = again(session, call, &digest).filter(|_| forbidden.is_none()) {
-        return Ok(events);
+    let is_forbidden = forbidden(&session.roots, &run.policy, &call.tool, Act::Edit(&seen)).is_some();
+    if let Some(events) = again(session, call, &digest).filter(|_| !is_forbidden) {
+        return events;
     }
-    if change.always_ask.is_none()
-        && let Some(before) = session.change_of(call)
-    {
-        // What had to be asked before a restart has to be asked after it.
-        change.always_ask = before.change.always_ask.clone();
-        change.cause = before.change.cause;
-    }
+    // What had to be asked before a restart has to be asked after it.
+    let before = call.seen.as_ref().and_then(|before| before.overtaken.clone());
+    seen.overtaken = seen.overtaken.or(before);
     let mut events = supersede(session, call);
-    events.extend(propose(session, stamp, (run, call), change, digest));
-    Ok(events)
+    events.extend(propose(session, stamp, (run, call), (change, seen), digest));
+    events
+}
+
+/// A call that cannot be made, for this reason or because what was seen forbids it; whatever is forbidden is told
+/// first, for the reason may say what nobody has allowed to be known.
+fn not_made(
+    session: &Session,
+    stamp: &Stamp,
+    (run, call): (&Run, &Call),
+    (seen, why): (Option<Seen>, Option<(Reason, bool)>),
+) -> Vec<Event> {
+    let is_edit = effect_of(&call.tool) == Effect::OwnEdit;
+    let act = seen.as_ref().map(|seen| if is_edit { Act::Edit(seen) } else { Act::Read(seen) });
+    let (roots, policy) = (&session.roots, &run.policy);
+    let told = match act.and_then(|act| forbidden(roots, policy, &call.tool, act)) {
+        Some(why) => denied(&why),
+        None => {
+            let changed = || {
+                (Reason::new(Cause::Changed, "the rules changed while it was looked at; call again"), false)
+            };
+            refused(&permission::told(roots, policy, seen.as_ref(), why.unwrap_or_else(changed)))
+        }
+    };
+    let mut events = supersede(session, call);
+    events.push(Event::CallPrepared { call: call.id.clone(), payload: Payload::Nothing, seen });
+    events.extend(end_call(session, stamp, call, told));
+    events
 }
 
 /// Puts a change before the rules, and before the user where they say so.
@@ -89,22 +133,26 @@ fn propose(
     session: &Session,
     stamp: &Stamp,
     (run, call): (&Run, &Call),
-    mut change: Box<Change>,
+    (mut change, seen): (Box<Change>, Seen),
     digest: String,
 ) -> Vec<Event> {
     change.change_set = stamp.id("change").as_str().into();
-    let mut events = vec![Event::ChangeProposed { call: call.id.clone(), change: change.clone() }];
+    change.mark = mark(&seen, &change);
+    let proposed =
+        Event::ChangeProposed { call: call.id.clone(), change: change.clone(), seen: Some(seen.clone()) };
+    let mut events = vec![proposed];
     let hunks: Vec<String> = change.hunks.iter().map(|hunk| hunk.id.clone()).collect();
     let change_set = change.change_set.clone();
-    match verdict(session, &run.policy, &call.tool, Wanted::Change(&change)) {
-        Verdict::Safe => {
+    match verdict(session, &run.policy, &call.tool, Act::Edit(&seen)) {
+        Verdict::Allow(by) => {
             let decided = Event::HunkDecided {
                 change_set: change_set.clone(),
                 hunks: hunks.clone(),
                 apply: true,
                 ask: None,
             };
-            events.extend([decided, Event::ApplyStarted { call: call.id.clone(), change_set, hunks }]);
+            let (call, allowed_by) = (call.id.clone(), Some(by));
+            events.extend([decided, Event::ApplyStarted { call, change_set, hunks, allowed_by }]);
         }
         Verdict::Deny(why) => {
             events.push(Event::HunkDecided { change_set, hunks, apply: false, ask: None });
@@ -141,7 +189,7 @@ pub fn overtaken(
     session: &Session,
     stamp: &Stamp,
     id: &ToolCallId,
-    (change, result): (Box<Change>, CallResult),
+    (change, seen, result): (Box<Change>, Seen, CallResult),
 ) -> Result<Vec<Event>, Refusal> {
     let (run, call) = current(session, id)?;
     let state = session.change_of(call).ok_or(Refusal::Stale)?;
@@ -152,7 +200,7 @@ pub fn overtaken(
     let shown = session.changes.values().filter(|state| state.call == *id).filter(tried).count();
     if shown < MOST_PROPOSALS {
         let digest = ask::change_digest(&change);
-        events.extend(propose(session, stamp, (run, call), change, digest));
+        events.extend(propose(session, stamp, (run, call), (change, seen), digest));
     } else {
         events.extend(end_call(session, stamp, call, result));
     }
@@ -236,7 +284,7 @@ fn supersede(session: &Session, call: &Call) -> Vec<Event> {
 fn open_ask(
     stamp: &Stamp,
     (run, call): (&Run, &Call),
-    (payload, digest): (&Payload, String),
+    ((payload, act), digest): ((&Payload, Act<'_>), String),
     (Reason { cause, text: mut why }, unsaved): (Reason, Vec<Unsaved>),
 ) -> Event {
     if let Some(sentence) = unsaved::before(&unsaved) {
@@ -258,7 +306,7 @@ fn open_ask(
         }
         _ => (AskKind::Tool, call.title.clone(), "Allow reading this file in this session", Vec::new()),
     };
-    let always = standing_rule(Wanted::Payload(payload)).map(|_| always);
+    let always = standing_rule(act).map(|_| always);
     Event::AskOpened {
         ask: Box::new(Ask {
             id: stamp.id("ask").as_str().into(),
@@ -335,6 +383,12 @@ fn brief(text: &str) -> String {
         Some(at) => start[..at].to_owned(),
         None => format!("{} …", start.rfind(' ').map_or(start, |at| &start[..at])),
     }
+}
+
+/// What is told of a call that cannot be made.
+fn refused(why: &Reason) -> CallResult {
+    let summary = crate::display::one_line(&why.text, crate::tool::MAX_TITLE);
+    CallResult { cause: Some(why.cause), ..result(CallEnd::Failed, &why.text, &summary) }
 }
 
 pub fn denied(why: &Reason) -> CallResult {

@@ -6,12 +6,13 @@ use adjutant_protocol::update::Update;
 
 use super::{Bench, is_model, is_prepare, names, option, prompt as words};
 use crate::accept::Refusal;
-use crate::cause::{Cause, Reason};
+use crate::cause::Cause;
 use crate::choices::{Chosen, Follows, Takes};
 use crate::event::{Event, Policy};
 use crate::input::{Input, Prompt, Report};
 use crate::models;
-use crate::permission::{Verdict, Wanted, verdict};
+use crate::observation::Seen;
+use crate::permission::{Act, Verdict, verdict};
 use crate::prompt::{Level, Manner, request};
 use crate::retry::{CallFailure, FailureClass};
 use crate::session::Session;
@@ -67,16 +68,10 @@ fn s11_a_mode_chosen_during_a_run_counts_from_the_next_model_call_and_is_told_on
     assert_eq!(names(&choose(&mut bench, ASK).unwrap()), "config_changed");
     assert_eq!(mode_of_run(&bench), Mode::Code, "the call under way has the mode it began with");
     bench.report(is_model, Report::Replied(super::reply("", &[("read_file", r#"{"path":"a"}"#)])));
-    let edit = super::random::change(false);
-    let judged = verdict(
-        &bench.session,
-        &bench.session.open_run().unwrap().policy,
-        "edit_file",
-        Wanted::Change(&edit),
-    );
+    let policy = &bench.session.open_run().unwrap().policy;
+    let judged = verdict(&bench.session, policy, "edit_file", Act::Edit(&Seen::inside("a")));
     assert!(matches!(judged, Verdict::Ask(_)), "what it asked for is judged by that mode: {judged:?}");
-    let read = crate::event::Payload::refused(Reason::new(Cause::Missing, "no"));
-    bench.report(is_prepare, Report::Prepared(read));
+    bench.report(is_prepare, super::refused(Cause::Missing, "no"));
     bench.report(is_model, Report::TurnBegan);
     assert_eq!(mode_of_run(&bench), Mode::Ask);
     assert!(!offers_edits(&bench));

@@ -5,9 +5,10 @@ use expect_test::expect;
 
 use super::stories::{check, command, last_output};
 use super::{Bench, done, is_model, is_prepare, is_tool, option};
-use crate::cause::{Cause, Reason};
+use crate::cause::Cause;
 use crate::event::{CallEnd, Event, Payload, Policy, Unattended};
-use crate::input::{Answer, Choice, Input, Report};
+use crate::input::{Answer, Choice, Input, Prepared, Prospect, Report};
+use crate::observation::{FileClass, Seen};
 use crate::retry::{CallFailure, FailureClass};
 use crate::state::view;
 
@@ -54,8 +55,7 @@ fn finding_b1_consent_ends_with_the_process_that_gave_it() {
     let mut bench = begin();
     for _ in 0..3 {
         bench.reply("", &[("nonsense", "{}")]);
-        let refused = Payload::refused(Reason::new(Cause::Other, "no such tool"));
-        bench.report(is_prepare, Report::Prepared(refused));
+        bench.report(is_prepare, super::refused(Cause::Other, "no such tool"));
     }
     assert_eq!(view(&bench.session).ask_kind, Some(AskKind::MistakeLimitReached));
     bench.answer(Choice::Text("try make".to_owned())).unwrap();
@@ -127,7 +127,7 @@ fn finding_b1_deny_rules_of_now_join_those_of_then_at_each_verdict() {
 #[test]
 fn finding_b10_an_answer_of_an_older_log_covers_no_script() {
     let line = |line: &str| {
-        Report::Prepared(Payload::Command {
+        super::looked(Payload::Command {
             line: line.to_owned(),
             cwd: "/ws".to_owned(),
             timeout_seconds: 9,
@@ -168,8 +168,11 @@ fn finding_b2_what_is_denied_for_a_reason_of_its_own_is_told_with_that_reason() 
     let policy = Policy { deny: vec!["read_file(private/**)".to_owned()], ..Policy::default() };
     bench.prompt_with("go", policy).unwrap();
     bench.reply("", &[("edit_file", r#"{"path":".git/config","old_text":"x","new_text":"y"}"#)]);
-    let denied = Payload::denied(crate::cause::Cause::OwnFiles, "it is protected".to_owned());
-    let events = bench.report(is_prepare, Report::Prepared(denied));
+    let seen = Seen { class: Some(FileClass::VersionControl), ..Seen::inside(".git/config") };
+    let prepared = Prepared { seen: Some(seen), prospect: Prospect::Forbidden, unsaved: Vec::new() };
+    let events = bench.report(is_prepare, Report::Prepared(Box::new(prepared)));
     let Some(Event::ToolFinished { result, .. }) = events.last() else { panic!("{events:?}") };
-    assert_eq!(result.summary, "denied: it is protected");
+    assert!(
+        result.summary.starts_with("denied: \".git/config\" is protected: it belongs to version control")
+    );
 }

@@ -30,7 +30,7 @@ fn propose(bench: &mut Bench, index: usize, (before, after): (&str, &str), targe
     let change_set = format!("change-{index}").as_str().into();
     let hunks = Arc::from(hunks(before, after));
     let change = Change { change_set, target: target.to_owned(), hunks, ..change(true) };
-    bench.fact(Event::ChangeProposed { call: call(bench, index).id, change: Box::new(change) });
+    bench.fact(Event::ChangeProposed { call: call(bench, index).id, change: Box::new(change), seen: None });
 }
 
 fn decide(bench: &mut Bench, index: usize, apply: bool) {
@@ -42,7 +42,7 @@ fn decide(bench: &mut Bench, index: usize, apply: bool) {
         Event::HunkDecided { change_set: change_set.clone(), hunks: hunks.clone(), apply, ask: None };
     bench.fact(decided);
     if apply {
-        bench.fact(Event::ApplyStarted { call: call.id, change_set, hunks });
+        bench.fact(Event::ApplyStarted { call: call.id, change_set, hunks, allowed_by: None });
     }
 }
 

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::random::{Dice, input};
 use super::*;
 use crate::message::ModelMessage;
+use crate::observation::Seen;
 use crate::prompt;
 
 fn drive(bench: &mut Bench, bytes: &[u8]) {
@@ -107,16 +108,7 @@ fn log_043_a_call_whose_reply_is_lost_takes_no_arguments_of_another() {
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
     bench.reply("", &[("read_file", r#"{"path":"a"}"#)]);
-    bench.report(
-        is_prepare,
-        Report::Prepared(crate::event::Payload::Read {
-            path: "a".to_owned(),
-            ask: None,
-            cause: None,
-            also: Vec::new(),
-            everywhere: false,
-        }),
-    );
+    bench.report(is_prepare, super::read_of(Seen::inside("a")));
     bench.report(is_tool, Report::Finished(done(CallEnd::Completed)));
     bench.reply("", &[("run_command", r#"{"command":"true"}"#)]);
     assert!(bench.session.calls_now().next().is_some());

@@ -8,8 +8,9 @@ use super::random::change;
 use super::stories::{asking_edit, check, command, last_output};
 use super::{Bench, done, is_prepare, is_tool, names, option};
 use crate::accept::Refusal;
-use crate::event::{CallEnd, Change, Event, Payload, Policy};
+use crate::event::{CallEnd, Event, Payload, Policy};
 use crate::input::{Answer, Input, Report};
+use crate::observation::Seen;
 use crate::state::view;
 use crate::step::{Step, Wake, Why, next_steps};
 
@@ -18,7 +19,8 @@ fn n04_an_edit_the_text_ran_away_from_is_shown_anew_three_times_at_most() {
     let mut bench = asking_edit(true);
     bench.input(Input::Answer(answer_of(&bench, "allow_always"))).unwrap();
     let again = || Report::Overtaken {
-        change: Box::new(Change { always_ask: Some("it moved".to_owned()), ..change(true) }),
+        change: Box::new(change(true)),
+        seen: Box::new(Seen { overtaken: Some("it moved".to_owned()), ..Seen::inside("a") }),
         result: done(CallEnd::Failed),
     };
     for _ in 0..2 {
@@ -29,7 +31,7 @@ fn n04_an_edit_the_text_ran_away_from_is_shown_anew_three_times_at_most() {
         bench.input(Input::Opened { epoch: bench.session.epoch + 1 }).unwrap();
         let mut other = change(true);
         std::sync::Arc::make_mut(&mut other.hunks)[0].inserted = vec!["other\n".to_owned()];
-        let seen = bench.report(is_prepare, Report::PreparedChange(Box::new(other)));
+        let seen = bench.report(is_prepare, super::edit_of(other));
         assert!(seen.iter().any(|event| matches!(event, Event::AskOpened { .. })), "{}", names(&seen));
         bench.input(Input::Answer(answer_of(&bench, "allow"))).unwrap();
     }
@@ -49,7 +51,7 @@ fn asking_by_time(options: &[&str]) -> Bench {
     bench.prompt_with("go", policy).unwrap();
     bench.reply("", &[("ask_user", r#"{"question":"which?"}"#)]);
     let options = options.iter().map(|option| (*option).to_owned()).collect();
-    bench.report(is_prepare, Report::Prepared(Payload::Question { question: "which?".to_owned(), options }));
+    bench.report(is_prepare, super::looked(Payload::Question { question: "which?".to_owned(), options }));
     bench
 }
 
@@ -75,7 +77,7 @@ fn s15_time_takes_the_first_suggestion_where_the_user_has_set_it_and_nothing_els
         question: "which?".to_owned(),
         options: vec!["red".to_owned(), "blue".to_owned()],
     };
-    bench.report(is_prepare, Report::Prepared(question));
+    bench.report(is_prepare, super::looked(question));
     let later = wake(&bench).unwrap();
     assert!(later.at > first.at);
     assert_eq!(bench.input(Input::Woke(first)).unwrap_err(), Refusal::Stale);
@@ -88,22 +90,8 @@ fn s15_time_takes_the_first_suggestion_where_the_user_has_set_it_and_nothing_els
     let policy = || Policy { followup_default_ms: Some(1), ..Policy::default() };
     for (tool, arguments, report) in [
         ("run_command", r#"{"command":"make test"}"#, command()),
-        (
-            "edit_file",
-            r#"{"path":"a","old_text":"x","new_text":"y"}"#,
-            Report::PreparedChange(Box::new(change(true))),
-        ),
-        (
-            "read_file",
-            r#"{"path":"/b"}"#,
-            Report::Prepared(Payload::Read {
-                path: "/b".to_owned(),
-                ask: Some("outside".to_owned()),
-                cause: None,
-                also: Vec::new(),
-                everywhere: false,
-            }),
-        ),
+        ("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#, super::edit_of(change(true))),
+        ("read_file", r#"{"path":"/b"}"#, super::read_of(Seen::outside("/b"))),
     ] {
         let mut bench = Bench::new();
         bench.prompt_with("go", policy()).unwrap();

@@ -14,7 +14,7 @@ use super::Bench;
 use super::oracle::{Guess, guess};
 use super::random::{Dice, input, report};
 use crate::accept::{Refusal, accept};
-use crate::event::{Event, Fact};
+use crate::event::{AllowedBy, Event, Fact, Unattended};
 use crate::input::{Answer, Choice, Input, Prompt, Stamp};
 use crate::message::{Manner, ModelMessage};
 use crate::session::Session;
@@ -280,21 +280,33 @@ proptest! {
     fn a1_nothing_runs_that_was_neither_allowed_nor_safe(bytes in numbers()) {
         let log = drive(&bytes).log;
         for (index, fact) in log.iter().enumerate() {
-            let (call, edit) = match &fact.event {
-                Event::ApplyStarted { call, .. } => (call, true),
-                Event::ToolStarted { call } => (call, false),
+            let (call, allowed_by, edit) = match &fact.event {
+                Event::ApplyStarted { call, allowed_by, .. } => (call, allowed_by, true),
+                Event::ToolStarted { call, allowed_by } => (call, allowed_by, false),
                 _ => continue,
             };
             let asked = log[..index].iter().rev().find_map(|past| match &past.event {
                 Event::AskOpened { ask } if ask.is_about(call) => Some(ask.id.clone()),
                 _ => None,
             });
-            let answered = asked.is_some_and(|id| log[..index].iter().any(|past| {
+            let allowed = |id: &adjutant_protocol::AskId| log[..index].iter().any(|past| {
                 matches!(&past.event, Event::AskClosed { ask, resolution:
                     adjutant_protocol::ask::Resolution::Selected { option_id, .. } }
-                    if *ask == id && option_id.starts_with("allow"))
-            }));
+                    if ask == id && option_id.starts_with("allow"))
+            });
+            let answered = asked.as_ref().is_some_and(allowed);
             prop_assert!(answered || was_free(&log[..index], call, edit), "{} ran unasked", call);
+            // The log says by what, and it is so.
+            let is_so = match allowed_by {
+                Some(AllowedBy::Answer { ask }) => answered && asked.as_ref() == Some(ask),
+                Some(AllowedBy::Standing { rule }) => log[..index]
+                    .iter()
+                    .any(|past| matches!(&past.event, Event::RuleAdded { rule: added } if added == rule)),
+                Some(AllowedBy::Consent) => consent(&log[..index]).is_some(),
+                Some(AllowedBy::Default) => !edit && was_free(&log[..index], call, edit),
+                Some(AllowedBy::Unknown) | None => false,
+            };
+            prop_assert!(is_so, "{} was allowed by {:?}", call, allowed_by);
         }
     }
 
@@ -352,15 +364,20 @@ proptest! {
     }
 }
 
-/// Whether the verdict on this call was "safe" without an ask.
-fn was_free(log: &[Fact], call: &adjutant_protocol::ToolCallId, edit: bool) -> bool {
-    use crate::event::{Payload, Rule};
+/// What may run unattended by the end of this log.
+fn consent(log: &[Fact]) -> Option<Unattended> {
     let changed = log.iter().rev().find_map(|fact| match &fact.event {
         Event::RunStarted { policy, .. } => Some(policy.unattended),
         Event::RulesChanged { unattended, .. } => Some(*unattended),
         _ => None,
     });
-    let unattended = changed.flatten();
+    changed.flatten()
+}
+
+/// Whether the verdict on this call was "safe" without an ask.
+fn was_free(log: &[Fact], call: &adjutant_protocol::ToolCallId, edit: bool) -> bool {
+    use crate::event::{Payload, Rule};
+    let unattended = consent(log);
     let rules: Vec<&Rule> = log
         .iter()
         .filter_map(|fact| match &fact.event {
@@ -372,13 +389,15 @@ fn was_free(log: &[Fact], call: &adjutant_protocol::ToolCallId, edit: bool) -> b
         return unattended.is_some_and(|allowed| allowed.edit) || rules.contains(&&Rule::Edits);
     }
     let payload = log.iter().rev().find_map(|fact| match &fact.event {
-        Event::CallPrepared { call: id, payload } if id == call => Some(payload.clone()),
+        Event::CallPrepared { call: id, payload, seen } if id == call => {
+            Some((payload.clone(), seen.clone()))
+        }
         _ => None,
     });
     match payload {
-        Some(Payload::Read { ask: None, .. }) => true,
-        Some(Payload::Read { path, .. }) => rules.contains(&&Rule::Read { path }),
-        Some(Payload::Command { line, cwd, .. }) => {
+        Some((Payload::Read { .. }, Some(seen))) if seen.inside && seen.holds.is_none() => true,
+        Some((Payload::Read { path, .. }, _)) => rules.contains(&&Rule::Read { path }),
+        Some((Payload::Command { line, cwd, .. }, _)) => {
             unattended.is_some_and(|allowed| allowed.command) || rules.contains(&&Rule::Command { line, cwd })
         }
         _ => false,

@@ -6,11 +6,12 @@ use adjutant_protocol::ToolCallId;
 use adjutant_protocol::session::Mode;
 
 use super::{Bench, done, reply};
-use crate::cause::{Cause, Reason};
+use crate::cause::Cause;
 use crate::choices::{Chosen, Follows, Takes};
 use crate::event::{CallEnd, Change, Found, Payload, Policy, Unattended};
 use crate::image::{Image, MediaType};
-use crate::input::{Answer, Choice, Input, Prompt, Report};
+use crate::input::{Answer, Choice, Input, Prepared, Prompt, Prospect, Report};
+use crate::observation::{FileClass, Seen};
 use crate::retry::{CallFailure, FailureClass};
 use crate::review::Hunk;
 use crate::step::{Step, next_steps};
@@ -131,7 +132,8 @@ pub fn report(bench: &Bench, step: &Step, dice: &mut Dice<'_>) -> Report {
             let ends = [CallEnd::Completed, CallEnd::Completed, CallEnd::Failed];
             match dice.roll(5) {
                 4 => Report::Overtaken {
-                    change: Box::new(Change { always_ask: Some("it moved".to_owned()), ..change(true) }),
+                    change: Box::new(change(true)),
+                    seen: Box::new(Seen { overtaken: Some("it moved".to_owned()), ..Seen::inside("a") }),
                     result: done(CallEnd::Failed),
                 },
                 0 => Report::Applied(done(CallEnd::Completed)),
@@ -192,29 +194,25 @@ fn model_report(dice: &mut Dice<'_>) -> Report {
 fn prepared(bench: &Bench, id: &ToolCallId, dice: &mut Dice<'_>) -> Report {
     let tool = bench.session.call(id).map_or("", |call| call.tool.as_str());
     if dice.roll(8) == 0 {
-        return Report::Prepared(Payload::denied(Cause::OwnFiles, "it is protected".to_owned()));
+        let seen = Seen { class: Some(FileClass::Own), names_unknown: true, ..Seen::inside("a") };
+        let prepared = Prepared { seen: Some(seen), prospect: Prospect::Forbidden, unsaved: Vec::new() };
+        return Report::Prepared(Box::new(prepared));
     }
     match tool {
-        "read_file" => Report::Prepared(Payload::Read {
-            path: "a".to_owned(),
-            ask: (dice.roll(3) == 0).then(|| "it is outside".to_owned()),
-            cause: Some(Cause::Outside),
-            also: Vec::new(),
-            everywhere: false,
-        }),
-        "edit_file" => Report::PreparedChange(Box::new(change(dice.roll(2) == 0))),
-        "run_command" => Report::Prepared(Payload::Command {
+        "read_file" => super::read_of(Seen { inside: dice.roll(3) != 0, ..Seen::inside("a") }),
+        "edit_file" => super::edit_of(change(dice.roll(2) == 0)),
+        "run_command" => super::looked(Payload::Command {
             line: "true".to_owned(),
             cwd: "/ws".to_owned(),
             timeout_seconds: 5,
             binding: String::new(),
         }),
-        "ask_user" => Report::Prepared(Payload::Question {
+        "ask_user" => super::looked(Payload::Question {
             question: "why?".to_owned(),
             options: vec!["yes".to_owned(), "no".to_owned()],
         }),
-        "task_complete" => Report::Prepared(Payload::Complete { summary: "ok".to_owned() }),
-        _ => Report::Prepared(Payload::refused(Reason::new(Cause::UnknownTool, "no such tool"))),
+        "task_complete" => super::looked(Payload::Complete { summary: "ok".to_owned() }),
+        _ => super::refused(Cause::UnknownTool, "no such tool"),
     }
 }
 
@@ -227,7 +225,6 @@ pub fn change(open: bool) -> Change {
         open,
         existed: true,
         always_ask: None,
-        cause: None,
         mark: None,
         before: None,
         hunks: [Hunk {

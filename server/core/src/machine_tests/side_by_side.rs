@@ -6,9 +6,10 @@ use proptest::prelude::*;
 
 use super::random::change;
 use super::{Bench, done, names, option};
-use crate::event::{CallEnd, CallResult, Event, Payload, Policy};
+use crate::event::{CallEnd, CallResult, Event, Policy};
 use crate::input::{Answer, Input, Report};
 use crate::message::ModelMessage;
+use crate::observation::Seen;
 use crate::step::{Step, next_steps};
 
 const READ: (&str, &str) = ("read_file", r#"{"path":"a"}"#);
@@ -36,16 +37,10 @@ fn id_of(bench: &Bench, index: usize) -> ToolCallId {
 }
 
 /// Prepares a read, and runs it where it need not be asked about.
-fn prepare_read(bench: &mut Bench, index: usize, ask: Option<&str>) -> Vec<Event> {
+fn prepare_read(bench: &mut Bench, index: usize, asks: bool) -> Vec<Event> {
     let step = Step::Prepare { call: id_of(bench, index), epoch: bench.session.epoch };
-    let payload = Payload::Read {
-        path: format!("a{index}"),
-        ask: ask.map(str::to_owned),
-        cause: None,
-        also: Vec::new(),
-        everywhere: false,
-    };
-    bench.input(Input::Step { step, report: Report::Prepared(payload) }).unwrap()
+    let seen = Seen { inside: !asks, ..Seen::inside(format!("a{index}")) };
+    bench.input(Input::Step { step, report: super::read_of(seen) }).unwrap()
 }
 
 fn finish(bench: &mut Bench, index: usize, end: CallEnd) -> Vec<Event> {
@@ -55,7 +50,7 @@ fn finish(bench: &mut Bench, index: usize, end: CallEnd) -> Vec<Event> {
 }
 
 fn read(bench: &mut Bench, index: usize, end: CallEnd) -> Vec<Event> {
-    prepare_read(bench, index, None);
+    prepare_read(bench, index, false);
     finish(bench, index, end)
 }
 
@@ -75,7 +70,7 @@ fn s40_l06_reads_go_side_by_side_and_effects_alone_in_their_order() {
     assert_eq!(worked_on(&bench), [0], "an edit waits for the reads before it");
     read(&mut bench, 0, CallEnd::Completed);
     assert_eq!(worked_on(&bench), [2]);
-    let edit = Report::PreparedChange(Box::new(change(true)));
+    let edit = super::edit_of(change(true));
     bench.report(super::is_prepare, edit);
     assert_eq!(worked_on(&bench), [0_usize; 0], "a read behind an edit sees what became of it");
     bench.answer(option("reject")).unwrap();
@@ -96,9 +91,9 @@ fn l06_no_more_than_eight_reads_go_at_once() {
 #[test]
 fn l06_each_read_that_must_be_asked_about_has_an_ask_of_its_own() {
     let mut bench = turn_of(&[READ, READ, READ], Policy::default());
-    assert_eq!(names(&prepare_read(&mut bench, 1, Some("outside"))), "call_prepared ask_opened");
+    assert_eq!(names(&prepare_read(&mut bench, 1, true)), "call_prepared ask_opened");
     assert_eq!(worked_on(&bench), [0, 2], "who is asked about one waits for no other");
-    prepare_read(&mut bench, 0, Some("outside"));
+    prepare_read(&mut bench, 0, true);
     let asks: Vec<_> = bench.session.open_asks().cloned().collect();
     assert_eq!(asks.len(), 2);
     assert_ne!(asks[0].id, asks[1].id);
@@ -155,10 +150,7 @@ fn l06_an_always_answers_the_same_question_wherever_it_is_open() {
     let mut bench = turn_of(&[READ, READ, READ, READ], Policy::default());
     let same = |bench: &mut Bench, index: usize, path: &str| {
         let step = Step::Prepare { call: id_of(bench, index), epoch: bench.session.epoch };
-        let ask = Some("outside".to_owned());
-        let payload =
-            Payload::Read { path: path.to_owned(), ask, cause: None, also: Vec::new(), everywhere: false };
-        bench.input(Input::Step { step, report: Report::Prepared(payload) }).unwrap();
+        bench.input(Input::Step { step, report: super::read_of(Seen::outside(path)) }).unwrap();
     };
     ["far", "far", "other", "far"].iter().enumerate().for_each(|(index, path)| same(&mut bench, index, path));
     let events = bench.answer(option("allow_always")).unwrap();

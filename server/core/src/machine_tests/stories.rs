@@ -7,10 +7,11 @@ use expect_test::{Expect, expect};
 use super::random::change;
 use super::{Bench, done, is_model, is_prepare, is_tool, names, option, reply};
 use crate::accept::Refusal;
-use crate::cause::{Cause, Reason};
+use crate::cause::Cause;
 use crate::event::{CallEnd, Event, Found, Payload, Policy, Unattended};
 use crate::input::{Answer, Choice, Input, Prompt, Report};
 use crate::message::{ModelMessage, Reply, StopCause};
+use crate::observation::Seen;
 use crate::retry::{CallFailure, FailureClass, RetryPolicy};
 use crate::state::view;
 use crate::step::{Step, next_steps};
@@ -24,7 +25,7 @@ fn failure(class: FailureClass) -> Report {
 }
 
 pub fn command() -> Report {
-    Report::Prepared(Payload::Command {
+    super::looked(Payload::Command {
         line: "make test".to_owned(),
         cwd: "/ws".to_owned(),
         timeout_seconds: 60,
@@ -46,7 +47,7 @@ pub fn asking_edit(open: bool) -> Bench {
     let mut bench = Bench::new();
     bench.prompt("fix it").unwrap();
     bench.reply("", &[("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#)]);
-    bench.report(is_prepare, Report::PreparedChange(Box::new(change(open))));
+    bench.report(is_prepare, super::edit_of(change(open)));
     bench
 }
 
@@ -125,20 +126,11 @@ fn s26_three_failures_in_a_row_end_the_run_and_continue_takes_it_up_again() {
     bench.prompt("go").unwrap();
     for _ in 0..2 {
         bench.reply("", &[("read_file", r#"{"path":"a"}"#)]);
-        bench.report(
-            is_prepare,
-            Report::Prepared(Payload::Read {
-                path: "a".to_owned(),
-                ask: None,
-                cause: None,
-                also: Vec::new(),
-                everywhere: false,
-            }),
-        );
+        bench.report(is_prepare, super::read_of(Seen::inside("a")));
         check(&bench.report(is_tool, Report::Finished(done(CallEnd::Failed))), expect!["tool_finished"]);
     }
     bench.reply("", &[("nonsense", "{"), ("read_file", r#"{"path":"a"}"#)]);
-    let refused = Report::Prepared(Payload::refused(Reason::new(Cause::UnknownTool, "no such tool")));
+    let refused = super::refused(Cause::UnknownTool, "no such tool");
     let events = bench.report(is_prepare, refused);
     check(&events, expect!["call_prepared tool_finished tool_finished run_ended ask_opened"]);
     assert_eq!(bench.session.ended.back().unwrap().end.stop_reason, StopReason::Mistakes);
@@ -152,16 +144,7 @@ fn s26_a_success_between_failures_starts_the_count_anew() {
     bench.prompt("go").unwrap();
     for end in [CallEnd::Failed, CallEnd::Failed, CallEnd::Completed, CallEnd::Failed, CallEnd::Failed] {
         bench.reply("", &[("read_file", r#"{"path":"a"}"#)]);
-        bench.report(
-            is_prepare,
-            Report::Prepared(Payload::Read {
-                path: "a".to_owned(),
-                ask: None,
-                cause: None,
-                also: Vec::new(),
-                everywhere: false,
-            }),
-        );
+        bench.report(is_prepare, super::read_of(Seen::inside("a")));
         bench.report(is_tool, Report::Finished(done(end)));
     }
     assert!(bench.session.open_run().is_some());
@@ -223,7 +206,7 @@ fn s54_a_restart_keeps_the_ask_when_the_world_is_as_it_was_and_replaces_it_when_
 
     let mut bench = asking_command();
     bench.input(Input::Opened { epoch: 2 }).unwrap();
-    let other = Report::Prepared(Payload::Command {
+    let other = super::looked(Payload::Command {
         line: "make test".to_owned(),
         cwd: "/ws".to_owned(),
         timeout_seconds: 60,
@@ -241,7 +224,7 @@ fn a6_always_allows_exactly_this_line_in_this_directory() {
     check(&bench.report(is_prepare, command()), expect!["call_prepared tool_started"]);
     bench.report(is_tool, Report::Finished(done(CallEnd::Completed)));
     bench.reply("", &[("run_command", r#"{"command":"make test"}"#)]);
-    let elsewhere = Report::Prepared(Payload::Command {
+    let elsewhere = super::looked(Payload::Command {
         line: "make test".to_owned(),
         cwd: "/ws/sub".to_owned(),
         timeout_seconds: 60,
@@ -262,7 +245,7 @@ fn a6_a_command_with_a_substitution_is_asked_about_each_time() {
             timeout_seconds: 60,
             binding: "b".to_owned(),
         };
-        bench.report(is_prepare, Report::Prepared(payload));
+        bench.report(is_prepare, super::looked(payload));
         let ask = bench.session.open_asks().next().expect("it is asked");
         let ids: Vec<&str> = ask.options.iter().map(|option| option.option_id.as_str()).collect();
         assert_eq!(ids, ["allow", "reject"], "{line}");
@@ -418,7 +401,7 @@ fn s04_s23_completion_is_a_fact_beside_the_end_and_feedback_continues() {
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
     bench.reply("", &[("task_complete", r#"{"summary":"all done"}"#)]);
-    let complete = Report::Prepared(Payload::Complete { summary: "all done".to_owned() });
+    let complete = super::looked(Payload::Complete { summary: "all done".to_owned() });
     let events = bench.report(is_prepare, complete);
     check(&events, expect!["call_prepared tool_finished completed run_ended ask_opened"]);
     let end = &bench.session.ended.back().unwrap().end;
@@ -435,7 +418,7 @@ fn s04_a_completed_session_that_is_reopened_says_so() {
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
     bench.reply("", &[("task_complete", r#"{"summary":"ok"}"#)]);
-    bench.report(is_prepare, Report::Prepared(Payload::Complete { summary: "ok".to_owned() }));
+    bench.report(is_prepare, super::looked(Payload::Complete { summary: "ok".to_owned() }));
     check(&bench.input(Input::Opened { epoch: 2 }).unwrap(), expect!["session_opened ask_closed ask_opened"]);
     assert_eq!(view(&bench.session).ask_kind, Some(AskKind::ResumeCompletedTask));
     check(&bench.input(Input::Opened { epoch: 3 }).unwrap(), expect!["session_opened"]);
@@ -484,7 +467,7 @@ fn s22_a_question_takes_an_option_or_a_text() {
             question: "which?".to_owned(),
             options: vec!["spaces".to_owned(), "tabs".to_owned()],
         };
-        check(&bench.report(is_prepare, Report::Prepared(question)), expect!["call_prepared ask_opened"]);
+        check(&bench.report(is_prepare, super::looked(question)), expect!["call_prepared ask_opened"]);
         assert_eq!(view(&bench.session).ask_kind, Some(AskKind::Followup));
         bench.answer(choice).unwrap();
         assert_eq!(last_output(&bench), said);
@@ -496,7 +479,7 @@ fn s21_s22_fail_ends_the_run_with_its_reason() {
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
     bench.reply("", &[("fail", r#"{"reason":"no compiler"}"#)]);
-    let fail = Report::Prepared(Payload::Fail { reason: "no compiler".to_owned() });
+    let fail = super::looked(Payload::Fail { reason: "no compiler".to_owned() });
     check(&bench.report(is_prepare, fail), expect!["call_prepared tool_finished run_ended"]);
     let end = &bench.session.ended.back().unwrap().end;
     assert_eq!((end.outcome, end.stop_reason), (Outcome::Failed, StopReason::GaveUp));

@@ -22,11 +22,11 @@ fn asked_together() -> Bench {
     bench.prompt("go").unwrap();
     bench.reply("", &[EDIT, EDIT]);
     // The first is asked about by itself; what it says is said of both.
-    let opened = bench.report(super::is_prepare, Report::PreparedChange(Box::new(change(true))));
+    let opened = bench.report(super::is_prepare, super::edit_of(change(true)));
     let Some(Event::AskOpened { ask }) = opened.last() else { panic!("it is asked: {opened:?}") };
     let change = Change { change_set: "change-2".into(), ..change(true) };
     let second = call(&bench, 1).id;
-    bench.fact(Event::ChangeProposed { call: second.clone(), change: Box::new(change) });
+    bench.fact(Event::ChangeProposed { call: second.clone(), change: Box::new(change), seen: None });
     let closed = adjutant_protocol::ask::Resolution::Superseded;
     bench.fact(Event::AskClosed { ask: ask.id.clone(), resolution: closed });
     let calls = vec![call(&bench, 0).id, second];

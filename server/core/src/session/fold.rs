@@ -13,9 +13,10 @@ use adjutant_protocol::{ChangeSetId, ToolCallId};
 use super::{
     Call, CallPhase, ChangeState, EndedRun, OpenAsk, REMEMBERED, Run, Session, Turn, TurnPhase, UsedKey,
 };
-use crate::event::{CallEnd, Event, Fact, Found};
+use crate::event::{CallEnd, Event, Fact, Found, Payload};
 use crate::image::{Image, Picture, withheld};
 use crate::message::{ModelMessage, Reply, Usage};
+use crate::observation::Seen;
 use crate::retry::{FailureClass, Tries};
 
 impl Session {
@@ -214,12 +215,26 @@ impl Session {
             Event::CallOpened { call, index, tool, title, .. } => {
                 self.open_call(call, *index as usize, tool, title);
             }
-            Event::CallPrepared { call, payload } => {
-                self.with_call(call, |call| call.payload = Some(payload.clone()));
+            Event::CallPrepared { call, payload, seen } => {
+                // Logs of 0.1 say nothing of what was seen; whatever waits is looked at again before it goes on.
+                let known = || match payload {
+                    Payload::Read { path, everywhere: false } => Some(Seen::inside(path)),
+                    _ => None,
+                };
+                let seen = seen.clone().or_else(known);
+                self.with_call(call, |call| {
+                    call.payload = Some(payload.clone());
+                    call.seen = seen;
+                });
             }
-            Event::ChangeProposed { call, change } => {
+            Event::ChangeProposed { call, change, seen } => {
                 let hunks = change.hunks.iter().map(|hunk| (hunk.id.clone(), HunkState::Proposed)).collect();
-                self.with_call(call, |call| call.change_set = Some(change.change_set.clone()));
+                let known = || Seen { overtaken: change.always_ask.clone(), ..Seen::inside(&change.path) };
+                let seen = seen.clone().unwrap_or_else(known);
+                self.with_call(call, |call| {
+                    call.change_set = Some(change.change_set.clone());
+                    call.seen = Some(seen);
+                });
                 self.changes.insert(
                     change.change_set.clone(),
                     ChangeState { call: call.clone(), change: (**change).clone(), hunks, unsettled: false },
@@ -228,14 +243,14 @@ impl Session {
             Event::HunkDecided { change_set, hunks, apply: false, .. } => {
                 self.mark_hunks(change_set, hunks, HunkState::Rejected);
             }
-            Event::ApplyStarted { call, change_set, hunks } => {
+            Event::ApplyStarted { call, change_set, hunks, .. } => {
                 self.mark_hunks(change_set, hunks, HunkState::Applying);
                 self.with_call(call, |call| call.phase = CallPhase::Started { at: fact.at });
             }
             Event::Applied { change_set, hunks } => {
                 self.mark_hunks(change_set, hunks, HunkState::Applied);
             }
-            Event::ToolStarted { call } => {
+            Event::ToolStarted { call, .. } => {
                 self.with_call(call, |call| call.phase = CallPhase::Started { at: fact.at });
             }
             Event::ToolFinished { call, result } => {
@@ -280,6 +295,7 @@ impl Session {
             title: title.to_owned(),
             phase: CallPhase::Opened,
             payload: None,
+            seen: None,
             change_set: None,
             output_asked: false,
             output: None,

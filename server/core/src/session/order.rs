@@ -24,7 +24,7 @@ impl Session {
             Event::CallPrepared { call, .. }
             | Event::ChangeProposed { call, .. }
             | Event::ApplyStarted { call, .. }
-            | Event::ToolStarted { call } => !self.works_on(call),
+            | Event::ToolStarted { call, .. } => !self.works_on(call),
             Event::ToolFinished { call, result } => {
                 !self.works_on(call) || self.has_no_intent(call, result.end)
             }

@@ -12,14 +12,16 @@ use adjutant_core::display::one_line;
 use adjutant_core::edit::{split_bom, text_edits};
 use adjutant_core::event::{CallEnd, CallResult, Change};
 use adjutant_core::input::Report;
+use adjutant_core::observation::{Seen, Way};
+use adjutant_core::permission::BY_ACTION;
 use adjutant_core::review::{Placement, apply_hunks, follow, hunks, placement};
 use adjutant_core::session::Call;
 
 use super::kept::{Kept, keep, ours_to_save, settled_place, shows_only};
 use super::sight::{Shown, Sight, Tried};
-use super::{BY_ACTION, Now, Place, SETTLE, no_way, now, put_blob, said_first};
+use super::{Now, Place, SETTLE, no_way, now, put_blob};
 use crate::documents::{Awaited, Misplaced};
-use crate::editor::{DocumentEdit, NoAnswer, Way};
+use crate::editor::{DocumentEdit, NoAnswer};
 use crate::faults::point;
 use crate::tools::paths::{Grounded, ReplaceRefusal, Replaced, ground, replace_file};
 use crate::uri;
@@ -49,12 +51,12 @@ pub async fn apply(place: &Place, call: &Call, change: &Change) -> Report {
             Tried::Undone => return undone(change, started),
             Tried::Misplaced => return misplaced(change, started),
             Tried::Stale(why) => stale = why,
-            Tried::Overtaken(why) => return show_anew(place, change, &why, started).await,
+            Tried::Overtaken(why) => return show_anew(place, (call, change), &why, started).await,
             Tried::Partly(hunks) => return partly(change, hunks, started),
             Tried::Failed { why, in_doubt } => return not_applied(change, &why, in_doubt, started),
         }
     }
-    show_anew(place, change, &format!("the text kept changing ({stale})"), started).await
+    show_anew(place, (call, change), &format!("the text kept changing ({stale})"), started).await
 }
 
 /// Saves what is ours to save, and says where the change is then.
@@ -74,7 +76,7 @@ async fn finished(place: &Place, change: &Change, (saves, exact): (bool, bool), 
 
 /// The change as it would be made in the text as it is now, for the user to decide again; where it has
 /// no place there any more, the model is told.
-async fn show_anew(place: &Place, change: &Change, why: &str, started: Instant) -> Report {
+async fn show_anew(place: &Place, (call, change): (&Call, &Change), why: &str, started: Instant) -> Report {
     let failed = |why: String| not_applied(change, &why, false, started);
     let at = match ground(&place.roots, &change.path) {
         Ok(at) => at,
@@ -97,21 +99,21 @@ async fn show_anew(place: &Place, change: &Change, why: &str, started: Instant) 
         Ok(before) => before,
         Err(why) => return failed(why),
     };
-    let changed = format!("{why}, so this is the edit as it would be made now");
-    let way = place.world.abilities().way(now.open.is_some(), now.exists, now.mark);
-    let warning = said_first(way, &at).map(|why| why.text);
+    let seen = Seen {
+        overtaken: Some(why.to_owned()),
+        way: place.world.abilities().way(now.open.is_some(), now.exists, now.mark),
+        ..call.seen.clone().unwrap_or_else(|| Seen::inside(&change.path))
+    };
     let anew = Change {
         open: now.open.is_some(),
         existed: now.exists,
-        always_ask: Some([Some(changed), warning].into_iter().flatten().collect::<Vec<_>>().join("; ")),
-        cause: Some(Cause::Changed),
         before,
         hunks: hunks(&now.text, &wanted).into(),
         ..change.clone()
     };
     let text = format!("The edit of {} was not applied: {why}; read the file and try again.", change.path);
     let result = failed_result(text, &format!("not applied: {}", one_line(why, 60)), started);
-    Report::Overtaken { change: Box::new(anew), result }
+    Report::Overtaken { change: Box::new(anew), seen: Box::new(seen), result }
 }
 
 /// The user's undo is an answer too.

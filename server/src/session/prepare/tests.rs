@@ -56,6 +56,7 @@ fn read(path: &str) -> Call {
         title: "Read".to_owned(),
         phase: CallPhase::Opened,
         payload: None,
+        seen: None,
         change_set: None,
         output_asked: false,
         output: None,
@@ -87,7 +88,8 @@ fn finding_b2_the_names_of_a_file_are_looked_for_on_a_thread_that_may_wait() {
         release.send(()).expect("it waits");
         taken.await.expect("a thread").expect("a word");
         match prepared.await {
-            Report::Prepared(Payload::Read { also, .. }) => {
+            Report::Prepared(prepared) => {
+                let also = prepared.seen.expect("what was seen").also;
                 assert!(also.iter().any(|name| name.ends_with("private/plan.md")), "{also:?}");
             }
             other => panic!("{other:?}"),

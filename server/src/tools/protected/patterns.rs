@@ -5,7 +5,8 @@
 
 use std::collections::HashMap;
 
-use super::Why;
+use adjutant_core::observation::FileClass;
+
 use super::table::Family;
 
 /// Families made ready to be looked up.
@@ -18,7 +19,7 @@ pub(super) struct Patterns {
 struct Pattern {
     names: Vec<&'static str>,
     folder: bool,
-    why: Why,
+    class: FileClass,
     /// Which family comes first counts first.
     order: usize,
 }
@@ -34,7 +35,7 @@ impl Patterns {
                 };
                 let names: Vec<&'static str> = plain.split('/').collect();
                 let Some(last) = names.last().copied() else { continue };
-                let pattern = Pattern { names, folder, why: family.why, order };
+                let pattern = Pattern { names, folder, class: family.class, order };
                 match last.contains('*') {
                     true => patterns.wild.push(pattern),
                     false => patterns.exact.entry(last).or_default().push(pattern),
@@ -46,7 +47,11 @@ impl Patterns {
 
     /// Returns why a path is in one of the families; `counts` says which matches do, by the place of the last
     /// name that matched.
-    pub(super) fn find(&self, names: &[String], counts: impl Fn(&Why, usize) -> bool) -> Option<Why> {
+    pub(super) fn find(
+        &self,
+        names: &[String],
+        counts: impl Fn(FileClass, usize) -> bool,
+    ) -> Option<FileClass> {
         let found = names.iter().enumerate().flat_map(|(at, name)| {
             let exact = self.exact.get(name.as_str()).into_iter().flatten();
             exact
@@ -54,8 +59,8 @@ impl Patterns {
                 .filter(move |pattern| pattern.ends_at(names, at))
                 .map(move |found| (at, found))
         });
-        let found = found.filter(|(at, pattern)| counts(&pattern.why, *at));
-        found.min_by_key(|(_, pattern)| pattern.order).map(|(_, pattern)| pattern.why)
+        let found = found.filter(|(at, pattern)| counts(pattern.class, *at));
+        found.min_by_key(|(_, pattern)| pattern.order).map(|(_, pattern)| pattern.class)
     }
 }
 

@@ -1,5 +1,11 @@
 //! Tests of protected and secret files.
 
+use adjutant_core::cause::Cause;
+use adjutant_core::event::Policy;
+use adjutant_core::observation::Seen;
+use adjutant_core::permission::{Act, Verdict, verdict};
+use adjutant_core::session::Session;
+
 use super::*;
 use crate::tools::paths::{Roots, ground};
 
@@ -11,12 +17,24 @@ fn workspace() -> (tempfile::TempDir, Roots) {
     (directory, roots)
 }
 
-/// Why a file must never be written, if so.
-fn protected(at: &Grounded, own: &Own) -> Option<Why> {
-    match write_class(at, own) {
-        WriteClass::Denied(reason) => Some(reason),
-        _ => None,
-    }
+/// What core says of a write, in one word, and of which class the file is.
+fn write_class(at: &Grounded, own: &Own) -> (&'static str, Option<FileClass>) {
+    let seen = Seen { class: class_of(at, own), holds: held_by(at, own), ..Seen::inside(&at.display) };
+    let session = Session::new("s-1".into(), Vec::new());
+    let word = match verdict(&session, &Policy::default(), "edit_file", Act::Edit(&seen)) {
+        Verdict::Deny(_) => "deny",
+        Verdict::Ask(why) if why.cause != Cause::EveryEdit => "ask",
+        Verdict::Ask(_) if seen.class.is_some() => "mark",
+        Verdict::Ask(_) => "plain",
+        Verdict::Allow(by) => panic!("{at:?} is written unasked: {by:?}"),
+    };
+    (word, seen.class.or(seen.holds))
+}
+
+/// The class of a file that must never be written; none where it may be.
+fn protected(at: &Grounded, own: &Own) -> Option<FileClass> {
+    let (word, class) = write_class(at, own);
+    class.filter(|_| word == "deny")
 }
 
 /// The protected-write and name-tricks cases of the path corpus.
@@ -78,21 +96,17 @@ fn p3_protected_files_are_denied_or_asked_in_any_spelling() {
     ];
     for path in asked {
         let at = ground(&roots, path).expect(path);
-        assert!(
-            matches!(write_class(&at, &own), WriteClass::Ask(_)),
-            "{path} is {:?}",
-            write_class(&at, &own)
-        );
+        assert!(write_class(&at, &own).0 == "ask", "{path} is {:?}", write_class(&at, &own));
     }
     for path in ["Cargo.toml", "web/package.json"] {
         let at = ground(&roots, path).expect(path);
-        assert!(matches!(write_class(&at, &own), WriteClass::Marked(_)), "{path}");
+        assert!(write_class(&at, &own).0 == "mark", "{path}");
     }
     for path in
         ["src/main.rs", "crlf.txt", ".gitignore", "git/config", "settings.json", "docs/cron.md", "profile"]
     {
         let at = ground(&roots, path).expect(path);
-        assert_eq!(write_class(&at, &own), WriteClass::Plain, "{path}");
+        assert_eq!(write_class(&at, &own), ("plain", None), "{path}");
     }
 }
 
@@ -100,9 +114,9 @@ fn p3_protected_files_are_denied_or_asked_in_any_spelling() {
 fn p3_a_write_to_a_secret_is_asked_for_with_the_reason_that_holds() {
     let (_directory, roots) = workspace();
     let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
-    assert_eq!(class(".env.local"), WriteClass::Ask(ENVIRONMENT));
-    assert_eq!(class("deploy/server.pem"), WriteClass::Ask(KEYS));
-    assert_eq!(class("credentials.json"), WriteClass::Ask(KEYS));
+    assert_eq!(class(".env.local"), ("ask", Some(FileClass::Environment)));
+    assert_eq!(class("deploy/server.pem"), ("ask", Some(FileClass::Keys)));
+    assert_eq!(class("credentials.json"), ("ask", Some(FileClass::Keys)));
 }
 
 #[test]
@@ -117,7 +131,10 @@ fn p3_a_link_to_a_protected_file_is_that_file() {
     std::fs::create_dir(directory.path().join("real")).expect("real");
     std::os::unix::fs::symlink("real", directory.path().join("config")).expect("link");
     let at = ground(&roots, directory.path().join("real/rules.toml").to_str().expect("utf-8"));
-    assert_eq!(protected(&at.expect("grounded"), &Own::of([directory.path().join("config")])), Some(OWN));
+    assert_eq!(
+        protected(&at.expect("grounded"), &Own::of([directory.path().join("config")])),
+        Some(FileClass::Own)
+    );
 }
 
 #[test]
@@ -127,9 +144,9 @@ fn p3_a_folder_opened_in_an_agents_directory_can_be_worked_in() {
     std::fs::create_dir_all(&folder).expect("folder");
     let (roots, _) = Roots::open(&[folder]);
     let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
-    assert_eq!(class("src/main.rs"), WriteClass::Plain);
-    assert_eq!(class(".claude/settings.json"), WriteClass::Denied(AGENT));
-    assert_eq!(class("../x"), WriteClass::Denied(AGENT));
+    assert_eq!(class("src/main.rs"), ("plain", None));
+    assert_eq!(class(".claude/settings.json"), ("deny", Some(FileClass::AgentSettings)));
+    assert_eq!(class("../x"), ("deny", Some(FileClass::AgentSettings)));
 }
 
 #[test]
@@ -151,11 +168,11 @@ fn p5_secret_stores_need_an_ask_even_to_read() {
         "credentials.json",
     ] {
         let at = ground(&roots, path).expect(path);
-        assert!(matches!(read_class(&at, &Own::default()), ReadClass::Secret(_)), "{path}");
+        assert!(held_by(&at, &Own::default()).is_some(), "{path}");
     }
     for path in ["src/main.rs", ".env.example", "src/env.rs", "keys.md", "monkey", ".gitignore", "README"] {
         let at = ground(&roots, path).expect(path);
-        assert_eq!(read_class(&at, &Own::default()), ReadClass::Plain, "{path}");
+        assert_eq!(held_by(&at, &Own::default()), None, "{path}");
     }
 }
 
@@ -187,16 +204,10 @@ fn finding_b6_names_from_the_documentation_of_tools_have_their_class() {
         assert!(line.page.starts_with("http"), "{} has no page", line.name);
         let at = ground(&roots, &line.name).expect(&line.name);
         let class = write_class(&at, &Own::default());
-        let word = match class {
-            WriteClass::Plain => "plain",
-            WriteClass::Marked(_) => "mark",
-            WriteClass::Ask(_) => "ask",
-            WriteClass::Denied(_) => "deny",
-        };
-        if word != line.write {
+        if class.0 != line.write {
             wrong.push(format!("{}: {} is {class:?}, not {}", line.tool, line.name, line.write));
         }
-        let secret = matches!(read_class(&at, &Own::default()), ReadClass::Secret(_));
+        let secret = held_by(&at, &Own::default()).is_some();
         if secret != (line.read.as_deref() == Some("secret")) {
             wrong.push(format!("{}: reading {} asks: {secret}", line.tool, line.name));
         }
@@ -207,7 +218,7 @@ fn finding_b6_names_from_the_documentation_of_tools_have_their_class() {
 /// No pattern of the table is dead: each finds a path made from it.
 #[test]
 fn finding_b6_every_pattern_finds_what_it_says() {
-    let all = [DENIED, ASKED, MARKED, SECRET].concat_families();
+    let all = [RUNS_BY_ITSELF, COUNTS_LATER, RUNS_ON_BUILD, SECRET].concat_families();
     for (family, pattern) in all {
         assert_eq!(pattern.to_lowercase(), pattern, "the table is in small letters");
         let path = format!("/w/{}", pattern.replace('*', "x"));
@@ -247,28 +258,28 @@ fn finding_b6_git_by_another_name_is_git() {
     for name in ["HEAD", "objects/x", "refs/x", "config"] {
         write(&ws.join("store").join(name), "x");
     }
-    assert_eq!(class("store/config"), WriteClass::Denied(table::BARE));
-    assert_eq!(class("store/hooks/post-checkout"), WriteClass::Denied(table::BARE));
+    assert_eq!(class("store/config"), ("deny", Some(FileClass::Repository)));
+    assert_eq!(class("store/hooks/post-checkout"), ("deny", Some(FileClass::Repository)));
     write(&ws.join("half/objects/x"), "x");
     write(&ws.join("half/refs/x"), "x");
-    assert_eq!(class("half/HEAD"), WriteClass::Denied(table::BARE));
-    assert_eq!(class("half/config"), WriteClass::Denied(table::BARE));
-    assert_eq!(class("half/objects/y.rs"), WriteClass::Plain);
+    assert_eq!(class("half/HEAD"), ("deny", Some(FileClass::Repository)));
+    assert_eq!(class("half/config"), ("deny", Some(FileClass::Repository)));
+    assert_eq!(class("half/objects/y.rs"), ("plain", None));
     // The folder that a `.git` file names.
     write(&ws.join("sub/.git"), "gitdir: ../kept\n");
     write(&ws.join("kept/config"), "");
-    assert_eq!(class("sub/x.rs"), WriteClass::Plain);
+    assert_eq!(class("sub/x.rs"), ("plain", None));
     write(&ws.join("tree/.git"), "gitdir: inner/meta\n");
     write(&ws.join("tree/inner/meta/config"), "");
-    assert_eq!(class("tree/inner/meta/config"), WriteClass::Denied(table::BARE));
-    assert_eq!(class("tree/inner/x.rs"), WriteClass::Plain);
+    assert_eq!(class("tree/inner/meta/config"), ("deny", Some(FileClass::Repository)));
+    assert_eq!(class("tree/inner/x.rs"), ("plain", None));
     // Hooks and settings that its own settings name.
     let settings =
         "[core]\n\tbare = false\n\thooksPath = tools/hooks\n[include]\n\tpath = ../team.gitconfig\n";
     write(&ws.join(".git/config"), settings);
-    assert_eq!(class("tools/hooks/pre-push"), WriteClass::Denied(table::BARE));
-    assert_eq!(class("team.gitconfig"), WriteClass::Denied(table::BARE));
-    assert_eq!(class("tools/hook.rs"), WriteClass::Plain);
+    assert_eq!(class("tools/hooks/pre-push"), ("deny", Some(FileClass::Repository)));
+    assert_eq!(class("team.gitconfig"), ("deny", Some(FileClass::Repository)));
+    assert_eq!(class("tools/hook.rs"), ("plain", None));
 }
 
 #[test]
@@ -278,26 +289,26 @@ fn finding_h1_a_repository_in_two_folders_is_one_and_is_not_put_together() {
     let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
     // The half that settings, objects and refs are taken from, by whichever write comes last.
     write(&ws.join("docs/common/config"), "[core]\n\tfsmonitor = x\n");
-    assert_eq!(class("docs/common/objects/x"), WriteClass::Plain);
+    assert_eq!(class("docs/common/objects/x"), ("plain", None));
     write(&ws.join("docs/common/objects/x"), "x");
-    assert_eq!(class("docs/common/refs/x"), WriteClass::Denied(table::BARE));
+    assert_eq!(class("docs/common/refs/x"), ("deny", Some(FileClass::Repository)));
     // The half that names it.
     for name in ["docs/a/commondir", "docs/a/config.worktree", "docs/a/CommonDir"] {
-        assert_eq!(class(name), WriteClass::Denied(table::BARE), "{name}");
+        assert_eq!(class(name), ("deny", Some(FileClass::Repository)), "{name}");
     }
-    assert_eq!(class("docs/a/HEAD"), WriteClass::Plain);
+    assert_eq!(class("docs/a/HEAD"), ("plain", None));
     write(&ws.join("docs/a/commondir"), "../common\n");
     for name in ["HEAD", "info/attributes", "x"] {
-        let expected = if name == "HEAD" { WriteClass::Denied(table::BARE) } else { WriteClass::Plain };
+        let expected = if name == "HEAD" { ("deny", Some(FileClass::Repository)) } else { ("plain", None) };
         assert_eq!(class(&format!("docs/a/{name}")), expected, "{name}");
     }
     write(&ws.join("docs/a/HEAD"), "ref: refs/heads/x\n");
-    assert_eq!(class("docs/a/x"), WriteClass::Denied(table::BARE));
+    assert_eq!(class("docs/a/x"), ("deny", Some(FileClass::Repository)));
     // Folders of sources that are called the same.
     write(&ws.join("src/objects/x.rs"), "");
     write(&ws.join("src/refs/x.rs"), "");
     for name in ["src/refs/y.rs", "src/objects/y.rs", "src/main.rs"] {
-        assert_eq!(class(name), WriteClass::Plain, "{name}");
+        assert_eq!(class(name), ("plain", None), "{name}");
     }
 }
 
@@ -308,7 +319,7 @@ fn finding_m3_settings_of_git_are_read_as_git_reads_them() {
     let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
     let denied = |settings: &str, path: &str| {
         write(&ws.join(".git/config"), settings);
-        assert_eq!(class(path), WriteClass::Denied(table::BARE), "{settings}");
+        assert_eq!(class(path), ("deny", Some(FileClass::Repository)), "{settings}");
     };
     denied("[core]\n\thooksPath = devhooks # shared hooks\n", "devhooks/pre-push");
     denied("[core]\n\thooksPath = devhooks;shared\n", "devhooks/pre-push");
@@ -325,7 +336,7 @@ fn finding_m3_settings_of_git_are_read_as_git_reads_them() {
     for path in ["settings/team", "settings/more", "shared/pre-push", "kept/ignored"] {
         denied("[include]\n\tpath = ../settings/team\n", path);
     }
-    assert_eq!(class("kept/other"), WriteClass::Plain);
+    assert_eq!(class("kept/other"), ("plain", None));
 }
 
 #[test]
@@ -343,9 +354,9 @@ fn finding_h5_a_tilde_in_the_settings_of_git_is_the_home() {
         let settings =
             settings.replace("{WS}", ws.strip_prefix("/").expect("absolute").to_str().expect("utf-8"));
         write(&ws.join(".git/config"), &settings);
-        assert_eq!(class(path), WriteClass::Denied(table::BARE), "{settings}");
+        assert_eq!(class(path), ("deny", Some(FileClass::Repository)), "{settings}");
     }
-    assert_eq!(class("src/main.rs"), WriteClass::Plain);
+    assert_eq!(class("src/main.rs"), ("plain", None));
 }
 
 #[test]
@@ -360,10 +371,10 @@ fn finding_h5_no_spelling_completes_a_repository() {
     for name in
         ["half/head", "half/Head", "half/CONFIG", "half/Hooks/pre-push", "half/h\u{200b}ead", "other/Refs/x"]
     {
-        assert_eq!(class(name), WriteClass::Denied(table::BARE), "{name}");
+        assert_eq!(class(name), ("deny", Some(FileClass::Repository)), "{name}");
     }
     for name in ["half/headers", "half/objects/head.rs", "half/config/x", "other/ref"] {
-        assert_eq!(class(name), WriteClass::Plain, "{name}");
+        assert_eq!(class(name), ("plain", None), "{name}");
     }
 }
 
@@ -374,16 +385,16 @@ fn finding_b6_what_runs_by_its_name_from_the_home_is_not_written() {
     let class = |raw: &str, own: &Own| write_class(&ground(&roots, raw).expect(raw), own);
     // The workspace is the home, or the home is elsewhere.
     for name in ["bin/run", "BIN/run", "bin/sub/run"] {
-        assert_eq!(class(name, &own("ws")), WriteClass::Denied(table::PROGRAMS), "{name}");
-        assert_eq!(class(name, &own("home")), WriteClass::Plain, "{name}");
+        assert_eq!(class(name, &own("ws")), ("deny", Some(FileClass::Programs)), "{name}");
+        assert_eq!(class(name, &own("home")), ("plain", None), "{name}");
     }
-    assert_eq!(class("src/bin/run", &own("ws")), WriteClass::Plain);
+    assert_eq!(class("src/bin/run", &own("ws")), ("plain", None));
     // A user who opens that very folder works in it.
     let bin = directory.path().join("ws/bin");
     std::fs::create_dir(&bin).expect("folder");
     let (inner, _) = Roots::open(&[bin]);
     let at = ground(&inner, "run").expect("run");
-    assert_eq!(write_class(&at, &own("ws")), WriteClass::Plain);
+    assert_eq!(write_class(&at, &own("ws")), ("plain", None));
 }
 
 #[test]
@@ -397,8 +408,8 @@ fn finding_b6_a_work_tree_beside_its_bare_repository_can_be_worked_in() {
     write(&bare.join("main/.git"), &format!("gitdir: {}\n", bare.join("worktrees/main").display()));
     let (roots, _) = Roots::open(&[bare.join("main")]);
     let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
-    assert_eq!(class("src/main.rs"), WriteClass::Plain);
-    assert_eq!(class("../config"), WriteClass::Denied(table::BARE));
+    assert_eq!(class("src/main.rs"), ("plain", None));
+    assert_eq!(class("../config"), ("deny", Some(FileClass::Repository)));
 }
 
 #[test]
@@ -411,12 +422,12 @@ fn finding_b5_own_files_are_known_by_every_way_to_them() {
     std::os::unix::fs::symlink(&config, ws.join("way")).expect("link");
     for raw in ["second", "way/key", "way/new", "../config/key", "../other.txt"] {
         let at = ground(&roots, raw).expect(raw);
-        assert_eq!(read_class(&at, &own), ReadClass::Secret(table::OWN), "{raw}");
-        assert!(matches!(write_class(&at, &own), WriteClass::Denied(_)), "{raw}");
+        assert_eq!(held_by(&at, &own), Some(FileClass::Own), "{raw}");
+        assert!(write_class(&at, &own).0 == "deny", "{raw}");
     }
     write(&ws.join("mine"), "x");
     let at = ground(&roots, "mine").expect("mine");
-    assert_eq!((read_class(&at, &own), write_class(&at, &own)), (ReadClass::Plain, WriteClass::Plain));
+    assert_eq!((held_by(&at, &own), write_class(&at, &own)), (None, ("plain", None)));
 }
 
 #[test]
@@ -425,16 +436,16 @@ fn finding_m3_hooks_that_the_user_has_for_all_repositories_are_not_written() {
     let (home, ws) = (directory.path(), directory.path().join("ws"));
     let own = Own::default().at_home(Some(home.to_owned()));
     let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &own);
-    assert_eq!(class("hooks/pre-push"), WriteClass::Plain);
+    assert_eq!(class("hooks/pre-push"), ("plain", None));
     write(&home.join(".gitconfig"), "[core]\n\thooksPath = ~/ws/hooks\n[include]\n\tpath = ws/team\n");
-    assert_eq!(class("hooks/pre-push"), WriteClass::Denied(table::BARE));
-    assert_eq!(class("team"), WriteClass::Denied(table::BARE));
-    assert_eq!(class("src/main.rs"), WriteClass::Plain);
+    assert_eq!(class("hooks/pre-push"), ("deny", Some(FileClass::Repository)));
+    assert_eq!(class("team"), ("deny", Some(FileClass::Repository)));
+    assert_eq!(class("src/main.rs"), ("plain", None));
     // In a repository a relative one is meant from its top.
     write(&home.join(".gitconfig"), "[core]\n\thooksPath = shared\n");
     write(&ws.join("deep/.git/config"), "");
-    assert_eq!(class("deep/shared/pre-push"), WriteClass::Denied(table::BARE));
-    assert_eq!(class("deep/other/pre-push"), WriteClass::Plain);
+    assert_eq!(class("deep/shared/pre-push"), ("deny", Some(FileClass::Repository)));
+    assert_eq!(class("deep/other/pre-push"), ("plain", None));
 }
 
 #[test]
@@ -445,10 +456,10 @@ fn finding_m3_hooks_behind_a_link_are_not_written_before_they_are_there() {
     write(&ws.join(".git/config"), "[core]\n\thooksPath = tools/hooks\n");
     std::os::unix::fs::symlink("scripts", ws.join("tools")).expect("link");
     // Neither is there what the link leads to.
-    assert_eq!(class("scripts/hooks/pre-push"), WriteClass::Denied(table::BARE));
+    assert_eq!(class("scripts/hooks/pre-push"), ("deny", Some(FileClass::Repository)));
     write(&ws.join("scripts/x"), "x");
-    assert_eq!(class("scripts/hooks/pre-push"), WriteClass::Denied(table::BARE));
-    assert_eq!(class("scripts/x"), WriteClass::Plain);
+    assert_eq!(class("scripts/hooks/pre-push"), ("deny", Some(FileClass::Repository)));
+    assert_eq!(class("scripts/x"), ("plain", None));
 }
 
 #[test]
@@ -460,7 +471,7 @@ fn finding_b5_a_second_name_of_a_file_of_a_session_is_adjutants_own() {
     std::fs::hard_link(state.join("sessions/s-1/outputs/call-1.txt"), ws.join("copy")).expect("link");
     std::fs::hard_link(ws.join("mine"), ws.join("also-mine")).expect("link");
     let own = Own::of([state]);
-    let class = |raw: &str| read_class(&ground(&roots, raw).expect(raw), &own);
-    assert_eq!(class("copy"), ReadClass::Secret(table::OWN));
-    assert_eq!(class("also-mine"), ReadClass::Plain);
+    let class = |raw: &str| held_by(&ground(&roots, raw).expect(raw), &own);
+    assert_eq!(class("copy"), Some(FileClass::Own));
+    assert_eq!(class("also-mine"), None);
 }

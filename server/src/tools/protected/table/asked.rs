@@ -2,11 +2,13 @@
 //!
 //! Data only, in lower case; how a pattern is read stands in `patterns`.
 
-use super::{BUILD, CI, EDITOR, ENVIRONMENT, Family, TEXT, VCS};
+use adjutant_core::observation::FileClass;
 
-pub(in crate::tools::protected) const ASKED: &[Family] = &[
+use super::Family;
+
+pub(in crate::tools::protected) const COUNTS_LATER: &[Family] = &[
     Family {
-        why: VCS,
+        class: FileClass::VersionControlList,
         patterns: &[
             ".gitmodules",
             ".gitattributes",
@@ -33,12 +35,12 @@ pub(in crate::tools::protected) const ASKED: &[Family] = &[
         ],
     },
     Family {
-        why: ENVIRONMENT,
+        class: FileClass::Environment,
         patterns: &[".envrc", ".flaskenv", ".env.vault", ".autoenv.zsh", ".shadowenv.d/"],
     },
     // Agents take what stands in these for the user's own words.
     Family {
-        why: TEXT,
+        class: FileClass::Instructions,
         patterns: &[
             "agents.md",
             "agents.override.md",
@@ -74,7 +76,7 @@ pub(in crate::tools::protected) const ASKED: &[Family] = &[
     },
     // These run on machines that hold secrets and publish.
     Family {
-        why: CI,
+        class: FileClass::BuildServer,
         patterns: &[
             ".github/workflows/",
             ".github/actions/",
@@ -164,7 +166,7 @@ pub(in crate::tools::protected) const ASKED: &[Family] = &[
     },
     // They say which programs build, test or install, or load code of their own into them.
     Family {
-        why: BUILD,
+        class: FileClass::BuildTools,
         patterns: &[
             "build.rs",
             "rust-toolchain.toml",
@@ -274,12 +276,15 @@ pub(in crate::tools::protected) const ASKED: &[Family] = &[
             "node_modules/.bin/",
         ],
     },
-    Family { why: EDITOR, patterns: &[".vscode/", ".editorconfig", ".lsp.json", ".dap.json"] },
+    Family {
+        class: FileClass::EditorExtra,
+        patterns: &[".vscode/", ".editorconfig", ".lsp.json", ".dap.json"],
+    },
 ];
 
 /// What runs on build, test or install, and changes too often to be asked for each time: marked in review.
-pub(in crate::tools::protected) const MARKED: &[Family] = &[Family {
-    why: BUILD,
+pub(in crate::tools::protected) const RUNS_ON_BUILD: &[Family] = &[Family {
+    class: FileClass::Build,
     patterns: &[
         "cargo.toml",
         "package.json",

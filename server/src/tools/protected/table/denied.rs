@@ -2,13 +2,15 @@
 //!
 //! Data only, in lower case; how a pattern is read stands in `patterns`.
 
-use super::{AGENT, BARE, CRON, EDITOR, Family, INTERPRETER, KEYS, OWN, SHELL, VCS};
+use adjutant_core::observation::FileClass;
 
-pub(in crate::tools::protected) const DENIED: &[Family] = &[
-    Family { why: OWN, patterns: &[".adjutant/"] },
+use super::Family;
+
+pub(in crate::tools::protected) const RUNS_BY_ITSELF: &[Family] = &[
+    Family { class: FileClass::Own, patterns: &[".adjutant/"] },
     // Version control runs hooks, filters, pagers and helpers that its own files name.
     Family {
-        why: VCS,
+        class: FileClass::VersionControl,
         patterns: &[
             ".git/",
             "git~1/",
@@ -35,10 +37,10 @@ pub(in crate::tools::protected) const DENIED: &[Family] = &[
             ".config/tig/",
         ],
     },
-    Family { why: BARE, patterns: &["*.git/", ".bare/", "commondir", "config.worktree"] },
+    Family { class: FileClass::Repository, patterns: &["*.git/", ".bare/", "commondir", "config.worktree"] },
     // Editors and their language servers read these when a folder or a file is opened, and start what they name.
     Family {
-        why: EDITOR,
+        class: FileClass::EditorSettings,
         patterns: &[
             ".idea/",
             ".vs/",
@@ -157,7 +159,7 @@ pub(in crate::tools::protected) const DENIED: &[Family] = &[
     },
     // Debuggers and interpreters read these whenever they start.
     Family {
-        why: INTERPRETER,
+        class: FileClass::Interpreter,
         patterns: &[
             ".gdbinit",
             ".gdbearlyinit",
@@ -218,7 +220,7 @@ pub(in crate::tools::protected) const DENIED: &[Family] = &[
     },
     // Coding agents and their tool servers.
     Family {
-        why: AGENT,
+        class: FileClass::AgentSettings,
         patterns: &[
             ".claude/",
             ".cursor/",
@@ -293,7 +295,7 @@ pub(in crate::tools::protected) const DENIED: &[Family] = &[
     },
     // Shells, terminals, desktops and logins.
     Family {
-        why: SHELL,
+        class: FileClass::StartUp,
         patterns: &[
             ".bashrc",
             ".bash_profile",
@@ -463,7 +465,7 @@ pub(in crate::tools::protected) const DENIED: &[Family] = &[
         ],
     },
     Family {
-        why: KEYS,
+        class: FileClass::Keys,
         patterns: &[
             ".ssh/",
             ".gnupg/",
@@ -490,7 +492,7 @@ pub(in crate::tools::protected) const DENIED: &[Family] = &[
         ],
     },
     Family {
-        why: CRON,
+        class: FileClass::Schedule,
         patterns: &[
             "cron.d/",
             "cron.daily/",

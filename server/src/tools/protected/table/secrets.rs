@@ -2,12 +2,17 @@
 //!
 //! Data only, in lower case; how a pattern is read stands in `patterns`.
 
-use super::{ENVIRONMENT, Family, KEYS, PROCESS};
+use adjutant_core::observation::FileClass;
+
+use super::Family;
 
 pub(in crate::tools::protected) const SECRET: &[Family] = &[
-    Family { why: ENVIRONMENT, patterns: &[".env", ".env.*", "*.env", ".dev.vars", ".dev.vars.*"] },
     Family {
-        why: KEYS,
+        class: FileClass::Environment,
+        patterns: &[".env", ".env.*", "*.env", ".dev.vars", ".dev.vars.*"],
+    },
+    Family {
+        class: FileClass::Keys,
         patterns: &[
             // Whole folders.
             ".ssh/",
@@ -177,5 +182,5 @@ pub(in crate::tools::protected) const COPIES: &[&str] =
     &[".bak", ".backup", ".old", ".orig", ".save", ".copy", ".swp", ".tmp", ".1", "~"];
 
 /// Files of the process file system that show what a process holds.
-pub(in crate::tools::protected) const OF_A_PROCESS: (&[&str], super::Why) =
-    (&["environ", "mem", "maps", "cmdline", "kcore", "auxv", "stack", "syscall", "smaps", "fdinfo"], PROCESS);
+pub(in crate::tools::protected) const OF_A_PROCESS: &[&str] =
+    &["environ", "mem", "maps", "cmdline", "kcore", "auxv", "stack", "syscall", "smaps", "fdinfo"];
