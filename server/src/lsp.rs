@@ -35,6 +35,7 @@ use crate::session::mailbox::Refused;
 use crate::session::storage::{Disk, Storage};
 use crate::sessions::Sessions;
 use crate::settings::Sources;
+use crate::tools::Toolbox;
 use crate::transport::{self, Ended, Out};
 
 /// What a server is started with.
@@ -43,6 +44,8 @@ pub struct Options {
     /// Everything settings come from, but for workspace and editor.
     pub sources: Sources,
     pub models: Models,
+    /// The tools of its runs; what is put in here later counts from the next run on.
+    pub tools: Arc<Toolbox>,
     /// How long an approval in a popup has to have been on the screen before it counts.
     pub reaction: Duration,
     /// The disk that sessions are kept on; a test hands in its twin.
@@ -52,7 +55,8 @@ pub struct Options {
 impl Options {
     pub fn new(sources: Sources, models: Models) -> Self {
         models.start_key_commands_by(crate::tools::process::run_own);
-        Self { sources, models, reaction: REACTION, storage: Arc::new(Disk) }
+        let (tools, storage) = (Arc::default(), Arc::new(Disk));
+        Self { sources, models, tools, reaction: REACTION, storage }
     }
 }
 

@@ -37,11 +37,11 @@ use adjutant_core::event::Event;
 use adjutant_core::input::{Input, Report, Stamp};
 use adjutant_core::session::Session;
 use adjutant_core::step::{Step, next_steps};
-use adjutant_core::tool::{Effect, effect_of};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::now_ms;
 use crate::faults::point;
+use crate::tools::Toolbox;
 use crate::tools::process::end_left_over;
 
 use log::Log;
@@ -60,6 +60,8 @@ pub const SURFACE_OF_COMMANDS: &str = "command";
 pub struct SessionTask {
     place: Arc<Place>,
     session: Session,
+    /// What the tools of the open run do, else of the next.
+    tools: Arc<Toolbox>,
     /// Dropped before the log: whoever opens that next indexes the asks anew.
     publisher: Publisher,
     log: Log,
@@ -89,12 +91,14 @@ impl SessionTask {
         (told, notices): (u64, Vec<String>),
     ) -> Self {
         let publisher = Publisher::new(place.clone(), &session, told);
+        let tools = place.world.tools();
         Self {
+            session: session.with_tools(tools.set().clone()),
+            tools,
             running: Running::new(place.clone()),
             summary: Summaries::new(place.clone()),
             inbox: inbox::Inbox::new(place.clone()),
             place,
-            session,
             log,
             mail,
             publisher,
@@ -144,6 +148,11 @@ impl SessionTask {
 
     /// Everything that can wake a session, on one screen.
     async fn handle(&mut self, message: Message) -> Option<oneshot::Sender<()>> {
+        if self.session.open_run().is_none() {
+            // A run that begins with this has the tools of now, to its end.
+            self.tools = self.place.world.tools();
+            self.session.equip(self.tools.set().clone());
+        }
         match message {
             Message::Prompt { prompt, reply } => {
                 self.publisher.attach(&self.session, self.barrier);
@@ -278,7 +287,7 @@ impl SessionTask {
                 }
                 let gate = self.gated(&step).then(|| self.running.gate(&step, self.barrier));
                 if gate.is_none_or(|seq| durable >= seq) {
-                    self.running.start(step, &self.session);
+                    self.running.start(step, &self.session, &self.tools);
                 }
             }
             return;
@@ -294,9 +303,7 @@ impl SessionTask {
     /// Effects and announcements wait until their intent is durable; reads do not.
     fn gated(&self, step: &Step) -> bool {
         match step {
-            Step::RunTool { call } => {
-                self.session.call(call).is_none_or(|call| effect_of(&call.tool) != Effect::Read)
-            }
+            Step::RunTool { call } => self.session.call(call).is_none_or(|call| !call.is_read()),
             Step::DeliverAsk { .. } => true,
             Step::CallModel { .. } | Step::Prepare { .. } | Step::Settle { .. } | Step::Wake(_) => false,
         }

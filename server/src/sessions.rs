@@ -38,6 +38,9 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// How long all sessions together may take to stop (users.md need 7: gone within 2 s).
 const STOP_LIMIT: Duration = Duration::from_millis(1_900);
 
+/// What is told of a session whose open run began with other tools.
+const OTHER_TOOLS: &str = "the tools have changed since this run began; it goes on with those of now";
+
 /// The registry; clones share it.
 #[derive(Clone)]
 pub struct Sessions {
@@ -105,7 +108,11 @@ impl Sessions {
         let folders: Vec<PathBuf> = session.roots.iter().map(PathBuf::from).collect();
         let (roots, problems) = Roots::open(&folders);
         let notices = opened.notices.into_iter().chain(strays).map(|notice| notice.to_string());
-        let notices = notices.chain(problems).collect();
+        let other_tools = session
+            .open_run()
+            .is_some_and(|run| !run.toolset.is_empty() && run.toolset != self.world.tools().set().hash());
+        let of_tools = other_tools.then(|| OTHER_TOOLS.to_owned());
+        let notices = notices.chain(problems).chain(of_tools).collect();
         self.spawn(session, roots, opened.log, (seq, notices), Some(opened.epoch))
     }
 

@@ -3,7 +3,12 @@
 //! Never knows a session and never decides whether a call may run: paths come
 //! in grounded, commands pinned, and what comes out is bounded.
 
+mod ask_user;
+#[cfg(test)]
+mod declared;
+mod edit_file;
 pub mod exclusions;
+mod fail;
 pub mod find_files;
 pub mod list_files;
 pub mod paths;
@@ -12,20 +17,23 @@ pub mod protected;
 pub mod read_file;
 pub mod run_command;
 pub mod search_text;
+mod task_complete;
 #[cfg(test)]
 mod tests;
 mod walk;
+mod write_file;
 
-use std::io::{self, Read};
+use std::borrow::Cow;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use adjutant_core::cause::Cause;
+use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::display::one_line;
 use adjutant_core::event::Unsaved;
-use adjutant_core::tool::MAX_TITLE;
+use adjutant_core::tool::{Given, Kind, MAX_TITLE, Parameter, SameName, Tool, Toolset};
 
 use crate::documents::Buffers;
 use exclusions::Exclusions;
@@ -79,36 +87,148 @@ impl Output {
         }
     }
 
+    /// Returns the output of a read that needs a place and got none.
+    fn nowhere() -> Self {
+        Self::failed("no place was given; give a path")
+    }
+
     /// Returns the output of a call that could not be done, with the class of what is in the way.
     pub fn refused(cause: Cause, text: impl Into<String>) -> Self {
         Self { cause: Some(cause), ..Self::failed(text) }
     }
 }
 
-/// A read that was allowed, its path grounded.
+/// A tool as data, and what it does.
 #[derive(Clone, Debug)]
-pub enum Reading {
-    ListFiles { at: Grounded },
-    ReadFile { at: Grounded, offset: Option<usize>, limit: Option<usize> },
-    FindFiles { pattern: String },
-    SearchText { pattern: String, within: Option<Grounded>, glob: Option<String> },
+pub struct Built {
+    pub tool: Tool,
+    pub act: Act,
+}
+
+/// What a tool does. Each kind has one way through preparation, verdict and run.
+#[derive(Clone, Copy, Debug)]
+pub enum Act {
+    Read(Read),
+    /// Makes a new text of a file: the text it has, and what the model gave.
+    Edit(for<'a> fn(&'a Given, &Before<'_>) -> Result<Cow<'a, str>, Reason>),
+    Command,
+    Question,
+    Complete,
+    Fail,
+}
+
+/// A tool that reads, on a thread that may wait for the disk.
+#[derive(Clone, Copy, Debug)]
+pub struct Read {
+    /// What it reads, so that this can be judged.
+    pub place: for<'a> fn(&'a Given) -> Place<'a>,
+    pub run: fn(&Given, &Sight<'_>) -> Output,
+}
+
+/// What a tool reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place<'a> {
+    /// This file or folder, and what is below it.
+    At(&'a str),
+    /// All folders of the workspace, for this.
+    Everywhere(&'a str),
+}
+
+/// What a read may see: it was allowed.
+pub struct Sight<'a> {
+    /// Its place, grounded; none where it reads through all folders.
+    pub at: Option<&'a Grounded>,
+    pub roots: &'a Roots,
+    pub buffers: &'a Buffers,
+    pub exclusions: &'a Exclusions,
+    pub stop: &'a Stop,
+}
+
+/// The file of an edit as it is.
+pub struct Before<'a> {
+    /// As the user knows it.
+    pub path: &'a str,
+    /// Without a byte order mark.
+    pub text: &'a str,
+    pub exists: bool,
+    pub has_mark: bool,
+}
+
+/// The tools that are always there, in the order in which models are told of them. A further one is a file beside
+/// these and a row here.
+const BUILT: [Built; 10] = [
+    list_files::LIST_FILES,
+    read_file::READ_FILE,
+    find_files::FIND_FILES,
+    search_text::SEARCH_TEXT,
+    edit_file::EDIT_FILE,
+    write_file::WRITE_FILE,
+    run_command::RUN_COMMAND,
+    ask_user::ASK_USER,
+    task_complete::TASK_COMPLETE,
+    fail::FAIL,
+];
+
+/// The path of a file that a tool is about.
+const PATH: Parameter =
+    Parameter::needed("path", Kind::Path, "Path relative to the workspace folder, or absolute.");
+
+/// The check of a tool whose arguments need to be right each by itself only.
+fn fits(_: &Given) -> Result<(), Reason> {
+    Ok(())
+}
+
+/// The tools of a run: as data for core, and what each does.
+#[derive(Clone, Debug)]
+pub struct Toolbox {
+    set: Arc<Toolset>,
+    built: Vec<Built>,
+}
+
+impl Default for Toolbox {
+    fn default() -> Self {
+        // Their names differ, which a test shows.
+        Self::of(BUILT.to_vec()).unwrap_or_else(|_| Self { set: Arc::default(), built: Vec::new() })
+    }
+}
+
+impl Toolbox {
+    fn of(built: Vec<Built>) -> Result<Self, SameName> {
+        let set = Toolset::new(built.iter().map(|built| built.tool.clone()).collect())?;
+        Ok(Self { set: Arc::new(set), built })
+    }
+
+    /// Returns these tools and one more, behind them.
+    pub fn with(&self, built: Built) -> Result<Self, SameName> {
+        Self::of(self.built.iter().cloned().chain([built]).collect())
+    }
+
+    /// Returns the tools as data.
+    pub fn set(&self) -> &Arc<Toolset> {
+        &self.set
+    }
+
+    /// Returns what a tool does.
+    pub fn act(&self, name: &str) -> Option<Act> {
+        self.built.iter().find(|built| built.tool.name == name).map(|built| built.act)
+    }
+}
+
+/// A read that was allowed.
+pub struct Reading {
+    pub run: fn(&Given, &Sight<'_>) -> Output,
+    pub given: Given,
+    pub at: Option<Grounded>,
 }
 
 /// Runs a read on a blocking thread; dropping the future stops it soon.
 pub async fn read(reading: Reading, roots: Roots, buffers: Buffers, exclusions: Exclusions) -> Output {
     let stop = Stop::after(READ_TIME);
     let _guard = StopOnDrop(stop.clone());
-    let work = tokio::task::spawn_blocking(move || match &reading {
-        Reading::ListFiles { at } => list_files::list_files(at, &roots, &exclusions),
-        Reading::ReadFile { at, offset, limit } => {
-            let lines = read_file::Wanted { offset: *offset, limit: *limit };
-            read_file::read_file(at, &buffers, lines, &stop)
-        }
-        Reading::FindFiles { pattern } => find_files::find_files(&roots, pattern, &exclusions, &stop),
-        Reading::SearchText { pattern, within, glob } => {
-            let search = search_text::Search { pattern, within: within.as_ref(), glob: glob.as_deref() };
-            search_text::search_text(&search, &roots, &buffers, &exclusions, &stop)
-        }
+    let work = tokio::task::spawn_blocking(move || {
+        let Reading { run, given, at } = reading;
+        let at = at.as_ref();
+        run(&given, &Sight { at, roots: &roots, buffers: &buffers, exclusions: &exclusions, stop: &stop })
     });
     match tokio::time::timeout(READ_WAIT, work).await {
         Ok(Ok(output)) => output,
@@ -159,7 +279,7 @@ impl<R> Stoppable<R> {
     }
 }
 
-impl<R: Read> Read for Stoppable<R> {
+impl<R: io::Read> io::Read for Stoppable<R> {
     fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
         match self.stop.reached() {
             true => Err(io::Error::other("the time for it was over")),

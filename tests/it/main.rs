@@ -52,6 +52,7 @@ mod streams;
 mod tidy;
 mod timed;
 mod tools;
+mod toolset;
 mod unprivileged;
 mod unsaved;
 mod waits;

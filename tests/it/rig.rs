@@ -73,9 +73,14 @@ impl Rig {
 
     /// A rich editor whose server keeps its sessions on another disk, past `initialize`.
     pub fn start_on(workspace: &Workspace, storage: Arc<dyn Storage>) -> Rig {
+        Rig::set_up(workspace, |server| server.storage = storage)
+    }
+
+    /// A rich editor whose server is set up first, past `initialize`.
+    pub fn set_up(workspace: &Workspace, set: impl FnOnce(&mut lsp::Options)) -> Rig {
         let rig = Rig::with(workspace, Options::new(workspace), |server| {
             server.reaction = Duration::ZERO;
-            server.storage = storage;
+            set(server);
         });
         if let Err(error) = rig.initialize() {
             panic!("initialize: {error}");

@@ -26,7 +26,7 @@ use std::fmt;
 pub use keys::{KEYS, Key, Kind, Literal, Project};
 pub use layers::resolve;
 pub use reach::{KeySource, Proxy, Reach};
-pub use rules::{Denials, DenyRule};
+pub use rules::{Denials, DenyRule, FileUse, TOOLS};
 pub use show::{configuration_markdown, explain};
 pub use values::redact_url;
 use well_known::WellKnown;

@@ -20,6 +20,7 @@ use crate::message::{Manner, Reply};
 use crate::observation::Seen;
 use crate::retry::{CallFailure, RetryPolicy};
 use crate::review::Hunk;
+use crate::tool::Effect;
 
 /// One record of the log: a fact, its place and its time.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,6 +70,9 @@ pub enum Event {
         /// Where in the workspace it was started from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<Origin>,
+        /// The hash of its tools, which are the same to its end; empty in logs of 0.1.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        toolset: String,
     },
     Prompted {
         run: RunId,
@@ -145,6 +149,9 @@ pub enum Event {
         index: u32,
         tool: String,
         title: String,
+        /// What its tool does to the world; none in logs of 0.1.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        effect: Option<Effect>,
     },
     CallPrepared {
         call: ToolCallId,

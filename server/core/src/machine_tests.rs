@@ -16,6 +16,8 @@ mod side_by_side;
 pub mod spent;
 mod stories;
 mod subjects;
+mod tools;
+mod toolset;
 mod waiting;
 
 use crate::accept::{Refusal, accept};
@@ -41,7 +43,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn new() -> Self {
-        let session = Session::new("s1".into(), vec!["/ws".to_owned()]);
+        let session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(tools::tools());
         Self { session, log: Vec::new(), batches: Vec::new(), now: 1_000, drawn: 1_000 }
     }
 
@@ -102,7 +104,7 @@ impl Bench {
 
     /// A fresh session folded from the log alone.
     pub fn replayed(&self) -> Session {
-        let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]);
+        let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(tools::tools());
         for fact in &self.log {
             session.apply(fact);
         }

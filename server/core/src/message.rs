@@ -2,6 +2,7 @@
 //!
 //! Never knows a provider's wire format; `server/src/model/` translates.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -128,8 +129,8 @@ impl Level {
 /// One tool as a model is told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolSpec {
-    pub name: &'static str,
-    pub description: &'static str,
+    pub name: Cow<'static, str>,
+    pub description: Cow<'static, str>,
     /// A JSON Schema object.
     pub parameters: serde_json::Value,
 }

@@ -7,12 +7,13 @@ mod files;
 mod tests;
 
 use crate::cause::{Cause, Reason};
-use crate::config::Denials;
+use crate::config::{Denials, FileUse};
 use crate::display::{shown, unseen};
 use crate::event::{AllowedBy, Change, Payload, Policy, Rule};
 use crate::observation::{FileClass, Seen, Way};
 use crate::session::{Call, Session};
 use crate::standing::may_stand;
+use crate::tool::Mode;
 pub use files::{OnWrite, on_write};
 
 /// What the rules say of a call.
@@ -74,7 +75,8 @@ pub fn verdict(session: &Session, policy: &Policy, tool: &str, act: Act<'_>) -> 
     if let Some(why) = forbidden(&session.roots, policy, tool, act) {
         return Verdict::Deny(why);
     }
-    if !crate::tool::allowed_in(policy.mode, tool) {
+    let acts = matches!(act, Act::Edit(_) | Act::Command { .. });
+    if acts && policy.mode == Mode::Ask {
         let text = format!("\"{tool}\" is not available in {} mode", policy.mode.name());
         return Verdict::Deny(Reason::new(Cause::Mode, text));
     }
@@ -111,11 +113,14 @@ pub fn forbidden_by(denials: &Denials, roots: &[String], tool: &str, act: Act<'_
 }
 
 fn denied_by(denials: &Denials, roots: &[String], tool: &str, act: Act<'_>) -> Option<Reason> {
-    let of_file = |path: &str| denials.denial_of_file(tool, path, roots);
+    let of_file = |used, path: &str| denials.denial_of_use(tool, used, (path, roots));
     let rule = match act {
         Act::Walk => denials.denial_of_tool(tool),
-        Act::Read(seen) => of_file(&seen.path).or_else(|| seen.also.iter().find_map(|path| of_file(path))),
-        Act::Edit(seen) => of_file(&seen.path),
+        Act::Read(seen) => {
+            let mut names = [&seen.path].into_iter().chain(&seen.also);
+            names.find_map(|path| of_file(FileUse::Reads, path))
+        }
+        Act::Edit(seen) => of_file(FileUse::Writes, &seen.path),
         Act::Command { line, .. } => denials.denial(tool, Some(line)),
         Act::Question | Act::Nothing => denials.denial(tool, None),
     };

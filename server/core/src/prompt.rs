@@ -13,7 +13,7 @@ pub use crate::message::{
 };
 use crate::models::Facts;
 use crate::session::Session;
-use crate::tool::{self, Mode};
+use crate::tool::Mode;
 
 /// What every session tells the model, whatever the workspace.
 const SYSTEM: &str = "\
@@ -70,7 +70,7 @@ pub fn request(session: &Session, model: &str, mode: Mode, takes: &Facts) -> Mod
     ModelRequest {
         model: model.to_owned(),
         system: system.into(),
-        tools: if takes.tools { tool::specs_for(mode) } else { Arc::default() },
+        tools: if takes.tools { session.tools.specs(mode) } else { Arc::default() },
         messages: match takes.tools {
             true => messages,
             false => messages.iter().map(ModelMessage::in_words).collect(),

@@ -15,7 +15,7 @@ use crate::event::{Ask, CallEnd, Change, KeyUse, Payload, Policy};
 use crate::message::{Manner, ModelMessage, Reply, Usage};
 use crate::observation::Seen;
 use crate::retry::Tries;
-use crate::tool::{Effect, effect_of};
+use crate::tool::Effect;
 
 /// The open run.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +38,8 @@ pub struct Run {
     pub next_mode: Option<Mode>,
     pub title: String,
     pub origin: Option<Origin>,
+    /// The hash of its tools.
+    pub toolset: String,
     pub turn: Option<Turn>,
     /// Prompts and notes no turn has taken up yet.
     pub pending: Vec<ModelMessage>,
@@ -84,6 +86,7 @@ pub struct Call {
     /// Its place in the reply.
     pub index: usize,
     pub tool: String,
+    pub effect: Effect,
     /// The reply it is part of.
     pub reply: Arc<Reply>,
     pub provider_id: Arc<str>,
@@ -242,7 +245,7 @@ impl Call {
 
     /// Whether it changes nothing, so that it may go beside others.
     pub fn is_read(&self) -> bool {
-        effect_of(&self.tool) == Effect::Read
+        self.effect == Effect::Read
     }
 
     /// Whether it was prepared as a command.

@@ -9,6 +9,7 @@ mod order;
 pub(crate) use fold::mistakes_after;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use adjutant_protocol::ask::{AskGroup, AskKind, Resolution};
 use adjutant_protocol::origin::Origin;
@@ -20,6 +21,7 @@ use crate::choices::{Choices, Chosen, Offer, Takes};
 use crate::event::{Ask, Fact, Rule};
 use crate::message::{Manner, ModelMessage};
 pub use crate::run::{Call, CallPhase, ChangeState, EndedRun, OpenAsk, Run, Turn, TurnPhase, UsedKey};
+use crate::tool::Toolset;
 
 /// Keys, closed asks and ended runs that are remembered, of each the newest.
 const REMEMBERED: usize = 1_000;
@@ -49,6 +51,9 @@ pub struct Session {
     pub rules: Vec<Rule>,
     pub choices: Choices,
     pub keys: VecDeque<UsedKey>,
+    /// The tools of the open run, else of the next. Not folded: the log has their hash, and whoever runs them
+    /// brings them along.
+    pub tools: Arc<Toolset>,
     /// State and the time it began.
     pub since: u64,
     shown: Option<(State, Option<SubState>)>,
@@ -60,6 +65,19 @@ impl Session {
         let mut session = Self { id, roots, ..Self::default() };
         session.shown = Some(shown(&session));
         session
+    }
+
+    /// Gives the session the tools of its next run. An open run keeps those it began with.
+    pub fn equip(&mut self, tools: Arc<Toolset>) {
+        if self.run.is_none() {
+            self.tools = tools;
+        }
+    }
+
+    /// The same for a session that was just folded from its log, whose open run has no tools yet.
+    #[must_use]
+    pub fn with_tools(self, tools: Arc<Toolset>) -> Self {
+        Self { tools, ..self }
     }
 
     /// The state and sub-state the session is in.

@@ -1,21 +1,23 @@
-//! The closed set of tools: names, schemas, typed arguments.
+//! Tools as data: what each is called, what it takes, what it does to the world.
 //!
-//! Never runs one and never reads the world.
+//! Never runs one and never reads the world. Which tools there are, and what they do, is said by whoever runs
+//! them: a [`Toolset`] is a value.
 
-mod named;
+mod given;
 mod schema;
+mod set;
 mod strict;
-#[cfg(test)]
-mod tests;
+
+use std::borrow::Cow;
 
 pub use adjutant_protocol::session::Mode;
-pub use named::{allowed_in, effect_of, title_of};
-pub(crate) use schema::names;
-pub use schema::{specs, specs_for};
-pub(crate) use strict::nearest_with_distance;
-pub use strict::{nearest, parse, parse_for};
+use serde::{Deserialize, Serialize};
 
-use crate::display::one_line;
+use crate::cause::Reason;
+pub use given::Given;
+pub use set::{SameName, Toolset};
+pub use strict::nearest;
+pub(crate) use strict::nearest_with_distance;
 
 /// The most bytes of a path.
 pub const MAX_PATH: usize = 4096;
@@ -25,94 +27,106 @@ pub const MAX_PATTERN: usize = 1024;
 pub const MAX_COMMAND: usize = 16 * 1024;
 /// The longest time a command may ask for, in seconds.
 pub const MAX_TIMEOUT_SECONDS: u64 = 3600;
+/// The most bytes of a question, a summary or a reason.
+pub const MAX_PROSE: usize = 64 * 1024;
 /// The most bytes of all arguments of a call that carries no file text.
 pub const MAX_ARGUMENTS: usize = 1024 * 1024;
-/// The most bytes of all arguments of `edit_file` and `write_file`: 8 MiB of text, and what its
+/// The most bytes of all arguments of a call that carries file text: 8 MiB of text, and what its
 /// quotes and line ends become in JSON.
 pub const MAX_EDIT_ARGUMENTS: usize = 12 * 1024 * 1024;
 /// The most characters of a title or a summary.
 pub const MAX_TITLE: usize = 80;
 
-/// A tool call whose arguments passed every check.
+/// One tool.
+#[derive(Clone, Debug)]
+pub struct Tool {
+    pub name: Cow<'static, str>,
+    pub effect: Effect,
+    /// What the model is told, in one or two sentences.
+    pub description: Cow<'static, str>,
+    /// In the order of the schema.
+    pub parameters: Cow<'static, [Parameter]>,
+    /// The most bytes of all arguments of one call.
+    pub most_bytes: usize,
+    /// Refuses arguments that are each as they should be, and not together; the sentence is for the model.
+    pub check: fn(&Given) -> Result<(), Reason>,
+    /// Names a call to the user, in one line; cut to [`MAX_TITLE`] characters where it is shown.
+    pub title: fn(&Given) -> String,
+}
+
+impl Tool {
+    /// Whether a mode offers it: nothing that changes or runs something is there in [`Mode::Ask`] (S39).
+    pub fn is_in(&self, mode: Mode) -> bool {
+        match mode {
+            Mode::Code => true,
+            Mode::Ask => !matches!(self.effect, Effect::OwnEdit | Effect::Opaque),
+        }
+    }
+}
+
+/// One argument a tool takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Arguments {
-    ListFiles {
-        path: String,
-    },
-    /// `offset` is the one-based first line; `limit` the number of lines.
-    ReadFile {
-        path: String,
-        offset: Option<usize>,
-        limit: Option<usize>,
-    },
-    FindFiles {
-        pattern: String,
-    },
-    SearchText {
-        pattern: String,
-        path: Option<String>,
-        glob: Option<String>,
-    },
-    EditFile {
-        path: String,
-        old_text: String,
-        new_text: String,
-        replace_all: bool,
-    },
-    WriteFile {
-        path: String,
-        content: String,
-    },
-    RunCommand {
-        command: String,
-        cwd: Option<String>,
-        timeout_seconds: Option<u64>,
-    },
-    AskUser {
-        question: String,
-        options: Vec<String>,
-    },
-    TaskComplete {
-        summary: String,
-    },
-    Fail {
-        reason: String,
-    },
+pub struct Parameter {
+    pub name: Cow<'static, str>,
+    pub kind: Kind,
+    pub description: Cow<'static, str>,
+    pub required: bool,
+}
+
+impl Parameter {
+    /// An argument that has to be given.
+    pub const fn needed(name: &'static str, kind: Kind, description: &'static str) -> Self {
+        Self { name: Cow::Borrowed(name), kind, description: Cow::Borrowed(description), required: true }
+    }
+
+    /// An argument that may be left out; models also write an absent one as null.
+    pub const fn optional(name: &'static str, kind: Kind, description: &'static str) -> Self {
+        Self { name: Cow::Borrowed(name), kind, description: Cow::Borrowed(description), required: false }
+    }
+}
+
+/// What an argument may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// 1 to [`MAX_PATH`] bytes without control characters.
+    Path,
+    /// Any text, also none.
+    Text,
+    /// 1 to this many bytes.
+    Bounded(usize),
+    /// A whole number, from the first to the second.
+    Number(u64, u64),
+    Flag,
+    /// Up to 10 texts of 1 to 1000 bytes.
+    Texts,
 }
 
 /// What a tool does to the world: decides what a crash between intent and outcome means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// May be repeated freely.
     Read,
     /// Takes effect exactly once; whether it landed can be found by the text.
     OwnEdit,
-    /// Starts at most once; after a crash the outcome is unknown.
-    Opaque,
     /// Waits for the user and survives a restart.
     Question,
     /// Ends the run.
     End,
+    /// Starts at most once; after a crash the outcome is unknown. So is what a later version calls otherwise.
+    #[serde(other)]
+    Opaque,
 }
 
-/// Returns one line of at most [`MAX_TITLE`] characters that names a call to the user.
-pub fn title(arguments: &Arguments) -> String {
-    let (verb, what) = match arguments {
-        Arguments::ListFiles { path } => ("List", path),
-        Arguments::ReadFile { path, .. } => ("Read", path),
-        Arguments::FindFiles { pattern } => ("Find", pattern),
-        Arguments::SearchText { pattern, .. } => ("Search", pattern),
-        Arguments::EditFile { path, .. } => ("Edit", path),
-        Arguments::WriteFile { path, .. } => ("Write", path),
-        Arguments::RunCommand { command, .. } => ("Run", command),
-        Arguments::AskUser { question, .. } => ("Ask", question),
-        Arguments::TaskComplete { summary } => ("Done", summary),
-        Arguments::Fail { reason } => ("Give up", reason),
-    };
-    let line = match arguments {
-        Arguments::SearchText { path: Some(path), .. } => format!("{verb} {what} in {path}"),
-        Arguments::TaskComplete { .. } | Arguments::Fail { .. } => format!("{verb}: {what}"),
-        _ => format!("{verb} {what}"),
-    };
-    one_line(&line, MAX_TITLE)
+impl Effect {
+    /// The effect of a tool of 0.1, whose logs name the tool alone; an unknown tool counts as opaque.
+    pub(crate) fn in_0_1(tool: &str) -> Self {
+        match tool {
+            "list_files" | "read_file" | "find_files" | "search_text" => Effect::Read,
+            "edit_file" | "write_file" => Effect::OwnEdit,
+            "ask_user" => Effect::Question,
+            "task_complete" | "fail" => Effect::End,
+            _ => Effect::Opaque,
+        }
+    }
 }

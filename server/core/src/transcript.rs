@@ -14,7 +14,6 @@ use adjutant_protocol::{AskId, MessageId};
 use crate::choices;
 use crate::display::{Surface, display_diff, one_line, shown_command};
 use crate::image;
-use crate::tool::{Effect, effect_of};
 use foreign::{clean, quoted};
 
 /// Bytes of one diff: a larger one would leave no room for what follows, and stands whole where it is allowed.
@@ -154,7 +153,7 @@ fn cut_block(text: &str) -> String {
 
 fn tool_line(call: &ToolCallView) -> Option<String> {
     // The end of the task and a question are shown as what they are.
-    if matches!(effect_of(&call.tool), Effect::Question | Effect::End) {
+    if ["ask_user", "task_complete", "fail"].contains(&&*call.tool) {
         return None;
     }
     let mark = match call.status {

@@ -61,8 +61,8 @@ pub(super) fn provider_on(wire: Dialect, base_url: &str) -> Provider {
 
 pub(super) fn request(prompt: &str) -> ModelRequest {
     let tool = ToolSpec {
-        name: "read_file",
-        description: "Reads.",
+        name: "read_file".into(),
+        description: "Reads.".into(),
         parameters: serde_json::json!({"type": "object"}),
     };
     ModelRequest {

@@ -14,14 +14,13 @@ use std::time::Duration;
 use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::config::Denials;
 use adjutant_core::display::shown;
-use adjutant_core::edit::{BOM, rewritten, split_bom};
+use adjutant_core::edit::{BOM, split_bom};
 use adjutant_core::event::{Change, Found};
 use adjutant_core::input::{Prepared, Prospect, Report};
-use adjutant_core::locate;
 use adjutant_core::observation::{Seen, Way};
 use adjutant_core::permission::{Act, forbidden_by};
 use adjutant_core::review::{Hunk, Presence, hunks, present};
-use adjutant_core::tool::Arguments;
+use adjutant_core::tool::Given;
 
 pub use apply::apply;
 
@@ -29,6 +28,7 @@ use super::Place;
 use super::mailbox::Message;
 use crate::documents::Text;
 use crate::faults::point;
+use crate::tools::Before;
 use crate::tools::paths::{Grounded, Kind, OpenRefusal, PathRefusal, ground, hash_of, open_read};
 use crate::tools::protected::{class_of, held_by};
 use crate::uri;
@@ -43,6 +43,9 @@ const MAX_CHANGE: usize = 16 * 1024 * 1024;
 const MAX_CHANGED_LINES: usize = 500_000;
 /// Hunks of one change times lines of its file: each hunk is looked for in all of them.
 const MAX_PLACES_BY_LINES: usize = 400_000_000;
+
+/// How a tool makes the new text of a file.
+type After = for<'a> fn(&'a Given, &Before<'_>) -> Result<Cow<'a, str>, Reason>;
 
 /// A file as it is now.
 struct Now {
@@ -71,8 +74,12 @@ impl Now {
 }
 
 /// Grounds, reads and locates; what comes out is what was seen, and the change to be judged.
-pub async fn prepare(place: &Place, (tool, arguments): (&str, Arguments), rules: &Denials) -> Prepared {
-    let (seen, at) = match looked(place, &arguments) {
+pub async fn prepare(
+    place: &Place,
+    (tool, given, after): (&str, &Given, After),
+    rules: &Denials,
+) -> Prepared {
+    let (seen, at) = match looked(place, given.text("path")) {
         Ok(looked) => looked,
         Err(why) => return Prepared::refused(why),
     };
@@ -81,7 +88,7 @@ pub async fn prepare(place: &Place, (tool, arguments): (&str, Arguments), rules:
         // Neither read nor kept: it will be denied.
         return Prepared { seen: Some(seen), prospect: Prospect::Forbidden, unsaved: Vec::new() };
     };
-    let Proposal { mut change, before, way } = match propose(place, arguments, &at) {
+    let Proposal { mut change, before, way } = match propose(place, (given, after), &at) {
         Ok(proposal) => proposal,
         Err(prospect) => return Prepared { seen: Some(seen), prospect, unsaved: Vec::new() },
     };
@@ -135,10 +142,7 @@ async fn put_blob(place: &Place, bytes: Vec<u8>) -> Result<String, String> {
 }
 
 /// The file of an edit as its names show it, and where it is; nowhere where nobody has allowed to look.
-fn looked(place: &Place, arguments: &Arguments) -> Result<(Seen, Option<Grounded>), Reason> {
-    let (Arguments::EditFile { path, .. } | Arguments::WriteFile { path, .. }) = arguments else {
-        return Err(Reason::new(Cause::Other, "this is not an edit"));
-    };
+fn looked(place: &Place, path: &str) -> Result<(Seen, Option<Grounded>), Reason> {
     // By the name that was given.
     let outside = || Ok((Seen::outside(shown(path)), None));
     let at = match ground(&place.roots, path) {
@@ -152,14 +156,15 @@ fn looked(place: &Place, arguments: &Arguments) -> Result<(Seen, Option<Grounded
 }
 
 /// Reads the text as it is, and changes it; an error says why that cannot be done.
-fn propose(place: &Place, arguments: Arguments, at: &Grounded) -> Result<Proposal, Prospect> {
+fn propose(place: &Place, (given, after): (&Given, After), at: &Grounded) -> Result<Proposal, Prospect> {
     let now = now(place, at).map_err(refused)?;
     let way = place.world.abilities().way(now.open.is_some(), now.exists, now.mark);
     if way == Way::Nowhere {
         // Before anybody is asked to allow what cannot be made.
         return Err(refused(Reason::new(Cause::NotMade, no_way(&at.display))));
     }
-    let after = after(&arguments, &now, at)
+    let before = Before { path: &at.display, text: &now.text, exists: now.exists, has_mark: now.mark };
+    let after = after(given, &before)
         .and_then(|after| match now.exists && after == now.text {
             true => {
                 let text = format!("\"{}\" has this content already; nothing to change", at.display);
@@ -215,25 +220,6 @@ fn no_way(path: &str) -> String {
         "\"{path}\" cannot be edited: it is open in the editor, which takes no edits from Adjutant; close the file \
          there and try again"
     )
-}
-
-/// The whole new text.
-fn after<'a>(arguments: &'a Arguments, now: &Now, at: &Grounded) -> Result<Cow<'a, str>, Reason> {
-    match arguments {
-        Arguments::EditFile { old_text, new_text, replace_all, .. } => {
-            if !now.exists {
-                let text = format!("\"{}\" does not exist; write_file creates it", at.display);
-                return Err(Reason::new(Cause::Missing, text));
-            }
-            locate::replace(&now.text, old_text, new_text, *replace_all)
-                .map(Cow::Owned)
-                .map_err(|why| Reason::new(why.cause(), format!("\"{}\" was not changed: {why}", at.display)))
-        }
-        Arguments::WriteFile { content, .. } => {
-            Ok(rewritten(&now.text, if now.mark { split_bom(content).1 } else { content }))
-        }
-        _ => Err(Reason::new(Cause::Other, "this is not an edit")),
-    }
 }
 
 /// The text of a file as it is now: the buffer before the disk.

@@ -13,11 +13,12 @@ use adjutant_core::event::{CallEnd, CallResult, Payload, Unsaved};
 use adjutant_core::input::{Prepared, Report};
 use adjutant_core::observation::Seen;
 use adjutant_core::session::Call;
-use adjutant_core::tool::{Arguments, parse_for};
+use adjutant_core::tool::Given;
 use adjutant_core::unsaved::MAX_LISTED;
 use adjutant_protocol::session::Mode;
 use tokio::task::JoinError;
 
+use super::steps::Rules;
 use super::stream::Stream;
 use super::{Place, edits};
 use crate::faults::point;
@@ -27,50 +28,54 @@ use crate::tools::paths::{Grounded, Kind, PathRefusal, Roots, ground};
 use crate::tools::process::{Hold, Launch, MAX_OUTPUT, child_environment, pin_directory, pin_shell};
 use crate::tools::protected::held_by;
 use crate::tools::run_command::{run_command, time_limit};
-use crate::tools::{Output, Reading, read};
+use crate::tools::{Act, Output, Place as At, Reading, read};
 
 /// Looks at the world for one call.
-pub async fn prepare(place: &Place, call: &Call, (mode, deny): (Mode, &[String])) -> Report {
-    let arguments = match parse_for(mode, &call.tool, call.arguments()) {
-        Ok(arguments) => arguments,
+pub async fn prepare(place: &Place, call: &Call, (mode, rules): (Mode, &Rules)) -> Report {
+    let given = match rules.tools.set().parse(mode, &call.tool, call.arguments()) {
+        Ok(given) => given,
         Err(why) => return Report::Prepared(Box::new(Prepared::refused(why))),
     };
     point("call-prepared");
-    Report::Prepared(Box::new(match arguments {
-        Arguments::ListFiles { path }
-        | Arguments::ReadFile { path, .. }
-        | Arguments::SearchText { path: Some(path), .. } => {
-            looked(place, deny, move |roots, exclusions| reading(roots, &exclusions, &path)).await
-        }
-        Arguments::SearchText { path: None, pattern, .. } | Arguments::FindFiles { pattern } => {
-            match place.roots.is_empty() {
-                true => {
-                    let text = "no workspace folder is open, so there is nothing to search";
-                    Prepared::refused(Reason::new(Cause::NoPlace, text))
-                }
-                false => Prepared::of(Payload::Read { path: pattern, everywhere: true }),
+    let text = |name| given.text(name).to_owned();
+    Report::Prepared(Box::new(match rules.tools.act(&call.tool) {
+        Some(Act::Read(read)) => match (read.place)(&given) {
+            At::At(path) => {
+                let path = path.to_owned();
+                looked(place, &rules.deny, move |roots, exclusions| reading(roots, &exclusions, &path)).await
             }
-        }
-        Arguments::RunCommand { command, cwd, timeout_seconds } => {
-            match launch(place, call, (command, cwd.as_deref(), timeout_seconds)) {
-                Ok(launch) => {
-                    let payload = command_payload(&launch);
-                    Prepared { unsaved: unsaved(place).await, ..Prepared::of(payload) }
-                }
-                Err(why) => Prepared::refused(why),
+            At::Everywhere(_) if place.roots.is_empty() => {
+                let text = "no workspace folder is open, so there is nothing to search";
+                Prepared::refused(Reason::new(Cause::NoPlace, text))
             }
+            At::Everywhere(what) => Prepared::of(Payload::Read { path: what.to_owned(), everywhere: true }),
+        },
+        Some(Act::Edit(after)) => {
+            edits::prepare(place, (&call.tool, &given, after), &deny_rules(place, &rules.deny)).await
         }
-        Arguments::AskUser { question, options } => Prepared::of(Payload::Question { question, options }),
-        Arguments::TaskComplete { summary } => Prepared::of(Payload::Complete { summary }),
-        Arguments::Fail { reason } => Prepared::of(Payload::Fail { reason }),
-        edit @ (Arguments::EditFile { .. } | Arguments::WriteFile { .. }) => {
-            edits::prepare(place, (&call.tool, edit), &rules(place, deny)).await
+        Some(Act::Command) => match launch(place, call, &given) {
+            Ok(launch) => {
+                let payload = command_payload(&launch);
+                Prepared { unsaved: unsaved(place).await, ..Prepared::of(payload) }
+            }
+            Err(why) => Prepared::refused(why),
+        },
+        Some(Act::Question) => {
+            Prepared::of(Payload::Question { question: text("question"), options: given.texts("options") })
         }
+        Some(Act::Complete) => Prepared::of(Payload::Complete { summary: text("summary") }),
+        Some(Act::Fail) => Prepared::of(Payload::Fail { reason: text("reason") }),
+        None => Prepared::refused(no_such_tool(call)),
     }))
 }
 
+/// What is told where a set knows a tool that nobody runs.
+fn no_such_tool(call: &Call) -> Reason {
+    Reason::new(Cause::UnknownTool, format!("there is no tool `{}`", call.tool))
+}
+
 /// The deny rules of the run, and those that were added since.
-pub fn rules(place: &Place, deny: &[String]) -> Denials {
+pub fn deny_rules(place: &Place, deny: &[String]) -> Denials {
     Denials::of_texts(deny).joined(&place.world.settings().deny)
 }
 
@@ -81,7 +86,7 @@ async fn looked<T: Send + 'static>(
     deny: &[String],
     look: impl FnOnce(&Roots, Exclusions) -> T + Send + 'static,
 ) -> T {
-    let (world, roots, rules) = (place.world.clone(), place.roots.clone(), rules(place, deny));
+    let (world, roots, rules) = (place.world.clone(), place.roots.clone(), deny_rules(place, deny));
     let work = tokio::task::spawn_blocking(move || {
         let own = world.own(&roots);
         look(&roots, Exclusions::new(&roots, rules, own))
@@ -125,9 +130,9 @@ fn seen(exclusions: &Exclusions, at: &Grounded) -> Seen {
 }
 
 /// Runs a call that was found safe or was allowed.
-pub async fn run(place: &Place, stream: &Stream, call: &Call, deny: &[String]) -> Report {
+pub async fn run(place: &Place, stream: &Stream, call: &Call, rules: &Rules) -> Report {
     let started = Instant::now();
-    let output = match run_allowed(place, stream, call, deny).await {
+    let output = match run_allowed(place, stream, call, rules).await {
         Ok(output) => output,
         Err(why) => Output::refused(why.cause, why.text),
     };
@@ -142,63 +147,50 @@ pub async fn run(place: &Place, stream: &Stream, call: &Call, deny: &[String]) -
     })
 }
 
-async fn run_allowed(place: &Place, stream: &Stream, call: &Call, deny: &[String]) -> Result<Output, Reason> {
-    let arguments = parse_for(Mode::Code, &call.tool, call.arguments())?;
-    if let Arguments::RunCommand { command, cwd, timeout_seconds } = arguments {
-        let launch = launch(place, call, (command, cwd.as_deref(), timeout_seconds))?;
-        if call.payload.as_ref() != Some(&command_payload(&launch)) {
-            let text = "the shell or the directory changed since this was allowed; call again";
-            return Err(Reason::new(Cause::Changed, text));
+async fn run_allowed(place: &Place, stream: &Stream, call: &Call, rules: &Rules) -> Result<Output, Reason> {
+    let given = rules.tools.set().parse(Mode::Code, &call.tool, call.arguments())?;
+    let tool = match rules.tools.act(&call.tool) {
+        Some(Act::Read(tool)) => tool,
+        Some(Act::Command) => return run_launched(place, stream, call, &given).await,
+        Some(Act::Edit(_) | Act::Question | Act::Complete | Act::Fail) => {
+            return Err(Reason::new(Cause::Other, "this call is not run as a tool"));
         }
-        return Ok(command_run(place, stream, &launch).await);
-    }
+        None => return Err(no_such_tool(call)),
+    };
     let allowed = call.seen.clone();
-    let (reading, exclusions) = looked(place, deny, move |roots, exclusions| {
-        let reading = allowed_reading(arguments, allowed.as_ref(), (roots, &exclusions))?;
-        let begins = match &reading {
-            Reading::ListFiles { at } | Reading::ReadFile { at, .. } => Some(at),
-            Reading::SearchText { within, .. } => within.as_ref(),
-            Reading::FindFiles { .. } => None,
+    let (reading, exclusions) = looked(place, &rules.deny, move |roots, exclusions| {
+        let at = match (tool.place)(&given) {
+            At::At(path) => Some(allowed_place(path, allowed.as_ref(), (roots, &exclusions))?),
+            At::Everywhere(_) => None,
         };
-        let exclusions = exclusions.beginning_at(begins);
-        Ok::<_, Reason>((reading, exclusions))
+        let exclusions = exclusions.beginning_at(at.as_ref());
+        Ok::<_, Reason>((Reading { run: tool.run, given, at }, exclusions))
     })
     .await?;
     Ok(read(reading, place.roots.clone(), place.world.documents.buffers(), exclusions).await)
 }
 
-/// A read whose path leads where it led when it was allowed.
-fn allowed_reading(
-    arguments: Arguments,
+async fn run_launched(place: &Place, stream: &Stream, call: &Call, given: &Given) -> Result<Output, Reason> {
+    let launch = launch(place, call, given)?;
+    if call.payload.as_ref() != Some(&command_payload(&launch)) {
+        let text = "the shell or the directory changed since this was allowed; call again";
+        return Err(Reason::new(Cause::Changed, text));
+    }
+    Ok(command_run(place, stream, &launch).await)
+}
+
+/// A place that leads where it led when it was allowed.
+fn allowed_place(
+    path: &str,
     allowed: Option<&Seen>,
     (roots, exclusions): (&Roots, &Exclusions),
-) -> Result<Reading, Reason> {
-    let grounded = |path: &str| -> Result<Grounded, Reason> {
-        let at = ground(roots, path).map_err(PathRefusal::revealed)?;
-        match allowed == Some(&seen(exclusions, &at)) {
-            true => Ok(at),
-            false => {
-                let text = format!("\"{path}\" leads elsewhere than when it was allowed; call again");
-                Err(Reason::new(Cause::Changed, text))
-            }
-        }
-    };
-    Ok(match arguments {
-        Arguments::ListFiles { path } => Reading::ListFiles { at: grounded(&path)? },
-        Arguments::ReadFile { path, offset, limit } => {
-            Reading::ReadFile { at: grounded(&path)?, offset, limit }
-        }
-        Arguments::FindFiles { pattern } => Reading::FindFiles { pattern },
-        Arguments::SearchText { pattern, path, glob } => {
-            Reading::SearchText { pattern, within: path.map(|path| grounded(&path)).transpose()?, glob }
-        }
-        Arguments::RunCommand { .. }
-        | Arguments::EditFile { .. }
-        | Arguments::WriteFile { .. }
-        | Arguments::AskUser { .. }
-        | Arguments::TaskComplete { .. }
-        | Arguments::Fail { .. } => return Err(Reason::new(Cause::Other, "this call is not run as a tool")),
-    })
+) -> Result<Grounded, Reason> {
+    let at = ground(roots, path).map_err(PathRefusal::revealed)?;
+    if allowed != Some(&seen(exclusions, &at)) {
+        let text = format!("\"{path}\" leads elsewhere than when it was allowed; call again");
+        return Err(Reason::new(Cause::Changed, text));
+    }
+    Ok(at)
 }
 
 async fn command_run(place: &Place, stream: &Stream, launch: &Launch) -> Output {
@@ -227,11 +219,8 @@ async fn unsaved(place: &Place) -> Vec<Unsaved> {
 }
 
 /// Everything a command would be run with, as it is now (A1).
-fn launch(
-    place: &Place,
-    call: &Call,
-    (command, cwd, timeout_seconds): (String, Option<&str>, Option<u64>),
-) -> Result<Launch, Reason> {
+fn launch(place: &Place, call: &Call, given: &Given) -> Result<Launch, Reason> {
+    let cwd = given.optional("cwd");
     let nowhere = "no workspace folder is open, so there is nowhere to run it";
     // By the name that was given, whatever is there: nobody has allowed to look.
     let outside = || {
@@ -251,13 +240,13 @@ fn launch(
     }
     let other = |text: String| Reason::new(Cause::Other, text);
     Ok(Launch {
-        command,
+        command: given.text("command").to_owned(),
         shell: pin_shell().map_err(|error| other(format!("find a shell: {error}")))?,
         directory: pin_directory(&at).map_err(other)?,
         environment: child_environment(std::env::vars_os(), &own_keys(place), place.roots.paths()),
         call: call.id.to_string(),
         hold: Hold::of_environment(),
-        time_limit: time_limit(timeout_seconds),
+        time_limit: time_limit(given.number("timeout_seconds")),
         output_limit: MAX_OUTPUT,
         whole: place.dir.join("outputs").join(format!("{}.txt", call.id)),
     })

@@ -26,6 +26,7 @@ use super::stream::Stream;
 use super::{Place, edits, images, prepare};
 use crate::doors::Delivery;
 use crate::faults::point;
+use crate::tools::Toolbox;
 
 /// How long aborted steps may take to end their children.
 const END_LIMIT: Duration = Duration::from_millis(1_500);
@@ -95,9 +96,9 @@ impl Running {
     }
 
     /// Starts a step; what it needs of the session is taken now.
-    pub fn start(&mut self, step: Step, session: &Session) {
+    pub fn start(&mut self, step: Step, session: &Session, tools: &Arc<Toolbox>) {
         let stream = Stream::new(step.clone(), self.place.mailbox.clone());
-        let Some(work) = Work::of(&step, session, &self.place) else {
+        let Some(work) = Work::of(&step, session, tools, &self.place) else {
             tracing::error!(?step, "a wanted step cannot be started");
             self.place.mailbox.post(Message::StepEnded { step, panicked: false });
             return;
@@ -118,11 +119,18 @@ impl Running {
     }
 }
 
+/// What a run lets its calls do.
+pub struct Rules {
+    pub tools: Arc<Toolbox>,
+    /// Its deny rules.
+    pub deny: Vec<String>,
+}
+
 /// What a step needs, taken out of the session.
 enum Work {
     Model { model: String, request: Box<ModelRequest>, attempt: u32 },
-    Prepare { call: Box<Call>, mode: adjutant_protocol::session::Mode, deny: Vec<String> },
-    Tool { call: Box<Call>, deny: Vec<String> },
+    Prepare { call: Box<Call>, mode: adjutant_protocol::session::Mode, rules: Rules },
+    Tool { call: Box<Call>, rules: Rules },
     Edit { call: Box<Call>, change: Box<ChangeState> },
     Settle { change: Box<ChangeState> },
     Deliver { ask: Arc<AskView>, hunks: Option<Arc<[Hunk]>> },
@@ -135,7 +143,7 @@ enum Done {
 }
 
 impl Work {
-    fn of(step: &Step, session: &Session, place: &Place) -> Option<Self> {
+    fn of(step: &Step, session: &Session, tools: &Arc<Toolbox>, place: &Place) -> Option<Self> {
         let run = session.open_run();
         Some(match step {
             Step::CallModel { attempt, .. } => Work::Model {
@@ -146,13 +154,17 @@ impl Work {
             Step::Prepare { call, .. } => {
                 let policy = &run?.policy;
                 let call = Box::new(session.call(call)?.clone());
-                Work::Prepare { call, mode: policy.mode, deny: policy.deny.clone() }
+                let rules = Rules { tools: tools.clone(), deny: policy.deny.clone() };
+                Work::Prepare { call, mode: policy.mode, rules }
             }
             Step::RunTool { call } => {
                 let call = session.call(call)?.clone();
                 match session.change_of(&call) {
                     Some(change) => Work::Edit { change: Box::new(change.clone()), call: Box::new(call) },
-                    None => Work::Tool { call: Box::new(call), deny: run?.policy.deny.clone() },
+                    None => {
+                        let rules = Rules { tools: tools.clone(), deny: run?.policy.deny.clone() };
+                        Work::Tool { call: Box::new(call), rules }
+                    }
                 }
             }
             Step::Settle { change_set } => {
@@ -180,8 +192,8 @@ impl Work {
                 images::load(place.blobs.clone(), &mut request).await;
                 call_model(place, stream, &model, &request, attempt).await
             }
-            Work::Prepare { call, mode, deny } => prepare::prepare(place, &call, (mode, &deny)).await,
-            Work::Tool { call, deny } => prepare::run(place, stream, &call, &deny).await,
+            Work::Prepare { call, mode, rules } => prepare::prepare(place, &call, (mode, &rules)).await,
+            Work::Tool { call, rules } => prepare::run(place, stream, &call, &rules).await,
             Work::Edit { call, change } => edits::apply(place, &call, &change.change).await,
             Work::Settle { change } => edits::settle(place, &change.change).await,
             Work::Wake { wake, longest } => {

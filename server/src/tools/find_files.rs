@@ -2,19 +2,46 @@
 //!
 //! Never reads a file and never leaves the workspace folders.
 
+use std::borrow::Cow;
 use std::path::Path;
 
+use adjutant_core::tool::{Effect, Kind, MAX_ARGUMENTS, MAX_PATTERN, Parameter, Tool};
 use globset::{GlobBuilder, GlobMatcher};
 
 use super::exclusions::{Exclusions, LeftOut};
 use super::paths::Roots;
 use super::walk::{on_one_line, once, walk_without};
-use super::{Output, Stop, counted};
+use super::{Act, Built, Output, Place, Read, Stop, counted, fits};
 
 /// The most files named.
 const MAX_FILES: usize = 500;
 /// The most files counted, so that the user sees how many there are.
 const MAX_COUNTED: usize = 10_000;
+
+/// The tool as data, and what it does.
+pub const FIND_FILES: Built = Built {
+    tool: Tool {
+        name: Cow::Borrowed("find_files"),
+        effect: Effect::Read,
+        description: Cow::Borrowed(
+            "Find files by name with a glob such as `**/*.rs` or `test_*.py`; a pattern without a slash matches in every directory.",
+        ),
+        parameters: Cow::Borrowed(PARAMETERS),
+        most_bytes: MAX_ARGUMENTS,
+        check: fits,
+        title: |given| format!("Find {}", given.text("pattern")),
+    },
+    act: Act::Read(Read {
+        place: |given| Place::Everywhere(given.text("pattern")),
+        run: |given, sight| find_files(sight.roots, given.text("pattern"), sight.exclusions, sight.stop),
+    }),
+};
+
+const PARAMETERS: &[Parameter] = &[Parameter::needed(
+    "pattern",
+    Kind::Bounded(MAX_PATTERN),
+    "Glob; `*` stops at a slash, `**` does not, `{a,b}` and `[ab]` work.",
+)];
 
 /// Why not all files are named.
 #[derive(Clone, Copy)]

@@ -2,19 +2,49 @@
 //!
 //! Never goes deeper and never lists more than a bounded number of entries.
 
+use std::borrow::Cow;
+
 use adjutant_core::cause::Cause;
-use adjutant_core::tool::nearest;
+use adjutant_core::tool::{Effect, Kind as Takes, MAX_ARGUMENTS, Parameter, Tool, nearest};
 
 use super::exclusions::{Exclusions, LeftOut};
 use super::paths::{Grounded, Kind, Roots};
 use super::walk::{on_one_line, walk};
-use super::{Output, counted};
+use super::{Act, Built, Output, Place, Read, counted, fits};
 
 /// The most entries listed.
 const MAX_ENTRIES: usize = 1000;
 const EMPTY: &str = "[the directory is empty]";
 /// The most entries counted.
 const MAX_COUNTED: usize = 100_000;
+
+/// The tool as data, and what it does.
+pub const LIST_FILES: Built = Built {
+    tool: Tool {
+        name: Cow::Borrowed("list_files"),
+        effect: Effect::Read,
+        description: Cow::Borrowed(
+            "List one directory: its files and its directories (with a trailing slash), leaving out what ignore files exclude.",
+        ),
+        parameters: Cow::Borrowed(PARAMETERS),
+        most_bytes: MAX_ARGUMENTS,
+        check: fits,
+        title: |given| format!("List {}", given.text("path")),
+    },
+    act: Act::Read(Read {
+        place: |given| Place::At(given.text("path")),
+        run: |_, sight| match sight.at {
+            Some(at) => list_files(at, sight.roots, sight.exclusions),
+            None => Output::nowhere(),
+        },
+    }),
+};
+
+const PARAMETERS: &[Parameter] = &[Parameter::needed(
+    "path",
+    Takes::Path,
+    "Directory, relative to the workspace folder or absolute; `.` is the workspace folder.",
+)];
 
 /// Lists a grounded directory.
 pub fn list_files(at: &Grounded, roots: &Roots, exclusions: &Exclusions) -> Output {

@@ -2,13 +2,15 @@
 //!
 //! Never gives bytes that are not text, and never holds more of a file than it gives.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader};
 
 use adjutant_core::cause::Cause;
+use adjutant_core::tool::{Effect, Given, Kind as Takes, MAX_ARGUMENTS, Parameter, Tool};
 
 use super::list_files::missing;
 use super::paths::{Grounded, Kind, OpenRefusal, open_read};
-use super::{Output, Stop, Stoppable, counted};
+use super::{Act, Built, Output, Place, Read, Stop, Stoppable, counted, fits};
 use crate::documents::Buffers;
 
 /// The most lines given at once.
@@ -22,11 +24,49 @@ const HEAD: usize = 8 * 1024;
 /// Past this many bytes the rest of a file is not counted any more.
 const MAX_COUNTED: u64 = 64 * 1024 * 1024;
 
+/// The tool as data, and what it does.
+pub const READ_FILE: Built = Built {
+    tool: Tool {
+        name: Cow::Borrowed("read_file"),
+        effect: Effect::Read,
+        description: Cow::Borrowed(
+            "Read a text file with line numbers, as it is in the editor, unsaved changes included; at most 2000 lines a call.",
+        ),
+        parameters: Cow::Borrowed(PARAMETERS),
+        most_bytes: MAX_ARGUMENTS,
+        check: fits,
+        title: |given| format!("Read {}", given.text("path")),
+    },
+    act: Act::Read(Read {
+        place: |given| Place::At(given.text("path")),
+        run: |given, sight| match sight.at {
+            Some(at) => read_file(at, sight.buffers, Wanted::of(given), sight.stop),
+            None => Output::nowhere(),
+        },
+    }),
+};
+
+/// Lines of a file, counted from one.
+const LINES: Takes = Takes::Number(1, u32::MAX as u64);
+
+const PARAMETERS: &[Parameter] = &[
+    super::PATH,
+    Parameter::optional("offset", LINES, "First line to read, counted from 1."),
+    Parameter::optional("limit", LINES, "Number of lines to read, at most 2000."),
+];
+
 /// Which lines are wanted: the one-based first one, and how many.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
     pub offset: Option<usize>,
     pub limit: Option<usize>,
+}
+
+impl Wanted {
+    fn of(given: &Given) -> Self {
+        let lines = |name| given.number(name).map(|number| number as usize);
+        Self { offset: lines("offset"), limit: lines("limit") }
+    }
 }
 
 /// Reads lines of a grounded file.

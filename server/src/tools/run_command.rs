@@ -2,16 +2,82 @@
 //!
 //! Never starts anything itself and never asks: `process` runs what was allowed.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::time::Duration;
 
-use adjutant_core::display::shown;
+use adjutant_core::cause::{Cause, Reason};
+use adjutant_core::display::{hidden, shown};
 use adjutant_core::event::Unsaved;
 use adjutant_core::image::size;
-use adjutant_core::tool::MAX_TIMEOUT_SECONDS;
+use adjutant_core::tool::{
+    Effect, Given, Kind, MAX_ARGUMENTS, MAX_COMMAND, MAX_TIMEOUT_SECONDS, Parameter, Tool,
+};
 
 use super::process::{End, Ended, GAP, Launch, launch};
-use super::{Output, counted};
+use super::{Act, Built, Output, counted};
+
+/// The tool as data, and what it does.
+pub const RUN_COMMAND: Built = Built {
+    tool: Tool {
+        name: Cow::Borrowed("run_command"),
+        effect: Effect::Opaque,
+        description: Cow::Borrowed(
+            "Run a shell command to its end, without input or a terminal; background processes are stopped when it ends.",
+        ),
+        parameters: Cow::Borrowed(PARAMETERS),
+        most_bytes: MAX_ARGUMENTS,
+        check: can_be_shown,
+        title: |given| format!("Run {}", given.text("command")),
+    },
+    act: Act::Command,
+};
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::needed("command", Kind::Bounded(MAX_COMMAND), "The command line, run by bash."),
+    Parameter::optional("cwd", Kind::Path, "Directory to run it in; the workspace folder without it."),
+    Parameter::optional(
+        "timeout_seconds",
+        Kind::Number(1, MAX_TIMEOUT_SECONDS),
+        "Time limit, 1 to 3600; 120 without it.",
+    ),
+];
+
+/// The most lines of nothing between two lines of a command: more would push the
+/// rest out of view when the command is shown.
+const MAX_BLANK_LINES: usize = 8;
+/// The most blanks in a row of a command, for the same reason.
+const MAX_BLANKS: usize = 200;
+
+/// Refuses what cannot be shown to the user as it will run.
+fn can_be_shown(given: &Given) -> Result<(), Reason> {
+    let command = given.text("command");
+    if command.trim().is_empty() {
+        return Err(Reason::new(
+            Cause::WrongArgument,
+            "`command` of run_command is empty; give a command line",
+        ));
+    }
+    if let Some(c) = command.chars().find(|c| hidden(*c) && *c != '\n' && *c != '\t') {
+        let text = format!(
+            "`command` of run_command holds the character {}, which cannot be shown to the user faithfully; write the command without control, bidirectional or invisible characters (printf can produce them)",
+            shown(&c.to_string())
+        );
+        return Err(Reason::new(Cause::NotShowable, text));
+    }
+    let mut blank_lines = 0;
+    for line in command.trim().split('\n') {
+        blank_lines = if line.trim().is_empty() { blank_lines + 1 } else { 0 };
+        let longest = line.split(|c: char| !c.is_whitespace()).map(|run| run.chars().count()).max();
+        if blank_lines > MAX_BLANK_LINES || longest.unwrap_or(0) > MAX_BLANKS {
+            return Err(Reason::new(
+                Cause::NotShowable,
+                "`command` of run_command holds a long stretch of white space that would push the rest out of the user's view; write it without",
+            ));
+        }
+    }
+    Ok(())
+}
 
 /// The time limit of a command that asks for none.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);

@@ -3,10 +3,12 @@
 //! Never searches binary files, version control's own, or files that look like
 //! secrets unless one is named itself.
 
-use std::io::{self, Read};
+use std::borrow::Cow;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use adjutant_core::tool::{Effect, Kind as Takes, MAX_ARGUMENTS, MAX_PATTERN, Parameter, Tool};
 use globset::GlobMatcher;
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -17,7 +19,7 @@ use super::find_files;
 use super::list_files::missing;
 use super::paths::{Grounded, Kind, Roots, open_directory, open_read, read_beneath};
 use super::walk::{on_one_line, once, walk_without};
-use super::{Output, Stop, Stoppable, counted, protected};
+use super::{Act, Built, Output, Place, Read, Stop, Stoppable, counted, fits, protected};
 use crate::documents::{Buffer, Buffers};
 
 /// The most matching lines given.
@@ -28,6 +30,49 @@ const MAX_BYTES: usize = 64 * 1024;
 const MAX_LINE_CHARS: usize = 400;
 /// The most memory for one line of a file; files with longer ones are left out.
 const MAX_HEAP: usize = 16 * 1024 * 1024;
+
+/// The tool as data, and what it does.
+pub const SEARCH_TEXT: Built = Built {
+    tool: Tool {
+        name: Cow::Borrowed("search_text"),
+        effect: Effect::Read,
+        description: Cow::Borrowed(
+            "Search the text of the workspace's files line by line with a regular expression, unsaved changes included.",
+        ),
+        parameters: Cow::Borrowed(PARAMETERS),
+        most_bytes: MAX_ARGUMENTS,
+        check: fits,
+        title: |given| match given.optional("path") {
+            Some(path) => format!("Search {} in {path}", given.text("pattern")),
+            None => format!("Search {}", given.text("pattern")),
+        },
+    },
+    act: Act::Read(Read {
+        place: |given| match given.optional("path") {
+            Some(path) => Place::At(path),
+            None => Place::Everywhere(given.text("pattern")),
+        },
+        run: |given, sight| {
+            let (pattern, glob) = (given.text("pattern"), given.optional("glob"));
+            let search = Search { pattern, within: sight.at, glob };
+            search_text(&search, sight.roots, sight.buffers, sight.exclusions, sight.stop)
+        },
+    }),
+};
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::needed(
+        "pattern",
+        Takes::Bounded(MAX_PATTERN),
+        "Regular expression in Rust syntax; escape literal ( ) [ ] { } . * + ? | ^ $ with a backslash.",
+    ),
+    Parameter::optional("path", Takes::Path, "File or directory to search; the whole workspace without it."),
+    Parameter::optional(
+        "glob",
+        Takes::Bounded(MAX_PATTERN),
+        "Search only files that match this glob, e.g. `*.rs`; a leading `!` excludes.",
+    ),
+];
 
 /// What to search for and where.
 #[derive(Clone, Copy, Debug)]
@@ -307,7 +352,7 @@ impl Hunt<'_> {
         way.unwrap_or(path).to_owned()
     }
 
-    fn text(&mut self, path: &Path, source: impl Read) {
+    fn text(&mut self, path: &Path, source: impl io::Read) {
         self.found.files += 1;
         let name = self.named(path);
         let source = Stoppable::new(source, self.stop);

@@ -305,14 +305,20 @@ fn a_cancelled_search_ends_and_says_that_it_is_not_whole() {
     assert!(output.text.contains("time was over"), "{}", output.text);
 }
 
+/// A read that was allowed.
+fn reading(tool: &str, given: &[(&str, &str)], at: Option<Grounded>) -> Reading {
+    let Some(Act::Read(Read { run, .. })) = Toolbox::default().act(tool) else { panic!("{tool} reads") };
+    Reading { run, given: Given::of_texts(given), at }
+}
+
 #[tokio::test]
 async fn reads_run_off_the_async_threads() {
     let place = place(&[("a", "needle\n")]);
-    let reading = Reading::SearchText { pattern: "needle".into(), within: None, glob: None };
-    let output = read(reading, place.roots.clone(), place.buffers.clone(), place.nothing_left_out()).await;
+    let search = reading("search_text", &[("pattern", "needle")], None);
+    let output = read(search, place.roots.clone(), place.buffers.clone(), place.nothing_left_out()).await;
     assert_eq!(output, Output::done("a:1:needle", "1 match in 1 file"));
     let output = read(
-        Reading::ListFiles { at: place.at(".") },
+        reading("list_files", &[("path", ".")], Some(place.at("."))),
         place.roots.clone(),
         Buffers::default(),
         place.nothing_left_out(),

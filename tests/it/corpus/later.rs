@@ -4,8 +4,9 @@
 //! Never a place for a line that fails: what a line lacks is looked for each time,
 //! and a line whose feature has come has to be played.
 
+use adjutant::tools::Toolbox;
 use adjutant_core::config::KEYS;
-use adjutant_core::tool::specs;
+use adjutant_core::tool::Mode;
 use adjutant_testkit::corpus::Line;
 
 use crate::tidy::source::read;
@@ -48,7 +49,7 @@ pub fn is_true(lines: &[Line]) {
         let cells = cells.unwrap_or_else(|| panic!("{id} waits for {row}, which is no row"));
         let state = cells.split('|').nth(3).unwrap_or_default().trim();
         let here = match lacks {
-            Lacks::Tool(name) => specs().iter().any(|spec| spec.name == *name),
+            Lacks::Tool(name) => Toolbox::default().set().names(Mode::Code).any(|known| known == *name),
             Lacks::Setting(key) => KEYS.iter().any(|known| known.name.starts_with(key)),
             Lacks::System(name) => std::env::consts::OS == *name,
             Lacks::Feature => false,

@@ -3,11 +3,12 @@
 //!
 //! What is asked is rejected, unless a scene is about the answer.
 
+use adjutant::tools::Toolbox;
 use adjutant_core::accept::{Refusal, accept};
 use adjutant_core::event::CallEnd;
 use adjutant_core::input::{Input, Report, Stamp};
 use adjutant_core::session::Session;
-use adjutant_core::tool::parse;
+use adjutant_core::tool::Mode;
 use adjutant_protocol::ask::{AskKind, AskSubject};
 use adjutant_testkit::corpus::Line;
 use adjutant_testkit::editor::Answer;
@@ -50,7 +51,7 @@ pub fn play(line: &Line) {
     let arguments = line.text("/arguments_raw").expect("arguments");
     let state = ["/state", "/_note"].iter().find_map(|at| line.text(at)).map(|words| names::state(&words));
     let state = state.unwrap_or_else(|| line.input.clone());
-    let at_the_door = parse(&tool, &arguments);
+    let at_the_door = Toolbox::default().set().parse(Mode::Code, &tool, &arguments);
 
     let workspace = Workspace::new(FILES);
     write_all(&workspace, &state["files"]);

@@ -291,6 +291,7 @@ fn go_on(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Vec<Ev
         follows: last.follows,
         title: last.title.clone(),
         origin: last.origin.clone(),
+        toolset: session.tools.hash().to_owned(),
     }];
     events.extend(text.map(|text| message(stamp, run, &text, false)));
     events

@@ -16,7 +16,7 @@ use crate::input::{Prepared, Prospect, Stamp};
 use crate::observation::Seen;
 use crate::permission::{self, Act, Verdict, forbidden, mark, standing_rule, verdict};
 use crate::session::{Call, CallPhase, ChangeState, Run, Session, mistakes_after};
-use crate::tool::{Effect, effect_of};
+use crate::tool::Effect;
 use crate::unsaved;
 
 /// How often one call's change is shown while the text moves on; then the model looks at the file anew.
@@ -110,7 +110,7 @@ fn not_made(
     (run, call): (&Run, &Call),
     (seen, why): (Option<Seen>, Option<(Reason, bool)>),
 ) -> Vec<Event> {
-    let is_edit = effect_of(&call.tool) == Effect::OwnEdit;
+    let is_edit = call.effect == Effect::OwnEdit;
     let act = seen.as_ref().map(|seen| if is_edit { Act::Edit(seen) } else { Act::Read(seen) });
     let (roots, policy) = (&session.roots, &run.policy);
     let told = match act.and_then(|act| forbidden(roots, policy, &call.tool, act)) {

@@ -15,7 +15,7 @@ use crate::input::{Answer, Choice, Stamp};
 use crate::retry::{CallFailure, FailureClass};
 use crate::session::{Call, CallPhase, Run, Session, TurnPhase};
 use crate::step::Why;
-use crate::tool::{Effect, effect_of};
+use crate::tool::Effect;
 
 /// The user cancels the open run, or the named one if it is open.
 pub fn cancel(session: &Session, stamp: &Stamp, named: Option<&RunId>) -> Result<Vec<Event>, Refusal> {
@@ -117,7 +117,7 @@ pub fn interrupt(session: &Session, stamp: &Stamp) -> Vec<Event> {
         for ask in session.open_asks().filter(|ask| ask.is_about(&call.id)) {
             events.push(Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Withdrawn });
         }
-        let repeatable = match effect_of(&call.tool) {
+        let repeatable = match call.effect {
             Effect::Read => true,
             // The buffer it was open in is gone or may differ: only the user can tell.
             Effect::OwnEdit => session.change_of(call).is_some_and(|state| !state.change.open),

@@ -65,6 +65,7 @@ fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
         follows: prompt.follows,
         title: title(&prompt),
         origin: prompt.origin.clone(),
+        toolset: session.tools.hash().to_owned(),
     });
     events.push(prompted(stamp, prompt, run, false));
     events

@@ -93,7 +93,8 @@ fn replied(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: 
             turn: turn.number,
             index: index as u32,
             tool: bounded(&requested.name, 64),
-            title: crate::tool::title_of(&requested.name, &requested.arguments),
+            title: session.tools.title_of(&requested.name, &requested.arguments),
+            effect: Some(session.tools.effect_of(&requested.name)),
         });
         let too_large = left_out.get(&index).map(|bytes| Reason::new(Cause::TooLong, too_large(*bytes)));
         let cut = || unusable(&reply, index).map(|why| Reason::new(Cause::CutReply, why));

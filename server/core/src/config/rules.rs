@@ -12,9 +12,23 @@ use crate::tool;
 mod paths;
 use paths::{Names, folded};
 
+/// The names a rule can begin with: the tools that are there without any other being added.
+pub const TOOLS: [&str; 10] = [
+    "list_files",
+    "read_file",
+    "find_files",
+    "search_text",
+    "edit_file",
+    "write_file",
+    "run_command",
+    "ask_user",
+    "task_complete",
+    "fail",
+];
+
 /// Returns the names a rule can begin with.
 fn tools() -> impl Iterator<Item = &'static str> {
-    tool::names(tool::Mode::Code)
+    TOOLS.into_iter()
 }
 
 /// What users call these tools elsewhere; a rule that says so is honoured and the right name told.
@@ -49,7 +63,7 @@ pub struct DenyRule {
 
 /// What a tool does with files. A rule with a path binds every tool that does the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FileUse {
+pub enum FileUse {
     Reads,
     Writes,
 }
@@ -143,17 +157,24 @@ impl DenyRule {
 
     /// Whether the rule binds this tool. A rule binds the tool it names. A rule with a path also binds every tool
     /// that does the same with files. An edit shows the text of its file, so a rule for reading binds edits too.
-    fn binds(&self, tool: &str) -> bool {
+    fn binds(&self, tool: &str, used: Option<FileUse>) -> bool {
         let Some(own) = self.tool.as_deref() else { return true };
         let names_files = self.unread || matches!(self.pattern, Some(Pattern::Path { .. }));
-        let alike = file_use(own).is_some_and(|what| file_use(tool) == Some(what));
-        let tells = file_use(own) == Some(FileUse::Reads) && tool == "edit_file";
+        let alike = file_use(own).is_some_and(|what| used == Some(what));
+        // A file that is written whole is not shown.
+        let shows = used == Some(FileUse::Writes) && tool != "write_file";
+        let tells = file_use(own) == Some(FileUse::Reads) && shows;
         own == tool || names_files && (alike || tells)
     }
 
     /// `subject` is none where a call does not say what it touches.
     pub(super) fn denies(&self, tool: &str, subject: Option<&Subject<'_>>) -> bool {
-        if !self.binds(tool) {
+        // A tool that is not always there is known by what it does.
+        let used = match subject {
+            Some(Subject::File(_, used)) => Some(*used),
+            _ => None,
+        };
+        if !self.binds(tool, used.or_else(|| file_use(tool))) {
             return false;
         }
         match (&self.pattern, subject) {
@@ -163,7 +184,7 @@ impl DenyRule {
             // It names no file; `Exclusions` filters its results.
             (Some(_), Some(Subject::Everywhere)) => false,
             (Some(pattern), Some(Subject::Line(line))) => pattern.matches_line(line),
-            (Some(pattern), Some(Subject::File(names))) => pattern.matches_file(names),
+            (Some(pattern), Some(Subject::File(names, _))) => pattern.matches_file(names),
         }
     }
 }
@@ -171,7 +192,7 @@ impl DenyRule {
 /// What a call is about.
 pub(super) enum Subject<'a> {
     Line(&'a str),
-    File(Names),
+    File(Names, FileUse),
     /// The folders of the workspace as a whole.
     Everywhere,
 }
@@ -354,10 +375,20 @@ impl Denials {
         self.first(tool, subject.map(Subject::Line).as_ref())
     }
 
-    /// Returns the first rule that keeps this tool from a file: a path as it is shown (inside the first folder
-    /// of the workspace, else whole), and the folders of the workspace.
+    /// Returns the first rule that keeps a file from this use by a tool: a path as it is shown (inside the first
+    /// folder of the workspace, else whole), and the folders of the workspace.
+    pub fn denial_of_use(
+        &self,
+        tool: &str,
+        used: FileUse,
+        (path, folders): (&str, &[String]),
+    ) -> Option<&DenyRule> {
+        self.first(tool, Some(&Subject::File(Names::of_path(path, folders), used)))
+    }
+
+    /// The same of a tool that is always there.
     pub fn denial_of_file(&self, tool: &str, path: &str, folders: &[String]) -> Option<&DenyRule> {
-        self.first(tool, Some(&Subject::File(Names::of_path(path, folders))))
+        self.denial_of_use(tool, file_use(tool).unwrap_or(FileUse::Reads), (path, folders))
     }
 
     /// Returns the first rule that denies this tool whatever it touches.
@@ -368,14 +399,16 @@ impl Denials {
     /// Returns whether a rule keeps files from being read by their path.
     pub fn keep_files(&self) -> bool {
         let of_files = |rule: &&DenyRule| matches!(rule.pattern, Some(Pattern::Path { .. }));
-        self.rules.iter().filter(of_files).any(|rule| rule.binds("read_file"))
+        self.rules.iter().filter(of_files).any(|rule| rule.binds("read_file", Some(FileUse::Reads)))
     }
 
     /// Returns the folders that rules about reading name from the top of the file system.
     pub fn folders_named_whole(&self) -> impl Iterator<Item = &str> {
-        self.rules.iter().filter(|rule| rule.binds("read_file")).filter_map(|rule| match &rule.pattern {
-            Some(Pattern::Path { below, .. }) => below.as_deref(),
-            _ => None,
+        self.rules.iter().filter(|rule| rule.binds("read_file", Some(FileUse::Reads))).filter_map(|rule| {
+            match &rule.pattern {
+                Some(Pattern::Path { below, .. }) => below.as_deref(),
+                _ => None,
+            }
         })
     }
 

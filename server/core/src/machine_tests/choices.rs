@@ -44,7 +44,7 @@ fn offers_edits(bench: &Bench) -> bool {
 
 /// Every change that is told of the log, from the first update on.
 fn told(bench: &Bench) -> Vec<ConfigChange> {
-    let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]);
+    let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
     let mut teller = Teller::new(&session);
     let mut changes = Vec::new();
     for fact in &bench.log {

@@ -20,7 +20,7 @@ fn drive(bench: &mut Bench, bytes: &[u8]) {
 
 /// The session a log gives, and how many of its facts cannot stand where they stand.
 fn folded(log: &[Fact]) -> (Session, usize) {
-    let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]);
+    let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
     let mut strays = 0;
     for fact in log {
         strays += usize::from(session.is_out_of_place(&fact.event));

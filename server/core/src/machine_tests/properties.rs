@@ -37,7 +37,7 @@ fn numbers() -> impl Strategy<Value = Vec<u8>> {
 
 /// Folds the log again and hands out the session after each fact.
 fn at_each_fact(log: &[Fact], mut check: impl FnMut(&Session, &[Fact])) {
-    let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]);
+    let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
     check(&session, &[]);
     for (index, fact) in log.iter().enumerate() {
         session.apply(fact);
@@ -74,7 +74,7 @@ proptest! {
         // And the log itself survives a trip through JSON.
         let text: Vec<String> =
             bench.log.iter().map(|fact| serde_json::to_string(&fact.event).unwrap()).collect();
-        let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]);
+        let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
         for (fact, line) in bench.log.iter().zip(&text) {
             let event: Event = serde_json::from_str(line).unwrap();
             prop_assert_eq!(&event, &fact.event);
@@ -91,7 +91,7 @@ proptest! {
     fn s09_s10_a_snapshot_and_the_updates_after_it_equal_the_snapshot_at_the_end(bytes in numbers()) {
         let bench = drive(&bytes);
         // The state told by updates is, at every point, the state of the session.
-        let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]);
+        let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
         let mut shown = view(&session);
         let mut open: BTreeSet<String> = BTreeSet::new();
         let mut teller = Teller::new(&session);

@@ -6,6 +6,7 @@ use adjutant_protocol::update::{TurnPhase, Update};
 use expect_test::expect;
 
 use super::stories::check;
+use super::toolset::tools_of;
 use super::{Bench, done, is_model, is_prepare, option, reply};
 use crate::accept::Refusal;
 use crate::config::Wire;
@@ -75,6 +76,7 @@ fn finding_f1_text_that_is_kept_while_the_model_is_silent_is_no_word_of_it() {
 #[test]
 fn s113_the_next_model_takes_the_turn_says_so_and_stays_for_the_run() {
     let mut bench = patient(2, &["q/big", "r/last"]);
+    let before = tools_of(&bench);
     check(&bench.report(is_model, failed(FailureClass::Overloaded, None)), expect!["attempt_failed"]);
     wake(&mut bench);
     let mut teller = Teller::new(&bench.session);
@@ -89,6 +91,7 @@ fn s113_the_next_model_takes_the_turn_says_so_and_stays_for_the_run() {
         Some("scripted/demo does not answer; q/big takes over for the rest of this run")
     );
     assert_eq!(model_of(&bench), "q/big");
+    assert_eq!(tools_of(&bench), before, "it has the tools of the run");
     wake(&mut bench);
     // It has its own tries, and the turn is the same.
     check(&bench.report(is_model, failed(FailureClass::Network, None)), expect!["attempt_failed"]);

@@ -39,6 +39,7 @@ impl<'a> Row<'a> {
         for word in self.seen.split(' ') {
             match word.split_once('=').unwrap_or((word, "")) {
                 ("inside", "") => seen.inside = true,
+                ("writes", "") => {}
                 ("outside", "") => seen.inside = false,
                 ("holds", class) => seen.holds = Some(named(class)),
                 ("class", class) => seen.class = Some(named(class)),
@@ -96,7 +97,7 @@ impl<'a> Row<'a> {
             _ => {
                 seen = self.seen();
                 match self.tool {
-                    "edit_file" | "write_file" => Act::Edit(&seen),
+                    "edit_file" | "write_file" | "sort_lines" => Act::Edit(&seen),
                     _ => Act::Read(&seen),
                 }
             }

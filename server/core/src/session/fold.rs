@@ -18,6 +18,7 @@ use crate::image::{Image, Picture, withheld};
 use crate::message::{ModelMessage, Reply, Usage};
 use crate::observation::Seen;
 use crate::retry::{FailureClass, Tries};
+use crate::tool::Effect;
 
 impl Session {
     /// Takes one fact into the session; `apply` tells what changed by it.
@@ -74,7 +75,18 @@ impl Session {
 
     fn fold_run(&mut self, fact: &Fact) {
         match &fact.event {
-            Event::RunStarted { run, model, policy, manner, not_before, follows, title, origin, .. } => {
+            Event::RunStarted {
+                run,
+                model,
+                policy,
+                manner,
+                not_before,
+                follows,
+                title,
+                origin,
+                toolset,
+                ..
+            } => {
                 self.run = Some(Run {
                     id: run.clone(),
                     started_at: fact.at,
@@ -88,6 +100,7 @@ impl Session {
                     next_mode: None,
                     title: title.clone(),
                     origin: origin.clone(),
+                    toolset: toolset.clone(),
                     turn: None,
                     pending: Vec::new(),
                     turns: 0,
@@ -212,8 +225,9 @@ impl Session {
 
     fn fold_call(&mut self, fact: &Fact) {
         match &fact.event {
-            Event::CallOpened { call, index, tool, title, .. } => {
-                self.open_call(call, *index as usize, tool, title);
+            Event::CallOpened { call, index, tool, title, effect, .. } => {
+                let effect = effect.unwrap_or_else(|| Effect::in_0_1(tool));
+                self.open_call(call, *index as usize, (tool, effect), title);
             }
             Event::CallPrepared { call, payload, seen } => {
                 // Logs of 0.1 say nothing of what was seen; whatever waits is looked at again before it goes on.
@@ -274,7 +288,7 @@ impl Session {
         }
     }
 
-    fn open_call(&mut self, id: &ToolCallId, index: usize, tool: &str, title: &str) {
+    fn open_call(&mut self, id: &ToolCallId, index: usize, (tool, effect): (&str, Effect), title: &str) {
         // Where the reply was lost, a call must not get the arguments of an older one.
         let turn = self.run.as_ref().and_then(|run| run.turn.as_ref());
         if turn.is_none_or(|turn| turn.phase != TurnPhase::Acting) {
@@ -290,6 +304,7 @@ impl Session {
             id: id.clone(),
             index,
             tool: tool.to_owned(),
+            effect,
             reply: reply.clone(),
             provider_id: requested.id.as_str().into(),
             title: title.to_owned(),

@@ -7,7 +7,7 @@ use adjutant_protocol::{RunId, ToolCallId};
 
 use super::{CallPhase, Session, TurnPhase};
 use crate::event::{CallEnd, Event};
-use crate::tool::{Effect, effect_of};
+use crate::tool::Effect;
 
 impl Session {
     /// Whether this cannot be the next fact of the session.
@@ -51,7 +51,7 @@ impl Session {
     /// Something was done that nobody wanted to do.
     fn has_no_intent(&self, call: &ToolCallId, end: CallEnd) -> bool {
         self.call(call).is_some_and(|call| {
-            let acts = matches!(effect_of(&call.tool), Effect::OwnEdit | Effect::Opaque);
+            let acts = matches!(call.effect, Effect::OwnEdit | Effect::Opaque);
             acts && end == CallEnd::Completed && !matches!(call.phase, CallPhase::Started { .. })
         })
     }

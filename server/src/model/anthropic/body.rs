@@ -127,7 +127,7 @@ struct Messages;
 
 impl Lines for Messages {
     fn tool(tool: &ToolSpec) -> impl Serialize {
-        ToolLine { name: tool.name, description: tool.description, input_schema: &tool.parameters }
+        ToolLine { name: &tool.name, description: &tool.description, input_schema: &tool.parameters }
     }
 
     /// The system prompt has a field of its own.

@@ -8,7 +8,7 @@ struct Names;
 
 impl Lines for Names {
     fn tool(tool: &ToolSpec) -> impl Serialize {
-        tool.name
+        tool.name.clone()
     }
 
     fn begin(_: &mut List, _: &str) -> serde_json::Result<()> {
@@ -23,7 +23,10 @@ impl Lines for Names {
 #[test]
 fn s20_frozen_tools_are_bounded_and_known_by_identity() {
     let tools = FrozenTools::default();
-    let list = |name| Arc::<[ToolSpec]>::from([ToolSpec { name, description: "", parameters: json!({}) }]);
+    let list = |name: &'static str| {
+        let (name, description) = (name.into(), "".into());
+        Arc::<[ToolSpec]>::from([ToolSpec { name, description, parameters: json!({}) }])
+    };
     let (one, other) = (list("one"), list("other"));
     let written = |list: &Arc<[ToolSpec]>| tools.json_of::<Names>(list).unwrap().unwrap();
     assert!(Arc::ptr_eq(&written(&one), &written(&one)));

@@ -101,8 +101,8 @@ impl Lines for Chat {
         ToolLine {
             kind: "function",
             function: ToolBody {
-                name: tool.name,
-                description: tool.description,
+                name: &tool.name,
+                description: &tool.description,
                 parameters: &tool.parameters,
             },
         }

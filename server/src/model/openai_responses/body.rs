@@ -131,8 +131,8 @@ impl Lines for Responses {
     fn tool(tool: &ToolSpec) -> impl Serialize {
         ToolLine {
             kind: "function",
-            name: tool.name,
-            description: tool.description,
+            name: &tool.name,
+            description: &tool.description,
             parameters: &tool.parameters,
             strict: false,
         }

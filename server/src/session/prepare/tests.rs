@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use adjutant_core::config::Settings;
 use adjutant_core::message::{Reply, RequestedCall};
 use adjutant_core::run::CallPhase;
+use adjutant_core::tool::Effect;
 use futures_util::poll;
 
 use super::*;
@@ -26,6 +27,7 @@ fn place(dir: &Path) -> Place {
         doors: Doors::to_nobody(),
         editor: Editor::new(Abilities::default()).0,
         models: Models::new(),
+        tools: Default::default(),
         settings: Mutex::new(Arc::new(Settings::default())),
         catalog: Catalog::new(Arc::new(Disk), Syncer::start().expect("threads"), dir),
         own: Default::default(),
@@ -51,6 +53,7 @@ fn read(path: &str) -> Call {
         id: "call-1".into(),
         index: 0,
         tool: "read_file".to_owned(),
+        effect: Effect::Read,
         reply: Arc::new(Reply { calls: vec![requested], ..Reply::default() }),
         provider_id: "1".into(),
         title: "Read".to_owned(),
@@ -76,11 +79,12 @@ fn finding_b2_the_names_of_a_file_are_looked_for_on_a_thread_that_may_wait() {
         std::fs::write(dir.path().join("private/plan.md"), "plan").expect("file");
         std::fs::hard_link(dir.path().join("private/plan.md"), dir.path().join("copy.md")).expect("link");
         let (place, call) = (place(dir.path()), read("copy.md"));
-        let deny = ["read_file(private/**)".to_owned()];
+        let deny = vec!["read_file(private/**)".to_owned()];
+        let rules = Rules { tools: place.world.tools(), deny };
         // The one thread that may wait is taken.
         let (release, released) = std::sync::mpsc::channel::<()>();
         let taken = tokio::task::spawn_blocking(move || released.recv());
-        let mut prepared = Box::pin(prepare(&place, &call, (Mode::Code, &deny)));
+        let mut prepared = Box::pin(prepare(&place, &call, (Mode::Code, &rules)));
         for _ in 0..3 {
             assert!(poll!(prepared.as_mut()).is_pending(), "the runtime waited for the disk");
             tokio::task::yield_now().await;

@@ -71,11 +71,12 @@ impl Model {
     }
 
     fn request(&mut self, id: &Value, method: &str, codes: &[i64], dice: &mut Dice) {
-        // An id that is in flight, or may still be, can be refused for that.
+        // An id that is in flight, or may still be, can be refused for that; where it is not, a cancel that was
+        // meant for the one before meets this one.
         let used = self.expected.entry(id.to_string()).or_default();
         let mut codes = codes.to_vec();
         if !used.is_empty() {
-            codes.push(-32600);
+            codes.extend([-32600, -32800]);
         }
         used.push(codes);
         let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method});

@@ -1,7 +1,21 @@
-//! Tests of names, schemas and strict arguments.
+//! Tests of the tools as data: names, schemas, strict arguments, titles.
+
+use std::collections::BTreeSet;
+
+use adjutant_core::config::TOOLS;
+use adjutant_core::tool::{
+    Effect, MAX_ARGUMENTS, MAX_COMMAND, MAX_EDIT_ARGUMENTS, MAX_PATTERN, MAX_TITLE, Mode,
+};
 
 use super::*;
-use crate::cause::Reason;
+
+fn parse(name: &str, arguments: &str) -> Result<Given, Reason> {
+    Toolbox::default().set().parse(Mode::Code, name, arguments)
+}
+
+fn specs(mode: Mode) -> Arc<[adjutant_core::prompt::ToolSpec]> {
+    Toolbox::default().set().specs(mode)
+}
 
 fn refused(name: &str, arguments: &str) -> String {
     match parse(name, arguments) {
@@ -40,10 +54,11 @@ fn every_tool_takes_its_arguments() {
         ("fail", r#"{"reason":"No disk."}"#, Effect::End, "Give up: No disk."),
     ];
     for (name, arguments, class, line) in taken {
-        let parsed = parse(name, arguments).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!((effect_of(name), title(&parsed).as_str()), (class, line));
+        parse(name, arguments).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let set = Toolbox::default().set().clone();
+        assert_eq!((set.effect_of(name), set.title_of(name, arguments).as_str()), (class, line));
     }
-    assert!(specs().iter().all(|spec| taken.iter().any(|(name, ..)| *name == spec.name)));
+    assert!(specs(Mode::Code).iter().all(|spec| taken.iter().any(|(name, ..)| *name == spec.name)));
 }
 
 /// The tool-call cases of the bad-input corpus that concern arguments.
@@ -142,28 +157,27 @@ fn a2_commands_that_cannot_be_shown_are_refused() {
     }
     for good in ["  \n\t  ls\n\n", "git commit -m 'Grüße, 世界 ✨'", "cat <<E\na\n\nb\nE"] {
         let arguments = serde_json::json!({ "command": good }).to_string();
-        let parsed = parse("run_command", &arguments);
-        assert_eq!(
-            parsed,
-            Ok(Arguments::RunCommand { command: good.into(), cwd: None, timeout_seconds: None })
-        );
+        let given = parse("run_command", &arguments).expect(good);
+        assert_eq!((given.text("command"), given.optional("cwd")), (good, None));
+        assert_eq!(given.number("timeout_seconds"), None);
     }
 }
 
 #[test]
 fn ask_mode_offers_and_takes_only_reads_and_questions() {
-    let names: Vec<&str> = specs_for(Mode::Ask).iter().map(|spec| spec.name).collect();
+    let set = Toolbox::default().set().clone();
+    let names: Vec<&str> = set.names(Mode::Ask).collect();
     assert_eq!(
         names,
         ["list_files", "read_file", "find_files", "search_text", "ask_user", "task_complete", "fail"]
     );
-    let text = parse_for(Mode::Ask, "run_command", r#"{"command":"ls"}"#).expect_err("refused").text;
+    let text = set.parse(Mode::Ask, "run_command", r#"{"command":"ls"}"#).expect_err("refused").text;
     assert!(text.contains("not offered in this mode") && !text.contains(", run_command"), "{text}");
 }
 
 #[test]
 fn schemas_are_closed_and_frozen() {
-    for spec in specs().iter() {
+    for spec in specs(Mode::Code).iter() {
         assert_eq!(spec.parameters["additionalProperties"], false, "{}", spec.name);
         assert_eq!(spec.parameters["type"], "object");
         assert!(spec.description.len() < 160 && spec.description.ends_with('.'));
@@ -171,34 +185,41 @@ fn schemas_are_closed_and_frozen() {
             assert!(property["description"].is_string() && property["type"].is_string());
         }
     }
-    assert_eq!(specs(), specs());
+    assert_eq!(specs(Mode::Code), specs(Mode::Code));
     expect_test::expect![[r#"{"additionalProperties":false,"properties":{"limit":{"description":"Number of lines to read, at most 2000.","type":"integer"},"offset":{"description":"First line to read, counted from 1.","type":"integer"},"path":{"description":"Path relative to the workspace folder, or absolute.","type":"string"}},"required":["path"],"type":"object"}"#]]
-        .assert_eq(&specs()[1].parameters.to_string());
+        .assert_eq(&specs(Mode::Code)[1].parameters.to_string());
 }
 
 #[test]
 fn titles_are_one_short_honest_line() {
-    let command = format!("echo a\necho \u{202e}b {}", "x".repeat(100_000));
-    let line = title(&Arguments::RunCommand { command, cwd: None, timeout_seconds: None });
+    let command = format!("echo a\necho \u{202e}b {}", "x".repeat(10_000));
+    let arguments = serde_json::json!({ "command": command.replace('\u{202e}', "") }).to_string();
+    let line = Toolbox::default().set().title_of("run_command", &arguments);
     assert_eq!(line.chars().count(), MAX_TITLE);
-    assert!(line.starts_with("Run echo a echo \\u{202e}b xx") && line.ends_with('…'), "{line}");
+    assert!(line.starts_with("Run echo a echo b xx") && line.ends_with('…'), "{line}");
 }
 
 proptest::proptest! {
     #[test]
     fn no_text_panics(name in "[a-z_]{0,12}", arguments in ".{0,200}") {
         let _ = parse(&name, &arguments);
-        for spec in specs().iter() {
-            let _ = parse(spec.name, &arguments);
+        for spec in specs(Mode::Code).iter() {
+            let _ = parse(&spec.name, &arguments);
         }
     }
 
     #[test]
     fn what_a_model_writes_comes_back(path in "[^\u{0}-\u{1f}\u{7f}-\u{9f}]{1,100}", content in "(?s).{0,200}") {
         let arguments = serde_json::json!({ "path": path, "content": content }).to_string();
-        proptest::prop_assert_eq!(
-            parse("write_file", &arguments),
-            Ok(Arguments::WriteFile { path, content })
-        );
+        let given = parse("write_file", &arguments).expect("it is taken");
+        proptest::prop_assert_eq!((given.text("path"), given.text("content")), (&*path, &*content));
     }
+}
+
+#[test]
+fn deny_rules_know_the_tools_that_are_always_there() {
+    let set = Toolbox::default().set().clone();
+    assert_eq!(set.names(Mode::Code).collect::<Vec<_>>(), TOOLS, "and their names differ");
+    let all: BTreeSet<&str> = TOOLS.into_iter().collect();
+    assert_eq!(all.len(), TOOLS.len());
 }

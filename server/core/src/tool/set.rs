@@ -1,0 +1,138 @@
+//! The tools of a run, as one value.
+//!
+//! Order and texts never change in one value, so that providers can cache the prompt.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::{Effect, Given, MAX_TITLE, Mode, Tool, schema, strict};
+use crate::cause::Reason;
+use crate::display::one_line;
+use crate::message::ToolSpec;
+
+/// Bytes of arguments that are read whole for a title.
+const MAX_LOOKED_AT: usize = 64 * 1024;
+
+/// Tools in the order in which models are told of them.
+pub struct Toolset {
+    tools: Vec<Tool>,
+    code: Arc<[ToolSpec]>,
+    ask: Arc<[ToolSpec]>,
+    hash: String,
+}
+
+/// Two tools have one name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is a tool \"{0}\" already")]
+pub struct SameName(pub String);
+
+impl Toolset {
+    /// Returns a set of these tools; of two with one name there can be only one.
+    pub fn new(tools: Vec<Tool>) -> Result<Self, SameName> {
+        for (index, tool) in tools.iter().enumerate() {
+            if tools.iter().take(index).any(|other| other.name == tool.name) {
+                return Err(SameName(tool.name.clone().into_owned()));
+            }
+        }
+        let specs = |mode| -> Arc<[ToolSpec]> {
+            tools.iter().filter(|tool| tool.is_in(mode)).map(schema::spec).collect()
+        };
+        let (code, ask) = (specs(Mode::Code), specs(Mode::Ask));
+        Ok(Self { hash: hash_of(&tools, &code), code, ask, tools })
+    }
+
+    /// Returns a set without any tool.
+    pub fn none() -> Self {
+        Self { tools: Vec::new(), code: Arc::default(), ask: Arc::default(), hash: hash_of(&[], &[]) }
+    }
+
+    /// Returns the digest of all that models are told of the tools, and of what the tools do, in hex.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// Returns the tools of a mode as models are told of them, in frozen order.
+    pub fn specs(&self, mode: Mode) -> Arc<[ToolSpec]> {
+        match mode {
+            Mode::Code => self.code.clone(),
+            Mode::Ask => self.ask.clone(),
+        }
+    }
+
+    /// Returns the names of a mode's tools, in frozen order.
+    pub fn names(&self, mode: Mode) -> impl Iterator<Item = &str> {
+        self.tools.iter().filter(move |tool| tool.is_in(mode)).map(|tool| tool.name.as_ref())
+    }
+
+    /// Returns the effect of a tool by its name; an unknown tool counts as opaque.
+    pub fn effect_of(&self, name: &str) -> Effect {
+        self.find(name).map_or(Effect::Opaque, |tool| tool.effect)
+    }
+
+    /// Checks a call against its tool, with only the tools of a mode known, or says what to do instead.
+    pub fn parse(&self, mode: Mode, name: &str, arguments: &str) -> Result<Given, Reason> {
+        match self.find(name).filter(|tool| tool.is_in(mode)) {
+            Some(tool) => strict::parse(tool, arguments),
+            None => Err(strict::unknown(self.find(name).is_some(), name, self.names(mode))),
+        }
+    }
+
+    /// Returns one line of at most [`MAX_TITLE`] characters that names a call to the user, whether or not it can
+    /// be made.
+    pub fn title_of(&self, name: &str, arguments: &str) -> String {
+        let parsed = self.find(name).and_then(|tool| {
+            let given = match arguments.len() {
+                0..=MAX_LOOKED_AT => strict::parse(tool, arguments).ok()?,
+                _ => place_in(tool, arguments)?,
+            };
+            Some((tool.title)(&given))
+        });
+        one_line(parsed.as_deref().unwrap_or(name), MAX_TITLE)
+    }
+
+    fn find(&self, name: &str) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+}
+
+/// The file of an edit that carries much text: only its path is read, and the text is passed over.
+fn place_in(tool: &Tool, arguments: &str) -> Option<Given> {
+    #[derive(Deserialize)]
+    struct Place {
+        path: String,
+    }
+    let place: Place =
+        (tool.effect == Effect::OwnEdit).then(|| serde_json::from_str(arguments).ok()).flatten()?;
+    Some(Given::of_texts(&[("path", &place.path)]))
+}
+
+fn hash_of(tools: &[Tool], specs: &[ToolSpec]) -> String {
+    let mut digest = crate::Parts::default();
+    for (tool, spec) in tools.iter().zip(specs) {
+        digest.add(spec.name.as_bytes());
+        digest.add(spec.description.as_bytes());
+        digest.add(spec.parameters.to_string().as_bytes());
+        digest.add(format!("{:?}", tool.effect).as_bytes());
+    }
+    digest.in_hex()
+}
+
+impl Default for Toolset {
+    fn default() -> Self {
+        Self::none()
+    }
+}
+
+impl PartialEq for Toolset {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash
+    }
+}
+
+impl fmt::Debug for Toolset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.names(Mode::Code)).finish()
+    }
+}

@@ -1,0 +1,34 @@
+//! `ask_user`: one question to the user.
+//!
+//! Runs nothing: its result is the answer.
+
+use std::borrow::Cow;
+
+use adjutant_core::tool::{Effect, Kind, MAX_ARGUMENTS, MAX_PROSE, Parameter, Tool};
+
+use super::{Act, Built, fits};
+
+/// The tool as data, and what it does.
+pub const ASK_USER: Built = Built {
+    tool: Tool {
+        name: Cow::Borrowed("ask_user"),
+        effect: Effect::Question,
+        description: Cow::Borrowed(
+            "Ask the user one question that you cannot settle with the other tools, and wait for the answer.",
+        ),
+        parameters: Cow::Borrowed(PARAMETERS),
+        most_bytes: MAX_ARGUMENTS,
+        check: fits,
+        title: |given| format!("Ask {}", given.text("question")),
+    },
+    act: Act::Question,
+};
+
+const PARAMETERS: &[Parameter] = &[
+    Parameter::needed("question", Kind::Bounded(MAX_PROSE), "The question, complete in itself."),
+    Parameter::optional(
+        "options",
+        Kind::Texts,
+        "Up to 10 short answers to choose from; the user may also answer freely.",
+    ),
+];

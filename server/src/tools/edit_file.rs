@@ -1,0 +1,66 @@
+//! `edit_file`: text in place of other text that is quoted.
+//!
+//! Never guesses which of several places is meant.
+
+use std::borrow::Cow;
+
+use adjutant_core::cause::{Cause, Reason};
+use adjutant_core::locate;
+use adjutant_core::tool::{Effect, Given, Kind, MAX_EDIT_ARGUMENTS, Parameter, Tool};
+
+use super::{Act, Before, Built};
+
+/// The tool as data, and what it does.
+pub const EDIT_FILE: Built = Built {
+    tool: Tool {
+        name: Cow::Borrowed("edit_file"),
+        effect: Effect::OwnEdit,
+        description: Cow::Borrowed(
+            "Replace text in an existing file: `old_text` must be there exactly once, white space included, unless `replace_all` is true.",
+        ),
+        parameters: Cow::Borrowed(PARAMETERS),
+        most_bytes: MAX_EDIT_ARGUMENTS,
+        check: changes,
+        title: |given| format!("Edit {}", given.text("path")),
+    },
+    act: Act::Edit(after),
+};
+
+const PARAMETERS: &[Parameter] = &[
+    super::PATH,
+    Parameter::needed(
+        "old_text",
+        Kind::Text,
+        "Text to replace, copied exactly, without line numbers; enough lines to be unique.",
+    ),
+    Parameter::needed("new_text", Kind::Text, "Text to put in its place; empty to delete."),
+    Parameter::optional("replace_all", Kind::Flag, "Replace every occurrence; false without it."),
+];
+
+fn changes(given: &Given) -> Result<(), Reason> {
+    let (old, new) = (given.text("old_text"), given.text("new_text"));
+    let (cause, text) = if old.is_empty() {
+        let text =
+            "`old_text` of edit_file is empty; give the text to replace, or use write_file for a new file";
+        (Cause::WrongArgument, text)
+    } else if old == new {
+        let text = "`old_text` and `new_text` of edit_file are equal, so nothing would change; give the changed text";
+        (Cause::NothingToChange, text)
+    } else if old.replace('\r', "") == new.replace('\r', "") {
+        let text = "`old_text` and `new_text` of edit_file differ only in line ends; a file keeps its line ends, so leave them as they are";
+        (Cause::LineEnds, text)
+    } else {
+        return Ok(());
+    };
+    Err(Reason::new(cause, text))
+}
+
+fn after<'a>(given: &'a Given, before: &Before<'_>) -> Result<Cow<'a, str>, Reason> {
+    if !before.exists {
+        let text = format!("\"{}\" does not exist; write_file creates it", before.path);
+        return Err(Reason::new(Cause::Missing, text));
+    }
+    locate::replace(before.text, given.text("old_text"), given.text("new_text"), given.flag("replace_all"))
+        .map(Cow::Owned)
+        .map_err(|why| Reason::new(why.cause(), format!("\"{}\" was not changed: {why}", before.path)))
+}

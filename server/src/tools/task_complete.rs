@@ -1,0 +1,29 @@
+//! `task_complete`: the end of a task that is done.
+//!
+//! Runs nothing: it ends the run.
+
+use std::borrow::Cow;
+
+use adjutant_core::tool::{Effect, Kind, MAX_ARGUMENTS, MAX_PROSE, Parameter, Tool};
+
+use super::{Act, Built, fits};
+
+/// The tool as data, and what it does.
+pub const TASK_COMPLETE: Built = Built {
+    tool: Tool {
+        name: Cow::Borrowed("task_complete"),
+        effect: Effect::End,
+        description: Cow::Borrowed("End the task when it is done and checked."),
+        parameters: Cow::Borrowed(PARAMETERS),
+        most_bytes: MAX_ARGUMENTS,
+        check: fits,
+        title: |given| format!("Done: {}", given.text("summary")),
+    },
+    act: Act::Complete,
+};
+
+const PARAMETERS: &[Parameter] = &[Parameter::needed(
+    "summary",
+    Kind::Bounded(MAX_PROSE),
+    "What was done, in a few sentences for the user.",
+)];

@@ -1,0 +1,35 @@
+//! `write_file`: the whole text of a file.
+//!
+//! Never changes the line ends of a file that is there, or its byte order mark.
+
+use std::borrow::Cow;
+
+use adjutant_core::cause::Reason;
+use adjutant_core::edit::{rewritten, split_bom};
+use adjutant_core::tool::{Effect, Given, Kind, MAX_EDIT_ARGUMENTS, Parameter, Tool};
+
+use super::{Act, Before, Built, fits};
+
+/// The tool as data, and what it does.
+pub const WRITE_FILE: Built = Built {
+    tool: Tool {
+        name: Cow::Borrowed("write_file"),
+        effect: Effect::OwnEdit,
+        description: Cow::Borrowed(
+            "Create a file, or replace the whole text of one; prefer edit_file for changes to an existing file.",
+        ),
+        parameters: Cow::Borrowed(PARAMETERS),
+        most_bytes: MAX_EDIT_ARGUMENTS,
+        check: fits,
+        title: |given| format!("Write {}", given.text("path")),
+    },
+    act: Act::Edit(after),
+};
+
+const PARAMETERS: &[Parameter] =
+    &[super::PATH, Parameter::needed("content", Kind::Text, "The complete text of the file.")];
+
+fn after<'a>(given: &'a Given, before: &Before<'_>) -> Result<Cow<'a, str>, Reason> {
+    let content = given.text("content");
+    Ok(rewritten(before.text, if before.has_mark { split_bom(content).1 } else { content }))
+}

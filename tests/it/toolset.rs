@@ -1,0 +1,86 @@
+//! Tools that are added: one file and one row, and everything that holds for the others holds for them.
+//!
+//! No file of the product knows the tool of these tests.
+
+mod count_lines;
+
+use std::sync::Arc;
+
+use adjutant::tools::Toolbox;
+use adjutant_protocol::ask::{AskKind, AskSubject};
+use adjutant_testkit::fixture::Workspace;
+use adjutant_testkit::model::{ModelServer, Reply};
+use serde_json::json;
+
+use crate::rig::{Rig, facts_named, tool_outputs};
+use crate::tidy::source::files;
+use count_lines::COUNT_LINES;
+
+/// A server with one more tool, in a workspace with a rule that keeps a file.
+fn rig(model: &ModelServer) -> (Rig, Workspace) {
+    let workspace = Workspace::new("//- /a.txt\none\ntwo\n//- /private/plan.md\nsecret\n");
+    workspace.openai(&model.base_url());
+    let settings = std::fs::read_to_string(workspace.config_file()).expect("the settings");
+    workspace.config(&format!("{settings}\n[permissions]\ndeny = [\"read_file(private/**)\"]\n"));
+    let rig = Rig::set_up(&workspace, |server| {
+        server.tools = Arc::new(Toolbox::default().with(COUNT_LINES).expect("its name is its own"));
+    });
+    (rig, workspace)
+}
+
+#[test]
+fn a_tool_that_is_added_is_offered_judged_and_run_like_the_others() {
+    let model = ModelServer::start([
+        Reply::call("count_lines", json!({"path": "a.txt"})),
+        Reply::call("count_lines", json!({"path": "private/plan.md"})),
+        Reply::call("count_lines", json!({"file": "a.txt"})),
+        Reply::call("count_lines", json!({"path": "/etc/hostname"})),
+        Reply::text("Done."),
+    ]);
+    let (rig, workspace) = rig(&model);
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Count.").run_id;
+    let ask = rig.await_ask_of(AskKind::Tool);
+    assert_eq!(ask.title, "Count the lines of /etc/hostname");
+    assert!(
+        matches!(&ask.subject, Some(AskSubject::Read { reason, .. }) if reason.contains("outside the workspace"))
+    );
+    rig.answer(&ask.ask_id, "reject");
+    rig.await_run_end(&session, &run);
+    let requests = model.requests();
+    let offered = requests[0].json()["tools"].as_array().map(|tools| tools.last().cloned());
+    assert_eq!(offered.flatten().expect("tools")["function"]["name"], "count_lines");
+    let outputs = tool_outputs(requests.last().expect("requests"));
+    let told = [
+        "2 lines",
+        "read_file(private/**)",
+        "has no argument `file`; it takes {\"path\"}",
+        "The user rejected",
+    ];
+    assert_eq!(outputs.len(), told.len());
+    for (output, told) in outputs.iter().zip(told) {
+        assert!(output.contains(told), "{told:?} is not in {output:?}");
+    }
+    // What it does is in the log, and the tools of the run are.
+    let opened = facts_named(&workspace, &session, "call_opened");
+    assert!(opened.iter().all(|fact| fact["effect"] == "read"), "{opened:?}");
+    let toolset = Toolbox::default().with(COUNT_LINES).expect("its name is its own").set().hash().to_owned();
+    assert_ne!(toolset, Toolbox::default().set().hash());
+    assert_eq!(facts_named(&workspace, &session, "run_started")[0]["toolset"], *toolset);
+    rig.end();
+}
+
+#[test]
+fn a_tool_touches_one_file_and_one_row_of_the_product() {
+    let naming = |name: &str| -> Vec<String> {
+        let product = files("server/src", &[".rs"]).into_iter().chain(files("server/core/src", &[".rs"]));
+        let code = product.filter(|source| !source.is_test());
+        code.filter(|source| source.text.contains(name)).map(|source| source.path).collect()
+    };
+    assert_eq!(naming("count_lines"), [""; 0], "the product knows the tool of this test");
+    // One of those that are always there: its file and its row; what it does is said nowhere else.
+    assert_eq!(naming("FIND_FILES"), ["server/src/tools.rs", "server/src/tools/find_files.rs"]);
+    let rows = files("server/src", &[".rs"]).into_iter().find(|source| source.path == "server/src/tools.rs");
+    let rows = rows.expect("the list of tools").text;
+    assert_eq!(rows.matches("FIND_FILES").count(), 1);
+}

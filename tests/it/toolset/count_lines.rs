@@ -1,0 +1,29 @@
+//! `count_lines`: how many lines a file has. The file of a tool that is added, whole.
+
+use std::borrow::Cow;
+
+use adjutant::tools::{Act, Built, Output, Place, Read, Sight};
+use adjutant_core::tool::{Effect, Given, Kind, MAX_ARGUMENTS, Parameter, Tool};
+
+pub const COUNT_LINES: Built = Built {
+    tool: Tool {
+        name: Cow::Borrowed("count_lines"),
+        effect: Effect::Read,
+        description: Cow::Borrowed("Count the lines of a file."),
+        parameters: Cow::Borrowed(PARAMETERS),
+        most_bytes: MAX_ARGUMENTS,
+        check: |_| Ok(()),
+        title: |given| format!("Count the lines of {}", given.text("path")),
+    },
+    act: Act::Read(Read { place: |given| Place::At(given.text("path")), run: count_lines }),
+};
+
+const PARAMETERS: &[Parameter] = &[Parameter::needed("path", Kind::Path, "The file.")];
+
+fn count_lines(given: &Given, sight: &Sight<'_>) -> Output {
+    let text = sight.at.and_then(|at| std::fs::read_to_string(&at.absolute).ok());
+    match text.map(|text| text.lines().count()) {
+        Some(count) => Output::done(format!("{count} lines"), &format!("{count} lines")),
+        None => Output::failed(format!("\"{}\" cannot be read", given.text("path"))),
+    }
+}
