@@ -219,6 +219,16 @@ pub fn text_edits(before: &str, after: &str, encoding: Encoding) -> Vec<TextEdit
     edits
 }
 
+/// Returns what each edit replaces in a text; none where a place is inside a character of it.
+pub fn replaced(text: &str, edits: &[TextEdit], encoding: Encoding) -> Option<Vec<String>> {
+    let rope = Rope::from_str(text);
+    let of = |edit: &TextEdit| {
+        let range = offsets_of(&rope, edit.range, encoding).ok()?;
+        text.get(range).map(str::to_owned)
+    };
+    edits.iter().map(of).collect()
+}
+
 /// Returns an edit that reaches the end of the text as one that stops before its last line end. Some
 /// editors have no line after that: Kakoune makes the edit in the line before.
 fn at_end(old: &[&str], from: usize, new: &[&str], encoding: Encoding) -> Option<TextEdit> {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use adjutant_core::document::{ContentChange, Document};
-use adjutant_core::edit::TextEdit;
+use adjutant_core::edit::{TextEdit, replaced};
 use adjutant_core::position::{Encoding, Position, Range, offset_of};
 
 use crate::uri;
@@ -16,9 +16,23 @@ use crate::uri;
 /// What was sent, and what should come of it.
 pub struct Awaited {
     pub text: Arc<str>,
+    /// What each of the edits replaces.
+    pub replaced: Option<Vec<String>>,
     /// The version the edits were made for; `None` for a document that is not open.
     pub version: Option<i32>,
     pub edits: Arc<[TextEdit]>,
+}
+
+impl Awaited {
+    /// Whether the edits, made as they are in this text, replace what is neither what they were made to replace
+    /// nor what they bring themselves, as where they are made twice.
+    fn takes_from(&self, text: &str, encoding: Encoding) -> bool {
+        let (Some(meant), Some(now)) = (&self.replaced, replaced(text, &self.edits, encoding)) else {
+            return true;
+        };
+        let mut each = meant.iter().zip(&now).zip(self.edits.iter());
+        each.any(|((meant, now), edit)| now != meant && !edit.new_text.starts_with(now.as_str()))
+    }
 }
 
 /// An edit that an editor which ignores versions made at the wrong place.
@@ -27,6 +41,8 @@ pub struct Misplaced {
     /// The text it came upon, the user's typing in it.
     pub before: String,
     pub after: String,
+    /// It replaced other text than it was made to: the user's.
+    pub took: bool,
 }
 
 /// A text that one document is waited to have.
@@ -98,7 +114,9 @@ impl Expected {
                 && blind.text().is_ok_and(|text| text == new)
         };
         if made(false) || made(true) {
-            let misplaced = Misplaced { before: old.to_string(), after: new.to_string() };
+            let before = old.to_string();
+            let took = self.awaited.takes_from(&before, encoding);
+            let misplaced = Misplaced { before, after: new.to_string(), took };
             *self.misplaced.lock().unwrap_or_else(PoisonError::into_inner) = Some(misplaced);
         }
     }

@@ -4,6 +4,7 @@
 //! tool runs, what was approved is looked at again (A3).
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use adjutant_core::cause::{Cause, Reason};
@@ -18,7 +19,6 @@ use adjutant_core::unsaved::MAX_LISTED;
 use adjutant_protocol::session::Mode;
 use tokio::task::JoinError;
 
-use super::steps::Rules;
 use super::stream::Stream;
 use super::{Place, edits};
 use crate::faults::point;
@@ -28,7 +28,14 @@ use crate::tools::paths::{Grounded, Kind, PathRefusal, Roots, ground};
 use crate::tools::process::{Hold, Launch, MAX_OUTPUT, child_environment, pin_directory, pin_shell};
 use crate::tools::protected::held_by;
 use crate::tools::run_command::{run_command, time_limit};
-use crate::tools::{Act, Output, Place as At, Reading, read};
+use crate::tools::{Act, Output, Place as At, Reading, Toolbox, read};
+
+/// What a run lets its calls do.
+pub struct Rules {
+    pub tools: Arc<Toolbox>,
+    /// Its deny rules.
+    pub deny: Vec<String>,
+}
 
 /// Looks at the world for one call.
 pub async fn prepare(place: &Place, call: &Call, (mode, rules): (Mode, &Rules)) -> Report {

@@ -22,8 +22,9 @@ use futures_util::FutureExt;
 use tokio::task::JoinHandle;
 
 use super::mailbox::Message;
+use super::prepare::{Rules, prepare, run};
 use super::stream::Stream;
-use super::{Place, edits, images, prepare};
+use super::{Place, edits, images};
 use crate::doors::Delivery;
 use crate::faults::point;
 use crate::tools::Toolbox;
@@ -119,13 +120,6 @@ impl Running {
     }
 }
 
-/// What a run lets its calls do.
-pub struct Rules {
-    pub tools: Arc<Toolbox>,
-    /// Its deny rules.
-    pub deny: Vec<String>,
-}
-
 /// What a step needs, taken out of the session.
 enum Work {
     Model { model: String, request: Box<ModelRequest>, attempt: u32 },
@@ -192,8 +186,8 @@ impl Work {
                 images::load(place.blobs.clone(), &mut request).await;
                 call_model(place, stream, &model, &request, attempt).await
             }
-            Work::Prepare { call, mode, rules } => prepare::prepare(place, &call, (mode, &rules)).await,
-            Work::Tool { call, rules } => prepare::run(place, stream, &call, &rules).await,
+            Work::Prepare { call, mode, rules } => prepare(place, &call, (mode, &rules)).await,
+            Work::Tool { call, rules } => run(place, stream, &call, &rules).await,
             Work::Edit { call, change } => edits::apply(place, &call, &change.change).await,
             Work::Settle { change } => edits::settle(place, &change.change).await,
             Work::Wake { wake, longest } => {

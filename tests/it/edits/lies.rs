@@ -227,6 +227,22 @@ fn n05_an_edit_that_comes_inside_a_character_is_taken_back_too() {
 }
 
 #[test]
+fn n05_an_edit_that_takes_what_was_typed_in_its_line_is_taken_back_although_it_looks_right() {
+    let stage = stage(ApplyBehaviour::IgnoreVersions);
+    let mut typed = false;
+    stage.rig.before_apply(move |buffers| {
+        if !std::mem::replace(&mut typed, true) {
+            // Into the very line that the edit replaces.
+            buffers.type_at("a.txt", TEXT.find('5').expect("the line"), "mine ");
+        }
+    });
+    let told = stage.edit("a.txt", "5", "five");
+    let text = stage.rig.text_of("a.txt");
+    assert!(text.contains("mine 5"), "what the user typed is lost: {text:?}; {told}");
+    assert!(told.contains("not applied") && !text.contains("five"), "{text:?}; {told}");
+}
+
+#[test]
 fn n05_an_editor_that_ignores_versions_and_a_user_who_types_on_are_told_of_what_is_wrong() {
     let stage = stage(ApplyBehaviour::IgnoreVersions);
     stage.rig.before_apply(|buffers| buffers.type_at("a.txt", Place::Start, "mine\n"));

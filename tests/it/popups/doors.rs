@@ -39,6 +39,7 @@ fn s03_a_client_that_knows_no_popups_is_asked_by_diagnostics_and_never_again_by_
         let shown = plain.rig.await_diagnostics(&uri, 1);
         let message = shown[0]["message"].as_str().unwrap_or_default();
         assert!(message.contains("Yes, once") && message.contains(text.trim()), "{message}");
+        wait_until("the refusal of the popup", || plain.rig.popups_refused() > 0);
         let action = plain.await_action("a.txt", "Adjutant: Yes");
         plain.pick(&action).expect("it is answered");
         plain.rig.await_text("a.txt", text);

@@ -3,10 +3,9 @@
 use super::source;
 
 /// Files that keep something for the whole process, and why it is no state of the agent.
-const KEPT: [(&str, &str); 6] = [
+const KEPT: [(&str, &str); 5] = [
     ("server/src/session/storage.rs", "names of temporary files"),
     ("server/src/faults.rs", "points of death, in debug builds alone"),
-    ("server/core/src/tool/schema.rs", "schemas, which never change"),
     (
         "server/src/tools/process/kin.rs",
         "which children of this process it started; the kernel keeps the others",

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use adjutant_core::cause::Cause;
 use adjutant_core::display::one_line;
-use adjutant_core::edit::{split_bom, text_edits};
+use adjutant_core::edit::{replaced, split_bom, text_edits};
 use adjutant_core::event::{CallEnd, CallResult, Change};
 use adjutant_core::input::Report;
 use adjutant_core::observation::{Seen, Way};
@@ -312,9 +312,10 @@ async fn send(
 ) -> Tried {
     let (documents, editor) = (&place.world.documents, &place.world.editor);
     let uri = documents.name_of(&at.absolute);
-    let edits: Arc<[_]> =
-        text_edits(now.blank.as_ref().unwrap_or(&now.text), wanted, documents.encoding()).into();
-    let awaited = Awaited { text: wanted.clone(), version: now.open, edits: edits.clone() };
+    let text = now.blank.as_ref().unwrap_or(&now.text);
+    let edits: Arc<[_]> = text_edits(text, wanted, documents.encoding()).into();
+    let replaced = replaced(text, &edits, documents.encoding());
+    let awaited = Awaited { text: wanted.clone(), replaced, version: now.open, edits: edits.clone() };
     let expectation = documents.expect(&uri, awaited);
     let mut edit = DocumentEdit {
         label: format!("Adjutant: {}", call.title),
@@ -376,7 +377,9 @@ async fn come_by_action(
     let documents = &place.world.documents;
     let uri = documents.name_of(&at.absolute);
     let edits: Arc<[_]> = text_edits(&now.text, wanted, documents.encoding()).into();
-    let expectation = documents.expect(&uri, Awaited { text: wanted.clone(), version: now.open, edits });
+    let replaced = replaced(&now.text, &edits, documents.encoding());
+    let awaited = Awaited { text: wanted.clone(), replaced, version: now.open, edits };
+    let expectation = documents.expect(&uri, awaited);
     let sight = Sight { place, change, at, before: now, wanted, expectation };
     let saves = ours_to_save(at, now);
     match sight.shows(documents.watch(), &Err(NoAnswer::Unknown)).await {
@@ -398,7 +401,9 @@ async fn take_back(place: &Place, call: &Call, at: &Grounded, misplaced: Misplac
     }
     let uri = documents.name_of(&at.absolute);
     let edits: Arc<[_]> = text_edits(&now.text, &misplaced.before, documents.encoding()).into();
-    let awaited = Awaited { text: misplaced.before.into(), version: now.open, edits: edits.clone() };
+    let replaced = replaced(&now.text, &edits, documents.encoding());
+    let text = misplaced.before.into();
+    let awaited = Awaited { text, replaced, version: now.open, edits: edits.clone() };
     let expectation = documents.expect(&uri, awaited);
     let label = format!("Adjutant: taken back, {}", call.title);
     let edit = DocumentEdit { label, uri, version: now.open, unversioned: false, edits };

@@ -121,6 +121,10 @@ impl Sight<'_> {
         // Before the text: what is seen in between would look like an undo.
         let (seen, misplaced) = (self.expectation.seen(), self.expectation.misplaced());
         let now = now(self.place, self.at).ok().filter(|now| now.exists)?;
+        // It may look exactly as it was allowed, because what the user had typed there is gone.
+        if let Some(misplaced) = misplaced.as_ref().filter(|misplaced| misplaced.took) {
+            return Some(Shown::Misplaced(misplaced.clone()));
+        }
         // Editors differ in whether a byte order mark is part of the text.
         if now.text == self.wanted || split_bom(&now.text).1 == split_bom(self.wanted).1 {
             return Some(Shown::Exactly);
