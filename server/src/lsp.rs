@@ -35,7 +35,7 @@ use crate::session::mailbox::Refused;
 use crate::session::storage::{Disk, Storage};
 use crate::sessions::Sessions;
 use crate::settings::Sources;
-use crate::tools::Toolbox;
+use crate::tools::Shelf;
 use crate::transport::{self, Ended, Out};
 
 /// What a server is started with.
@@ -44,8 +44,8 @@ pub struct Options {
     /// Everything settings come from, but for workspace and editor.
     pub sources: Sources,
     pub models: Models,
-    /// The tools of its runs; what is put in here later counts from the next run on.
-    pub tools: Arc<Toolbox>,
+    /// The tools of its runs; one that is added later counts from the next run on.
+    pub tools: Shelf,
     /// How long an approval in a popup has to have been on the screen before it counts.
     pub reaction: Duration,
     /// The disk that sessions are kept on; a test hands in its twin.
@@ -55,7 +55,7 @@ pub struct Options {
 impl Options {
     pub fn new(sources: Sources, models: Models) -> Self {
         models.start_key_commands_by(crate::tools::process::run_own);
-        let (tools, storage) = (Arc::default(), Arc::new(Disk));
+        let (tools, storage) = (Shelf::default(), Arc::new(Disk));
         Self { sources, models, tools, reaction: REACTION, storage }
     }
 }

@@ -91,7 +91,7 @@ impl SessionTask {
         (told, notices): (u64, Vec<String>),
     ) -> Self {
         let publisher = Publisher::new(place.clone(), &session, told);
-        let tools = place.world.tools();
+        let tools = place.world.tools.now();
         Self {
             session: session.with_tools(tools.set().clone()),
             tools,
@@ -150,7 +150,7 @@ impl SessionTask {
     async fn handle(&mut self, message: Message) -> Option<oneshot::Sender<()>> {
         if self.session.open_run().is_none() {
             // A run that begins with this has the tools of now, to its end.
-            self.tools = self.place.world.tools();
+            self.tools = self.place.world.tools.now();
             self.session.equip(self.tools.set().clone());
         }
         match message {

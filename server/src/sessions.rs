@@ -110,7 +110,7 @@ impl Sessions {
         let notices = opened.notices.into_iter().chain(strays).map(|notice| notice.to_string());
         let other_tools = session
             .open_run()
-            .is_some_and(|run| !run.toolset.is_empty() && run.toolset != self.world.tools().set().hash());
+            .is_some_and(|run| !run.toolset.is_empty() && run.toolset != self.world.tools.now().set().hash());
         let of_tools = other_tools.then(|| OTHER_TOOLS.to_owned());
         let notices = notices.chain(problems).chain(of_tools).collect();
         self.spawn(session, roots, opened.log, (seq, notices), Some(opened.epoch))

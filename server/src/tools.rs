@@ -26,14 +26,14 @@ mod write_file;
 use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::display::one_line;
 use adjutant_core::event::Unsaved;
-use adjutant_core::tool::{Given, Kind, MAX_TITLE, Parameter, SameName, Tool, Toolset};
+use adjutant_core::tool::{Effect, Given, Kind, MAX_TITLE, Parameter, SameName, Tool, Toolset};
 
 use crate::documents::Buffers;
 use exclusions::Exclusions;
@@ -117,6 +117,18 @@ pub enum Act {
     Fail,
 }
 
+impl Act {
+    fn effect(self) -> Effect {
+        match self {
+            Act::Read(_) => Effect::Read,
+            Act::Edit(_) => Effect::OwnEdit,
+            Act::Command => Effect::Opaque,
+            Act::Question => Effect::Question,
+            Act::Complete | Act::Fail => Effect::End,
+        }
+    }
+}
+
 /// A tool that reads, on a thread that may wait for the disk.
 #[derive(Clone, Copy, Debug)]
 pub struct Read {
@@ -178,6 +190,34 @@ fn fits(_: &Given) -> Result<(), Reason> {
     Ok(())
 }
 
+/// Why a tool is not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    #[error(transparent)]
+    SameName(#[from] SameName),
+    /// It would be repeated, or run beside others, as what it is not.
+    #[error("the tool \"{0}\" does something else than its data say")]
+    Effect(String),
+}
+
+/// The tools of a process, to which some may be added while it runs; clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Shelf(Arc<Mutex<Arc<Toolbox>>>);
+
+impl Shelf {
+    /// Returns the tools of a run that begins now.
+    pub fn now(&self) -> Arc<Toolbox> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Adds a tool, which counts from the next run on.
+    pub fn add(&self, built: Built) -> Result<(), Unfit> {
+        let mut tools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *tools = Arc::new(tools.with(built)?);
+        Ok(())
+    }
+}
+
 /// The tools of a run: as data for core, and what each does.
 #[derive(Clone, Debug)]
 pub struct Toolbox {
@@ -187,19 +227,22 @@ pub struct Toolbox {
 
 impl Default for Toolbox {
     fn default() -> Self {
-        // Their names differ, which a test shows.
+        // They fit together, which a test shows.
         Self::of(BUILT.to_vec()).unwrap_or_else(|_| Self { set: Arc::default(), built: Vec::new() })
     }
 }
 
 impl Toolbox {
-    fn of(built: Vec<Built>) -> Result<Self, SameName> {
+    fn of(built: Vec<Built>) -> Result<Self, Unfit> {
+        if let Some(other) = built.iter().find(|built| built.tool.effect != built.act.effect()) {
+            return Err(Unfit::Effect(other.tool.name.clone().into_owned()));
+        }
         let set = Toolset::new(built.iter().map(|built| built.tool.clone()).collect())?;
         Ok(Self { set: Arc::new(set), built })
     }
 
     /// Returns these tools and one more, behind them.
-    pub fn with(&self, built: Built) -> Result<Self, SameName> {
+    pub fn with(&self, built: Built) -> Result<Self, Unfit> {
         Self::of(self.built.iter().cloned().chain([built]).collect())
     }
 

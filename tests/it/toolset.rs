@@ -4,9 +4,8 @@
 
 mod count_lines;
 
-use std::sync::Arc;
-
-use adjutant::tools::Toolbox;
+use adjutant::tools::{Toolbox, Unfit};
+use adjutant_core::tool::{Effect, Tool};
 use adjutant_protocol::ask::{AskKind, AskSubject};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
@@ -23,7 +22,7 @@ fn rig(model: &ModelServer) -> (Rig, Workspace) {
     let settings = std::fs::read_to_string(workspace.config_file()).expect("the settings");
     workspace.config(&format!("{settings}\n[permissions]\ndeny = [\"read_file(private/**)\"]\n"));
     let rig = Rig::set_up(&workspace, |server| {
-        server.tools = Arc::new(Toolbox::default().with(COUNT_LINES).expect("its name is its own"));
+        server.tools.add(COUNT_LINES).expect("its name is its own");
     });
     (rig, workspace)
 }
@@ -68,6 +67,50 @@ fn a_tool_that_is_added_is_offered_judged_and_run_like_the_others() {
     assert_ne!(toolset, Toolbox::default().set().hash());
     assert_eq!(facts_named(&workspace, &session, "run_started")[0]["toolset"], *toolset);
     rig.end();
+}
+
+#[test]
+fn a_tool_that_is_added_while_a_run_goes_on_is_there_from_the_next_run_on() {
+    let model = ModelServer::start([
+        Reply::call("run_command", json!({"command": "echo hi"})),
+        Reply::call("count_lines", json!({"path": "a.txt"})),
+        Reply::text("Done."),
+        Reply::call("count_lines", json!({"path": "a.txt"})),
+        Reply::text("Done."),
+    ]);
+    let workspace = Workspace::new("//- /a.txt\none\ntwo\n");
+    workspace.openai(&model.base_url());
+    let mut shelf = None;
+    let rig = Rig::set_up(&workspace, |server| shelf = Some(server.tools.clone()));
+    let shelf = shelf.expect("the tools of the server");
+    let session = rig.new_session();
+    let run = rig.prompt(&session, "Run it.").run_id;
+    let ask = rig.await_ask_of(AskKind::Command);
+    shelf.add(COUNT_LINES).expect("its name is its own");
+    rig.answer(&ask.ask_id, "allow");
+    rig.await_run_end(&session, &run);
+    let again = rig.prompt(&session, "Count.").run_id;
+    rig.await_run_end(&session, &again);
+    let requests = model.requests();
+    let tools = |number: usize| requests[number].json()["tools"].as_array().map_or(0, Vec::len);
+    assert_eq!([0, 1, 2, 3, 4].map(tools), [10, 10, 10, 11, 11], "a run has the tools it began with");
+    let outputs = tool_outputs(requests.last().expect("requests"));
+    assert!(outputs[1].contains("there is no tool `count_lines`"), "{outputs:?}");
+    assert_eq!(outputs[2], "2 lines");
+    rig.end();
+}
+
+#[test]
+fn a_tool_that_is_not_what_it_says_is_not_taken() {
+    let with = |change: fn(&mut Tool)| {
+        let mut other = COUNT_LINES;
+        change(&mut other.tool);
+        Toolbox::default().with(other).map(drop)
+    };
+    assert_eq!(with(|_| {}), Ok(()));
+    assert_eq!(with(|tool| tool.effect = Effect::Opaque), Err(Unfit::Effect("count_lines".to_owned())));
+    let same = with(|tool| tool.name = "read_file".into());
+    assert_eq!(same.expect_err("a name is used once").to_string(), "there is a tool \"read_file\" already");
 }
 
 #[test]

@@ -75,7 +75,7 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
         doors,
         editor,
         models: server.options.models.clone(),
-        tools: Mutex::new(server.options.tools.clone()),
+        tools: server.options.tools.clone(),
         settings: Mutex::new(Arc::new(loaded.settings)),
         catalog,
         own,

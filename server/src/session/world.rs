@@ -19,7 +19,7 @@ use crate::doors::Doors;
 use crate::editor::{Abilities, Editor};
 use crate::model::Models;
 use crate::settings::own_files::OwnPlaces;
-use crate::tools::Toolbox;
+use crate::tools::Shelf;
 use crate::tools::paths::{Roots, Turns};
 use crate::tools::protected::Own;
 
@@ -30,7 +30,7 @@ pub struct World {
     pub editor: Editor,
     pub models: Models,
     /// The tools of the next run of each session. A run keeps those it began with.
-    pub tools: Mutex<Arc<Toolbox>>,
+    pub tools: Shelf,
     pub settings: Mutex<Arc<Settings>>,
     pub catalog: Catalog,
     /// Where Adjutant's own files are.
@@ -63,11 +63,6 @@ impl World {
     pub fn own(&self, roots: &Roots) -> Own {
         let folders: Vec<&Path> = roots.paths().collect();
         Own::of(self.own.all(&self.settings(), &folders)).at_home(self.own.home.clone())
-    }
-
-    /// The tools of a run that begins now.
-    pub fn tools(&self) -> Arc<Toolbox> {
-        self.tools.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub fn settings(&self) -> Arc<Settings> {

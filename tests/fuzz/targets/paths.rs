@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use adjutant::tools::paths::{Grounded, Kind, Roots, ground, open_read};
 use adjutant::uri;
+use adjutant_core::display::shown_path;
 
 use super::text;
 
@@ -52,7 +53,8 @@ fn grounded(place: &Place, input: &[u8]) {
         as_the_kernel(place, &raw, &at);
     }
     if let Some(absolute) = at.absolute.to_str() {
-        let again = ground(&place.roots, absolute).expect("a place has a path");
+        // As it is shown: a name may look like one whose characters are shown escaped.
+        let again = ground(&place.roots, &shown_path(absolute)).expect("a place has a path");
         assert_eq!((&again.absolute, again.inside, again.kind), (&at.absolute, at.inside, at.kind));
     }
 }
