@@ -46,15 +46,16 @@ pub enum Act<'a> {
 }
 
 impl<'a> Act<'a> {
-    /// What a payload does; `seen` is the file it is about.
-    pub fn of(payload: &'a Payload, seen: Option<&'a Seen>) -> Self {
-        match (payload, seen) {
-            (Payload::Read { everywhere: false, .. }, Some(seen)) => Act::Read(seen),
-            (Payload::Read { .. }, _) => Act::Walk,
-            (Payload::Command { line, cwd, .. }, _) => Act::Command { line, cwd },
-            (Payload::Question { .. }, _) => Act::Question,
-            (Payload::Complete { .. } | Payload::Fail { .. } | Payload::Nothing, _) => Act::Nothing,
-        }
+    /// What a payload does; `seen` is the file it is about. None where that file was not looked at: nothing can
+    /// be said of it then.
+    pub fn of(payload: &'a Payload, seen: Option<&'a Seen>) -> Option<Self> {
+        Some(match payload {
+            Payload::Read { everywhere: false, .. } => Act::Read(seen?),
+            Payload::Read { everywhere: true, .. } => Act::Walk,
+            Payload::Command { line, cwd, .. } => Act::Command { line, cwd },
+            Payload::Question { .. } => Act::Question,
+            Payload::Complete { .. } | Payload::Fail { .. } | Payload::Nothing => Act::Nothing,
+        })
     }
 
     /// What a call does that was prepared; none where it was not.
@@ -62,7 +63,7 @@ impl<'a> Act<'a> {
         let seen = call.seen.as_ref();
         match session.change_of(call) {
             Some(_) => seen.map(Act::Edit),
-            None => call.payload.as_ref().map(|payload| Act::of(payload, seen)),
+            None => call.payload.as_ref().and_then(|payload| Act::of(payload, seen)),
         }
     }
 }

@@ -33,7 +33,7 @@ pub fn prepared(
     let Prepared { seen, prospect, unsaved } = prepared;
     match (prospect, seen) {
         (Prospect::Payload(payload), seen) => {
-            Ok(prepared_payload(session, stamp, of, ((payload, seen), unsaved)))
+            prepared_payload(session, stamp, of, ((payload, seen), unsaved))
         }
         (Prospect::Change(change), Some(seen)) => Ok(prepared_change(session, stamp, of, (change, seen))),
         (Prospect::Refused { why, quotes }, seen) => {
@@ -50,12 +50,13 @@ fn prepared_payload(
     stamp: &Stamp,
     (run, call): (&Run, &Call),
     ((payload, seen), unsaved): ((Payload, Option<Seen>), Vec<Unsaved>),
-) -> Vec<Event> {
+) -> Result<Vec<Event>, Refusal> {
     let digest = ask::payload_digest(&payload, seen.as_ref());
-    let act = Act::of(&payload, seen.as_ref());
+    // What nobody has looked at is not judged.
+    let act = Act::of(&payload, seen.as_ref()).ok_or(Refusal::Stale)?;
     let is_forbidden = forbidden(&session.roots, &run.policy, &call.tool, act).is_some();
     if let Some(events) = again(session, call, &digest).filter(|_| !is_forbidden) {
-        return events;
+        return Ok(events);
     }
     let mut events = supersede(session, call);
     let of_call = Event::CallPrepared { call: call.id.clone(), payload: payload.clone(), seen: seen.clone() };
@@ -80,7 +81,7 @@ fn prepared_payload(
             }
         },
     }
-    events
+    Ok(events)
 }
 
 fn prepared_change(

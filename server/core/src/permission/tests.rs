@@ -201,3 +201,10 @@ fn p5_nothing_is_told_of_a_text_that_nobody_has_allowed_to_be_read() {
         super::told(&[], &plain, Some(&holds), (Reason::new(Cause::Missing, "it does not exist"), false));
     assert_eq!(silent.text, "it does not exist");
 }
+
+#[test]
+fn s50_a_file_that_was_not_looked_at_is_not_judged() {
+    let read = |everywhere| Payload::Read { path: "a".to_owned(), everywhere };
+    assert!(Act::of(&read(false), None).is_none());
+    assert!(matches!(Act::of(&read(true), None), Some(Act::Walk)));
+}
