@@ -101,6 +101,28 @@ fn a_tool_that_is_added_while_a_run_goes_on_is_there_from_the_next_run_on() {
 }
 
 #[test]
+fn a_run_that_began_with_other_tools_says_so_when_it_is_resumed() {
+    let model = ModelServer::answering(|_| Reply::call("run_command", json!({"command": "echo hi"})));
+    let (first, workspace) = rig(&model);
+    let session = first.new_session();
+    first.prompt(&session, "Run it.");
+    first.await_ask_of(AskKind::Command);
+    first.die();
+    let says = |rig: &Rig| {
+        let notices = rig.resume(&session, None).notices;
+        notices.iter().any(|notice| notice.contains("tools have changed since this run began"))
+    };
+    let second = Rig::start(&workspace);
+    assert!(says(&second), "it goes on with other tools");
+    second.die();
+    let third = Rig::set_up(&workspace, |server| {
+        server.tools.add(COUNT_LINES).expect("its name is its own");
+    });
+    assert!(!says(&third), "these are the tools it began with");
+    third.end();
+}
+
+#[test]
 fn a_tool_that_is_not_what_it_says_is_not_taken() {
     let with = |change: fn(&mut Tool)| {
         let mut other = COUNT_LINES;

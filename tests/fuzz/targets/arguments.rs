@@ -1,28 +1,18 @@
 //! Tool arguments: what is accepted is what stands there, and can be written and accepted again.
 
 use adjutant::tools::Toolbox;
+use adjutant_core::config::TOOLS;
 use adjutant_core::display::hidden;
 use adjutant_core::tool::{MAX_TITLE, Mode};
 use serde_json::{Map, Value};
 
 use super::{number, text};
 
-const TOOLS: [&str; 11] = [
-    "list_files",
-    "read_file",
-    "find_files",
-    "search_text",
-    "edit_file",
-    "write_file",
-    "run_command",
-    "ask_user",
-    "task_complete",
-    "fail",
-    "read_files",
-];
+/// A name that no tool has.
+const UNKNOWN: &str = "read_files";
 
 pub fn check(mut input: &[u8]) {
-    let tool = TOOLS[number(&mut input) % TOOLS.len()];
+    let tool = TOOLS.get(number(&mut input) % (TOOLS.len() + 1)).copied().unwrap_or(UNKNOWN);
     let given = text(input);
     let tools = Toolbox::default();
     let parse = |given: &str| tools.set().parse(Mode::Code, tool, given);
