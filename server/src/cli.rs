@@ -139,7 +139,7 @@ pub fn main() -> ExitCode {
     }
     let exit = match line.command {
         Command::Lsp { stdio: _ } => in_runtime(service::serve_stdio(sources)),
-        Command::Config => Ok(config::config(sources)),
+        Command::Config => config::config(sources),
         Command::Capabilities { initialize } => capabilities::capabilities(&initialize),
         Command::Setup => in_runtime(setup::setup(sources)),
         Command::Doctor(line) => in_runtime(doctor::doctor(sources, line)),

@@ -212,20 +212,20 @@ pub enum Prospect {
     /// It cannot be made.
     Refused {
         why: Reason,
-        /// Whether the reason quotes the text of the file, which perhaps nobody has allowed to read.
+        /// The reason quotes text of the file.
         quotes: bool,
     },
-    /// What was seen forbids it, so nothing more was looked at.
+    /// A rule forbids it by what was seen, so the shell did not read the file.
     Forbidden,
 }
 
 impl Prepared {
-    /// A call about no single file.
+    /// The call names no file.
     pub fn of(payload: Payload) -> Self {
         Self { seen: None, prospect: Prospect::Payload(payload), unsaved: Vec::new() }
     }
 
-    /// A call that cannot be made, for a reason that tells nothing of any file's text.
+    /// The shell refuses the call; the reason quotes no file.
     pub fn refused(why: Reason) -> Self {
         Self { seen: None, prospect: Prospect::Refused { why, quotes: false }, unsaved: Vec::new() }
     }

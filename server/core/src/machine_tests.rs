@@ -142,25 +142,25 @@ pub fn done(end: CallEnd) -> CallResult {
     }
 }
 
-/// What `Prepare` tells of a call about no single file.
+/// The report of `Prepare` for a call that names no file.
 pub fn looked(payload: Payload) -> Report {
     Report::Prepared(Box::new(Prepared::of(payload)))
 }
 
-/// What it tells of reading this place.
+/// The report of `Prepare` for reading this place.
 pub fn read_of(seen: Seen) -> Report {
     let payload = Payload::Read { path: seen.path.clone(), everywhere: false };
     Report::Prepared(Box::new(Prepared::of(payload).about(seen)))
 }
 
-/// What it tells of an edit of a file that is nothing special.
+/// The report of `Prepare` for an edit of an ordinary file.
 pub fn edit_of(change: Change) -> Report {
     let seen = Some(Seen::inside(&change.path));
     let prospect = Prospect::Change(Box::new(change));
     Report::Prepared(Box::new(Prepared { seen, prospect, unsaved: Vec::new() }))
 }
 
-/// What it tells of a call that cannot be made.
+/// The report of `Prepare` for a call that cannot run.
 pub fn refused(cause: Cause, why: &str) -> Report {
     Report::Prepared(Box::new(Prepared::refused(Reason::new(cause, why))))
 }

@@ -26,6 +26,8 @@ pub fn capabilities(file: &Path) -> anyhow::Result<Exit> {
     let name = params.pointer("/clientInfo/name").and_then(serde_json::Value::as_str);
     let surfaces =
         Surfaces::of(client, name).map_err(|why| anyhow::anyhow!("take the capabilities: {why}"))?;
-    Page::of_stdout().block(&surfaces.text());
+    let mut page = Page::of_stdout();
+    page.block(&surfaces.text());
+    page.written()?;
     Ok(Exit::Fine)
 }

@@ -9,7 +9,7 @@ use super::folder::Folder;
 use super::page::Page;
 
 /// Prints the settings as they hold in this folder.
-pub fn config(mut sources: Sources) -> Exit {
+pub fn config(mut sources: Sources) -> anyhow::Result<Exit> {
     sources.roots =
         Folder::find(None, sources.home.as_deref()).map_or_else(|_| Vec::new(), |folder| folder.workspace());
     let loaded = load(&sources);
@@ -22,5 +22,6 @@ pub fn config(mut sources: Sources) -> Exit {
             page.line(&format!("- {problem}"));
         }
     }
-    Exit::Fine
+    page.written()?;
+    Ok(Exit::Fine)
 }

@@ -117,6 +117,7 @@ pub async fn demo(sources: Sources) -> anyhow::Result<Exit> {
     page.line("");
     let passed = test(&mut page, &project, "after")?;
     page.line("");
+    page.written()?;
     if page.is_broken() {
         return Ok(Exit::Fine);
     }
@@ -126,6 +127,7 @@ pub async fn demo(sources: Sources) -> anyhow::Result<Exit> {
     }
     page.line_in(Ink::Green, "The test failed before and passes now.");
     what_next(&mut page);
+    page.written()?;
     Ok(Exit::Fine)
 }
 

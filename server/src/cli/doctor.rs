@@ -44,6 +44,7 @@ pub async fn doctor(mut sources: Sources, line: DoctorLine) -> anyhow::Result<Ex
     the_state(&mut report, &sources);
     let usable = the_models(&mut report, &loaded.settings, line).await;
     report.line(Mark::Odd, "sandbox", "none yet: a command that you allow runs with your rights");
+    report.page.written()?;
     Ok(match (usable, report.worst) {
         (false, _) => Exit::Usage,
         (true, Mark::Bad) => Exit::Failed,

@@ -372,7 +372,16 @@ fn what_cannot_be_written_is_no_success() {
     let workspace = workspace(HELLO);
     run(&workspace, &["run", "hello"]).expect(0);
     let id = only_session(&workspace);
-    for words in ["sessions list", "asks", &format!("sessions show {id}"), &format!("sessions export {id}")] {
+    let initialize = workspace.write_beside("initialize.json", "{\"capabilities\": {}}");
+    for words in [
+        "sessions list",
+        "asks",
+        &format!("sessions show {id}"),
+        &format!("sessions export {id}"),
+        "config",
+        "doctor --offline",
+        &format!("capabilities --initialize {}", initialize.display()),
+    ] {
         let script = format!("exec \"$0\" {words} > /dev/full");
         let ran = Line::new("sh", &workspace, &["-c", &script, BINARY]).run();
         assert!(ran.expect(1).stderr.contains("is cut short: No space left on device"), "{words}: {ran}");
@@ -380,6 +389,12 @@ fn what_cannot_be_written_is_no_success() {
         let script = format!("\"$0\" {words} | true");
         Line::new("sh", &workspace, &["-c", &script, BINARY]).run().expect(0);
     }
+}
+
+#[test]
+fn a_demo_that_cannot_be_seen_is_no_success() {
+    let ran = Line::new("sh", &workspace(HELLO), &["-c", "exec \"$0\" demo > /dev/full", BINARY]).run();
+    assert!(ran.expect(1).stderr.contains("is cut short: No space left on device"), "{ran}");
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn prepared_payload(
     ((payload, seen), unsaved): ((Payload, Option<Seen>), Vec<Unsaved>),
 ) -> Result<Vec<Event>, Refusal> {
     let digest = ask::payload_digest(&payload, seen.as_ref());
-    // What nobody has looked at is not judged.
+    // A file is judged only once the shell has looked at it.
     let act = Act::of(&payload, seen.as_ref()).ok_or(Refusal::Stale)?;
     let is_forbidden = forbidden(&session.roots, &run.policy, &call.tool, act).is_some();
     if let Some(events) = again(session, call, &digest).filter(|_| !is_forbidden) {
@@ -103,8 +103,8 @@ fn prepared_change(
     events
 }
 
-/// A call that cannot be made, for this reason or because what was seen forbids it; whatever is forbidden is told
-/// first, for the reason may say what nobody has allowed to be known.
+/// Ends a call that cannot run. If a rule forbids it, the model hears of the rule; else it hears `why`. The rule
+/// comes first because `why` may quote a file that the user has not allowed to be read.
 fn not_made(
     session: &Session,
     stamp: &Stamp,
@@ -386,7 +386,7 @@ fn brief(text: &str) -> String {
     }
 }
 
-/// What is told of a call that cannot be made.
+/// The result of a call that cannot run: the reason for the model, and the reason cut to one line for the user.
 fn refused(why: &Reason) -> CallResult {
     let summary = crate::display::one_line(&why.text, crate::tool::MAX_TITLE);
     CallResult { cause: Some(why.cause), ..result(CallEnd::Failed, &why.text, &summary) }

@@ -68,7 +68,7 @@ fn is_over(session: &Session, call: &ToolCallId) -> bool {
     session.call(call).is_none_or(Call::is_finished)
 }
 
-/// Asks about calls that are over, which only a log with a hole in it has: nobody could answer them.
+/// Withdraws the open asks whose calls have all ended. Only a log with a hole in it has such asks.
 fn moot_asks(session: &Session) -> impl Iterator<Item = Event> + '_ {
     let over = |ask: &&Ask| !ask.calls.is_empty() && ask.calls.iter().all(|call| is_over(session, call));
     let moot = session.open_asks().filter(over);
