@@ -27,14 +27,15 @@ mod verdicts;
 mod world;
 
 use choosing::options_of;
+
 pub use choosing::{chosen, options_of_new};
 pub use world::{Place, World};
 
 use std::sync::Arc;
 
 use adjutant_core::accept::{Refusal, accept};
-use adjutant_core::event::Event;
 use adjutant_core::input::{Input, Report, Stamp};
+use adjutant_core::record::Event;
 use adjutant_core::session::Session;
 use adjutant_core::step::{Step, next_steps};
 use tokio::sync::{mpsc, oneshot};

@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 
 use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::display::one_line;
-use adjutant_core::event::Unsaved;
+use adjutant_core::record::Unsaved;
 use adjutant_core::tool::{Effect, Given, Kind, MAX_TITLE, Parameter, SameName, Tool, Toolset};
 
 use crate::documents::Buffers;

@@ -2,7 +2,7 @@
 //!
 //! Every run is cut short by SIGKILL at a gate of the test, never by time.
 
-use adjutant_core::event::Event;
+use adjutant_core::record::Event;
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::session::ReplayFrom;
 use adjutant_testkit::command::{Line, Ran};

@@ -117,7 +117,7 @@ impl Cell {
                 let class = failed[0]["failure"]["class"].clone();
                 let class: adjutant_core::retry::FailureClass =
                     serde_json::from_value(class).expect("a class of failures");
-                assert_eq!((failed.len(), class.kind()), (1, *kind));
+                assert_eq!((failed.len(), class.into()), (1, *kind));
             }
         }
         let told = !seen.silences.is_empty();

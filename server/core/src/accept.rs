@@ -11,11 +11,8 @@ mod lifecycle;
 mod prompt;
 mod turn;
 
-use adjutant_protocol::RunId;
-use adjutant_protocol::ask::Resolution;
-
-use crate::event::Event;
 use crate::input::{Input, Report, Stamp};
+use crate::record::{Event, Resolution, RunId};
 use crate::session::Session;
 use crate::step::{Step, next_steps};
 

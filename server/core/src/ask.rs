@@ -2,15 +2,9 @@
 //!
 //! Never decides whether something must be asked; `permission` does.
 
-use adjutant_protocol::AskId;
-use adjutant_protocol::ask::{AskKind, AskOption, AskSubject, AskView, OptionKind, UnsavedDocument};
-
-use crate::display::one_line;
-use crate::event::{Ask, Change, Payload, Policy, Unsaved};
 use crate::observation::Seen;
-use crate::permission::read_asks;
-use crate::review::unified_diff;
-use crate::session::{Call, OpenAsk, Session};
+use crate::record::{AskKind, AskOption, Change, OptionKind, Payload, Policy};
+use crate::session::OpenAsk;
 
 // The ids of options, on the wire and in the log; a followup has `option-1` and on instead.
 pub const ALLOW: &str = "allow";
@@ -71,21 +65,6 @@ pub fn options(kind: AskKind, always: Option<&str>, suggestions: &[String]) -> V
     }
 }
 
-/// The most characters of a button: longer ones push the others off a toast.
-pub const MAX_LABEL: usize = 16;
-
-/// Returns what a button says that chooses an option. Sorted by title, as some editors do, a
-/// rejection and *Show* come before every approval.
-pub fn label(option: &AskOption) -> String {
-    match (option.kind, option.option_id.as_str()) {
-        (OptionKind::AllowOnce, _) => "Yes, once".to_owned(),
-        (OptionKind::AllowAlways, _) => "Yes, always…".to_owned(),
-        (OptionKind::RejectOnce, _) => "Reject".to_owned(),
-        (OptionKind::Choose, WAIT) => "Wait, try again".to_owned(),
-        (OptionKind::Choose, _) => one_line(&option.name, MAX_LABEL),
-    }
-}
-
 /// How long "wait" waits before the call is made again, in milliseconds: what the provider asked for, else
 /// a minute, in which most limits of a rate are over; never longer than a day.
 pub fn wait_ms(asked: Option<u64>) -> u64 {
@@ -111,7 +90,7 @@ pub fn takes_text(kind: AskKind) -> bool {
 }
 
 fn option(id: &str, name: &str, kind: OptionKind) -> AskOption {
-    AskOption { option_id: id.to_owned(), name: name.to_owned(), kind, label: None }
+    AskOption { option_id: id.to_owned(), name: name.to_owned(), kind }
 }
 
 /// When a question answers itself, and with which option: only one of the model's own suggestions, only
@@ -144,66 +123,6 @@ pub fn change_digest(change: &Change) -> String {
         }
     }
     digest.in_hex()
-}
-
-/// An ask as clients see it, with the whole diff or command.
-pub fn view(session: &Session, ask: &Ask) -> AskView {
-    AskView {
-        session_id: session.id.clone(),
-        ask_id: ask.id.clone(),
-        kind: ask.kind,
-        group: ask.kind.group(),
-        title: ask.title.clone(),
-        description: ask.description.clone(),
-        subject: ask
-            .calls
-            .first()
-            .and_then(|call| session.call(call))
-            .and_then(|call| subject(session, call, &ask.unsaved)),
-        run_id: Some(ask.run.clone()),
-        tool_call_id: ask.calls.first().cloned(),
-        origin: session.origin_of(&ask.run),
-        options: ask.options.iter().map(labelled).collect(),
-        free_text: ask.free_text,
-        opened_at: ask.opened_at,
-    }
-}
-
-fn labelled(option: &AskOption) -> AskOption {
-    AskOption { label: Some(label(option)), ..option.clone() }
-}
-
-/// An open ask as clients see it.
-pub fn open_view(session: &Session, id: &AskId) -> Option<AskView> {
-    session.asks.get(id).map(|open| view(session, &open.ask))
-}
-
-fn subject(session: &Session, call: &Call, unsaved: &[Unsaved]) -> Option<AskSubject> {
-    if let Some(state) = session.change_of(call) {
-        let change = &state.change;
-        return Some(AskSubject::Edit {
-            uri: change.uri.clone(),
-            path: change.path.clone(),
-            diff: unified_diff(&change.path, change.existed, &change.hunks).into(),
-            new_file: !change.existed,
-        });
-    }
-    match call.payload.as_ref()? {
-        Payload::Command { line, cwd, timeout_seconds, .. } => Some(AskSubject::Command {
-            command: line.clone(),
-            cwd: cwd.clone(),
-            timeout_seconds: Some(*timeout_seconds),
-            unsaved: unsaved
-                .iter()
-                .map(|Unsaved { uri, path }| UnsavedDocument { uri: uri.clone(), path: path.clone() })
-                .collect(),
-        }),
-        Payload::Read { path, .. } => {
-            let reason = read_asks(call.seen.as_ref()?)?.text;
-            Some(AskSubject::Read { path: path.clone(), reason })
-        }
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -31,11 +31,11 @@ pub use show::{configuration_markdown, explain};
 pub use values::redact_url;
 use well_known::WellKnown;
 
-use crate::event::{Policy, Unattended};
 use crate::message::Manner;
 pub use crate::message::Wire;
+use crate::record::Mode;
+use crate::record::{Policy, Unattended};
 use crate::retry::RetryPolicy;
-use crate::tool::Mode;
 use cells::{Cell, Value};
 
 /// One `[providers.NAME]` table, resolved.

@@ -4,13 +4,12 @@
 
 use std::borrow::Cow;
 
-use adjutant_protocol::update::HunkState;
-
 use crate::review::{ConflictReport, Hunk, apply_hunks};
+use crate::run::HunkState;
 use crate::session::{Call, Session};
 
 /// Returns the text of a file as the edits before a call in its turn would leave it; `now` is how it is, and
-/// `target` names the file itself, as [`Change::target`](crate::event::Change::target) does.
+/// `target` names the file itself, as [`Change::target`](crate::record::Change::target) does.
 ///
 /// Counts what is proposed or on its way; what is in the text already stays as it is there, and what was rejected
 /// or could not be made is left out. Fails where one of those edits has no place in the text as it is.

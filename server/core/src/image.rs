@@ -4,7 +4,6 @@
 
 pub mod withheld;
 
-use adjutant_protocol::update::ImageView;
 use serde::{Deserialize, Serialize};
 
 /// Images one prompt may have; together with `MAX_TOGETHER` far below the 64 MiB of one message.
@@ -79,11 +78,6 @@ pub struct Image {
 }
 
 impl Image {
-    /// The image as clients are told of it.
-    pub fn view(&self) -> ImageView {
-        ImageView { mime_type: self.mime_type.name().to_owned(), bytes: self.bytes }
-    }
-
     /// The characters its base64 has.
     pub fn encoded(&self) -> u64 {
         self.bytes.div_ceil(3).saturating_mul(4)
@@ -122,11 +116,6 @@ impl Picture {
         };
         format!("[image: {}, {}, {why}]", self.image.mime_type.name(), size(self.image.bytes))
     }
-}
-
-/// An image as it is shown to people.
-pub fn shown(image: &ImageView) -> String {
-    format!("[image {} {}]", image.mime_type, size(image.bytes))
 }
 
 /// A size for people; kilobytes are rounded up, so that nothing is empty that is not.

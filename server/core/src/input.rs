@@ -4,17 +4,15 @@
 
 use std::cell::Cell;
 
-use adjutant_protocol::ask::AskKind;
-use adjutant_protocol::origin::Origin;
-use adjutant_protocol::{AskId, RunId};
-
 use crate::ask::REJECT;
 use crate::cause::Reason;
 use crate::choices::{Chosen, Follows, Offer};
-use crate::event::{CallResult, Change, Found, KeyUse, Payload, Policy, Unattended, Unsaved};
 use crate::image::Image;
 use crate::message::{Manner, Reply};
 use crate::observation::Seen;
+use crate::record::{
+    AskId, AskKind, CallResult, Change, Found, KeyUse, Origin, Payload, Policy, RunId, Unattended, Unsaved,
+};
 use crate::retry::CallFailure;
 use crate::step::{Step, Wake};
 

@@ -15,7 +15,6 @@ pub mod display;
 pub mod document;
 pub mod draft;
 pub mod edit;
-pub mod event;
 pub mod image;
 pub mod input;
 pub mod key_shape;
@@ -26,17 +25,16 @@ pub mod observation;
 pub mod permission;
 pub mod position;
 pub mod prompt;
+pub mod record;
 pub mod retry;
 pub mod review;
 pub mod run;
 pub mod session;
 mod standing;
-pub mod start;
-pub mod state;
 pub mod step;
 pub mod tool;
-pub mod transcript;
 pub mod unsaved;
+pub mod wire;
 
 #[cfg(test)]
 mod machine_tests;

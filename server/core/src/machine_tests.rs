@@ -23,10 +23,10 @@ mod waiting;
 use crate::accept::{Refusal, accept};
 use crate::cause::{Cause, Reason};
 use crate::choices::Follows;
-use crate::event::{CallEnd, CallResult, Change, Event, Fact, Payload, Policy};
 use crate::input::{Answer, Choice, Input, Prepared, Prompt, Prospect, Report, Stamp};
 use crate::message::{Manner, Reply, RequestedCall, StopCause};
 use crate::observation::Seen;
+use crate::record::{CallEnd, CallResult, Change, Event, Fact, Payload, Policy};
 use crate::session::Session;
 use crate::step::{Step, next_steps};
 

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use adjutant_protocol::session::UsageView;
 use serde::{Deserialize, Serialize};
 
 use crate::image::Picture;
@@ -259,16 +258,6 @@ impl Usage {
             output_tokens: self.output_tokens.saturating_add(more.output_tokens),
             cache_read_tokens: self.cache_read_tokens.saturating_add(more.cache_read_tokens),
             cache_write_tokens: self.cache_write_tokens.saturating_add(more.cache_write_tokens),
-        }
-    }
-
-    /// Returns the counts as they go over the wire.
-    pub fn view(&self) -> UsageView {
-        UsageView {
-            input_tokens: self.input_tokens,
-            output_tokens: self.output_tokens,
-            cache_read_tokens: self.cache_read_tokens,
-            cache_write_tokens: self.cache_write_tokens,
         }
     }
 }

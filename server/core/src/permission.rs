@@ -9,11 +9,12 @@ mod tests;
 use crate::cause::{Cause, Reason};
 use crate::config::{Denials, FileUse};
 use crate::display::{shown, unseen};
-use crate::event::{AllowedBy, Change, Payload, Policy, Rule};
 use crate::observation::{FileClass, Seen, Way};
+use crate::record::Mode;
+use crate::record::{AllowedBy, Change, Payload, Policy, Rule};
 use crate::session::{Call, Session};
 use crate::standing::may_stand;
-use crate::tool::Mode;
+
 pub use files::{OnWrite, on_write};
 
 /// What the rules say of a call.

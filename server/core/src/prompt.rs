@@ -7,13 +7,14 @@ mod pairs;
 use std::sync::Arc;
 
 use crate::image::withheld;
+
 pub use crate::message::{
     Delta, Encoded, Kept, Level, Manner, ModelMessage, ModelRequest, Reply, RequestedCall, StopCause,
     ToolSpec, Usage,
 };
 use crate::models::Facts;
+use crate::record::Mode;
 use crate::session::Session;
-use crate::tool::Mode;
 
 /// What every session tells the model, whatever the workspace.
 const SYSTEM: &str = "\

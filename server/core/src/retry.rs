@@ -2,7 +2,6 @@
 //!
 //! The only seat of that decision; never looks at a clock and never sleeps.
 
-use adjutant_protocol::update::FailureKind;
 use serde::{Deserialize, Serialize};
 
 /// What kind of failure a model call met; each class has its own path (S83).
@@ -109,25 +108,6 @@ impl Default for RetryPolicy {
 }
 
 impl FailureClass {
-    /// The kind a client is told; what it cannot tell apart by acting otherwise is one.
-    pub fn kind(self) -> FailureKind {
-        match self {
-            FailureClass::RateLimited => FailureKind::RateLimited,
-            FailureClass::Overloaded => FailureKind::Overloaded,
-            FailureClass::Network => FailureKind::Network,
-            FailureClass::FirstByte | FailureClass::Stalled | FailureClass::Total => FailureKind::TimedOut,
-            FailureClass::Broken => FailureKind::Broken,
-            FailureClass::Auth => FailureKind::Auth,
-            FailureClass::Quota => FailureKind::Quota,
-            FailureClass::ContextExceeded => FailureKind::ContextExceeded,
-            FailureClass::ModelNotFound => FailureKind::ModelNotFound,
-            FailureClass::InvalidRequest | FailureClass::History | FailureClass::Images => {
-                FailureKind::InvalidRequest
-            }
-            FailureClass::Interrupted => FailureKind::Interrupted,
-        }
-    }
-
     /// Tells whether the same request may succeed later without anyone changing anything.
     pub fn is_passing(self) -> bool {
         match self {

@@ -5,15 +5,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use adjutant_protocol::origin::Origin;
-use adjutant_protocol::session::{Mode, RunEnd};
-use adjutant_protocol::update::HunkState;
-use adjutant_protocol::{ChangeSetId, MessageId, RunId, ToolCallId};
-
 use crate::choices::Follows;
-use crate::event::{Ask, CallEnd, Change, KeyUse, Payload, Policy};
 use crate::message::{Manner, ModelMessage, Reply, Usage};
 use crate::observation::Seen;
+use crate::record::{
+    Ask, CallEnd, Change, ChangeSetId, KeyUse, MessageId, Mode, Origin, Outcome, Payload, Policy, RunId,
+    StopReason, ToolCallId,
+};
 use crate::retry::Tries;
 use crate::tool::Effect;
 
@@ -252,4 +250,64 @@ impl Call {
     pub fn is_command(&self) -> bool {
         matches!(self.payload, Some(Payload::Command { .. }))
     }
+}
+
+/// How far a hunk is, from its proposal to the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HunkState {
+    Proposed,
+    /// Allowed and on its way.
+    Applying,
+    /// In the text.
+    Applied,
+    Rejected,
+    /// Sent, and not found in the text afterwards.
+    NotApplied,
+}
+
+/// How a run ended (S18).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunEnd {
+    /// Milliseconds since the Unix epoch.
+    pub ended_at: u64,
+    pub outcome: Outcome,
+    pub stop_reason: StopReason,
+    pub summary: Option<String>,
+    pub usage: Usage,
+    /// Model calls answered or given up.
+    pub turns: u32,
+}
+
+/// The state of a session (L13).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// Nobody has prompted yet.
+    None,
+    Running,
+    /// The run waits for an answer.
+    RequiresAction,
+    /// The last run is over.
+    Idle,
+    /// The server stopped during a run, and nobody has said what to do with it.
+    Resumable,
+}
+
+/// What a session does in its state, or how its last run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SubState {
+    /// A tool call is being looked at before it is judged.
+    Preparing,
+    /// The model was asked and has not begun to answer.
+    Model,
+    Streaming,
+    /// The model has sent nothing for a while; it is waited for within the limits.
+    Stalled,
+    Tools,
+    /// An attempt failed, or the user chose to wait; the next one waits.
+    Retrying,
+    Completed,
+    Stopped,
+    Failed,
+    Limit,
+    Cancelled,
 }

@@ -11,15 +11,14 @@ pub(crate) use fold::mistakes_after;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use adjutant_protocol::ask::{AskGroup, AskKind, Resolution};
-use adjutant_protocol::origin::Origin;
-use adjutant_protocol::session::Mode;
-use adjutant_protocol::state::{Outcome, State, SubState};
-use adjutant_protocol::{AskId, ChangeSetId, RunId, SessionId, ToolCallId};
-
 use crate::choices::{Choices, Chosen, Offer, Takes};
-use crate::event::{Ask, Fact, Rule};
 use crate::message::{Manner, ModelMessage};
+use crate::record::{
+    Ask, AskGroup, AskId, AskKind, ChangeSetId, Fact, Mode, Origin, Outcome, Resolution, Rule, RunId,
+    SessionId, ToolCallId,
+};
+use crate::run::{State, SubState};
+
 pub use crate::run::{Call, CallPhase, ChangeState, EndedRun, OpenAsk, Run, Turn, TurnPhase, UsedKey};
 use crate::tool::Toolset;
 

@@ -2,10 +2,8 @@
 //!
 //! The only seat of that decision. Never starts, stops or waits for anything.
 
-use adjutant_protocol::ask::{AskGroup, AskKind};
-use adjutant_protocol::{AskId, ChangeSetId, ToolCallId};
-
 use crate::ask;
+use crate::record::{AskGroup, AskId, AskKind, ChangeSetId, ToolCallId};
 use crate::session::{Call, CallPhase, OpenAsk, Run, Session, TurnPhase};
 
 /// A piece of work that ought to be running; equal steps are the same piece,

@@ -10,10 +10,9 @@ mod strict;
 
 use std::borrow::Cow;
 
-pub use adjutant_protocol::session::Mode;
-use serde::{Deserialize, Serialize};
-
 use crate::cause::Reason;
+pub use crate::record::Effect;
+use crate::record::Mode;
 pub use given::Given;
 pub use set::{SameName, Toolset};
 pub use strict::nearest;
@@ -99,34 +98,4 @@ pub enum Kind {
     Flag,
     /// Up to 10 texts of 1 to 1000 bytes.
     Texts,
-}
-
-/// What a tool does to the world: decides what a crash between intent and outcome means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effect {
-    /// May be repeated freely.
-    Read,
-    /// Takes effect exactly once; whether it landed can be found by the text.
-    OwnEdit,
-    /// Waits for the user and survives a restart.
-    Question,
-    /// Ends the run.
-    End,
-    /// Starts at most once; after a crash the outcome is unknown. So is what a later version calls otherwise.
-    #[serde(other)]
-    Opaque,
-}
-
-impl Effect {
-    /// The effect of a tool of 0.1, whose logs name the tool alone; an unknown tool counts as opaque.
-    pub(crate) fn in_0_1(tool: &str) -> Self {
-        match tool {
-            "list_files" | "read_file" | "find_files" | "search_text" => Effect::Read,
-            "edit_file" | "write_file" => Effect::OwnEdit,
-            "ask_user" => Effect::Question,
-            "task_complete" | "fail" => Effect::End,
-            _ => Effect::Opaque,
-        }
-    }
 }

@@ -2,10 +2,8 @@
 //!
 //! Never looks whether a document is saved: the list comes with what was prepared or has run.
 
-use adjutant_protocol::ask::UnsavedDocument;
-
 use crate::display::one_line;
-use crate::event::Unsaved;
+use crate::record::Unsaved;
 
 /// The most documents of one list.
 pub const MAX_LISTED: usize = 100;
@@ -21,9 +19,9 @@ pub fn before(unsaved: &[Unsaved]) -> Option<String> {
     sentence(unsaved.iter().map(|document| document.path.as_str()))
 }
 
-/// The same for an ask that is shown.
-pub fn shown(unsaved: &[UnsavedDocument]) -> Option<String> {
-    sentence(unsaved.iter().map(|document| document.path.as_str()))
+/// Returns the same sentence for these paths.
+pub fn shown<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
+    sentence(paths)
 }
 
 fn sentence<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
@@ -32,8 +30,8 @@ fn sentence<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<String>
 }
 
 /// Returns the short form for the end of one line: `not saved yet: src/a.rs and 2 more`.
-pub fn in_short(unsaved: &[UnsavedDocument]) -> Option<String> {
-    let names = named(unsaved.iter().map(|document| document.path.as_str()))?;
+pub fn in_short<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
+    let names = named(paths)?;
     Some(format!("not saved yet: {names}"))
 }
 

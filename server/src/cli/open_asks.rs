@@ -3,16 +3,16 @@
 //!
 //! Never answers and never opens a session; the logs are read as they stand.
 
-use adjutant_protocol::ask::{AskGroup, AskKind, AskView};
+use adjutant_core::record::{AskGroup, AskKind};
+use adjutant_protocol::ask::AskView;
 use clap::Args;
-
-use crate::sessions::reading::{self, Asked};
-use crate::settings::Sources;
 
 use super::Exit;
 use super::asks::put_whole;
 use super::page::{Ink, Page};
 use super::sessions::{on_disk, own_state, short_ids};
+use crate::sessions::reading::{self, Asked};
+use crate::settings::Sources;
 
 /// What `adjutant asks` takes.
 #[derive(Clone, Debug, Args)]

@@ -8,16 +8,10 @@ use std::time::{Duration, Instant};
 use adjutant_core::ask::from_where;
 use adjutant_protocol::ask::{AskRespondParams, AskRespondResult, AskView, Resolution, RespondStatus};
 use adjutant_protocol::errors::ErrorName;
-use adjutant_protocol::methods;
 use adjutant_protocol::session::{ResumeParams, ResumeResult};
 use adjutant_protocol::state::State;
-use adjutant_protocol::{AskId, SessionId};
+use adjutant_protocol::{AskId, SessionId, methods};
 use clap::Args;
-
-use crate::session::catalog::Catalog;
-use crate::session::inbox;
-use crate::sessions::reading;
-use crate::settings::Sources;
 
 use super::Exit;
 use super::client::Failure;
@@ -27,6 +21,10 @@ use super::page::{Page, note};
 use super::present::Person;
 use super::run::exit_of;
 use super::sessions::own_state;
+use crate::session::catalog::Catalog;
+use crate::session::inbox;
+use crate::sessions::reading;
+use crate::settings::Sources;
 
 /// How long the process that holds a session may take to judge an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -122,7 +120,7 @@ fn meant(catalog: &Catalog, name: &str) -> anyhow::Result<Meant> {
     }
     let mut closed = reading::closed_asks(catalog, means)?;
     Ok(match (closed.len(), closed.pop()) {
-        (1, Some((_, _, resolution))) => Meant::Closed(resolution),
+        (1, Some((_, _, resolution))) => Meant::Closed(resolution.into()),
         _ => Meant::Nothing(format!(
             "there is no question \"{name}\"; `adjutant asks` shows what is asked, and {LEAST_ID} characters of an id are enough"
         )),
@@ -166,7 +164,7 @@ async fn by_inbox(
             continue;
         }
         return Ok(match resolution {
-            Some(resolution) => Some(judged(&resolution, answer)),
+            Some(resolution) => Some(judged(&resolution.into(), answer)),
             None if !is_there => {
                 note("the session did not take the answer; `adjutant asks` shows what is asked");
                 Some(Exit::Failed)

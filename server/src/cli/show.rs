@@ -12,10 +12,10 @@ mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use adjutant_core::choices::in_words;
 use adjutant_core::display::one_line;
-use adjutant_core::image::shown;
-use adjutant_core::transcript::end_line;
+use adjutant_core::wire::image_in_words;
+use adjutant_core::wire::options::in_words;
+use adjutant_core::wire::transcript::end_line;
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::Outcome;
 use adjutant_protocol::update::{
@@ -109,7 +109,7 @@ impl Show {
             Update::UserMessage { text, images, .. } if self.user => {
                 self.aside(pages);
                 for image in images {
-                    pages.rest().line_in(Ink::Bold, &format!("> {}", shown(image)));
+                    pages.rest().line_in(Ink::Bold, &format!("> {}", image_in_words(image)));
                 }
                 for line in text.lines() {
                     pages.rest().line_in(Ink::Bold, &format!("> {line}"));

@@ -5,10 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use adjutant_core::ask::{MAX_LABEL, label};
-use adjutant_core::cells;
 use adjutant_core::display::{Readable, Surface, display, display_command, display_diff, one_line};
-use adjutant_core::unsaved;
+use adjutant_core::wire::ask::{MAX_LABEL, label};
+use adjutant_core::{cells, unsaved};
 use adjutant_protocol::ask::{AskGroup, AskKind, AskOption, AskSubject, AskView, OptionKind};
 use serde_json::{Value, json};
 
@@ -78,7 +77,9 @@ pub fn whole(ask: &AskView) -> Whole {
     match &ask.subject {
         Some(AskSubject::Command { cwd, timeout_seconds, unsaved, .. }) => {
             // The description says it as well, where that is shown.
-            if let Some(sentence) = unsaved::shown(unsaved).filter(|_| told) {
+            if let Some(sentence) =
+                unsaved::shown(unsaved.iter().map(|document| document.path.as_str())).filter(|_| told)
+            {
                 line("", &sentence, "");
             }
             line("In ", cwd, &format!("{}:", time_limit(*timeout_seconds)));

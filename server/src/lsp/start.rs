@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use adjutant_core::document::Snapshot;
-use adjutant_core::start::{Passage, Task, task};
+use adjutant_core::wire::start::{Passage, Task, task};
 use adjutant_protocol::SessionId;
 use adjutant_protocol::origin::Origin;
 use adjutant_protocol::session::{ContentBlock, Delivery, Overrides, PromptParams};
@@ -148,7 +148,7 @@ impl Shared {
             delivery: Delivery::Auto,
             expected_run_id: None,
             origin: params.uri.map(|uri| Origin { uri, range }),
-            overrides: Overrides { mode: Some(task.mode), ..Overrides::default() },
+            overrides: Overrides { mode: Some(task.mode.into()), ..Overrides::default() },
             key: params.key,
         };
         match self.post_prompt(prompt, task.title, body).await {

@@ -7,10 +7,12 @@ use adjutant_core::choices::{self, Choices, Chosen, Offer, Takes};
 use adjutant_core::config::Settings;
 use adjutant_core::input::Input;
 use adjutant_core::prompt::{Level, Manner};
+use adjutant_core::record::Mode;
 use adjutant_core::session::Session;
+use adjutant_core::wire::options;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::option::{ConfigId, ConfigOption, SetConfigOptionResult};
-use adjutant_protocol::session::{Mode, Overrides};
+use adjutant_protocol::session::Overrides;
 
 use super::SessionTask;
 use super::mailbox::{Refused, Reply};
@@ -29,7 +31,7 @@ fn takes(settings: &Settings, model: &str) -> Takes {
 
 /// All options of a session, with what they are now.
 pub fn options_of(session: &Session, settings: &Settings) -> Vec<ConfigOption> {
-    choices::options(&session.choices, &offer(session, settings))
+    options::options(&session.choices, &offer(session, settings))
 }
 
 /// All options of a session in which nothing was chosen yet.

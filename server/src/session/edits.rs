@@ -15,10 +15,10 @@ use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::config::Denials;
 use adjutant_core::display::shown;
 use adjutant_core::edit::{BOM, split_bom};
-use adjutant_core::event::{Change, Found};
 use adjutant_core::input::{Prepared, Prospect, Report};
 use adjutant_core::observation::{Seen, Way};
 use adjutant_core::permission::{Act, forbidden_by};
+use adjutant_core::record::{Change, Found};
 use adjutant_core::review::{Hunk, Presence, hunks, present};
 use adjutant_core::tool::Given;
 

@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use adjutant_core::transcript::Transcript;
+use adjutant_core::wire::transcript::Transcript;
 use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::AskView;
 use adjutant_protocol::update::Update;

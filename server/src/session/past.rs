@@ -3,9 +3,9 @@
 //! Keeps one record in memory at a time beside the session itself, however
 //! long the log is. Never takes the lock of a log and never changes one.
 
-use adjutant_core::event::{Event, Fact};
+use adjutant_core::record::{self, Event, Fact};
 use adjutant_core::session::Session;
-use adjutant_core::state::{self, Teller};
+use adjutant_core::wire::state::{self, Teller};
 use adjutant_protocol::ask::AskResolvedParams;
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use adjutant_protocol::{RunId, SessionId};
@@ -15,11 +15,15 @@ use super::catalog::Catalog;
 use super::log::{Log, Notice, RecordRaw};
 use crate::doors::past::{Recall, Spot, Stretch, Told};
 
-/// Reads one record as a fact; one that this version does not know ends in an error, never a guess.
-pub fn fact_of(record: &RecordRaw) -> Result<Fact, String> {
-    serde_json::from_str(record.event.get())
-        .map(|event| Fact { seq: record.seq, at: record.at_ms, last: record.last, event })
-        .map_err(|error| format!("read record {} of the log: {error}", record.seq))
+/// Reads one record as a fact; `None` for an unknown one that this version may skip, an error for any other.
+pub fn fact_of(record: &RecordRaw) -> Result<Option<Fact>, String> {
+    let fact = |event| Fact { seq: record.seq, at: record.at_ms, last: record.last, event };
+    record::read(record.event.get())
+        .map(|event| event.map(fact))
+        .map_err(|error| {
+            let seq = record.seq;
+            format!("this version cannot read record {seq} ({error}); if a newer version wrote it, update to continue it")
+        })
 }
 
 /// How deep arrays and objects of a record may be nested: so deep they are read.
@@ -65,7 +69,11 @@ impl Folded {
             return None;
         }
         match fact_of(record) {
-            Ok(fact) => {
+            Ok(None) => {
+                self.at = record.at_ms;
+                None
+            }
+            Ok(Some(fact)) => {
                 if self.session.is_out_of_place(&fact.event) {
                     self.strays.get_or_insert((fact.seq, 0)).1 += 1;
                 }
@@ -171,7 +179,11 @@ pub fn tell(
             && stretch.contains(Spot { seq: retold.seq, behind: true })
         {
             let session_id = id.clone();
-            tell(Told::Resolved(Box::new(AskResolvedParams { session_id, ask_id: ask, resolution })));
+            tell(Told::Resolved(Box::new(AskResolvedParams {
+                session_id,
+                ask_id: ask,
+                resolution: resolution.into(),
+            })));
         }
     };
     let read = Log::read_each(&*place.storage, &place.dir, &id.0, &mut sink);

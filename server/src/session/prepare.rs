@@ -10,13 +10,12 @@ use std::time::Instant;
 use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::config::{Denials, KeySource};
 use adjutant_core::display::shown;
-use adjutant_core::event::{CallEnd, CallResult, Payload, Unsaved};
 use adjutant_core::input::{Prepared, Report};
 use adjutant_core::observation::Seen;
+use adjutant_core::record::{CallEnd, CallResult, Mode, Payload, Unsaved};
 use adjutant_core::session::Call;
 use adjutant_core::tool::Given;
 use adjutant_core::unsaved::MAX_LISTED;
-use adjutant_protocol::session::Mode;
 use tokio::task::JoinError;
 
 use super::stream::Stream;

@@ -7,22 +7,21 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, PoisonError};
 
 use adjutant_core::cause::Cause;
-use adjutant_core::event::{CallResult, Event, Fact, Payload};
+use adjutant_core::record::{CallResult, Event, Fact, Payload};
 use adjutant_core::session::{Call, Session};
-use adjutant_core::state::{self, Teller};
 use adjutant_core::step::Step;
 use adjutant_core::unsaved;
+use adjutant_core::wire::state::{self, Teller};
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::session::ResumeResult;
 use adjutant_protocol::state::{RequiredAction, State, StateView};
 use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
 use adjutant_protocol::{AskId, SessionId, ToolCallId};
 
-use super::Place;
 use super::mailbox::{Refused, Reply, Resumed};
 use super::papers::TranscriptFile;
-use super::past;
 use super::stream::Taken;
+use super::{Place, past};
 use crate::doors::past::{Stretch, Told};
 use crate::doors::{OpenRun, Written};
 
@@ -49,12 +48,12 @@ impl Now {
             session_id: session.id.clone(),
             run_id: run.id.clone(),
             title: run.title.clone(),
-            origin: session.origin_of(&run.id),
+            origin: session.origin_of(&run.id).map(Into::into),
         };
         Self {
             state: state::view(session),
             run: session.open_run().map(open),
-            asks: session.open_asks().map(|ask| adjutant_core::ask::view(session, ask)).collect(),
+            asks: session.open_asks().map(|ask| adjutant_core::wire::ask::view(session, ask)).collect(),
         }
     }
 }
@@ -212,7 +211,7 @@ impl Publisher {
                 let resolved = AskResolvedParams {
                     session_id: session.id.clone(),
                     ask_id: ask.clone(),
-                    resolution: resolution.clone(),
+                    resolution: resolution.clone().into(),
                 };
                 self.waiting.push_back((barrier, Queued::Resolved(resolved, self.seq)));
             }

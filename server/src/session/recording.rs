@@ -7,8 +7,8 @@
 use std::ops::Range;
 
 use adjutant_core::accept::Refusal;
-use adjutant_core::event::{Event, Fact};
 use adjutant_core::input::Stamp;
+use adjutant_core::record::{Event, Fact};
 use adjutant_protocol::errors::ErrorName;
 
 use super::log::AppendError;

@@ -6,25 +6,23 @@ use std::collections::VecDeque;
 
 use adjutant_core::accept::{Refusal, accept};
 use adjutant_core::choices::Follows;
-use adjutant_core::event::{Event, KeyUse};
 use adjutant_core::image::Image;
 use adjutant_core::input::{Answer, Choice, Input, Prompt};
-use adjutant_core::state;
+use adjutant_core::record::{Event, KeyUse, Outcome};
+use adjutant_core::wire::state;
 use adjutant_protocol::ask::{AskRespondResult, AskView, RespondStatus};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::{
     Delivery, Disposition, PromptResult, ReplayFrom, ResumeResult, WaitResult, WaitStatus,
 };
-use adjutant_protocol::state::Outcome;
 use adjutant_protocol::{AskId, RunId};
 use tokio::sync::oneshot;
 
-use super::SessionTask;
-use super::choosing;
 use super::images::{self, Waiting};
 use super::mailbox::{MAX_WORDS, Message, Posted, Refused, Reply, Resumed};
 use super::publish::Following;
 use super::recording::Unrecorded;
+use super::{SessionTask, choosing};
 use crate::clock::now_ms;
 use crate::doors::Written;
 use crate::faults::point;
@@ -180,7 +178,7 @@ impl SessionTask {
             )
             .map_err(|why| Refused::new(ErrorName::ProviderUnavailable, why.to_string()))?;
         let overrides = &params.overrides;
-        let mode = overrides.mode.unwrap_or(self.session.choices.mode);
+        let mode = overrides.mode.map_or(self.session.choices.mode, Into::into);
         let policy = settings.policy(mode, overrides.unattended);
         let manner = choosing::manner(overrides, &self.session.choices, &settings)?;
         let follows = Follows {
@@ -201,7 +199,7 @@ impl SessionTask {
             manner,
             policy,
             follows,
-            origin: params.origin,
+            origin: params.origin.map(Into::into),
             key: params.key.map(|key| KeyUse { key, digest }),
         })
     }
@@ -250,7 +248,7 @@ impl SessionTask {
             Err(Refusal::AlreadyResolved(resolution)) => (RespondStatus::AlreadyResolved, resolution),
             Err(refusal) => return Err(self.refused(refusal)),
         };
-        Ok(AskRespondResult { status, resolution })
+        Ok(AskRespondResult { status, resolution: resolution.into() })
     }
 
     pub(super) fn wait(&mut self, run: RunId, timeout_ms: u64, reply: Reply<WaitResult>) {
@@ -314,12 +312,13 @@ impl SessionTask {
             Outcome::Failed | Outcome::Limit => WaitStatus::Error,
             Outcome::Cancelled => WaitStatus::Cancelled,
         };
-        Some(WaitResult { status, started_at: ended.started_at, ended: Some(ended.end.clone()) })
+        Some(WaitResult { status, started_at: ended.started_at, ended: Some(ended.end.clone().into()) })
     }
 
     pub(super) fn asks(&mut self, reply: Reply<Vec<AskView>>) {
         self.place.mailbox.taken();
-        let asks = self.session.open_asks().map(|ask| adjutant_core::ask::view(&self.session, ask)).collect();
+        let asks =
+            self.session.open_asks().map(|ask| adjutant_core::wire::ask::view(&self.session, ask)).collect();
         let _ = reply.send(Ok(asks));
     }
 
@@ -341,11 +340,15 @@ impl SessionTask {
             state: state::view(&self.session),
             seq: self.publisher.seq(),
             title: self.session.title.clone(),
-            mode: self.session.open_run().map_or(self.session.choices.mode, |run| run.policy.mode),
+            mode: self.session.open_run().map_or(self.session.choices.mode, |run| run.policy.mode).into(),
             model: self.session.open_run().map(|run| run.model.clone()),
             config_options: super::options_of(&self.session, &self.place.world.settings()),
             gap: matches!(from, Some(ReplayFrom::Seq { seq }) if seq > self.publisher.seq()),
-            asks: self.session.open_asks().map(|ask| adjutant_core::ask::view(&self.session, ask)).collect(),
+            asks: self
+                .session
+                .open_asks()
+                .map(|ask| adjutant_core::wire::ask::view(&self.session, ask))
+                .collect(),
             notices: self.notices.clone(),
         };
         let after = match from {

@@ -8,15 +8,15 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use adjutant_core::ask;
 use adjutant_core::cause::{Cause, Reason};
-use adjutant_core::event::{CallEnd, CallResult, Found};
 use adjutant_core::input::{Choice, Prepared, Prospect, Report};
 use adjutant_core::prompt::{self, ModelRequest};
+use adjutant_core::record::{CallEnd, CallResult, Found};
 use adjutant_core::retry::{CallFailure, FailureClass};
 use adjutant_core::review::Hunk;
 use adjutant_core::session::{Call, ChangeState, Session};
 use adjutant_core::step::{Step, Wake, longest_wait};
+use adjutant_core::{ask, wire};
 use adjutant_protocol::ask::{AskView, PermissionOutcome};
 use futures_util::FutureExt;
 use tokio::task::JoinHandle;
@@ -123,7 +123,7 @@ impl Running {
 /// What a step needs, taken out of the session.
 enum Work {
     Model { model: String, request: Box<ModelRequest>, attempt: u32 },
-    Prepare { call: Box<Call>, mode: adjutant_protocol::session::Mode, rules: Rules },
+    Prepare { call: Box<Call>, mode: adjutant_core::record::Mode, rules: Rules },
     Tool { call: Box<Call>, rules: Rules },
     Edit { call: Box<Call>, change: Box<ChangeState> },
     Settle { change: Box<ChangeState> },
@@ -167,7 +167,7 @@ impl Work {
             Step::DeliverAsk { ask } => {
                 // As the client was told of it: it may have megabytes, and is not made twice.
                 let told = place.world.doors.face().open_ask(ask);
-                let view = || ask::open_view(session, ask).map(Arc::new);
+                let view = || wire::ask::open_view(session, ask).map(Arc::new);
                 // A code action carries the edit of one file.
                 let only = session.asks.get(ask).and_then(|open| match open.ask.calls.as_slice() {
                     [only] => session.change_of(session.call(only)?),
@@ -262,7 +262,7 @@ async fn deliver(place: &Place, view: Arc<AskView>) -> Option<Done> {
     let (choice, surface) = match outcome {
         PermissionOutcome::Selected { option_id, text } => (Choice::Option { id: option_id, text }, surface),
         PermissionOutcome::Answered { text } => (Choice::Text(text), surface),
-        PermissionOutcome::Absent => (Choice::absent(kind)?, ask::NOBODY),
+        PermissionOutcome::Absent => (Choice::absent(kind.into())?, ask::NOBODY),
         PermissionOutcome::Cancelled => return None,
     };
     Some(Done::Message(Box::new(Message::Answer {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use adjutant_core::session::Session;
-use adjutant_core::state;
+use adjutant_core::wire::state;
 use adjutant_protocol::state::{State, StateView};
 
 use super::Place;

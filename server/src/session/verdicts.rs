@@ -2,8 +2,8 @@
 //!
 //! Never decides it: the verdict was core's, and is in the facts.
 
-use adjutant_core::event::{CallEnd, Event};
 use adjutant_core::permission;
+use adjutant_core::record::{CallEnd, Event};
 
 /// What one fact says of a verdict.
 pub fn why(event: &Event) -> Option<String> {

@@ -7,8 +7,9 @@ use std::cmp::Reverse;
 use std::path::Path;
 use std::sync::Arc;
 
-use adjutant_core::ask;
-use adjutant_protocol::ask::{AskKind, AskView, Resolution};
+use adjutant_core::record::{AskKind, Resolution};
+use adjutant_core::{ask, wire};
+use adjutant_protocol::ask::AskView;
 use adjutant_protocol::session::SessionEntry;
 use adjutant_protocol::state::State;
 use adjutant_protocol::update::SessionUpdateParams;
@@ -132,7 +133,9 @@ pub fn open_asks(catalog: &Catalog, wanted: impl Fn(AskKind) -> bool) -> Result<
         // A log that cannot be read is told by the list of sessions.
         let Ok(session) = past::fold(catalog, &SessionId(id)) else { continue };
         let open = session.open_asks().filter(|ask| wanted(ask.kind));
-        asked.extend(open.map(|open| Asked { title: session.title.clone(), ask: ask::view(&session, open) }));
+        asked.extend(
+            open.map(|open| Asked { title: session.title.clone(), ask: wire::ask::view(&session, open) }),
+        );
     }
     asked.sort_by_key(|asked| asked.ask.opened_at);
     Ok(asked)

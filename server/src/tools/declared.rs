@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use adjutant_core::config::TOOLS;
-use adjutant_core::tool::{
-    Effect, MAX_ARGUMENTS, MAX_COMMAND, MAX_EDIT_ARGUMENTS, MAX_PATTERN, MAX_TITLE, Mode,
-};
+use adjutant_core::record::Mode;
+use adjutant_core::tool::{Effect, MAX_ARGUMENTS, MAX_COMMAND, MAX_EDIT_ARGUMENTS, MAX_PATTERN, MAX_TITLE};
 
 use super::*;
 

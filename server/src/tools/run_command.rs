@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::display::{hidden, shown};
-use adjutant_core::event::Unsaved;
 use adjutant_core::image::size;
+use adjutant_core::record::Unsaved;
 use adjutant_core::tool::{
     Effect, Given, Kind, MAX_ARGUMENTS, MAX_COMMAND, MAX_TIMEOUT_SECONDS, Parameter, Tool,
 };

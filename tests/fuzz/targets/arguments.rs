@@ -3,7 +3,8 @@
 use adjutant::tools::Toolbox;
 use adjutant_core::config::TOOLS;
 use adjutant_core::display::hidden;
-use adjutant_core::tool::{MAX_TITLE, Mode};
+use adjutant_core::record::Mode;
+use adjutant_core::tool::MAX_TITLE;
 use serde_json::{Map, Value};
 
 use super::{number, text};

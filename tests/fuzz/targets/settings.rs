@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use adjutant_core::config::{Content, File, Layer, Problem, Settings, explain, resolve};
-use adjutant_core::event::Policy;
-use adjutant_core::tool::Mode;
+use adjutant_core::record::{Mode, Policy};
 
 use super::{parts, text};
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use adjutant_core::event::{CallEnd, Event};
+use adjutant_core::record::{CallEnd, Event};
 use adjutant_testkit::command::Line;
 use adjutant_testkit::fixture::Workspace;
 use rustix::fs::{CWD, RenameFlags, renameat_with};

@@ -6,7 +6,7 @@
 
 use adjutant::tools::Toolbox;
 use adjutant_core::config::KEYS;
-use adjutant_core::tool::Mode;
+use adjutant_core::record::Mode;
 use adjutant_testkit::corpus::Line;
 
 use crate::tidy::source::read;

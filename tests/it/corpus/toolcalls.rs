@@ -5,10 +5,9 @@
 
 use adjutant::tools::Toolbox;
 use adjutant_core::accept::{Refusal, accept};
-use adjutant_core::event::CallEnd;
 use adjutant_core::input::{Input, Report, Stamp};
+use adjutant_core::record::{CallEnd, Mode};
 use adjutant_core::session::Session;
-use adjutant_core::tool::Mode;
 use adjutant_protocol::ask::{AskKind, AskSubject};
 use adjutant_testkit::corpus::Line;
 use adjutant_testkit::editor::Answer;
@@ -128,7 +127,7 @@ fn result_of_no_call() -> &'static str {
     stage.play([Reply::call("read_file", json!({"path": "a"}))]);
     let session = Session::default();
     let stamp = Stamp::new(1, [7; 16]);
-    let result = adjutant_core::event::CallResult {
+    let result = adjutant_core::record::CallResult {
         end: CallEnd::Completed,
         output: "all tests pass".into(),
         summary: "made up".to_owned(),

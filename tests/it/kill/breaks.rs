@@ -7,7 +7,7 @@
 use std::fs;
 
 use adjutant::faults::POINTS;
-use adjutant_core::event::{Event, Fact};
+use adjutant_core::record::{Event, Fact};
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::session::PromptResult;
 use adjutant_protocol::state::Outcome;

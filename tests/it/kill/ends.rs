@@ -6,7 +6,7 @@
 use std::fs::OpenOptions;
 use std::time::Instant;
 
-use adjutant_core::event::{CallEnd, Event, Fact};
+use adjutant_core::record::{CallEnd, Event, Fact};
 use adjutant_core::retry::FailureClass;
 use adjutant_protocol::ask::{AskKind, RespondStatus};
 use adjutant_protocol::session::{Disposition, ReplayFrom};

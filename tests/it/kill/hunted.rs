@@ -11,9 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use adjutant_core::event::{CallEnd, Event, Fact};
+use adjutant_core::record::AskKind;
+use adjutant_core::record::{CallEnd, Event, Fact};
 use adjutant_protocol::SessionId;
-use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::session::PromptResult;
 use adjutant_protocol::state::{Outcome, State};
 use adjutant_testkit::campaign::{self, Dice};
@@ -290,7 +290,7 @@ fn editors_die(cycles: usize, allows: bool) {
     let session = editor.new_session();
     hunted.session = Some(session.clone());
     editor.prompt(&session, "Write it all down.");
-    let ask = editor.await_ask_of(AskKind::Command).ask_id;
+    let ask = editor.await_ask_of(AskKind::Command.into()).ask_id;
     let mut slowest = Duration::ZERO;
     for cycle in 0..cycles {
         let since = Instant::now();

@@ -8,10 +8,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use adjutant::session::log::{Log, RecordRaw};
+use adjutant::session::past;
 use adjutant::session::storage::Disk;
-use adjutant_core::event::{CallEnd, Event, Fact};
+use adjutant_core::record::{CallEnd, Event, Fact};
 use adjutant_core::session::Session;
-use adjutant_core::state::{self, Teller, Told};
+use adjutant_core::wire::state::{self, Teller, Told};
 use adjutant_protocol::state::{Outcome, State};
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use adjutant_testkit::command::{Line, Ran};
@@ -266,7 +267,7 @@ pub fn ran_once(facts: &[Fact], outcome: Outcome) {
     let ended: Vec<_> = facts
         .iter()
         .filter_map(|fact| match &fact.event {
-            Event::RunEnded { run, outcome: how, .. } => Some((run.clone(), *how)),
+            Event::RunEnded { run, outcome: how, .. } => Some((run.clone(), Outcome::from(*how))),
             _ => None,
         })
         .collect();
@@ -314,7 +315,8 @@ pub fn sessions(workspace: &Workspace) -> Vec<String> {
 }
 
 pub fn facts(workspace: &Workspace, id: &str) -> Vec<Fact> {
-    let facts: Result<_, _> = records(workspace, id).iter().map(adjutant::session::past::fact_of).collect();
+    let facts: Result<_, _> =
+        records(workspace, id).iter().filter_map(|record| past::fact_of(record).transpose()).collect();
     facts.unwrap_or_else(|why| panic!("read the log: {why}"))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Never asserts only that nothing ran: each says why not.
 
-use adjutant_core::event::{CallEnd, Event};
+use adjutant_core::record::{CallEnd, Event};
 use adjutant_protocol::ask::{AskKind, AskSubject, RespondStatus};
 use adjutant_protocol::session::ReplayFrom;
 use adjutant_protocol::state::Outcome;

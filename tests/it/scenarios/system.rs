@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use adjutant_core::event::CallEnd;
+use adjutant_core::record::CallEnd;
 use adjutant_protocol::session::PromptResult;
 use adjutant_protocol::state::Outcome;
 use adjutant_testkit::command::Line;

@@ -303,6 +303,25 @@ fn the_core_is_pure() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What is stored never follows the wire: only these know it (decision 014).
+#[test]
+fn the_wire_is_known_to_one_folder_of_the_core() {
+    let knows =
+        |path: &str| path.starts_with("server/core/src/wire/") || path.ends_with("core/src/record/ids.rs");
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for source in files("server/core/src", &[".rs"]).into_iter().filter(|source| !source.is_test()) {
+        let code = source.code();
+        let Some(at) = words(&code, "adjutant_protocol").next() else { continue };
+        seen += 1;
+        if !knows(&source.path) {
+            let line = Source::line_of(&code, at);
+            wrong.push(format!("{}:{line}: convert to and from types of the wire in `wire/`", source.path));
+        }
+    }
+    assert!(seen >= 5, "files of `wire/` are seen: {seen}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn groups_and_climbs_are_read() {
     assert_eq!(heads("{a, b::{c, d}, e as f};"), ["a", "b", "e"]);

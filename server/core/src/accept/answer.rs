@@ -2,18 +2,17 @@
 //!
 //! An answer that names no option and no text the ask takes is never an approval.
 
-use adjutant_protocol::RunId;
-use adjutant_protocol::ask::{AskKind, OptionKind, Resolution};
-use adjutant_protocol::state::{Outcome, StopReason};
-
 use super::call::{denied, end_call};
 use super::ending::{Ending, end_run, result};
 use super::{Refusal, consent};
 use crate::ask;
 use crate::cause::Cause;
-use crate::event::{AllowedBy, Ask, CallEnd, CallResult, Event, Payload, Rule};
 use crate::input::{Answer, Choice, Stamp};
 use crate::permission::{Act, forbidden, standing_rule};
+use crate::record::{
+    AllowedBy, Ask, AskKind, CallEnd, CallResult, Event, OptionKind, Outcome, Payload, Resolution, Rule,
+    RunId, StopReason,
+};
 use crate::session::{Call, Session};
 
 /// Closes the ask that is answered, and does what the answer says.

@@ -2,22 +2,20 @@
 //!
 //! The verdict comes from `permission`; a raw call is never judged.
 
-use adjutant_protocol::ToolCallId;
-use adjutant_protocol::ask::{AskGroup, AskKind, Resolution};
-use adjutant_protocol::state::{Outcome, StopReason};
-use adjutant_protocol::update::HunkState;
-
 use super::Refusal;
 use super::ending::{Ending, end_run, result};
-use crate::ask;
 use crate::cause::{Cause, Reason};
-use crate::event::{Ask, CallEnd, CallResult, Change, Event, Found, Payload, Unsaved};
 use crate::input::{Prepared, Prospect, Stamp};
 use crate::observation::Seen;
 use crate::permission::{self, Act, Verdict, forbidden, mark, standing_rule, verdict};
+use crate::record::{
+    Ask, AskGroup, AskKind, CallEnd, CallResult, Change, Event, Found, Outcome, Payload, Resolution,
+    StopReason, ToolCallId, Unsaved,
+};
+use crate::run::HunkState;
 use crate::session::{Call, CallPhase, ChangeState, Run, Session, mistakes_after};
 use crate::tool::Effect;
-use crate::unsaved;
+use crate::{ask, unsaved};
 
 /// How often one call's change is shown while the text moves on; then the model looks at the file anew.
 const MOST_PROPOSALS: usize = 3;

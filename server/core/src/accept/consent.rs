@@ -3,7 +3,7 @@
 //! Judges no call; `permission` does, by the rules as they are then.
 
 use super::Refusal;
-use crate::event::{Event, Unattended};
+use crate::record::{Event, Unattended};
 use crate::session::{Run, Session};
 
 /// The settings have these deny rules now: an open run gets those it did not begin with, and keeps its own.

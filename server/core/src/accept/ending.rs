@@ -3,13 +3,12 @@
 //! Every way a run can end goes through `end_run`, so each has exactly one
 //! terminal fact, the last of its run (S30). Never decides that one ends.
 
-use adjutant_protocol::ask::{AskGroup, AskKind, Resolution};
-use adjutant_protocol::state::{Outcome, StopReason};
-use adjutant_protocol::{AskId, RunId, ToolCallId};
-
 use crate::ask;
-use crate::event::{Ask, CallEnd, CallResult, Event};
 use crate::input::Stamp;
+use crate::record::{
+    Ask, AskGroup, AskId, AskKind, CallEnd, CallResult, Event, Outcome, Resolution, RunId, StopReason,
+    ToolCallId,
+};
 use crate::session::{Call, Session};
 
 /// How a run is to end.

@@ -2,16 +2,14 @@
 //!
 //! Never looks at a reply or a call that was prepared: those come in by `turn` and `call`.
 
-use adjutant_protocol::ask::{AskGroup, AskKind, Resolution};
-use adjutant_protocol::state::{Outcome, StopReason};
-use adjutant_protocol::{AskId, RunId, ToolCallId};
-
 use super::ending::{Ending, close_idle_asks, end_run, open_calls, opened_ask, result, run_ask};
 use super::{Refusal, answer, consent, turn};
 use crate::ask;
 use crate::choices::{self, Chosen, Offer};
-use crate::event::{Ask, CallEnd, Event};
 use crate::input::{Answer, Choice, Stamp};
+use crate::record::{
+    Ask, AskGroup, AskId, AskKind, CallEnd, Event, Outcome, Resolution, RunId, StopReason, ToolCallId,
+};
 use crate::retry::{CallFailure, FailureClass};
 use crate::session::{Call, CallPhase, Run, Session, TurnPhase};
 use crate::step::Why;

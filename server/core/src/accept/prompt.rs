@@ -2,13 +2,10 @@
 //!
 //! Never waits and never asks: a prompt is accepted or refused at once (S28).
 
-use adjutant_protocol::RunId;
-use adjutant_protocol::ask::{AskKind, Resolution};
-
 use super::ending::close_idle_asks;
 use super::{Refusal, consent};
-use crate::event::Event;
 use crate::input::{Prompt, Stamp};
+use crate::record::{AskKind, Event, Resolution, RunId};
 use crate::session::{Run, Session};
 use crate::tool::MAX_TITLE;
 

@@ -5,16 +5,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use adjutant_protocol::ask::AskKind;
-use adjutant_protocol::state::{Outcome, StopReason};
-
 use super::Refusal;
 use super::call::gives_up;
 use super::ending::{Ending, end_run, result};
 use crate::cause::{Cause, Reason};
-use crate::event::{CallEnd, CallResult, Event};
 use crate::input::{Report, Stamp};
 use crate::message::{Reply, StopCause};
+use crate::record::{AskKind, CallEnd, CallResult, Event, Outcome, StopReason};
 use crate::retry::{self, CallFailure, FailureClass};
 use crate::session::{Run, Session, Turn};
 
@@ -71,7 +68,7 @@ pub fn begin(session: &Session, stamp: &Stamp, run: &Run, number: u32) -> Vec<Ev
     vec![Event::TurnStarted { run: run.id.clone(), turn: number }]
 }
 
-fn message_of(turn: &Turn, stamp: &Stamp) -> adjutant_protocol::MessageId {
+fn message_of(turn: &Turn, stamp: &Stamp) -> crate::record::MessageId {
     turn.message.clone().unwrap_or_else(|| stamp.id("msg").as_str().into())
 }
 
@@ -87,7 +84,7 @@ fn replied(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: 
     }];
     let mut refused: Vec<String> = Vec::new();
     for (index, requested) in reply.calls.iter().enumerate() {
-        let call: adjutant_protocol::ToolCallId = stamp.id("call").as_str().into();
+        let call: crate::record::ToolCallId = stamp.id("call").as_str().into();
         events.push(Event::CallOpened {
             call: call.clone(),
             turn: turn.number,

@@ -1,10 +1,8 @@
 //! An approval binds every field of what was shown.
 
-use adjutant_protocol::ask::AskKind;
-
 use super::*;
-use crate::event::Payload;
 use crate::input::Choice;
+use crate::record::{AskKind, Payload};
 use crate::review::Hunk;
 
 fn command() -> Payload {
@@ -124,7 +122,7 @@ fn where_nobody_is_every_kind_is_denied_or_left_open_and_none_allowed() {
             Some(Choice::Text(text)) => {
                 assert_eq!((kind, text.as_str()), (AskKind::Followup, "nobody is present to answer"));
             }
-            None => assert_ne!(kind.group(), adjutant_protocol::ask::AskGroup::Interactive),
+            None => assert_ne!(kind.group(), crate::record::AskGroup::Interactive),
         }
     }
 }

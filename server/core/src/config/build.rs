@@ -8,8 +8,8 @@ use super::cells::{Cell, Value, provider_names};
 use super::keys::POPUP_NEVER;
 use super::rules::Denials;
 use super::{KeySource, Limits, ModelLimits, Origin, Popups, Provider, Reach, Settings, Wire};
-use crate::event::Unattended;
 use crate::message::{Level, Manner};
+use crate::record::Unattended;
 use crate::retry::RetryPolicy;
 
 /// Builds the settings; a provider that lacks something is kept apart with what to set.

@@ -4,11 +4,10 @@
 
 use super::cells::{MOST_RULES, Source, Value};
 use super::keys::{Key, Kind, POPUP_AUTO, POPUP_NEVER};
-use super::reach;
 use super::rules::DenyRule;
 use super::tree::{Node, Raw};
 use super::values::{self, Complaint};
-use super::{Flaw, Wire};
+use super::{Flaw, Wire, reach};
 use crate::message::Level;
 
 /// The most models that may take over.

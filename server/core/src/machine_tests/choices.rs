@@ -1,23 +1,22 @@
 //! Stories of choices: what counts from when, and for which run.
 
 use adjutant_protocol::option::{ConfigChange, ConfigId};
-use adjutant_protocol::session::Mode;
 use adjutant_protocol::update::Update;
 
 use super::{Bench, is_model, is_prepare, names, option, prompt as words};
 use crate::accept::Refusal;
 use crate::cause::Cause;
 use crate::choices::{Chosen, Follows, Takes};
-use crate::event::{Event, Policy};
 use crate::input::{Input, Prompt, Report};
 use crate::models;
 use crate::observation::Seen;
 use crate::permission::{Act, Verdict, verdict};
 use crate::prompt::{Level, Manner, request};
+use crate::record::{Event, Mode, Policy};
 use crate::retry::{CallFailure, FailureClass};
 use crate::session::Session;
-use crate::state::{Teller, Told};
 use crate::step::{Step, next_steps};
+use crate::wire::state::{Teller, Told};
 
 const ASK: Chosen = Chosen::Mode { mode: Mode::Ask };
 const CODE: Chosen = Chosen::Mode { mode: Mode::Code };

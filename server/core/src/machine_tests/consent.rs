@@ -1,16 +1,15 @@
 //! Consent and rules over the life of a session: who gave them, and until when they count.
 
-use adjutant_protocol::ask::AskKind;
 use expect_test::expect;
 
 use super::stories::{check, command, last_output};
 use super::{Bench, done, is_model, is_prepare, is_tool, option};
 use crate::cause::Cause;
-use crate::event::{CallEnd, Event, Payload, Policy, Unattended};
 use crate::input::{Answer, Choice, Input, Prepared, Prospect, Report};
 use crate::observation::{FileClass, Seen};
+use crate::record::{AskKind, CallEnd, Event, Payload, Policy, Unattended};
 use crate::retry::{CallFailure, FailureClass};
-use crate::state::view;
+use crate::wire::state::view;
 
 #[test]
 fn finding_b1_consent_ends_with_the_process_that_gave_it() {
@@ -57,7 +56,7 @@ fn finding_b1_consent_ends_with_the_process_that_gave_it() {
         bench.reply("", &[("nonsense", "{}")]);
         bench.report(is_prepare, super::refused(Cause::Other, "no such tool"));
     }
-    assert_eq!(view(&bench.session).ask_kind, Some(AskKind::MistakeLimitReached));
+    assert_eq!(view(&bench.session).ask_kind, Some(AskKind::MistakeLimitReached.into()));
     bench.answer(Choice::Text("try make".to_owned())).unwrap();
     asks(&mut bench);
 }
@@ -155,7 +154,7 @@ fn finding_b10_an_answer_of_an_older_log_covers_no_script() {
         bench.answer(option("allow")).unwrap();
         bench.report(is_tool, Report::Finished(done(CallEnd::Completed)));
         // As a log of 0.1 has it.
-        let rule = crate::event::Rule::Command { line: command.to_owned(), cwd: "/ws".to_owned() };
+        let rule = crate::record::Rule::Command { line: command.to_owned(), cwd: "/ws".to_owned() };
         bench.fact(Event::RuleAdded { rule });
         bench.reply("", &[("run_command", r#"{"command":"x"}"#)]);
         assert_eq!(super::names(&bench.report(is_prepare, line(command))), follows);

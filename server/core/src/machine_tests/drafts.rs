@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::random::change;
 use super::{Bench, done};
 use crate::draft::draft;
-use crate::event::{CallEnd, Change, Event};
+use crate::record::{CallEnd, Change, Event};
 use crate::review::{apply_hunks, hunks};
 use crate::session::Call;
 

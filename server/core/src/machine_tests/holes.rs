@@ -84,7 +84,7 @@ proptest! {
         drive(&mut bench, &more);
         let _ = bench.input(Input::Cancel { run: None });
         prop_assert!(bench.session.open_run().is_none());
-        let request = prompt::request(&bench.session, "m", crate::tool::Mode::Code, &crate::models::UNKNOWN);
+        let request = prompt::request(&bench.session, "m", crate::record::Mode::Code, &crate::models::UNKNOWN);
         prop_assert!(is_paired(&request.messages), "{:?}", request.messages);
     }
 }

@@ -8,11 +8,11 @@ use super::random::change;
 use super::stories::{asking_edit, check, command, last_output};
 use super::{Bench, done, is_prepare, is_tool, names, option};
 use crate::accept::Refusal;
-use crate::event::{CallEnd, Event, Payload, Policy};
 use crate::input::{Answer, Input, Report};
 use crate::observation::Seen;
-use crate::state::view;
+use crate::record::{CallEnd, Event, Payload, Policy};
 use crate::step::{Step, Wake, Why, next_steps};
+use crate::wire::state::view;
 
 #[test]
 fn n04_an_edit_the_text_ran_away_from_is_shown_anew_three_times_at_most() {

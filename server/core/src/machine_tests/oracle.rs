@@ -3,9 +3,7 @@
 //! Guesses from the last message, `partial` and an API request without cost;
 //! never used outside tests.
 
-use adjutant_protocol::ask::{AskGroup, AskKind};
-
-use crate::event::{Event, Fact};
+use crate::record::{AskGroup, AskKind, Event, Fact};
 
 /// A message as seed 000 knows it.
 #[derive(Clone, Debug)]

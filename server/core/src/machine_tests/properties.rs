@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::state::{RequiredAction, State, SubState};
 use adjutant_protocol::update::Update;
 use proptest::prelude::*;
@@ -14,12 +13,12 @@ use super::Bench;
 use super::oracle::{Guess, guess};
 use super::random::{Dice, input, report};
 use crate::accept::{Refusal, accept};
-use crate::event::{AllowedBy, Event, Fact, Unattended};
 use crate::input::{Answer, Choice, Input, Prompt, Stamp};
 use crate::message::{Manner, ModelMessage};
+use crate::record::{AllowedBy, AskKind, Event, Fact, Unattended};
 use crate::session::Session;
-use crate::state::{EDGES, Teller, Told, view};
 use crate::step::{Step, Wake, Why, next_steps};
+use crate::wire::state::{EDGES, Teller, Told, view};
 
 fn drive(bytes: &[u8]) -> Bench {
     let mut bench = Bench::new();
@@ -289,9 +288,9 @@ proptest! {
                 Event::AskOpened { ask } if ask.is_about(call) => Some(ask.id.clone()),
                 _ => None,
             });
-            let allowed = |id: &adjutant_protocol::AskId| log[..index].iter().any(|past| {
+            let allowed = |id: &crate::record::AskId| log[..index].iter().any(|past| {
                 matches!(&past.event, Event::AskClosed { ask, resolution:
-                    adjutant_protocol::ask::Resolution::Selected { option_id, .. } }
+                    crate::record::Resolution::Selected { option_id, .. } }
                     if ask == id && option_id.starts_with("allow"))
             });
             let answered = asked.as_ref().is_some_and(allowed);
@@ -315,7 +314,7 @@ proptest! {
     fn accept_never_panics(bytes in numbers(), wild in numbers(), text in ".{0,40}") {
         let bench = drive(&bytes);
         let mut dice = Dice::new(&wild);
-        let call = adjutant_protocol::ToolCallId(text.clone());
+        let call = crate::record::ToolCallId(text.clone());
         let wake = |at| Step::Wake(Wake { at, why: Why::StillRunning { call: call.clone() } });
         while !dice.is_used_up() {
             let step = match dice.roll(7) {
@@ -375,8 +374,8 @@ fn consent(log: &[Fact]) -> Option<Unattended> {
 }
 
 /// Whether the verdict on this call was "safe" without an ask.
-fn was_free(log: &[Fact], call: &adjutant_protocol::ToolCallId, edit: bool) -> bool {
-    use crate::event::{Payload, Rule};
+fn was_free(log: &[Fact], call: &crate::record::ToolCallId, edit: bool) -> bool {
+    use crate::record::{Payload, Rule};
     let unattended = consent(log);
     let rules: Vec<&Rule> = log
         .iter()
@@ -479,7 +478,7 @@ fn s08_no_edge_is_taken_that_is_not_in_the_table_and_none_is_there_for_nothing()
     let mut taken = BTreeSet::new();
     for _ in 0..1_500 {
         let bytes = numbers().new_tree(&mut runner).expect("a tree").current();
-        let mut before = State::None;
+        let mut before = crate::run::State::None;
         at_each_batch(&drive(&bytes), |session| {
             let (now, _) = session.shown();
             if now != before {
@@ -508,7 +507,7 @@ fn s12_every_ask_kind_has_a_group_and_a_way_to_answer() {
 fn s16_a_key_repeats_its_first_result_and_refuses_another_body() {
     let mut bench = Bench::new();
     let prompt = |digest: &str| {
-        let key = crate::event::KeyUse { key: "k".to_owned(), digest: digest.to_owned() };
+        let key = crate::record::KeyUse { key: "k".to_owned(), digest: digest.to_owned() };
         Input::Prompt(Prompt { key: Some(key), ..super::prompt("x") })
     };
     bench.input(prompt("one")).expect("the first is accepted");

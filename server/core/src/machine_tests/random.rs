@@ -2,16 +2,13 @@
 //!
 //! Every input is one the shell could send; illegal ones are a test of their own.
 
-use adjutant_protocol::ToolCallId;
-use adjutant_protocol::session::Mode;
-
 use super::{Bench, done, reply};
 use crate::cause::Cause;
 use crate::choices::{Chosen, Follows, Takes};
-use crate::event::{CallEnd, Change, Found, Payload, Policy, Unattended};
 use crate::image::{Image, MediaType};
 use crate::input::{Answer, Choice, Input, Prepared, Prompt, Prospect, Report};
 use crate::observation::{FileClass, Seen};
+use crate::record::{CallEnd, Change, Found, Mode, Payload, Policy, ToolCallId, Unattended};
 use crate::retry::{CallFailure, FailureClass};
 use crate::review::Hunk;
 use crate::step::{Step, next_steps};

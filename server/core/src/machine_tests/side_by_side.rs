@@ -1,15 +1,13 @@
 //! Several calls of one turn: which go on together, and in which order the model hears of them.
 
-use adjutant_protocol::ToolCallId;
-use adjutant_protocol::ask::AskKind;
 use proptest::prelude::*;
 
 use super::random::change;
 use super::{Bench, done, names, option};
-use crate::event::{CallEnd, CallResult, Event, Policy};
 use crate::input::{Answer, Input, Report};
 use crate::message::ModelMessage;
 use crate::observation::Seen;
+use crate::record::{AskKind, CallEnd, CallResult, Event, Policy, ToolCallId};
 use crate::step::{Step, next_steps};
 
 const READ: (&str, &str) = ("read_file", r#"{"path":"a"}"#);

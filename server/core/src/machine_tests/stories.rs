@@ -1,20 +1,21 @@
 //! Scenarios that read as stories: one input a line, the facts that follow.
 
-use adjutant_protocol::ask::{AskKind, Resolution};
-use adjutant_protocol::state::{Outcome, State, StopReason, SubState};
+use adjutant_protocol::state::{State, SubState};
 use expect_test::{Expect, expect};
 
 use super::random::change;
 use super::{Bench, done, is_model, is_prepare, is_tool, names, option, reply};
 use crate::accept::Refusal;
 use crate::cause::Cause;
-use crate::event::{CallEnd, Event, Found, Payload, Policy, Unattended};
 use crate::input::{Answer, Choice, Input, Prompt, Report};
 use crate::message::{ModelMessage, Reply, StopCause};
 use crate::observation::Seen;
+use crate::record::{
+    AskKind, CallEnd, Event, Found, Outcome, Payload, Policy, Resolution, StopReason, Unattended,
+};
 use crate::retry::{CallFailure, FailureClass, RetryPolicy};
-use crate::state::view;
 use crate::step::{Step, next_steps};
+use crate::wire::state::view;
 
 pub fn check(events: &[Event], expect: Expect) {
     expect.assert_eq(&names(events));
@@ -103,7 +104,7 @@ fn s04_s80_the_sixth_failure_ends_the_run_and_offers_a_retry_that_continues_it()
     }
     let events = bench.report(is_model, failure(FailureClass::Overloaded));
     check(&events, expect!["turn_failed run_ended ask_opened"]);
-    assert_eq!(view(&bench.session).ask_kind, Some(AskKind::ApiReqFailed));
+    assert_eq!(view(&bench.session).ask_kind, Some(AskKind::ApiReqFailed.into()));
     assert_eq!(view(&bench.session).state, State::Idle);
     let first = bench.session.ended.back().unwrap().run.clone();
     let events = bench.answer(option("retry")).unwrap();
@@ -153,7 +154,7 @@ fn s26_a_success_between_failures_starts_the_count_anew() {
 #[test]
 fn s03_s16_a_command_asks_and_runs_once_allowed() {
     let mut bench = asking_command();
-    assert_eq!(view(&bench.session).ask_kind, Some(AskKind::Command));
+    assert_eq!(view(&bench.session).ask_kind, Some(AskKind::Command.into()));
     check(&bench.answer(option("allow")).unwrap(), expect!["ask_closed tool_started"]);
     check(&bench.report(is_tool, Report::Finished(done(CallEnd::Completed))), expect!["tool_finished"]);
     assert_eq!(next_steps(&bench.session), [Step::CallModel { turn: 2, attempt: 1 }]);
@@ -291,7 +292,7 @@ fn n05_an_edit_applied_in_part_has_hunks_of_both_kinds() {
     let partly = Report::NotApplied { result: done(CallEnd::Failed), in_doubt: false, landed };
     check(&bench.report(is_tool, partly), expect!["applied settled tool_finished"]);
     let state = bench.session.changes.values().next().unwrap();
-    assert_eq!(state.hunks["h1"], adjutant_protocol::update::HunkState::Applied);
+    assert_eq!(state.hunks["h1"], crate::run::HunkState::Applied);
 }
 
 #[test]
@@ -406,7 +407,7 @@ fn s04_s23_completion_is_a_fact_beside_the_end_and_feedback_continues() {
     check(&events, expect!["call_prepared tool_finished completed run_ended ask_opened"]);
     let end = &bench.session.ended.back().unwrap().end;
     assert_eq!((end.outcome, end.summary.as_deref()), (Outcome::Completed, Some("all done")));
-    assert_eq!(view(&bench.session).ask_kind, Some(AskKind::CompletionResult));
+    assert_eq!(view(&bench.session).ask_kind, Some(AskKind::CompletionResult.into()));
     check(
         &bench.answer(Choice::Text("now the docs".to_owned())).unwrap(),
         expect!["ask_closed run_started prompted"],
@@ -420,7 +421,7 @@ fn s04_a_completed_session_that_is_reopened_says_so() {
     bench.reply("", &[("task_complete", r#"{"summary":"ok"}"#)]);
     bench.report(is_prepare, super::looked(Payload::Complete { summary: "ok".to_owned() }));
     check(&bench.input(Input::Opened { epoch: 2 }).unwrap(), expect!["session_opened ask_closed ask_opened"]);
-    assert_eq!(view(&bench.session).ask_kind, Some(AskKind::ResumeCompletedTask));
+    assert_eq!(view(&bench.session).ask_kind, Some(AskKind::ResumeCompletedTask.into()));
     check(&bench.input(Input::Opened { epoch: 3 }).unwrap(), expect!["session_opened"]);
     check(&bench.prompt("more").unwrap(), expect!["ask_closed run_started prompted"]);
 }
@@ -434,7 +435,7 @@ fn s04_s13_the_unattended_limit_is_an_ask_and_continuing_is_by_hand() {
     check(&bench.report(is_prepare, command()), expect!["call_prepared tool_started"]);
     bench.report(is_tool, Report::Finished(done(CallEnd::Completed)));
     check(&bench.report(is_model, Report::TurnBegan), expect!["run_ended ask_opened"]);
-    assert_eq!(view(&bench.session).ask_kind, Some(AskKind::AutoApprovalMaxReqReached));
+    assert_eq!(view(&bench.session).ask_kind, Some(AskKind::AutoApprovalMaxReqReached.into()));
     bench.answer(option("continue")).unwrap();
     bench.reply("", &[("run_command", r#"{"command":"make test"}"#)]);
     check(&bench.report(is_prepare, command()), expect!["call_prepared ask_opened"]);
@@ -468,7 +469,7 @@ fn s22_a_question_takes_an_option_or_a_text() {
             options: vec!["spaces".to_owned(), "tabs".to_owned()],
         };
         check(&bench.report(is_prepare, super::looked(question)), expect!["call_prepared ask_opened"]);
-        assert_eq!(view(&bench.session).ask_kind, Some(AskKind::Followup));
+        assert_eq!(view(&bench.session).ask_kind, Some(AskKind::Followup.into()));
         bench.answer(choice).unwrap();
         assert_eq!(last_output(&bench), said);
     }
@@ -575,7 +576,7 @@ fn s06_a_long_command_opens_a_question_that_blocks_nothing_and_can_stop_it() {
 
 #[test]
 fn s39_a_tool_the_mode_hides_is_refused_even_if_called() {
-    let policy = Policy { mode: adjutant_protocol::session::Mode::Ask, ..Policy::default() };
+    let policy = Policy { mode: crate::record::Mode::Ask, ..Policy::default() };
     let mut bench = Bench::new();
     bench.prompt_with("go", policy).unwrap();
     bench.reply("", &[("run_command", r#"{"command":"make test"}"#)]);

@@ -1,12 +1,11 @@
 //! An ask that several calls wait for: one answer, and each starts when it is its turn.
 
-use adjutant_protocol::ask::AskKind;
 use serde_json::json;
 
 use super::random::change;
 use super::{Bench, done, names, option};
-use crate::event::{Ask, CallEnd, Change, Event};
 use crate::input::{Answer, Input, Report};
+use crate::record::{Ask, AskKind, CallEnd, Change, Event};
 use crate::session::Call;
 use crate::step::{Step, next_steps};
 
@@ -27,7 +26,7 @@ fn asked_together() -> Bench {
     let change = Change { change_set: "change-2".into(), ..change(true) };
     let second = call(&bench, 1).id;
     bench.fact(Event::ChangeProposed { call: second.clone(), change: Box::new(change), seen: None });
-    let closed = adjutant_protocol::ask::Resolution::Superseded;
+    let closed = crate::record::Resolution::Superseded;
     bench.fact(Event::AskClosed { ask: ask.id.clone(), resolution: closed });
     let calls = vec![call(&bench, 0).id, second];
     let both = Ask { id: "ask-both".into(), calls, ..(**ask).clone() };

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::tools::{tool, tools};
 use super::{Bench, done, is_model, is_prepare, is_tool, read_of};
-use crate::event::{CallEnd, Event};
 use crate::input::{Input, Report};
 use crate::observation::Seen;
 use crate::prompt::request;
-use crate::tool::{Effect, Mode, Toolset};
+use crate::record::{CallEnd, Event, Mode};
+use crate::tool::{Effect, Toolset};
 
 /// The tools the model is told of with its next request.
 pub fn tools_of(bench: &Bench) -> Vec<String> {

@@ -1,7 +1,6 @@
 //! Stories of a model that fails, is silent, or is replaced.
 
-use adjutant_protocol::ask::AskKind;
-use adjutant_protocol::state::{Outcome, State, StopReason, SubState};
+use adjutant_protocol::state::{State, SubState};
 use adjutant_protocol::update::{TurnPhase, Update};
 use expect_test::expect;
 
@@ -10,12 +9,12 @@ use super::toolset::tools_of;
 use super::{Bench, done, is_model, is_prepare, option, reply};
 use crate::accept::Refusal;
 use crate::config::Wire;
-use crate::event::{CallEnd, Event, Policy};
 use crate::input::{Input, Report};
 use crate::message::{Kept, ModelMessage, Reply, StopCause, Usage};
+use crate::record::{AskKind, CallEnd, Event, Outcome, Policy, StopReason};
 use crate::retry::{CallFailure, FailureClass, RetryPolicy};
-use crate::state::{Teller, Told, view};
 use crate::step::{Step, Wake, Why, next_steps};
+use crate::wire::state::{Teller, Told, view};
 
 fn failed(class: FailureClass, retry_after_ms: Option<u64>) -> Report {
     Report::CallFailed(CallFailure { class, message: "it broke".to_owned(), retry_after_ms })

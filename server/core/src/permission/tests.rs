@@ -4,11 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use adjutant_protocol::session::Mode;
-
 use super::*;
-use crate::event::{Event, Fact, Unattended};
 use crate::observation::{FileClass, Seen, Way};
+use crate::record::{Event, Fact, Mode, Unattended};
 
 const TABLE: &str = include_str!("../../../../tests/corpus/permission.txt");
 const COMMAND_FOLDER: &str = "/ws";

@@ -5,19 +5,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use adjutant_protocol::ask::{AskGroup, AskKind};
-use adjutant_protocol::session::RunEnd;
-use adjutant_protocol::update::HunkState;
-use adjutant_protocol::{ChangeSetId, ToolCallId};
-
 use super::{
     Call, CallPhase, ChangeState, EndedRun, OpenAsk, REMEMBERED, Run, Session, Turn, TurnPhase, UsedKey,
 };
-use crate::event::{CallEnd, Event, Fact, Found, Payload};
 use crate::image::{Image, Picture, withheld};
 use crate::message::{ModelMessage, Reply, Usage};
 use crate::observation::Seen;
+use crate::record::{AskGroup, AskKind, CallEnd, ChangeSetId, Event, Fact, Found, Payload, ToolCallId};
 use crate::retry::{FailureClass, Tries};
+use crate::run::{HunkState, RunEnd};
 use crate::tool::Effect;
 
 impl Session {
@@ -387,7 +383,7 @@ impl Session {
             outcome: *outcome,
             stop_reason: *stop,
             summary: summary.clone(),
-            usage: run.usage.view(),
+            usage: run.usage,
             turns: run.turns,
         };
         let ended = EndedRun {

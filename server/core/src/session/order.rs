@@ -3,10 +3,8 @@
 //!
 //! Only says so: what such a fact tells is folded all the same, as far as it makes sense.
 
-use adjutant_protocol::{RunId, ToolCallId};
-
 use super::{CallPhase, Session, TurnPhase};
-use crate::event::{CallEnd, Event};
+use crate::record::{CallEnd, Event, RunId, ToolCallId};
 use crate::tool::Effect;
 
 impl Session {

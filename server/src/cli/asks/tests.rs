@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use adjutant_core::ask::{options, takes_text};
+use adjutant_core::wire::ask::options as shown_options;
 use adjutant_protocol::ask::{AskKind, AskSubject, AskView, PermissionOutcome};
 
 use super::*;
@@ -21,8 +22,8 @@ fn ask(kind: AskKind, suggestions: &[&str]) -> AskView {
         run_id: None,
         tool_call_id: None,
         origin: None,
-        options: options(kind, Some("Allow exactly this"), &suggestions),
-        free_text: takes_text(kind),
+        options: shown_options(&options(kind.into(), Some("Allow exactly this"), &suggestions)),
+        free_text: takes_text(kind.into()),
         opened_at: 0,
     }
 }

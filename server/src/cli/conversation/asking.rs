@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 use adjutant_core::input::Choice;
 use adjutant_protocol::ask::{AskGroup, AskView, PermissionOutcome, PermissionResponse, Resolution};
 
+use super::{Answers, Conversation};
 use crate::cli::asks::{Delivery, Given, hint, parse, put};
 use crate::cli::page::{Ink, Page};
 use crate::cli::present::Typed;
-
-use super::{Answers, Conversation};
 
 /// How long the demo leaves its own asks to be read.
 const DEMO_READS: Duration = Duration::from_millis(900);
@@ -140,7 +139,7 @@ impl Conversation {
 
     /// Says that nobody is there; what that means for the ask is the server's to know.
     fn nobody_answers(&mut self, ask: &AskView) {
-        match Choice::absent(ask.kind) {
+        match Choice::absent(ask.kind.into()) {
             Some(Choice::Option { .. }) => self.denied.add(ask),
             Some(Choice::Text(why)) if self.view.is_text() => {
                 self.on_page(|page| page.line_in(Ink::Dim, &format!("({why})")));

@@ -1,6 +1,7 @@
 //! Where asks are shown, and which documents are told.
 
 use adjutant_core::ask::options;
+use adjutant_core::wire::ask::options as shown_options;
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::origin::{Origin, Position, Range};
 
@@ -24,7 +25,7 @@ fn ask(id: &str, origin: Option<u32>, subject: Option<AskSubject>) -> AskView {
         run_id: None,
         tool_call_id: None,
         origin: origin.map(|line| Origin { uri: URI.to_owned(), range: Some(at(line)) }),
-        options: options(kind, Some("Always"), &[]),
+        options: shown_options(&options(kind.into(), Some("Always"), &[])),
         free_text: true,
         opened_at: 0,
     }

@@ -1,6 +1,7 @@
 //! What a popup says and offers, and which replies are answers.
 
 use adjutant_core::ask::options;
+use adjutant_core::wire::ask::options as shown_options;
 use proptest::prelude::*;
 
 use super::*;
@@ -21,7 +22,7 @@ fn ask(kind: AskKind, subject: Option<AskSubject>, suggestions: &[&str]) -> AskV
         run_id: None,
         tool_call_id: None,
         origin: None,
-        options: options(kind, Some("Always allow exactly this"), &suggestions),
+        options: shown_options(&options(kind.into(), Some("Always allow exactly this"), &suggestions)),
         free_text: true,
         opened_at: 0,
     }
@@ -183,7 +184,7 @@ fn finding_d8_no_button_comes_to_stand_where_show_was() {
 fn finding_d8_a_button_has_sixteen_characters_at_most_and_the_rest_is_in_words() {
     let always = "Allow exactly this line in this directory for this session, whatever it runs by then";
     let mut ask = command("echo hi");
-    ask.options = options(AskKind::Command, Some(always), &[]);
+    ask.options = shown_options(&options(AskKind::Command.into(), Some(always), &[]));
     assert!(text(&ask, None, LINES).ends_with(&format!("“Yes, always…” = {always}")));
     for kind in AskKind::ALL {
         let mut of_kind = self::ask(kind, None, &["the first of three long ones", "the second one", "3"]);

@@ -147,7 +147,8 @@ fn subject(ask: &AskView, ready: &Ready) -> Subject {
             let here = matches!(ready.configured.folders().as_slice(), [one] if one.to_str() == Some(cwd));
             let place = if here { String::new() } else { format!(" in {}", line(cwd)) };
             let limit = timeout_seconds.map(|seconds| format!(", at most {seconds} s")).unwrap_or_default();
-            let unsaved = in_short(unsaved).map(|names| format!(" ({names})"));
+            let unsaved = in_short(unsaved.iter().map(|document| document.path.as_str()))
+                .map(|names| format!(" ({names})"));
             Subject {
                 whole: same(command) && (here || same(cwd)),
                 words: format!("run `{}`{place}{limit}{}", line(command), unsaved.unwrap_or_default()),

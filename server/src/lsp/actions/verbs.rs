@@ -3,7 +3,7 @@
 //! A look at the range and the diagnostics the client sent, and nothing else.
 
 use adjutant_core::display::one_line;
-use adjutant_core::start::touches_comment;
+use adjutant_core::wire::start::touches_comment;
 use adjutant_protocol::commands::START;
 use adjutant_protocol::origin;
 use adjutant_protocol::start::{DiagnosticCode, StartDiagnostic, StartParams, Template};
@@ -75,7 +75,7 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams, why: Why) -> Vec
         offered.push(make(Template::WriteTests, "Adjutant: Write tests".to_owned(), REWRITE));
     }
     if why != Why::Unasked {
-        let place = adjutant_core::start::range_of(&range);
+        let place = range.into();
         let commented = match documents.under(uri) {
             Text::Open(snapshot) => touches_comment(&snapshot.text, place, uri),
             Text::Unsynced(_) | Text::Closed => false,

@@ -4,8 +4,8 @@
 use std::io;
 use std::path::Path;
 
+use adjutant_core::record::AskKind;
 use adjutant_protocol::AskId;
-use adjutant_protocol::ask::AskKind;
 use serde::{Deserialize, Serialize};
 
 use super::{Condition, EVENTS, LogMark, Place};

@@ -10,10 +10,10 @@ use std::time::Instant;
 use adjutant_core::cause::Cause;
 use adjutant_core::display::one_line;
 use adjutant_core::edit::{replaced, split_bom, text_edits};
-use adjutant_core::event::{CallEnd, CallResult, Change};
 use adjutant_core::input::Report;
 use adjutant_core::observation::{Seen, Way};
 use adjutant_core::permission::BY_ACTION;
+use adjutant_core::record::{CallEnd, CallResult, Change};
 use adjutant_core::review::{Placement, apply_hunks, follow, hunks, placement};
 use adjutant_core::session::Call;
 

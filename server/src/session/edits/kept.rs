@@ -3,7 +3,7 @@
 //! Never saves text that is the user's own.
 
 use adjutant_core::edit::split_bom;
-use adjutant_core::event::{Change, Found};
+use adjutant_core::record::{Change, Found};
 
 use super::{Now, Place, found, on_disk};
 use crate::documents::Text;

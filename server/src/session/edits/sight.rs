@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::edit::split_bom;
-use adjutant_core::event::{Change, Found};
+use adjutant_core::record::{Change, Found};
 use adjutant_core::review::{Presence, present_all};
 use tokio::sync::watch;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 mod escapes;
 
-use adjutant_core::event::Unsaved;
+use adjutant_core::record::Unsaved;
 
 use super::gather::Cleaner;
 use super::*;

@@ -1,9 +1,9 @@
 //! Tests of protected and secret files.
 
 use adjutant_core::cause::Cause;
-use adjutant_core::event::Policy;
 use adjutant_core::observation::Seen;
 use adjutant_core::permission::{Act, Verdict, verdict};
+use adjutant_core::record::Policy;
 use adjutant_core::session::Session;
 
 use super::*;

@@ -15,7 +15,8 @@ fn chunk(session: &str, item: &str, text: &str) -> SessionUpdateParams {
 }
 
 fn passing(session: &str, seq: u64) -> SessionUpdateParams {
-    let state = adjutant_core::state::view(&adjutant_core::session::Session::new(session.into(), Vec::new()));
+    let state =
+        adjutant_core::wire::state::view(&adjutant_core::session::Session::new(session.into(), Vec::new()));
     let update = Update::StateUpdate(state);
     SessionUpdateParams { session_id: session.into(), seq, sub: Some(1), run_id: None, update }
 }

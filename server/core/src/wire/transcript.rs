@@ -11,9 +11,8 @@ use adjutant_protocol::state::{Outcome, StopReason};
 use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, TurnPhase, Update};
 use adjutant_protocol::{AskId, MessageId};
 
-use crate::choices;
+use super::{image_in_words, options};
 use crate::display::{Surface, display_diff, one_line, shown_command};
-use crate::image;
 use foreign::{clean, quoted};
 
 /// Bytes of one diff: a larger one would leave no room for what follows, and stands whole where it is allowed.
@@ -56,7 +55,7 @@ impl Transcript {
     fn own_block(&mut self, update: &Update) -> Option<String> {
         let text = match update {
             Update::UserMessage { text, images, .. } => {
-                let images = images.iter().map(|image| image::shown(image) + "\n");
+                let images = images.iter().map(|image| image_in_words(image) + "\n");
                 format!("**You:**\n\n{}", quoted(&(images.collect::<String>() + text)))
             }
             Update::Complete { summary } if summary.trim() != self.last_text => of_the_model(summary),
@@ -80,7 +79,7 @@ impl Transcript {
             Update::Ask(AskChange::Closed { ask_id, resolution }) => self.answered(ask_id, resolution)?,
             Update::Rule { text } => format!("- from now on: {}", code(text)),
             Update::ConfigOptionUpdate { changed, .. } => {
-                format!("- from now on: {}", code(&choices::in_words(changed)))
+                format!("- from now on: {}", code(&options::in_words(changed)))
             }
             Update::Complete { .. }
             | Update::AgentMessage { .. }

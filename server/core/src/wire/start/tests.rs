@@ -3,13 +3,13 @@
 //! Never asks a document; the text stands in the test.
 
 use adjutant_protocol::origin;
-use adjutant_protocol::session::Mode;
 use adjutant_protocol::start::{StartParams, Template};
 use ropey::Rope;
 use serde_json::{Value, json};
 
 use super::{Passage, StartProblem, Task, task, touches_comment};
 use crate::position::{Encoding, Position, Range};
+use crate::record::Mode;
 
 fn params(value: Value) -> StartParams {
     serde_json::from_value(value).expect("the params of a start")

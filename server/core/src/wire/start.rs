@@ -8,13 +8,12 @@ mod excerpt;
 #[cfg(test)]
 mod tests;
 
-use adjutant_protocol::origin;
-use adjutant_protocol::session::Mode;
 use adjutant_protocol::start::{DiagnosticCode, StartDiagnostic, StartParams, Template};
 use ropey::Rope;
 
 use crate::display::one_line;
-use crate::position::{Encoding, Position, PositionError, Range};
+use crate::position::{Encoding, PositionError, Range};
+use crate::record::Mode;
 use crate::tool::MAX_TITLE;
 
 pub use comment::touches_comment;
@@ -158,7 +157,7 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     fn new(params: &StartParams, passage: Option<&Passage<'a>>) -> Result<Self, StartProblem> {
         let first = params.diagnostics.first().and_then(|diagnostic| diagnostic.range.as_ref());
-        let range = params.range.as_ref().or(first).map(range_of);
+        let range = params.range.as_ref().or(first).map(|range| (*range).into());
         let text = passage.and_then(|passage| passage.text);
         let encoding = passage.map(|passage| passage.encoding).unwrap_or_default();
         if let (Some(text), Some(range)) = (text, range) {
@@ -238,7 +237,7 @@ impl<'a> Place<'a> {
             Some(4) => "hint",
             _ => "problem",
         };
-        let place = diagnostic.range.as_ref().map(range_of);
+        let place = diagnostic.range.as_ref().map(|range| (*range).into());
         let at = place.map(|range| match self.text {
             Some(text) => format!(" at {}", excerpt::selected(text, range, self.encoding)),
             None => format!(" at {}", excerpt::lines_named(&excerpt::lines_of(range))),
@@ -259,10 +258,4 @@ impl<'a> Place<'a> {
 fn symbol(params: &StartParams) -> Option<String> {
     let symbol = params.symbol.as_deref().map(str::trim).filter(|symbol| !symbol.is_empty())?;
     Some(one_line(symbol, NAME_CHARS))
-}
-
-/// The core's own range of one on the wire.
-pub fn range_of(range: &origin::Range) -> Range {
-    let place = |at: origin::Position| Position { line: at.line, character: at.character };
-    Range { start: place(range.start), end: place(range.end) }
 }

@@ -3,19 +3,16 @@
 //! A pure projection of the session: never guesses a state from what a message
 //! says (L01).
 
-use adjutant_protocol::ask::AskKind;
-use adjutant_protocol::state::{RequiredAction, State, StateView};
+use adjutant_protocol::state::{RequiredAction, StateView};
 use adjutant_protocol::update::{
-    AskChange, ChangeSetView, HunkState, HunkView, RunView, ToolCallView, ToolStatus, TurnPhase as TurnTold,
-    TurnView, Update,
+    AskChange, ChangeSetView, HunkView, RunView, ToolCallView, ToolStatus, TurnPhase as TurnTold, TurnView,
+    Update,
 };
-use adjutant_protocol::{ChangeSetId, RunId, ToolCallId};
 
-use crate::choices;
-use crate::event::{CallEnd, Event, Fact, Rule};
-use crate::image::Image;
-use crate::message::Usage;
+use super::{ask, options};
+use crate::record::{AskKind, CallEnd, ChangeSetId, Event, Fact, Rule, RunId, ToolCallId};
 use crate::retry::CallFailure;
+use crate::run::{HunkState, State};
 use crate::session::{Call, Session};
 use crate::unsaved;
 
@@ -43,14 +40,14 @@ pub fn view(session: &Session) -> StateView {
     let asks: Vec<_> = session.open_asks().collect();
     let ended = session.ended.back();
     StateView {
-        state,
-        sub,
+        state: state.into(),
+        sub: sub.map(Into::into),
         since: session.since,
         run_id: session.open_run().map(|run| run.id.clone()),
-        ask_kind: asks.iter().find(|ask| ask.kind != AskKind::CommandOutput).map(|ask| ask.kind),
+        ask_kind: asks.iter().find(|ask| ask.kind != AskKind::CommandOutput).map(|ask| ask.kind.into()),
         asks: asks.iter().map(|ask| ask.id.clone()).collect(),
         required_action: required_action(session, state),
-        stop_reason: ended.filter(|_| state == State::Idle).map(|ended| ended.end.stop_reason),
+        stop_reason: ended.filter(|_| state == State::Idle).map(|ended| ended.end.stop_reason.into()),
     }
 }
 
@@ -137,7 +134,7 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
         Event::Prompted { message, text, images, .. } => vec![Update::UserMessage {
             message_id: message.clone(),
             text: text.to_string(),
-            images: images.iter().map(Image::view).collect(),
+            images: images.iter().map(Into::into).collect(),
         }],
         Event::RunStarted { run, continues, model, not_before, title, origin, .. } => {
             vec![Update::Run(RunView::Started {
@@ -147,21 +144,24 @@ fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
                 previous_model: session.model_before(model),
                 not_before: *not_before,
                 title: title.clone(),
-                origin: origin.clone(),
+                origin: origin.clone().map(Into::into),
             })]
         }
         Event::RunEnded { run, .. } => run_ended(session, run),
         Event::Completed { summary, .. } => vec![Update::Complete { summary: summary.clone() }],
         Event::AskOpened { ask } => {
-            let ask = Box::new(crate::ask::view(session, ask));
+            let ask = Box::new(ask::view(session, ask));
             vec![Update::Ask(AskChange::Opened { ask })]
         }
         Event::AskClosed { ask, resolution } => {
-            vec![Update::Ask(AskChange::Closed { ask_id: ask.clone(), resolution: resolution.clone() })]
+            vec![Update::Ask(AskChange::Closed {
+                ask_id: ask.clone(),
+                resolution: resolution.clone().into(),
+            })]
         }
         Event::ConfigChanged { change, offer, .. } => vec![Update::ConfigOptionUpdate {
-            config_options: choices::options(&session.choices, offer),
-            changed: change.clone(),
+            config_options: options::options(&session.choices, offer),
+            changed: change.clone().into(),
         }],
         Event::RuleAdded { rule } => vec![Update::Rule { text: rule_text(rule) }],
         Event::CallOpened { .. }
@@ -263,7 +263,7 @@ fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
                 });
             }
             updates.push(Update::Turn(TurnView {
-                usage: reply.usage.as_ref().map(Usage::view),
+                usage: reply.usage.map(Into::into),
                 ..turn_view(*turn, TurnTold::Ended, *attempt)
             }));
             updates
@@ -274,7 +274,7 @@ fn of_turn(session: &Session, event: &Event) -> Vec<Update> {
 
 fn failed(session: &Session, failure: &CallFailure, view: TurnView) -> Vec<Update> {
     let mut updates = cut_text(session);
-    let (kind, message) = (Some(failure.class.kind()), Some(failure.message.clone()));
+    let (kind, message) = (Some(failure.class.into()), Some(failure.message.clone()));
     updates.push(Update::Turn(TurnView { failure: kind, message, ..view }));
     updates
 }
@@ -296,7 +296,7 @@ fn run_ended(session: &Session, run: &RunId) -> Vec<Update> {
         text,
         interrupted: true,
     });
-    let end = Update::Run(RunView::Ended { run_id: run.clone(), end: ended.end.clone() });
+    let end = Update::Run(RunView::Ended { run_id: run.clone(), end: ended.end.clone().into() });
     cut.into_iter().chain([end]).collect()
 }
 
@@ -334,7 +334,7 @@ fn change_view(session: &Session, id: &ChangeSetId) -> Vec<Update> {
         .iter()
         .map(|hunk| HunkView {
             hunk_id: hunk.id.clone(),
-            state: state.hunks.get(&hunk.id).copied().unwrap_or(HunkState::Proposed),
+            state: state.hunks.get(&hunk.id).copied().unwrap_or(HunkState::Proposed).into(),
             removed: count(&hunk.removed),
             inserted: count(&hunk.inserted),
         })

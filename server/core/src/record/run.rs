@@ -1,0 +1,128 @@
+//! What the log holds of a run: its rules, where it came from, how it ended.
+
+use serde::{Deserialize, Serialize};
+
+use crate::position::Range;
+use crate::retry::RetryPolicy;
+
+/// The set of tools and rules a run works with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// All tools.
+    #[default]
+    Code,
+    /// Reading tools only.
+    Ask,
+}
+
+impl Mode {
+    pub const ALL: [Mode; 2] = [Mode::Code, Mode::Ask];
+
+    /// Its name in the settings, in the log and on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Code => "code",
+            Mode::Ask => "ask",
+        }
+    }
+}
+
+/// The document and the lines a run was started from. Never used to edit: the text may have moved since.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Origin {
+    pub uri: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<Range>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The model said the task is complete.
+    Completed,
+    /// The model stopped without saying so.
+    Stopped,
+    Failed,
+    /// A limit was reached; the idle ask says which.
+    Limit,
+    Cancelled,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    EndTurn,
+    MaxTokens,
+    MaxTurnRequests,
+    Refusal,
+    Cancelled,
+    #[serde(rename = "_failed")]
+    Failed,
+    #[serde(rename = "_mistakes")]
+    Mistakes,
+    /// The model called `fail`.
+    #[serde(rename = "_gave_up")]
+    GaveUp,
+}
+
+/// The rules of one run as it starts; `Event::RulesChanged` says what became of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Policy {
+    pub mode: Mode,
+    /// Deny rules of all settings layers, as written; they always win.
+    #[serde(default)]
+    pub deny: Vec<String>,
+    /// Consent of the process that gave it: it ends when another one opens the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unattended: Option<Unattended>,
+    /// Model requests of one run before the user is asked to go on; unlimited when not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_requests: Option<u32>,
+    /// Failed calls in a row that end a run.
+    pub mistakes: u32,
+    /// How long a command runs before the user is offered to stop it, in milliseconds.
+    pub command_output_ms: u64,
+    /// How long a question with suggestions waits before the first of them is taken, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub followup_default_ms: Option<u64>,
+    pub retry: RetryPolicy,
+    /// Models that take a turn when the retries of the one before are over, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stand_ins: Vec<String>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Code,
+            deny: Vec::new(),
+            unattended: None,
+            max_requests: None,
+            mistakes: 3,
+            command_output_ms: 10_000,
+            followup_default_ms: None,
+            retry: RetryPolicy::default(),
+            stand_ins: Vec::new(),
+        }
+    }
+}
+
+/// What may run unasked while nobody watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unattended {
+    pub edit: bool,
+    pub command: bool,
+    /// Model requests of one run before `auto_approval_max_req_reached`.
+    pub max_requests: u32,
+}
+
+/// A client's key of an idempotent request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyUse {
+    pub key: String,
+    /// Of the body, so that a reused key is told from a repeated request.
+    pub digest: String,
+}

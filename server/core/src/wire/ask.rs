@@ -1,0 +1,91 @@
+//! Asks as clients see them: the whole of what is asked, and what each button says.
+
+use adjutant_protocol::ask::{AskOption, AskSubject, AskView, OptionKind, UnsavedDocument};
+
+use crate::ask::WAIT;
+use crate::display::one_line;
+use crate::permission::read_asks;
+use crate::record::{self, Ask, AskId, Payload, Unsaved};
+use crate::review::unified_diff;
+use crate::session::{Call, Session};
+
+/// The most characters of a button: longer ones push the others off a toast.
+pub const MAX_LABEL: usize = 16;
+
+/// Returns what a button says that chooses an option. Sorted by title, as some editors do, a
+/// rejection and *Show* come before every approval.
+pub fn label(option: &AskOption) -> String {
+    match (option.kind, option.option_id.as_str()) {
+        (OptionKind::AllowOnce, _) => "Yes, once".to_owned(),
+        (OptionKind::AllowAlways, _) => "Yes, always…".to_owned(),
+        (OptionKind::RejectOnce, _) => "Reject".to_owned(),
+        (OptionKind::Choose, WAIT) => "Wait, try again".to_owned(),
+        (OptionKind::Choose, _) => one_line(&option.name, MAX_LABEL),
+    }
+}
+
+/// An ask as clients see it, with the whole diff or command.
+pub fn view(session: &Session, ask: &Ask) -> AskView {
+    AskView {
+        session_id: session.id.clone(),
+        ask_id: ask.id.clone(),
+        kind: ask.kind.into(),
+        group: ask.kind.group().into(),
+        title: ask.title.clone(),
+        description: ask.description.clone(),
+        subject: ask
+            .calls
+            .first()
+            .and_then(|call| session.call(call))
+            .and_then(|call| subject(session, call, &ask.unsaved)),
+        run_id: Some(ask.run.clone()),
+        tool_call_id: ask.calls.first().cloned(),
+        origin: session.origin_of(&ask.run).map(Into::into),
+        options: options(&ask.options),
+        free_text: ask.free_text,
+        opened_at: ask.opened_at,
+    }
+}
+
+/// Options as clients see them: each with what its button says.
+pub fn options(stored: &[record::AskOption]) -> Vec<AskOption> {
+    let shown = stored.iter().map(|option| {
+        let record::AskOption { option_id, name, kind } = option.clone();
+        let option = AskOption { option_id, name, kind: kind.into(), label: None };
+        AskOption { label: Some(label(&option)), ..option }
+    });
+    shown.collect()
+}
+
+/// An open ask as clients see it.
+pub fn open_view(session: &Session, id: &AskId) -> Option<AskView> {
+    session.asks.get(id).map(|open| view(session, &open.ask))
+}
+
+fn subject(session: &Session, call: &Call, unsaved: &[Unsaved]) -> Option<AskSubject> {
+    if let Some(state) = session.change_of(call) {
+        let change = &state.change;
+        return Some(AskSubject::Edit {
+            uri: change.uri.clone(),
+            path: change.path.clone(),
+            diff: unified_diff(&change.path, change.existed, &change.hunks).into(),
+            new_file: !change.existed,
+        });
+    }
+    match call.payload.as_ref()? {
+        Payload::Command { line, cwd, timeout_seconds, .. } => Some(AskSubject::Command {
+            command: line.clone(),
+            cwd: cwd.clone(),
+            timeout_seconds: Some(*timeout_seconds),
+            unsaved: unsaved
+                .iter()
+                .map(|Unsaved { uri, path }| UnsavedDocument { uri: uri.clone(), path: path.clone() })
+                .collect(),
+        }),
+        Payload::Read { path, .. } => {
+            let reason = read_asks(call.seen.as_ref()?)?.text;
+            Some(AskSubject::Read { path: path.clone(), reason })
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,159 @@
+//! Stored types into those of the wire, and back where a client names one.
+
+use adjutant_protocol::option::{ConfigChange, ConfigId};
+use adjutant_protocol::session::UsageView;
+use adjutant_protocol::update::{FailureKind, ImageView};
+use adjutant_protocol::{ask, origin, session, state, update};
+
+use crate::choices::{ChoiceChange, ChoiceId};
+use crate::image::{Image, size};
+use crate::message::Usage;
+use crate::position::{Position, Range};
+use crate::retry::FailureClass;
+use crate::{record, run};
+
+/// Converts between two lists of the same names; a name that one of them gains does not compile.
+macro_rules! same {
+    ($from:path => $to:path { $($name:ident),* $(,)? }) => {
+        impl From<$from> for $to {
+            fn from(from: $from) -> Self {
+                use $from as From;
+                match from { $(From::$name => Self::$name),* }
+            }
+        }
+    };
+}
+
+/// The same both ways.
+macro_rules! equal {
+    ($one:path = $other:path { $($name:ident),* $(,)? }) => {
+        same!($one => $other { $($name),* });
+        same!($other => $one { $($name),* });
+    };
+}
+
+equal!(record::Mode = session::Mode { Code, Ask });
+equal!(
+    record::AskKind = ask::AskKind {
+        Tool,
+        Command,
+        Followup,
+        BrowserActionLaunch,
+        UseMcpServer,
+        CompletionResult,
+        ApiReqFailed,
+        MistakeLimitReached,
+        AutoApprovalMaxReqReached,
+        ResumeCompletedTask,
+        ResumeTask,
+        CommandOutput,
+    }
+);
+same!(record::AskGroup => ask::AskGroup { Interactive, Idle, Resumable, NonBlocking });
+same!(record::OptionKind => ask::OptionKind { AllowOnce, AllowAlways, RejectOnce, Choose });
+same!(record::Outcome => state::Outcome { Completed, Stopped, Failed, Limit, Cancelled });
+same!(record::StopReason => state::StopReason {
+    EndTurn, MaxTokens, MaxTurnRequests, Refusal, Cancelled, Failed, Mistakes, GaveUp,
+});
+same!(run::State => state::State { None, Running, RequiresAction, Idle, Resumable });
+same!(run::SubState => state::SubState {
+    Preparing, Model, Streaming, Stalled, Tools, Retrying, Completed, Stopped, Failed, Limit, Cancelled,
+});
+same!(run::HunkState => update::HunkState { Proposed, Applying, Applied, Rejected, NotApplied });
+equal!(ChoiceId = ConfigId { Mode, Model, Effort, Verbosity });
+
+impl From<record::Resolution> for ask::Resolution {
+    fn from(from: record::Resolution) -> Self {
+        use record::Resolution as From;
+        match from {
+            From::Selected { option_id, text, surface } => Self::Selected { option_id, text, surface },
+            From::Answered { text, surface } => Self::Answered { text, surface },
+            From::Cancelled => Self::Cancelled,
+            From::Superseded => Self::Superseded,
+            From::Withdrawn => Self::Withdrawn,
+        }
+    }
+}
+
+impl From<ChoiceChange> for ConfigChange {
+    fn from(ChoiceChange { config_id, from, to }: ChoiceChange) -> Self {
+        Self { config_id: config_id.into(), from, to }
+    }
+}
+
+impl From<Range> for origin::Range {
+    fn from(range: Range) -> Self {
+        let place = |at: Position| origin::Position { line: at.line, character: at.character };
+        Self { start: place(range.start), end: place(range.end) }
+    }
+}
+
+impl From<origin::Range> for Range {
+    fn from(range: origin::Range) -> Self {
+        let place = |at: origin::Position| Position { line: at.line, character: at.character };
+        Self { start: place(range.start), end: place(range.end) }
+    }
+}
+
+impl From<record::Origin> for origin::Origin {
+    fn from(record::Origin { uri, range }: record::Origin) -> Self {
+        Self { uri, range: range.map(Into::into) }
+    }
+}
+
+impl From<origin::Origin> for record::Origin {
+    fn from(origin::Origin { uri, range }: origin::Origin) -> Self {
+        Self { uri, range: range.map(Into::into) }
+    }
+}
+
+impl From<run::RunEnd> for session::RunEnd {
+    fn from(end: run::RunEnd) -> Self {
+        let run::RunEnd { ended_at, outcome, stop_reason, summary, usage, turns } = end;
+        let (outcome, stop_reason, usage) = (outcome.into(), stop_reason.into(), usage.into());
+        Self { ended_at, outcome, stop_reason, summary, usage, turns }
+    }
+}
+
+impl From<Usage> for UsageView {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cache_read_tokens: usage.cache_read_tokens,
+            cache_write_tokens: usage.cache_write_tokens,
+        }
+    }
+}
+
+impl From<&Image> for ImageView {
+    fn from(image: &Image) -> Self {
+        Self { mime_type: image.mime_type.name().to_owned(), bytes: image.bytes }
+    }
+}
+
+/// Returns an image as people see it: `[image image/png 12 kB]`.
+pub fn image_in_words(image: &ImageView) -> String {
+    format!("[image {} {}]", image.mime_type, size(image.bytes))
+}
+
+/// The kind a client is told; what it cannot tell apart by acting otherwise is one.
+impl From<FailureClass> for FailureKind {
+    fn from(class: FailureClass) -> Self {
+        match class {
+            FailureClass::RateLimited => FailureKind::RateLimited,
+            FailureClass::Overloaded => FailureKind::Overloaded,
+            FailureClass::Network => FailureKind::Network,
+            FailureClass::FirstByte | FailureClass::Stalled | FailureClass::Total => FailureKind::TimedOut,
+            FailureClass::Broken => FailureKind::Broken,
+            FailureClass::Auth => FailureKind::Auth,
+            FailureClass::Quota => FailureKind::Quota,
+            FailureClass::ContextExceeded => FailureKind::ContextExceeded,
+            FailureClass::ModelNotFound => FailureKind::ModelNotFound,
+            FailureClass::InvalidRequest | FailureClass::History | FailureClass::Images => {
+                FailureKind::InvalidRequest
+            }
+            FailureClass::Interrupted => FailureKind::Interrupted,
+        }
+    }
+}
