@@ -1,64 +1,37 @@
-//! The LSP door in: parse, post, answer.
+//! The face that speaks LSP, in and out.
 //!
-//! Holds no agent state and never waits for the editor, a file or a model in a
-//! handler; a handler posts and returns the future of the reply.
+//! Parses, posts and answers. Holds no agent state and never waits for the editor, a
+//! file or a model in a handler.
 
 mod actions;
-mod agent;
 mod commands;
 mod configured;
-mod content;
 mod documents;
+mod lifecycle;
 mod parent;
 mod ready;
-mod reopen;
-mod start;
+mod router;
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
-use adjutant_protocol::errors::{ErrorDetail, ErrorName};
-use adjutant_protocol::methods;
 use tokio::sync::watch;
+use tower_lsp::LanguageServer;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::ls_types::{
     CodeActionParams, CodeActionResponse, DidChangeConfigurationParams, DidChangeTextDocumentParams,
     DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
     DidSaveTextDocumentParams, ExecuteCommandParams, InitializeParams, InitializeResult, InitializedParams,
-    LSPAny, MessageType, ShowMessageParams,
+    LSPAny, MessageType, ShowMessageParams, WorkDoneProgressCancelParams,
 };
-use tower_lsp::{LanguageServer, LspService};
 
-use crate::doors::{REACTION, message};
-use crate::model::Models;
-use crate::session::mailbox::Refused;
-use crate::session::storage::{Disk, Storage};
+pub use crate::agent::Options;
+use crate::agent::configured::{absent, says_nothing};
+use crate::agent::{Agent, reopen};
+use crate::doors::message;
 use crate::sessions::Sessions;
-use crate::settings::Sources;
-use crate::tools::Shelf;
-use crate::transport::{self, Ended, Out};
-
-/// What a server is started with.
-#[derive(Clone)]
-pub struct Options {
-    /// Everything settings come from, but for workspace and editor.
-    pub sources: Sources,
-    pub models: Models,
-    /// The tools of its runs; one that is added later counts from the next run on.
-    pub tools: Shelf,
-    /// How long an approval in a popup has to have been on the screen before it counts.
-    pub reaction: Duration,
-    /// The disk that sessions are kept on; a test hands in its twin.
-    pub storage: Arc<dyn Storage>,
-}
-
-impl Options {
-    pub fn new(sources: Sources, models: Models) -> Self {
-        models.start_key_commands_by(crate::tools::process::run_own);
-        let (tools, storage) = (Shelf::default(), Arc::new(Disk));
-        Self { sources, models, tools, reaction: REACTION, storage }
-    }
-}
+use crate::transport::{self, Ended, ErrorBody, Out};
+use configured::Pulls;
+use router::Router;
 
 /// The language server of one connection.
 pub struct Server {
@@ -66,16 +39,16 @@ pub struct Server {
     options: Options,
     ready: OnceLock<Ready>,
     parent: parent::Named,
+    /// Where the sessions are found when the connection is over.
+    sessions: Arc<OnceLock<Sessions>>,
 }
 
 /// What exists once the client has said what it can do.
 struct Ready {
-    sessions: Sessions,
-    configured: configured::Configured,
+    agent: Arc<Agent>,
+    pulls: Pulls,
     /// What was wrong with the settings, told after `initialized`.
     problems: Vec<String>,
-    /// What was started by this connection.
-    starts: start::Starts,
 }
 
 /// Serves one connection until it ends, until the client's process is gone, or until somebody else
@@ -86,14 +59,16 @@ pub async fn serve_until(
     writer: impl std::io::Write + Send + 'static,
     over: impl Future<Output = ()>,
 ) -> Ended {
-    let slot: Arc<OnceLock<Sessions>> = Arc::default();
+    let sessions: Arc<OnceLock<Sessions>> = Arc::default();
     let (parent, named) = watch::channel(None);
+    let (out, parts) = transport::channel();
+    let server = Server { out, options, ready: OnceLock::new(), parent, sessions: sessions.clone() };
     let ended = tokio::select! {
-        ended = connection((options, parent), slot.clone(), reader, writer) => ended,
+        ended = transport::serve(Router::new(server), parts, reader, writer) => ended,
         () = over => Ended::InputClosed,
         () = parent::gone(named) => Ended::InputClosed,
     };
-    if let Some(sessions) = slot.get() {
+    if let Some(sessions) = sessions.get() {
         sessions.stop_all().await;
     }
     ended
@@ -106,42 +81,6 @@ pub async fn serve(
     writer: impl std::io::Write + Send + 'static,
 ) -> Ended {
     serve_until(options, reader, writer, std::future::pending()).await
-}
-
-async fn connection(
-    (options, parent): (Options, parent::Named),
-    shared: Arc<OnceLock<Sessions>>,
-    reader: impl std::io::Read + Send + 'static,
-    writer: impl std::io::Write + Send + 'static,
-) -> Ended {
-    let (out, parts) = transport::channel();
-    let service = LspService::build(move |_| Shared {
-        server: Server { out, options, ready: OnceLock::new(), parent },
-        sessions: shared,
-    })
-    .custom_method(transport::LOST, Shared::lost)
-    .custom_method(methods::SESSION_NEW, Shared::session_new)
-    .custom_method(methods::SESSION_LIST, Shared::session_list)
-    .custom_method(methods::SESSION_RESUME, Shared::session_resume)
-    .custom_method(methods::SESSION_CLOSE, Shared::session_close)
-    .custom_method(methods::SESSION_SET_CONFIG_OPTION, Shared::set_option)
-    .custom_method(methods::MODEL_LIST, Shared::model_list)
-    .custom_method(methods::SESSION_DELETE, Shared::session_delete)
-    .custom_method(methods::SESSION_PROMPT, Shared::session_prompt)
-    .custom_method(methods::SESSION_WAIT, Shared::session_wait)
-    .custom_method(methods::SESSION_CANCEL, Shared::session_cancel)
-    .custom_method(methods::START, Shared::start)
-    .custom_method("window/workDoneProgress/cancel", Shared::progress_cancelled)
-    .custom_method(methods::ASK_LIST, Shared::ask_list)
-    .custom_method(methods::ASK_RESPOND, Shared::ask_respond)
-    .finish();
-    transport::serve(service, parts, reader, writer).await
-}
-
-/// The server with the place where its sessions are found when the connection is over.
-struct Shared {
-    server: Server,
-    sessions: Arc<OnceLock<Sessions>>,
 }
 
 impl Server {
@@ -159,128 +98,131 @@ impl Server {
             tracing::warn!(%error, text, "the user was not told");
         }
     }
-}
 
-impl Shared {
     /// A message could not be read: it may have been a change of any document.
-    async fn lost(&self) {
-        if let Ok(ready) = self.ready() {
-            ready.sessions.world().documents.lost();
+    fn lost(&self) {
+        if let Some(ready) = self.ready() {
+            ready.agent.sessions.world().documents.lost();
         }
     }
 
-    fn ready(&self) -> Result<&Ready> {
-        let ready = self.server.ready.get().ok_or_else(|| Error::new(ErrorCode::ServerError(-32002)))?;
+    /// What the connection works with; `None` before `initialize`.
+    fn ready(&self) -> Option<&Ready> {
+        let ready = self.ready.get()?;
         // Settings that have arrived count for whatever is handled from now on.
-        self.server.warn(&ready.configured.catch_up(ready.sessions.world()));
-        Ok(ready)
+        self.warn(&ready.pulls.catch_up(&ready.agent));
+        Some(ready)
+    }
+
+    fn agent(&self) -> Result<&Arc<Agent>> {
+        self.ready().map(|ready| &ready.agent).ok_or_else(|| rejected(lifecycle::not_initialized()))
+    }
+
+    /// The user pressed the cancel button of a progress; `LanguageServer` has no method for it.
+    fn progress_cancelled(&self, params: &WorkDoneProgressCancelParams) {
+        if let Ok(agent) = self.agent() {
+            commands::cancel::progress_cancelled(agent, params);
+        }
     }
 
     /// Asks the client for its settings, where it answers.
-    async fn pull(&self, ready: &Ready) {
-        let world = ready.sessions.world();
-        if world.doors.surfaces().configuration {
-            let asked = ready.configured.pull(&self.server.out);
-            self.server.warn(&ready.configured.pulled(world, asked).await);
+    async fn pull(&self, Ready { agent, pulls, .. }: &Ready) {
+        if agent.sessions.world().doors.surfaces().configuration {
+            let asked = pulls.pull(&self.out);
+            self.warn(&pulls.pulled(agent, asked).await);
         }
     }
 }
 
-impl LanguageServer for Shared {
+impl LanguageServer for Server {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
         let process = params.process_id;
-        let (ready, result) = ready::prepare(&self.server, params)?;
-        self.server.parent.send_replace(process);
-        let _ = self.sessions.set(ready.sessions.clone());
-        if self.server.ready.set(ready).is_err() {
+        let (ready, result) = ready::prepare(self, params).map_err(rejected)?;
+        self.parent.send_replace(process);
+        let _ = self.sessions.set(ready.agent.sessions.clone());
+        if self.ready.set(ready).is_err() {
             return Err(Error::invalid_request());
         }
         Ok(result)
     }
 
     async fn initialized(&self, _: InitializedParams) {
-        let Ok(ready) = self.ready() else { return };
-        self.server.warn(&ready.problems);
-        ready.sessions.sweep();
+        let Some(ready) = self.ready() else { return };
+        let agent = &ready.agent;
+        self.warn(&ready.problems);
+        agent.sessions.sweep();
         // A client that takes asks itself also lists and resumes by itself.
-        if !ready.sessions.world().doors.surfaces().asks_by_request {
+        let surfaces = agent.sessions.world().doors.surfaces();
+        if !surfaces.asks_by_request {
             // Off the way of what the client sends next: this reads the disk.
-            tokio::spawn(reopen::left_open(ready.sessions.clone(), ready.configured.folders()));
+            tokio::spawn(reopen::left_open(agent.sessions.clone(), agent.configured.folders()));
         }
         // Registered first, so that a change behind the answer is not missed.
-        let registered = configured::register(&self.server.out, ready.sessions.world().doors.surfaces());
-        let absent = async { self.server.warn(&configured::absent(ready.configured.folders()).await) };
+        let registered = configured::register(&self.out, surfaces);
+        let absent = async { self.warn(&absent(agent.configured.folders()).await) };
         tokio::join!(registered, self.pull(ready), absent);
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
-        Ok(Some(actions::offered(self.ready()?, &params)))
+        Ok(Some(actions::offered(self.agent()?, &params)))
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<LSPAny>> {
-        self.command(params).await
+        commands::command(self.agent()?, params).await.map_err(rejected)
     }
 
     async fn shutdown(&self) -> Result<()> {
-        if let Ok(ready) = self.ready() {
-            ready.sessions.stop_all().await;
+        if let Ok(agent) = self.agent() {
+            agent.sessions.stop_all().await;
             // Behind the answer nothing may be sent any more.
-            ready.sessions.world().doors.finish().await;
+            agent.sessions.world().doors.finish().await;
         }
         Ok(())
     }
 
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
-        let Ok(ready) = self.ready() else { return };
+        let Some(ready) = self.ready() else { return };
         let settings = params.settings;
-        if configured::says_nothing(&settings) {
+        if says_nothing(&settings) {
             // "Something changed": what it is has to be asked for.
             return self.pull(ready).await;
         }
         let section = settings.get("adjutant").cloned().unwrap_or(settings);
-        self.server.warn(&ready.configured.push(ready.sessions.world(), section));
+        self.warn(&ready.pulls.push(&ready.agent, section));
     }
 
     async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
-        let Ok(ready) = self.ready() else { return };
-        let problems = ready.configured.change_folders(ready.sessions.world(), &params.event);
-        self.server.warn(&problems);
-        self.server.warn(&configured::absent(configured::added(&params.event)).await);
+        let Ok(agent) = self.agent() else { return };
+        self.warn(&configured::change_folders(agent, &params.event));
+        self.warn(&absent(configured::added(&params.event)).await);
     }
 
     async fn did_open(&self, params: DidOpenTextDocumentParams) {
-        if let Ok(ready) = self.ready() {
-            documents::opened(&ready.sessions.world().documents, params);
+        if let Ok(agent) = self.agent() {
+            documents::opened(&agent.sessions.world().documents, params);
         }
     }
 
     async fn did_change(&self, params: DidChangeTextDocumentParams) {
-        if let Ok(ready) = self.ready() {
-            documents::changed(&ready.sessions.world().documents, params);
+        if let Ok(agent) = self.agent() {
+            documents::changed(&agent.sessions.world().documents, params);
         }
     }
 
     async fn did_close(&self, params: DidCloseTextDocumentParams) {
-        if let Ok(ready) = self.ready() {
-            ready.sessions.world().documents.closed(params.text_document.uri.as_str());
+        if let Ok(agent) = self.agent() {
+            agent.sessions.world().documents.closed(params.text_document.uri.as_str());
         }
     }
 
     async fn did_save(&self, _: DidSaveTextDocumentParams) {
-        if let Ok(ready) = self.ready() {
-            ready.sessions.world().documents.saved();
+        if let Ok(agent) = self.agent() {
+            agent.sessions.world().documents.saved();
         }
     }
 }
 
-/// An error of ours in the shape of JSON-RPC.
-fn error(refused: Refused) -> Error {
-    let retry = (refused.name == ErrorName::Overloaded).then_some(100);
-    let detail =
-        ErrorDetail { name: refused.name, retryable: refused.name.retryable(), retry_after_ms: retry };
-    Error {
-        code: ErrorCode::ServerError(refused.name.code()),
-        message: refused.message.into(),
-        data: serde_json::to_value(detail).ok(),
-    }
+/// An error in the type that the methods of LSP return.
+fn rejected(error: ErrorBody) -> Error {
+    Error { code: ErrorCode::from(error.code), message: error.message.into(), data: error.data }
 }

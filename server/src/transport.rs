@@ -1,11 +1,11 @@
 //! The strict edge: bytes to routed calls, and one writer.
 //!
-//! Types, router and lifecycle are tower-lsp's; the loop that drives them is
-//! ours: a reader thread, one dispatcher, a writer thread. Messages reach
-//! handlers in arrival order, replies and cancellations never wait behind
-//! work, and a panic ends one call only. Nothing here knows what a method
-//! means, and nothing else touches the two streams.
+//! A reader thread, one dispatcher, a writer thread. Messages reach handlers in
+//! arrival order, replies and cancellations never wait behind work, and a panic
+//! ends one call only. Nothing here knows what a method means, and nothing else
+//! touches the two streams.
 
+mod backend;
 mod calls;
 pub mod client;
 mod dispatcher;
@@ -24,16 +24,12 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
-use tower_lsp::{ClientSocket, LanguageServer, LspService};
 
-pub use envelope::{RequestId, code};
+pub use backend::{Answer, Backend, Notified, Serving, answer};
+pub use envelope::{ErrorBody, RequestId, code};
 pub use framing::FrameError;
 pub use gauge::{ReplyError, SendError};
 pub use out::{Out, PendingReply, Sending};
-
-/// The notification by which the backend hears that a message of the client was lost, in its place
-/// among the others: nothing of it could be read, so it may have been any.
-pub const LOST: &str = "$/adjutant/lost";
 
 /// How long the writer may take to write what is queued at the end.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
@@ -56,7 +52,7 @@ pub enum Ended {
     NotStarted(io::Error),
 }
 
-/// What `serve` needs besides the service: the other end of an `Out`.
+/// What `serve` needs besides the backend: the other end of an `Out`.
 #[derive(Debug)]
 pub struct Parts {
     out: Out,
@@ -70,16 +66,14 @@ pub fn channel() -> (Out, Parts) {
     (out.clone(), Parts { out, frames })
 }
 
-/// Serves one connection until it ends. The service comes as its builder
-/// returns it; the socket of its own client is dropped, for all that is sent
-/// goes through `Out`.
+/// Serves one connection until it ends.
 ///
 /// What a handler does before it first has to wait happens in arrival order;
 /// what it does later does not. A handler whose order matters posts without
 /// waiting (`try_send`, an unbounded queue with a receipt to await); to await
 /// room in a bounded queue is waiting, and loses the order.
-pub async fn serve<B: LanguageServer>(
-    (service, _): (LspService<B>, ClientSocket),
+pub async fn serve(
+    backend: impl Backend,
     parts: Parts,
     reader: impl Read + Send + 'static,
     writer: impl Write + Send + 'static,
@@ -94,7 +88,7 @@ pub async fn serve<B: LanguageServer>(
     };
     let (deliver, inbound) = intake::channel();
     let ended = match reader::spawn(reader, seen::incoming, deliver) {
-        Ok(()) => dispatcher::Dispatcher::new(service, out.clone()).run(inbound).await,
+        Ok(()) => dispatcher::Dispatcher::new(backend, out.clone()).run(inbound).await,
         Err(error) => Ended::NotStarted(error),
     };
     out.close();

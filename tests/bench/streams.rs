@@ -11,13 +11,10 @@ use std::time::{Duration, Instant};
 use adjutant::documents::Documents;
 use adjutant::doors::fallbacks::Surfaces;
 use adjutant::doors::{Doors, Timing};
-use adjutant::transport::{self, framing};
+use adjutant::transport::{self, Answer, Backend, ErrorBody, Notified, Serving, framing};
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use adjutant_testkit::model::{ModelServer, Reply};
-use serde_json::json;
-use tower_lsp::jsonrpc::Result;
-use tower_lsp::ls_types::{InitializeParams, InitializeResult};
-use tower_lsp::{LanguageServer, LspService};
+use serde_json::{Value, json};
 
 use super::figures::Ground;
 use super::process::memory;
@@ -30,17 +27,19 @@ const AHEAD: u64 = 20_000;
 /// Deltas of three bytes each.
 const DELTAS: usize = 1_000_000;
 
-/// A router with nothing behind it.
+/// A face without methods.
 struct Nothing;
 
-impl LanguageServer for Nothing {
-    async fn initialize(&self, _: InitializeParams) -> Result<InitializeResult> {
-        Ok(InitializeResult::default())
+impl Backend for Nothing {
+    fn request(&self, method: &str, _: Option<Value>) -> Serving<Answer> {
+        Box::pin(std::future::ready(Err(ErrorBody::no_method(method))))
     }
 
-    async fn shutdown(&self) -> Result<()> {
-        Ok(())
+    fn notification(&self, _: &str, _: Option<Value>) -> Notified {
+        Notified::PassedOver
     }
+
+    fn lost(&self) {}
 }
 
 /// A hundred thousand lasting updates through the doors of one connection to a client that reads.
@@ -48,8 +47,7 @@ pub fn updates(_: &Ground, samples: &mut Samples) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     let (near, mut far) = transport::pipe().expect("a pipe");
     let (out, parts) = transport::channel();
-    let service = LspService::build(|_| Nothing).finish();
-    runtime.spawn(transport::serve(service, parts, near.reader, near.writer));
+    runtime.spawn(transport::serve(Nothing, parts, near.reader, near.writer));
     let _inside = runtime.enter();
     let client = json!({"experimental": {"agent": {"version": 0, "updates": {"chunks": true}}}});
     let surfaces = Surfaces::of(&client, None).expect("capabilities");

@@ -148,9 +148,9 @@ fn every_method_is_routed_or_sent() {
     let constants = constants_of_methods();
     assert_eq!(constants.len(), METHODS.len(), "a constant without a row, or a row without a constant");
     let squeezed = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let router = squeezed(read("server/src/lsp.rs"));
+    let router = squeezed(read("server/src/agent.rs"));
     let requests: String =
-        files("server/src/lsp", &[".rs"]).into_iter().map(|file| squeezed(file.text)).collect();
+        files("server/src/agent", &[".rs"]).into_iter().map(|file| squeezed(file.text)).collect();
     let senders: String = std::iter::once(read("server/src/doors.rs"))
         .chain(files("server/src/doors", &[".rs"]).into_iter().map(|file| file.text))
         .collect();
@@ -167,15 +167,18 @@ fn every_method_is_routed_or_sent() {
             );
             continue;
         }
-        let route = format!(".custom_method(methods::{constant}, Shared::");
+        let route = format!("names::{constant} => ");
         let (_, after) = router.split_once(&route).unwrap_or_else(|| {
-            panic!("{} is not routed in server/src/lsp.rs; route it, or take it off the table", method.name)
+            panic!(
+                "{} is not in the table of server/src/agent.rs; put it there, or take it off the table",
+                method.name
+            )
         });
         let function: String = after.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
         let head = format!("async fn {function}(&self, params: ");
         let (_, signature) = requests
             .split_once(&head)
-            .unwrap_or_else(|| panic!("{function} is not in server/src/lsp, or takes no params"));
+            .unwrap_or_else(|| panic!("{function} is not in server/src/agent, or takes no params"));
         let (signature, _) = signature.split_once('{').expect("a function has a body");
         let takes = [method.params.to_owned(), format!("Option<{}>", method.params)];
         let (params, result) = signature.split_once(')').expect("a signature is closed");

@@ -15,7 +15,7 @@ use tower_lsp::ls_types::{
     CodeActionProviderCapability, CodeActionTriggerKind, Command, Diagnostic, Range,
 };
 
-use super::Ready;
+use crate::agent::Agent;
 use crate::doors::fallbacks::Surfaces;
 use crate::doors::{OpenRun, SOURCE};
 
@@ -60,15 +60,15 @@ struct Offered {
 }
 
 /// The code actions at a place: answers first, then what can be started, then cancels.
-pub(super) fn offered(ready: &Ready, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
+pub(super) fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
     // Many clients ask at each move of the cursor. So a request never brings back a popup that the
     // user closed.
-    let doors = &ready.sessions.world().doors;
+    let doors = &agent.sessions.world().doors;
     let why = Why::of(params);
-    let mut offered = asked::offered(ready, params, why != Why::Unasked);
-    offered.extend(verbs::offered(ready, params, why));
+    let mut offered = asked::offered(agent, params, why != Why::Unasked);
+    offered.extend(verbs::offered(agent, params, why));
     if why == Why::Asked {
-        offered.extend(cancels(ready));
+        offered.extend(cancels(agent));
     }
     let only = params.context.only.as_deref().filter(|only| !only.is_empty());
     let wanted = |kind: &str| only.is_none_or(|only| only.iter().any(|only| covers(only.as_str(), kind)));
@@ -107,8 +107,8 @@ impl Why {
     }
 }
 
-fn cancels(ready: &Ready) -> Vec<Offered> {
-    let runs = ready.sessions.world().doors.face().open_runs();
+fn cancels(agent: &Agent) -> Vec<Offered> {
+    let runs = agent.sessions.world().doors.face().open_runs();
     let cancel = |run: OpenRun| Offered {
         title: format!("Adjutant: Cancel “{}”", one_line(&run.title, MAX_TITLE)),
         kind: STOP,

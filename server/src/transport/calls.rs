@@ -1,4 +1,4 @@
-//! One call of the router that is being served, guarded against panics.
+//! One call of the backend that is being served, guarded against panics.
 //!
 //! A call knows how to be polled, aborted and dropped without harm. It never
 //! knows what its method means.
@@ -10,19 +10,33 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use futures_util::future::{AbortHandle, Abortable};
-use tower_lsp::ExitedError;
-use tower_lsp::jsonrpc::Response;
 
+use super::backend::{Answer, Serving};
+use super::envelope::IdKey;
 use super::intake::Weight;
 
-/// What the router returns from a call.
-pub(super) type RouterFuture = Pin<Box<dyn Future<Output = Result<Option<Response>, ExitedError>> + Send>>;
+/// What the backend does for one message.
+pub(super) enum Work {
+    Request(Serving<Answer>),
+    Notification(Serving<()>),
+}
+
+impl Future for Work {
+    type Output = Option<Answer>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self {
+            Work::Request(serving) => serving.as_mut().poll(cx).map(Some),
+            Work::Notification(serving) => serving.as_mut().poll(cx).map(|()| None),
+        }
+    }
+}
 
 /// What a call is, apart from its future.
 #[derive(Debug)]
 pub(super) struct Ticket {
-    /// Our id of a request; `None` for a notification.
-    pub(super) request: Option<i32>,
+    /// The id of a request; `None` for a notification.
+    pub(super) request: Option<IdKey>,
     pub(super) method: Box<str>,
     /// Held until the call is over, so that the intake stays bounded.
     pub(super) _weight: Weight,
@@ -31,8 +45,8 @@ pub(super) struct Ticket {
 /// How a call ended.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// By itself; a notification has no response.
-    Done(Option<Response>),
+    /// By itself; a notification has no answer.
+    Done(Option<Answer>),
     /// By a panic, with its text.
     Panicked(String),
     /// By cancellation; its future is gone.
@@ -41,20 +55,15 @@ pub(super) enum Outcome {
 
 /// A call in flight.
 pub(super) struct Call {
-    parts: Option<(Ticket, Abortable<RouterFuture>)>,
+    parts: Option<(Ticket, Abortable<Work>)>,
 }
 
 impl Call {
-    /// Wraps a future of the router.
-    pub(super) fn new(ticket: Ticket, future: RouterFuture) -> (Self, AbortHandle) {
+    /// Wraps what the backend does.
+    pub(super) fn new(ticket: Ticket, work: Work) -> (Self, AbortHandle) {
         let (abort, registration) = AbortHandle::new_pair();
-        let future = Abortable::new(future, registration);
-        (Call { parts: Some((ticket, future)) }, abort)
-    }
-
-    /// Returns the method, while the call is in flight.
-    pub(super) fn method(&self) -> Option<&str> {
-        self.parts.as_ref().map(|(ticket, _)| &*ticket.method)
+        let work = Abortable::new(work, registration);
+        (Call { parts: Some((ticket, work)) }, abort)
     }
 
     /// Polls for the first time, at the place of the message in the order of
@@ -73,19 +82,18 @@ impl Future for Call {
     type Output = (Ticket, Outcome);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some((_, future)) = &mut self.parts else {
+        let Some((_, work)) = &mut self.parts else {
             return Poll::Pending;
         };
-        let outcome = match guard(|| Pin::new(future).poll(cx)) {
+        let outcome = match guard(|| Pin::new(work).poll(cx)) {
             Ok(Poll::Pending) => return Poll::Pending,
-            Ok(Poll::Ready(Ok(Ok(response)))) => Outcome::Done(response),
-            Ok(Poll::Ready(Ok(Err(_exited)))) => Outcome::Done(None),
+            Ok(Poll::Ready(Ok(answer))) => Outcome::Done(answer),
             Ok(Poll::Ready(Err(_aborted))) => Outcome::Aborted,
             Err(text) => Outcome::Panicked(text),
         };
         match self.parts.take() {
-            Some((ticket, future)) => {
-                let outcome = guard(|| drop(future)).map_or_else(Outcome::Panicked, |()| outcome);
+            Some((ticket, work)) => {
+                let outcome = guard(|| drop(work)).map_or_else(Outcome::Panicked, |()| outcome);
                 Poll::Ready((ticket, outcome))
             }
             None => Poll::Pending,
@@ -95,8 +103,8 @@ impl Future for Call {
 
 impl Drop for Call {
     fn drop(&mut self) {
-        if let Some((ticket, future)) = self.parts.take()
-            && let Err(text) = guard(|| drop(future))
+        if let Some((ticket, work)) = self.parts.take()
+            && let Err(text) = guard(|| drop(work))
         {
             tracing::error!(method = %ticket.method, text, "a dropped call panicked");
         }

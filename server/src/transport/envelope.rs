@@ -117,7 +117,7 @@ pub enum Envelope {
 }
 
 /// The error object of a response.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ErrorBody {
     /// Its code.
     pub code: i64,
@@ -125,7 +125,7 @@ pub struct ErrorBody {
     #[serde(default)]
     pub message: String,
     /// What else it says.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 

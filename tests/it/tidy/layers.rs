@@ -8,7 +8,19 @@ use super::source::{Source, files, read, words};
 const LAYERS: &[(&str, &[&str])] = &[
     (
         "main",
-        &["cli", "lsp", "sessions", "session", "tools", "model", "doors", "editor", "documents", "settings"],
+        &[
+            "cli",
+            "lsp",
+            "agent",
+            "sessions",
+            "session",
+            "tools",
+            "model",
+            "doors",
+            "editor",
+            "documents",
+            "settings",
+        ],
     ),
     // The headless client is a real LSP client of the same server over a pipe in memory.
     (
@@ -18,6 +30,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "scarce",
             "uri",
             "lsp",
+            "agent",
             "transport",
             "sessions",
             "session",
@@ -31,6 +44,23 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     (
         "lsp",
+        &[
+            "clock",
+            "uri",
+            "agent",
+            "transport",
+            "sessions",
+            "session",
+            "tools",
+            "model",
+            "doors",
+            "editor",
+            "documents",
+            "settings",
+        ],
+    ),
+    (
+        "agent",
         &[
             "clock",
             "uri",
@@ -71,7 +101,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 
 /// What only some modules may name, and why.
 const RESERVED: &[(&[&str], &[&str], &str)] = &[
-    (&["tower_lsp"], &["transport", "lsp"], "outbound bodies are our own types"),
+    (&["tower_lsp"], &["lsp"], "one face alone speaks LSP"),
     (&["reqwest", "rustls"], &["model"], "only a provider is called over HTTP"),
     (
         &["process::Command", "process::{Child", "process::{Command", "process::Child"],

@@ -14,28 +14,28 @@ use serde_json::{Value, json};
 use tower_lsp::ls_types::{CodeActionParams, Diagnostic};
 
 use super::{ANSWER, MAX_TITLE, Offered, is_ours};
+use crate::agent::Agent;
 use crate::documents::Text;
 use crate::doors::{Choice, Offer, carried};
 use crate::editor::DocumentEdit;
-use crate::lsp::Ready;
 
 /// Asks that are offered at once; the rest are answered by command.
 const MAX_ASKS: usize = 5;
 /// Characters of a command or a path that a title shows whole.
 const MAX_WHOLE: usize = 120;
 
-pub(super) fn offered(ready: &Ready, params: &CodeActionParams, explicit: bool) -> Vec<Offered> {
-    let doors = &ready.sessions.world().doors;
+pub(super) fn offered(agent: &Agent, params: &CodeActionParams, explicit: bool) -> Vec<Offered> {
+    let doors = &agent.sessions.world().doors;
     let ours: Vec<&Diagnostic> = params.context.diagnostics.iter().filter(|one| is_ours(one)).collect();
     let shown = |ask: &AskView| ours.iter().any(|diagnostic| is_of(diagnostic, ask));
     let mut offered = Vec::new();
     let asks = doors.face().open_asks();
     let asks = asks.iter().filter(|ask| is_a_question(ask) && (explicit || shown(ask)));
     for ask in asks.take(MAX_ASKS) {
-        let Subject { words, whole } = subject(ask, ready);
+        let Subject { words, whole } = subject(ask, agent);
         // What the doors count as shown is what its diagnostic shows; without a place it has none.
         let seen = whole || doors.is_marked(ask) || doors.face().seen_at(&ask.ask_id).is_some();
-        let by_action = by_action(ask, ready);
+        let by_action = by_action(ask, agent);
         for offer in doors.offers(ask) {
             let mut edit = None;
             if let (Some(carried), Choice::Option { id, approves: true }) = (&by_action, &offer.choice) {
@@ -71,8 +71,8 @@ enum Carried {
     NotYet,
 }
 
-fn by_action(ask: &AskView, ready: &Ready) -> Option<Carried> {
-    let world = ready.sessions.world();
+fn by_action(ask: &AskView, agent: &Agent) -> Option<Carried> {
+    let world = agent.sessions.world();
     let abilities = world.editor.abilities();
     let Some(AskSubject::Edit { uri, .. }) = &ask.subject else { return None };
     let Text::Open(open) = world.documents.under(uri) else { return None };
@@ -138,13 +138,13 @@ struct Subject {
     whole: bool,
 }
 
-fn subject(ask: &AskView, ready: &Ready) -> Subject {
+fn subject(ask: &AskView, agent: &Agent) -> Subject {
     let line = |text: &str| one_line(text, MAX_WHOLE);
     let same = |text: &str| !display_command(text, Surface::Line(MAX_WHOLE)).changed;
     match &ask.subject {
         Some(AskSubject::Command { command, cwd, timeout_seconds, unsaved }) => {
             // Where there are several folders, the one it runs in is part of what is allowed.
-            let here = matches!(ready.configured.folders().as_slice(), [one] if one.to_str() == Some(cwd));
+            let here = matches!(agent.configured.folders().as_slice(), [one] if one.to_str() == Some(cwd));
             let place = if here { String::new() } else { format!(" in {}", line(cwd)) };
             let limit = timeout_seconds.map(|seconds| format!(", at most {seconds} s")).unwrap_or_default();
             let unsaved = in_short(unsaved.iter().map(|document| document.path.as_str()))

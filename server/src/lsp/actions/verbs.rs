@@ -11,9 +11,9 @@ use serde_json::json;
 use tower_lsp::ls_types::{self, CodeActionParams, CodeActionTriggerKind, Diagnostic, NumberOrString};
 
 use super::{FIX, MAX_TITLE, Offered, REWRITE, Why, is_ours};
+use crate::agent::Agent;
+use crate::agent::start::{NO_FILE, NO_FOLDER, OUTSIDE};
 use crate::documents::Text;
-use crate::lsp::Ready;
-use crate::lsp::start::{NO_FILE, NO_FOLDER, OUTSIDE};
 use crate::uri;
 
 /// Diagnostics one action carries.
@@ -21,15 +21,15 @@ const MAX_DIAGNOSTICS: usize = 10;
 /// Characters of a message it carries.
 const MAX_MESSAGE: usize = 500;
 
-pub(super) fn offered(ready: &Ready, params: &CodeActionParams, why: Why) -> Vec<Offered> {
+pub(super) fn offered(agent: &Agent, params: &CodeActionParams, why: Why) -> Vec<Offered> {
     let explicit = why == Why::Asked;
     let uri = params.text_document.uri.as_str();
-    let documents = &ready.sessions.world().documents;
+    let documents = &agent.sessions.world().documents;
     // Elsewhere the tools could not follow. A client that says that its user asked is told why; in
     // others a light bulb would stand on every line.
     if !uri::to_path(uri).is_ok_and(|path| documents.is_in_folder(&path)) {
         let invoked = params.context.trigger_kind == Some(CodeActionTriggerKind::INVOKED);
-        return if invoked { vec![nothing(ready, uri)] } else { Vec::new() };
+        return if invoked { vec![nothing(agent, uri)] } else { Vec::new() };
     }
     let foreign = params.context.diagnostics.iter().filter(|one| !is_ours(one));
     let problems: Vec<&Diagnostic> = foreign.take(MAX_DIAGNOSTICS).collect();
@@ -89,8 +89,8 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams, why: Why) -> Vec
 }
 
 /// Stands in the list for what cannot be started at a document, and says why.
-fn nothing(ready: &Ready, uri: &str) -> Offered {
-    let folders = ready.configured.folders();
+fn nothing(agent: &Agent, uri: &str) -> Offered {
+    let folders = agent.configured.folders();
     let why = match (uri.starts_with("file:"), folders.is_empty()) {
         (false, _) => NO_FILE,
         (true, true) => NO_FOLDER,

@@ -5,7 +5,9 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use tower_lsp::jsonrpc::{Error, Result};
+
+use crate::agent::Result;
+use crate::transport::ErrorBody;
 
 /// What a command was given.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,8 +41,8 @@ impl Given {
     }
 }
 
-fn wrong() -> Error {
-    Error::invalid_params("a command takes one object, or plain strings")
+fn wrong() -> ErrorBody {
+    ErrorBody::invalid_params("a command takes one object, or plain strings")
 }
 
 /// Reads what a command takes; plain strings stand for the field `field`.
@@ -51,7 +53,7 @@ pub(super) fn read<T: DeserializeOwned>(given: Given, field: &str) -> Result<T> 
         Given::Object(map) => map,
     };
     serde_json::from_value(Value::Object(map))
-        .map_err(|why| Error::invalid_params(format!("the arguments make no sense: {why}")))
+        .map_err(|why| ErrorBody::invalid_params(format!("the arguments make no sense: {why}")))
 }
 
 #[cfg(test)]
@@ -77,7 +79,7 @@ mod tests {
     fn an_unknown_name_is_refused_by_name() {
         let map = Map::from_iter([("sesion".to_owned(), json!("s"))]);
         let error = read::<CancelArguments>(Given::Object(map), "runId").expect_err("nobody knows it");
-        assert!(error.message.contains("sesion"), "{error}");
+        assert!(error.message.contains("sesion"), "{error:?}");
         let read = read::<CancelArguments>(Given::Text("run-1".to_owned()), "runId");
         assert_eq!(read.map(|read| read.run_id), Ok(Some("run-1".into())));
     }

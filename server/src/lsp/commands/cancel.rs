@@ -7,12 +7,11 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::commands::CancelArguments;
 use adjutant_protocol::errors::ErrorName;
 use serde_json::{Value, json};
-use tower_lsp::jsonrpc::Result;
-use tower_lsp::ls_types::NumberOrString;
+use tower_lsp::ls_types::{NumberOrString, WorkDoneProgressCancelParams};
 
 use super::say;
+use crate::agent::{Agent, Result};
 use crate::doors::{Level, OpenRun};
-use crate::lsp::{Ready, Shared, error};
 use crate::session::mailbox::Refused;
 
 /// Titles named in one message.
@@ -20,61 +19,49 @@ const MAX_NAMED: usize = 5;
 /// Characters of each.
 const MAX_TITLE: usize = 60;
 
-/// Params of `window/workDoneProgress/cancel`, which the router does not know.
-#[derive(serde::Deserialize)]
-pub(in crate::lsp) struct ProgressCancelled {
-    token: NumberOrString,
+/// Serves `adjutant.cancel`.
+pub(super) async fn cancel_command(agent: &Agent, arguments: CancelArguments) -> Result<Option<Value>> {
+    let named = arguments.session_id.is_some() || arguments.run_id.is_some();
+    let every = named || arguments.all;
+    let mut cancelled = if every { open_runs(agent, &arguments) } else { Vec::new() };
+    cancelled.iter().for_each(|run| cancel(agent, run));
+    // What was started right before is meant as well, and is no run until that is durable.
+    agent.starts.answered().await;
+    let mut left = open_runs(agent, &arguments);
+    left.retain(|run| cancelled.iter().all(|known| known.run_id != run.run_id));
+    let more = match every {
+        true => std::mem::take(&mut left),
+        false => meant(&mut left, agent.starts.last().as_ref()).into_iter().collect(),
+    };
+    more.iter().for_each(|run| cancel(agent, run));
+    cancelled.extend(more);
+    if cancelled.is_empty() {
+        let why = if named { "that run is not open, so nothing was cancelled" } else { "nothing runs" };
+        return Err(Refused::new(ErrorName::RunMismatch, why).into());
+    }
+    say_which(agent, &cancelled, &left);
+    let cancelled = cancelled
+        .iter()
+        .map(|run| json!({ "sessionId": run.session_id, "runId": run.run_id, "title": run.title }));
+    Ok(Some(json!({ "cancelled": cancelled.collect::<Vec<_>>() })))
 }
 
-impl Shared {
-    pub(super) async fn cancel_command(
-        &self,
-        ready: &Ready,
-        arguments: CancelArguments,
-    ) -> Result<Option<Value>> {
-        let named = arguments.session_id.is_some() || arguments.run_id.is_some();
-        let every = named || arguments.all;
-        let mut cancelled = if every { open_runs(ready, &arguments) } else { Vec::new() };
-        cancelled.iter().for_each(|run| cancel(ready, run));
-        // What was started right before is meant as well, and is no run until that is durable.
-        ready.starts.answered().await;
-        let mut left = open_runs(ready, &arguments);
-        left.retain(|run| cancelled.iter().all(|known| known.run_id != run.run_id));
-        let more = match every {
-            true => std::mem::take(&mut left),
-            false => meant(&mut left, ready.starts.last().as_ref()).into_iter().collect(),
-        };
-        more.iter().for_each(|run| cancel(ready, run));
-        cancelled.extend(more);
-        if cancelled.is_empty() {
-            let why = if named { "that run is not open, so nothing was cancelled" } else { "nothing runs" };
-            return Err(error(Refused::new(ErrorName::RunMismatch, why)));
-        }
-        say_which(ready, &cancelled, &left);
-        let cancelled = cancelled
-            .iter()
-            .map(|run| json!({ "sessionId": run.session_id, "runId": run.run_id, "title": run.title }));
-        Ok(Some(json!({ "cancelled": cancelled.collect::<Vec<_>>() })))
-    }
-
-    /// The user pressed the cancel button of a progress.
-    pub(in crate::lsp) async fn progress_cancelled(&self, params: ProgressCancelled) {
-        let Ok(ready) = self.ready() else { return };
-        let token = match params.token {
-            NumberOrString::String(token) => token,
-            // Ours are strings.
-            NumberOrString::Number(_) => return,
-        };
-        if let Some(run) = ready.sessions.world().doors.face().run_of_token(&token) {
-            cancel(ready, &run);
-        }
+/// The user pressed the cancel button of a progress.
+pub(in crate::lsp) fn progress_cancelled(agent: &Agent, params: &WorkDoneProgressCancelParams) {
+    let token = match &params.token {
+        NumberOrString::String(token) => token,
+        // Ours are strings.
+        NumberOrString::Number(_) => return,
+    };
+    if let Some(run) = agent.sessions.world().doors.face().run_of_token(token) {
+        cancel(agent, &run);
     }
 }
 
 /// The open runs that the arguments do not exclude, in the order they began.
-fn open_runs(ready: &Ready, arguments: &CancelArguments) -> Vec<OpenRun> {
+fn open_runs(agent: &Agent, arguments: &CancelArguments) -> Vec<OpenRun> {
     let CancelArguments { session_id, run_id, .. } = arguments;
-    let mut runs = ready.sessions.world().doors.face().open_runs();
+    let mut runs = agent.sessions.world().doors.face().open_runs();
     runs.retain(|run| {
         session_id.as_ref().is_none_or(|session| *session == run.session_id)
             && run_id.as_ref().is_none_or(|id| *id == run.run_id)
@@ -89,21 +76,21 @@ fn meant(runs: &mut Vec<OpenRun>, last: Option<&SessionId>) -> Option<OpenRun> {
     at.or(runs.len().checked_sub(1)).map(|at| runs.remove(at))
 }
 
-fn cancel(ready: &Ready, run: &OpenRun) {
-    if let Some(mailbox) = ready.sessions.in_memory(&run.session_id) {
+fn cancel(agent: &Agent, run: &OpenRun) {
+    if let Some(mailbox) = agent.sessions.in_memory(&run.session_id) {
         // Posted by the call; nobody waits until it is looked at.
         drop(mailbox.cancel(Some(run.run_id.clone())));
     }
 }
 
 /// Says which runs were cancelled, unless that is plain.
-fn say_which(ready: &Ready, cancelled: &[OpenRun], left: &[OpenRun]) {
+fn say_which(agent: &Agent, cancelled: &[OpenRun], left: &[OpenRun]) {
     if let [_, _, ..] = cancelled {
         let text = format!("cancelled {} runs: {}", cancelled.len(), titles(cancelled));
-        say(ready, Level::Info, &text);
+        say(agent, Level::Info, &text);
     } else if !left.is_empty() {
         let (ended, open) = (titles(cancelled), titles(left));
-        say(ready, Level::Info, &format!("cancelled {ended}. Still open: {open}"));
+        say(agent, Level::Info, &format!("cancelled {ended}. Still open: {open}"));
     }
 }
 

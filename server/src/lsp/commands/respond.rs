@@ -14,68 +14,65 @@ use adjutant_protocol::ask::{AskGroup, AskKind, AskOption, AskView, Resolution, 
 use adjutant_protocol::commands::RespondArguments;
 use adjutant_protocol::errors::ErrorName;
 use serde_json::{Value, json};
-use tower_lsp::jsonrpc::{Error, Result};
 
 use super::arguments::{Given, read};
 use super::say;
+use crate::agent::{Agent, Result};
 use crate::doors::{self, Level};
-use crate::lsp::{Ready, Shared, error};
 use crate::session::SURFACE_OF_COMMANDS;
 use crate::session::mailbox::Refused;
+use crate::transport::ErrorBody;
 
 /// Asks named in one message.
 const MAX_NAMED: usize = 5;
 /// Characters of a title in a message.
 const MAX_TITLE: usize = 120;
 
-impl Shared {
-    pub(super) async fn respond_command(&self, ready: &Ready, given: Given) -> Result<Option<Value>> {
-        let (named, given) = named_in_words(given);
-        let words = matches!(given, Given::Text(_));
-        let arguments: RespondArguments = read(given, "text")?;
-        let named = named.or(arguments.ask_id);
-        let unnamed = named.is_none();
-        let ask_id = the_ask(ready, named)?;
-        // One that closed meanwhile is answered anyway: the session says who was first.
-        let ask = open(ready).into_iter().find(|ask| ask.ask_id == ask_id);
-        let choice = match (arguments.option_id, arguments.text) {
-            (Some(id), text) => Choice::Option { id, text },
-            (None, Some(text)) if words => by_words(ask.as_deref(), text)?,
-            (None, Some(text)) => Choice::Text(text),
-            (None, None) => return Err(Error::invalid_params(how(ask.as_deref()))),
-        };
-        if let Some(ask) = ask.as_deref().filter(|ask| unnamed && approves(ask, &choice)) {
-            return Err(Error::invalid_params(unnamed_approval(ask)));
-        }
-        let answered = self.post_answer(ask_id, choice, SURFACE_OF_COMMANDS).await?;
-        if answered.status == RespondStatus::AlreadyResolved
-            && !ready.sessions.world().doors.surfaces().updates
-        {
-            say(ready, Level::Info, &already(&answered.resolution));
-        }
-        Ok(Some(json!(answered)))
+/// Serves `adjutant.respond`.
+pub(super) async fn respond_command(agent: &Agent, given: Given) -> Result<Option<Value>> {
+    let (named, given) = named_in_words(given);
+    let words = matches!(given, Given::Text(_));
+    let arguments: RespondArguments = read(given, "text")?;
+    let named = named.or(arguments.ask_id);
+    let unnamed = named.is_none();
+    let ask_id = the_ask(agent, named)?;
+    // One that closed meanwhile is answered anyway: the session says who was first.
+    let ask = open(agent).into_iter().find(|ask| ask.ask_id == ask_id);
+    let choice = match (arguments.option_id, arguments.text) {
+        (Some(id), text) => Choice::Option { id, text },
+        (None, Some(text)) if words => by_words(ask.as_deref(), text)?,
+        (None, Some(text)) => Choice::Text(text),
+        (None, None) => return Err(ErrorBody::invalid_params(how(ask.as_deref()))),
+    };
+    if let Some(ask) = ask.as_deref().filter(|ask| unnamed && approves(ask, &choice)) {
+        return Err(ErrorBody::invalid_params(unnamed_approval(ask)));
     }
+    let answered = agent.post_answer(ask_id, choice, SURFACE_OF_COMMANDS).await?;
+    if answered.status == RespondStatus::AlreadyResolved && !agent.sessions.world().doors.surfaces().updates {
+        say(agent, Level::Info, &already(&answered.resolution));
+    }
+    Ok(Some(json!(answered)))
 }
 
 /// The ask that is meant: the named one, else the only open one.
-pub(super) fn the_ask(ready: &Ready, named: Option<AskId>) -> Result<AskId> {
+pub(super) fn the_ask(agent: &Agent, named: Option<AskId>) -> Result<AskId> {
     if let Some(id) = named {
         return Ok(id);
     }
     let (idle, pressing): (Vec<_>, Vec<_>) =
-        open(ready).into_iter().partition(|ask| ask.group == AskGroup::Idle);
+        open(agent).into_iter().partition(|ask| ask.group == AskGroup::Idle);
     // What holds a run up comes before what would start another.
     let asks = if pressing.is_empty() { idle } else { pressing };
     match asks.as_slice() {
         [one] => Ok(one.ask_id.clone()),
-        [] => Err(error(Refused::new(ErrorName::AskNotFound, "nothing is asked"))),
+        [] => Err(Refused::new(ErrorName::AskNotFound, "nothing is asked").into()),
         many => {
             let list: Vec<String> = many
                 .iter()
                 .take(MAX_NAMED)
                 .map(|ask| format!("{} ({})", one_line(&ask.title, MAX_TITLE), ask.ask_id))
                 .collect();
-            Err(Error::invalid_params(format!(
+            Err(ErrorBody::invalid_params(format!(
                 "{} questions are open; name one by `askId`: {}",
                 many.len(),
                 list.join("; ")
@@ -84,8 +81,8 @@ pub(super) fn the_ask(ready: &Ready, named: Option<AskId>) -> Result<AskId> {
     }
 }
 
-fn open(ready: &Ready) -> Vec<Arc<AskView>> {
-    ready.sessions.world().doors.face().open_asks()
+fn open(agent: &Agent) -> Vec<Arc<AskView>> {
+    agent.sessions.world().doors.face().open_asks()
 }
 
 /// What plain words say: the id, the name or the button of an option, else an answer of the user's own.
@@ -101,7 +98,7 @@ fn by_words(ask: Option<&AskView>, text: String) -> Result<Choice> {
     match ask.options.iter().find(named).or(labelled) {
         Some(option) => Ok(Choice::Option { id: option.option_id.clone(), text: None }),
         None if ask.free_text => Ok(Choice::Text(text)),
-        None => Err(Error::invalid_params(how(Some(ask)))),
+        None => Err(ErrorBody::invalid_params(how(Some(ask)))),
     }
 }
 

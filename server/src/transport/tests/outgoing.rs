@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::client::{Incoming, connect};
 use super::super::gauge::{ANSWER_ROOM, FRAME_ROOM};
 use super::super::*;
-use super::rig::{DEADLINE, Rig, service};
+use super::rig::{DEADLINE, Rig, face};
 
 #[test]
 fn a_dropped_request_is_withdrawn_behind_itself() {
@@ -167,8 +167,8 @@ fn the_headless_client_speaks_over_the_same_code() {
     let dialogue = async {
         let (near, far) = pipe().unwrap();
         let (out, parts) = channel();
-        let (service, seen) = service(out.clone());
-        let served = tokio::spawn(serve(service, parts, near.reader, near.writer));
+        let (face, seen) = face(out.clone());
+        let served = tokio::spawn(serve(face, parts, near.reader, near.writer));
         let (peer, mut incoming) = connect(far.reader, far.writer).unwrap();
         let init = peer.request("initialize", &json!({"capabilities": {}})).await.unwrap();
         assert!(init.get().starts_with('{'));

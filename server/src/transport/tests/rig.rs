@@ -2,15 +2,13 @@
 
 use std::collections::HashMap;
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel as std_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use tower_lsp::jsonrpc::{Error, Result};
-use tower_lsp::ls_types::{InitializeParams, InitializeResult};
-use tower_lsp::{ClientSocket, LanguageServer, LspService};
 
 use super::super::*;
 
@@ -32,25 +30,87 @@ impl Drop for Alive {
     }
 }
 
-pub struct Backend {
+/// A face whose methods do what the tests need; clones share it.
+#[derive(Clone)]
+pub struct Face {
     out: Out,
     notes: mpsc::UnboundedSender<u64>,
     /// Always free when a handler starts; to lock it is no reason to wait.
-    desk: tokio::sync::Mutex<()>,
+    desk: Arc<tokio::sync::Mutex<()>>,
     alive: Arc<Mutex<usize>>,
+    shut_down: Arc<AtomicBool>,
+    /// How many messages were lost.
+    lost: Arc<AtomicUsize>,
 }
 
-impl LanguageServer for Backend {
-    async fn initialize(&self, _: InitializeParams) -> Result<InitializeResult> {
-        Ok(InitializeResult::default())
+impl Backend for Face {
+    fn request(&self, method: &str, params: Option<Value>) -> Serving<Answer> {
+        let face = self.clone();
+        let params = params.unwrap_or_default();
+        match method {
+            "initialize" if params["capabilities"].is_object() => done(Ok(json!({}))),
+            "initialize" => done(Err(ErrorBody::invalid_params("no capabilities"))),
+            "shutdown" => {
+                self.shut_down.store(true, Ordering::Release);
+                done(Ok(Value::Null))
+            }
+            "exit" | "test/note" | "$/cancelRequest" => {
+                done(Err(ErrorBody::new(code::INVALID_REQUEST, "a notification")))
+            }
+            "test/echo" => done(Ok(params)),
+            "test/ask" => Box::pin(async move { answer(face.ask(params).await) }),
+            "test/hang" => Box::pin(async move {
+                let _alive = Alive::new(&face.alive);
+                std::future::pending().await
+            }),
+            "test/panicNow" => panic!("at once"),
+            "test/panicLater" => Box::pin(async move {
+                let _alive = Alive::new(&face.alive);
+                tokio::task::yield_now().await;
+                panic!("later")
+            }),
+            "test/panicDropped" => Box::pin(async move {
+                let _bomb = Bomb;
+                std::future::pending().await
+            }),
+            method => done(Err(ErrorBody::no_method(method))),
+        }
     }
 
-    async fn shutdown(&self) -> Result<()> {
-        Ok(())
+    fn notification(&self, method: &str, params: Option<Value>) -> Notified {
+        let face = self.clone();
+        let params = params.unwrap_or_default();
+        match method {
+            "exit" => Notified::Exit { after_shutdown: self.shut_down.load(Ordering::Acquire) },
+            "test/note" => Notified::Serving(Box::pin(async move { face.note(params).await })),
+            "test/panicNote" if params["later"] == json!(true) => Notified::Serving(Box::pin(async {
+                tokio::task::yield_now().await;
+                panic!("in a notification")
+            })),
+            "test/panicNote" => panic!("in a notification"),
+            "test/strict" => Notified::Unreadable("nothing can be read".to_owned()),
+            _ => Notified::PassedOver,
+        }
+    }
+
+    fn lost(&self) {
+        self.lost.fetch_add(1, Ordering::AcqRel);
     }
 }
 
-impl Backend {
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("while dropped")
+    }
+}
+
+fn done(result: Result<Value, ErrorBody>) -> Serving<Answer> {
+    Box::pin(std::future::ready(answer(result)))
+}
+
+impl Face {
     async fn note(&self, params: Value) {
         let n = params["n"].as_u64().unwrap_or(u64::MAX);
         for _ in 0..n % 3 {
@@ -63,72 +123,26 @@ impl Backend {
         tokio::time::sleep(Duration::from_micros(n * 7919 % 300)).await;
     }
 
-    async fn echo(&self, params: Value) -> Result<Value> {
-        Ok(params)
-    }
-
-    async fn ask(&self, params: Value) -> Result<Value> {
+    async fn ask(&self, params: Value) -> Result<Value, ErrorBody> {
         let _alive = Alive::new(&self.alive);
         let reply = self.out.request("client/ask", &params).await;
-        let reply = reply.map_err(|error| Error::invalid_params(error.to_string()))?;
+        let reply = reply.map_err(|error| ErrorBody::invalid_params(error.to_string()))?;
         Ok(serde_json::from_str(reply.get()).unwrap_or(Value::Null))
-    }
-
-    async fn hang(&self) -> Result<Value> {
-        let _alive = Alive::new(&self.alive);
-        std::future::pending().await
-    }
-
-    async fn panic_now(&self) -> Result<Value> {
-        panic!("at once")
-    }
-
-    async fn panic_later(&self) -> Result<Value> {
-        let _alive = Alive::new(&self.alive);
-        tokio::task::yield_now().await;
-        panic!("later")
-    }
-
-    async fn panic_note(&self, params: Value) {
-        if params["later"] == json!(true) {
-            tokio::task::yield_now().await;
-        }
-        panic!("in a notification")
-    }
-
-    async fn panic_dropped(&self) -> Result<Value> {
-        struct Bomb;
-        impl Drop for Bomb {
-            fn drop(&mut self) {
-                panic!("while dropped")
-            }
-        }
-        let _bomb = Bomb;
-        std::future::pending().await
     }
 }
 
-pub fn service(out: Out) -> ((LspService<Backend>, ClientSocket), Seen) {
+pub fn face(out: Out) -> (Face, Seen) {
     let (notes, received) = mpsc::unbounded_channel();
-    let alive = Arc::new(Mutex::new(0));
-    let seen = Seen { notes: received, alive: alive.clone() };
-    let service = LspService::build(|_| Backend { out, notes, desk: tokio::sync::Mutex::default(), alive })
-        .custom_method("test/note", Backend::note)
-        .custom_method("test/echo", Backend::echo)
-        .custom_method("test/ask", Backend::ask)
-        .custom_method("test/hang", Backend::hang)
-        .custom_method("test/panicNow", Backend::panic_now)
-        .custom_method("test/panicLater", Backend::panic_later)
-        .custom_method("test/panicNote", Backend::panic_note)
-        .custom_method("test/panicDropped", Backend::panic_dropped)
-        .finish();
-    (service, seen)
+    let (alive, lost): (Arc<Mutex<usize>>, Arc<AtomicUsize>) = Default::default();
+    let seen = Seen { notes: received, alive: alive.clone(), lost: lost.clone() };
+    (Face { out, notes, desk: Arc::default(), alive, shut_down: Arc::default(), lost }, seen)
 }
 
 /// What the backend saw.
 pub struct Seen {
     pub notes: mpsc::UnboundedReceiver<u64>,
     pub alive: Arc<Mutex<usize>>,
+    pub lost: Arc<AtomicUsize>,
 }
 
 /// A raw client and the server it is connected to.
@@ -149,10 +163,10 @@ impl Rig {
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let (near, far) = pipe().unwrap();
         let (out, parts) = channel();
-        let (service, seen) = service(out.clone());
+        let (face, seen) = face(out.clone());
         let (tell, ended) = std_channel();
         runtime.spawn(async move {
-            let _ = tell.send(serve(service, parts, near.reader, near.writer).await);
+            let _ = tell.send(serve(face, parts, near.reader, near.writer).await);
         });
         let (_, incoming) = std_channel();
         let writer = Some(far.writer);

@@ -160,10 +160,10 @@ fn id_tokens_are_echoed_byte_for_byte() {
     ];
     let (near, far) = super::super::pipe().unwrap();
     let (out, parts) = super::super::channel();
-    let (service, _seen) = super::rig::service(out);
+    let (face, _seen) = super::rig::face(out);
     let served = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(super::super::serve(service, parts, near.reader, near.writer))
+        runtime.block_on(super::super::serve(face, parts, near.reader, near.writer))
     });
     let mut input = Vec::new();
     for token in tokens {
@@ -174,7 +174,7 @@ fn id_tokens_are_echoed_byte_for_byte() {
     drop(far.writer);
     let output = std::io::read_to_string(far.reader).unwrap();
     for token in tokens {
-        let start = format!(r#"{{"jsonrpc":"2.0","id":{token},"error":"#);
+        let start = format!(r#"{{"jsonrpc":"2.0","id":{token},"result":"#);
         assert_eq!(output.matches(&start).count(), 1, "{token} in {output}");
     }
     assert!(matches!(served.join().unwrap(), super::super::Ended::InputClosed));
@@ -221,11 +221,10 @@ fn bad_messages_are_answered_and_the_next_is_served() {
         (r#"{"jsonrpc":"2.0","id":1}"#, json!(1), -32600),
         (r#"{"jsonrpc":"2.0","id":1,"method":"exit"}"#, json!(1), -32600),
         (r#"{"jsonrpc":"2.0","id":1,"method":"test/note"}"#, json!(1), -32600),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, json!(1), -32600),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, json!(1), -32602),
         (r#"{"jsonrpc":"2.0","id":1,"method":"$/cancelRequest","params":{"id":2}}"#, json!(1), -32600),
         (r#"{"jsonrpc":"2.0","id":1,"method":"no/such"}"#, json!(1), -32601),
         (r#"{"jsonrpc":"2.0","id":1,"method":"$/whatever"}"#, json!(1), -32601),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"textDocument/hover","params":[3]}"#, json!(1), -32602),
         (&deep, json!(1), -32602),
     ] {
         rig.body(body);
@@ -249,6 +248,26 @@ fn bad_messages_are_answered_and_the_next_is_served() {
         rig.body(ignored);
         rig.assert_quiet();
     }
+}
+
+/// What could not be read may have been any message: the face is told, in its place among the others.
+#[test]
+fn a_message_that_nobody_can_read_is_told_to_the_face_as_lost() {
+    let mut rig = Rig::new();
+    let lost = |rig: &Rig| rig.seen.lost.load(std::sync::atomic::Ordering::Acquire);
+    rig.notify("test/strict", json!({}));
+    rig.assert_quiet();
+    assert_eq!(lost(&rig), 1);
+    let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+    rig.body(&format!(r#"{{"jsonrpc":"2.0","method":"test/note","params":{deep}}}"#));
+    rig.assert_quiet();
+    assert_eq!(lost(&rig), 2);
+    rig.body("{");
+    assert_eq!(rig.hear()["error"]["code"], -32700);
+    assert_eq!(lost(&rig), 3);
+    rig.body(r#"{"jsonrpc":"2.0","id":5,"method":7}"#);
+    assert_eq!(rig.hear()["id"], 5, "its sender hears of it");
+    assert_eq!(lost(&rig), 3);
 }
 
 #[test]

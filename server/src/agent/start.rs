@@ -15,15 +15,14 @@ use adjutant_protocol::origin::Origin;
 use adjutant_protocol::session::{ContentBlock, Delivery, Overrides, PromptParams};
 use adjutant_protocol::start::{StartParams, StartResult};
 use tokio::sync::{RwLock, RwLockReadGuard};
-use tower_lsp::jsonrpc::{Error, Result};
 
-use super::agent::digest_of;
 use super::configured::folders_for;
-use super::{Ready, Shared, content, error};
+use super::{Agent, Result, content, digest_of};
 use crate::documents::Text;
 use crate::session::World;
 use crate::tools::paths::{Grounded, Roots, ground, open_read};
 use crate::tools::protected::held_by;
+use crate::transport::ErrorBody;
 
 /// Keys of starts in new sessions that are remembered.
 const MAX_KEYS: usize = 1_000;
@@ -31,13 +30,13 @@ const MAX_KEYS: usize = 1_000;
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 
 /// Why nothing can be started at a document.
-pub(super) const NO_FOLDER: &str = "no workspace folder is open; open the folder of this file first";
-pub(super) const NO_FILE: &str = "this is no file yet; save it in the workspace first";
-pub(super) const OUTSIDE: &str = "this file is outside the workspace folders; open its folder first";
+pub const NO_FOLDER: &str = "no workspace folder is open; open the folder of this file first";
+pub const NO_FILE: &str = "this is no file yet; save it in the workspace first";
+pub const OUTSIDE: &str = "this file is outside the workspace folders; open its folder first";
 
 /// What was started by one connection.
 #[derive(Default)]
-pub(super) struct Starts {
+pub struct Starts {
     shared: Mutex<Started>,
     /// Read by each start until it is answered, so that what comes behind it can wait for it.
     under_way: RwLock<()>,
@@ -57,23 +56,23 @@ impl Starts {
     }
 
     /// Begins a start; it is under way until the guard is dropped.
-    pub(super) async fn begun(&self) -> RwLockReadGuard<'_, ()> {
+    pub async fn begun(&self) -> RwLockReadGuard<'_, ()> {
         self.under_way.read().await
     }
 
     /// Waits until the starts before this are answered, which waits for a disk and for no model.
     /// Later ones stay behind it.
-    pub(super) async fn answered(&self) {
+    pub async fn answered(&self) {
         drop(self.under_way.write().await);
     }
 
     /// The session the user went on in last.
-    pub(super) fn last(&self) -> Option<SessionId> {
+    pub fn last(&self) -> Option<SessionId> {
         self.lock().last.clone()
     }
 
     /// Notes where the user went on.
-    pub(super) fn went_on(&self, session: &SessionId) {
+    pub fn went_on(&self, session: &SessionId) {
         self.lock().last = Some(session.clone());
     }
 
@@ -106,37 +105,37 @@ struct Found {
     text: Option<Snapshot>,
 }
 
-impl Shared {
-    pub(super) async fn start(&self, params: StartParams) -> Result<StartResult> {
-        content::check_length(params.text.as_ref().map_or(0, String::len)).map_err(Error::invalid_params)?;
-        let ready = self.ready()?;
-        let _under_way = ready.starts.begun().await;
+impl Agent {
+    pub async fn start(&self, params: StartParams) -> Result<StartResult> {
+        content::check_length(params.text.as_ref().map_or(0, String::len))
+            .map_err(ErrorBody::invalid_params)?;
+        let _under_way = self.starts.begun().await;
         let found = match &params.uri {
-            Some(uri) => Some(find(ready, uri).await.map_err(Error::invalid_params)?),
+            Some(uri) => Some(find(self, uri).await.map_err(ErrorBody::invalid_params)?),
             None => None,
         };
-        let encoding = ready.sessions.world().documents.encoding();
+        let encoding = self.sessions.world().documents.encoding();
         let passage = found.as_ref().map(|found| Passage {
             path: &found.display,
             text: found.text.as_ref().map(|snapshot| &snapshot.text),
             encoding,
         });
-        let task = task(&params, passage.as_ref()).map_err(|why| Error::invalid_params(why.to_string()))?;
-        let folders = found.map_or_else(|| ready.configured.folders(), |found| found.folders);
+        let task =
+            task(&params, passage.as_ref()).map_err(|why| ErrorBody::invalid_params(why.to_string()))?;
+        let folders = found.map_or_else(|| self.configured.folders(), |found| found.folders);
         self.begin(params, task, &folders).await
     }
 
     /// Posts the prompt of a start; up to there nothing waits, so that starts keep their order.
     async fn begin(&self, params: StartParams, task: Task, folders: &[PathBuf]) -> Result<StartResult> {
-        let ready = self.ready()?;
         let body = digest_of(&params);
-        let again = || params.key.as_deref().and_then(|key| ready.starts.session_of(key));
+        let again = || params.key.as_deref().and_then(|key| self.starts.session_of(key));
         let known = params.session_id.clone().or_else(again);
         let session_id = match &known {
             Some(session) => session.clone(),
             None => {
-                let made = ready.sessions.create(folders).map_err(error)?;
-                params.key.iter().for_each(|key| ready.starts.remember(key, &made));
+                let made = self.sessions.create(folders)?;
+                params.key.iter().for_each(|key| self.starts.remember(key, &made));
                 made
             }
         };
@@ -161,8 +160,8 @@ impl Shared {
             Err(refused) => {
                 if known.is_none() {
                     // A session that nothing was asked of leaves no trace.
-                    ready.starts.forget(&session_id);
-                    let _ = ready.sessions.delete(&session_id).await;
+                    self.starts.forget(&session_id);
+                    let _ = self.sessions.delete(&session_id).await;
                 }
                 Err(refused)
             }
@@ -171,12 +170,12 @@ impl Shared {
 }
 
 /// Finds the file of a URI in the workspace, and its text: the editor's before the disk's.
-async fn find(ready: &Ready, uri: &str) -> std::result::Result<Found, String> {
-    let world = ready.sessions.world().clone();
+async fn find(agent: &Agent, uri: &str) -> std::result::Result<Found, String> {
+    let world = agent.sessions.world().clone();
     let documents = world.documents.clone();
     // Taken before anything waits, so that what is typed next does not count.
     let open = documents.under(uri);
-    let (folders, uri) = (ready.configured.folders(), uri.to_owned());
+    let (folders, uri) = (agent.configured.folders(), uri.to_owned());
     let looked = tokio::task::spawn_blocking(move || look(folders, &world, &uri, open)).await;
     looked.unwrap_or_else(|error| Err(format!("the file could not be looked at: {error}")))
 }

@@ -16,27 +16,26 @@ use adjutant_protocol::session::{
 };
 use adjutant_protocol::{AskId, SessionId};
 use tokio::sync::oneshot;
-use tower_lsp::jsonrpc::{Error, Result};
 
 use super::content::{self, Content};
-use super::{Shared, error};
+use super::{Agent, Result};
 use crate::session::mailbox::{Mailbox, Message, Posted, Refused, Resumed};
 use crate::session::{self, SURFACE_OF_CLIENTS};
 use crate::sessions::list::{Cursor, Wanted};
+use crate::transport::ErrorBody;
 use crate::uri;
 
 /// The longest wait one request may ask for: an hour.
 const MAX_WAIT_MS: u64 = 3_600_000;
 
-impl Shared {
+impl Agent {
     pub(super) async fn session_new(&self, params: Option<NewSessionParams>) -> Result<NewSessionResult> {
-        let ready = self.ready()?;
         let folders = match params.and_then(|params| params.cwd) {
             Some(cwd) => vec![folder(&cwd)?],
-            None => ready.configured.folders(),
+            None => self.configured.folders(),
         };
-        let session_id = ready.sessions.create(&folders).map_err(error)?;
-        let config_options = session::options_of_new(&ready.sessions.world().settings());
+        let session_id = self.sessions.create(&folders)?;
+        let config_options = session::options_of_new(&self.sessions.world().settings());
         Ok(NewSessionResult { session_id, config_options })
     }
 
@@ -46,10 +45,10 @@ impl Shared {
         let root = cwd.map(|path| uri::of_path(&path.canonicalize().unwrap_or(path)));
         let cursor = cursor.map(|text| {
             Cursor::parse(&text)
-                .ok_or_else(|| Error::invalid_params(format!("{text:?} was never a `nextCursor`")))
+                .ok_or_else(|| ErrorBody::invalid_params(format!("{text:?} was never a `nextCursor`")))
         });
         let wanted = Wanted { root, query, after: cursor.transpose()? };
-        self.ready()?.sessions.list(wanted).await.map_err(error)
+        Ok(self.sessions.list(wanted).await?)
     }
 
     pub(super) async fn session_resume(&self, params: ResumeParams) -> Result<ResumeResult> {
@@ -61,30 +60,30 @@ impl Shared {
         });
         let Resumed { result, place } = answered(request).await?;
         let go_on = place.reached().await;
-        self.server.out.behind_next_answer(go_on);
+        self.out.behind_next_answer(go_on);
         Ok(result)
     }
 
     pub(super) async fn session_close(&self, params: SessionParams) -> Result<Done> {
-        self.ready()?.sessions.close(&params.session_id).await.map_err(error)?;
+        self.sessions.close(&params.session_id).await?;
         Ok(Done {})
     }
 
     pub(super) async fn set_option(&self, params: SetConfigOptionParams) -> Result<SetConfigOptionResult> {
-        let settings = self.ready()?.sessions.world().settings();
-        let chosen = session::chosen(params.config_id, &params.value, &settings).map_err(error)?;
+        let settings = self.sessions.world().settings();
+        let chosen = session::chosen(params.config_id, &params.value, &settings)?;
         let mailbox = self.mailbox(&params.session_id).await?;
         answered(mailbox.request(|reply| Message::Choose { chosen, reply })).await
     }
 
     pub(super) async fn model_list(&self, params: Option<ModelListParams>) -> Result<ModelListResult> {
         let ModelListParams {} = params.unwrap_or_default();
-        let settings = self.ready()?.sessions.world().settings();
+        let settings = self.sessions.world().settings();
         Ok(ModelListResult { models: settings.model_views() })
     }
 
     pub(super) async fn session_delete(&self, params: SessionParams) -> Result<Done> {
-        self.ready()?.sessions.delete(&params.session_id).await.map_err(error)?;
+        self.sessions.delete(&params.session_id).await?;
         Ok(Done {})
     }
 
@@ -95,23 +94,22 @@ impl Shared {
     }
 
     /// Posts a prompt; `body` is the digest of the request it came by.
-    pub(super) async fn post_prompt(
+    pub async fn post_prompt(
         &self,
         mut params: PromptParams,
         title: Option<String>,
         body: String,
     ) -> Result<PromptResult> {
         let blocks = std::mem::take(&mut params.prompt);
-        let Content { text, images } = content::read(blocks).map_err(Error::invalid_params)?;
-        let ready = self.ready()?;
-        let images = ready.sessions.world().images.take(images).ok_or_else(|| {
-            error(Refused::new(ErrorName::Overloaded, "too many images wait to be kept; send it again later"))
+        let Content { text, images } = content::read(blocks).map_err(ErrorBody::invalid_params)?;
+        let images = self.sessions.world().images.take(images).ok_or_else(|| {
+            Refused::new(ErrorName::Overloaded, "too many images wait to be kept; send it again later")
         })?;
         let mailbox = self.mailbox(&params.session_id).await?;
-        ready.starts.went_on(&params.session_id);
+        self.starts.went_on(&params.session_id);
         let prompt = Box::new(Posted { params, text, images, title, body });
         // Popups that were closed without an answer come back; not those that the prompt answers.
-        let _acts = ready.sessions.world().doors.user_acts();
+        let _acts = self.sessions.world().doors.user_acts();
         answered(mailbox.request(|reply| Message::Prompt { prompt, reply })).await
     }
 
@@ -122,18 +120,16 @@ impl Shared {
     }
 
     pub(super) async fn session_cancel(&self, params: CancelParams) {
-        let Ok(ready) = self.ready() else { return };
-        if let Some(mailbox) = ready.sessions.in_memory(&params.session_id) {
+        if let Some(mailbox) = self.sessions.in_memory(&params.session_id) {
             // Ends either way; a session that is gone has nothing to cancel.
             let _ = mailbox.cancel(params.run_id).await;
         }
     }
 
     pub(super) async fn ask_list(&self, params: Option<AskListParams>) -> Result<AskListResult> {
-        let ready = self.ready()?;
         let mailboxes = match params.and_then(|params| params.session_id) {
-            Some(id) => vec![ready.sessions.get(&id).await.map_err(error)?],
-            None => ready.sessions.all(),
+            Some(id) => vec![self.sessions.get(&id).await?],
+            None => self.sessions.all(),
         };
         // All of them before anything is waited for: one that closes next has its place behind it.
         let posted: Vec<_> =
@@ -147,12 +143,12 @@ impl Shared {
 
     pub(super) async fn ask_respond(&self, params: AskRespondParams) -> Result<AskRespondResult> {
         let choice = Choice::of(params.option_id, params.answer, params.reason)
-            .ok_or_else(|| Error::invalid_params("give either `optionId` or `answer`"))?;
+            .ok_or_else(|| ErrorBody::invalid_params("give either `optionId` or `answer`"))?;
         self.post(params.ask_id, choice, SURFACE_OF_CLIENTS, params.unattended).await
     }
 
     /// Posts an answer that came by this surface.
-    pub(super) async fn post_answer(
+    pub async fn post_answer(
         &self,
         ask: AskId,
         choice: Choice,
@@ -168,10 +164,10 @@ impl Shared {
         surface: &'static str,
         unattended: bool,
     ) -> Result<AskRespondResult> {
-        let sessions = &self.ready()?.sessions;
+        let sessions = &self.sessions;
         let mailbox = match sessions.of_ask(&ask) {
             Some(mailbox) => mailbox,
-            None => sessions.opened_for(&ask).await.map_err(error)?,
+            None => sessions.opened_for(&ask).await?,
         };
         // Never refused for want of room: an answer is what others may be waiting for.
         let reply =
@@ -180,22 +176,22 @@ impl Shared {
     }
 
     async fn mailbox(&self, id: &SessionId) -> Result<Mailbox> {
-        self.ready()?.sessions.get(id).await.map_err(error)
+        Ok(self.sessions.get(id).await?)
     }
 }
 
 /// The digest of a request, for a key that comes again.
-pub(super) fn digest_of(params: &impl serde::Serialize) -> String {
+pub fn digest_of(params: &impl serde::Serialize) -> String {
     adjutant_core::digest_parts(&[&serde_json::to_vec(params).unwrap_or_default()])
 }
 
 /// Waits for the reply to what was posted.
-pub(super) async fn answered<T>(
+pub async fn answered<T>(
     posted: std::result::Result<oneshot::Receiver<std::result::Result<T, Refused>>, Refused>,
 ) -> Result<T> {
-    match posted.map_err(error)?.await {
-        Ok(result) => result.map_err(error),
-        Err(_) => Err(error(Refused::gone())),
+    match posted?.await {
+        Ok(result) => Ok(result?),
+        Err(_) => Err(Refused::gone().into()),
     }
 }
 
@@ -203,5 +199,5 @@ fn folder(uri: &str) -> Result<PathBuf> {
     uri::to_path(uri)
         .ok()
         .filter(|path| path.is_dir())
-        .ok_or_else(|| Error::invalid_params(format!("\"{uri}\" is not a folder; give a file: URI")))
+        .ok_or_else(|| ErrorBody::invalid_params(format!("\"{uri}\" is not a folder; give a file: URI")))
 }

@@ -22,7 +22,7 @@ const MAX_AGE_MS: u64 = 7 * 24 * 3_600 * 1_000;
 
 /// Opens the newest sessions of these folders that wait for the user, so that their asks are
 /// offered again.
-pub(super) async fn left_open(sessions: Sessions, folders: Vec<PathBuf>) {
+pub async fn left_open(sessions: Sessions, folders: Vec<PathBuf>) {
     let oldest = now_ms().saturating_sub(MAX_AGE_MS);
     let waiting = waiting(&sessions, &folders).await;
     let mut opened = 0;
@@ -40,7 +40,7 @@ pub(super) async fn left_open(sessions: Sessions, folders: Vec<PathBuf>) {
 
 /// The sessions of these folders that may wait for the user, newest first. Those that say they run
 /// are among them: ours may be in the middle of being opened, and only opening tells whose it is.
-pub(super) async fn waiting(sessions: &Sessions, folders: &[PathBuf]) -> Vec<SessionEntry> {
+pub async fn waiting(sessions: &Sessions, folders: &[PathBuf]) -> Vec<SessionEntry> {
     let roots: Vec<String> = folders
         .iter()
         .map(|folder| uri::of_path(&folder.canonicalize().unwrap_or_else(|_| folder.clone())))

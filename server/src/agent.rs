@@ -1,0 +1,186 @@
+//! What a client may ask of the server, whatever protocol it speaks: one table, method to function.
+//!
+//! Posts and answers; holds no agent state and knows no face. A face hands in what
+//! its client can do, and routes the methods of the table here.
+
+pub mod configured;
+mod content;
+mod methods;
+mod opening;
+pub mod reopen;
+pub mod start;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use adjutant_protocol::errors::{ErrorDetail, ErrorName};
+use adjutant_protocol::methods::{self as names, Direction, METHODS};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+pub use methods::{answered, digest_of};
+pub use opening::{Opened, Opening};
+
+use crate::doors::REACTION;
+use crate::model::Models;
+use crate::session::mailbox::Refused;
+use crate::session::storage::{Disk, Storage};
+use crate::sessions::Sessions;
+use crate::settings::Sources;
+use crate::tools::Shelf;
+use crate::transport::{Answer, ErrorBody, Out, Serving, answer};
+use configured::Configured;
+use start::Starts;
+
+/// What a method returns before it is written.
+pub type Result<T> = std::result::Result<T, ErrorBody>;
+
+/// What a server is started with.
+#[derive(Clone)]
+pub struct Options {
+    /// Everything settings come from, but for workspace and editor.
+    pub sources: Sources,
+    pub models: Models,
+    /// The tools of its runs; one that is added later counts from the next run on.
+    pub tools: Shelf,
+    /// How long an approval in a popup has to have been on the screen before it counts.
+    pub reaction: Duration,
+    /// The disk that sessions are kept on; a test hands in its twin.
+    pub storage: Arc<dyn Storage>,
+}
+
+impl Options {
+    pub fn new(sources: Sources, models: Models) -> Self {
+        models.start_key_commands_by(crate::tools::process::run_own);
+        let (tools, storage) = (Shelf::default(), Arc::new(Disk));
+        Self { sources, models, tools, reaction: REACTION, storage }
+    }
+}
+
+/// What one client works with.
+pub struct Agent {
+    pub sessions: Sessions,
+    pub configured: Configured,
+    /// What was started by this connection.
+    pub starts: Starts,
+    out: Out,
+}
+
+/// How a method of the table is served.
+#[derive(Clone, Copy)]
+pub enum Serve {
+    Request(fn(Arc<Agent>, Option<Value>) -> Serving<Answer>),
+    Notification(fn(Arc<Agent>, Option<Value>) -> Result<Serving<()>>),
+}
+
+/// Makes the table, a row for each method: its name and the function of [`Agent`] that serves it.
+macro_rules! table {
+    (requests { $($request:path => $serve:ident,)* } notifications { $($notification:path => $note:ident,)* }) => {
+        /// Every `agent/*` method that a client may send, and what serves it.
+        pub const METHODS_OF_CLIENTS: &[(&str, Serve)] = &[
+            $(($request, Serve::Request(|agent, params| match read(params) {
+                Ok(params) => Box::pin(async move { answer(agent.$serve(params).await) }),
+                Err(why) => Box::pin(std::future::ready(Err(why))),
+            })),)*
+            $(($notification, Serve::Notification(|agent, params| {
+                let params = read(params)?;
+                Ok(Box::pin(async move { agent.$note(params).await }))
+            })),)*
+        ];
+    };
+}
+
+table! {
+    requests {
+        names::SESSION_NEW => session_new,
+        names::SESSION_LIST => session_list,
+        names::SESSION_RESUME => session_resume,
+        names::SESSION_CLOSE => session_close,
+        names::SESSION_DELETE => session_delete,
+        names::SESSION_PROMPT => session_prompt,
+        names::SESSION_WAIT => session_wait,
+        names::SESSION_SET_CONFIG_OPTION => set_option,
+        names::MODEL_LIST => model_list,
+        names::START => start,
+        names::ASK_LIST => ask_list,
+        names::ASK_RESPOND => ask_respond,
+    }
+    notifications {
+        names::SESSION_CANCEL => session_cancel,
+    }
+}
+
+/// Returns what serves a method; `None` for one that is not in the table.
+pub fn method(name: &str) -> Option<Serve> {
+    METHODS_OF_CLIENTS.iter().find(|(known, _)| *known == name).map(|(_, serve)| *serve)
+}
+
+/// The table of the protocol and the one above name the same methods, or nothing compiles.
+const _: () = {
+    let mut of_clients = 0;
+    let mut at = 0;
+    while at < METHODS.len() {
+        let request = match METHODS[at].direction {
+            Direction::ClientRequest => true,
+            Direction::ClientNotification => false,
+            Direction::ServerRequest | Direction::ServerNotification => {
+                at += 1;
+                continue;
+            }
+        };
+        assert!(is_served(METHODS[at].name, request), "a method of the protocol is served by no function");
+        of_clients += 1;
+        at += 1;
+    }
+    assert!(
+        of_clients == METHODS_OF_CLIENTS.len(),
+        "a function serves a method that the protocol does not have"
+    );
+};
+
+/// Whether the table has the method, as what it is.
+const fn is_served(name: &str, request: bool) -> bool {
+    let mut at = 0;
+    while at < METHODS_OF_CLIENTS.len() {
+        let (served, by) = METHODS_OF_CLIENTS[at];
+        if is_same(served, name) {
+            return matches!(by, Serve::Request(_)) == request;
+        }
+        at += 1;
+    }
+    false
+}
+
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < one.len() {
+        if one[at] != other[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+/// Reads the params of a method. Absent ones stand for `null`, which some methods take.
+pub fn read<P: DeserializeOwned>(params: Option<Value>) -> Result<P> {
+    match params {
+        Some(params) => {
+            serde_json::from_value(params).map_err(|why| ErrorBody::invalid_params(why.to_string()))
+        }
+        None => serde_json::from_value(Value::Null)
+            .map_err(|_| ErrorBody::invalid_params("the params are missing")),
+    }
+}
+
+impl From<Refused> for ErrorBody {
+    fn from(refused: Refused) -> Self {
+        let retry_after_ms = (refused.name == ErrorName::Overloaded).then_some(100);
+        let detail = ErrorDetail { name: refused.name, retryable: refused.name.retryable(), retry_after_ms };
+        Self { code: refused.name.code(), message: refused.message, data: serde_json::to_value(detail).ok() }
+    }
+}

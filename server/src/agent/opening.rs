@@ -1,0 +1,102 @@
+//! What one client works with, made once its face knows what the client can do.
+//!
+//! Reads settings and opens no socket; the HTTP client comes with the first call.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::configured::{Configured, says_nothing};
+use super::start::Starts;
+use super::{Agent, Options};
+use crate::documents::Documents;
+use crate::doors::fallbacks::Surfaces;
+use crate::doors::{Doors, Timing};
+use crate::editor::Editor;
+use crate::session::World;
+use crate::session::catalog::Catalog;
+use crate::session::frontier::Syncer;
+use crate::session::images;
+use crate::session::inbox::Watch;
+use crate::session::past;
+use crate::sessions::Sessions;
+use crate::settings::load;
+use crate::settings::own_files::OwnPlaces;
+use crate::tools::paths::Turns;
+use crate::transport::Out;
+
+/// What a client says as it begins.
+pub struct Opening {
+    pub folders: Vec<PathBuf>,
+    /// The settings it brings along.
+    pub settings: Option<Value>,
+    /// What it can do.
+    pub surfaces: Surfaces,
+}
+
+/// What a client works with, and what the user should be told of its settings.
+pub struct Opened {
+    pub agent: Agent,
+    pub problems: Vec<String>,
+}
+
+impl Agent {
+    /// Makes what a client works with. Fails where there is no place for the sessions.
+    pub fn open(out: &Out, options: &Options, opening: Opening) -> anyhow::Result<Opened> {
+        let Opening { folders, settings, surfaces } = opening;
+        let mut sources = options.sources.clone();
+        sources.roots.clone_from(&folders);
+        sources.editor = settings.filter(|said| !says_nothing(said));
+        let loaded = load(&sources);
+        let (state_dir, state_told) = sources.own_state_dir()?;
+        let documents = Documents::default();
+        documents.set_encoding(surfaces.encoding);
+        documents.set_folders(&folders);
+        let timing = Timing {
+            patience: Duration::from_millis(loaded.settings.limits.editor_ms),
+            reaction: options.reaction,
+        };
+        let (editor, questions) = Editor::new(surfaces.abilities);
+        let (doors, wants) = Doors::open(out.clone(), surfaces, timing, documents.clone());
+        doors.set_popups(loaded.settings.popups);
+        tokio::spawn(doors.clone().serve_editor(questions));
+        let syncer = Syncer::start()?;
+        let catalog = Catalog::new(options.storage.clone(), syncer, &state_dir);
+        tokio::spawn(past::serve(catalog.clone(), wants.recalls));
+        let own = OwnPlaces {
+            settings: sources.user_file(),
+            state: Some(state_dir.clone()),
+            home: sources.home.clone(),
+        };
+        let world = Arc::new(World {
+            documents,
+            doors,
+            editor,
+            models: options.models.clone(),
+            tools: options.tools.clone(),
+            settings: Mutex::new(Arc::new(loaded.settings)),
+            catalog,
+            own,
+            turns: Turns::in_state(&state_dir),
+            images: images::Room::default(),
+            inboxes: Watch::default(),
+            asks: Mutex::new(HashMap::new()),
+        });
+        let sessions = Sessions::new(world);
+        let (writer, over) = (sessions.clone(), out.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = writer.write_papers(wants.papers) => {}
+                () = over.closed() => {}
+            }
+        });
+        let problems =
+            state_told.into_iter().chain(loaded.problems.iter().map(ToString::to_string)).collect();
+        let configured = Configured::new(sources);
+        let agent = Agent { sessions, configured, starts: Starts::default(), out: out.clone() };
+        Ok(Opened { agent, problems })
+    }
+}

@@ -1,0 +1,176 @@
+//! Which function serves a message of an LSP client.
+//!
+//! Calls `LanguageServer` itself, without the framework's own loop: why, says decision 001.
+
+use std::future::ready;
+use std::sync::Arc;
+
+use adjutant_protocol::methods::SESSION_CANCEL;
+use serde_json::Value;
+use tower_lsp::LanguageServer;
+use tower_lsp::jsonrpc::Error;
+
+use super::Server;
+use super::lifecycle::Lifecycle;
+use crate::agent::{self, Serve, read};
+use crate::transport::{Answer, Backend, ErrorBody, Notified, Serving, answer, code};
+
+/// What a client sends without an id; with one it is refused.
+const NOTIFICATIONS: [&str; 12] = [
+    "initialized",
+    "exit",
+    "$/cancelRequest",
+    "$/setTrace",
+    "textDocument/didOpen",
+    "textDocument/didChange",
+    "textDocument/didClose",
+    "textDocument/didSave",
+    "workspace/didChangeConfiguration",
+    "workspace/didChangeWorkspaceFolders",
+    "window/workDoneProgress/cancel",
+    SESSION_CANCEL,
+];
+
+/// The methods of LSP and of `agent/*` for one connection.
+pub struct Router {
+    server: Arc<Server>,
+    lifecycle: Lifecycle,
+}
+
+impl Router {
+    pub fn new(server: Server) -> Self {
+        Self { server: Arc::new(server), lifecycle: Lifecycle::new() }
+    }
+
+    fn initialize(&self, params: Option<Value>) -> Result<Serving<Answer>, ErrorBody> {
+        let given = params.is_some();
+        let params = read(params);
+        if given && let Err(why) = params {
+            // Also when it comes a second time.
+            return Err(why);
+        }
+        let (server, beginning) = (self.server.clone(), self.lifecycle.begin()?);
+        let params = params?;
+        Ok(Box::pin(async move {
+            let result = server.initialize(params).await.map_err(body);
+            if result.is_ok() {
+                beginning.succeeded();
+            }
+            answer(result)
+        }))
+    }
+
+    fn serve(&self, method: &str, params: Option<Value>) -> Result<Serving<Answer>, ErrorBody> {
+        let server = self.server.clone();
+        match method {
+            "initialize" => return self.initialize(params),
+            method if NOTIFICATIONS.contains(&method) => {
+                let why = format!("\"{method}\" is a notification");
+                return Err(ErrorBody::new(code::INVALID_REQUEST, why));
+            }
+            "shutdown" => self.lifecycle.shut_down()?,
+            _ => self.lifecycle.serves()?,
+        }
+        Ok(match method {
+            // It has no params; some clients send them all the same.
+            "shutdown" => Box::pin(async move { answer(server.shutdown().await.map_err(body)) }),
+            "textDocument/codeAction" => {
+                let params = read(params)?;
+                Box::pin(async move { answer(server.code_action(params).await.map_err(body)) })
+            }
+            "workspace/executeCommand" => {
+                let params = read(params)?;
+                Box::pin(async move { answer(server.execute_command(params).await.map_err(body)) })
+            }
+            method => match agent::method(method) {
+                Some(Serve::Request(serve)) => serve(self.server.agent().map_err(body)?.clone(), params),
+                Some(Serve::Notification(_)) | None => return Err(ErrorBody::no_method(method)),
+            },
+        })
+    }
+
+    /// Serves a notification of LSP or `agent/*`; `Ok(None)` for one that nobody serves.
+    fn note(&self, method: &str, params: Option<Value>) -> Result<Option<Serving<()>>, ErrorBody> {
+        let server = self.server.clone();
+        Ok(Some(match method {
+            "initialized" => {
+                let params = read(params)?;
+                Box::pin(async move { server.initialized(params).await })
+            }
+            "textDocument/didOpen" => {
+                let params = read(params)?;
+                Box::pin(async move { server.did_open(params).await })
+            }
+            "textDocument/didChange" => {
+                let params = read(params)?;
+                Box::pin(async move { server.did_change(params).await })
+            }
+            "textDocument/didClose" => {
+                let params = read(params)?;
+                Box::pin(async move { server.did_close(params).await })
+            }
+            "textDocument/didSave" => {
+                let params = read(params)?;
+                Box::pin(async move { server.did_save(params).await })
+            }
+            "workspace/didChangeConfiguration" => {
+                let params = read(params)?;
+                Box::pin(async move { server.did_change_configuration(params).await })
+            }
+            "workspace/didChangeWorkspaceFolders" => {
+                let params = read(params)?;
+                Box::pin(async move { server.did_change_workspace_folders(params).await })
+            }
+            "window/workDoneProgress/cancel" => {
+                let params = read(params)?;
+                Box::pin(async move { server.progress_cancelled(&params) })
+            }
+            method => match agent::method(method) {
+                Some(Serve::Notification(serve)) => serve(server.agent().map_err(body)?.clone(), params)?,
+                Some(Serve::Request(_)) | None => return Ok(None),
+            },
+        }))
+    }
+}
+
+impl Backend for Router {
+    fn request(&self, method: &str, params: Option<Value>) -> Serving<Answer> {
+        self.serve(method, params).unwrap_or_else(|error| Box::pin(ready(Err(error))))
+    }
+
+    fn notification(&self, method: &str, params: Option<Value>) -> Notified {
+        if method == "exit" {
+            return Notified::Exit { after_shutdown: self.lifecycle.is_shut_down() };
+        }
+        if self.lifecycle.serves().is_err() {
+            tracing::debug!(method, "passed over a notification outside of a connection's life");
+            return Notified::PassedOver;
+        }
+        match self.note(method, params) {
+            Ok(Some(serving)) => Notified::Serving(serving),
+            Ok(None) => Notified::PassedOver,
+            // Of documents, each counts: without one, no text of the client is known any more.
+            Err(why) if method.starts_with("textDocument/did") && method != "textDocument/didSave" => {
+                Notified::Unreadable(why.message)
+            }
+            Err(why) => {
+                tracing::warn!(method, why = why.message, "could not read a notification");
+                Notified::PassedOver
+            }
+        }
+    }
+
+    fn lost(&self) {
+        if self.lifecycle.serves().is_ok() {
+            self.server.lost();
+        }
+    }
+}
+
+/// An error of LSP's types as it is sent.
+fn body(error: Error) -> ErrorBody {
+    ErrorBody { code: error.code.code(), message: error.message.into_owned(), data: error.data }
+}
+
+#[cfg(test)]
+mod tests;
