@@ -4,8 +4,8 @@
 //! state: an answer goes back to whoever asked.
 
 mod edits;
-mod face;
-pub mod fallbacks;
+pub mod face;
+mod items;
 mod marks;
 mod meters;
 mod offering;
@@ -15,6 +15,7 @@ pub mod past;
 mod popup;
 mod progress;
 mod slot;
+pub mod surfaces;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +29,6 @@ use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::{Outcome, StateView};
 use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
 use adjutant_protocol::{AskId, SessionId};
-use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
 use crate::documents::Documents;
@@ -36,11 +36,8 @@ use crate::editor::NoAnswer;
 use crate::transport::code::METHOD_NOT_FOUND;
 use crate::transport::{Out, ReplyError};
 
-pub use edits::carried;
-use face::{Face, Shown};
-use fallbacks::Surfaces;
-pub use marks::SOURCE;
-use marks::Taken;
+use face::{Face, Note, Request};
+use items::{Items, Shown};
 pub use meters::OpenRun;
 use outlet::Outlet;
 pub use outlet::Turnstile;
@@ -50,6 +47,7 @@ use past::Recall;
 pub use popup::{Choice, Offer, approves};
 use popup::{MAX_LINES, Room, Whole};
 use slot::Slot;
+use surfaces::Surfaces;
 
 /// How long a client that is leaving may take to read the last updates.
 const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
@@ -79,12 +77,16 @@ pub struct Wants {
 #[derive(Clone)]
 pub struct Doors {
     outlet: Outlet,
-    face: Face,
+    /// How the client's protocol says what only it has words for.
+    face: Arc<dyn Face>,
+    items: Items,
     /// What this client can do: every choice of a door goes by it.
     surfaces: Arc<Surfaces>,
     timing: Timing,
     /// The one place for a popup.
     slot: Slot,
+    /// The client has answered that it knows no edits.
+    edit_unknown: Arc<AtomicBool>,
     /// The client said that it knows no popups with buttons.
     no_popups: Arc<AtomicBool>,
     /// The user's settings want no popups.
@@ -128,7 +130,14 @@ pub enum Level {
 
 impl Doors {
     /// Opens the doors of a connection to a client that can do what `surfaces` says.
-    pub fn open(out: Out, surfaces: Surfaces, timing: Timing, documents: Documents) -> (Self, Wants) {
+    pub fn open(
+        out: Out,
+        face: Box<dyn Face>,
+        surfaces: Surfaces,
+        timing: Timing,
+        documents: Documents,
+    ) -> (Self, Wants) {
+        let face: Arc<dyn Face> = face.into();
         let surfaces = Arc::new(surfaces);
         let chosen = surfaces.clone();
         let wanted = move |update: &Update| {
@@ -137,11 +146,14 @@ impl Doors {
         };
         let (outlet, recalls) = Outlet::start(out.clone(), wanted);
         let (writer, papers) = Papers::new();
-        let taken = Taken { data: surfaces.diagnostic_data, version: surfaces.diagnostic_version };
-        let marks = surfaces.diagnostics.then_some(taken);
-        let shown = Shown { progress: surfaces.progress, marks };
-        let face = Face::new(outlet.clone(), documents, shown, Room { lines: MAX_LINES, one_line: false });
-        let living = face.clone();
+        let shown = Shown {
+            progress: surfaces.progress,
+            marks: surfaces.diagnostics,
+            versions: surfaces.diagnostic_version,
+        };
+        let room = Room { lines: MAX_LINES, one_line: false };
+        let items = Items::new((face.clone(), outlet.clone()), documents, shown, room);
+        let living = items.clone();
         tokio::spawn(async move {
             tokio::select! {
                 () = living.live() => {}
@@ -151,9 +163,11 @@ impl Doors {
         let doors = Self {
             outlet,
             face,
+            items,
             surfaces,
             timing,
             slot: Slot::default(),
+            edit_unknown: Arc::default(),
             no_popups: Arc::default(),
             unwanted: Arc::default(),
             acted: Arc::new(watch::Sender::new(Instant::now())),
@@ -165,9 +179,15 @@ impl Doors {
     /// The doors of a connection that is over, for tests of those who have some.
     #[cfg(test)]
     pub fn to_nobody() -> Self {
-        let surfaces = Surfaces::of(&json!({}), None).unwrap_or_else(|why| panic!("{why}"));
         let timing = Timing { patience: Duration::ZERO, reaction: Duration::ZERO };
-        Self::open(crate::transport::channel().0, surfaces, timing, Documents::default()).0
+        Self::open(
+            crate::transport::channel().0,
+            Box::new(face::Bare),
+            Surfaces::default(),
+            timing,
+            Documents::default(),
+        )
+        .0
     }
 
     /// What this client can do, and which surface stands for what at it.
@@ -176,13 +196,13 @@ impl Doors {
     }
 
     /// What is open at this client, for code actions, commands and what a plain client is shown.
-    pub fn face(&self) -> &Face {
-        &self.face
+    pub fn items(&self) -> &Items {
+        &self.items
     }
 
     /// Tells one update, in order; a plain client gets nothing of ours but what its face shows.
     pub fn update(&self, params: SessionUpdateParams) {
-        self.face.told(&params);
+        self.items.told(&params);
         if let Update::Run(RunView::Ended { end, .. }) = &params.update {
             self.failed(end);
         }
@@ -214,12 +234,12 @@ impl Doors {
 
     /// Tells what is open in a session that this client follows from now on.
     pub fn now(&self, session: &SessionId, state: &StateView, run: Option<OpenRun>, asks: &[AskView]) {
-        self.face.now(session, state, run, asks);
+        self.items.now(session, state, run, asks);
     }
 
     /// Takes back everything that shows a session: it is stopped or closed here.
     pub fn forget(&self, session: &SessionId, why: &str) {
-        self.face.forget(session, why);
+        self.items.forget(session, why);
     }
 
     /// A failure that needs the user is the one message without a question (decision 16).
@@ -262,7 +282,7 @@ impl Doors {
     async fn request_permission(&self, ask: Arc<AskView>) -> Delivery {
         // Behind the update that opens the ask, and before the one that closes it (protocol
         // section 6, rule 2).
-        let request = self.outlet.request(methods::REQUEST_PERMISSION, Arc::clone(&ask)).await;
+        let request = self.outlet.request(Request::new(methods::REQUEST_PERMISSION, Arc::clone(&ask))).await;
         let Some(reply) = request else { return Delivery::Closed };
         match reply.await {
             Ok(value) => match serde_json::from_str::<PermissionResponse>(value.get()) {
@@ -305,12 +325,12 @@ impl Doors {
     pub fn set_popups(&self, popups: Popups) {
         self.unwanted.store(!popups.on, Ordering::Release);
         let lines = if self.surfaces.updates { MAX_LINES } else { popups.lines };
-        self.face.set_room(Room { lines, one_line: false });
+        self.items.set_room(Room { lines, one_line: false });
     }
 
     /// Returns what any surface may offer for an ask now, in order (decision 15).
     pub fn offers(&self, ask: &AskView) -> Vec<Offer> {
-        popup::offers(ask, self.face.seen_at(&ask.ask_id).is_some(), self.face.room())
+        popup::offers(ask, self.items.seen_at(&ask.ask_id).is_some(), self.items.room())
     }
 
     /// Whether an ask is shown as a diagnostic, with as much of it as fits there.
@@ -320,7 +340,7 @@ impl Doors {
 
     /// Opens the whole of what an open ask is about; afterwards it may be allowed everywhere.
     pub async fn show(&self, ask: &AskId) {
-        match self.face.open_ask(ask) {
+        match self.items.open_ask(ask) {
             Some(ask) => self.open_subject(&ask).await,
             None => self.say(Level::Info, "Adjutant: this was answered already."),
         }
@@ -331,7 +351,7 @@ impl Doors {
         match self.papers.write(Paper::Subject { ask: Arc::new(ask.clone()), text, ending }).await {
             Ok(written) => {
                 self.show_document(&written, false).await;
-                self.face.saw(&ask.ask_id, &written.path.display().to_string());
+                self.items.saw(&ask.ask_id, &written.path.display().to_string());
             }
             Err(why) => self.say(Level::Error, &format!("Adjutant: failed to {why}.")),
         }
@@ -348,16 +368,11 @@ impl Doors {
 
     /// Opens a file of ours in the editor, or says where it is.
     async fn show_document(&self, written: &Written, focus: bool) {
-        #[derive(serde::Deserialize)]
-        struct Shown {
-            success: bool,
-        }
-        let params = json!({ "uri": written.uri, "external": false, "takeFocus": focus });
-        let shown = self.surfaces.show_document
-            && match self.request("window/showDocument", params).await {
-                Ok(reply) => serde_json::from_str::<Shown>(&reply).is_ok_and(|shown| shown.success),
-                Err(_) => false,
-            };
+        let request = self.face.show_document(&written.uri, focus).filter(|_| self.surfaces.show_document);
+        let shown = match request {
+            Some(request) => self.request(request).await.is_ok_and(|reply| self.face.was_shown(&reply)),
+            None => false,
+        };
         if !shown {
             self.say(Level::Info, &format!("Adjutant: it is in {}", written.path.display()));
         }
@@ -365,18 +380,17 @@ impl Doors {
 
     /// Says something to the user, behind what was told before.
     pub fn say(&self, level: Level, text: &str) {
-        let params = json!({ "type": level as u8, "message": message(text) });
-        self.outlet.notify("window/showMessage", &params);
+        match self.face.message(level, text) {
+            Some(Note { method, params }) => self.outlet.notify(method, &params),
+            None => tracing::warn!(?level, text, "there is no way to tell the user"),
+        }
     }
 
     /// Sends a request behind what was told before; a client has the time of one edit to answer.
-    async fn request<P>(&self, method: &'static str, params: P) -> Result<String, NoAnswer>
-    where
-        P: serde::Serialize + Send + 'static,
-    {
+    async fn request(&self, request: Request) -> Result<String, NoAnswer> {
         let request = async {
             // What the client was told of the change comes before the change.
-            match self.outlet.request(method, params).await {
+            match self.outlet.request(request).await {
                 Some(reply) => reply.await,
                 None => Err(ReplyError::ConnectionClosed),
             }

@@ -1,20 +1,14 @@
-//! What steps may ask of the editor: a plain enum and a channel, no trait; and
-//! by which way an edit reaches a file.
+//! By which way an edit reaches a file, and what is said of one on its way.
 //!
-//! Never reaches a client itself; the doors answer. Dropping a question
-//! withdraws it.
+//! Never reaches a client itself; the doors do.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use adjutant_core::edit::TextEdit;
 use adjutant_core::observation::Way;
-use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
-
-/// Questions that wait for the editor at once.
-const QUEUE: usize = 64;
+use tokio::sync::OwnedMutexGuard;
 
 /// What the client can do, from `initialize`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,40 +92,15 @@ pub enum NoAnswer {
     Gone,
 }
 
-/// A question to the editor, with the place for its answer.
-#[derive(Debug)]
-pub enum Question {
-    ApplyEdit { edit: DocumentEdit, answer: oneshot::Sender<Result<Applied, NoAnswer>> },
-    Save { uri: String, reason: String, answer: oneshot::Sender<Result<(), NoAnswer>> },
-}
+/// Turns at editing one file: one edit is on its way to it at a time, whichever session made it.
+#[derive(Clone, Default)]
+pub struct EditTurns(Arc<Mutex<HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>>>);
 
-/// The side that asks; clones share the channel.
-#[derive(Clone)]
-pub struct Editor {
-    questions: mpsc::Sender<Question>,
-    turns: Arc<Mutex<HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>>>,
-    pub abilities: Abilities,
-    /// The client has answered that it knows no edits.
-    edit_unknown: Arc<AtomicBool>,
-}
-
-impl Editor {
-    /// Returns the asking side and the side that answers.
-    pub fn new(abilities: Abilities) -> (Self, mpsc::Receiver<Question>) {
-        let (questions, receiver) = mpsc::channel(QUEUE);
-        (Self { questions, turns: Arc::default(), abilities, edit_unknown: Arc::default() }, receiver)
-    }
-
-    /// Returns what the client can do by all it has said up to now.
-    pub fn abilities(&self) -> Abilities {
-        Abilities { edit_unknown: self.edit_unknown.load(Ordering::Acquire), ..self.abilities }
-    }
-
-    /// Waits for the turn to edit one file: one edit is on its way to it at a time, whichever session
-    /// made it. Each wait is as long as the edits before it may take.
+impl EditTurns {
+    /// Waits for the turn to edit one file. Each wait is as long as the edits before it may take.
     pub async fn turn(&self, path: &Path) -> OwnedMutexGuard<()> {
         let turn = {
-            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             turns.retain(|_, turn| turn.strong_count() > 0);
             match turns.get(path).and_then(Weak::upgrade) {
                 Some(turn) => turn,
@@ -143,30 +112,5 @@ impl Editor {
             }
         };
         turn.lock_owned().await
-    }
-
-    /// Sends one edit and waits for the client's word on it.
-    pub async fn apply(&self, edit: DocumentEdit) -> Result<Applied, NoAnswer> {
-        let (answer, receiver) = oneshot::channel();
-        let reply = self.ask(Question::ApplyEdit { edit, answer }, receiver).await;
-        if reply == Err(NoAnswer::Unknown) {
-            self.edit_unknown.store(true, Ordering::Release);
-        }
-        reply
-    }
-
-    /// Asks the client to save one document.
-    pub async fn save(&self, uri: &str, reason: &str) -> Result<(), NoAnswer> {
-        let (answer, receiver) = oneshot::channel();
-        self.ask(Question::Save { uri: uri.to_owned(), reason: reason.to_owned(), answer }, receiver).await
-    }
-
-    async fn ask<T>(
-        &self,
-        question: Question,
-        answer: oneshot::Receiver<Result<T, NoAnswer>>,
-    ) -> Result<T, NoAnswer> {
-        self.questions.send(question).await.map_err(|_| NoAnswer::Gone)?;
-        answer.await.unwrap_or(Err(NoAnswer::Gone))
     }
 }

@@ -1,6 +1,7 @@
 //! The server: everything that touches the world.
 
 pub mod agent;
+#[cfg(feature = "lsp")]
 pub mod cli;
 pub mod clock;
 pub mod documents;
@@ -10,6 +11,7 @@ pub mod faults;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(feature = "lsp")]
 pub mod lsp;
 pub mod model;
 pub mod scarce;

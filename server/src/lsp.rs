@@ -7,10 +7,12 @@ mod actions;
 mod commands;
 mod configured;
 mod documents;
+pub mod fallbacks;
 mod lifecycle;
 mod parent;
 mod ready;
 mod router;
+mod words;
 
 use std::sync::{Arc, OnceLock};
 

@@ -13,6 +13,7 @@ pub mod envelope;
 pub mod framing;
 mod gauge;
 mod intake;
+mod lines;
 mod out;
 mod reader;
 mod seen;
@@ -30,6 +31,7 @@ pub use envelope::{ErrorBody, RequestId, code};
 pub use framing::FrameError;
 pub use gauge::{ReplyError, SendError};
 pub use out::{Out, PendingReply, Sending};
+pub use reader::Framing;
 
 /// How long the writer may take to write what is queued at the end.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
@@ -66,7 +68,7 @@ pub fn channel() -> (Out, Parts) {
     (out.clone(), Parts { out, frames })
 }
 
-/// Serves one connection until it ends.
+/// Serves one connection, framed as in LSP, until it ends.
 ///
 /// What a handler does before it first has to wait happens in arrival order;
 /// what it does later does not. A handler whose order matters posts without
@@ -78,8 +80,19 @@ pub async fn serve(
     reader: impl Read + Send + 'static,
     writer: impl Write + Send + 'static,
 ) -> Ended {
+    serve_framed(Framing::Headers, backend, parts, reader, writer).await
+}
+
+/// Serves one connection until it ends, as [`serve`] does.
+pub async fn serve_framed(
+    framing: Framing,
+    backend: impl Backend,
+    parts: Parts,
+    reader: impl Read + Send + 'static,
+    writer: impl Write + Send + 'static,
+) -> Ended {
     let Parts { out, frames } = parts;
-    let stopped = match writer::spawn(writer, frames, out.downgrade(), seen::outgoing) {
+    let stopped = match writer::spawn(framing, writer, frames, out.downgrade(), seen::outgoing) {
         Ok(stopped) => stopped,
         Err(error) => {
             out.close();
@@ -87,7 +100,7 @@ pub async fn serve(
         }
     };
     let (deliver, inbound) = intake::channel();
-    let ended = match reader::spawn(reader, seen::incoming, deliver) {
+    let ended = match reader::spawn(framing, reader, seen::incoming, deliver) {
         Ok(()) => dispatcher::Dispatcher::new(backend, out.clone()).run(inbound).await,
         Err(error) => Ended::NotStarted(error),
     };

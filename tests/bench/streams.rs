@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use adjutant::documents::Documents;
-use adjutant::doors::fallbacks::Surfaces;
+use adjutant::doors::face::Bare;
+use adjutant::doors::surfaces::Surfaces;
 use adjutant::doors::{Doors, Timing};
 use adjutant::transport::{self, Answer, Backend, ErrorBody, Notified, Serving, framing};
 use adjutant_protocol::update::{SessionUpdateParams, Update};
@@ -49,12 +50,12 @@ pub fn updates(_: &Ground, samples: &mut Samples) {
     let (out, parts) = transport::channel();
     runtime.spawn(transport::serve(Nothing, parts, near.reader, near.writer));
     let _inside = runtime.enter();
-    let client = json!({"experimental": {"agent": {"version": 0, "updates": {"chunks": true}}}});
-    let surfaces = Surfaces::of(&client, None).expect("capabilities");
+    let agent = serde_json::from_value(json!({"version": 0, "updates": {"chunks": true}}));
+    let surfaces = Surfaces::of_methods(agent.expect("capabilities"));
     let timing = Timing { patience: Duration::from_secs(1), reaction: Duration::ZERO };
     // What has no room would be asked back from a log, and there is none; so nobody is told much
     // more than was read.
-    let (doors, _wants) = Doors::open(out, surfaces, timing, Documents::default());
+    let (doors, _wants) = Doors::open(out, Box::new(Bare), surfaces, timing, Documents::default());
     let read = Arc::new(AtomicU64::new(0));
     let count_read = read.clone();
     let reader = std::thread::spawn(move || {

@@ -13,9 +13,10 @@ use super::configured::{Configured, says_nothing};
 use super::start::Starts;
 use super::{Agent, Options};
 use crate::documents::Documents;
-use crate::doors::fallbacks::Surfaces;
+use crate::doors::face::Face;
+use crate::doors::surfaces::Surfaces;
 use crate::doors::{Doors, Timing};
-use crate::editor::Editor;
+use crate::editor::EditTurns;
 use crate::session::World;
 use crate::session::catalog::Catalog;
 use crate::session::frontier::Syncer;
@@ -35,6 +36,8 @@ pub struct Opening {
     pub settings: Option<Value>,
     /// What it can do.
     pub surfaces: Surfaces,
+    /// What its protocol has words for beside the methods of ours.
+    pub face: Box<dyn Face>,
 }
 
 /// What a client works with, and what the user should be told of its settings.
@@ -46,7 +49,7 @@ pub struct Opened {
 impl Agent {
     /// Makes what a client works with. Fails where there is no place for the sessions.
     pub fn open(out: &Out, options: &Options, opening: Opening) -> anyhow::Result<Opened> {
-        let Opening { folders, settings, surfaces } = opening;
+        let Opening { folders, settings, surfaces, face } = opening;
         let mut sources = options.sources.clone();
         sources.roots.clone_from(&folders);
         sources.editor = settings.filter(|said| !says_nothing(said));
@@ -59,10 +62,8 @@ impl Agent {
             patience: Duration::from_millis(loaded.settings.limits.editor_ms),
             reaction: options.reaction,
         };
-        let (editor, questions) = Editor::new(surfaces.abilities);
-        let (doors, wants) = Doors::open(out.clone(), surfaces, timing, documents.clone());
+        let (doors, wants) = Doors::open(out.clone(), face, surfaces, timing, documents.clone());
         doors.set_popups(loaded.settings.popups);
-        tokio::spawn(doors.clone().serve_editor(questions));
         let syncer = Syncer::start()?;
         let catalog = Catalog::new(options.storage.clone(), syncer, &state_dir);
         tokio::spawn(past::serve(catalog.clone(), wants.recalls));
@@ -74,7 +75,7 @@ impl Agent {
         let world = Arc::new(World {
             documents,
             doors,
-            editor,
+            edit_turns: EditTurns::default(),
             models: options.models.clone(),
             tools: options.tools.clone(),
             settings: Mutex::new(Arc::new(loaded.settings)),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use crate::doors::fallbacks::Surfaces;
+use crate::doors::surfaces::Surfaces;
 
 use super::Exit;
 use super::page::Page;

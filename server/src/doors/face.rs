@@ -1,290 +1,121 @@
-//! What is open at this client: runs and asks, folded from what it is told, and
-//! what of it a client without our methods is shown: progress and diagnostics.
+//! How one protocol says what only it has words for.
 //!
-//! Never asks a session anything, and never sees a replay: the past is told to
-//! the client, what is open now is told here (`now`).
+//! The messages of `agent/*` are the same in every face and are not here. What may be
+//! said, when, and to whom is decided before a face is asked for the words.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use adjutant_protocol::AskId;
+use serde::Serialize;
+use serde_json::Value;
 
-use adjutant_core::review::Hunk;
-use adjutant_protocol::ask::AskView;
-use adjutant_protocol::state::StateView;
-use adjutant_protocol::update::{AskChange, RunView, SessionUpdateParams, Update};
-use adjutant_protocol::{AskId, SessionId};
-use tokio::sync::Notify;
+use super::Level;
+use super::popup::Offer;
+use crate::editor::{Applied, DocumentEdit};
+use crate::transport::{Out, PendingReply};
 
-use super::marks::{Marks, Taken};
-use super::meters::{Meters, OpenRun};
-use super::outlet::Outlet;
-use super::popup::Room;
-use super::progress;
-use crate::clock::now_ms;
-use crate::documents::Documents;
-
-/// Shared by the clones of one connection's doors.
-#[derive(Clone)]
-pub struct Face {
-    shared: Arc<Shared>,
+/// A notification in the words of a protocol.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Note {
+    pub method: &'static str,
+    pub params: Value,
 }
 
-struct Shared {
-    open: Mutex<Open>,
-    outlet: Outlet,
-    documents: Documents,
-    shown: Shown,
-    /// A text waits for its second.
-    waiting: Notify,
-}
+/// A request in the words of a protocol, which nobody has sent yet.
+pub struct Request(pub(super) Box<dyn FnOnce(&Out) -> PendingReply + Send>);
 
-/// What a client is shown of runs and asks.
-#[derive(Clone, Copy, Debug)]
-pub struct Shown {
-    pub progress: bool,
-    /// Asks are shown as diagnostics, with what it takes of them: it has no better way.
-    pub marks: Option<Taken>,
-}
-
-struct Open {
-    /// What a surface of it has room for.
-    room: Room,
-    /// One run a session, with a number that grows with each; bounded by the sessions a process may
-    /// have open.
-    runs: BTreeMap<SessionId, (u64, OpenRun)>,
-    begun: u64,
-    asks: BTreeMap<AskId, Arc<AskView>>,
-    /// Where the whole of an ask was opened for the user.
-    seen: BTreeMap<AskId, String>,
-    /// The lines of edits that a code action has to carry.
-    carried: BTreeMap<AskId, Arc<[Hunk]>>,
-    meters: Meters,
-    marks: Marks,
-}
-
-impl Face {
-    /// Returns the face of a connection.
-    pub fn new(outlet: Outlet, documents: Documents, shown: Shown, room: Room) -> Self {
-        let open = Open {
-            room,
-            runs: BTreeMap::new(),
-            asks: BTreeMap::new(),
-            seen: BTreeMap::new(),
-            carried: BTreeMap::new(),
-            begun: 0,
-            meters: Meters::new(shown.progress),
-            marks: Marks::new(shown.marks.unwrap_or_default()),
-        };
-        let shared = Shared { open: Mutex::new(open), outlet, documents, shown, waiting: Notify::new() };
-        Self { shared: Arc::new(shared) }
-    }
-
-    /// What diagnostics, menus and popups of several lines have room for.
-    pub fn room(&self) -> Room {
-        self.lock().room
-    }
-
-    /// Takes another room.
-    pub fn set_room(&self, room: Room) {
-        let mut open = self.lock();
-        if open.room != room {
-            open.room = room;
-            self.mark(&mut open);
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Open> {
-        self.shared.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Folds in one update, and shows what follows from it.
-    pub fn told(&self, params: &SessionUpdateParams) {
-        if params.sub.is_some() && !matches!(params.update, Update::StateUpdate(_)) {
-            // Of what is ephemeral only a state is shown.
-            return;
-        }
-        let mut open = self.lock();
-        let session = &params.session_id;
-        match &params.update {
-            Update::Run(RunView::Started { run_id, title, origin, .. }) => {
-                let run = OpenRun {
-                    session_id: session.clone(),
-                    run_id: run_id.clone(),
-                    title: title.clone(),
-                    origin: origin.clone(),
-                };
-                open.begin(run, "begins", &self.shared.outlet);
-            }
-            Update::Run(RunView::Ended { end, .. }) => {
-                open.runs.remove(session);
-                open.meters.end(session, &progress::end_words(end), &self.shared.outlet);
-            }
-            Update::Ask(AskChange::Opened { ask }) => {
-                open.asks.insert(ask.ask_id.clone(), Arc::new(AskView::clone(ask)));
-                self.mark(&mut open);
-            }
-            Update::Ask(AskChange::Closed { ask_id, .. }) => {
-                open.close(ask_id);
-                self.mark(&mut open);
-            }
-            _ => {}
-        }
-        open.meters.told(session, &params.update, now_ms());
-        self.pulse(open);
-    }
-
-    /// Takes what is open in a session as a whole, whatever was told before: its client has just
-    /// begun to follow it.
-    pub fn now(&self, session: &SessionId, state: &StateView, run: Option<OpenRun>, asks: &[AskView]) {
-        let mut open = self.lock();
-        let gone =
-            |ask: &AskView| ask.session_id == *session && asks.iter().all(|now| now.ask_id != ask.ask_id);
-        let gone: Vec<AskId> =
-            open.asks.values().filter(|ask| gone(ask)).map(|ask| ask.ask_id.clone()).collect();
-        gone.iter().for_each(|ask| open.close(ask));
-        for ask in asks {
-            open.asks.insert(ask.ask_id.clone(), Arc::new(ask.clone()));
-        }
-        let before = open.runs.get(session).map(|(_, run)| run.run_id.clone());
-        let after = run.as_ref().map(|run| run.run_id.clone());
-        if before != after {
-            open.runs.remove(session);
-            open.meters.end(session, "ended", &self.shared.outlet);
-        }
-        if let Some(run) = run.filter(|_| before != after) {
-            open.begin(run, &progress::state_words(state), &self.shared.outlet);
-        }
-        self.mark(&mut open);
-        self.pulse(open);
-    }
-
-    /// Forgets a session that is stopped or closed: nothing of it is open here any more.
-    pub fn forget(&self, session: &SessionId, why: &str) {
-        let mut open = self.lock();
-        open.runs.remove(session);
-        open.meters.end(session, why, &self.shared.outlet);
-        let left: Vec<AskId> = open
-            .asks
-            .values()
-            .filter(|ask| ask.session_id == *session)
-            .map(|ask| ask.ask_id.clone())
-            .collect();
-        left.iter().for_each(|ask| open.close(ask));
-        self.mark(&mut open);
-    }
-
-    /// Says what has to be said now, and has the rest said in time.
-    fn pulse(&self, mut open: MutexGuard<'_, Open>) {
-        open.meters.say(Instant::now(), &self.shared.outlet);
-        let waits = open.meters.due().is_some();
-        drop(open);
-        if waits {
-            self.shared.waiting.notify_one();
-        }
-    }
-
-    fn mark(&self, open: &mut Open) {
-        if self.shared.shown.marks.is_none() {
-            return;
-        }
-        let Open { asks, seen, marks, room, .. } = open;
-        let asks = asks.values().map(|ask| (&**ask, seen.contains_key(&ask.ask_id)));
-        for params in marks.changed(asks, &self.shared.documents, *room) {
-            self.shared.outlet.notify("textDocument/publishDiagnostics", &params);
-        }
-    }
-
-    /// Says what is due, and follows the documents, until the future is dropped.
-    pub async fn live(&self) {
-        let mut changed = self.shared.documents.watch();
-        loop {
-            let due = self.lock().meters.due();
-            let pause = async {
-                match due {
-                    Some(due) => tokio::time::sleep_until(due.into()).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                () = pause => self.lock().meters.say(Instant::now(), &self.shared.outlet),
-                () = self.shared.waiting.notified() => {}
-                result = changed.changed() => {
-                    if result.is_err() {
-                        return;
-                    }
-                    let mut open = self.lock();
-                    if !open.asks.is_empty() {
-                        self.mark(&mut open);
-                    }
-                }
-            }
-        }
-    }
-
-    /// The asks that wait for an answer, oldest first.
-    pub fn open_asks(&self) -> Vec<Arc<AskView>> {
-        let mut asks: Vec<Arc<AskView>> = self.lock().asks.values().cloned().collect();
-        asks.sort_by_key(|ask| ask.opened_at);
-        asks
-    }
-
-    /// One open ask.
-    pub fn open_ask(&self, id: &AskId) -> Option<Arc<AskView>> {
-        self.lock().asks.get(id).cloned()
-    }
-
-    /// The runs that have not ended, in the order they began.
-    pub fn open_runs(&self) -> Vec<OpenRun> {
-        let mut runs: Vec<(u64, OpenRun)> = self.lock().runs.values().cloned().collect();
-        runs.sort_by_key(|(number, _)| *number);
-        runs.into_iter().map(|(_, run)| run).collect()
-    }
-
-    /// The run whose progress has this token.
-    pub fn run_of_token(&self, token: &str) -> Option<OpenRun> {
-        let open = self.lock();
-        let session = open.meters.session_of(token)?;
-        open.runs.get(session).map(|(_, run)| run.clone())
-    }
-
-    /// Where the whole of an ask was opened for the user, if it was.
-    pub fn seen_at(&self, ask: &AskId) -> Option<String> {
-        self.lock().seen.get(ask).cloned()
-    }
-
-    /// Notes that this edit is made by the code action that allows it, and in no other way.
-    pub fn carries(&self, ask: &AskId, hunks: Arc<[Hunk]>) {
-        let mut open = self.lock();
-        if open.asks.contains_key(ask) {
-            open.carried.insert(ask.clone(), hunks);
-        }
-    }
-
-    /// The lines that the code action which allows an edit has to carry.
-    pub fn carried(&self, ask: &AskId) -> Option<Arc<[Hunk]>> {
-        self.lock().carried.get(ask).cloned()
-    }
-
-    /// Notes that the whole of an ask was opened.
-    pub fn saw(&self, ask: &AskId, at: &str) {
-        let mut open = self.lock();
-        if open.asks.contains_key(ask) {
-            open.seen.insert(ask.clone(), at.to_owned());
-            self.mark(&mut open);
-        }
+impl Request {
+    /// Returns a request; its params may be large and are written once, when it is sent.
+    pub fn new<P: Serialize + Send + 'static>(method: &'static str, params: P) -> Self {
+        Self(Box::new(move |out| out.request(method, &params)))
     }
 }
 
-impl Open {
-    fn begin(&mut self, run: OpenRun, message: &str, outlet: &Outlet) {
-        self.meters.begin(&run, message, outlet);
-        self.begun += 1;
-        self.runs.insert(run.session_id.clone(), (self.begun, run));
+/// A question with buttons.
+pub struct Popup<'a> {
+    pub ask: &'a AskId,
+    pub text: &'a str,
+    pub buttons: &'a [Offer],
+}
+
+/// An open ask beside a line of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    pub ask: AskId,
+    /// From zero.
+    pub line: u32,
+    pub message: String,
+}
+
+/// All marks of one document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarkedDocument {
+    pub uri: String,
+    /// The version the lines belong to, where the document is open and the client wants to know.
+    pub version: Option<i32>,
+    pub marks: Vec<Mark>,
+}
+
+/// How far a run is, for a client that shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    Begin { title: String, message: String },
+    Report { message: String },
+    End { message: String },
+}
+
+/// The words of one protocol. What returns `None` here does not exist in it.
+pub trait Face: Send + Sync + 'static {
+    /// A message for the user.
+    fn message(&self, _level: Level, _text: &str) -> Option<Note> {
+        None
     }
 
-    fn close(&mut self, ask: &AskId) {
-        self.asks.remove(ask);
-        self.seen.remove(ask);
-        self.carried.remove(ask);
+    /// Asks the client to open a file for its user.
+    fn show_document(&self, _uri: &str, _focus: bool) -> Option<Request> {
+        None
+    }
+
+    /// Whether the client has opened it.
+    fn was_shown(&self, _reply: &str) -> bool {
+        false
+    }
+
+    /// Asks the user by a popup.
+    fn popup(&self, _popup: &Popup<'_>) -> Option<Request> {
+        None
+    }
+
+    /// Which of its buttons was pressed; everything that is not clearly one of them is none.
+    fn pressed<'a>(&self, _popup: &Popup<'a>, _reply: &Value) -> Option<&'a Offer> {
+        None
+    }
+
+    /// Asks the client to make an edit.
+    fn edit(&self, _label: String, _edit: &DocumentEdit) -> Option<Request> {
+        None
+    }
+
+    /// What the client says of it.
+    fn applied(&self, reply: &str) -> Applied {
+        Applied { applied: false, reason: Some(format!("the answer makes no sense: {reply:.80}")) }
+    }
+
+    /// The open asks of a document; an empty list takes them back.
+    fn marks(&self, _document: &MarkedDocument) -> Option<Note> {
+        None
+    }
+
+    /// Asks the client for a place where a run's progress is shown.
+    fn progress(&self, _token: &str) -> Option<Request> {
+        None
+    }
+
+    /// How far the run of this token is.
+    fn step(&self, _token: &str, _step: &Step) -> Option<Note> {
+        None
     }
 }
+
+/// The face of a client that has `agent/*` and nothing beside it.
+pub struct Bare;
+
+impl Face for Bare {}

@@ -1,42 +1,33 @@
-//! Open asks as diagnostics of a plain client: where each is shown, and which
-//! documents have to be told anew.
+//! Open asks beside the lines of documents, for a client without our methods: where
+//! each is shown, and which documents have to be told again.
 //!
-//! Never touches a diagnostic of anybody else: only documents that have ours are
-//! published, and the empty list takes ours back.
+//! Names only documents that have marks of ours, and an empty list takes them back.
 
 use std::collections::BTreeMap;
 
 use adjutant_core::document::Snapshot;
 use adjutant_protocol::AskId;
 use adjutant_protocol::ask::{AskGroup, AskSubject, AskView};
-use serde_json::{Value, json};
 
+use super::face::{Mark, MarkedDocument};
 use super::popup::{self, Room};
 use crate::documents::{Documents, Text};
 
-/// The source of our diagnostics.
-pub const SOURCE: &str = "adjutant";
 /// How far the line of an ask is looked for when the text around it has changed.
 const MAX_SEARCH: usize = 200;
 
-/// What of a diagnostic a client takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
-    pub data: bool,
-    pub version: bool,
-}
-
-/// All diagnostics of one connection.
+/// All marks of one connection.
 #[derive(Default)]
 pub struct Marks {
-    taken: Taken,
+    /// The client wants to know which version of a document they belong to.
+    versions: bool,
     places: BTreeMap<AskId, Option<Place>>,
     published: BTreeMap<String, Published>,
 }
 
 /// What a document was told last.
 struct Published {
-    diagnostics: Value,
+    marks: Vec<Mark>,
     version: Option<i32>,
     /// How many versions later it is told again, though nothing changed.
     again_after: i32,
@@ -52,18 +43,18 @@ struct Place {
 }
 
 impl Marks {
-    pub fn new(taken: Taken) -> Self {
-        Self { taken, ..Self::default() }
+    pub fn new(versions: bool) -> Self {
+        Self { versions, ..Self::default() }
     }
 
-    /// Returns the documents whose diagnostics have changed, each with all that it has now.
+    /// Returns the documents whose marks have changed, each with all that it has now.
     pub fn changed<'a>(
         &mut self,
         asks: impl Iterator<Item = (&'a AskView, bool)>,
         documents: &Documents,
         room: Room,
-    ) -> Vec<Value> {
-        let mut now: BTreeMap<String, (Option<i32>, Vec<Value>)> = BTreeMap::new();
+    ) -> Vec<MarkedDocument> {
+        let mut now: BTreeMap<String, (Option<i32>, Vec<Mark>)> = BTreeMap::new();
         let mut places = BTreeMap::new();
         for (ask, seen) in asks {
             let place = self.places.remove(&ask.ask_id).unwrap_or_else(|| place_of(ask));
@@ -73,7 +64,7 @@ impl Marks {
                     place.follow(&open);
                     entry.0 = open.version;
                 }
-                entry.1.push(diagnostic(ask, &place, seen, room, self.taken.data));
+                entry.1.push(mark(ask, &place, seen, room));
                 place
             });
             places.insert(ask.ask_id.clone(), place);
@@ -82,17 +73,17 @@ impl Marks {
         self.publish(now)
     }
 
-    /// A document that moved on is told again when that changes a diagnostic; its editor moves them
+    /// A document that moved on is told again when that changes a mark; its editor moves them
     /// with the text. One that drops what is older than its text is told the same again, ever more
     /// rarely: not at each keystroke.
-    fn publish(&mut self, now: BTreeMap<String, (Option<i32>, Vec<Value>)>) -> Vec<Value> {
+    fn publish(&mut self, now: BTreeMap<String, (Option<i32>, Vec<Mark>)>) -> Vec<MarkedDocument> {
         let mut told = BTreeMap::new();
         let mut changed = Vec::new();
-        for (uri, (version, diagnostics)) in now {
-            let version = version.filter(|_| self.taken.version);
+        for (uri, (version, marks)) in now {
+            let version = version.filter(|_| self.versions);
             let before = self.published.remove(&uri);
-            let same = before.filter(|before| before.diagnostics == json!(diagnostics));
-            let fresh = Published { diagnostics: json!(diagnostics), version, again_after: 1 };
+            let same = before.filter(|before| before.marks == marks);
+            let fresh = Published { marks, version, again_after: 1 };
             let entry = match same {
                 Some(same) if same.version.is_some() != version.is_some() => fresh,
                 Some(same) if !same.is_old_at(version) => {
@@ -102,15 +93,11 @@ impl Marks {
                 Some(same) => Published { again_after: same.again_after.saturating_mul(2), ..fresh },
                 None => fresh,
             };
-            let mut params = json!({ "uri": uri, "diagnostics": entry.diagnostics });
-            if let Some(version) = version {
-                params["version"] = json!(version);
-            }
-            changed.push(params);
+            changed.push(MarkedDocument { uri: uri.clone(), version, marks: entry.marks.clone() });
             told.insert(uri, entry);
         }
         let left = std::mem::replace(&mut self.published, told);
-        changed.extend(left.into_keys().map(|uri| json!({ "uri": uri, "diagnostics": [] })));
+        changed.extend(left.into_keys().map(|uri| MarkedDocument { uri, version: None, marks: Vec::new() }));
         changed
     }
 }
@@ -173,25 +160,14 @@ impl Place {
     }
 }
 
-fn diagnostic(ask: &AskView, place: &Place, seen: bool, room: Room, data: bool) -> Value {
+fn mark(ask: &AskView, place: &Place, seen: bool, room: Room) -> Mark {
     let offers: Vec<String> = popup::offers(ask, seen, room).into_iter().map(|offer| offer.title).collect();
     let how = match offers.as_slice() {
         [] => "Answer with the command \"adjutant.respond\".".to_owned(),
         offers => format!("Use a code action here: {}.", offers.join(" · ")),
     };
-    let mut diagnostic = json!({
-        "range": {
-            "start": { "line": place.line, "character": 0 },
-            "end": { "line": place.line.saturating_add(1), "character": 0 },
-        },
-        "severity": 3,
-        "source": SOURCE,
-        "message": super::message(&format!("{}\n{how}", popup::words(ask, room))),
-    });
-    if data {
-        diagnostic["data"] = json!({ "askId": ask.ask_id });
-    }
-    diagnostic
+    let message = format!("{}\n{how}", popup::words(ask, room));
+    Mark { ask: ask.ask_id.clone(), line: place.line, message }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Work-done progress at one client: a token for each open run.
+//! How far the runs are, at one client: a token for each open run.
 //!
 //! Never uses a token before its client has created it, and holds nothing up for
 //! that; a client that refuses one is not told of that run.
@@ -11,9 +11,9 @@ use adjutant_core::display::{Surface, display};
 use adjutant_protocol::origin::Origin;
 use adjutant_protocol::update::Update;
 use adjutant_protocol::{RunId, SessionId};
-use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use super::face::{Face, Note, Step};
 use super::outlet::Outlet;
 use super::progress::Progress;
 
@@ -31,8 +31,16 @@ pub struct OpenRun {
     pub origin: Option<Origin>,
 }
 
+/// The way out of a step: the words of the client's protocol, and the queue.
+#[derive(Clone)]
+pub struct Way {
+    pub face: Arc<dyn Face>,
+    pub outlet: Outlet,
+}
+
 /// The progress of every open run.
 pub struct Meters {
+    way: Way,
     /// Whether the client shows progress at all.
     shown: bool,
     open: BTreeMap<SessionId, Meter>,
@@ -51,36 +59,32 @@ struct Meter {
 /// What became of a token.
 enum Token {
     /// Not created yet; what is to be said once it is: the beginning, the last report, the end.
-    Asked(Vec<Value>),
+    Asked(Vec<Step>),
     Created,
     Refused,
 }
 
 impl Meters {
-    pub fn new(shown: bool) -> Self {
-        Self { shown, open: BTreeMap::new(), count: 0 }
+    pub fn new(way: Way, shown: bool) -> Self {
+        Self { way, shown, open: BTreeMap::new(), count: 0 }
     }
 
     /// Begins the progress of a run.
-    pub fn begin(&mut self, run: &OpenRun, message: &str, outlet: &Outlet) {
+    pub fn begin(&mut self, run: &OpenRun, message: &str) {
         if !self.shown {
             return;
         }
-        self.end(&run.session_id, "ended", outlet);
+        self.end(&run.session_id, "ended");
         self.count += 1;
         // Some editors show it: Helix puts it before the title.
         let token = format!("adjutant {}", self.count);
         let (over, ended) = oneshot::channel();
-        let state = create(&token, outlet, ended);
+        let state = create(&token, &self.way, ended);
         let progress = Progress::begin(message, Instant::now());
-        let value = json!({
-            "kind": "begin",
-            "title": format!("Adjutant: {}", display(&run.title, Surface::Status(MAX_TITLE)).text),
-            "cancellable": true,
-            "message": progress.message(),
-        });
+        let title = format!("Adjutant: {}", display(&run.title, Surface::Status(MAX_TITLE)).text);
+        let step = Step::Begin { title, message: progress.message().to_owned() };
         let meter = Meter { token, progress, state, _over: over };
-        meter.tell(&value, outlet);
+        meter.tell(step, &self.way);
         self.open.insert(run.session_id.clone(), meter);
     }
 
@@ -92,11 +96,11 @@ impl Meters {
     }
 
     /// Says whatever may be said by now.
-    pub fn say(&mut self, now: Instant, outlet: &Outlet) {
+    pub fn say(&mut self, now: Instant) {
         for meter in self.open.values_mut() {
-            let said = meter.progress.take(now).map(|text| json!({ "kind": "report", "message": text }));
-            if let Some(value) = said {
-                meter.tell(&value, outlet);
+            if let Some(text) = meter.progress.take(now) {
+                let message = text.to_owned();
+                meter.tell(Step::Report { message }, &self.way);
             }
         }
     }
@@ -107,9 +111,9 @@ impl Meters {
     }
 
     /// Ends the progress of a session's run, if there is one.
-    pub fn end(&mut self, session: &SessionId, message: &str, outlet: &Outlet) {
+    pub fn end(&mut self, session: &SessionId, message: &str) {
         if let Some(meter) = self.open.remove(session) {
-            meter.tell(&json!({ "kind": "end", "message": message }), outlet);
+            meter.tell(Step::End { message: message.to_owned() }, &self.way);
         }
     }
 
@@ -120,25 +124,27 @@ impl Meters {
 }
 
 impl Meter {
-    fn tell(&self, value: &Value, outlet: &Outlet) {
+    fn tell(&self, step: Step, way: &Way) {
         match &mut *lock(&self.state) {
-            Token::Created => say(&self.token, value, outlet),
+            Token::Created => way.say(&self.token, &step),
             Token::Refused => {}
             Token::Asked(waiting) => {
-                waiting.retain(|before| before["kind"] != "report");
-                waiting.push(value.clone());
+                waiting.retain(|before| !matches!(before, Step::Report { .. }));
+                waiting.push(step);
             }
         }
     }
 }
 
-fn say(token: &str, value: &Value, outlet: &Outlet) {
-    let params = json!({ "token": token, "value": value });
-    // A report that is lost is followed by another one; beginning and end are not.
-    if value["kind"] == "report" {
-        outlet.hint("$/progress", &params);
-    } else {
-        outlet.notify("$/progress", &params);
+impl Way {
+    fn say(&self, token: &str, step: &Step) {
+        let Some(Note { method, params }) = self.face.step(token, step) else { return };
+        // A report that is lost is followed by another one; beginning and end are not.
+        if matches!(step, Step::Report { .. }) {
+            self.outlet.hint(method, &params);
+        } else {
+            self.outlet.notify(method, &params);
+        }
     }
 }
 
@@ -147,12 +153,12 @@ fn lock(state: &Mutex<Token>) -> MutexGuard<'_, Token> {
 }
 
 /// Asks for a token and goes on; says what waited for it once it is created.
-fn create(token: &str, outlet: &Outlet, ended: oneshot::Receiver<()>) -> Arc<Mutex<Token>> {
+fn create(token: &str, way: &Way, ended: oneshot::Receiver<()>) -> Arc<Mutex<Token>> {
     let state = Arc::new(Mutex::new(Token::Asked(Vec::new())));
-    let Some(sent) = outlet.post("window/workDoneProgress/create", json!({ "token": token })) else {
+    let Some(sent) = way.face.progress(token).and_then(|request| way.outlet.post(request)) else {
         return state;
     };
-    let (told, token, outlet) = (state.clone(), token.to_owned(), outlet.clone());
+    let (told, token, way) = (state.clone(), token.to_owned(), way.clone());
     tokio::spawn(async move {
         let Ok(reply) = sent.await else { return };
         // A client that never answers costs nothing for longer than the run.
@@ -167,7 +173,7 @@ fn create(token: &str, outlet: &Outlet, ended: oneshot::Receiver<()>) -> Arc<Mut
         let mut state = lock(&told);
         let next = if created { Token::Created } else { Token::Refused };
         if let (Token::Asked(waiting), true) = (std::mem::replace(&mut *state, next), created) {
-            waiting.iter().for_each(|value| say(&token, value, &outlet));
+            waiting.iter().for_each(|step| way.say(&token, step));
         }
     });
     state

@@ -13,6 +13,7 @@ use futures_util::FutureExt;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::face::Popup;
 use super::popup::{self, Choice, Room};
 use super::{Delivery, Doors};
 use crate::transport::code::METHOD_NOT_FOUND;
@@ -92,18 +93,17 @@ impl Doors {
 
     /// Shows one popup and waits for its answer.
     async fn put_up(&self, ask: &AskView) -> Pressed {
-        let at = self.face.seen_at(&ask.ask_id);
-        let room = Room { one_line: self.surfaces.popup_line, ..self.face.room() };
+        let at = self.items.seen_at(&ask.ask_id);
+        let room = Room { one_line: self.surfaces.popup_line, ..self.items.room() };
         let mut buttons = popup::buttons(ask, at.is_some(), room);
-        if self.face.carried(&ask.ask_id).is_some() {
+        if self.items.carried(&ask.ask_id).is_some() {
             // A button carries no edit.
             buttons.retain(|offer| !matches!(offer.choice, Choice::Option { approves: true, .. }));
         }
         let text = popup::text(ask, at.as_deref(), room);
-        let params = popup::params(&text, ask, &buttons, self.surfaces.item_properties);
-        let Some(reply) = self.outlet.request("window/showMessageRequest", params).await else {
-            return Pressed::Never;
-        };
+        let popup = Popup { ask: &ask.ask_id, text: &text, buttons: &buttons };
+        let Some(request) = self.face.popup(&popup) else { return Pressed::Never };
+        let Some(reply) = self.outlet.request(request).await else { return Pressed::Never };
         let since = Instant::now();
         let reply = match (Waiting { reply: Some(reply), doors: self }).await {
             Ok(reply) => serde_json::from_str::<Value>(reply.get()).unwrap_or(Value::Null),
@@ -116,7 +116,7 @@ impl Doors {
                 return Pressed::Nothing;
             }
         };
-        match popup::pressed(ask, &buttons, &reply).map(|offer| &offer.choice) {
+        match self.face.pressed(&popup, &reply).map(|offer| &offer.choice) {
             Some(Choice::Show) => Pressed::Show,
             Some(Choice::Option { id, approves }) => {
                 Pressed::Option { id: id.clone(), approves: *approves, after: since.elapsed() }

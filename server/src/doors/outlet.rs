@@ -14,13 +14,13 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::AskResolvedParams;
 use adjutant_protocol::methods;
 use adjutant_protocol::update::{SessionUpdateParams, Update};
-use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 
+use super::face::Request;
 use super::past::{Recall, Stretch, Told};
 use crate::transport::{Out, PendingReply, SendError};
-use queue::{Queue, SendRequest, Waiting, piece};
+use queue::{Queue, Waiting, piece};
 
 /// At most 125 pieces of one text a second: what streams slower is never held back, and no screen shows more.
 const MERGE: Duration = Duration::from_millis(8);
@@ -118,26 +118,19 @@ impl Outlet {
 
     /// Sends a request behind everything queued before, and returns the future of its reply;
     /// none when the connection is over. What is queued later is sent behind it.
-    pub async fn request<P>(&self, method: &'static str, params: P) -> Option<PendingReply>
-    where
-        P: Serialize + Send + 'static,
-    {
-        self.post(method, params)?.await.ok()
+    pub async fn request(&self, request: Request) -> Option<PendingReply> {
+        self.post(request)?.await.ok()
     }
 
     /// Queues a request behind everything queued before; the future of its reply comes when it is
     /// sent. It is not sent once the receiver is dropped.
-    pub fn post<P>(&self, method: &'static str, params: P) -> Option<oneshot::Receiver<PendingReply>>
-    where
-        P: Serialize + Send + 'static,
-    {
+    pub fn post(&self, Request(send): Request) -> Option<oneshot::Receiver<PendingReply>> {
         let (pending, sent) = oneshot::channel();
-        let send: SendRequest = Box::new(move |out| out.request(method, &params));
         let request = Waiting::Request { send, pending };
         self.queue(|queue| queue.barrier(request)).then_some(sent)
     }
 
-    /// Queues a notification of LSP itself behind everything queued before.
+    /// Queues a notification of the face behind everything queued before.
     pub fn notify(&self, method: &'static str, params: &Value) {
         self.queue(|queue| queue.notification(method, params, true));
     }

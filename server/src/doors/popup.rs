@@ -9,7 +9,6 @@ use adjutant_core::display::{Readable, Surface, display, display_command, displa
 use adjutant_core::wire::ask::{MAX_LABEL, label};
 use adjutant_core::{cells, unsaved};
 use adjutant_protocol::ask::{AskGroup, AskKind, AskOption, AskSubject, AskView, OptionKind};
-use serde_json::{Value, json};
 
 /// Lines of a command or a diff that a popup or a diagnostic shows, unless its client has less room.
 pub const MAX_LINES: usize = 12;
@@ -311,20 +310,6 @@ fn suggestions(ask: &AskView) -> Option<String> {
     (!more.is_empty()).then(|| format!("{head}{}", more.join(" · ")))
 }
 
-/// Returns the params of the popup; `properties` says that its items come back whole.
-pub fn params(text: &str, ask: &AskView, buttons: &[Offer], properties: bool) -> Value {
-    let item = |offer: &Offer| {
-        let mut item = json!({ "title": offer.title });
-        if properties {
-            item["askId"] = json!(ask.ask_id);
-            item["optionId"] = json!(offer.id());
-        }
-        item
-    };
-    let actions: Vec<Value> = buttons.iter().map(item).collect();
-    json!({ "type": 3, "message": super::message(text), "actions": actions })
-}
-
 impl Room {
     /// What to do where the whole does not fit.
     fn too_long(self) -> &'static str {
@@ -354,22 +339,6 @@ impl Offer {
         match &self.choice {
             Choice::Show => "_show",
             Choice::Option { id, .. } => id,
-        }
-    }
-}
-
-/// Returns which button was pressed; none for everything else, null above all (rule b).
-pub fn pressed<'a>(ask: &AskView, buttons: &'a [Offer], reply: &Value) -> Option<&'a Offer> {
-    let item = reply.as_object()?;
-    let title = item.get("title").and_then(Value::as_str);
-    match (item.get("askId"), item.get("optionId")) {
-        (None, None) => buttons.iter().find(|offer| Some(offer.title.as_str()) == title),
-        (of, id) => {
-            let named = of.and_then(Value::as_str) == Some(ask.ask_id.0.as_str());
-            let id = id.and_then(Value::as_str);
-            buttons.iter().find(|offer| {
-                named && id == Some(offer.id()) && title.is_none_or(|title| title == offer.title)
-            })
         }
     }
 }

@@ -15,9 +15,10 @@ use tower_lsp::ls_types::{
     CodeActionProviderCapability, CodeActionTriggerKind, Command, Diagnostic, Range,
 };
 
+use super::words::SOURCE;
 use crate::agent::Agent;
-use crate::doors::fallbacks::Surfaces;
-use crate::doors::{OpenRun, SOURCE};
+use crate::doors::OpenRun;
+use crate::doors::surfaces::Surfaces;
 
 /// Starts a fix of a diagnostic.
 const FIX: &str = "quickfix.agent.fix";
@@ -108,7 +109,7 @@ impl Why {
 }
 
 fn cancels(agent: &Agent) -> Vec<Offered> {
-    let runs = agent.sessions.world().doors.face().open_runs();
+    let runs = agent.sessions.world().doors.items().open_runs();
     let cancel = |run: OpenRun| Offered {
         title: format!("Adjutant: Cancel “{}”", one_line(&run.title, MAX_TITLE)),
         kind: STOP,

@@ -14,9 +14,10 @@ use tower_lsp::ls_types::{
 };
 
 use super::configured::{self, Pulls};
+use super::words::Words;
 use super::{Ready, Server};
 use crate::agent::{Agent, Opening, Result};
-use crate::doors::fallbacks::Surfaces;
+use crate::doors::surfaces::Surfaces;
 use crate::session::mailbox::{MAX_QUEUE, MAX_WORDS};
 use crate::transport::{ErrorBody, code};
 
@@ -27,7 +28,8 @@ pub fn prepare(server: &Server, params: InitializeParams) -> Result<(Ready, Init
     let name = params.client_info.as_ref().map(|client| client.name.as_str());
     let surfaces = Surfaces::of(&said, name).map_err(ErrorBody::invalid_params)?;
     let result = answer(&surfaces);
-    let opening = Opening { folders, settings: params.initialization_options, surfaces };
+    let face = Box::new(Words::new(&surfaces));
+    let opening = Opening { folders, settings: params.initialization_options, surfaces, face };
     let opened = Agent::open(&server.out, &server.options, opening).map_err(internal)?;
     problems.extend(opened.problems);
     Ok((Ready { agent: opened.agent.into(), pulls: Pulls::default(), problems }, result))

@@ -166,7 +166,7 @@ impl Work {
             }
             Step::DeliverAsk { ask } => {
                 // As the client was told of it: it may have megabytes, and is not made twice.
-                let told = place.world.doors.face().open_ask(ask);
+                let told = place.world.doors.items().open_ask(ask);
                 let view = || wire::ask::open_view(session, ask).map(Arc::new);
                 // A code action carries the edit of one file.
                 let only = session.asks.get(ask).and_then(|open| match open.ask.calls.as_slice() {
@@ -197,7 +197,7 @@ impl Work {
             }
             Work::Deliver { ask, hunks } => {
                 if let Some(hunks) = hunks.filter(|_| place.world.abilities().takes_by_action()) {
-                    place.world.doors.face().carries(&ask.ask_id, hunks);
+                    place.world.doors.items().carries(&ask.ask_id, hunks);
                 }
                 return deliver(place, ask).await;
             }

@@ -16,7 +16,7 @@ use super::inbox::Watch;
 use super::mailbox::Mailbox;
 use crate::documents::Documents;
 use crate::doors::Doors;
-use crate::editor::{Abilities, Editor};
+use crate::editor::{Abilities, EditTurns};
 use crate::model::Models;
 use crate::settings::own_files::OwnPlaces;
 use crate::tools::Shelf;
@@ -27,7 +27,7 @@ use crate::tools::protected::Own;
 pub struct World {
     pub documents: Documents,
     pub doors: Doors,
-    pub editor: Editor,
+    pub edit_turns: EditTurns,
     pub models: Models,
     /// The tools of the next run of each session. A run keeps those it began with.
     pub tools: Shelf,
@@ -55,7 +55,7 @@ impl World {
     /// What the client can do; what it has announced is not believed to be all where a message of
     /// it was lost.
     pub fn abilities(&self) -> Abilities {
-        let can = self.editor.abilities();
+        let can = self.doors.abilities();
         Abilities { complete: can.complete && self.documents.are_complete(), ..can }
     }
 

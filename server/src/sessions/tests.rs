@@ -8,7 +8,6 @@ use adjutant_core::config::Settings;
 use super::*;
 use crate::documents::Documents;
 use crate::doors::Doors;
-use crate::editor::{Abilities, Editor};
 use crate::model::Models;
 use crate::session::catalog::Catalog;
 use crate::session::frontier::Syncer;
@@ -16,11 +15,10 @@ use crate::session::storage::Disk;
 
 fn sessions(dir: &Path) -> Sessions {
     let doors = Doors::to_nobody();
-    let (editor, _) = Editor::new(Abilities::default());
     Sessions::new(Arc::new(World {
         documents: Documents::default(),
         doors,
-        editor,
+        edit_turns: Default::default(),
         models: Models::new(),
         tools: Default::default(),
         settings: Mutex::new(Arc::new(Settings::default())),

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::envelope::{Envelope, RequestId};
 use super::out::{self, Out};
-use super::reader::{self, Arrival};
+use super::reader::{self, Arrival, Framing};
 use super::{seen, writer};
 
 /// Most messages that wait for the receiver; then reading pauses.
@@ -47,9 +47,9 @@ pub fn connect(
 ) -> io::Result<(Out, mpsc::Receiver<Incoming>)> {
     let (out, frames) = out::queue();
     let (tx, rx) = mpsc::channel(INCOMING_ROOM);
-    writer::spawn(writer, frames, out.downgrade(), seen::nothing)?;
+    writer::spawn(Framing::Headers, writer, frames, out.downgrade(), seen::nothing)?;
     let weak = out.downgrade();
-    let started = reader::spawn(reader, seen::nothing, move |arrival| {
+    let started = reader::spawn(Framing::Headers, reader, seen::nothing, move |arrival| {
         let incoming = match arrival {
             Arrival::Message(Envelope::Request { id, method, params }, _) => {
                 Incoming::Request { id, method, params }

@@ -10,6 +10,7 @@ use std::thread;
 
 use super::envelope::{self, Envelope, Refusal, code};
 use super::framing::{Decoder, FrameError};
+use super::lines::LineDecoder;
 use super::seen::Seen;
 
 /// Size of one read.
@@ -35,15 +36,53 @@ pub(super) enum InputEnd {
     Broken(FrameError),
 }
 
+/// How messages are told apart on a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// A header says how long each is, as in LSP.
+    Headers,
+    /// Each is one line.
+    Lines,
+}
+
+enum Frames {
+    Headers(Decoder),
+    Lines(LineDecoder),
+}
+
+impl Frames {
+    fn new(framing: Framing) -> Self {
+        match framing {
+            Framing::Headers => Frames::Headers(Decoder::new()),
+            Framing::Lines => Frames::Lines(LineDecoder::new()),
+        }
+    }
+
+    fn feed(&mut self, input: &mut &[u8]) -> Option<Result<Vec<u8>, FrameError>> {
+        match self {
+            Frames::Headers(decoder) => decoder.feed(input),
+            Frames::Lines(decoder) => decoder.feed(input),
+        }
+    }
+
+    fn finish(&self) -> Result<(), FrameError> {
+        match self {
+            Frames::Headers(decoder) => decoder.finish(),
+            Frames::Lines(decoder) => decoder.finish(),
+        }
+    }
+}
+
 /// Starts the reader; it stops at the end of the stream or at `Break`.
 pub(super) fn spawn(
+    framing: Framing,
     reader: impl Read + Send + 'static,
     seen: Seen,
     mut deliver: impl FnMut(Arrival) -> ControlFlow<()> + Send + 'static,
 ) -> io::Result<()> {
     let name = "transport-reader".to_owned();
     thread::Builder::new().name(name).spawn(move || {
-        if let ControlFlow::Continue(end) = run(reader, seen, &mut deliver) {
+        if let ControlFlow::Continue(end) = run(framing, reader, seen, &mut deliver) {
             // Either way this thread is done.
             let _ = deliver(Arrival::Ended(end));
         }
@@ -52,11 +91,12 @@ pub(super) fn spawn(
 }
 
 fn run(
+    framing: Framing,
     mut reader: impl Read,
     seen: Seen,
     deliver: &mut impl FnMut(Arrival) -> ControlFlow<()>,
 ) -> ControlFlow<(), InputEnd> {
-    let mut decoder = Decoder::new();
+    let mut decoder = Frames::new(framing);
     let mut chunk = vec![0; READ_STEP];
     loop {
         let mut input = match reader.read(&mut chunk) {

@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::framing::push_header;
 use super::gauge::{Frame, Toll};
 use super::out::WeakOut;
+use super::reader::Framing;
 use super::seen::Seen;
 
 /// Most frames in one write.
@@ -20,6 +21,7 @@ const BATCH_BYTES: usize = 256 * 1024;
 
 /// Starts the writer; the receiver resolves when it has stopped.
 pub(super) fn spawn(
+    framing: Framing,
     writer: impl Write + Send + 'static,
     frames: mpsc::UnboundedReceiver<Frame>,
     out: WeakOut,
@@ -28,7 +30,7 @@ pub(super) fn spawn(
     let (stopped, done) = oneshot::channel();
     let name = "transport-writer".to_owned();
     thread::Builder::new().name(name).spawn(move || {
-        if let Err(error) = run(writer, frames, &out, seen) {
+        if let Err(error) = run(framing, writer, frames, &out, seen) {
             tracing::warn!(%error, "could not write to the client");
         }
         out.gauge.close();
@@ -40,6 +42,7 @@ pub(super) fn spawn(
 
 /// Writes until it is told to stop, all senders are gone, or the stream fails.
 fn run(
+    framing: Framing,
     mut writer: impl Write,
     mut frames: mpsc::UnboundedReceiver<Frame>,
     out: &WeakOut,
@@ -59,14 +62,21 @@ fn run(
                 break;
             }
             seen(&frame.body);
-            push_header(&mut bytes, frame.body.len());
+            if framing == Framing::Headers {
+                push_header(&mut bytes, frame.body.len());
+            }
             tolls.push((frame.body.len(), frame.toll));
-            if frame.body.len() >= BATCH_BYTES {
+            let mut body = frame.body;
+            if framing == Framing::Lines {
+                // No message has a line end of its own: the JSON is compact, and strings escape theirs.
+                body.push(b'\n');
+            }
+            if body.len() >= BATCH_BYTES {
                 // It is a write of its own, and its memory is not taken twice.
-                large = Some(frame.body);
+                large = Some(body);
                 break;
             }
-            bytes.extend_from_slice(&frame.body);
+            bytes.extend_from_slice(&body);
             let full = tolls.len() >= BATCH_FRAMES || bytes.len() >= BATCH_BYTES;
             next = if full { None } else { frames.try_recv().ok() };
         }

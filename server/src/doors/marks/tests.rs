@@ -8,7 +8,6 @@ use adjutant_protocol::origin::{Origin, Position, Range};
 use super::*;
 
 const LINES: Room = Room { lines: popup::MAX_LINES, one_line: false };
-const ALL: Taken = Taken { data: true, version: true };
 const URI: &str = "file:///project/a.rs";
 
 fn ask(id: &str, origin: Option<u32>, subject: Option<AskSubject>) -> AskView {
@@ -31,21 +30,18 @@ fn ask(id: &str, origin: Option<u32>, subject: Option<AskSubject>) -> AskView {
     }
 }
 
-fn lines(params: &Value) -> Vec<u64> {
-    let all = params["diagnostics"].as_array().cloned().unwrap_or_default();
-    all.iter().filter_map(|one| one["range"]["start"]["line"].as_u64()).collect()
+fn lines(told: &MarkedDocument) -> Vec<u32> {
+    told.marks.iter().map(|mark| mark.line).collect()
 }
 
 #[test]
 fn s03_an_ask_is_shown_at_its_origin_and_taken_back() {
-    let (documents, mut marks) = (Documents::default(), Marks::new(ALL));
+    let (documents, mut marks) = (Documents::default(), Marks::new(true));
     let one = ask("one", Some(3), None);
     let told = marks.changed([(&one, false)].into_iter(), &documents, LINES);
     assert_eq!((told.len(), lines(&told[0])), (1, vec![3]));
-    let diagnostic = &told[0]["diagnostics"][0];
-    assert_eq!((&diagnostic["severity"], &diagnostic["source"]), (&json!(3), &json!("adjutant")));
-    assert_eq!(diagnostic["data"], json!({ "askId": "one" }));
-    let message = diagnostic["message"].as_str().unwrap_or_default();
+    assert_eq!(told[0].marks[0].ask, one.ask_id);
+    let message = &told[0].marks[0].message;
     assert!(message.contains("code action here: Reject · Yes, once"), "{message}");
     assert!(
         marks.changed([(&one, false)].into_iter(), &documents, LINES).is_empty(),
@@ -58,7 +54,7 @@ fn s03_an_ask_is_shown_at_its_origin_and_taken_back() {
     let told = marks.changed([(&two, false)].into_iter(), &documents, LINES);
     assert_eq!(lines(&told[0]), [7]);
     let told = marks.changed([].into_iter(), &documents, LINES);
-    assert_eq!(told, [json!({ "uri": URI, "diagnostics": [] })]);
+    assert_eq!(told, [MarkedDocument { uri: URI.to_owned(), version: None, marks: Vec::new() }]);
     assert!(marks.changed([].into_iter(), &documents, LINES).is_empty());
 }
 
@@ -72,7 +68,7 @@ fn an_edit_without_origin_is_shown_at_its_first_changed_line() {
         diff: diff.into(),
         new_file,
     };
-    let (documents, mut marks) = (Documents::default(), Marks::new(ALL));
+    let (documents, mut marks) = (Documents::default(), Marks::new(true));
     let edit = ask("edit", None, Some(subject(false)));
     assert_eq!(lines(&marks.changed([(&edit, false)].into_iter(), &documents, LINES)[0]), [6]);
     let made = ask("made", None, Some(subject(true)));
@@ -88,11 +84,11 @@ fn an_edit_without_origin_is_shown_at_its_first_changed_line() {
 
 #[test]
 fn finding_d4_a_diagnostic_follows_its_line_and_is_not_told_at_each_keystroke() {
-    let (documents, mut marks) = (Documents::default(), Marks::new(ALL));
+    let (documents, mut marks) = (Documents::default(), Marks::new(true));
     documents.opened(URI, 1, "a\nb\nc\nd\n");
     let one = ask("one", Some(2), None);
     let mut tell = || marks.changed([(&one, false)].into_iter(), &documents, LINES);
-    assert_eq!(tell()[0]["version"], 1);
+    assert_eq!(tell()[0].version, Some(1));
     let insert = |version, text: &str| {
         let range = adjutant_core::position::Range::default();
         let change = adjutant_core::document::ContentChange { range: Some(range), text: text.to_owned() };
@@ -100,23 +96,23 @@ fn finding_d4_a_diagnostic_follows_its_line_and_is_not_told_at_each_keystroke() 
     };
     insert(2, "new\nnew\n");
     let told = tell();
-    assert_eq!((lines(&told[0]), &told[0]["version"]), (vec![4], &json!(2)), "it stands beside \"c\" again");
+    assert_eq!((lines(&told[0]), told[0].version), (vec![4], Some(2)), "it stands beside \"c\" again");
     insert(3, "x");
-    assert_eq!(tell()[0]["version"], 3, "a client that drops what is stale is told anew");
+    assert_eq!(tell()[0].version, Some(3), "a client that drops what is stale is told anew");
     let told = (4..104).filter(|version| {
         insert(*version, "x");
         !tell().is_empty()
     });
     assert!(told.count() < 8, "not at each keystroke");
     documents.closed(URI);
-    assert_eq!(tell()[0].get("version"), None);
+    assert_eq!(tell()[0].version, None);
 }
 
 #[test]
-fn finding_d4_data_and_version_are_sent_to_clients_that_take_them() {
+fn a_client_that_does_not_want_versions_is_told_none() {
     let (documents, mut marks) = (Documents::default(), Marks::default());
     documents.opened(URI, 1, "a\nb\n");
     let one = ask("one", Some(1), None);
     let told = marks.changed([(&one, false)].into_iter(), &documents, LINES);
-    assert_eq!((told[0].get("version"), told[0]["diagnostics"][0].get("data")), (None, None));
+    assert_eq!((told.len(), told[0].version), (1, None));
 }

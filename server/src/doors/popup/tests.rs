@@ -106,39 +106,7 @@ fn two_buttons_never_look_alike() {
     let ask = ask(AskKind::Followup, None, &["red", "red", "red"]);
     let buttons = buttons(&ask, false, LINES);
     assert_eq!(titles(&buttons), ["red", "red (2)", "red (3)"]);
-    let chosen = pressed(&ask, &buttons, &json!({ "title": "red (2)" }));
-    assert_eq!(chosen.map(Offer::id), Some("option-2"));
-}
-
-#[test]
-fn n02_nothing_but_an_offered_button_is_an_answer() {
-    let ask = command("echo hi");
-    let all = buttons(&ask, false, LINES);
-    let answer = |reply: Value| pressed(&ask, &all, &reply).map(Offer::id);
-    assert_eq!(answer(json!({ "title": "Yes, once" })), Some("allow"));
-    let whole = json!({ "title": "Yes, once", "askId": "ask-1", "optionId": "allow" });
-    assert_eq!(answer(whole), Some("allow"));
-    for wrong in [
-        json!(null),
-        json!(true),
-        json!("Yes, once"),
-        json!([{ "title": "Yes, once" }]),
-        json!({}),
-        json!({ "title": "allow" }),
-        json!({ "title": "Allow" }),
-        json!({ "title": 1 }),
-        json!({ "title": "Yes, once", "askId": "ask-2", "optionId": "allow" }),
-        json!({ "title": "Yes, once", "askId": "ask-1" }),
-        json!({ "title": "Yes, once", "optionId": "allow" }),
-        json!({ "title": "Yes, once", "askId": "ask-1", "optionId": "reject" }),
-        json!({ "title": "Reject", "askId": "ask-1", "optionId": "allow" }),
-        json!({ "title": "Yes, once", "askId": null, "optionId": null }),
-    ] {
-        assert_eq!(answer(wrong.clone()), None, "{wrong}");
-    }
-    let long = command(&"x".repeat(MAX_CHARS + 1));
-    let few = buttons(&long, false, LINES);
-    assert_eq!(pressed(&long, &few, &json!({ "title": "Yes, once" })), None, "it was not offered");
+    assert_eq!(buttons.iter().map(Offer::id).collect::<Vec<_>>(), ["option-1", "option-2", "option-3"]);
 }
 
 proptest! {

@@ -16,8 +16,9 @@ use tower_lsp::ls_types::{CodeActionParams, Diagnostic};
 use super::{ANSWER, MAX_TITLE, Offered, is_ours};
 use crate::agent::Agent;
 use crate::documents::Text;
-use crate::doors::{Choice, Offer, carried};
+use crate::doors::{Choice, Offer};
 use crate::editor::DocumentEdit;
+use crate::lsp::words::carried;
 
 /// Asks that are offered at once; the rest are answered by command.
 const MAX_ASKS: usize = 5;
@@ -29,12 +30,12 @@ pub(super) fn offered(agent: &Agent, params: &CodeActionParams, explicit: bool) 
     let ours: Vec<&Diagnostic> = params.context.diagnostics.iter().filter(|one| is_ours(one)).collect();
     let shown = |ask: &AskView| ours.iter().any(|diagnostic| is_of(diagnostic, ask));
     let mut offered = Vec::new();
-    let asks = doors.face().open_asks();
+    let asks = doors.items().open_asks();
     let asks = asks.iter().filter(|ask| is_a_question(ask) && (explicit || shown(ask)));
     for ask in asks.take(MAX_ASKS) {
         let Subject { words, whole } = subject(ask, agent);
         // What the doors count as shown is what its diagnostic shows; without a place it has none.
-        let seen = whole || doors.is_marked(ask) || doors.face().seen_at(&ask.ask_id).is_some();
+        let seen = whole || doors.is_marked(ask) || doors.items().seen_at(&ask.ask_id).is_some();
         let by_action = by_action(ask, agent);
         for offer in doors.offers(ask) {
             let mut edit = None;
@@ -73,13 +74,13 @@ enum Carried {
 
 fn by_action(ask: &AskView, agent: &Agent) -> Option<Carried> {
     let world = agent.sessions.world();
-    let abilities = world.editor.abilities();
+    let abilities = world.doors.abilities();
     let Some(AskSubject::Edit { uri, .. }) = &ask.subject else { return None };
     let Text::Open(open) = world.documents.under(uri) else { return None };
     if !abilities.takes_by_action() {
         return None;
     }
-    let Some(hunks) = world.doors.face().carried(&ask.ask_id) else { return Some(Carried::NotYet) };
+    let Some(hunks) = world.doors.items().carried(&ask.ask_id) else { return Some(Carried::NotYet) };
     let text = open.string();
     let as_shown = |hunk: &Hunk| {
         matches!(

@@ -82,7 +82,7 @@ pub(super) fn the_ask(agent: &Agent, named: Option<AskId>) -> Result<AskId> {
 }
 
 fn open(agent: &Agent) -> Vec<Arc<AskView>> {
-    agent.sessions.world().doors.face().open_asks()
+    agent.sessions.world().doors.items().open_asks()
 }
 
 /// What plain words say: the id, the name or the button of an option, else an answer of the user's own.

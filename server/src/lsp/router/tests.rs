@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use adjutant_protocol::methods::{MODEL_LIST, SESSION_NEW, SESSION_PROMPT};
 use serde_json::json;
 
 use super::*;
@@ -39,7 +40,7 @@ fn initialize() -> Value {
 async fn a_connection_begins_once_and_ends_once() {
     let state = tempfile::tempdir().unwrap();
     let router = router(&state);
-    assert_eq!(code_of(&router, "agent/model/list", json!({})).await, -32002);
+    assert_eq!(code_of(&router, MODEL_LIST, json!({})).await, -32002);
     assert_eq!(code_of(&router, "shutdown", Value::Null).await, -32002);
     assert!(matches!(router.notification("exit", None), Notified::Exit { after_shutdown: false }));
     // One that fails, or that its client withdraws, leaves room for another.
@@ -48,14 +49,14 @@ async fn a_connection_begins_once_and_ends_once() {
     drop(router.request("initialize", Some(initialize())));
     let in_flight = router.request("initialize", Some(initialize()));
     assert_eq!(code_of(&router, "initialize", initialize()).await, -32600, "one is in flight");
-    assert_eq!(code_of(&router, "agent/model/list", json!({})).await, -32002, "not yet");
+    assert_eq!(code_of(&router, MODEL_LIST, json!({})).await, -32002, "not yet");
     assert!(in_flight.await.is_ok());
     assert_eq!(code_of(&router, "initialize", initialize()).await, -32600);
     assert_eq!(code_of(&router, "initialize", json!({"capabilities": "x"})).await, -32602);
-    assert_eq!(code_of(&router, "agent/model/list", json!({})).await, 0);
-    assert_eq!(code_of(&router, "agent/model/list", Value::Null).await, 0, "its params may be left out");
+    assert_eq!(code_of(&router, MODEL_LIST, json!({})).await, 0);
+    assert_eq!(code_of(&router, MODEL_LIST, Value::Null).await, 0, "its params may be left out");
     assert_eq!(code_of(&router, "shutdown", json!({})).await, 0);
-    assert_eq!(code_of(&router, "agent/model/list", json!({})).await, -32600);
+    assert_eq!(code_of(&router, MODEL_LIST, json!({})).await, -32600);
     assert_eq!(code_of(&router, "shutdown", Value::Null).await, -32600);
     assert!(matches!(router.notification("exit", None), Notified::Exit { after_shutdown: true }));
 }
@@ -75,12 +76,12 @@ async fn what_nobody_serves_is_refused_and_a_notification_is_passed_over() {
     for method in NOTIFICATIONS {
         assert_eq!(code_of(&router, method, json!({})).await, -32600, "{method} with an id");
     }
-    for method in ["initialize", "shutdown", "agent/session/new"] {
+    for method in ["initialize", "shutdown", SESSION_NEW] {
         assert!(matches!(router.notification(method, Some(json!({}))), Notified::PassedOver), "{method}");
     }
-    assert_eq!(code_of(&router, "agent/model/list", json!({})).await, 0, "nothing of that ended anything");
-    assert_eq!(code_of(&router, "agent/session/prompt", Value::Null).await, -32602);
-    assert_eq!(code_of(&router, "agent/session/prompt", json!({"prompt": 1})).await, -32602);
+    assert_eq!(code_of(&router, MODEL_LIST, json!({})).await, 0, "nothing of that ended anything");
+    assert_eq!(code_of(&router, SESSION_PROMPT, Value::Null).await, -32602);
+    assert_eq!(code_of(&router, SESSION_PROMPT, json!({"prompt": 1})).await, -32602);
     assert!(matches!(router.notification("textDocument/didOpen", open()), Notified::Serving(_)));
     for method in ["textDocument/didOpen", "textDocument/didChange", "textDocument/didClose"] {
         let unread = router.notification(method, Some(json!({"textDocument": 5})));

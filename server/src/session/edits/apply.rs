@@ -40,7 +40,7 @@ pub async fn apply(place: &Place, call: &Call, change: &Change) -> Report {
     let started = Instant::now();
     // Up to the save: another edit in between would be saved with this one, or look like a save that failed.
     let target = uri::to_path(&change.target).unwrap_or_default();
-    let _turn = place.world.editor.turn(&target).await;
+    let _turn = place.world.edit_turns.turn(&target).await;
     let mut stale = String::new();
     for _ in 0..=MORE_TRIES {
         match attempt(place, call, change).await {
@@ -310,7 +310,7 @@ async fn send(
     change: &Change,
     (at, now, wanted): (&Grounded, &Now, &Arc<str>),
 ) -> Tried {
-    let (documents, editor) = (&place.world.documents, &place.world.editor);
+    let (documents, doors) = (&place.world.documents, &place.world.doors);
     let uri = documents.name_of(&at.absolute);
     let text = now.blank.as_ref().unwrap_or(&now.text);
     let edits: Arc<[_]> = text_edits(text, wanted, documents.encoding()).into();
@@ -329,12 +329,12 @@ async fn send(
     let saves = ours_to_save(at, now);
     let mut watch = documents.watch();
     point("edit-sent");
-    let mut reply = sight.reply(editor.apply(edit.clone()), documents.watch()).await;
+    let mut reply = sight.reply(doors.edit(edit.clone()), documents.watch()).await;
     point("edit-answered");
     let mut shown = sight.shows(watch, &reply).await;
     // The form it says nothing about was refused or passed over, and the text is still the one the edit was
     // made for.
-    let other_form = !editor.abilities.document_changes;
+    let other_form = !doors.surfaces().abilities.document_changes;
     if shown.is_none() && other_form && sight.is_called_applied(&reply) {
         // It may be slow to tell of its change: an edit that is sent again comes twice then.
         shown = sight.shows(documents.watch(), &reply).await;
@@ -342,7 +342,7 @@ async fn send(
     if shown.is_none() && other_form && sight.is_ignored(&reply) {
         edit.unversioned = true;
         watch = documents.watch();
-        reply = sight.reply(editor.apply(edit), documents.watch()).await;
+        reply = sight.reply(doors.edit(edit), documents.watch()).await;
         shown = sight.shows(watch, &reply).await;
     }
     let exact = match shown {
@@ -350,7 +350,7 @@ async fn send(
         Some(Shown::Otherwise) => false,
         Some(Shown::Undone) => return Tried::Undone,
         Some(Shown::Misplaced(misplaced)) => return take_back(place, call, at, misplaced).await,
-        None if reply == Err(NoAnswer::Unknown) && editor.abilities().takes_by_action() => {
+        None if reply == Err(NoAnswer::Unknown) && doors.abilities().takes_by_action() => {
             return Tried::Overtaken("the editor takes no edits that are sent to it".to_owned());
         }
         None => {
@@ -394,7 +394,7 @@ async fn come_by_action(
 /// The editor ignored the version and made the edit where nobody approved it: our own doing is taken back,
 /// and the user's typing stays.
 async fn take_back(place: &Place, call: &Call, at: &Grounded, misplaced: Misplaced) -> Tried {
-    let (documents, editor) = (&place.world.documents, &place.world.editor);
+    let (documents, doors) = (&place.world.documents, &place.world.doors);
     let Ok(now) = now(place, at) else { return Tried::Misplaced };
     if now.text != misplaced.after {
         return Tried::Misplaced;
@@ -408,7 +408,7 @@ async fn take_back(place: &Place, call: &Call, at: &Grounded, misplaced: Misplac
     let label = format!("Adjutant: taken back, {}", call.title);
     let edit = DocumentEdit { label, uri, version: now.open, unversioned: false, edits };
     let mut watch = documents.watch();
-    let _ = editor.apply(edit).await;
+    let _ = doors.edit(edit).await;
     let deadline = tokio::time::Instant::now() + SETTLE;
     while !expectation.seen() {
         match tokio::time::timeout_at(deadline, watch.changed()).await {

@@ -56,7 +56,7 @@ pub(super) async fn keep(place: &Place, change: &Change, saves: bool) -> Kept {
         let ours = place.world.documents.is_ours(&at.absolute);
         return if ours { Kept::Unsaved(None) } else { Kept::Open };
     }
-    if !place.world.editor.abilities.save {
+    if !place.world.doors.surfaces().abilities.save {
         // Some editors save by themselves what a server has changed.
         if shows_only_disk(place, &at) {
             return settled_place(place, change, Kept::Saved);
@@ -64,7 +64,7 @@ pub(super) async fn keep(place: &Place, change: &Change, saves: bool) -> Kept {
         return if change.open { Kept::Open } else { Kept::Unsaved(None) };
     }
     let uri = place.world.documents.name_of(&at.absolute);
-    let kept = match place.world.editor.save(&uri, "nothing else in the file was unsaved").await {
+    let kept = match place.world.doors.save(&uri, "nothing else in the file was unsaved").await {
         Ok(()) => {
             point("edit-saved");
             saved(place, change, &at)

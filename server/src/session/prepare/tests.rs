@@ -12,7 +12,6 @@ use futures_util::poll;
 use super::*;
 use crate::documents::Documents;
 use crate::doors::Doors;
-use crate::editor::{Abilities, Editor};
 use crate::model::Models;
 use crate::session::World;
 use crate::session::blobs::Blobs;
@@ -25,7 +24,7 @@ fn place(dir: &Path) -> Place {
     let world = World {
         documents: Documents::default(),
         doors: Doors::to_nobody(),
-        editor: Editor::new(Abilities::default()).0,
+        edit_turns: Default::default(),
         models: Models::new(),
         tools: Default::default(),
         settings: Mutex::new(Arc::new(Settings::default())),

@@ -1,7 +1,7 @@
-//! What this client can do, and which surface stands for what at it.
+//! What a client of LSP can do, and which surface stands for what at it.
 //!
-//! One table, made once from what the client said in `initialize`: what is
-//! printed of it is what the doors go by. Never asks a client anything.
+//! Read once from what the client said in `initialize`: what is printed of it is
+//! what the doors go by. Never asks a client anything.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +12,7 @@ use adjutant_protocol::methods;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::doors::surfaces::Surfaces;
 use crate::editor::Abilities;
 
 /// How clients call themselves whose popups cannot be answered: one locks, the other takes the first button.
@@ -21,49 +22,6 @@ const WITHOUT_ANSWERS: [&str; 2] = ["Qt Creator", "vim-lsp"];
 const OF_ONE_LINE: [&str; 6] =
     ["Visual Studio Code", "Code - OSS", "VSCodium", "code-server", "Cursor", "Windsurf"];
 
-/// The surfaces of one client.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Surfaces {
-    /// Said something under `experimental.agent`: is told `agent/session/update` and all that is ours.
-    pub updates: bool,
-    /// Wants text while it streams.
-    pub chunks: bool,
-    /// Update kinds never to be sent.
-    pub opt_out: Vec<String>,
-    /// Takes asks as requests of ours.
-    pub asks_by_request: bool,
-    /// Asks are put by `window/showMessageRequest`, until the client answers -32601.
-    pub popup: bool,
-    /// The client announced `window/showMessageRequest`; some answer it all the same.
-    pub popup_announced: bool,
-    /// A popup is one line at this client: what has several is not judged there.
-    pub popup_line: bool,
-    /// Returns what a popup's button carried beside its title.
-    pub item_properties: bool,
-    /// Runs are shown by `window/workDoneProgress`.
-    pub progress: bool,
-    /// Opens documents by `window/showDocument`.
-    pub show_document: bool,
-    /// Open asks are published as diagnostics.
-    pub diagnostics: bool,
-    /// Takes diagnostics with data.
-    pub diagnostic_data: bool,
-    /// Takes diagnostics with the version of their document.
-    pub diagnostic_version: bool,
-    /// Asks for code actions.
-    pub code_actions: bool,
-    /// Takes code actions as objects; others get bare commands.
-    pub action_literals: bool,
-    /// Shows a code action that cannot be chosen, with the reason.
-    pub action_disabled: bool,
-    /// Answers `workspace/configuration`.
-    pub configuration: bool,
-    /// Sends `workspace/didChangeConfiguration` only once it is registered.
-    pub register_configuration: bool,
-    pub abilities: Abilities,
-    pub encoding: Encoding,
-}
-
 impl Surfaces {
     /// Reads `ClientCapabilities`; fails only for what is ours, and names the path of what is wrong.
     /// `name` is what the client calls itself.
@@ -72,21 +30,17 @@ impl Surfaces {
         let agent = agent(client)?;
         let is = |path: &str| client.pointer(path) == Some(&Value::Bool(true));
         let has = |path: &str| client.pointer(path).is_some_and(|value| !value.is_null());
-        let plain = agent.is_none();
-        let agent = agent.unwrap_or_default();
+        let request = agent.as_ref().is_some_and(|agent| agent.asks.request);
+        let ours = agent.map(Surfaces::of_methods).unwrap_or_default();
         Ok(Self {
-            updates: !plain,
-            chunks: agent.updates.chunks,
-            opt_out: agent.updates.opt_out,
-            asks_by_request: agent.asks.request,
             // Who takes asks as requests shows them by itself; two surfaces for one question are one too many.
-            popup: !agent.asks.request && !is_one_of(&WITHOUT_ANSWERS),
+            popup: !request && !is_one_of(&WITHOUT_ANSWERS),
             popup_announced: has("/window/showMessage"),
-            popup_line: agent.asks.popup_line || is_one_of(&OF_ONE_LINE),
+            popup_line: ours.popup_line || is_one_of(&OF_ONE_LINE),
             item_properties: is("/window/showMessage/messageActionItem/additionalPropertiesSupport"),
             progress: is("/window/workDoneProgress"),
             show_document: is("/window/showDocument/support"),
-            diagnostics: !agent.asks.request,
+            diagnostics: !request,
             diagnostic_data: is("/textDocument/publishDiagnostics/dataSupport"),
             diagnostic_version: is("/textDocument/publishDiagnostics/versionSupport"),
             code_actions: has("/textDocument/codeAction"),
@@ -99,10 +53,10 @@ impl Surfaces {
                 document_changes: is("/workspace/workspaceEdit/documentChanges"),
                 edit_unknown: false,
                 action_edits: has("/textDocument/codeAction/codeActionLiteralSupport"),
-                save: agent.documents.save,
-                complete: agent.documents.complete,
+                ..ours.abilities
             },
             encoding: encoding(client),
+            ..ours
         })
     }
 

@@ -1,0 +1,303 @@
+//! What is open at this client: runs and asks, folded from what it is told, and
+//! what of it a client without our methods is shown: progress and diagnostics.
+//!
+//! Never asks a session anything, and never sees a replay: the past is told to
+//! the client, what is open now is told here (`now`).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use adjutant_core::review::Hunk;
+use adjutant_protocol::ask::AskView;
+use adjutant_protocol::state::StateView;
+use adjutant_protocol::update::{AskChange, RunView, SessionUpdateParams, Update};
+use adjutant_protocol::{AskId, SessionId};
+use tokio::sync::Notify;
+
+use super::face::{Face, Note};
+use super::marks::Marks;
+use super::meters::{Meters, OpenRun, Way};
+use super::outlet::Outlet;
+use super::popup::Room;
+use super::progress;
+use crate::clock::now_ms;
+use crate::documents::Documents;
+
+/// Shared by the clones of one connection's doors.
+#[derive(Clone)]
+pub struct Items {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    open: Mutex<Open>,
+    face: Arc<dyn Face>,
+    outlet: Outlet,
+    documents: Documents,
+    shown: Shown,
+    /// A text waits for its second.
+    waiting: Notify,
+}
+
+/// What a client is shown of runs and asks.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown {
+    pub progress: bool,
+    /// Asks are shown beside lines of documents: it has no better way.
+    pub marks: bool,
+    /// It wants to know which version of a document they belong to.
+    pub versions: bool,
+}
+
+struct Open {
+    /// What a surface of it has room for.
+    room: Room,
+    /// One run a session, with a number that grows with each; bounded by the sessions a process may
+    /// have open.
+    runs: BTreeMap<SessionId, (u64, OpenRun)>,
+    begun: u64,
+    asks: BTreeMap<AskId, Arc<AskView>>,
+    /// Where the whole of an ask was opened for the user.
+    seen: BTreeMap<AskId, String>,
+    /// The lines of edits that a code action has to carry.
+    carried: BTreeMap<AskId, Arc<[Hunk]>>,
+    meters: Meters,
+    marks: Marks,
+}
+
+impl Items {
+    /// Returns those of a connection.
+    pub fn new(
+        (face, outlet): (Arc<dyn Face>, Outlet),
+        documents: Documents,
+        shown: Shown,
+        room: Room,
+    ) -> Self {
+        let way = Way { face: face.clone(), outlet: outlet.clone() };
+        let open = Open {
+            room,
+            runs: BTreeMap::new(),
+            asks: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            carried: BTreeMap::new(),
+            begun: 0,
+            meters: Meters::new(way, shown.progress),
+            marks: Marks::new(shown.versions),
+        };
+        let shared =
+            Shared { open: Mutex::new(open), face, outlet, documents, shown, waiting: Notify::new() };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// What diagnostics, menus and popups of several lines have room for.
+    pub fn room(&self) -> Room {
+        self.lock().room
+    }
+
+    /// Takes another room.
+    pub fn set_room(&self, room: Room) {
+        let mut open = self.lock();
+        if open.room != room {
+            open.room = room;
+            self.mark(&mut open);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.shared.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Folds in one update, and shows what follows from it.
+    pub fn told(&self, params: &SessionUpdateParams) {
+        if params.sub.is_some() && !matches!(params.update, Update::StateUpdate(_)) {
+            // Of what is ephemeral only a state is shown.
+            return;
+        }
+        let mut open = self.lock();
+        let session = &params.session_id;
+        match &params.update {
+            Update::Run(RunView::Started { run_id, title, origin, .. }) => {
+                let run = OpenRun {
+                    session_id: session.clone(),
+                    run_id: run_id.clone(),
+                    title: title.clone(),
+                    origin: origin.clone(),
+                };
+                open.begin(run, "begins");
+            }
+            Update::Run(RunView::Ended { end, .. }) => {
+                open.runs.remove(session);
+                open.meters.end(session, &progress::end_words(end));
+            }
+            Update::Ask(AskChange::Opened { ask }) => {
+                open.asks.insert(ask.ask_id.clone(), Arc::new(AskView::clone(ask)));
+                self.mark(&mut open);
+            }
+            Update::Ask(AskChange::Closed { ask_id, .. }) => {
+                open.close(ask_id);
+                self.mark(&mut open);
+            }
+            _ => {}
+        }
+        open.meters.told(session, &params.update, now_ms());
+        self.pulse(open);
+    }
+
+    /// Takes what is open in a session as a whole, whatever was told before: its client has just
+    /// begun to follow it.
+    pub fn now(&self, session: &SessionId, state: &StateView, run: Option<OpenRun>, asks: &[AskView]) {
+        let mut open = self.lock();
+        let gone =
+            |ask: &AskView| ask.session_id == *session && asks.iter().all(|now| now.ask_id != ask.ask_id);
+        let gone: Vec<AskId> =
+            open.asks.values().filter(|ask| gone(ask)).map(|ask| ask.ask_id.clone()).collect();
+        gone.iter().for_each(|ask| open.close(ask));
+        for ask in asks {
+            open.asks.insert(ask.ask_id.clone(), Arc::new(ask.clone()));
+        }
+        let before = open.runs.get(session).map(|(_, run)| run.run_id.clone());
+        let after = run.as_ref().map(|run| run.run_id.clone());
+        if before != after {
+            open.runs.remove(session);
+            open.meters.end(session, "ended");
+        }
+        if let Some(run) = run.filter(|_| before != after) {
+            open.begin(run, &progress::state_words(state));
+        }
+        self.mark(&mut open);
+        self.pulse(open);
+    }
+
+    /// Forgets a session that is stopped or closed: nothing of it is open here any more.
+    pub fn forget(&self, session: &SessionId, why: &str) {
+        let mut open = self.lock();
+        open.runs.remove(session);
+        open.meters.end(session, why);
+        let left: Vec<AskId> = open
+            .asks
+            .values()
+            .filter(|ask| ask.session_id == *session)
+            .map(|ask| ask.ask_id.clone())
+            .collect();
+        left.iter().for_each(|ask| open.close(ask));
+        self.mark(&mut open);
+    }
+
+    /// Says what has to be said now, and has the rest said in time.
+    fn pulse(&self, mut open: MutexGuard<'_, Open>) {
+        open.meters.say(Instant::now());
+        let waits = open.meters.due().is_some();
+        drop(open);
+        if waits {
+            self.shared.waiting.notify_one();
+        }
+    }
+
+    fn mark(&self, open: &mut Open) {
+        if !self.shared.shown.marks {
+            return;
+        }
+        let Open { asks, seen, marks, room, .. } = open;
+        let asks = asks.values().map(|ask| (&**ask, seen.contains_key(&ask.ask_id)));
+        for document in marks.changed(asks, &self.shared.documents, *room) {
+            if let Some(Note { method, params }) = self.shared.face.marks(&document) {
+                self.shared.outlet.notify(method, &params);
+            }
+        }
+    }
+
+    /// Says what is due, and follows the documents, until the future is dropped.
+    pub async fn live(&self) {
+        let mut changed = self.shared.documents.watch();
+        loop {
+            let due = self.lock().meters.due();
+            let pause = async {
+                match due {
+                    Some(due) => tokio::time::sleep_until(due.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = pause => self.lock().meters.say(Instant::now()),
+                () = self.shared.waiting.notified() => {}
+                result = changed.changed() => {
+                    if result.is_err() {
+                        return;
+                    }
+                    let mut open = self.lock();
+                    if !open.asks.is_empty() {
+                        self.mark(&mut open);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The asks that wait for an answer, oldest first.
+    pub fn open_asks(&self) -> Vec<Arc<AskView>> {
+        let mut asks: Vec<Arc<AskView>> = self.lock().asks.values().cloned().collect();
+        asks.sort_by_key(|ask| ask.opened_at);
+        asks
+    }
+
+    /// One open ask.
+    pub fn open_ask(&self, id: &AskId) -> Option<Arc<AskView>> {
+        self.lock().asks.get(id).cloned()
+    }
+
+    /// The runs that have not ended, in the order they began.
+    pub fn open_runs(&self) -> Vec<OpenRun> {
+        let mut runs: Vec<(u64, OpenRun)> = self.lock().runs.values().cloned().collect();
+        runs.sort_by_key(|(number, _)| *number);
+        runs.into_iter().map(|(_, run)| run).collect()
+    }
+
+    /// The run whose progress has this token.
+    pub fn run_of_token(&self, token: &str) -> Option<OpenRun> {
+        let open = self.lock();
+        let session = open.meters.session_of(token)?;
+        open.runs.get(session).map(|(_, run)| run.clone())
+    }
+
+    /// Where the whole of an ask was opened for the user, if it was.
+    pub fn seen_at(&self, ask: &AskId) -> Option<String> {
+        self.lock().seen.get(ask).cloned()
+    }
+
+    /// Notes that this edit is made by the code action that allows it, and in no other way.
+    pub fn carries(&self, ask: &AskId, hunks: Arc<[Hunk]>) {
+        let mut open = self.lock();
+        if open.asks.contains_key(ask) {
+            open.carried.insert(ask.clone(), hunks);
+        }
+    }
+
+    /// The lines that the code action which allows an edit has to carry.
+    pub fn carried(&self, ask: &AskId) -> Option<Arc<[Hunk]>> {
+        self.lock().carried.get(ask).cloned()
+    }
+
+    /// Notes that the whole of an ask was opened.
+    pub fn saw(&self, ask: &AskId, at: &str) {
+        let mut open = self.lock();
+        if open.asks.contains_key(ask) {
+            open.seen.insert(ask.clone(), at.to_owned());
+            self.mark(&mut open);
+        }
+    }
+}
+
+impl Open {
+    fn begin(&mut self, run: OpenRun, message: &str) {
+        self.meters.begin(&run, message);
+        self.begun += 1;
+        self.runs.insert(run.session_id.clone(), (self.begun, run));
+    }
+
+    fn close(&mut self, ask: &AskId) {
+        self.asks.remove(ask);
+        self.seen.remove(ask);
+        self.carried.remove(ask);
+    }
+}

@@ -1,0 +1,184 @@
+//! What LSP has words for, in these words.
+
+use std::collections::BTreeMap;
+
+use adjutant_core::edit::TextEdit;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+use crate::doors::face::{Face, MarkedDocument, Note, Popup, Request, Step};
+use crate::doors::surfaces::Surfaces;
+use crate::doors::{Level, Offer, message};
+use crate::editor::{Applied, DocumentEdit};
+
+/// The source of our diagnostics.
+pub const SOURCE: &str = "adjutant";
+
+/// What of LSP's own messages a client takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Words {
+    item_properties: bool,
+    diagnostic_data: bool,
+}
+
+impl Words {
+    pub fn new(surfaces: &Surfaces) -> Self {
+        let Surfaces { item_properties, diagnostic_data, .. } = *surfaces;
+        Self { item_properties, diagnostic_data }
+    }
+}
+
+impl Face for Words {
+    fn message(&self, level: Level, text: &str) -> Option<Note> {
+        let params = json!({ "type": level as u8, "message": message(text) });
+        Some(Note { method: "window/showMessage", params })
+    }
+
+    fn show_document(&self, uri: &str, focus: bool) -> Option<Request> {
+        let params = json!({ "uri": uri, "external": false, "takeFocus": focus });
+        Some(Request::new("window/showDocument", params))
+    }
+
+    fn was_shown(&self, reply: &str) -> bool {
+        #[derive(Deserialize)]
+        struct Shown {
+            success: bool,
+        }
+        serde_json::from_str::<Shown>(reply).is_ok_and(|shown| shown.success)
+    }
+
+    fn popup(&self, popup: &Popup<'_>) -> Option<Request> {
+        Some(Request::new("window/showMessageRequest", self.popup_params(popup)))
+    }
+
+    fn pressed<'a>(&self, popup: &Popup<'a>, reply: &Value) -> Option<&'a Offer> {
+        let item = reply.as_object()?;
+        let title = item.get("title").and_then(Value::as_str);
+        match (item.get("askId"), item.get("optionId")) {
+            (None, None) => popup.buttons.iter().find(|offer| Some(offer.title.as_str()) == title),
+            (of, id) => {
+                let named = of.and_then(Value::as_str) == Some(popup.ask.0.as_str());
+                let id = id.and_then(Value::as_str);
+                popup.buttons.iter().find(|offer| {
+                    named && id == Some(offer.id()) && title.is_none_or(|title| title == offer.title)
+                })
+            }
+        }
+    }
+
+    fn edit(&self, label: String, edit: &DocumentEdit) -> Option<Request> {
+        Some(Request::new("workspace/applyEdit", ApplyEdit { label, edit: workspace_edit(edit) }))
+    }
+
+    fn applied(&self, reply: &str) -> Applied {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Reply {
+            applied: bool,
+            failure_reason: Option<String>,
+        }
+        match serde_json::from_str::<Reply>(reply) {
+            Ok(reply) => Applied { applied: reply.applied, reason: reply.failure_reason },
+            // The text decides; a reply that makes no sense is no answer either way.
+            Err(error) => Applied { applied: false, reason: Some(error.to_string()) },
+        }
+    }
+
+    fn marks(&self, document: &MarkedDocument) -> Option<Note> {
+        let MarkedDocument { uri, version, marks } = document;
+        let diagnostics: Vec<Value> = marks
+            .iter()
+            .map(|mark| {
+                let mut diagnostic = json!({
+                    "range": {
+                        "start": { "line": mark.line, "character": 0 },
+                        "end": { "line": mark.line.saturating_add(1), "character": 0 },
+                    },
+                    "severity": 3,
+                    "source": SOURCE,
+                    "message": message(&mark.message),
+                });
+                if self.diagnostic_data {
+                    diagnostic["data"] = json!({ "askId": mark.ask });
+                }
+                diagnostic
+            })
+            .collect();
+        let mut params = json!({ "uri": uri, "diagnostics": diagnostics });
+        if let Some(version) = version {
+            params["version"] = json!(version);
+        }
+        Some(Note { method: "textDocument/publishDiagnostics", params })
+    }
+
+    fn progress(&self, token: &str) -> Option<Request> {
+        Some(Request::new("window/workDoneProgress/create", json!({ "token": token })))
+    }
+
+    fn step(&self, token: &str, step: &Step) -> Option<Note> {
+        let value = match step {
+            Step::Begin { title, message } => {
+                json!({ "kind": "begin", "title": title, "cancellable": true, "message": message })
+            }
+            Step::Report { message } => json!({ "kind": "report", "message": message }),
+            Step::End { message } => json!({ "kind": "end", "message": message }),
+        };
+        Some(Note { method: "$/progress", params: json!({ "token": token, "value": value }) })
+    }
+}
+
+impl Words {
+    /// The params of a popup; its items carry what they mean where they come back whole.
+    fn popup_params(&self, popup: &Popup<'_>) -> Value {
+        let item = |offer: &Offer| {
+            let mut item = json!({ "title": offer.title });
+            if self.item_properties {
+                item["askId"] = json!(popup.ask);
+                item["optionId"] = json!(offer.id());
+            }
+            item
+        };
+        let actions: Vec<Value> = popup.buttons.iter().map(item).collect();
+        json!({ "type": 3, "message": message(popup.text), "actions": actions })
+    }
+}
+
+/// Returns an edit as a code action carries it.
+pub fn carried(edit: &DocumentEdit) -> Value {
+    serde_json::to_value(workspace_edit(edit)).unwrap_or_default()
+}
+
+/// An edit as the client is asked to make it; written straight from the edits, which may be large.
+#[derive(Serialize)]
+struct ApplyEdit {
+    label: String,
+    edit: WorkspaceEdit,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum WorkspaceEdit {
+    Changes(BTreeMap<String, Arc<[TextEdit]>>),
+    DocumentChanges(Vec<DocumentChange>),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DocumentChange {
+    text_document: Value,
+    edits: Arc<[TextEdit]>,
+}
+
+/// Always in its version, but for a client that has refused that form.
+fn workspace_edit(edit: &DocumentEdit) -> WorkspaceEdit {
+    let edits = edit.edits.clone();
+    if edit.unversioned {
+        return WorkspaceEdit::Changes([(edit.uri.clone(), edits)].into());
+    }
+    let text_document = json!({ "uri": edit.uri, "version": edit.version });
+    WorkspaceEdit::DocumentChanges(vec![DocumentChange { text_document, edits }])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! A face that speaks JSON-RPC, a message a line, and nothing but `hello` and `agent/*`.
+//!
+//! Holds no agent state and decides nothing: whatever protocol comes next begins like this.
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use adjutant::agent::{self, Agent, Opening, Options, Serve, read};
+use adjutant::doors::face::Bare;
+use adjutant::doors::surfaces::Surfaces;
+use adjutant::transport::{
+    self, Answer, Backend, Ended, ErrorBody, Framing, Notified, Out, Serving, answer, code,
+};
+use adjutant_protocol::capability::ClientAgentCapabilities;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The first message of a client: where it works, and what it can do.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hello {
+    pub folders: Vec<PathBuf>,
+    #[serde(default)]
+    pub agent: ClientAgentCapabilities,
+    #[serde(default)]
+    pub settings: Option<Value>,
+}
+
+/// What `hello` is answered with.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Welcome {
+    /// What the user should know of the settings.
+    pub problems: Vec<String>,
+}
+
+/// The face of one connection.
+struct Lines {
+    out: Out,
+    options: Options,
+    agent: Arc<OnceLock<Arc<Agent>>>,
+}
+
+/// Serves one client until its stream ends, then stops every session.
+pub async fn serve(
+    options: Options,
+    reader: impl Read + Send + 'static,
+    writer: impl Write + Send + 'static,
+) -> Ended {
+    let (out, parts) = transport::channel();
+    let agent: Arc<OnceLock<Arc<Agent>>> = Arc::default();
+    let face = Lines { out, options, agent: agent.clone() };
+    let ended = transport::serve_framed(Framing::Lines, face, parts, reader, writer).await;
+    if let Some(agent) = agent.get() {
+        agent.sessions.stop_all().await;
+    }
+    ended
+}
+
+impl Lines {
+    fn hello(&self, params: Option<Value>) -> Result<Welcome, ErrorBody> {
+        let Hello { folders, agent, settings } = read(params)?;
+        let opening =
+            Opening { folders, settings, surfaces: Surfaces::of_methods(agent), face: Box::new(Bare) };
+        let opened = Agent::open(&self.out, &self.options, opening)
+            .map_err(|why| ErrorBody::new(code::INTERNAL_ERROR, format!("{why:#}")))?;
+        let problems = opened.problems;
+        match self.agent.set(opened.agent.into()) {
+            Ok(()) => Ok(Welcome { problems }),
+            Err(_) => Err(ErrorBody::new(code::INVALID_REQUEST, "\"hello\" came before")),
+        }
+    }
+
+    fn agent(&self) -> Result<Arc<Agent>, ErrorBody> {
+        let agent = self.agent.get().cloned();
+        agent.ok_or_else(|| ErrorBody::new(code::INVALID_REQUEST, "say \"hello\" first"))
+    }
+}
+
+impl Backend for Lines {
+    fn request(&self, method: &str, params: Option<Value>) -> Serving<Answer> {
+        let served = match (method, agent::method(method)) {
+            ("hello", _) => Err(answer(self.hello(params))),
+            (_, Some(Serve::Request(serve))) => self.agent().map(|agent| serve(agent, params)).map_err(Err),
+            _ => Err(Err(ErrorBody::no_method(method))),
+        };
+        served.unwrap_or_else(|answer| Box::pin(std::future::ready(answer)))
+    }
+
+    fn notification(&self, method: &str, params: Option<Value>) -> Notified {
+        match (agent::method(method), self.agent()) {
+            (Some(Serve::Notification(serve)), Ok(agent)) => match serve(agent, params) {
+                Ok(serving) => Notified::Serving(serving),
+                Err(why) => Notified::Unreadable(why.message),
+            },
+            _ => Notified::PassedOver,
+        }
+    }
+
+    fn lost(&self) {
+        if let Ok(agent) = self.agent() {
+            agent.sessions.world().documents.lost();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
