@@ -2,15 +2,18 @@
 //!
 //! Never decides whether something must be asked; `permission` does.
 
+mod digest;
+
 use adjutant_protocol::AskId;
 use adjutant_protocol::ask::{AskKind, AskOption, AskSubject, AskView, OptionKind, UnsavedDocument};
 
 use crate::display::one_line;
-use crate::event::{Ask, Change, Payload, Policy, Unsaved};
-use crate::observation::Seen;
+use crate::event::{Ask, Payload, Policy, Unsaved};
 use crate::permission::read_asks;
 use crate::review::unified_diff;
 use crate::session::{Call, OpenAsk, Session};
+
+pub use digest::{change_digest, payload_digest};
 
 // The ids of options, on the wire and in the log; a followup has `option-1` and on instead.
 pub const ALLOW: &str = "allow";
@@ -121,29 +124,6 @@ pub fn answers_itself<'a>(open: &'a OpenAsk, policy: &Policy) -> Option<(u64, &'
     let suggested = open.ask.kind == AskKind::Followup && first.kind == OptionKind::Choose;
     let wait = policy.followup_default_ms.filter(|_| suggested)?;
     Some((open.since.saturating_add(wait), &first.option_id))
-}
-
-/// The digest an approval binds: the frozen payload, what was seen of its file, and nothing else.
-pub fn payload_digest(payload: &Payload, seen: Option<&Seen>) -> String {
-    let payload = serde_json::to_vec(payload).unwrap_or_default();
-    match seen {
-        Some(seen) => crate::digest_parts(&[&payload, &serde_json::to_vec(seen).unwrap_or_default()]),
-        None => crate::digest_parts(&[&payload]),
-    }
-}
-
-/// The digest of an edit: file, and per hunk the removed and inserted lines with their context.
-pub fn change_digest(change: &Change) -> String {
-    let mut digest = crate::Parts::default();
-    digest.add(change.target.as_bytes());
-    for hunk in change.hunks.iter() {
-        for lines in [&hunk.context_before, &hunk.removed, &hunk.inserted, &hunk.context_after] {
-            // The count tells where a group ends, and so to which one a line belongs.
-            digest.add(&(lines.len() as u64).to_le_bytes());
-            lines.iter().for_each(|line| digest.add(line.as_bytes()));
-        }
-    }
-    digest.in_hex()
 }
 
 /// An ask as clients see it, with the whole diff or command.

@@ -90,7 +90,7 @@ impl Shared {
 
     pub(super) async fn session_prompt(&self, params: PromptParams) -> Result<PromptResult> {
         // Only a key makes it worth looking at: it may be megabytes of images.
-        let body = params.key.as_ref().map(|_| digest_of(&params)).unwrap_or_default();
+        let body = params.key.as_ref().map(|_| digest_of(&params)).transpose()?.unwrap_or_default();
         self.post_prompt(params, None, body).await
     }
 
@@ -184,9 +184,11 @@ impl Shared {
     }
 }
 
-/// The digest of a request, for a key that comes again.
-pub(super) fn digest_of(params: &impl serde::Serialize) -> String {
-    adjutant_core::digest_parts(&[&serde_json::to_vec(params).unwrap_or_default()])
+/// Returns the digest of a request, for a key that comes again. A request without a digest is refused: with one
+/// of nothing it would count as any other.
+pub(super) fn digest_of(params: &impl serde::Serialize) -> Result<String> {
+    let body = serde_json::to_vec(params).map_err(|why| Error::invalid_params(why.to_string()))?;
+    Ok(adjutant_core::digest_parts(&[&body]))
 }
 
 /// Waits for the reply to what was posted.

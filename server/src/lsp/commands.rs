@@ -85,7 +85,7 @@ impl Shared {
     async fn prompt_command(&self, ready: &Ready, given: Given) -> Result<Option<Value>> {
         let arguments: PromptArguments = read(given, "text")?;
         let _under_way = ready.starts.begun().await;
-        let body = digest_of(&arguments);
+        let body = digest_of(&arguments)?;
         let session_id = arguments.session_id.or_else(|| ready.starts.last()).ok_or_else(|| {
             Error::invalid_params("nothing was started here yet; adjutant.start takes a text and starts it")
         })?;

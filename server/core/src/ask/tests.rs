@@ -3,7 +3,7 @@
 use adjutant_protocol::ask::AskKind;
 
 use super::*;
-use crate::event::Payload;
+use crate::event::{Change, Payload};
 use crate::input::Choice;
 use crate::review::Hunk;
 
