@@ -19,7 +19,7 @@ use adjutant_core::event::{Change, Found};
 use adjutant_core::input::{Prepared, Prospect, Report};
 use adjutant_core::observation::{Seen, Way};
 use adjutant_core::permission::{Act, forbidden_by};
-use adjutant_core::review::{Hunk, Presence, hunks, present};
+use adjutant_core::review::{Hunk, Presence, hunks, present_all};
 use adjutant_core::tool::Given;
 
 pub use apply::apply;
@@ -278,7 +278,8 @@ fn on_disk(at: &Grounded) -> Result<Now, Reason> {
 
 /// What a text says about a change.
 fn found(text: &str, change: &Change) -> Found {
-    let all = |wanted| change.hunks.iter().all(|hunk| present(text, hunk) == wanted);
+    let presences = present_all(text, &change.hunks);
+    let all = |wanted| presences.iter().all(|presence| *presence == wanted);
     if all(Presence::Landed) {
         Found::Landed
     } else if all(Presence::NotLanded) {

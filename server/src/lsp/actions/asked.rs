@@ -6,7 +6,7 @@
 use adjutant_core::ask::ALLOW;
 use adjutant_core::display::{Surface, display_command, one_line};
 use adjutant_core::edit::text_edits;
-use adjutant_core::review::{Hunk, Placement, apply_hunks, placement};
+use adjutant_core::review::{Placement, apply_hunks, placement_all};
 use adjutant_core::unsaved::in_short;
 use adjutant_protocol::ask::{AskGroup, AskKind, AskSubject, AskView, OptionKind};
 use adjutant_protocol::commands::{RESPOND, SHOW};
@@ -81,13 +81,11 @@ fn by_action(ask: &AskView, ready: &Ready) -> Option<Carried> {
     }
     let Some(hunks) = world.doors.face().carried(&ask.ask_id) else { return Some(Carried::NotYet) };
     let text = open.string();
-    let as_shown = |hunk: &Hunk| {
-        matches!(
-            placement(&text, hunk),
-            Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. }
-        )
+    let is_as_shown = |place: &Placement| {
+        matches!(place, Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. })
     };
-    let wanted = apply_hunks(&text, &hunks).ok().filter(|_| hunks.iter().all(as_shown));
+    let wanted = apply_hunks(&text, &hunks).ok();
+    let wanted = wanted.filter(|_| placement_all(&text, &hunks).iter().all(is_as_shown));
     Some(Carried::Edit(wanted.map(|wanted| {
         carried(&DocumentEdit {
             label: String::new(),

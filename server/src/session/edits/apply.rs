@@ -14,7 +14,7 @@ use adjutant_core::event::{CallEnd, CallResult, Change};
 use adjutant_core::input::Report;
 use adjutant_core::observation::{Seen, Way};
 use adjutant_core::permission::BY_ACTION;
-use adjutant_core::review::{Placement, apply_hunks, follow, hunks, placement};
+use adjutant_core::review::{Placement, apply_hunks, follow, hunks, placement_all};
 use adjutant_core::session::Call;
 
 use super::kept::{Kept, keep, ours_to_save, settled_place, shows_only};
@@ -422,7 +422,7 @@ async fn take_back(place: &Place, call: &Call, at: &Grounded, misplaced: Misplac
 /// An approval binds each hunk with its context (decision 15). Where that changed, the hunk goes with the
 /// lines it replaces if these are untouched and there once; anything else was not approved.
 fn placed<'a>(place: &Place, change: &'a Change, text: &str) -> Result<Cow<'a, Change>, Tried> {
-    let places: Vec<Placement> = change.hunks.iter().map(|hunk| placement(text, hunk)).collect();
+    let places = placement_all(text, &change.hunks);
     let holds = |place: &Placement| {
         matches!(place, Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. })
     };
