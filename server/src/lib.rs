@@ -1,5 +1,6 @@
 //! The server: everything that touches the world.
 
+pub mod aside;
 pub mod cli;
 pub mod clock;
 pub mod documents;

@@ -214,7 +214,7 @@ impl LanguageServer for Shared {
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
-        Ok(Some(actions::offered(self.ready()?, &params)))
+        Ok(Some(actions::offered(self.ready()?, &params).await))
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<LSPAny>> {

@@ -23,6 +23,7 @@ mod flow;
 mod folders;
 mod frozen;
 mod grounding;
+mod held;
 mod images;
 mod inbox;
 mod keys;

@@ -60,12 +60,12 @@ struct Offered {
 }
 
 /// The code actions at a place: answers first, then what can be started, then cancels.
-pub(super) fn offered(ready: &Ready, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
+pub(super) async fn offered(ready: &Ready, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
     // Many clients ask at each move of the cursor. So a request never brings back a popup that the
     // user closed.
     let doors = &ready.sessions.world().doors;
     let why = Why::of(params);
-    let mut offered = asked::offered(ready, params, why != Why::Unasked);
+    let mut offered = asked::offered(ready, params, why != Why::Unasked).await;
     offered.extend(verbs::offered(ready, params, why));
     if why == Why::Asked {
         offered.extend(cancels(ready));

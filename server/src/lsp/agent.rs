@@ -20,6 +20,7 @@ use tower_lsp::jsonrpc::{Error, Result};
 
 use super::content::{self, Content};
 use super::{Shared, error};
+use crate::aside::aside;
 use crate::session::mailbox::{Mailbox, Message, Posted, Refused, Resumed};
 use crate::session::{self, SURFACE_OF_CLIENTS};
 use crate::sessions::list::{Cursor, Wanted};
@@ -31,19 +32,23 @@ const MAX_WAIT_MS: u64 = 3_600_000;
 impl Shared {
     pub(super) async fn session_new(&self, params: Option<NewSessionParams>) -> Result<NewSessionResult> {
         let ready = self.ready()?;
-        let folders = match params.and_then(|params| params.cwd) {
-            Some(cwd) => vec![folder(&cwd)?],
-            None => ready.configured.folders(),
-        };
-        let session_id = ready.sessions.create(&folders).map_err(error)?;
+        let (sessions, open) = (ready.sessions.clone(), ready.configured.folders());
+        let session_id = aside(move || {
+            let folders = match params.and_then(|params| params.cwd) {
+                Some(cwd) => vec![folder(&cwd)?],
+                None => open,
+            };
+            sessions.create(&folders).map_err(error)
+        })
+        .await?;
         let config_options = session::options_of_new(&ready.sessions.world().settings());
         Ok(NewSessionResult { session_id, config_options })
     }
 
     pub(super) async fn session_list(&self, params: Option<SessionListParams>) -> Result<SessionListResult> {
         let SessionListParams { cwd, query, cursor } = params.unwrap_or_default();
-        let cwd = cwd.map(|uri| folder(&uri)).transpose()?;
-        let root = cwd.map(|path| uri::of_path(&path.canonicalize().unwrap_or(path)));
+        let root = |cwd: String| folder(&cwd).map(|path| uri::of_path(&path.canonicalize().unwrap_or(path)));
+        let root = aside(move || cwd.map(root).transpose()).await?;
         let cursor = cursor.map(|text| {
             Cursor::parse(&text)
                 .ok_or_else(|| Error::invalid_params(format!("{text:?} was never a `nextCursor`")))
@@ -89,7 +94,8 @@ impl Shared {
     }
 
     pub(super) async fn session_prompt(&self, params: PromptParams) -> Result<PromptResult> {
-        // Only a key makes it worth looking at: it may be megabytes of images.
+        // Only a key makes it worth looking at.
+        // Done here, though its images may have megabytes: a cancel that follows must not overtake the prompt.
         let body = params.key.as_ref().map(|_| digest_of(&params)).transpose()?.unwrap_or_default();
         self.post_prompt(params, None, body).await
     }

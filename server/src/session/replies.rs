@@ -110,7 +110,7 @@ impl SessionTask {
         let prompt = self.read_prompt(posted, images.names())?;
         self.keep_images(&prompt, images).await?;
         let key = prompt.key.as_ref().map(|key| key.key.clone());
-        let accepted = self.take_in(Input::Prompt(prompt));
+        let accepted = self.take_in(Input::Prompt(prompt)).await;
         point("prompt-accepted");
         match accepted {
             Ok(events) => events
@@ -206,14 +206,14 @@ impl SessionTask {
         })
     }
 
-    pub(super) fn answer(
+    pub(super) async fn answer(
         &mut self,
         ask: AskId,
         choice: Choice,
         (surface, unattended): (&'static str, bool),
         reply: Option<Reply<AskRespondResult>>,
     ) {
-        let result = self.answered(ask, choice, surface, unattended);
+        let result = self.answered(ask, choice, surface, unattended).await;
         point("ask-answered");
         let Some(reply) = reply else { return };
         match result {
@@ -229,7 +229,7 @@ impl SessionTask {
         }
     }
 
-    fn answered(
+    async fn answered(
         &mut self,
         ask: AskId,
         choice: Choice,
@@ -242,7 +242,7 @@ impl SessionTask {
         }
         let consent = unattended.then(|| self.place.world.settings().unattended);
         let answer = Answer { ask: ask.clone(), choice, surface: surface.to_owned(), consent };
-        let (status, resolution) = match self.input(Input::Answer(answer)) {
+        let (status, resolution) = match self.input(Input::Answer(answer)).await {
             Ok(_) => match self.session.resolution(&ask) {
                 Some(resolution) => (RespondStatus::Accepted, resolution.clone()),
                 None => return Err(self.refused(Refusal::Nothing)),

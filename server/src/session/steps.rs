@@ -180,7 +180,7 @@ impl Work {
         })
     }
 
-    async fn run(self, place: &Place, stream: &Stream) -> Option<Done> {
+    async fn run(self, place: &Arc<Place>, stream: &Stream) -> Option<Done> {
         let report = match self {
             Work::Model { model, mut request, attempt } => {
                 images::load(place.blobs.clone(), &mut request).await;

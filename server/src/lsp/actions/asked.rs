@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tower_lsp::ls_types::{CodeActionParams, Diagnostic};
 
 use super::{ANSWER, MAX_TITLE, Offered, is_ours};
+use crate::aside::aside;
 use crate::documents::Text;
 use crate::doors::{Choice, Offer, carried};
 use crate::editor::DocumentEdit;
@@ -24,7 +25,7 @@ const MAX_ASKS: usize = 5;
 /// Characters of a command or a path that a title shows whole.
 const MAX_WHOLE: usize = 120;
 
-pub(super) fn offered(ready: &Ready, params: &CodeActionParams, explicit: bool) -> Vec<Offered> {
+pub(super) async fn offered(ready: &Ready, params: &CodeActionParams, explicit: bool) -> Vec<Offered> {
     let doors = &ready.sessions.world().doors;
     let ours: Vec<&Diagnostic> = params.context.diagnostics.iter().filter(|one| is_ours(one)).collect();
     let shown = |ask: &AskView| ours.iter().any(|diagnostic| is_of(diagnostic, ask));
@@ -35,7 +36,7 @@ pub(super) fn offered(ready: &Ready, params: &CodeActionParams, explicit: bool) 
         let Subject { words, whole } = subject(ask, ready);
         // What the doors count as shown is what its diagnostic shows; without a place it has none.
         let seen = whole || doors.is_marked(ask) || doors.face().seen_at(&ask.ask_id).is_some();
-        let by_action = by_action(ask, ready);
+        let by_action = by_action(ask, ready).await;
         for offer in doors.offers(ask) {
             let mut edit = None;
             if let (Some(carried), Choice::Option { id, approves: true }) = (&by_action, &offer.choice) {
@@ -71,7 +72,7 @@ enum Carried {
     NotYet,
 }
 
-fn by_action(ask: &AskView, ready: &Ready) -> Option<Carried> {
+async fn by_action(ask: &AskView, ready: &Ready) -> Option<Carried> {
     let world = ready.sessions.world();
     let abilities = world.editor.abilities();
     let Some(AskSubject::Edit { uri, .. }) = &ask.subject else { return None };
@@ -80,21 +81,23 @@ fn by_action(ask: &AskView, ready: &Ready) -> Option<Carried> {
         return None;
     }
     let Some(hunks) = world.doors.face().carried(&ask.ask_id) else { return Some(Carried::NotYet) };
-    let text = open.string();
-    let is_as_shown = |place: &Placement| {
-        matches!(place, Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. })
-    };
-    let wanted = apply_hunks(&text, &hunks).ok();
-    let wanted = wanted.filter(|_| placement_all(&text, &hunks).iter().all(is_as_shown));
-    Some(Carried::Edit(wanted.map(|wanted| {
-        carried(&DocumentEdit {
+    let (uri, encoding) = (uri.clone(), world.documents.encoding());
+    let made = move || {
+        let text = open.string();
+        let is_as_shown = |place: &Placement| {
+            matches!(place, Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. })
+        };
+        let wanted = apply_hunks(&text, &hunks).ok();
+        let wanted = wanted.filter(|_| placement_all(&text, &hunks).iter().all(is_as_shown))?;
+        Some(carried(&DocumentEdit {
             label: String::new(),
-            uri: uri.clone(),
+            uri,
             version: open.version,
             unversioned: !abilities.document_changes,
-            edits: text_edits(&text, &wanted, world.documents.encoding()).into(),
-        })
-    })))
+            edits: text_edits(&text, &wanted, encoding).into(),
+        }))
+    };
+    Some(Carried::Edit(aside(made).await))
 }
 
 /// A finished task asks nothing that anybody has to answer.

@@ -89,6 +89,10 @@ struct Sim {
     locks: BTreeSet<u64>,
     /// Syncs of files wait.
     held: bool,
+    /// They wait from the next one on that fails.
+    holds_behind_failure: bool,
+    /// How many of them wait now.
+    waiting: usize,
 }
 
 /// The disk; clones share it.
@@ -123,6 +127,16 @@ impl FaultyDisk {
     /// Lets every sync of a file wait until `release_syncs`.
     pub fn hold_syncs(&self) {
         self.sim().held = true;
+    }
+
+    /// Lets every sync of a file wait that comes after the next one that fails.
+    pub fn hold_syncs_behind_failure(&self) {
+        self.sim().holds_behind_failure = true;
+    }
+
+    /// Returns how many syncs of files wait.
+    pub fn waiting_syncs(&self) -> usize {
+        self.sim().waiting
     }
 
     /// Lets the syncs go on.
@@ -516,8 +530,14 @@ impl StoredFile for OpenFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let sim = self.disk.freed.wait_while(self.disk.sim(), |sim| sim.held);
-        sim.unwrap_or_else(PoisonError::into_inner).sync(self.ino, Op::Sync)
+        let mut sim = self.disk.sim();
+        sim.waiting += 1;
+        let sim = self.disk.freed.wait_while(sim, |sim| sim.held);
+        let mut sim = sim.unwrap_or_else(PoisonError::into_inner);
+        sim.waiting -= 1;
+        let synced = sim.sync(self.ino, Op::Sync);
+        sim.held |= synced.is_err() && std::mem::take(&mut sim.holds_behind_failure);
+        synced
     }
 
     fn stat(&self) -> io::Result<Stat> {
