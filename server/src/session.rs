@@ -19,6 +19,7 @@ mod prepare;
 mod publish;
 mod recording;
 mod replies;
+mod spans;
 mod steps;
 pub mod storage;
 mod stream;
@@ -38,6 +39,7 @@ use adjutant_core::input::{Input, Report, Stamp};
 use adjutant_core::session::Session;
 use adjutant_core::step::{Step, next_steps};
 use tokio::sync::{mpsc, oneshot};
+use tracing::Instrument;
 
 use crate::aside;
 use crate::clock::now_ms;
@@ -116,7 +118,12 @@ impl SessionTask {
 
     /// Runs until the mailbox closes or the session is stopped. `opened` is the epoch of a log
     /// that had facts in it.
-    pub async fn run(mut self, opened: Option<u64>) {
+    pub async fn run(self, opened: Option<u64>) {
+        let span = spans::of_session(&self.place.id);
+        self.serve(opened).instrument(span).await;
+    }
+
+    async fn serve(mut self, opened: Option<u64>) {
         if let Some(epoch) = opened {
             // A server that was killed could not end its commands; whoever opens the log next does.
             let calls = self.open_commands();

@@ -47,6 +47,7 @@ mod sessions;
 mod settings;
 mod side_by_side;
 mod sizes;
+mod spans;
 mod stage;
 mod start;
 mod streams;

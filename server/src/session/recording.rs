@@ -6,14 +6,16 @@
 
 use std::ops::Range;
 use std::sync::{MutexGuard, PoisonError};
+use std::time::Instant;
 
 use adjutant_core::accept::Refusal;
 use adjutant_core::event::{Event, Fact};
 use adjutant_protocol::errors::ErrorName;
+use tracing::Instrument;
 
 use super::log::{AppendError, Log};
 use super::mailbox::{Message, Refused};
-use super::{SessionTask, verdicts};
+use super::{SessionTask, spans, verdicts};
 use crate::aside::aside;
 use crate::faults::point;
 
@@ -35,7 +37,13 @@ impl SessionTask {
         if self.stopped.is_some() {
             return Err(Unrecorded::Refused(Refusal::Nothing));
         }
-        let seqs = match self.append(at, events).await {
+        let (span, began) = (spans::of_write(&self.session), Instant::now());
+        let appended = self.append(at, events).instrument(span.clone()).await;
+        span.in_scope(|| {
+            let (facts, elapsed_ms) = (events.len(), spans::elapsed_ms(began));
+            tracing::debug!(facts, elapsed_ms, "written");
+        });
+        let seqs = match appended {
             Ok(seqs) => seqs,
             // Nothing was written, and the log is as sound as before.
             Err(AppendError::TooLarge { limit, .. }) => return Err(Unrecorded::TooLarge { limit }),
@@ -117,7 +125,9 @@ impl SessionTask {
         }
         self.syncing = true;
         let mailbox = self.place.mailbox.clone();
+        let (span, began) = (spans::of_write(&self.session), Instant::now());
         self.log().request_sync(move |result| {
+            span.in_scope(|| tracing::debug!(elapsed_ms = spans::elapsed_ms(began), "synced"));
             mailbox.post(Message::Synced(result.map_err(|error| error.to_string())));
         });
     }
