@@ -32,6 +32,8 @@ const MAX_WAIT_MS: u64 = 3_600_000;
 impl Shared {
     pub(super) async fn session_new(&self, params: Option<NewSessionParams>) -> Result<NewSessionResult> {
         let ready = self.ready()?;
+        // As they are now: settings that are sent next do not count.
+        let config_options = session::options_of_new(&ready.sessions.world().settings());
         let (sessions, open) = (ready.sessions.clone(), ready.configured.folders());
         let session_id = aside(move || {
             let folders = match params.and_then(|params| params.cwd) {
@@ -41,7 +43,6 @@ impl Shared {
             sessions.create(&folders).map_err(error)
         })
         .await?;
-        let config_options = session::options_of_new(&ready.sessions.world().settings());
         Ok(NewSessionResult { session_id, config_options })
     }
 
