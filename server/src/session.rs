@@ -135,6 +135,7 @@ impl SessionTask {
             self.inbox.stirred();
         }
         loop {
+            self.publisher.retell().await;
             self.reconcile().await;
             self.attend();
             let Some(message) = self.mail.recv().await else { break };
@@ -190,7 +191,7 @@ impl SessionTask {
                 }
                 self.resume(from, reply);
             }
-            Message::Transcript { reply } => self.transcript(reply),
+            Message::Transcript { reply } => self.transcript(reply).await,
             Message::Asks { reply } => self.asks(reply),
             Message::Unkept { why } => self.read_only(why),
             Message::Report { step, report } => self.report(step, report).await,
@@ -357,6 +358,7 @@ impl SessionTask {
             && self.tells_its_end
         {
             self.publisher.durable_up_to(seq);
+            self.publisher.retell().await;
             self.replies.durable_up_to(seq);
         }
         let mark = self.log().mark();

@@ -5,16 +5,17 @@
 use std::fs;
 use std::sync::Arc;
 
-use adjutant::session::storage::faulty::{Fault, Op};
-use adjutant_protocol::SessionId;
-use adjutant_protocol::session::ResumeResult;
+use adjutant::session::storage::faulty::{Fault, FaultyDisk, Op};
+use adjutant_protocol::commands::SHOW_TRANSCRIPT;
+use adjutant_protocol::session::{ReplayFrom, ResumeResult};
 use adjutant_protocol::state::{Outcome, State};
 use adjutant_protocol::update::{RunView, Update};
+use adjutant_protocol::{SessionId, methods};
 use adjutant_testkit::editor::{Answer, Editor, Options};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
 use adjutant_testkit::process::{Server, wait_until};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::rig::{Rig, twin_for};
 
@@ -99,11 +100,7 @@ fn l4_a_log_that_is_saved_after_a_failed_sync_holds_up_no_other_session() {
     let workspace = Workspace::new("//- /a.txt\none\n");
     workspace.openai(&model.base_url());
     let disk = twin_for(&workspace);
-    let rig = Rig::start_narrow_on(&workspace, Arc::new(disk.clone()));
-    let (broken, other) = (rig.new_session(), rig.new_session());
-    rig.run_to_end(&broken, "begin");
-    rig.run_to_end(&other, "begin");
-    wait_until("all of it is durable", || rig.state_of(&other).is_some_and(|now| now.state == State::Idle));
+    let (rig, broken, other) = two_sessions(&workspace, &disk);
 
     disk.hold_syncs_behind_failure();
     disk.fail(Op::Sync, 1, Fault::Broken);
@@ -117,4 +114,52 @@ fn l4_a_log_that_is_saved_after_a_failed_sync_holds_up_no_other_session() {
     rig.await_response(&prompt).expect("the prompt is taken once the log is saved");
     wait_until("the run is over", || rig.state_of(&broken).is_some_and(|now| now.state == State::Idle));
     rig.end();
+}
+
+/// Two sessions in memory, each with a run that is over, on a server with one thread for both.
+fn two_sessions(workspace: &Workspace, disk: &FaultyDisk) -> (Rig, SessionId, SessionId) {
+    let rig = Rig::start_narrow_on(workspace, Arc::new(disk.clone()));
+    let (one, other) = (rig.new_session(), rig.new_session());
+    for session in [&one, &other] {
+        rig.run_to_end(session, "begin");
+        let is_idle = || rig.state_of(session).is_some_and(|now| now.state == State::Idle);
+        wait_until("it is told that the run is over", is_idle);
+    }
+    (rig, one, other)
+}
+
+/// A request of a session that reads its log on a disk that does not answer; the other session is served.
+fn reads_while_the_other_is_served(method: &str, params: impl Fn(&SessionId) -> Value) {
+    let model = ModelServer::answering(|_| Reply::text("Done."));
+    let workspace = Workspace::new("//- /a.txt\none\n");
+    workspace.openai(&model.base_url());
+    let disk = twin_for(&workspace);
+    let (rig, one, other) = two_sessions(&workspace, &disk);
+    disk.hold_reads();
+    let asked = rig.request_nowait(method, params(&one));
+    wait_until("the log is read", || disk.waiting_reads() > 0);
+    let now: ResumeResult = rig.resume(&other, None);
+    assert_eq!(now.state.state, State::Idle);
+    assert!(disk.waiting_reads() > 0, "the other was served only once the log was read");
+    disk.release_reads();
+    rig.await_response(&asked).expect("it is answered");
+    // What was told again comes before what is new.
+    rig.run_to_end(&one, "go on");
+    rig.end();
+}
+
+#[test]
+fn a_log_that_is_read_for_a_replay_holds_up_no_other_session() {
+    reads_while_the_other_is_served(
+        methods::SESSION_RESUME,
+        |session| json!({"sessionId": session, "replayFrom": ReplayFrom::Start}),
+    );
+}
+
+#[test]
+fn a_log_that_is_read_for_a_transcript_holds_up_no_other_session() {
+    reads_while_the_other_is_served(
+        "workspace/executeCommand",
+        |session| json!({"command": SHOW_TRANSCRIPT, "arguments": [{"sessionId": session}]}),
+    );
 }

@@ -323,9 +323,9 @@ impl SessionTask {
         let _ = reply.send(Ok(asks));
     }
 
-    pub(super) fn transcript(&mut self, reply: Reply<Written>) {
+    pub(super) async fn transcript(&mut self, reply: Reply<Written>) {
         self.place.mailbox.taken();
-        let written = self.publisher.transcribe();
+        let written = self.publisher.transcribe().await;
         let _ = reply.send(written.map_err(|why| Refused::new(ErrorName::SessionNotFound, why)));
     }
 
