@@ -36,6 +36,10 @@ pub const WRITE_POINTS: [&str; 5] =
 /// The points of a prompt before there is a fact of it.
 pub const PROMPT_POINTS: [&str; 1] = ["images-kept"];
 
+/// The points inside work that is done where one may wait for the disk: the texts of an edit are compared, and a
+/// file of the workspace is opened.
+pub const ASIDE_POINTS: [&str; 2] = ["change-compared", "file-opened"];
+
 /// Dies here if the test says so.
 #[cfg(debug_assertions)]
 pub fn point(name: &'static str) {
@@ -46,7 +50,7 @@ pub fn point(name: &'static str) {
     static PASSED: Mutex<Option<HashMap<&'static str, u32>>> = Mutex::new(None);
 
     debug_assert!(
-        [&POINTS[..], &INBOX_POINTS, &WRITE_POINTS, &PROMPT_POINTS]
+        [&POINTS[..], &INBOX_POINTS, &WRITE_POINTS, &PROMPT_POINTS, &ASIDE_POINTS]
             .iter()
             .any(|points| points.contains(&name)),
         "the point {name} is not in the list"
@@ -60,15 +64,18 @@ pub fn point(name: &'static str) {
         let set = std::env::var("ADJUTANT_FAULT").unwrap_or_default();
         set.split(',').filter_map(one).collect()
     });
-    let Some((_, count, how)) = wanted.iter().find(|(wanted, ..)| wanted == name) else { return };
-    let here = {
+    if !wanted.iter().any(|(wanted, ..)| wanted == name) {
+        return;
+    }
+    let passing = {
         let mut passed = PASSED.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = passed.get_or_insert_default().entry(name).or_insert(0);
         *seen += 1;
-        *seen == *count
+        *seen
     };
+    let here = wanted.iter().find(|(wanted, count, _)| wanted == name && *count == passing);
+    let Some((_, _, how)) = here else { return };
     match how.as_str() {
-        _ if !here => {}
         "break" => panic!("broken at {name} by a test"),
         "hold" => hold(name),
         _ => {

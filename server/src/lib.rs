@@ -1,6 +1,7 @@
 //! The server: everything that touches the world.
 
 pub mod agent;
+pub mod aside;
 #[cfg(feature = "lsp")]
 pub mod cli;
 pub mod clock;

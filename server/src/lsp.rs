@@ -166,7 +166,7 @@ impl LanguageServer for Server {
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
-        Ok(Some(actions::offered(self.agent()?, &params)))
+        Ok(Some(actions::offered(self.agent()?, &params).await))
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<LSPAny>> {

@@ -19,6 +19,7 @@ mod prepare;
 mod publish;
 mod recording;
 mod replies;
+mod spans;
 mod steps;
 pub mod storage;
 mod stream;
@@ -31,7 +32,7 @@ use choosing::options_of;
 pub use choosing::{chosen, options_of_new};
 pub use world::{Place, World};
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use adjutant_core::accept::{Refusal, accept};
 use adjutant_core::input::{Input, Report, Stamp};
@@ -39,7 +40,9 @@ use adjutant_core::record::Event;
 use adjutant_core::session::Session;
 use adjutant_core::step::{Step, next_steps};
 use tokio::sync::{mpsc, oneshot};
+use tracing::Instrument;
 
+use crate::aside;
 use crate::clock::now_ms;
 use crate::faults::point;
 use crate::tools::Toolbox;
@@ -65,7 +68,8 @@ pub struct SessionTask {
     tools: Arc<Toolbox>,
     /// Dropped before the log: whoever opens that next indexes the asks anew.
     publisher: Publisher,
-    log: Log,
+    /// Used by this task alone, which also waits where a thread for the disk has it.
+    log: Arc<Mutex<Log>>,
     mail: mpsc::UnboundedReceiver<Message>,
     running: Running,
     replies: replies::Replies,
@@ -100,7 +104,7 @@ impl SessionTask {
             summary: Summaries::new(place.clone()),
             inbox: inbox::Inbox::new(place.clone()),
             place,
-            log,
+            log: Arc::new(Mutex::new(log)),
             mail,
             publisher,
             replies: replies::Replies::default(),
@@ -115,19 +119,25 @@ impl SessionTask {
 
     /// Runs until the mailbox closes or the session is stopped. `opened` is the epoch of a log
     /// that had facts in it.
-    pub async fn run(mut self, opened: Option<u64>) {
+    pub async fn run(self, opened: Option<u64>) {
+        let span = spans::of_session(&self.place.id);
+        self.serve(opened).instrument(span).await;
+    }
+
+    async fn serve(mut self, opened: Option<u64>) {
         if let Some(epoch) = opened {
             // A server that was killed could not end its commands; whoever opens the log next does.
             let calls = self.open_commands();
-            let ended = tokio::task::spawn_blocking(move || end_left_over(&calls)).await.unwrap_or(0);
+            let ended = aside::attempt(move || end_left_over(&calls)).await.unwrap_or(0);
             if ended > 0 {
                 tracing::warn!(session = %self.place.id, ended, "ended what a killed server left running");
             }
-            let _ = self.input(Input::Opened { epoch });
+            let _ = self.input(Input::Opened { epoch }).await;
             self.inbox.stirred();
         }
         loop {
-            self.reconcile();
+            self.publisher.retell().await;
+            self.reconcile().await;
             self.attend();
             let Some(message) = self.mail.recv().await else { break };
             if let Some(done) = self.handle(message).await {
@@ -164,12 +174,12 @@ impl SessionTask {
                     // Whoever answers by request hears what comes of it, also after a restart.
                     self.publisher.attach(&self.session, self.barrier);
                 }
-                self.answer(ask, choice, (surface, unattended), reply);
+                self.answer(ask, choice, (surface, unattended), reply).await;
             }
             Message::InboxStirred => self.inbox.stirred(),
             Message::InboxLooked { events } => self.inbox.looked(events),
             Message::Cancel { run, taken } => {
-                let _ = self.input(Input::Cancel { run });
+                let _ = self.input(Input::Cancel { run }).await;
                 drop(taken);
             }
             Message::Wait { run, timeout_ms, reply } => self.wait(run, timeout_ms, reply),
@@ -178,24 +188,24 @@ impl SessionTask {
                 if unattended {
                     // Refused where no run is open or it has this consent already: both are as wanted.
                     let consent = self.place.world.settings().unattended;
-                    let _ = self.input(Input::Consent(consent));
+                    let _ = self.input(Input::Consent(consent)).await;
                 }
                 self.resume(from, reply);
             }
-            Message::Transcript { reply } => self.transcript(reply),
+            Message::Transcript { reply } => self.transcript(reply).await,
             Message::Asks { reply } => self.asks(reply),
             Message::Unkept { why } => self.read_only(why),
-            Message::Report { step, report } => self.report(step, report),
+            Message::Report { step, report } => self.report(step, report).await,
             Message::Woke(wake) => {
-                let _ = self.input(Input::Woke(wake));
+                let _ = self.input(Input::Woke(wake)).await;
             }
             Message::Streamed { step } => self.streamed(&step),
-            Message::Partial { step } => self.partial(step),
-            Message::StepEnded { step, panicked } => self.step_ended(step, panicked),
-            Message::Synced(result) => self.synced(result),
-            Message::Choose { chosen, reply } => self.choose(chosen, reply),
+            Message::Partial { step } => self.partial(step).await,
+            Message::StepEnded { step, panicked } => self.step_ended(step, panicked).await,
+            Message::Synced(result) => self.synced(result).await,
+            Message::Choose { chosen, reply } => self.choose(chosen, reply).await,
             Message::Close { done } => {
-                let _ = self.input(Input::Cancel { run: None });
+                let _ = self.input(Input::Cancel { run: None }).await;
                 self.tells_its_end = true;
                 return Some(done);
             }
@@ -206,29 +216,29 @@ impl SessionTask {
 
     /// Takes what a step tells. What is too large for the log is a call that failed: the session
     /// goes on without it.
-    fn report(&mut self, step: Step, report: Report) {
+    async fn report(&mut self, step: Step, report: Report) {
         let too_large = steps::too_large(&report);
-        match self.take_in(Input::Step { step: step.clone(), report }) {
+        match self.take_in(Input::Step { step: step.clone(), report }).await {
             Ok(_) => {}
             Err(Unrecorded::TooLarge { limit }) => {
                 if let Some(instead) = too_large {
-                    let _ = self.input(Input::Step { step, report: instead(limit) });
+                    let _ = self.input(Input::Step { step, report: instead(limit) }).await;
                 }
             }
             Err(why) => tracing::debug!(?why, "a report came too late or cannot be written"),
         }
     }
 
-    fn input(&mut self, input: Input) -> Result<Vec<Event>, Refusal> {
-        self.take_in(input).map_err(|why| match why {
+    async fn input(&mut self, input: Input) -> Result<Vec<Event>, Refusal> {
+        self.take_in(input).await.map_err(|why| match why {
             Unrecorded::Refused(refusal) => refusal,
             Unrecorded::TooLarge { .. } | Unrecorded::Later(_) => Refusal::Nothing,
         })
     }
 
     /// Puts one input through `accept`, writes what follows, folds it and queues what is told.
-    fn take_in(&mut self, input: Input) -> Result<Vec<Event>, Unrecorded> {
-        self.join_denials(&input)?;
+    async fn take_in(&mut self, input: Input) -> Result<Vec<Event>, Unrecorded> {
+        self.join_denials(&input).await?;
         let stamp = stamp();
         let wake = matches!(input, Input::Woke(_));
         let events = match accept(&self.session, &stamp, input) {
@@ -241,13 +251,13 @@ impl SessionTask {
             }
         };
         if !events.is_empty() {
-            self.record(&stamp, &events)?;
+            self.record(stamp.now, &events).await?;
         }
         Ok(events)
     }
 
     /// Before a verdict, an open run gets the deny rules that the settings have since.
-    fn join_denials(&mut self, input: &Input) -> Result<(), Unrecorded> {
+    async fn join_denials(&mut self, input: &Input) -> Result<(), Unrecorded> {
         let judged = match input {
             Input::Answer(_) => true,
             Input::Step { step, .. } => matches!(step, Step::Prepare { .. } | Step::RunTool { .. }),
@@ -257,14 +267,14 @@ impl SessionTask {
         let Some(now) = now else { return Ok(()) };
         let stamp = stamp();
         match accept(&self.session, &stamp, Input::Denials(now)) {
-            Ok(events) => self.record(&stamp, &events).map(|_| ()),
+            Ok(events) => self.record(stamp.now, &events).await,
             // There is nothing new in them.
             Err(_) => Ok(()),
         }
     }
 
     /// Starts what is missing, aborts what is no longer wanted.
-    fn reconcile(&mut self) {
+    async fn reconcile(&mut self) {
         if self.stopped.is_some() {
             return;
         }
@@ -274,7 +284,7 @@ impl SessionTask {
             // The first request of a turn begins with a fact.
             let begins = wanted.iter().find(|step| self.begins_turn(step)).cloned();
             if let Some(step) = begins {
-                if self.input(Input::Step { step, report: Report::TurnBegan }).is_err() {
+                if self.input(Input::Step { step, report: Report::TurnBegan }).await.is_err() {
                     return;
                 }
                 point("turn-begun");
@@ -317,41 +327,43 @@ impl SessionTask {
         self.publisher.streamed(&self.session, step, taken, self.barrier);
     }
 
-    fn partial(&mut self, step: Step) {
+    async fn partial(&mut self, step: Step) {
         let partial = self.running.stream(&step).and_then(stream::Stream::take_partial);
         if let Some(report) = partial {
-            self.report(step, report);
+            self.report(step, report).await;
         }
     }
 
     /// A step that ended without its report being taken must not leave the run hanging.
-    fn step_ended(&mut self, step: Step, panicked: bool) {
+    async fn step_ended(&mut self, step: Step, panicked: bool) {
         self.running.ended(&step);
         if matches!(step, Step::DeliverAsk { .. }) || !next_steps(&self.session).contains(&step) {
             return;
         }
         tracing::error!(session = %self.place.id, ?step, panicked, "a step ended without a result");
         if let Some(report) = steps::broken(&step) {
-            let _ = self.input(Input::Step { step, report });
+            let _ = self.input(Input::Step { step, report }).await;
         }
     }
 
     /// Ends the children, closes what ran and makes it durable.
     async fn stop(mut self, done: oneshot::Sender<()>) {
         self.running.abort_all_and_wait().await;
-        let _ = self.input(Input::Stopping);
+        let _ = self.input(Input::Stopping).await;
         self.place.world.doors.forget(&self.place.id, "stopped with the server");
         let (synced, wait) = oneshot::channel();
-        self.log.request_sync(move |result| {
+        self.log().request_sync(move |result| {
             let _ = synced.send(result.ok());
         });
         if let Ok(Some(seq)) = wait.await
             && self.tells_its_end
         {
             self.publisher.durable_up_to(seq);
+            self.publisher.retell().await;
             self.replies.durable_up_to(seq);
         }
-        self.summary.write_now(&self.session, self.log.mark());
+        let mark = self.log().mark();
+        self.summary.write_now(&self.session, mark).await;
         // The lock goes with the log: who waits for the stop may open or delete the session.
         drop(self);
         let _ = done.send(());

@@ -35,6 +35,7 @@ use adjutant_core::display::one_line;
 use adjutant_core::record::Unsaved;
 use adjutant_core::tool::{Effect, Given, Kind, MAX_TITLE, Parameter, SameName, Tool, Toolset};
 
+use crate::aside;
 use crate::documents::Buffers;
 use exclusions::Exclusions;
 use paths::{Grounded, Roots};
@@ -268,7 +269,7 @@ pub struct Reading {
 pub async fn read(reading: Reading, roots: Roots, buffers: Buffers, exclusions: Exclusions) -> Output {
     let stop = Stop::after(READ_TIME);
     let _guard = StopOnDrop(stop.clone());
-    let work = tokio::task::spawn_blocking(move || {
+    let work = aside::attempt(move || {
         let Reading { run, given, at } = reading;
         let at = at.as_ref();
         run(&given, &Sight { at, roots: &roots, buffers: &buffers, exclusions: &exclusions, stop: &stop })

@@ -3,7 +3,7 @@
 //! The logs are data in `tests/fixtures/log-VERSION`, written by the released code itself. Never written
 //! anew: a log that has to change would be somebody's session that is lost.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -14,9 +14,10 @@ use adjutant::session::past::{Folded, Retold};
 use adjutant::session::storage::Disk;
 use adjutant_core::message::ModelMessage;
 use adjutant_core::record::Rule;
-use adjutant_protocol::SessionId;
+use adjutant_core::session::ChangeState;
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::state::State;
+use adjutant_protocol::{ChangeSetId, SessionId};
 use adjutant_testkit::fixture::Workspace;
 use adjutant_testkit::model::{ModelServer, Reply};
 use serde_json::Value;
@@ -143,8 +144,10 @@ fn every_kind_and_every_field_of_an_event_of_0_1_is_in_its_log() {
     check("fields.txt", &found.into_iter().map(|field| field + "\n").collect::<String>());
 }
 
+type Changes = BTreeMap<ChangeSetId, ChangeState>;
+
 /// What a version makes of a session, in words that outlive its types.
-fn meaning(folded: &Folded) -> String {
+fn meaning(folded: &Folded, changes: &Changes) -> String {
     let session = &folded.session;
     let mut out = String::new();
     let mut say = |line: String| writeln!(out, "{line}").expect("a text grows");
@@ -192,7 +195,7 @@ fn meaning(folded: &Folded) -> String {
             Rule::Read { path, .. } => format!("rule read {path}"),
         });
     }
-    for (id, change) in &session.changes {
+    for (id, change) in changes {
         say(format!("change {} of {}: {:?}", id.0, change.change.path, change.hunks));
     }
     for key in &session.keys {
@@ -216,12 +219,17 @@ fn meaning(folded: &Folded) -> String {
 fn a_session_of_0_1_means_what_it_meant() {
     let id = SessionId::from(SESSION);
     let mut retold = Retold::new(&id);
-    let read =
-        Log::read_each(&Disk, &fixture(), SESSION, &mut |record| retold.take(&record)).expect("it is read");
+    // A session drops the change sets that nothing reads any more, so each is kept as it was last.
+    let mut changes = Changes::new();
+    let mut take = |record| {
+        retold.take(&record);
+        changes.extend(retold.folded.session.changes.clone());
+    };
+    let read = Log::read_each(&Disk, &fixture(), SESSION, &mut take).expect("it is read");
     assert!(read.notices.is_empty(), "{:?}", read.notices);
     assert_eq!(retold.folded.whole(), Ok(()));
     assert!(retold.folded.strays().is_none(), "{:?}", retold.folded.strays());
-    check("meaning.txt", &(meaning(&retold.folded) + &format!("{} updates told\n", retold.seq)));
+    check("meaning.txt", &(meaning(&retold.folded, &changes) + &format!("{} updates told\n", retold.seq)));
 }
 
 #[test]

@@ -76,6 +76,15 @@ impl Rig {
         Rig::set_up(workspace, |server| server.storage = storage)
     }
 
+    /// The same with one thread for all sessions.
+    pub fn start_narrow_on(workspace: &Workspace, storage: Arc<dyn Storage>) -> Rig {
+        let rig = Rig::with_workers(1, workspace, Options::new(workspace), |server| server.storage = storage);
+        if let Err(error) = rig.initialize() {
+            panic!("initialize: {error}");
+        }
+        rig
+    }
+
     /// A rich editor whose server is set up first, past `initialize`.
     pub fn set_up(workspace: &Workspace, set: impl FnOnce(&mut lsp::Options)) -> Rig {
         let rig = Rig::with(workspace, Options::new(workspace), |server| {
@@ -89,10 +98,19 @@ impl Rig {
     }
 
     fn with(workspace: &Workspace, options: Options, set: impl FnOnce(&mut lsp::Options)) -> Rig {
+        Rig::with_workers(2, workspace, options, set)
+    }
+
+    fn with_workers(
+        workers: usize,
+        workspace: &Workspace,
+        options: Options,
+        set: impl FnOnce(&mut lsp::Options),
+    ) -> Rig {
         let (near, far) = transport::pipe().expect("the system gives a pipe");
         let mut server = lsp::Options::new(sources(workspace), models(workspace));
         set(&mut server);
-        let server = Server::start(server, far);
+        let server = Server::start(server, far, workers);
         Rig { editor: Editor::connect(near.reader, near.writer, options), server }
     }
 
@@ -123,12 +141,13 @@ struct Server {
 }
 
 impl Server {
-    fn start(options: lsp::Options, far: transport::End) -> Server {
+    fn start(options: lsp::Options, far: transport::End, workers: usize) -> Server {
         let (told, ended) = channel();
         let (running, gone) = channel();
         thread::spawn(move || {
             let _running = running;
-            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+            let mut runtime = tokio::runtime::Builder::new_multi_thread();
+            let runtime = runtime.worker_threads(workers).enable_all().build();
             let runtime = runtime.expect("a runtime starts");
             let ended = runtime.block_on(lsp::serve(options, far.reader, far.writer));
             runtime.shutdown_timeout(DEADLINE);

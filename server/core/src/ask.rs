@@ -2,9 +2,12 @@
 //!
 //! Never decides whether something must be asked; `permission` does.
 
-use crate::observation::Seen;
-use crate::record::{AskKind, AskOption, Change, OptionKind, Payload, Policy};
+mod digest;
+
+use crate::record::{AskKind, AskOption, OptionKind, Policy};
 use crate::session::OpenAsk;
+
+pub use digest::{change_digest, payload_digest};
 
 // The ids of options, on the wire and in the log; a followup has `option-1` and on instead.
 pub const ALLOW: &str = "allow";
@@ -100,29 +103,6 @@ pub fn answers_itself<'a>(open: &'a OpenAsk, policy: &Policy) -> Option<(u64, &'
     let suggested = open.ask.kind == AskKind::Followup && first.kind == OptionKind::Choose;
     let wait = policy.followup_default_ms.filter(|_| suggested)?;
     Some((open.since.saturating_add(wait), &first.option_id))
-}
-
-/// The digest an approval binds: the frozen payload, what was seen of its file, and nothing else.
-pub fn payload_digest(payload: &Payload, seen: Option<&Seen>) -> String {
-    let payload = serde_json::to_vec(payload).unwrap_or_default();
-    match seen {
-        Some(seen) => crate::digest_parts(&[&payload, &serde_json::to_vec(seen).unwrap_or_default()]),
-        None => crate::digest_parts(&[&payload]),
-    }
-}
-
-/// The digest of an edit: file, and per hunk the removed and inserted lines with their context.
-pub fn change_digest(change: &Change) -> String {
-    let mut digest = crate::Parts::default();
-    digest.add(change.target.as_bytes());
-    for hunk in change.hunks.iter() {
-        for lines in [&hunk.context_before, &hunk.removed, &hunk.inserted, &hunk.context_after] {
-            // The count tells where a group ends, and so to which one a line belongs.
-            digest.add(&(lines.len() as u64).to_le_bytes());
-            lines.iter().for_each(|line| digest.add(line.as_bytes()));
-        }
-    }
-    digest.in_hex()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //!
 //! Never mocks a type of ours; time and seeds are plain arguments.
 
+mod changes;
 mod choices;
 mod clocks;
 mod consent;

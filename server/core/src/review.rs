@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use similar::DiffOp;
 
 use crate::edit::{line_diff, lines};
-use interned::Interner;
+use interned::{Indexed, Interner};
 use place::standing;
 
 mod interned;
@@ -18,7 +18,8 @@ mod tests;
 mod unified;
 
 pub use place::{
-    ConflictReport, HunkConflict, Placement, Presence, apply_hunks, follow, placement, present, present_all,
+    ConflictReport, HunkConflict, Placement, Presence, apply_hunks, follow, placement, placement_all,
+    present, present_all,
 };
 pub use unified::unified_diff;
 
@@ -103,13 +104,10 @@ fn has_word(line: &str) -> bool {
 
 /// Chooses how much context each hunk needs.
 struct Widening {
-    old: Vec<u32>,
-    new: Vec<u32>,
+    old: Indexed,
+    new: Indexed,
     /// Which old lines have a word in them.
     worded: Vec<bool>,
-    /// How often each line occurs in either text.
-    old_counts: Vec<u32>,
-    new_counts: Vec<u32>,
     spent: usize,
 }
 
@@ -117,15 +115,9 @@ impl Widening {
     fn new(old: &[&str], new: &[&str]) -> Self {
         let mut interner = Interner::default();
         let worded = old.iter().map(|line| has_word(line)).collect();
-        let old: Vec<u32> = old.iter().map(|line| interner.add(line)).collect();
-        let new: Vec<u32> = new.iter().map(|line| interner.add(line)).collect();
-        let count = |ids: &[u32]| {
-            let mut counts = vec![0; interner.len()];
-            ids.iter().for_each(|id| counts[*id as usize] += 1);
-            counts
-        };
-        let (old_counts, new_counts) = (count(&old), count(&new));
-        Widening { old, new, worded, old_counts, new_counts, spent: 0 }
+        let old = Indexed::new(old.iter().map(|line| interner.add(line)).collect());
+        let new = Indexed::new(new.iter().map(|line| interner.add(line)).collect());
+        Widening { old, new, worded, spent: 0 }
     }
 
     /// Returns the lines of context above and below, within the unchanged lines of `free`.
@@ -155,17 +147,17 @@ impl Widening {
 
     /// Whether each state is found once in its own text and never in the other.
     fn tells(&mut self, change: &Change, above: &Range<usize>, below: &Range<usize>) -> bool {
-        let (above, below) = (&self.old[above.clone()], &self.old[below.clone()]);
-        let (removed, inserted) = (&self.old[change.old.clone()], &self.new[change.new.clone()]);
-        let (old, new) = ((&self.old, &self.old_counts), (&self.new, &self.new_counts));
+        let (old, new) = (&self.old, &self.new);
+        let (above, below) = (&old.ids()[above.clone()], &old.ids()[below.clone()]);
+        let (removed, inserted) = (&old.ids()[change.old.clone()], &new.ids()[change.new.clone()]);
         let mut spent = 0;
-        let mut at_most = |(text, counts): (&Vec<u32>, &Vec<u32>), block: &[u32], most: usize| {
+        let mut at_most = |text: &Indexed, block: &[u32], most: usize| {
             // Most hunks have a line that settles it without a search.
             let mut lines = above.iter().chain(block).chain(below);
-            if lines.any(|line| counts[*line as usize] as usize <= most) {
+            if lines.any(|line| text.lines_of(*line).len() <= most) {
                 return true;
             }
-            spent += text.len();
+            spent += text.ids().len();
             standing(text, above, block, below).len() <= most
         };
         let tells = at_most(old, removed, 1)

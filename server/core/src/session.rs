@@ -46,6 +46,7 @@ pub struct Session {
     pub ended: VecDeque<EndedRun>,
     pub asks: BTreeMap<AskId, OpenAsk>,
     pub closed_asks: VecDeque<(AskId, Resolution)>,
+    /// The change sets of the open turn, and those whose edit may or may not be in the text.
     pub changes: BTreeMap<ChangeSetId, ChangeState>,
     pub rules: Vec<Rule>,
     pub choices: Choices,

@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 
 use super::content::{self, Content};
 use super::{Agent, Result};
+use crate::aside::aside;
 use crate::session::mailbox::{Mailbox, Message, Posted, Refused, Resumed};
 use crate::session::{self, SURFACE_OF_CLIENTS};
 use crate::sessions::list::{Cursor, Wanted};
@@ -30,19 +31,24 @@ const MAX_WAIT_MS: u64 = 3_600_000;
 
 impl Agent {
     pub(super) async fn session_new(&self, params: Option<NewSessionParams>) -> Result<NewSessionResult> {
-        let folders = match params.and_then(|params| params.cwd) {
-            Some(cwd) => vec![folder(&cwd)?],
-            None => self.configured.folders(),
-        };
-        let session_id = self.sessions.create(&folders)?;
+        // As they are now: settings that are sent next do not count.
         let config_options = session::options_of_new(&self.sessions.world().settings());
+        let (sessions, open) = (self.sessions.clone(), self.configured.folders());
+        let session_id = aside(move || {
+            let folders = match params.and_then(|params| params.cwd) {
+                Some(cwd) => vec![folder(&cwd)?],
+                None => open,
+            };
+            sessions.create(&folders).map_err(ErrorBody::from)
+        })
+        .await?;
         Ok(NewSessionResult { session_id, config_options })
     }
 
     pub(super) async fn session_list(&self, params: Option<SessionListParams>) -> Result<SessionListResult> {
         let SessionListParams { cwd, query, cursor } = params.unwrap_or_default();
-        let cwd = cwd.map(|uri| folder(&uri)).transpose()?;
-        let root = cwd.map(|path| uri::of_path(&path.canonicalize().unwrap_or(path)));
+        let root = |cwd: String| folder(&cwd).map(|path| uri::of_path(&path.canonicalize().unwrap_or(path)));
+        let root = aside(move || cwd.map(root).transpose()).await?;
         let cursor = cursor.map(|text| {
             Cursor::parse(&text)
                 .ok_or_else(|| ErrorBody::invalid_params(format!("{text:?} was never a `nextCursor`")))
@@ -88,8 +94,9 @@ impl Agent {
     }
 
     pub(super) async fn session_prompt(&self, params: PromptParams) -> Result<PromptResult> {
-        // Only a key makes it worth looking at: it may be megabytes of images.
-        let body = params.key.as_ref().map(|_| digest_of(&params)).unwrap_or_default();
+        // Only a key makes it worth looking at.
+        // Done here, though its images may have megabytes: a cancel that follows must not overtake the prompt.
+        let body = params.key.as_ref().map(|_| digest_of(&params)).transpose()?.unwrap_or_default();
         self.post_prompt(params, None, body).await
     }
 
@@ -180,9 +187,11 @@ impl Agent {
     }
 }
 
-/// The digest of a request, for a key that comes again.
-pub fn digest_of(params: &impl serde::Serialize) -> String {
-    adjutant_core::digest_parts(&[&serde_json::to_vec(params).unwrap_or_default()])
+/// Returns the digest of a request, for a key that comes again. A request without a digest is refused: with one
+/// of nothing it would count as any other.
+pub fn digest_of(params: &impl serde::Serialize) -> Result<String> {
+    let body = serde_json::to_vec(params).map_err(|why| ErrorBody::invalid_params(why.to_string()))?;
+    Ok(adjutant_core::digest_parts(&[&body]))
 }
 
 /// Waits for the reply to what was posted.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use adjutant_protocol::session::SessionEntry;
 use adjutant_protocol::state::State;
 
+use crate::aside::aside;
 use crate::clock::now_ms;
 use crate::session::mailbox::Message;
 use crate::sessions::Sessions;
@@ -41,10 +42,9 @@ pub async fn left_open(sessions: Sessions, folders: Vec<PathBuf>) {
 /// The sessions of these folders that may wait for the user, newest first. Those that say they run
 /// are among them: ours may be in the middle of being opened, and only opening tells whose it is.
 pub async fn waiting(sessions: &Sessions, folders: &[PathBuf]) -> Vec<SessionEntry> {
-    let roots: Vec<String> = folders
-        .iter()
-        .map(|folder| uri::of_path(&folder.canonicalize().unwrap_or_else(|_| folder.clone())))
-        .collect();
+    let folders = folders.to_vec();
+    let root = |folder: PathBuf| uri::of_path(&folder.canonicalize().unwrap_or(folder));
+    let roots: Vec<String> = aside(move || folders.into_iter().map(root).collect()).await;
     let waits = |entry: &SessionEntry| {
         matches!(entry.state, State::Resumable | State::RequiresAction | State::Running)
     };

@@ -128,7 +128,7 @@ impl Agent {
 
     /// Posts the prompt of a start; up to there nothing waits, so that starts keep their order.
     async fn begin(&self, params: StartParams, task: Task, folders: &[PathBuf]) -> Result<StartResult> {
-        let body = digest_of(&params);
+        let body = digest_of(&params)?;
         let again = || params.key.as_deref().and_then(|key| self.starts.session_of(key));
         let known = params.session_id.clone().or_else(again);
         let session_id = match &known {

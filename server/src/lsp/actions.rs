@@ -61,12 +61,12 @@ struct Offered {
 }
 
 /// The code actions at a place: answers first, then what can be started, then cancels.
-pub(super) fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
+pub(super) async fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
     // Many clients ask at each move of the cursor. So a request never brings back a popup that the
     // user closed.
     let doors = &agent.sessions.world().doors;
     let why = Why::of(params);
-    let mut offered = asked::offered(agent, params, why != Why::Unasked);
+    let mut offered = asked::offered(agent, params, why != Why::Unasked).await;
     offered.extend(verbs::offered(agent, params, why));
     if why == Why::Asked {
         offered.extend(cancels(agent));

@@ -85,7 +85,7 @@ async fn start_command(agent: &Agent, given: Given) -> Result<Option<Value>> {
 async fn prompt_command(agent: &Agent, given: Given) -> Result<Option<Value>> {
     let arguments: PromptArguments = read(given, "text")?;
     let _under_way = agent.starts.begun().await;
-    let body = digest_of(&arguments);
+    let body = digest_of(&arguments)?;
     let session_id = arguments.session_id.or_else(|| agent.starts.last()).ok_or_else(|| {
         ErrorBody::invalid_params("nothing was started here yet; adjutant.start takes a text and starts it")
     })?;

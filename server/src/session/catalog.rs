@@ -12,6 +12,7 @@ use super::frontier::Syncer;
 use super::log::{EVENTS, LOCK, Log, LogMark, Notice, OpenError, Place, RecordRaw};
 use super::storage::{Held, Kind, LockError, Stat, Storage, remove_tree};
 use crate::scarce;
+
 pub use summary::{AskMark, Summary};
 
 /// The most sessions one list holds.

@@ -81,7 +81,7 @@ pub fn manner(own: &Overrides, choices: &Choices, settings: &Settings) -> Result
 }
 
 impl SessionTask {
-    pub(super) fn choose(&mut self, chosen: Chosen, reply: Reply<SetConfigOptionResult>) {
+    pub(super) async fn choose(&mut self, chosen: Chosen, reply: Reply<SetConfigOptionResult>) {
         self.place.mailbox.taken();
         let settings = self.place.world.settings();
         let mut offer = offer(&self.session, &settings);
@@ -93,7 +93,7 @@ impl SessionTask {
             // There is no log yet: who chose is answered, and the first fact says it.
             self.session.choose(&chosen);
         } else {
-            match self.input(Input::Choose { chosen, offer }) {
+            match self.input(Input::Choose { chosen, offer }).await {
                 Err(Refusal::Nothing) if self.stopped.is_none() => {}
                 Err(refusal) => {
                     let _ = reply.send(Err(self.refused(refusal)));

@@ -9,6 +9,7 @@ mod sight;
 
 use std::borrow::Cow;
 use std::io::Read;
+use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::cause::{Cause, Reason};
@@ -19,13 +20,14 @@ use adjutant_core::input::{Prepared, Prospect, Report};
 use adjutant_core::observation::{Seen, Way};
 use adjutant_core::permission::{Act, forbidden_by};
 use adjutant_core::record::{Change, Found};
-use adjutant_core::review::{Hunk, Presence, hunks, present};
+use adjutant_core::review::{Hunk, Presence, hunks, present_all};
 use adjutant_core::tool::Given;
 
 pub use apply::apply;
 
 use super::Place;
 use super::mailbox::Message;
+use crate::aside::aside;
 use crate::documents::Text;
 use crate::faults::point;
 use crate::tools::Before;
@@ -73,12 +75,18 @@ impl Now {
     }
 }
 
-/// Grounds, reads and locates; what comes out is what was seen, and the change to be judged.
+/// Grounds, reads and locates; what comes out is what was seen, and the change to be judged. A cancel leaves at
+/// most the text before the edit among the blobs.
 pub async fn prepare(
-    place: &Place,
-    (tool, given, after): (&str, &Given, After),
-    rules: &Denials,
+    place: &Arc<Place>,
+    (tool, given, after): (&str, Given, After),
+    rules: Denials,
 ) -> Prepared {
+    let (place, tool) = (place.clone(), tool.to_owned());
+    aside(move || prepared(&place, (&tool, &given, after), &rules)).await
+}
+
+fn prepared(place: &Place, (tool, given, after): (&str, &Given, After), rules: &Denials) -> Prepared {
     let (seen, at) = match looked(place, given.text("path")) {
         Ok(looked) => looked,
         Err(why) => return Prepared::refused(why),
@@ -92,11 +100,7 @@ pub async fn prepare(
         Ok(proposal) => proposal,
         Err(prospect) => return Prepared { seen: Some(seen), prospect, unsaved: Vec::new() },
     };
-    let kept = match before {
-        Some(bytes) => put_blob(place, bytes).await.map(Some),
-        None => Ok(None),
-    };
-    let prospect = match kept {
+    let prospect = match before.map(|bytes| put_blob(place, &bytes)).transpose() {
         Ok(hash) => {
             change.before = hash;
             Prospect::Change(Box::new(change))
@@ -119,15 +123,14 @@ fn refused(why: Reason) -> Prospect {
     Prospect::Refused { why, quotes: false }
 }
 
-async fn put_blob(place: &Place, bytes: Vec<u8>) -> Result<String, String> {
-    let blobs = place.blobs.clone();
-    let put = tokio::task::spawn_blocking(move || blobs.put(&bytes));
-    match put.await {
-        Ok(Ok(blob)) => {
+/// Keeps the text before an edit and returns its hash. Blocks.
+fn put_blob(place: &Place, bytes: &[u8]) -> Result<String, String> {
+    match place.blobs.put(bytes) {
+        Ok(blob) => {
             point("before-image-kept");
             Ok(blob.hash)
         }
-        Ok(Err(error)) => {
+        Err(error) => {
             let passes = error.passes();
             let why =
                 format!("nothing was changed, because the text before the edit cannot be kept: {error}");
@@ -137,7 +140,6 @@ async fn put_blob(place: &Place, bytes: Vec<u8>) -> Result<String, String> {
             }
             Err(why)
         }
-        Err(_) => Err("nothing was changed, because keeping the text before the edit broke".to_owned()),
     }
 }
 
@@ -173,6 +175,7 @@ fn propose(place: &Place, (given, after): (&Given, After), at: &Grounded) -> Res
             false => Ok(after),
         })
         .map_err(|why| Prospect::Refused { why, quotes: now.exists })?;
+    point("change-compared");
     let hunks = hunks(&now.text, &after);
     fits_review(&hunks, &now.text, &at.display).map_err(refused)?;
     let change = Change {
@@ -222,7 +225,7 @@ fn no_way(path: &str) -> String {
     )
 }
 
-/// The text of a file as it is now: the buffer before the disk.
+/// The text of a file as it is now: the buffer before the disk. Blocks.
 fn now(place: &Place, at: &Grounded) -> Result<Now, Reason> {
     match place.world.documents.text(&at.absolute) {
         Text::Open(snapshot) => {
@@ -278,7 +281,8 @@ fn on_disk(at: &Grounded) -> Result<Now, Reason> {
 
 /// What a text says about a change.
 fn found(text: &str, change: &Change) -> Found {
-    let all = |wanted| change.hunks.iter().all(|hunk| present(text, hunk) == wanted);
+    let presences = present_all(text, &change.hunks);
+    let all = |wanted| presences.iter().all(|presence| *presence == wanted);
     if all(Presence::Landed) {
         Found::Landed
     } else if all(Presence::NotLanded) {
@@ -290,23 +294,27 @@ fn found(text: &str, change: &Change) -> Found {
 
 /// Finds out by the text what became of an edit whose run was cut short: an edit that was sent
 /// may still land, so it gets its time.
-pub async fn settle(place: &Place, change: &Change) -> Report {
-    let Ok(at) = ground(&place.roots, &change.path) else { return Report::Settled(Found::Unclear) };
+pub async fn settle(place: &Arc<Place>, change: &Change) -> Report {
+    let target = uri::to_path(&change.target).unwrap_or_default();
+    // A write that was under way when its run was cut short goes on to its end.
+    let _turn = place.world.edit_turns.turn(&target).await;
     let mut watch = place.world.documents.watch();
     let deadline = tokio::time::Instant::now() + SETTLE;
+    let mut over = false;
     loop {
-        let look = look(place, change, &at);
-        if look == Found::Landed {
+        let (here, of) = (place.clone(), change.clone());
+        let look = aside(move || look(&here, &of)).await;
+        if look == Found::Landed || over {
             return Report::Settled(look);
         }
-        match tokio::time::timeout_at(deadline, watch.changed()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(_)) | Err(_) => return Report::Settled(look),
-        }
+        // No notification tells of a file on disk, so it is looked at again at the end.
+        over = !matches!(tokio::time::timeout_at(deadline, watch.changed()).await, Ok(Ok(())));
     }
 }
 
-fn look(place: &Place, change: &Change, at: &Grounded) -> Found {
+/// What the text shows of a change now. Blocks.
+fn look(place: &Place, change: &Change) -> Found {
+    let Ok(at) = ground(&place.roots, &change.path) else { return Found::Unclear };
     if uri::of_path(&at.absolute) != change.target {
         return Found::Unclear;
     }
@@ -315,7 +323,7 @@ fn look(place: &Place, change: &Change, at: &Grounded) -> Found {
         // It was open at the intent, so the disk is no evidence.
         return Found::Unclear;
     }
-    match now(place, at) {
+    match now(place, &at) {
         Ok(now) if !now.exists => Found::NotLanded,
         Ok(now) => found(&now.text, change),
         Err(_) => Found::Unclear,

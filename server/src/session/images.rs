@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::blobs::{BlobError, Blobs};
-use crate::scarce;
+use crate::{aside, scarce};
 
 /// Bytes of images that wait, in all sessions together, until they are kept; a prompt beyond it is
 /// refused as `Overloaded`.
@@ -69,7 +69,7 @@ impl Room {
 /// Keeps the images of a prompt durably; a failure says why.
 pub(super) async fn keep(blobs: Arc<Blobs>, waiting: Waiting) -> io::Result<()> {
     let put = move || waiting.images.iter().try_for_each(|new| blobs.put(&new.content).map(drop));
-    let kept = tokio::task::spawn_blocking(put).await.map_err(|_| io::Error::other("writing them broke"))?;
+    let kept = aside::attempt(put).await.map_err(|_| io::Error::other("writing them broke"))?;
     kept.map_err(|error| match error {
         BlobError::Io { source, .. } if scarce::descriptors(&source).is_some() => source,
         error => io::Error::other(error.to_string()),
@@ -102,7 +102,7 @@ pub(super) async fn load(blobs: Arc<Blobs>, request: &mut ModelRequest) {
         }
         images
     };
-    request.images = tokio::task::spawn_blocking(read).await.unwrap_or_default();
+    request.images = aside::attempt(read).await.unwrap_or_default();
 }
 
 #[cfg(test)]

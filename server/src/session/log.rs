@@ -21,6 +21,7 @@ use super::frontier::{Frontier, Mark, SyncError, Syncer};
 use super::storage::{Held, LockError, Open, Stat, Storage, StoredDir, StoredFile, append_all};
 use crate::scarce;
 use line::Unfit;
+
 pub use notice::Notice;
 pub use opening::{OpenError, Opened, ReadBack};
 pub use refusal::{AppendError, Stop};

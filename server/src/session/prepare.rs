@@ -16,10 +16,11 @@ use adjutant_core::record::{CallEnd, CallResult, Mode, Payload, Unsaved};
 use adjutant_core::session::Call;
 use adjutant_core::tool::Given;
 use adjutant_core::unsaved::MAX_LISTED;
-use tokio::task::JoinError;
+use adjutant_protocol::ToolCallId;
 
 use super::stream::Stream;
 use super::{Place, edits};
+use crate::aside::aside;
 use crate::faults::point;
 use crate::settings::private_dir;
 use crate::tools::exclusions::Exclusions;
@@ -37,7 +38,7 @@ pub struct Rules {
 }
 
 /// Looks at the world for one call.
-pub async fn prepare(place: &Place, call: &Call, (mode, rules): (Mode, &Rules)) -> Report {
+pub async fn prepare(place: &Arc<Place>, call: &Call, (mode, rules): (Mode, &Rules)) -> Report {
     let given = match rules.tools.set().parse(mode, &call.tool, call.arguments()) {
         Ok(given) => given,
         Err(why) => return Report::Prepared(Box::new(Prepared::refused(why))),
@@ -57,15 +58,16 @@ pub async fn prepare(place: &Place, call: &Call, (mode, rules): (Mode, &Rules)) 
             At::Everywhere(what) => Prepared::of(Payload::Read { path: what.to_owned(), everywhere: true }),
         },
         Some(Act::Edit(after)) => {
-            edits::prepare(place, (&call.tool, &given, after), &deny_rules(place, &rules.deny)).await
+            edits::prepare(place, (&call.tool, given, after), deny_rules(place, &rules.deny)).await
         }
-        Some(Act::Command) => match launch(place, call, &given) {
-            Ok(launch) => {
-                let payload = command_payload(&launch);
-                Prepared { unsaved: unsaved(place).await, ..Prepared::of(payload) }
-            }
-            Err(why) => Prepared::refused(why),
-        },
+        Some(Act::Command) => {
+            let (place, call, given) = (place.clone(), call.id.clone(), given.clone());
+            aside(move || match launch(&place, &call, &given) {
+                Ok(launch) => Prepared { unsaved: unsaved(&place), ..Prepared::of(command_payload(&launch)) },
+                Err(why) => Prepared::refused(why),
+            })
+            .await
+        }
         Some(Act::Question) => {
             Prepared::of(Payload::Question { question: text("question"), options: given.texts("options") })
         }
@@ -85,7 +87,7 @@ pub fn deny_rules(place: &Place, deny: &[String]) -> Denials {
     Denials::of_texts(deny).joined(&place.world.settings().deny)
 }
 
-/// Looks at files on a thread that may wait for the disk: to know a file by its other names takes a walk through
+/// Looks at files where one may wait for the disk: to know a file by its other names takes a walk through
 /// the workspace. What is left out is found out once for each call.
 async fn looked<T: Send + 'static>(
     place: &Place,
@@ -93,17 +95,11 @@ async fn looked<T: Send + 'static>(
     look: impl FnOnce(&Roots, Exclusions) -> T + Send + 'static,
 ) -> T {
     let (world, roots, rules) = (place.world.clone(), place.roots.clone(), deny_rules(place, deny));
-    let work = tokio::task::spawn_blocking(move || {
+    aside(move || {
         let own = world.own(&roots);
         look(&roots, Exclusions::new(&roots, rules, own))
-    });
-    match work.await.map_err(JoinError::try_into_panic) {
-        Ok(seen) => seen,
-        // It ends the step, as anywhere in it.
-        Err(Ok(panic)) => std::panic::resume_unwind(panic),
-        // The runtime ends, and this with it.
-        Err(Err(_)) => std::future::pending().await,
-    }
+    })
+    .await
 }
 
 fn reading(roots: &Roots, exclusions: &Exclusions, path: &str) -> Prepared {
@@ -136,7 +132,7 @@ fn seen(exclusions: &Exclusions, at: &Grounded) -> Seen {
 }
 
 /// Runs a call that was found safe or was allowed.
-pub async fn run(place: &Place, stream: &Stream, call: &Call, rules: &Rules) -> Report {
+pub async fn run(place: &Arc<Place>, stream: &Stream, call: &Call, rules: &Rules) -> Report {
     let started = Instant::now();
     let output = match run_allowed(place, stream, call, rules).await {
         Ok(output) => output,
@@ -153,36 +149,65 @@ pub async fn run(place: &Place, stream: &Stream, call: &Call, rules: &Rules) -> 
     })
 }
 
-async fn run_allowed(place: &Place, stream: &Stream, call: &Call, rules: &Rules) -> Result<Output, Reason> {
+async fn run_allowed(
+    place: &Arc<Place>,
+    stream: &Stream,
+    call: &Call,
+    rules: &Rules,
+) -> Result<Output, Reason> {
     let given = rules.tools.set().parse(Mode::Code, &call.tool, call.arguments())?;
     let tool = match rules.tools.act(&call.tool) {
         Some(Act::Read(tool)) => tool,
-        Some(Act::Command) => return run_launched(place, stream, call, &given).await,
+        Some(Act::Command) => return run_launched(place, stream, call, given).await,
         Some(Act::Edit(_) | Act::Question | Act::Complete | Act::Fail) => {
             return Err(Reason::new(Cause::Other, "this call is not run as a tool"));
         }
         None => return Err(no_such_tool(call)),
     };
     let allowed = call.seen.clone();
-    let (reading, exclusions) = looked(place, &rules.deny, move |roots, exclusions| {
+    let documents = place.world.documents.clone();
+    let (reading, buffers, exclusions) = looked(place, &rules.deny, move |roots, exclusions| {
         let at = match (tool.place)(&given) {
             At::At(path) => Some(allowed_place(path, allowed.as_ref(), (roots, &exclusions))?),
             At::Everywhere(_) => None,
         };
         let exclusions = exclusions.beginning_at(at.as_ref());
-        Ok::<_, Reason>((Reading { run: tool.run, given, at }, exclusions))
+        Ok::<_, Reason>((Reading { run: tool.run, given, at }, documents.buffers(), exclusions))
     })
     .await?;
-    Ok(read(reading, place.roots.clone(), place.world.documents.buffers(), exclusions).await)
+    Ok(read(reading, place.roots.clone(), buffers, exclusions).await)
 }
 
-async fn run_launched(place: &Place, stream: &Stream, call: &Call, given: &Given) -> Result<Output, Reason> {
-    let launch = launch(place, call, given)?;
-    if call.payload.as_ref() != Some(&command_payload(&launch)) {
-        let text = "the shell or the directory changed since this was allowed; call again";
-        return Err(Reason::new(Cause::Changed, text));
-    }
-    Ok(command_run(place, stream, &launch).await)
+async fn run_launched(
+    place: &Arc<Place>,
+    stream: &Stream,
+    call: &Call,
+    given: Given,
+) -> Result<Output, Reason> {
+    let (here, id, allowed) = (place.clone(), call.id.clone(), call.payload.clone());
+    let ready = aside(move || {
+        let launch = launch(&here, &id, &given)?;
+        if allowed != Some(command_payload(&launch)) {
+            let text = "the shell or the directory changed since this was allowed; call again";
+            return Err(Reason::new(Cause::Changed, text));
+        }
+        let folder = private_dir(&here.dir.join("outputs"));
+        Ok(folder.map(|()| (launch, unsaved(&here))))
+    })
+    .await?;
+    let (launch, unsaved) = match ready {
+        Ok(ready) => ready,
+        Err(error) => {
+            let text = format!("the output has nowhere to go: {error:#}; nothing was run");
+            return Ok(Output::failed(text));
+        }
+    };
+    let mut live = |text: &str| stream.output(text);
+    point("command-started");
+    // A cancel drops this future, and the command's whole tree dies with it.
+    let output = run_command(&launch, &unsaved, &mut live, std::future::pending()).await;
+    point("command-ended");
+    Ok(output)
 }
 
 /// A place that leads where it led when it was allowed.
@@ -199,24 +224,9 @@ fn allowed_place(
     Ok(at)
 }
 
-async fn command_run(place: &Place, stream: &Stream, launch: &Launch) -> Output {
-    if let Err(error) = private_dir(&place.dir.join("outputs")) {
-        return Output::failed(format!("the output has nowhere to go: {error:#}; nothing was run"));
-    }
-    let unsaved = unsaved(place).await;
-    let mut live = |text: &str| stream.output(text);
-    point("command-started");
-    // A cancel drops this future, and the command's whole tree dies with it.
-    let output = run_command(launch, &unsaved, &mut live, std::future::pending()).await;
-    point("command-ended");
-    output
-}
-
 /// The open documents of the workspace that a command does not see as the editor has them.
-async fn unsaved(place: &Place) -> Vec<Unsaved> {
-    let buffers = place.world.documents.buffers();
-    // It reads the disk.
-    let paths = tokio::task::spawn_blocking(move || buffers.unsaved()).await.unwrap_or_default();
+fn unsaved(place: &Place) -> Vec<Unsaved> {
+    let paths = place.world.documents.buffers().unsaved();
     let at = |path: PathBuf| ground(&place.roots, &path.display().to_string()).ok();
     let inside = paths.into_iter().filter_map(at).filter(|at| at.inside);
     let unsaved =
@@ -225,7 +235,7 @@ async fn unsaved(place: &Place) -> Vec<Unsaved> {
 }
 
 /// Everything a command would be run with, as it is now (A1).
-fn launch(place: &Place, call: &Call, given: &Given) -> Result<Launch, Reason> {
+fn launch(place: &Place, call: &ToolCallId, given: &Given) -> Result<Launch, Reason> {
     let cwd = given.optional("cwd");
     let nowhere = "no workspace folder is open, so there is nowhere to run it";
     // By the name that was given, whatever is there: nobody has allowed to look.
@@ -250,11 +260,11 @@ fn launch(place: &Place, call: &Call, given: &Given) -> Result<Launch, Reason> {
         shell: pin_shell().map_err(|error| other(format!("find a shell: {error}")))?,
         directory: pin_directory(&at).map_err(other)?,
         environment: child_environment(std::env::vars_os(), &own_keys(place), place.roots.paths()),
-        call: call.id.to_string(),
+        call: call.to_string(),
         hold: Hold::of_environment(),
         time_limit: time_limit(given.number("timeout_seconds")),
         output_limit: MAX_OUTPUT,
-        whole: place.dir.join("outputs").join(format!("{}.txt", call.id)),
+        whole: place.dir.join("outputs").join(format!("{call}.txt")),
     })
 }
 

@@ -22,6 +22,7 @@ use super::mailbox::{Refused, Reply, Resumed};
 use super::papers::TranscriptFile;
 use super::stream::Taken;
 use super::{Place, past};
+use crate::aside::aside;
 use crate::doors::past::{Stretch, Told};
 use crate::doors::{OpenRun, Written};
 
@@ -88,6 +89,8 @@ pub struct Publisher {
     passing: Option<StateView>,
     /// Grows with what is told, once somebody wanted to see it.
     transcript: Option<TranscriptFile>,
+    /// A client to which the past is told next; until then nothing is released.
+    following: Option<Box<Following>>,
 }
 
 impl Drop for Publisher {
@@ -114,6 +117,7 @@ impl Publisher {
             old_texts: BTreeSet::new(),
             passing: None,
             transcript: None,
+            following: None,
         }
     }
 
@@ -126,9 +130,10 @@ impl Publisher {
     }
 
     /// Writes the transcript as far as it was told; from now on it grows.
-    pub fn transcribe(&mut self) -> Result<Written, String> {
-        let (file, written) =
-            TranscriptFile::begin(&self.place.world.catalog, &self.place.id, self.released.0)?;
+    pub async fn transcribe(&mut self) -> Result<Written, String> {
+        let (place, last) = (self.place.clone(), self.released.0);
+        let begin = move || TranscriptFile::begin(&place.world.catalog, &place.id, last);
+        let (file, written) = aside(begin).await?;
         self.transcript = Some(file);
         Ok(written)
     }
@@ -161,6 +166,9 @@ impl Publisher {
 
     /// Refuses those who wait to follow: nothing becomes durable any more.
     pub fn fail_all(&mut self, refused: &Refused) {
+        if let Some(following) = self.following.take() {
+            let _ = following.reply.send(Err(refused.clone()));
+        }
         for (_, told) in self.waiting.drain(..) {
             if let Queued::Resumed(following) = told {
                 let _ = following.reply.send(Err(refused.clone()));
@@ -319,8 +327,20 @@ impl Publisher {
         self.release();
     }
 
+    /// Tells the past to clients that follow from now on. The session waits for it, so that nothing newer overtakes
+    /// it, and no other session does.
+    pub async fn retell(&mut self) {
+        while let Some(following) = self.following.take() {
+            let place = self.place.clone();
+            aside(move || follow(&place, *following)).await;
+            self.release();
+        }
+    }
+
     fn release(&mut self) {
-        while self.waiting.front().is_some_and(|(needs, _)| *needs <= self.durable) {
+        while self.following.is_none()
+            && self.waiting.front().is_some_and(|(needs, _)| *needs <= self.durable)
+        {
             let Some((_, told)) = self.waiting.pop_front() else { return };
             if let Queued::Update(params) = &told {
                 self.released = (params.seq, params.sub.unwrap_or(0));
@@ -338,7 +358,7 @@ impl Publisher {
                 }
                 Queued::Resumed(following) => {
                     self.attached = true;
-                    follow(&self.place, *following);
+                    self.following = Some(following);
                 }
                 Queued::Update(params) if self.attached => self.place.world.doors.update(*params),
                 Queued::Resolved(params, seq) if self.attached => {
@@ -372,13 +392,12 @@ fn index(place: &Place, change: impl FnOnce(&mut HashMap<AskId, SessionId>)) {
 }
 
 /// Answers what is true, then tells the past; the answer has its place between what was told
-/// before and what is told after (protocol section 4).
+/// before and what is told after (protocol section 4). Blocks.
 fn follow(place: &Place, following: Following) {
     let Following { result, after, reply } = following;
     let last = result.seq;
     let answer = Resumed { result, place: place.world.doors.turnstile() };
     if reply.send(Ok(answer)).is_ok() && after < last {
-        // On the session's own task, so that nothing newer overtakes it.
         let stretch = Stretch::of_updates(after + 1, last);
         let told = past::tell(&place.world.catalog, &place.id, stretch, |told| match told {
             Told::Update(params) => place.world.doors.retell(*params),

@@ -5,15 +5,18 @@
 //! the session is read-only then, and says so.
 
 use std::ops::Range;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Instant;
 
 use adjutant_core::accept::Refusal;
-use adjutant_core::input::Stamp;
 use adjutant_core::record::{Event, Fact};
 use adjutant_protocol::errors::ErrorName;
+use tracing::Instrument;
 
-use super::log::AppendError;
+use super::log::{AppendError, Log};
 use super::mailbox::{Message, Refused};
-use super::{SessionTask, verdicts};
+use super::{SessionTask, spans, verdicts};
+use crate::aside::aside;
 use crate::faults::point;
 
 /// Why an input became no facts.
@@ -29,12 +32,18 @@ pub(super) enum Unrecorded {
 }
 
 impl SessionTask {
-    /// Writes the facts that follow from one input, folds them and queues what is told.
-    pub(super) fn record(&mut self, stamp: &Stamp, events: &[Event]) -> Result<(), Unrecorded> {
+    /// Writes the facts that follow from one input at this time, in milliseconds since the Unix epoch; folds them and queues what is told.
+    pub(super) async fn record(&mut self, at: u64, events: &[Event]) -> Result<(), Unrecorded> {
         if self.stopped.is_some() {
             return Err(Unrecorded::Refused(Refusal::Nothing));
         }
-        let seqs = match self.append(stamp, events) {
+        let (span, began) = (spans::of_write(&self.session), Instant::now());
+        let appended = self.append(at, events).instrument(span.clone()).await;
+        span.in_scope(|| {
+            let (facts, elapsed_ms) = (events.len(), spans::elapsed_ms(began));
+            tracing::debug!(facts, elapsed_ms, "written");
+        });
+        let seqs = match appended {
             Ok(seqs) => seqs,
             // Nothing was written, and the log is as sound as before.
             Err(AppendError::TooLarge { limit, .. }) => return Err(Unrecorded::TooLarge { limit }),
@@ -50,7 +59,7 @@ impl SessionTask {
             if event.is_barrier() {
                 self.barrier = seq;
             }
-            let fact = Fact { seq, at: stamp.now, last: seq + 1 == end, event: event.clone() };
+            let fact = Fact { seq, at, last: seq + 1 == end, event: event.clone() };
             self.session.apply(&fact);
             tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?self.session.shown(), "fact");
             if let Some(why) = verdicts::why(event) {
@@ -62,7 +71,8 @@ impl SessionTask {
                 self.inbox.stirred();
             }
         }
-        self.summary.changed(&self.session, self.log.mark());
+        let mark = self.log().mark();
+        self.summary.changed(&self.session, mark);
         self.answer_waits();
         if self.barrier > self.publisher.durable() {
             self.sync();
@@ -71,14 +81,28 @@ impl SessionTask {
     }
 
     /// Appends a batch; where a sync has failed and nobody has looked yet, what was written is saved first.
-    fn append(&mut self, stamp: &Stamp, events: &[Event]) -> Result<Range<u64>, AppendError> {
-        match self.log.append(stamp.now, events, false) {
+    ///
+    /// The write itself is done here: it goes to the memory of the system, and its order is that of the facts.
+    async fn append(&mut self, at: u64, events: &[Event]) -> Result<Range<u64>, AppendError> {
+        let appended = self.log().append(at, events, false);
+        match appended {
             Err(AppendError::SyncFailed(_)) => {
-                self.log.recover()?;
-                self.log.append(stamp.now, events, false)
+                self.recover().await?;
+                self.log().append(at, events, false)
             }
             appended => appended,
         }
+    }
+
+    /// Saves elsewhere what could not be synced. The session waits for it, and no other does.
+    async fn recover(&mut self) -> Result<(), AppendError> {
+        let log = self.log.clone();
+        aside(move || log.lock().unwrap_or_else(PoisonError::into_inner).recover()).await
+    }
+
+    /// The log; whoever broke under this lock ended the session with it.
+    pub(super) fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The log takes nothing more: everything running ends, and whoever asks is told why, once.
@@ -101,13 +125,15 @@ impl SessionTask {
         }
         self.syncing = true;
         let mailbox = self.place.mailbox.clone();
-        self.log.request_sync(move |result| {
+        let (span, began) = (spans::of_write(&self.session), Instant::now());
+        self.log().request_sync(move |result| {
+            span.in_scope(|| tracing::debug!(elapsed_ms = spans::elapsed_ms(began), "synced"));
             mailbox.post(Message::Synced(result.map_err(|error| error.to_string())));
         });
     }
 
     /// Lets go what waited for the disk; what could not be synced is saved elsewhere, or nothing more is written.
-    pub(super) fn synced(&mut self, result: Result<u64, String>) {
+    pub(super) async fn synced(&mut self, result: Result<u64, String>) {
         self.syncing = false;
         match result {
             Ok(seq) => {
@@ -120,7 +146,7 @@ impl SessionTask {
                 self.summary.durable(seq);
             }
             // A failed sync is not tried again on the same descriptor (L4).
-            Err(why) => match self.log.recover() {
+            Err(why) => match self.recover().await {
                 Ok(()) => {
                     self.sync_again = false;
                     self.sync();

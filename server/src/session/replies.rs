@@ -108,7 +108,7 @@ impl SessionTask {
         let prompt = self.read_prompt(posted, images.names())?;
         self.keep_images(&prompt, images).await?;
         let key = prompt.key.as_ref().map(|key| key.key.clone());
-        let accepted = self.take_in(Input::Prompt(prompt));
+        let accepted = self.take_in(Input::Prompt(prompt)).await;
         point("prompt-accepted");
         match accepted {
             Ok(events) => events
@@ -204,14 +204,14 @@ impl SessionTask {
         })
     }
 
-    pub(super) fn answer(
+    pub(super) async fn answer(
         &mut self,
         ask: AskId,
         choice: Choice,
         (surface, unattended): (&'static str, bool),
         reply: Option<Reply<AskRespondResult>>,
     ) {
-        let result = self.answered(ask, choice, surface, unattended);
+        let result = self.answered(ask, choice, surface, unattended).await;
         point("ask-answered");
         let Some(reply) = reply else { return };
         match result {
@@ -227,7 +227,7 @@ impl SessionTask {
         }
     }
 
-    fn answered(
+    async fn answered(
         &mut self,
         ask: AskId,
         choice: Choice,
@@ -240,7 +240,7 @@ impl SessionTask {
         }
         let consent = unattended.then(|| self.place.world.settings().unattended);
         let answer = Answer { ask: ask.clone(), choice, surface: surface.to_owned(), consent };
-        let (status, resolution) = match self.input(Input::Answer(answer)) {
+        let (status, resolution) = match self.input(Input::Answer(answer)).await {
             Ok(_) => match self.session.resolution(&ask) {
                 Some(resolution) => (RespondStatus::Accepted, resolution.clone()),
                 None => return Err(self.refused(Refusal::Nothing)),
@@ -322,9 +322,9 @@ impl SessionTask {
         let _ = reply.send(Ok(asks));
     }
 
-    pub(super) fn transcript(&mut self, reply: Reply<Written>) {
+    pub(super) async fn transcript(&mut self, reply: Reply<Written>) {
         self.place.mailbox.taken();
-        let written = self.publisher.transcribe();
+        let written = self.publisher.transcribe().await;
         let _ = reply.send(written.map_err(|why| Refused::new(ErrorName::SessionNotFound, why)));
     }
 

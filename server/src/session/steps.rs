@@ -20,11 +20,13 @@ use adjutant_core::{ask, wire};
 use adjutant_protocol::ask::{AskView, PermissionOutcome};
 use futures_util::FutureExt;
 use tokio::task::JoinHandle;
+use tracing::Instrument;
 
 use super::mailbox::Message;
 use super::prepare::{Rules, prepare, run};
+use super::spans::Timed;
 use super::stream::Stream;
-use super::{Place, edits, images};
+use super::{Place, edits, images, spans};
 use crate::doors::Delivery;
 use crate::faults::point;
 use crate::tools::Toolbox;
@@ -105,9 +107,12 @@ impl Running {
             return;
         };
         let (place, key, text) = (self.place.clone(), step.clone(), stream.clone());
-        let task = tokio::spawn(async move {
+        let whole = async move {
+            let mut timed = Timed::begin();
             let done = AssertUnwindSafe(work.run(&place, &text)).catch_unwind().await;
             let panicked = done.is_err();
+            timed.end = if panicked { "panicked" } else { "done" };
+            drop(timed);
             if let Ok(Some(message)) = done {
                 place.mailbox.post(match message {
                     Done::Report(report) => Message::Report { step: key.clone(), report },
@@ -115,7 +120,8 @@ impl Running {
                 });
             }
             place.mailbox.post(Message::StepEnded { step: key, panicked });
-        });
+        };
+        let task = tokio::spawn(whole.instrument(spans::of(&step, session)));
         self.steps.insert(step, Started { task, stream, ended: false });
     }
 }
@@ -180,7 +186,7 @@ impl Work {
         })
     }
 
-    async fn run(self, place: &Place, stream: &Stream) -> Option<Done> {
+    async fn run(self, place: &Arc<Place>, stream: &Stream) -> Option<Done> {
         let report = match self {
             Work::Model { model, mut request, attempt } => {
                 images::load(place.blobs.clone(), &mut request).await;

@@ -14,6 +14,7 @@ use super::Place;
 use super::catalog::{AskMark, Catalog, CatalogError, Summary};
 use super::log::LogMark;
 use super::past::Folded;
+use crate::aside::aside;
 
 /// A summary is rewritten at most this often while a run is under way.
 const SUMMARY_EVERY: Duration = Duration::from_secs(2);
@@ -55,9 +56,10 @@ impl Summaries {
         tokio::task::spawn_blocking(move || write(&place, &summary));
     }
 
-    pub fn write_now(&mut self, session: &Session, mark: LogMark) {
+    pub async fn write_now(&mut self, session: &Session, mark: LogMark) {
         if session.created {
-            write(&self.place, &summary(session, mark));
+            let (place, summary) = (self.place.clone(), summary(session, mark));
+            aside(move || write(&place, &summary)).await;
         }
     }
 }

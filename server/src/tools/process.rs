@@ -41,6 +41,7 @@ pub use kin::own_this_process;
 pub use own::run_own;
 pub use pin::{PinnedDirectory, PinnedShell, pin_directory, pin_shell};
 
+use crate::aside::aside;
 use crate::scarce;
 
 pub(super) use gather::GAP;
@@ -118,8 +119,15 @@ pub async fn launch(
     stop: impl Future<Output = ()> + Send,
 ) -> Result<Ended, String> {
     let mut stop = std::pin::pin!(stop);
-    let file = whole_file(&launch.whole)?;
-    let (mut running, reader) = Running::spawn(launch)?;
+    let of = launch.clone();
+    // Only what may wait for a disk: a command that begins behind a cancel would not be wanted any more.
+    let (file, directory) = aside(move || {
+        let file = whole_file(&of.whole)?;
+        of.shell.verify()?;
+        Ok::<_, String>((file, of.directory.hold()?))
+    })
+    .await?;
+    let (mut running, reader) = Running::spawn(launch, &directory)?;
     let (pieces, writer) = write_whole(file);
     let mut taken = Taken {
         reader,
@@ -173,13 +181,12 @@ struct Running {
 }
 
 impl Running {
-    fn spawn(launch: &Launch) -> Result<(Self, pipe::Receiver), String> {
+    /// Starts the command in the directory that is held.
+    fn spawn(launch: &Launch, directory: &OwnedFd) -> Result<(Self, pipe::Receiver), String> {
         let failed = |what: &str, error: std::io::Error| match scarce::processes(&error) {
             Some(why) => format!("start the command: {why}"),
             None => format!("start the command: {what}: {error}"),
         };
-        launch.shell.verify()?;
-        let directory = launch.directory.hold()?;
         let (reader, writer) = std::io::pipe().map_err(|error| failed("make a pipe", error))?;
         let output = tree::pipe_name(&reader);
         let second = writer.try_clone().map_err(|error| failed("make a pipe", error))?;
@@ -194,7 +201,7 @@ impl Running {
             .env_clear()
             .envs(launch.environment.iter().map(|(name, value)| (name, value)))
             .env(tree::MARKER, &marker)
-            .current_dir(held_path(&directory, &launch.directory.path))
+            .current_dir(held_path(directory, &launch.directory.path))
             .stdin(Stdio::null())
             .stdout(writer)
             .stderr(second)

@@ -103,7 +103,8 @@ impl Hunted {
     fn facts(&self) -> Vec<Fact> {
         let folder = |id: &SessionId| self.workspace.state_dir().join("sessions").join(&id.0);
         match &self.session {
-            Some(id) if folder(id).exists() => facts(&self.workspace, &id.0),
+            // A server that died before its first write leaves the folder at most.
+            Some(id) if folder(id).join("events.jsonl").exists() => facts(&self.workspace, &id.0),
             _ => Vec::new(),
         }
     }

@@ -45,6 +45,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "lsp",
         &[
+            "aside",
             "clock",
             "uri",
             "agent",
@@ -62,6 +63,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "agent",
         &[
+            "aside",
             "clock",
             "uri",
             "transport",
@@ -81,12 +83,25 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     (
         "session",
-        &["clock", "scarce", "uri", "tools", "model", "doors", "editor", "documents", "settings", "faults"],
+        &[
+            "aside",
+            "clock",
+            "scarce",
+            "uri",
+            "tools",
+            "model",
+            "doors",
+            "editor",
+            "documents",
+            "settings",
+            "faults",
+        ],
     ),
-    ("tools", &["faults", "scarce", "editor", "documents", "settings"]),
+    ("tools", &["aside", "faults", "scarce", "editor", "documents", "settings"]),
     ("model", &["editor", "documents", "settings"]),
     ("doors", &["clock", "transport", "editor", "documents", "settings"]),
     ("transport", &[]),
+    ("aside", &[]),
     ("clock", &[]),
     ("scarce", &[]),
     ("editor", &[]),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::input::Choice;
-use crate::record::{AskKind, Payload};
+use crate::record::{AskKind, Change, Payload};
 use crate::review::Hunk;
 
 fn command() -> Payload {

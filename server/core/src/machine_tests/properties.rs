@@ -20,7 +20,7 @@ use crate::session::Session;
 use crate::step::{Step, Wake, Why, next_steps};
 use crate::wire::state::{EDGES, Teller, Told, view};
 
-fn drive(bytes: &[u8]) -> Bench {
+pub fn drive(bytes: &[u8]) -> Bench {
     let mut bench = Bench::new();
     let mut dice = Dice::new(bytes);
     while !dice.is_used_up() {
@@ -30,12 +30,12 @@ fn drive(bytes: &[u8]) -> Bench {
     bench
 }
 
-fn numbers() -> impl Strategy<Value = Vec<u8>> {
+pub fn numbers() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 0..400)
 }
 
 /// Folds the log again and hands out the session after each fact.
-fn at_each_fact(log: &[Fact], mut check: impl FnMut(&Session, &[Fact])) {
+pub fn at_each_fact(log: &[Fact], mut check: impl FnMut(&Session, &[Fact])) {
     let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
     check(&session, &[]);
     for (index, fact) in log.iter().enumerate() {

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fmt;
 
-use super::interned::{Interner, UNKNOWN, find_all};
+use super::interned::{Indexed, Interner, UNKNOWN};
 use super::{CONTEXT_LINES, Hunk, has_word};
 use crate::edit::{line_end, lines};
 
@@ -93,6 +93,12 @@ pub fn placement(text: &str, hunk: &Hunk) -> Placement {
     TextLines::new(text).placement(hunk)
 }
 
+/// Tells the same of several hunks, reading the text once.
+pub fn placement_all(text: &str, hunks: &[Hunk]) -> Vec<Placement> {
+    let lines = TextLines::new(text);
+    hunks.iter().map(|hunk| lines.placement(hunk)).collect()
+}
+
 /// Returns the text with all hunks, or why none was applied; hunks that are there already are passed over.
 pub fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<String, ConflictReport> {
     let lines = TextLines::new(text);
@@ -175,20 +181,20 @@ fn followed(before: &TextLines<'_>, now: &TextLines<'_>, hunk: &Hunk) -> Option<
 struct TextLines<'t> {
     all: Vec<&'t str>,
     interner: Interner<'t>,
-    ids: Vec<u32>,
+    index: Indexed,
 }
 
 impl<'t> TextLines<'t> {
     fn new(text: &'t str) -> Self {
         let all: Vec<&str> = lines(text).collect();
         let mut interner = Interner::default();
-        let ids = all.iter().map(|line| interner.add(line)).collect();
-        TextLines { all, interner, ids }
+        let index = Indexed::new(all.iter().map(|line| interner.add(line)).collect());
+        TextLines { all, interner, index }
     }
 
     /// Where these lines are.
     fn places(&self, lines: &[String]) -> Vec<usize> {
-        find_all(&self.ids, &self.interner.known(lines))
+        self.index.find_all(&self.interner.known(lines))
     }
 
     fn placement(&self, hunk: &Hunk) -> Placement {
@@ -275,7 +281,7 @@ impl Survey {
         let bare = above.len() < CONTEXT_LINES && below.len() < CONTEXT_LINES;
         let find = |block, other| {
             let state = State { above, block, below, other };
-            let found = seek(&text.ids, &state)?;
+            let found = seek(&text.index, &state)?;
             (found.grade == Grade::Whole || !bare || !state.leaves_other()).then_some(found)
         };
         let (before, after) = (find(removed, inserted), find(inserted, removed));
@@ -310,14 +316,14 @@ impl State<'_> {
 }
 
 /// Finds the lines of one state with their context.
-fn seek(text: &[u32], state: &State<'_>) -> Option<Found> {
+fn seek(text: &Indexed, state: &State<'_>) -> Option<Found> {
     let State { above, block, below, .. } = *state;
     if above.is_empty() && block.is_empty() && below.is_empty() {
         // The state is the empty text.
-        return text.is_empty().then(|| Found { grade: Grade::Whole, places: vec![0] });
+        return text.ids().is_empty().then(|| Found { grade: Grade::Whole, places: vec![0] });
     }
     let at_start = |place: usize| place == above.len();
-    let at_end = |place: usize| place + block.len() + below.len() == text.len();
+    let at_end = |place: usize| place + block.len() + below.len() == text.ids().len();
     let near = standing(text, above, block, below);
     let in_bounds = |place: &usize| {
         (above.len() >= CONTEXT_LINES || at_start(*place)) && (below.len() >= CONTEXT_LINES || at_end(*place))
@@ -342,11 +348,11 @@ fn seek(text: &[u32], state: &State<'_>) -> Option<Found> {
 ///
 /// Between the edge of the text and the lines next to it there is no place for
 /// a state without lines: what stands there now may be the other state.
-pub(super) fn standing(text: &[u32], above: &[u32], block: &[u32], below: &[u32]) -> Vec<usize> {
+pub(super) fn standing(text: &Indexed, above: &[u32], block: &[u32], below: &[u32]) -> Vec<usize> {
     let open = |place: &usize| {
-        block.is_empty() && (above.is_empty() && *place > 0 || below.is_empty() && *place < text.len())
+        block.is_empty() && (above.is_empty() && *place > 0 || below.is_empty() && *place < text.ids().len())
     };
-    let hits = find_all(text, &[above, block, below].concat()).into_iter().map(|at| at + above.len());
+    let hits = text.find_all(&[above, block, below].concat()).into_iter().map(|at| at + above.len());
     hits.filter(|place| !open(place)).collect()
 }
 
@@ -354,15 +360,15 @@ pub(super) fn standing(text: &[u32], above: &[u32], block: &[u32], below: &[u32]
 ///
 /// When neither state stands between them, the user has edited the hunk
 /// itself, and half a context elsewhere is another place that looks like it.
-fn encloses_other_lines(text: &[u32], state: &State<'_>) -> bool {
+fn encloses_other_lines(text: &Indexed, state: &State<'_>) -> bool {
     let farthest = 2 * (state.block.len() + state.other.len() + CONTEXT_LINES);
     let ends: Vec<usize> = match state.above {
         [] => vec![0],
-        above => find_all(text, above).into_iter().map(|at| at + above.len()).collect(),
+        above => text.find_all(above).into_iter().map(|at| at + above.len()).collect(),
     };
     let starts = match state.below {
-        [] => vec![text.len()],
-        below => find_all(text, below),
+        [] => vec![text.ids().len()],
+        below => text.find_all(below),
     };
     ends.into_iter().any(|end| {
         let next = starts.partition_point(|start| *start < end);
@@ -378,17 +384,18 @@ fn encloses_other_lines(text: &[u32], state: &State<'_>) -> bool {
 /// but one line of the other side must be where they were, and more of them
 /// than fit the lines of the other state. The end of a function that was
 /// added looks much like the end of the function before it.
-fn halves(text: &[u32], state: &State<'_>) -> Vec<usize> {
+fn halves(index: &Indexed, state: &State<'_>) -> Vec<usize> {
     let State { above, block, below, other } = *state;
+    let text = index.ids();
     let from_above = match above {
         [] if text.starts_with(block) => vec![0],
         [] => vec![],
-        _ => find_all(text, &[above, block].concat()).into_iter().map(|at| at + above.len()).collect(),
+        _ => index.find_all(&[above, block].concat()).into_iter().map(|at| at + above.len()).collect(),
     };
     let from_below = match below {
         [] if text.ends_with(block) => vec![text.len() - block.len()],
         [] => vec![],
-        _ => find_all(text, &[block, below].concat()),
+        _ => index.find_all(&[block, below].concat()),
     };
     let end = |place: usize| place + block.len();
     let at_start = |place: &usize| above.len() >= CONTEXT_LINES || *place == above.len();

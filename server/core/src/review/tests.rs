@@ -580,3 +580,53 @@ fn finding_b11_a_hunk_among_blank_lines_does_not_move_into_another_function() {
     let placed = placement(&shifted, &bare);
     assert!(!matches!(placed, Placement::At { unchanged: true, .. }), "{placed:?}");
 }
+
+/// Whether what is told of all hunks at once is what is told of each by itself.
+fn all_at_once_as_one_by_one(text: &str, hunks: &[Hunk]) {
+    let presences: Vec<Presence> = hunks.iter().map(|hunk| present(text, hunk)).collect();
+    assert_eq!(present_all(text, hunks), presences);
+    let places: Vec<Placement> = hunks.iter().map(|hunk| placement(text, hunk)).collect();
+    assert_eq!(placement_all(text, hunks), places);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    #[test]
+    fn n05_all_hunks_at_once_are_where_each_is_by_itself(
+        (before, after) in similar_texts(24), other in odd_text(30),
+    ) {
+        let all = hunks(&before, &after);
+        for text in [&before, &after, &other] {
+            all_at_once_as_one_by_one(text, &all);
+        }
+    }
+}
+
+/// Reads the text once for all hunks: one by one, each of a thousand would read five megabytes.
+#[test]
+fn n05_a_thousand_hunks_are_found_in_five_megabytes_at_once() {
+    let line = |n: usize| format!("    let value_{n} = compute({n}); // {}\n", n % 7);
+    let before: String = (0..125_000).map(line).collect();
+    let changed = |n: usize| if n % 125 == 60 { format!("changed {n}\n") } else { line(n) };
+    let after: String = (0..125_000).map(changed).collect();
+    // Made by hand, because a diff of this size takes as long as its time limit.
+    let around = |lines: Range<usize>| lines.map(line).collect();
+    let hunk = |n: usize| Hunk {
+        id: format!("h{n}"),
+        line: n,
+        removed: vec![line(n)],
+        inserted: vec![changed(n)],
+        context_before: around(n - 3..n),
+        context_after: around(n + 1..n + 4),
+    };
+    let all: Vec<Hunk> = (60..125_000).step_by(125).map(hunk).collect();
+    assert!(before.len() > 5_000_000 && all.len() == 1_000, "{} bytes, {} hunks", before.len(), all.len());
+    let started = spent();
+    let typed = format!("// typed above\n{after}");
+    assert!(present_all(&typed, &all).iter().all(|presence| *presence == Presence::Landed));
+    let at =
+        |(place, hunk): (&Placement, &Hunk)| *place == Placement::At { line: hunk.line, unchanged: true };
+    assert!(placement_all(&before, &all).iter().zip(&all).all(at));
+    assert!(spent() - started < Duration::from_secs(10), "took {:?}", spent() - started);
+}

@@ -103,6 +103,7 @@ impl Session {
                     usage: Usage::default(),
                     mistakes: 0,
                 });
+                self.drop_unread_changes();
             }
             Event::Prompted { run, text, images, steer, key, .. } => {
                 if let Some(used) = key {
@@ -168,6 +169,7 @@ impl Session {
             self.turns = *turn;
             self.transcript.append(&mut run.pending);
             run.begin_turn(*turn);
+            self.drop_unread_changes();
             return;
         }
         let Some(turn) = &mut run.turn else { return };
@@ -332,7 +334,17 @@ impl Session {
         }
     }
 
+    /// Drops the change sets that nothing reads any more: only the calls of the open turn and the search for an
+    /// edit that was cut short read one.
+    fn drop_unread_changes(&mut self) {
+        let turn = self.run.as_ref().and_then(|run| run.turn.as_ref());
+        let has = |id: &ToolCallId| turn.is_some_and(|turn| turn.calls.iter().any(|call| call.id == *id));
+        self.changes.retain(|_, state| state.unsettled || has(&state.call));
+    }
+
     fn settle(&mut self, id: &ChangeSetId, found: Found) {
+        // This one stays until the next: updates show what became of it.
+        self.drop_unread_changes();
         let Some(state) = self.changes.get_mut(id) else { return };
         // While its call is open, the call's own output says what became of it.
         let unsettled = std::mem::take(&mut state.unsettled);
@@ -400,6 +412,7 @@ impl Session {
             cut,
         };
         remember(&mut self.ended, ended);
+        self.drop_unread_changes();
     }
 
     fn with_call(&mut self, id: &ToolCallId, change: impl FnOnce(&mut Call)) {

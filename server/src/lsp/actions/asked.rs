@@ -6,7 +6,7 @@
 use adjutant_core::ask::ALLOW;
 use adjutant_core::display::{Surface, display_command, one_line};
 use adjutant_core::edit::text_edits;
-use adjutant_core::review::{Hunk, Placement, apply_hunks, placement};
+use adjutant_core::review::{Placement, apply_hunks, placement_all};
 use adjutant_core::unsaved::in_short;
 use adjutant_protocol::ask::{AskGroup, AskKind, AskSubject, AskView, OptionKind};
 use adjutant_protocol::commands::{RESPOND, SHOW};
@@ -15,6 +15,7 @@ use tower_lsp::ls_types::{CodeActionParams, Diagnostic};
 
 use super::{ANSWER, MAX_TITLE, Offered, is_ours};
 use crate::agent::Agent;
+use crate::aside::aside;
 use crate::documents::Text;
 use crate::doors::{Choice, Offer};
 use crate::editor::DocumentEdit;
@@ -25,7 +26,7 @@ const MAX_ASKS: usize = 5;
 /// Characters of a command or a path that a title shows whole.
 const MAX_WHOLE: usize = 120;
 
-pub(super) fn offered(agent: &Agent, params: &CodeActionParams, explicit: bool) -> Vec<Offered> {
+pub(super) async fn offered(agent: &Agent, params: &CodeActionParams, explicit: bool) -> Vec<Offered> {
     let doors = &agent.sessions.world().doors;
     let ours: Vec<&Diagnostic> = params.context.diagnostics.iter().filter(|one| is_ours(one)).collect();
     let shown = |ask: &AskView| ours.iter().any(|diagnostic| is_of(diagnostic, ask));
@@ -36,7 +37,7 @@ pub(super) fn offered(agent: &Agent, params: &CodeActionParams, explicit: bool) 
         let Subject { words, whole } = subject(ask, agent);
         // What the doors count as shown is what its diagnostic shows; without a place it has none.
         let seen = whole || doors.is_marked(ask) || doors.items().seen_at(&ask.ask_id).is_some();
-        let by_action = by_action(ask, agent);
+        let by_action = by_action(ask, agent).await;
         for offer in doors.offers(ask) {
             let mut edit = None;
             if let (Some(carried), Choice::Option { id, approves: true }) = (&by_action, &offer.choice) {
@@ -72,7 +73,7 @@ enum Carried {
     NotYet,
 }
 
-fn by_action(ask: &AskView, agent: &Agent) -> Option<Carried> {
+async fn by_action(ask: &AskView, agent: &Agent) -> Option<Carried> {
     let world = agent.sessions.world();
     let abilities = world.doors.abilities();
     let Some(AskSubject::Edit { uri, .. }) = &ask.subject else { return None };
@@ -81,23 +82,23 @@ fn by_action(ask: &AskView, agent: &Agent) -> Option<Carried> {
         return None;
     }
     let Some(hunks) = world.doors.items().carried(&ask.ask_id) else { return Some(Carried::NotYet) };
-    let text = open.string();
-    let as_shown = |hunk: &Hunk| {
-        matches!(
-            placement(&text, hunk),
-            Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. }
-        )
-    };
-    let wanted = apply_hunks(&text, &hunks).ok().filter(|_| hunks.iter().all(as_shown));
-    Some(Carried::Edit(wanted.map(|wanted| {
-        carried(&DocumentEdit {
+    let (uri, encoding) = (uri.clone(), world.documents.encoding());
+    let made = move || {
+        let text = open.string();
+        let is_as_shown = |place: &Placement| {
+            matches!(place, Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. })
+        };
+        let wanted = apply_hunks(&text, &hunks).ok();
+        let wanted = wanted.filter(|_| placement_all(&text, &hunks).iter().all(is_as_shown))?;
+        Some(carried(&DocumentEdit {
             label: String::new(),
-            uri: uri.clone(),
+            uri,
             version: open.version,
             unversioned: !abilities.document_changes,
-            edits: text_edits(&text, &wanted, world.documents.encoding()).into(),
-        })
-    })))
+            edits: text_edits(&text, &wanted, encoding).into(),
+        }))
+    };
+    Some(Carried::Edit(aside(made).await))
 }
 
 /// A finished task asks nothing that anybody has to answer.

@@ -9,22 +9,27 @@ use std::time::Instant;
 
 use adjutant_core::cause::Cause;
 use adjutant_core::display::one_line;
-use adjutant_core::edit::{replaced, split_bom, text_edits};
+use adjutant_core::edit::{TextEdit, replaced, split_bom, text_edits};
 use adjutant_core::input::Report;
 use adjutant_core::observation::{Seen, Way};
 use adjutant_core::permission::BY_ACTION;
 use adjutant_core::record::{CallEnd, CallResult, Change};
-use adjutant_core::review::{Placement, apply_hunks, follow, hunks, placement};
+use adjutant_core::review::{Placement, apply_hunks, follow, hunks, placement_all};
 use adjutant_core::session::Call;
+use tokio::sync::OwnedMutexGuard;
 
 use super::kept::{Kept, keep, ours_to_save, settled_place, shows_only};
-use super::sight::{Shown, Sight, Tried};
+use super::sight::{Sent, Shown, Sight, Tried, is_called_applied};
 use super::{Now, Place, SETTLE, no_way, now, put_blob};
-use crate::documents::{Awaited, Misplaced};
+use crate::aside::{self, aside};
+use crate::documents::{Awaited, Expectation, Misplaced};
 use crate::editor::{DocumentEdit, NoAnswer};
 use crate::faults::point;
 use crate::tools::paths::{Grounded, ReplaceRefusal, Replaced, ground, replace_file};
 use crate::uri;
+
+/// The turn at one file.
+type Turn = OwnedMutexGuard<()>;
 
 /// Times an edit is placed anew and sent again after the first.
 const MORE_TRIES: u32 = 2;
@@ -36,31 +41,38 @@ const MISPLACED: &str = "the editor made it at the wrong place, because the text
 
 /// Brings an approved change into the text: at most three placements, each against the text as it
 /// is then, each believed only when the text shows it.
-pub async fn apply(place: &Place, call: &Call, change: &Change) -> Report {
+pub async fn apply(place: &Arc<Place>, call: &Call, change: &Change) -> Report {
     let started = Instant::now();
     // Up to the save: another edit in between would be saved with this one, or look like a save that failed.
     let target = uri::to_path(&change.target).unwrap_or_default();
-    let _turn = place.world.edit_turns.turn(&target).await;
+    let turn = Arc::new(place.world.edit_turns.turn(&target).await);
     let mut stale = String::new();
     for _ in 0..=MORE_TRIES {
-        match attempt(place, call, change).await {
+        match attempt(place, call, (change, &turn)).await {
             Tried::Landed { exact, text, saves } => {
-                let saves = saves && exact && text.is_none_or(|text| shows_only(place, change, &text));
+                let (here, of) = (place.clone(), change.clone());
+                let only = move || text.is_none_or(|text| shows_only(&here, &of, &text));
+                let saves = saves && exact && aside(only).await;
                 return finished(place, change, (saves, exact), started).await;
             }
             Tried::Undone => return undone(change, started),
             Tried::Misplaced => return misplaced(change, started),
             Tried::Stale(why) => stale = why,
-            Tried::Overtaken(why) => return show_anew(place, (call, change), &why, started).await,
+            Tried::Overtaken(why) => return show_anew(place, (call, change), why, started).await,
             Tried::Partly(hunks) => return partly(change, hunks, started),
             Tried::Failed { why, in_doubt } => return not_applied(change, &why, in_doubt, started),
         }
     }
-    show_anew(place, (call, change), &format!("the text kept changing ({stale})"), started).await
+    show_anew(place, (call, change), format!("the text kept changing ({stale})"), started).await
 }
 
 /// Saves what is ours to save, and says where the change is then.
-async fn finished(place: &Place, change: &Change, (saves, exact): (bool, bool), started: Instant) -> Report {
+async fn finished(
+    place: &Arc<Place>,
+    change: &Change,
+    (saves, exact): (bool, bool),
+    started: Instant,
+) -> Report {
     match keep(place, change, saves).await {
         Kept::Elsewhere(path) => {
             let summary = format!("landed in another file: {}", one_line(&path, 50));
@@ -76,8 +88,27 @@ async fn finished(place: &Place, change: &Change, (saves, exact): (bool, bool), 
 
 /// The change as it would be made in the text as it is now, for the user to decide again; where it has
 /// no place there any more, the model is told.
-async fn show_anew(place: &Place, (call, change): (&Call, &Change), why: &str, started: Instant) -> Report {
-    let failed = |why: String| not_applied(change, &why, false, started);
+async fn show_anew(
+    place: &Arc<Place>,
+    (call, change): (&Call, &Change),
+    why: String,
+    started: Instant,
+) -> Report {
+    let (here, seen, of) = (place.clone(), call.seen.clone(), change.clone());
+    match aside(move || anew(&here, (seen, &of), &why, started)).await {
+        Some(report) => report,
+        None => finished(place, change, (false, false), started).await,
+    }
+}
+
+/// Makes the change for the text as it is now; nothing where that has it already. Blocks.
+fn anew(
+    place: &Place,
+    (seen, change): (Option<Seen>, &Change),
+    why: &str,
+    started: Instant,
+) -> Option<Report> {
+    let failed = |why: String| Some(not_applied(change, &why, false, started));
     let at = match ground(&place.roots, &change.path) {
         Ok(at) => at,
         Err(why) => return failed(why.to_string()),
@@ -88,13 +119,10 @@ async fn show_anew(place: &Place, (call, change): (&Call, &Change), why: &str, s
     };
     let wanted = match apply_hunks(&now.text, &change.hunks) {
         Ok(wanted) if wanted != now.text || !now.exists => wanted,
-        Ok(_) => return finished(place, change, (false, false), started).await,
+        Ok(_) => return None,
         Err(conflict) => return failed(format!("{why}; {conflict}{READ_AGAIN}")),
     };
-    let before = match now.exists {
-        true => put_blob(place, now.bytes_of(&now.text)).await.map(Some),
-        false => Ok(None),
-    };
+    let before = now.exists.then(|| put_blob(place, &now.bytes_of(&now.text))).transpose();
     let before = match before {
         Ok(before) => before,
         Err(why) => return failed(why),
@@ -102,7 +130,7 @@ async fn show_anew(place: &Place, (call, change): (&Call, &Change), why: &str, s
     let seen = Seen {
         overtaken: Some(why.to_owned()),
         way: place.world.abilities().way(now.open.is_some(), now.exists, now.mark),
-        ..call.seen.clone().unwrap_or_else(|| Seen::inside(&change.path))
+        ..seen.unwrap_or_else(|| Seen::inside(&change.path))
     };
     let anew = Change {
         open: now.open.is_some(),
@@ -113,7 +141,7 @@ async fn show_anew(place: &Place, (call, change): (&Call, &Change), why: &str, s
     };
     let text = format!("The edit of {} was not applied: {why}; read the file and try again.", change.path);
     let result = failed_result(text, &format!("not applied: {}", one_line(why, 60)), started);
-    Report::Overtaken { change: Box::new(anew), seen: Box::new(seen), result }
+    Some(Report::Overtaken { change: Box::new(anew), seen: Box::new(seen), result })
 }
 
 /// The user's undo is an answer too.
@@ -232,8 +260,44 @@ fn failed_result(output: String, summary: &str, started: Instant) -> CallResult 
     }
 }
 
-async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
-    let failed = |why: String| Tried::Failed { why, in_doubt: false };
+/// What is left of one try once the text was looked at.
+enum Plan {
+    Over(Tried),
+    /// The editor is sent an edit.
+    Send(Box<Sending>),
+    /// The chosen code action carries the edit.
+    Await(Box<Sending>),
+    /// The file is replaced on disk.
+    Write {
+        at: Grounded,
+        now: Now,
+        wanted: Arc<str>,
+    },
+}
+
+/// An edit that the editor makes, and what is looked at for it.
+struct Sending {
+    sight: Sight,
+    edit: DocumentEdit,
+    at: Arc<Grounded>,
+    wanted: Arc<str>,
+    /// It is saved once it is there.
+    saves: bool,
+}
+
+async fn attempt(place: &Arc<Place>, call: &Call, (change, turn): (&Change, &Arc<Turn>)) -> Tried {
+    let (here, title, of) = (place.clone(), call.title.clone(), change.clone());
+    match aside(move || plan(&here, &title, &of)).await {
+        Plan::Over(tried) => tried,
+        Plan::Send(sending) => send(place, call, (change, *sending)).await,
+        Plan::Await(sending) => come_by_action(place, *sending).await,
+        Plan::Write { at, now, wanted } => write(place, at, (now, wanted), turn.clone()).await,
+    }
+}
+
+/// Looks at the text and decides how the change gets there. Blocks.
+fn plan(place: &Arc<Place>, title: &str, change: &Change) -> Plan {
+    let failed = |why: String| Plan::Over(Tried::Failed { why, in_doubt: false });
     let at = match ground(&place.roots, &change.path) {
         Ok(at) if !at.inside || uri::of_path(&at.absolute) != change.target => {
             return failed("the path leads elsewhere than when it was shown".to_owned());
@@ -253,7 +317,7 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
     }
     let change = match placed(place, change, &now.text) {
         Ok(change) => change,
-        Err(tried) => return tried,
+        Err(tried) => return Plan::Over(tried),
     };
     let wanted = match apply_hunks(&now.text, &change.hunks) {
         Ok(text) => Arc::<str>::from(text),
@@ -261,29 +325,68 @@ async fn attempt(place: &Place, call: &Call, change: &Change) -> Tried {
     };
     // An empty file that is open and not there yet has only to be saved.
     if *wanted == *now.text && (now.exists || now.blank.is_some()) {
-        return Tried::Landed { exact: true, text: None, saves: ours_to_save(&at, &now) };
+        return Plan::Over(Tried::Landed { exact: true, text: None, saves: ours_to_save(&at, &now) });
     }
+    let overtaken = |why: &str| Plan::Over(Tried::Overtaken(why.to_owned()));
     match place.world.abilities().way(now.open.is_some(), now.exists, now.mark) {
-        Way::Editor => send(place, call, &change, (&at, &now, &wanted)).await,
+        Way::Editor => Plan::Send(Box::new(sending(place, title, change.into_owned(), (at, now, wanted)))),
         // No action carries it there.
         Way::Action if matches!(change, Cow::Owned(_)) => {
-            Tried::Overtaken("the lines around it changed since it was shown".to_owned())
+            overtaken("the lines around it changed since it was shown")
         }
-        Way::Action => come_by_action(place, &change, (&at, &now, &wanted)).await,
-        Way::DiskIfSaved if change.open => {
-            Tried::Overtaken("the editor does not have the file open any more".to_owned())
-        }
-        Way::Disk | Way::DiskIfSaved => write(place, at, &now, &wanted).await,
+        Way::Action => Plan::Await(Box::new(sending(place, title, change.into_owned(), (at, now, wanted)))),
+        Way::DiskIfSaved if change.open => overtaken("the editor does not have the file open any more"),
+        Way::Disk | Way::DiskIfSaved => Plan::Write { at, now, wanted },
         Way::Nowhere => failed(no_way(&change.path)),
     }
 }
 
-/// Replaces the file on disk.
-async fn write(place: &Place, at: Grounded, now: &Now, wanted: &str) -> Tried {
+/// Makes the edit for the editor, and looks from now on at each text of its document. Blocks.
+fn sending(
+    place: &Arc<Place>,
+    title: &str,
+    change: Change,
+    (at, now, wanted): (Grounded, Now, Arc<str>),
+) -> Sending {
+    let documents = &place.world.documents;
+    // By the text that the edit is made for: what the user types from here on makes that text another one.
+    let saves = ours_to_save(&at, &now);
+    let uri = documents.name_of(&at.absolute);
+    let text = now.blank.as_ref().unwrap_or(&now.text);
+    let (edits, expectation) = expected(place, &uri, text, (&wanted, now.open));
+    let version = now.open;
+    let edit = DocumentEdit { label: format!("Adjutant: {title}"), uri, version, unversioned: false, edits };
+    let (at, before) = (Arc::new(at), Arc::new(now));
+    let sent =
+        Sent { place: place.clone(), change, at: at.clone(), before, wanted: wanted.clone(), expectation };
+    Sending { sight: Sight::of(sent), edit, at, wanted, saves }
+}
+
+/// The edits that make one text of another, and the wait for their outcome. Blocks.
+fn expected(
+    place: &Place,
+    uri: &str,
+    text: &str,
+    (wanted, version): (&Arc<str>, Option<i32>),
+) -> (Arc<[TextEdit]>, Expectation) {
+    let documents = &place.world.documents;
+    let edits: Arc<[_]> = text_edits(text, wanted, documents.encoding()).into();
+    let replaced = replaced(text, &edits, documents.encoding());
+    let awaited = Awaited { text: wanted.clone(), replaced, version, edits: edits.clone() };
+    (edits, documents.expect(uri, awaited))
+}
+
+/// Replaces the file on disk. A cancel ends the wait and not the write, which keeps the turn until its end: so
+/// whoever looks for the edit afterwards finds it whole or not at all.
+async fn write(place: &Place, at: Grounded, (now, wanted): (Now, Arc<str>), turn: Arc<Turn>) -> Tried {
     let failed = |why: String| Tried::Failed { why, in_doubt: false };
-    let (turns, expected, bytes) = (place.world.turns.clone(), now.disk, now.bytes_of(wanted));
+    let turns = place.world.turns.clone();
     point("edit-sent");
-    let written = tokio::task::spawn_blocking(move || replace_file(&turns, &at, expected, &bytes)).await;
+    let replace = move || {
+        let _turn = turn;
+        replace_file(&turns, &at, now.disk, &now.bytes_of(&wanted))
+    };
+    let written = aside::attempt(replace).await;
     point("edit-answered");
     match written {
         Ok(Ok(replaced)) => {
@@ -304,29 +407,10 @@ async fn write(place: &Place, at: Grounded, now: &Now, wanted: &str) -> Tried {
 }
 
 /// Sends the edit to the editor and looks at the text for what became of it.
-async fn send(
-    place: &Place,
-    call: &Call,
-    change: &Change,
-    (at, now, wanted): (&Grounded, &Now, &Arc<str>),
-) -> Tried {
+async fn send(place: &Arc<Place>, call: &Call, (change, sending): (&Change, Sending)) -> Tried {
     let (documents, doors) = (&place.world.documents, &place.world.doors);
-    let uri = documents.name_of(&at.absolute);
-    let text = now.blank.as_ref().unwrap_or(&now.text);
-    let edits: Arc<[_]> = text_edits(text, wanted, documents.encoding()).into();
-    let replaced = replaced(text, &edits, documents.encoding());
-    let awaited = Awaited { text: wanted.clone(), replaced, version: now.open, edits: edits.clone() };
-    let expectation = documents.expect(&uri, awaited);
-    let mut edit = DocumentEdit {
-        label: format!("Adjutant: {}", call.title),
-        uri,
-        version: now.open,
-        unversioned: false,
-        edits,
-    };
-    let sight = Sight { place, change, at, before: now, wanted, expectation };
-    // By the text that the edit is made for: what the user types from here on makes that text another one.
-    let saves = ours_to_save(at, now);
+    let Sending { sight, mut edit, at, wanted, saves } = sending;
+    let was_open = edit.version.is_some();
     let mut watch = documents.watch();
     point("edit-sent");
     let mut reply = sight.reply(doors.edit(edit.clone()), documents.watch()).await;
@@ -335,11 +419,11 @@ async fn send(
     // The form it says nothing about was refused or passed over, and the text is still the one the edit was
     // made for.
     let other_form = !doors.surfaces().abilities.document_changes;
-    if shown.is_none() && other_form && sight.is_called_applied(&reply) {
+    if shown.is_none() && other_form && is_called_applied(&reply) {
         // It may be slow to tell of its change: an edit that is sent again comes twice then.
         shown = sight.shows(documents.watch(), &reply).await;
     }
-    if shown.is_none() && other_form && sight.is_ignored(&reply) {
+    if shown.is_none() && other_form && sight.is_ignored(&reply).await {
         edit.unversioned = true;
         watch = documents.watch();
         reply = sight.reply(doors.edit(edit), documents.watch()).await;
@@ -349,42 +433,33 @@ async fn send(
         Some(Shown::Exactly) => true,
         Some(Shown::Otherwise) => false,
         Some(Shown::Undone) => return Tried::Undone,
-        Some(Shown::Misplaced(misplaced)) => return take_back(place, call, at, misplaced).await,
+        Some(Shown::Misplaced(misplaced)) => return take_back(place, call, (at, misplaced)).await,
         None if reply == Err(NoAnswer::Unknown) && doors.abilities().takes_by_action() => {
             return Tried::Overtaken("the editor takes no edits that are sent to it".to_owned());
         }
         None => {
-            return match settled_place(place, change, Kept::Open) {
+            let (here, of) = (place.clone(), change.clone());
+            return match aside(move || settled_place(&here, &of, Kept::Open)).await {
                 Kept::Elsewhere(path) => Tried::Failed { why: leads_elsewhere(&path), in_doubt: false },
                 Kept::Unknown(why) => Tried::Failed { why, in_doubt: true },
-                _ => sight.disbelieved(reply),
+                _ => sight.disbelieved(reply).await,
             };
         }
     };
     point("edit-landed");
-    if now.open.is_none() {
-        documents.opened_by_us(&at.absolute);
+    if !was_open {
+        let documents = documents.clone();
+        aside(move || documents.opened_by_us(&at.absolute)).await;
     }
-    Tried::Landed { exact, text: Some(wanted.clone()), saves }
+    Tried::Landed { exact, text: Some(wanted), saves }
 }
 
 /// Waits for the edit that the chosen code action carries: nothing is sent, so nothing is made twice.
-async fn come_by_action(
-    place: &Place,
-    change: &Change,
-    (at, now, wanted): (&Grounded, &Now, &Arc<str>),
-) -> Tried {
-    let documents = &place.world.documents;
-    let uri = documents.name_of(&at.absolute);
-    let edits: Arc<[_]> = text_edits(&now.text, wanted, documents.encoding()).into();
-    let replaced = replaced(&now.text, &edits, documents.encoding());
-    let awaited = Awaited { text: wanted.clone(), replaced, version: now.open, edits };
-    let expectation = documents.expect(&uri, awaited);
-    let sight = Sight { place, change, at, before: now, wanted, expectation };
-    let saves = ours_to_save(at, now);
-    match sight.shows(documents.watch(), &Err(NoAnswer::Unknown)).await {
-        Some(Shown::Exactly) => Tried::Landed { exact: true, text: Some(wanted.clone()), saves },
-        Some(Shown::Otherwise) => Tried::Landed { exact: false, text: Some(wanted.clone()), saves },
+async fn come_by_action(place: &Place, sending: Sending) -> Tried {
+    let Sending { sight, wanted, saves, .. } = sending;
+    match sight.shows(place.world.documents.watch(), &Err(NoAnswer::Unknown)).await {
+        Some(Shown::Exactly) => Tried::Landed { exact: true, text: Some(wanted), saves },
+        Some(Shown::Otherwise) => Tried::Landed { exact: false, text: Some(wanted), saves },
         Some(Shown::Undone) => Tried::Undone,
         Some(Shown::Misplaced(_)) => Tried::Misplaced,
         None => Tried::Failed { why: BY_ACTION.to_owned(), in_doubt: false },
@@ -393,20 +468,12 @@ async fn come_by_action(
 
 /// The editor ignored the version and made the edit where nobody approved it: our own doing is taken back,
 /// and the user's typing stays.
-async fn take_back(place: &Place, call: &Call, at: &Grounded, misplaced: Misplaced) -> Tried {
+async fn take_back(place: &Arc<Place>, call: &Call, (at, misplaced): (Arc<Grounded>, Misplaced)) -> Tried {
     let (documents, doors) = (&place.world.documents, &place.world.doors);
-    let Ok(now) = now(place, at) else { return Tried::Misplaced };
-    if now.text != misplaced.after {
+    let (here, label) = (place.clone(), format!("Adjutant: taken back, {}", call.title));
+    let Some((edit, expectation)) = aside(move || way_back(&here, label, (&at, misplaced))).await else {
         return Tried::Misplaced;
-    }
-    let uri = documents.name_of(&at.absolute);
-    let edits: Arc<[_]> = text_edits(&now.text, &misplaced.before, documents.encoding()).into();
-    let replaced = replaced(&now.text, &edits, documents.encoding());
-    let text = misplaced.before.into();
-    let awaited = Awaited { text, replaced, version: now.open, edits: edits.clone() };
-    let expectation = documents.expect(&uri, awaited);
-    let label = format!("Adjutant: taken back, {}", call.title);
-    let edit = DocumentEdit { label, uri, version: now.open, unversioned: false, edits };
+    };
     let mut watch = documents.watch();
     let _ = doors.edit(edit).await;
     let deadline = tokio::time::Instant::now() + SETTLE;
@@ -419,10 +486,23 @@ async fn take_back(place: &Place, call: &Call, at: &Grounded, misplaced: Misplac
     Tried::Stale("the editor made the edit for an older text, which was taken back".to_owned())
 }
 
+/// The edit that takes a misplaced one back; none once the text has moved on. Blocks.
+fn way_back(
+    place: &Place,
+    label: String,
+    (at, misplaced): (&Grounded, Misplaced),
+) -> Option<(DocumentEdit, Expectation)> {
+    let now = now(place, at).ok().filter(|now| now.text == misplaced.after)?;
+    let uri = place.world.documents.name_of(&at.absolute);
+    let text = misplaced.before.into();
+    let (edits, expectation) = expected(place, &uri, &now.text, (&text, now.open));
+    Some((DocumentEdit { label, uri, version: now.open, unversioned: false, edits }, expectation))
+}
+
 /// An approval binds each hunk with its context (decision 15). Where that changed, the hunk goes with the
 /// lines it replaces if these are untouched and there once; anything else was not approved.
 fn placed<'a>(place: &Place, change: &'a Change, text: &str) -> Result<Cow<'a, Change>, Tried> {
-    let places: Vec<Placement> = change.hunks.iter().map(|hunk| placement(text, hunk)).collect();
+    let places = placement_all(text, &change.hunks);
     let holds = |place: &Placement| {
         matches!(place, Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. })
     };

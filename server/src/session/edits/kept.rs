@@ -2,10 +2,13 @@
 //!
 //! Never saves text that is the user's own.
 
+use std::sync::Arc;
+
 use adjutant_core::edit::split_bom;
 use adjutant_core::record::{Change, Found};
 
 use super::{Now, Place, found, on_disk};
+use crate::aside::aside;
 use crate::documents::Text;
 use crate::faults::point;
 use crate::tools::paths::{Grounded, ground};
@@ -43,35 +46,59 @@ pub(super) fn shows_only(place: &Place, change: &Change, text: &str) -> bool {
     }
 }
 
+/// What is left to do for a change that is there.
+enum Saving {
+    Over(Kept),
+    /// The editor is asked to save the document of this URI.
+    Asks(String),
+}
+
 /// Saves what is ours to save; says where the change is then.
-pub(super) async fn keep(place: &Place, change: &Change, saves: bool) -> Kept {
+pub(super) async fn keep(place: &Arc<Place>, change: &Change, saves: bool) -> Kept {
+    let (here, of) = (place.clone(), change.clone());
+    let uri = match aside(move || saving(&here, &of, saves)).await {
+        Saving::Over(kept) => return kept,
+        Saving::Asks(uri) => uri,
+    };
+    let answer = place.world.doors.save(&uri, "nothing else in the file was unsaved").await;
+    let (here, of) = (place.clone(), change.clone());
+    aside(move || {
+        let kept = match answer {
+            Ok(()) => {
+                point("edit-saved");
+                saved(&here, &of)
+            }
+            Err(why) => Kept::Unsaved(Some(why.to_string())),
+        };
+        settled_place(&here, &of, kept)
+    })
+    .await
+}
+
+/// Says where a change is, or that it has to be saved first. Blocks.
+fn saving(place: &Place, change: &Change, saves: bool) -> Saving {
     let at = match ground(&place.roots, &change.path) {
         Ok(at) => at,
-        Err(why) => return Kept::Unknown(why.to_string()),
+        Err(why) => return Saving::Over(Kept::Unknown(why.to_string())),
     };
-    if !matches!(place.world.documents.text(&at.absolute), Text::Open(_)) {
-        return settled_place(place, change, Kept::Saved);
+    let documents = &place.world.documents;
+    if !matches!(documents.text(&at.absolute), Text::Open(_)) {
+        return Saving::Over(settled_place(place, change, Kept::Saved));
     }
     if !saves {
-        let ours = place.world.documents.is_ours(&at.absolute);
-        return if ours { Kept::Unsaved(None) } else { Kept::Open };
+        let ours = documents.is_ours(&at.absolute);
+        return Saving::Over(if ours { Kept::Unsaved(None) } else { Kept::Open });
     }
     if !place.world.doors.surfaces().abilities.save {
         // Some editors save by themselves what a server has changed.
-        if shows_only_disk(place, &at) {
-            return settled_place(place, change, Kept::Saved);
-        }
-        return if change.open { Kept::Open } else { Kept::Unsaved(None) };
+        let kept = match shows_only_disk(place, &at) {
+            true => settled_place(place, change, Kept::Saved),
+            false if change.open => Kept::Open,
+            false => Kept::Unsaved(None),
+        };
+        return Saving::Over(kept);
     }
-    let uri = place.world.documents.name_of(&at.absolute);
-    let kept = match place.world.doors.save(&uri, "nothing else in the file was unsaved").await {
-        Ok(()) => {
-            point("edit-saved");
-            saved(place, change, &at)
-        }
-        Err(why) => Kept::Unsaved(Some(why.to_string())),
-    };
-    settled_place(place, change, kept)
+    Saving::Asks(documents.name_of(&at.absolute))
 }
 
 /// An editor writes by the name it has, whatever that leads to by then: a file that landed elsewhere is
@@ -85,9 +112,13 @@ pub(super) fn settled_place(place: &Place, change: &Change, kept: Kept) -> Kept 
 }
 
 /// The file decides whether it was saved; one that is kept in another encoding is not compared.
-fn saved(place: &Place, change: &Change, at: &Grounded) -> Kept {
+fn saved(place: &Place, change: &Change) -> Kept {
+    let at = match ground(&place.roots, &change.path) {
+        Ok(at) => at,
+        Err(why) => return Kept::Unknown(why.to_string()),
+    };
     let shows = |buffer: &str, disk: &str| same_text(buffer, disk) || found(disk, change) == Found::Landed;
-    match (place.world.documents.text(&at.absolute), on_disk(at)) {
+    match (place.world.documents.text(&at.absolute), on_disk(&at)) {
         (Text::Open(buffer), Ok(disk)) if !disk.exists || !shows(&buffer.string(), &disk.text) => {
             Kept::Unsaved(Some("the editor said it was saved, but the file does not show it".to_owned()))
         }

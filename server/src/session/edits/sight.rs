@@ -11,6 +11,7 @@ use adjutant_core::review::{Presence, present_all};
 use tokio::sync::watch;
 
 use super::{Now, Place, SETTLE, found, now};
+use crate::aside::aside;
 use crate::documents::{Expectation, Misplaced};
 use crate::editor::{Applied, NoAnswer};
 use crate::tools::paths::Grounded;
@@ -62,18 +63,25 @@ fn refused(reply: &Result<Applied, NoAnswer>) -> bool {
     matches!(reply, Ok(Applied { applied: false, .. }) | Err(NoAnswer::Refused(_)))
 }
 
-/// What is looked at after an edit was sent.
-pub(super) struct Sight<'a> {
-    pub place: &'a Place,
-    pub change: &'a Change,
-    pub at: &'a Grounded,
+/// What is looked at after an edit was sent. Clones are of the same edit.
+#[derive(Clone)]
+pub(super) struct Sight(Arc<Sent>);
+
+pub(super) struct Sent {
+    pub place: Arc<Place>,
+    pub change: Change,
+    pub at: Arc<Grounded>,
     /// The file as it was when the edit was made for it.
-    pub before: &'a Now,
-    pub wanted: &'a str,
+    pub before: Arc<Now>,
+    pub wanted: Arc<str>,
     pub expectation: Expectation,
 }
 
-impl Sight<'_> {
+impl Sight {
+    pub fn of(sent: Sent) -> Self {
+        Self(Arc::new(sent))
+    }
+
     /// Waits for the client's reply; once the text shows the edit, only for a moment.
     pub async fn reply(
         &self,
@@ -81,7 +89,7 @@ impl Sight<'_> {
         mut watch: watch::Receiver<u64>,
     ) -> Result<Applied, NoAnswer> {
         let shown = async {
-            while !matches!(self.look(), Some(Shown::Exactly)) {
+            while !matches!(self.look().await, Some(Shown::Exactly)) {
                 if watch.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
@@ -107,7 +115,7 @@ impl Sight<'_> {
         let patience = if refused(reply) { REFUSED } else { SETTLE };
         let deadline = tokio::time::Instant::now() + patience;
         loop {
-            if let Some(shown) = self.look() {
+            if let Some(shown) = self.look().await {
                 return Some(shown);
             }
             match tokio::time::timeout_at(deadline, watch.changed()).await {
@@ -117,19 +125,45 @@ impl Sight<'_> {
         }
     }
 
+    /// Looks at the text where one may wait for the disk.
+    async fn look(&self) -> Option<Shown> {
+        let sent = self.0.clone();
+        aside(move || sent.look()).await
+    }
+
+    /// Whether the editor refused the edit, or said it was made, and the text is still the one it was made for.
+    pub async fn is_ignored(&self, reply: &Result<Applied, NoAnswer>) -> bool {
+        let sent = self.0.clone();
+        (refused(reply) || is_called_applied(reply)) && !aside(move || sent.has_moved()).await
+    }
+
+    /// The editor answered and the text does not show the change.
+    pub async fn disbelieved(&self, reply: Result<Applied, NoAnswer>) -> Tried {
+        let sent = self.0.clone();
+        aside(move || sent.disbelieved(reply)).await
+    }
+}
+
+/// Whether the editor said that it made the edit.
+pub(super) fn is_called_applied(reply: &Result<Applied, NoAnswer>) -> bool {
+    matches!(reply, Ok(Applied { applied: true, .. }))
+}
+
+/// All of it blocks.
+impl Sent {
     fn look(&self) -> Option<Shown> {
         // Before the text: what is seen in between would look like an undo.
         let (seen, misplaced) = (self.expectation.seen(), self.expectation.misplaced());
-        let now = now(self.place, self.at).ok().filter(|now| now.exists)?;
+        let now = now(&self.place, &self.at).ok().filter(|now| now.exists)?;
         // It may look exactly as it was allowed, because what the user had typed there is gone.
         if let Some(misplaced) = misplaced.as_ref().filter(|misplaced| misplaced.took) {
             return Some(Shown::Misplaced(misplaced.clone()));
         }
         // Editors differ in whether a byte order mark is part of the text.
-        if now.text == self.wanted || split_bom(&now.text).1 == split_bom(self.wanted).1 {
+        if *now.text == *self.wanted || split_bom(&now.text).1 == split_bom(&self.wanted).1 {
             return Some(Shown::Exactly);
         }
-        match (found(&now.text, self.change), misplaced) {
+        match (found(&now.text, &self.change), misplaced) {
             (Found::Landed, None) => Some(Shown::Otherwise),
             (Found::Landed, Some(_)) if !seen => Some(Shown::Otherwise),
             (_, Some(misplaced)) => Some(Shown::Misplaced(misplaced)),
@@ -138,24 +172,14 @@ impl Sight<'_> {
         }
     }
 
-    /// Whether the editor refused the edit, or said it was made, and the text is still the one it was made for.
-    pub fn is_ignored(&self, reply: &Result<Applied, NoAnswer>) -> bool {
-        (refused(reply) || self.is_called_applied(reply)) && !self.has_moved()
-    }
-
-    /// Whether the editor said that it made the edit.
-    pub fn is_called_applied(&self, reply: &Result<Applied, NoAnswer>) -> bool {
-        matches!(reply, Ok(Applied { applied: true, .. }))
-    }
-
     fn has_moved(&self) -> bool {
-        let now = now(self.place, self.at);
+        let now = now(&self.place, &self.at);
         now.is_ok_and(|now| now.text != self.before.text || now.open != self.before.open)
     }
 
     /// The editor answered and the text does not show the change.
-    pub fn disbelieved(&self, reply: Result<Applied, NoAnswer>) -> Tried {
-        let landed = now(self.place, self.at).map(|now| self.new_hunks(&now.text)).unwrap_or_default();
+    fn disbelieved(&self, reply: Result<Applied, NoAnswer>) -> Tried {
+        let landed = now(&self.place, &self.at).map(|now| self.new_hunks(&now.text)).unwrap_or_default();
         if !landed.is_empty() {
             return Tried::Partly(landed);
         }

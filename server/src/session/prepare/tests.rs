@@ -77,7 +77,7 @@ fn finding_b2_the_names_of_a_file_are_looked_for_on_a_thread_that_may_wait() {
         std::fs::create_dir(dir.path().join("private")).expect("folder");
         std::fs::write(dir.path().join("private/plan.md"), "plan").expect("file");
         std::fs::hard_link(dir.path().join("private/plan.md"), dir.path().join("copy.md")).expect("link");
-        let (place, call) = (place(dir.path()), read("copy.md"));
+        let (place, call) = (Arc::new(place(dir.path())), read("copy.md"));
         let deny = vec!["read_file(private/**)".to_owned()];
         let rules = Rules { tools: place.world.tools.now(), deny };
         // The one thread that may wait is taken.

@@ -89,13 +89,20 @@ struct Sim {
     locks: BTreeSet<u64>,
     /// Syncs of files wait.
     held: bool,
+    /// They wait from the next one on that fails.
+    holds_behind_failure: bool,
+    /// How many of them wait now.
+    waiting: usize,
+    /// Reads of files wait.
+    holds_reads: bool,
+    reads_waiting: usize,
 }
 
 /// The disk; clones share it.
 #[derive(Clone)]
 pub struct FaultyDisk {
     sim: Arc<Mutex<Sim>>,
-    /// Told when syncs are no longer held.
+    /// Told when syncs or reads are no longer held.
     freed: Arc<Condvar>,
 }
 
@@ -125,9 +132,35 @@ impl FaultyDisk {
         self.sim().held = true;
     }
 
+    /// Lets every sync of a file wait that comes after the next one that fails.
+    pub fn hold_syncs_behind_failure(&self) {
+        self.sim().holds_behind_failure = true;
+    }
+
+    /// Returns how many syncs of files wait.
+    pub fn waiting_syncs(&self) -> usize {
+        self.sim().waiting
+    }
+
     /// Lets the syncs go on.
     pub fn release_syncs(&self) {
         self.sim().held = false;
+        self.freed.notify_all();
+    }
+
+    /// Lets every read of a file wait until `release_reads`.
+    pub fn hold_reads(&self) {
+        self.sim().holds_reads = true;
+    }
+
+    /// Returns how many reads of files wait.
+    pub fn waiting_reads(&self) -> usize {
+        self.sim().reads_waiting
+    }
+
+    /// Lets the reads go on.
+    pub fn release_reads(&self) {
+        self.sim().holds_reads = false;
         self.freed.notify_all();
     }
 
@@ -485,6 +518,10 @@ struct OpenFile {
 impl StoredFile for OpenFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut sim = self.disk.sim();
+        sim.reads_waiting += 1;
+        let sim = self.disk.freed.wait_while(sim, |sim| sim.holds_reads);
+        let mut sim = sim.unwrap_or_else(PoisonError::into_inner);
+        sim.reads_waiting -= 1;
         sim.check(Op::Read)?;
         let Some(Node::File(bytes)) = sim.live.get(&self.ino) else {
             return Err(not_found());
@@ -516,8 +553,14 @@ impl StoredFile for OpenFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let sim = self.disk.freed.wait_while(self.disk.sim(), |sim| sim.held);
-        sim.unwrap_or_else(PoisonError::into_inner).sync(self.ino, Op::Sync)
+        let mut sim = self.disk.sim();
+        sim.waiting += 1;
+        let sim = self.disk.freed.wait_while(sim, |sim| sim.held);
+        let mut sim = sim.unwrap_or_else(PoisonError::into_inner);
+        sim.waiting -= 1;
+        let synced = sim.sync(self.ino, Op::Sync);
+        sim.held |= synced.is_err() && std::mem::take(&mut sim.holds_behind_failure);
+        synced
     }
 
     fn stat(&self) -> io::Result<Stat> {

@@ -12,6 +12,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::Grounded;
+use crate::faults::point;
 
 /// Why a grounded path cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +63,7 @@ pub(in crate::tools) fn read_beneath(
     directory: BorrowedFd<'_>,
     relative: &Path,
 ) -> Result<File, OpenRefusal> {
+    point("file-opened");
     // First only a handle, which has no effect on a device; then the file itself,
     // which must be the same one.
     let handle = open_beneath(directory, relative, OFlags::PATH)?;

@@ -1,0 +1,82 @@
+//! How many change sets a session keeps: those of its open turn, and those whose outcome is unknown.
+
+use proptest::prelude::*;
+
+use super::random::change;
+use super::{Bench, done, option};
+use crate::input::{Input, Report};
+use crate::record::{CallEnd, Found};
+use crate::session::Session;
+use crate::step::{Step, next_steps};
+
+const EDIT: (&str, &str) = ("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#);
+
+/// The change sets that no call of the open turn has and that no step looks for.
+fn left_over(session: &Session) -> usize {
+    session.changes.values().filter(|state| !state.unsettled && session.call(&state.call).is_none()).count()
+}
+
+fn is_settle(step: &Step) -> bool {
+    matches!(step, Step::Settle { .. })
+}
+
+/// One turn of one edit, up to its start.
+fn start_edit(bench: &mut Bench) {
+    bench.reply("", &[EDIT]);
+    bench.report(super::is_prepare, super::edit_of(change(true)));
+    if bench.session.open_asks().next().is_some() {
+        bench.answer(option("allow_always")).unwrap();
+    }
+}
+
+#[test]
+fn a_session_of_a_thousand_edits_keeps_the_change_sets_of_its_turn_only() {
+    let mut bench = Bench::new();
+    let mut most = 0;
+    for edit in 0..1_000 {
+        if bench.session.open_run().is_none() {
+            bench.prompt("go on").unwrap();
+        }
+        start_edit(&mut bench);
+        if edit % 10 == 9 {
+            bench.input(Input::Cancel { run: None }).unwrap();
+            assert_eq!(bench.session.unsettled().count(), 1, "an edit that was cut short is looked for");
+            bench.report(is_settle, Report::Settled(Found::Landed));
+        } else {
+            bench.report(super::is_tool, Report::Applied(done(CallEnd::Completed)));
+        }
+        most = most.max(bench.session.changes.len());
+    }
+    assert!(most <= 2, "{most} change sets are kept");
+    assert_eq!(bench.replayed(), bench.session);
+}
+
+#[test]
+fn a_change_set_that_nobody_has_looked_for_is_kept_until_somebody_has() {
+    let mut bench = Bench::new();
+    bench.prompt("go on").unwrap();
+    start_edit(&mut bench);
+    bench.input(Input::Cancel { run: None }).unwrap();
+    for _ in 0..3 {
+        bench.prompt("another").unwrap();
+        start_edit(&mut bench);
+        bench.report(super::is_tool, Report::Applied(done(CallEnd::Completed)));
+        bench.reply("done", &[]);
+        assert!(next_steps(&bench.session).iter().any(is_settle), "it is still looked for");
+        assert_eq!(bench.session.changes.len(), 1);
+    }
+    bench.report(is_settle, Report::Settled(Found::NotLanded));
+    assert!(!next_steps(&bench.session).iter().any(is_settle));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// The one that was settled last stays until the next fact that ends others: its outcome is told of it.
+    #[test]
+    fn no_change_set_is_kept_for_nothing(bytes in super::properties::numbers()) {
+        super::properties::at_each_fact(&super::properties::drive(&bytes).log, |session, _| {
+            assert!(left_over(session) <= 1, "{:?}", session.changes);
+        });
+    }
+}

@@ -1,0 +1,115 @@
+//! What the debug log says of the time that a session takes: which step of which run, turn and call took how long.
+//!
+//! Costs nothing where no debug log is written, and never holds text of the user or the model.
+
+use std::time::Instant;
+
+use adjutant_core::session::Session;
+use adjutant_core::step::Step;
+use adjutant_protocol::{RunId, ToolCallId};
+use tracing::field::{Empty, display};
+use tracing::{Span, debug_span};
+
+/// The span of all that a session does.
+pub fn of_session(session: &impl std::fmt::Display) -> Span {
+    debug_span!("session", session = %session)
+}
+
+/// The span of one step, with the ids of what it is about.
+pub fn of(step: &Step, session: &Session) -> Span {
+    let span = debug_span!(
+        "step",
+        step = name_of(step),
+        run = Empty,
+        turn = Empty,
+        attempt = Empty,
+        call = Empty,
+        tool = Empty
+    );
+    if span.is_disabled() {
+        return span;
+    }
+    let run = session.open_run();
+    let mut turn = run.and_then(|run| run.turn.as_ref()).map(|turn| turn.number);
+    let mut run: Option<&RunId> = run.map(|run| &run.id);
+    let mut about: Option<&ToolCallId> = None;
+    match step {
+        Step::CallModel { turn: number, attempt } => {
+            turn = Some(*number);
+            span.record("attempt", attempt);
+        }
+        Step::Prepare { call, .. } | Step::RunTool { call } => about = Some(call),
+        Step::DeliverAsk { ask } => {
+            let ask = session.asks.get(ask).map(|open| &open.ask);
+            about = ask.and_then(|ask| ask.calls.first());
+            run = ask.map(|ask| &ask.run);
+        }
+        // Its run may be over.
+        Step::Settle { change_set } => {
+            about = session.changes.get(change_set).map(|state| &state.call);
+            (run, turn) = (None, None);
+        }
+        Step::Wake(_) => {}
+    }
+    if let Some(run) = run {
+        span.record("run", display(run));
+    }
+    if let Some(turn) = turn {
+        span.record("turn", turn);
+    }
+    if let Some(id) = about {
+        span.record("call", display(id));
+        if let Some(call) = session.call(id) {
+            span.record("tool", call.tool.as_str());
+        }
+    }
+    span
+}
+
+/// The span of a write to the log: the run and the turn whose facts they are.
+pub fn of_write(session: &Session) -> Span {
+    let span = debug_span!("write", run = Empty, turn = Empty);
+    if let Some(run) = session.open_run().filter(|_| !span.is_disabled()) {
+        span.record("run", display(&run.id));
+        if let Some(turn) = &run.turn {
+            span.record("turn", turn.number);
+        }
+    }
+    span
+}
+
+fn name_of(step: &Step) -> &'static str {
+    match step {
+        Step::CallModel { .. } => "call_model",
+        Step::Prepare { .. } => "prepare",
+        Step::RunTool { .. } => "run_tool",
+        Step::DeliverAsk { .. } => "deliver_ask",
+        Step::Settle { .. } => "settle",
+        Step::Wake(_) => "wake",
+    }
+}
+
+/// Writes how long a step took when it is dropped, however it ended.
+pub struct Timed {
+    began: Instant,
+    /// How it ended.
+    pub end: &'static str,
+}
+
+impl Timed {
+    /// Begins a step, which was cancelled unless its end is named.
+    pub fn begin() -> Self {
+        Self { began: Instant::now(), end: "cancelled" }
+    }
+}
+
+impl Drop for Timed {
+    fn drop(&mut self) {
+        tracing::debug!(elapsed_ms = elapsed_ms(self.began), end = self.end, "step over");
+    }
+}
+
+/// Milliseconds since then, with fractions.
+pub fn elapsed_ms(began: Instant) -> f64 {
+    began.elapsed().as_secs_f64() * 1_000.0
+}
