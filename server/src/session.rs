@@ -36,8 +36,11 @@ use adjutant_core::accept::{Refusal, accept};
 use adjutant_core::event::Event;
 use adjutant_core::input::{Input, Report, Stamp};
 use adjutant_core::session::Session;
+use adjutant_core::state;
 use adjutant_core::step::{Step, next_steps};
-use tokio::sync::{mpsc, oneshot};
+use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::state::State;
+use tokio::sync::oneshot;
 
 use crate::clock::now_ms;
 use crate::faults::point;
@@ -45,7 +48,7 @@ use crate::tools::Toolbox;
 use crate::tools::process::end_left_over;
 
 use log::Log;
-use mailbox::Message;
+use mailbox::{Mail, Message, Refused, Reply};
 use publish::Publisher;
 use recording::Unrecorded;
 use steps::Running;
@@ -56,6 +59,14 @@ pub const SURFACE_OF_CLIENTS: &str = "ask/respond";
 /// The door of `adjutant.respond`, and of the code actions that carry it.
 pub const SURFACE_OF_COMMANDS: &str = "command";
 
+/// How the task of a session ended.
+pub enum End {
+    /// It was closed, or the server stops.
+    Stopped,
+    /// Its files are to be deleted.
+    Deleted(Reply<()>),
+}
+
 /// A session's task and what it owns.
 pub struct SessionTask {
     place: Arc<Place>,
@@ -65,7 +76,7 @@ pub struct SessionTask {
     /// Dropped before the log: whoever opens that next indexes the asks anew.
     publisher: Publisher,
     log: Log,
-    mail: mpsc::UnboundedReceiver<Message>,
+    mail: Mail,
     running: Running,
     replies: replies::Replies,
     /// Number of the last fact that has to be durable before it is told.
@@ -87,7 +98,7 @@ impl SessionTask {
         place: Arc<Place>,
         session: Session,
         log: Log,
-        mail: mpsc::UnboundedReceiver<Message>,
+        mail: Mail,
         (told, notices): (u64, Vec<String>),
     ) -> Self {
         let publisher = Publisher::new(place.clone(), &session, told);
@@ -112,9 +123,17 @@ impl SessionTask {
         }
     }
 
-    /// Runs until the mailbox closes or the session is stopped. `opened` is the epoch of a log
-    /// that had facts in it.
-    pub async fn run(mut self, opened: Option<u64>) {
+    /// Runs until the session leaves memory, and returns how that came and what it did not look at.
+    /// Its log is closed then. `opened` is the epoch of a log that had facts in it.
+    pub async fn run(mut self, opened: Option<u64>) -> (End, Mail) {
+        let end = self.live(opened).await;
+        self.stop().await;
+        // The rest goes here, and with it the lock of the log.
+        let Self { mail, .. } = self;
+        (end, mail)
+    }
+
+    async fn live(&mut self, opened: Option<u64>) -> End {
         if let Some(epoch) = opened {
             // A server that was killed could not end its commands; whoever opens the log next does.
             let calls = self.open_commands();
@@ -128,10 +147,10 @@ impl SessionTask {
         loop {
             self.reconcile();
             self.attend();
-            let Some(message) = self.mail.recv().await else { break };
-            if let Some(done) = self.handle(message).await {
-                self.stop(done).await;
-                break;
+            // The session itself can post to its mailbox, so that never closes.
+            let Some(message) = self.mail.recv().await else { return End::Stopped };
+            if let Some(end) = self.handle(message).await {
+                return end;
             }
         }
     }
@@ -147,7 +166,7 @@ impl SessionTask {
     }
 
     /// Everything that can wake a session, on one screen.
-    async fn handle(&mut self, message: Message) -> Option<oneshot::Sender<()>> {
+    async fn handle(&mut self, message: Message) -> Option<End> {
         if self.session.open_run().is_none() {
             // A run that begins with this has the tools of now, to its end.
             self.tools = self.place.world.tools.now();
@@ -193,12 +212,13 @@ impl SessionTask {
             Message::StepEnded { step, panicked } => self.step_ended(step, panicked),
             Message::Synced(result) => self.synced(result),
             Message::Choose { chosen, reply } => self.choose(chosen, reply),
-            Message::Close { done } => {
+            Message::Close => {
                 let _ = self.input(Input::Cancel { run: None });
                 self.tells_its_end = true;
-                return Some(done);
+                return Some(End::Stopped);
             }
-            Message::Stop { done } => return Some(done),
+            Message::Delete { reply } => return self.deleted(reply),
+            Message::Stop => return Some(End::Stopped),
         }
         None
     }
@@ -335,8 +355,21 @@ impl SessionTask {
         }
     }
 
+    /// Ends the session for good, unless a run is open.
+    fn deleted(&mut self, reply: Reply<()>) -> Option<End> {
+        self.place.mailbox.taken();
+        let state = state::view(&self.session).state;
+        // Nothing runs in a session that cannot be written any more.
+        if self.stopped.is_none() && matches!(state, State::Running | State::RequiresAction) {
+            let why = "a run of this session is open; cancel it first";
+            let _ = reply.send(Err(Refused::new(ErrorName::SessionLocked, why)));
+            return None;
+        }
+        Some(End::Deleted(reply))
+    }
+
     /// Ends the children, closes what ran and makes it durable.
-    async fn stop(mut self, done: oneshot::Sender<()>) {
+    async fn stop(&mut self) {
         self.running.abort_all_and_wait().await;
         let _ = self.input(Input::Stopping);
         self.place.world.doors.forget(&self.place.id, "stopped with the server");
@@ -351,9 +384,6 @@ impl SessionTask {
             self.replies.durable_up_to(seq);
         }
         self.summary.write_now(&self.session, self.log.mark());
-        // The lock goes with the log: who waits for the stop may open or delete the session.
-        drop(self);
-        let _ = done.send(());
     }
 }
 

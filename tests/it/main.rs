@@ -32,6 +32,7 @@ mod leftovers;
 mod load;
 mod log_files;
 mod model_wire;
+mod opening;
 mod owners;
 mod plain;
 mod popups;

@@ -53,7 +53,7 @@ impl Shared {
     }
 
     pub(super) async fn session_resume(&self, params: ResumeParams) -> Result<ResumeResult> {
-        let mailbox = self.mailbox(&params.session_id).await?;
+        let mailbox = self.mailbox(&params.session_id)?;
         let request = mailbox.request(|reply| Message::Resume {
             from: params.replay_from,
             unattended: params.unattended,
@@ -73,7 +73,7 @@ impl Shared {
     pub(super) async fn set_option(&self, params: SetConfigOptionParams) -> Result<SetConfigOptionResult> {
         let settings = self.ready()?.sessions.world().settings();
         let chosen = session::chosen(params.config_id, &params.value, &settings).map_err(error)?;
-        let mailbox = self.mailbox(&params.session_id).await?;
+        let mailbox = self.mailbox(&params.session_id)?;
         answered(mailbox.request(|reply| Message::Choose { chosen, reply })).await
     }
 
@@ -107,16 +107,21 @@ impl Shared {
         let images = ready.sessions.world().images.take(images).ok_or_else(|| {
             error(Refused::new(ErrorName::Overloaded, "too many images wait to be kept; send it again later"))
         })?;
-        let mailbox = self.mailbox(&params.session_id).await?;
-        ready.starts.went_on(&params.session_id);
+        let session = params.session_id.clone();
+        let mailbox = self.mailbox(&session)?;
+        let before = ready.starts.went_on(&session);
         let prompt = Box::new(Posted { params, text, images, title, body });
         // Popups that were closed without an answer come back; not those that the prompt answers.
         let _acts = ready.sessions.world().doors.user_acts();
-        answered(mailbox.request(|reply| Message::Prompt { prompt, reply })).await
+        let told = answered(mailbox.request(|reply| Message::Prompt { prompt, reply })).await;
+        if told.is_err() && ready.sessions.in_memory(&session).is_none() {
+            ready.starts.went_back(&session, before);
+        }
+        told
     }
 
     pub(super) async fn session_wait(&self, params: WaitParams) -> Result<WaitResult> {
-        let mailbox = self.mailbox(&params.session_id).await?;
+        let mailbox = self.mailbox(&params.session_id)?;
         let timeout_ms = params.timeout_ms.min(MAX_WAIT_MS);
         answered(mailbox.request(|reply| Message::Wait { run: params.run_id, timeout_ms, reply })).await
     }
@@ -124,7 +129,7 @@ impl Shared {
     pub(super) async fn session_cancel(&self, params: CancelParams) {
         let Ok(ready) = self.ready() else { return };
         if let Some(mailbox) = ready.sessions.in_memory(&params.session_id) {
-            // Ends either way; a session that is gone has nothing to cancel.
+            // Ends either way; a session that is gone, or cannot be opened, has nothing to cancel.
             let _ = mailbox.cancel(params.run_id).await;
         }
     }
@@ -132,7 +137,7 @@ impl Shared {
     pub(super) async fn ask_list(&self, params: Option<AskListParams>) -> Result<AskListResult> {
         let ready = self.ready()?;
         let mailboxes = match params.and_then(|params| params.session_id) {
-            Some(id) => vec![ready.sessions.get(&id).await.map_err(error)?],
+            Some(id) => vec![ready.sessions.get(&id).map_err(error)?],
             None => ready.sessions.all(),
         };
         // All of them before anything is waited for: one that closes next has its place behind it.
@@ -179,8 +184,8 @@ impl Shared {
         answered(Ok(reply)).await
     }
 
-    async fn mailbox(&self, id: &SessionId) -> Result<Mailbox> {
-        self.ready()?.sessions.get(id).await.map_err(error)
+    fn mailbox(&self, id: &SessionId) -> Result<Mailbox> {
+        self.ready()?.sessions.get(id).map_err(error)
     }
 }
 

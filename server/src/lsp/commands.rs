@@ -142,7 +142,7 @@ impl Shared {
 
     /// Follows a session, and says "resume" where it asks.
     async fn resumed(&self, ready: &Ready, session: &SessionId) -> Result<ResumeResult> {
-        let mailbox = ready.sessions.get(session).await.map_err(error)?;
+        let mailbox = ready.sessions.get(session).map_err(error)?;
         let request = mailbox.request(|reply| Message::Resume { from: None, unattended: false, reply });
         let resumed = super::agent::answered(request).await?.result;
         if let Some(ask) = resumed.asks.iter().find(|ask| respond::resumes(ask)) {

@@ -89,13 +89,17 @@ struct Sim {
     locks: BTreeSet<u64>,
     /// Syncs of files wait.
     held: bool,
+    /// Directories in which nobody gets a lock for now.
+    slow: BTreeSet<PathBuf>,
+    /// How many wait for a lock in one of them.
+    stuck: usize,
 }
 
 /// The disk; clones share it.
 #[derive(Clone)]
 pub struct FaultyDisk {
     sim: Arc<Mutex<Sim>>,
-    /// Told when syncs are no longer held.
+    /// Notified when something is no longer held.
     freed: Arc<Condvar>,
 }
 
@@ -129,6 +133,22 @@ impl FaultyDisk {
     pub fn release_syncs(&self) {
         self.sim().held = false;
         self.freed.notify_all();
+    }
+
+    /// Lets everyone who asks for a lock in this directory wait until `release_locks`.
+    pub fn hold_locks(&self, dir: &Path) {
+        self.sim().slow.insert(dir.to_owned());
+    }
+
+    /// Lets those who wait for a lock continue.
+    pub fn release_locks(&self) {
+        self.sim().slow.clear();
+        self.freed.notify_all();
+    }
+
+    /// Returns how many wait for a lock that is held back.
+    pub fn waiting_for_locks(&self) -> usize {
+        self.sim().stuck
     }
 
     /// Makes the `nth` operation of a kind from now on fail once.
@@ -427,6 +447,10 @@ impl Storage for FaultyDisk {
 
     fn lock(&self, path: &Path) -> Result<Held, LockError> {
         let mut sim = self.sim();
+        sim.stuck += 1;
+        let is_slow = |sim: &mut Sim| path.parent().is_some_and(|dir| sim.slow.contains(dir));
+        let mut sim = self.freed.wait_while(sim, is_slow).unwrap_or_else(PoisonError::into_inner);
+        sim.stuck -= 1;
         let ino = match sim.find(path) {
             Ok(ino) => ino,
             Err(_) => sim.create(path, false)?,
