@@ -11,6 +11,7 @@ mod edits;
 pub mod frontier;
 pub mod images;
 pub mod inbox;
+mod leaving;
 pub mod log;
 pub mod mailbox;
 pub mod papers;
@@ -28,19 +29,18 @@ mod world;
 
 use choosing::options_of;
 pub use choosing::{chosen, options_of_new};
+pub use leaving::End;
 pub use world::{Place, World};
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use adjutant_core::accept::{Refusal, accept};
 use adjutant_core::event::Event;
 use adjutant_core::input::{Input, Report, Stamp};
 use adjutant_core::session::Session;
-use adjutant_core::state;
 use adjutant_core::step::{Step, next_steps};
-use adjutant_protocol::errors::ErrorName;
-use adjutant_protocol::state::State;
-use tokio::sync::oneshot;
+use futures_util::FutureExt;
 
 use crate::clock::now_ms;
 use crate::faults::point;
@@ -48,7 +48,7 @@ use crate::tools::Toolbox;
 use crate::tools::process::end_left_over;
 
 use log::Log;
-use mailbox::{Mail, Message, Refused, Reply};
+use mailbox::{Mail, Message};
 use publish::Publisher;
 use recording::Unrecorded;
 use steps::Running;
@@ -58,14 +58,6 @@ use summaries::Summaries;
 pub const SURFACE_OF_CLIENTS: &str = "ask/respond";
 /// The door of `adjutant.respond`, and of the code actions that carry it.
 pub const SURFACE_OF_COMMANDS: &str = "command";
-
-/// How the task of a session ended.
-pub enum End {
-    /// It was closed, or the server stops.
-    Stopped,
-    /// Its files are to be deleted.
-    Deleted(Reply<()>),
-}
 
 /// A session's task and what it owns.
 pub struct SessionTask {
@@ -126,8 +118,15 @@ impl SessionTask {
     /// Runs until the session leaves memory, and returns how that came and what it did not look at.
     /// Its log is closed then. `opened` is the epoch of a log that had facts in it.
     pub async fn run(mut self, opened: Option<u64>) -> (End, Mail) {
-        let end = self.live(opened).await;
-        self.stop().await;
+        let life = async {
+            let end = self.live(opened).await;
+            self.stop().await;
+            end
+        };
+        let end = match AssertUnwindSafe(life).catch_unwind().await {
+            Ok(end) => end,
+            Err(panic) => self.broken(panic).await,
+        };
         // The rest goes here, and with it the lock of the log.
         let Self { mail, .. } = self;
         (end, mail)
@@ -353,37 +352,6 @@ impl SessionTask {
         if let Some(report) = steps::broken(&step) {
             let _ = self.input(Input::Step { step, report });
         }
-    }
-
-    /// Ends the session for good, unless a run is open.
-    fn deleted(&mut self, reply: Reply<()>) -> Option<End> {
-        self.place.mailbox.taken();
-        let state = state::view(&self.session).state;
-        // Nothing runs in a session that cannot be written any more.
-        if self.stopped.is_none() && matches!(state, State::Running | State::RequiresAction) {
-            let why = "a run of this session is open; cancel it first";
-            let _ = reply.send(Err(Refused::new(ErrorName::SessionLocked, why)));
-            return None;
-        }
-        Some(End::Deleted(reply))
-    }
-
-    /// Ends the children, closes what ran and makes it durable.
-    async fn stop(&mut self) {
-        self.running.abort_all_and_wait().await;
-        let _ = self.input(Input::Stopping);
-        self.place.world.doors.forget(&self.place.id, "stopped with the server");
-        let (synced, wait) = oneshot::channel();
-        self.log.request_sync(move |result| {
-            let _ = synced.send(result.ok());
-        });
-        if let Ok(Some(seq)) = wait.await
-            && self.tells_its_end
-        {
-            self.publisher.durable_up_to(seq);
-            self.replies.durable_up_to(seq);
-        }
-        self.summary.write_now(&self.session, self.log.mark());
     }
 }
 

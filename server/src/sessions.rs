@@ -115,10 +115,15 @@ impl Sessions {
         let (end, mut mail) = task.run(epoch).await;
         life.leaves();
         mail.close();
-        if let End::Deleted(reply) = end {
-            let _ = reply.send(self.delete_files(life.id()).await);
-        }
-        self.refuse_rest(life, mail, Refused::gone()).await;
+        let refused = match end {
+            End::Stopped => Refused::gone(),
+            End::Deleted(reply) => {
+                let _ = reply.send(self.delete_files(life.id()).await);
+                Refused::gone()
+            }
+            End::Broken(refused) => refused,
+        };
+        self.refuse_rest(life, mail, refused).await;
     }
 
     /// Refuses what a session did not look at. A delete needs no session in memory.

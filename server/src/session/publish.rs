@@ -276,15 +276,14 @@ impl Publisher {
         self.release();
     }
 
-    /// Tells at once that the log takes no more facts: nothing runs any more, so nothing may be
-    /// shown as running, and an open run waits for whoever opens the session next.
-    pub fn stopped(&mut self, session: &Session, why: &str) {
+    /// Tells at once why no more facts follow: nothing runs any more, so nothing may be shown as
+    /// running, and an open run waits for whoever opens the session next. `end` is what surfaces show.
+    pub fn stopped(&mut self, session: &Session, message: String, end: &str) {
         // What waits for the disk is never told, so numbering goes on from what was.
         (self.seq, self.sub) = self.released;
-        let message = format!("This session can no longer be written: {why}");
         let notice = self.params(session, Update::Notice { message }, true);
         self.place.world.doors.last_word(&notice);
-        self.place.world.doors.forget(&session.id, "stopped: it can no longer be written");
+        self.place.world.doors.forget(&session.id, end);
         if session.open_run().is_none() || !self.run_shown {
             return;
         }

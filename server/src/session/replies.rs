@@ -79,14 +79,18 @@ impl Replies {
     }
 
     pub fn fail_all(&mut self, why: &str) {
-        let refused = Refused::new(ErrorName::SessionReadOnly, why);
+        self.refuse_all(&Refused::new(ErrorName::SessionReadOnly, why));
+    }
+
+    /// Refuses all that waits, and all that comes later.
+    pub fn refuse_all(&mut self, refused: &Refused) {
         for (_, action) in self.after.drain(..) {
             action(Err(refused.clone()));
         }
         for wait in self.waits.drain(..) {
             let _ = wait.reply.send(Err(refused.clone()));
         }
-        self.failed = Some(refused);
+        self.failed = Some(refused.clone());
     }
 }
 
