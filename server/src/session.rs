@@ -14,6 +14,7 @@ pub mod inbox;
 mod leaving;
 pub mod log;
 pub mod mailbox;
+mod page;
 pub mod papers;
 pub mod past;
 mod prepare;
@@ -200,6 +201,7 @@ impl SessionTask {
                 self.resume(from, reply);
             }
             Message::Transcript { reply } => self.transcript(reply),
+            Message::Transcribed(begun) => self.publisher.transcribed(begun),
             Message::Asks { reply } => self.asks(reply),
             Message::Unkept { why } => self.read_only(why),
             Message::Report { step, report } => self.report(step, report),

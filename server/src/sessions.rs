@@ -16,6 +16,7 @@ use adjutant_core::session::Session;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::{SessionEntry, SessionListResult};
 use adjutant_protocol::{AskId, SessionId};
+use futures_util::StreamExt;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::doors::{Paper, PaperRequest, Written};
@@ -29,6 +30,8 @@ use registry::{Entered, Life, Registry};
 
 /// Logs opened at once; each takes a thread while its disk is read.
 const MAX_OPENING: usize = 64;
+/// Files that are written to be shown at once.
+const MAX_PAPERS: usize = 8;
 /// How long all sessions together may take to stop (users.md need 7: gone within 2 s).
 const STOP_LIMIT: Duration = Duration::from_millis(1_900);
 
@@ -144,18 +147,24 @@ impl Sessions {
         deleted.unwrap_or_else(|error| Err(Refused::new(ErrorName::SessionLocked, error.to_string())))
     }
 
-    /// Writes what is to be shown, one paper after the other, until nobody asks any more.
+    /// Writes what is to be shown, until nobody asks any more. One that a disk never gives up takes a
+    /// place for good.
     pub async fn write_papers(&self, mut requests: mpsc::Receiver<PaperRequest>) {
-        while let Some(PaperRequest { paper, reply }) = requests.recv().await {
-            let written = match paper {
-                Paper::Subject { ask, text, ending } => {
-                    let catalog = self.world.catalog.clone();
-                    let write = move || papers::write_subject(&catalog, &ask, &text, ending);
-                    tokio::task::spawn_blocking(write).await.unwrap_or_else(|error| Err(error.to_string()))
-                }
-                Paper::Transcript(session) => self.transcript(&session).await,
-            };
-            let _ = reply.send(written);
+        let requests = futures_util::stream::poll_fn(|context| requests.poll_recv(context));
+        let write = |PaperRequest { paper, reply }| async {
+            let _ = reply.send(self.write_paper(paper).await);
+        };
+        requests.for_each_concurrent(MAX_PAPERS, write).await;
+    }
+
+    async fn write_paper(&self, paper: Paper) -> Result<Written, String> {
+        match paper {
+            Paper::Subject { ask, text, ending } => {
+                let catalog = self.world.catalog.clone();
+                let write = move || papers::write_subject(&catalog, &ask, &text, ending);
+                tokio::task::spawn_blocking(write).await.unwrap_or_else(|error| Err(error.to_string()))
+            }
+            Paper::Transcript(session) => self.transcript(&session).await,
         }
     }
 

@@ -38,6 +38,7 @@ mod plain;
 mod popups;
 mod protocol;
 mod reconfigured;
+mod replay;
 mod rig;
 mod rules;
 mod runs;

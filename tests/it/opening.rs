@@ -53,7 +53,7 @@ impl Scene {
     /// A closed session that nobody can open until the disk is released.
     fn slow_session(&self) -> SessionId {
         let session = self.closed_session();
-        self.disk.hold_locks(&session_dir(&self.workspace, &session));
+        self.disk.hold(&session_dir(&self.workspace, &session));
         session
     }
 
@@ -62,7 +62,7 @@ impl Scene {
     }
 
     fn opening_begins(&self) {
-        wait_until("the session to be opened", || self.disk.waiting_for_locks() > 0);
+        wait_until("the session to be opened", || self.disk.waiting() > 0);
     }
 }
 
@@ -85,7 +85,7 @@ fn a_cancel_reaches_a_session_that_is_still_opening() {
     rig.cancel_run(&session);
     let second = rig.request_nowait(methods::SESSION_PROMPT, prompt(&session, "And now?"));
     let _ = rig.request("agent/nothing", json!({}));
-    scene.disk.release_locks();
+    scene.disk.release();
     let (first, second) = (started(rig.await_response(&first)), started(rig.await_response(&second)));
     assert_eq!(rig.await_run_end(&session, &first.run_id).outcome, Outcome::Cancelled);
     assert_ne!(first.run_id, second.run_id, "the cancel comes between the two prompts");
@@ -102,7 +102,7 @@ fn a_prompt_that_is_withdrawn_while_its_session_opens_stays_posted() {
     scene.opening_begins();
     rig.cancel_request(&prompted);
     rig.await_response(&prompted).expect_err("the request is withdrawn");
-    scene.disk.release_locks();
+    scene.disk.release();
     // As it is in a session that is in memory: only the reply is withdrawn.
     let resumed = rig.resume(&session, None);
     assert_eq!(resumed.title, "Hello.");
@@ -125,7 +125,7 @@ fn a_session_that_cannot_be_opened_refuses_all_that_waits_and_opens_later() {
     rig.cancel_run(&session);
     let _ = rig.request("agent/nothing", json!({}));
     scene.disk.fail_from(Op::Read, 1, Fault::Broken);
-    scene.disk.release_locks();
+    scene.disk.release();
     for waiting in prompts.iter().chain([&resumed]) {
         let error = rig.await_response(waiting).expect_err("it cannot be opened");
         assert!(error.message.contains(&session.0), "it says which session: {error}");
@@ -147,7 +147,7 @@ fn one_slow_disk_holds_up_no_other_session() {
     scene.rig.resume(&other, None);
     assert!(!scene.rig.is_answered(&waiting));
     assert_eq!(scene.rig.run_to_end(&other, "Hello again.").outcome, Outcome::Stopped);
-    scene.disk.release_locks();
+    scene.disk.release();
     scene.rig.await_response(&waiting).expect("it opens in the end");
     scene.rig.end();
 }
@@ -166,7 +166,7 @@ fn a_session_that_many_ask_for_is_opened_once() {
     let resumed: Vec<_> =
         (0..40).map(|_| rig.request_nowait(methods::SESSION_RESUME, json!({"sessionId": session}))).collect();
     scene.opening_begins();
-    scene.disk.release_locks();
+    scene.disk.release();
     for waiting in &resumed {
         let now = rig.await_response(waiting).expect("it opens");
         serde_json::from_value::<ResumeResult>(now).expect("a result of resume");
@@ -187,7 +187,7 @@ fn a_session_closed_or_deleted_while_it_opens_does_both_behind_what_was_sent_bef
     let delete = rig.request_nowait(methods::SESSION_DELETE, json!({"sessionId": deleted}));
     let behind = rig.request_nowait(methods::SESSION_PROMPT, prompt(&closed, "And now?"));
     let _ = rig.request("agent/nothing", json!({}));
-    scene.disk.release_locks();
+    scene.disk.release();
     let runs = prompts.map(|prompt| started(rig.await_response(&prompt)).run_id);
     rig.await_response(&close).expect("it closes");
     assert_eq!(rig.await_run_end(&closed, &runs[0]).outcome, Outcome::Cancelled);

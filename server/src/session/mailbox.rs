@@ -16,6 +16,7 @@ use adjutant_protocol::{AskId, RunId};
 use tokio::sync::{mpsc, oneshot};
 
 use super::images::Waiting;
+use super::papers::TranscriptFile;
 use crate::doors::{Turnstile, Written};
 
 /// Requests that wait for one session; more are refused with `Overloaded`.
@@ -101,6 +102,8 @@ pub enum Message {
     Transcript {
         reply: Reply<Written>,
     },
+    /// The transcript is written as far as was told when it was asked for.
+    Transcribed(Result<(TranscriptFile, Written), String>),
     Asks {
         reply: Reply<Vec<AskView>>,
     },
@@ -169,6 +172,7 @@ impl Message {
             Message::InboxStirred
             | Message::InboxLooked { .. }
             | Message::Cancel { .. }
+            | Message::Transcribed(_)
             | Message::Unkept { .. }
             | Message::Report { .. }
             | Message::Streamed { .. }
@@ -192,7 +196,7 @@ pub type Mail = mpsc::UnboundedReceiver<Message>;
 /// cancels: as many as the connection has calls in flight. Of each running step: its start, one
 /// word that text waits, one that a partial waits, its report and its end. Of the inbox: one word
 /// that it stirs and one that it was looked into. One `Synced`, one `WaitOver` for each request that
-/// waits, one `Close` or `Stop`.
+/// waits, one `Transcribed`, one `Close` or `Stop`.
 #[derive(Clone)]
 pub struct Mailbox {
     sender: mpsc::UnboundedSender<Message>,

@@ -19,11 +19,11 @@ use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
 use adjutant_protocol::{AskId, SessionId, ToolCallId};
 
 use super::Place;
-use super::mailbox::{Refused, Reply, Resumed};
+use super::mailbox::{Message, Refused, Reply, Resumed};
+use super::page::Page;
 use super::papers::TranscriptFile;
-use super::past;
 use super::stream::Taken;
-use crate::doors::past::{Stretch, Told};
+use crate::doors::past::Stretch;
 use crate::doors::{OpenRun, Written};
 
 enum Queued {
@@ -88,7 +88,7 @@ pub struct Publisher {
     /// The state that was told without a number, until the next one that has one.
     passing: Option<StateView>,
     /// Grows with what is told, once somebody wanted to see it.
-    transcript: Option<TranscriptFile>,
+    transcript: Page,
 }
 
 impl Drop for Publisher {
@@ -114,7 +114,7 @@ impl Publisher {
             closed_asks: 0,
             old_texts: BTreeSet::new(),
             passing: None,
-            transcript: None,
+            transcript: Page::default(),
         }
     }
 
@@ -126,21 +126,24 @@ impl Publisher {
         }
     }
 
-    /// Writes the transcript as far as it was told; from now on it grows.
-    pub fn transcribe(&mut self) -> Result<Written, String> {
-        let (file, written) =
-            TranscriptFile::begin(&self.place.world.catalog, &self.place.id, self.released.0)?;
-        self.transcript = Some(file);
-        Ok(written)
+    /// Has the transcript written as far as it was told, beside the session; from now on it grows.
+    pub fn transcribe(&mut self, reply: Reply<Written>) {
+        if !self.transcript.begin(reply) {
+            return;
+        }
+        let (place, last) = (self.place.clone(), self.released.0);
+        tokio::spawn(async move {
+            let (catalog, id) = (place.world.catalog.clone(), place.id.clone());
+            let begin = move || TranscriptFile::begin(&catalog, &id, last);
+            let begun = tokio::task::spawn_blocking(begin).await;
+            let begun = begun.unwrap_or_else(|error| Err(format!("write the transcript: {error}")));
+            place.mailbox.post(Message::Transcribed(begun));
+        });
     }
 
-    fn write_down(&mut self, params: &SessionUpdateParams) {
-        let Some(file) = self.transcript.as_mut().filter(|_| params.sub.is_none()) else { return };
-        if let Err(error) = file.told(params.seq, &params.update) {
-            // It is written anew when somebody asks for it again.
-            tracing::warn!(%error, session = %self.place.id, "the transcript does not grow any more");
-            self.transcript = None;
-        }
+    /// Takes the transcript that was written beside the session.
+    pub fn transcribed(&mut self, begun: Result<(TranscriptFile, Written), String>) {
+        self.transcript.begun(&self.place.id, begun);
     }
 
     pub fn attached(&self) -> bool {
@@ -329,7 +332,7 @@ impl Publisher {
                     Update::Run(RunView::Ended { .. }) => self.run_shown = false,
                     _ => {}
                 }
-                self.write_down(params);
+                self.transcript.told(&self.place.id, params);
             }
             match told {
                 Queued::Now(now) => {
@@ -378,15 +381,7 @@ fn follow(place: &Place, following: Following) {
     let last = result.seq;
     let answer = Resumed { result, place: place.world.doors.turnstile() };
     if reply.send(Ok(answer)).is_ok() && after < last {
-        // On the session's own task, so that nothing newer overtakes it.
-        let stretch = Stretch::of_updates(after + 1, last);
-        let told = past::tell(&place.world.catalog, &place.id, stretch, |told| match told {
-            Told::Update(params) => place.world.doors.retell(*params),
-            // A client that attaches has none open whose end it would have to hear of.
-            Told::Resolved(_) => {}
-        });
-        if let Err(why) = told {
-            tracing::error!(%why, "the log cannot be read for a replay");
-        }
+        // The log is read as the client takes it, while the session works on.
+        place.world.doors.replay(&place.id, Stretch::of_updates(after + 1, last));
     }
 }

@@ -329,8 +329,7 @@ impl SessionTask {
 
     pub(super) fn transcript(&mut self, reply: Reply<Written>) {
         self.place.mailbox.taken();
-        let written = self.publisher.transcribe();
-        let _ = reply.send(written.map_err(|why| Refused::new(ErrorName::SessionNotFound, why)));
+        self.publisher.transcribe(reply);
     }
 
     /// Answers what is true now; the past follows as updates, read from the log.
