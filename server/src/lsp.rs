@@ -17,7 +17,7 @@ mod start;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use adjutant_protocol::errors::{ErrorDetail, ErrorName};
+use adjutant_protocol::errors::ErrorDetail;
 use adjutant_protocol::methods;
 use tokio::sync::watch;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
@@ -275,12 +275,9 @@ impl LanguageServer for Shared {
 
 /// An error of ours in the shape of JSON-RPC.
 fn error(refused: Refused) -> Error {
-    let retry = (refused.name == ErrorName::Overloaded).then_some(100);
-    let detail =
-        ErrorDetail { name: refused.name, retryable: refused.name.retryable(), retry_after_ms: retry };
     Error {
         code: ErrorCode::ServerError(refused.name.code()),
         message: refused.message.into(),
-        data: serde_json::to_value(detail).ok(),
+        data: serde_json::to_value(ErrorDetail::of(refused.name)).ok(),
     }
 }

@@ -33,6 +33,7 @@ mod load;
 mod log_files;
 mod model_wire;
 mod opening;
+mod overload;
 mod owners;
 mod plain;
 mod popups;

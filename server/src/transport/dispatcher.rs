@@ -181,7 +181,7 @@ impl<B: LanguageServer> Dispatcher<B> {
             return Err(refuse(code::INVALID_REQUEST, "a request with this id is in flight"));
         }
         if self.open.len() >= REQUEST_LIMIT {
-            return Err(refuse(code::REQUEST_FAILED, "too many requests in flight, try again later"));
+            return Err(Refusal::overloaded(id.clone(), "too many requests in flight, try again later"));
         }
         match method {
             // The router would take these for the real thing.
@@ -315,7 +315,10 @@ impl<B: LanguageServer> Dispatcher<B> {
     }
 
     fn refuse(&self, refusal: &Refusal) {
-        self.out.refuse(refusal.id.as_ref(), refusal.code, &refusal.message);
+        match refusal.retryable {
+            true => self.out.refuse_for_now(refusal.id.as_ref(), &refusal.message),
+            false => self.out.refuse(refusal.id.as_ref(), refusal.code, &refusal.message),
+        }
     }
 
     /// Takes the next id under which the router shall know a request. They
