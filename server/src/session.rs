@@ -117,8 +117,9 @@ impl SessionTask {
     }
 
     /// Runs until the session leaves memory, and returns how that came and what it did not look at.
-    /// Its log is closed then. `opened` is the epoch of a log that had facts in it.
-    pub async fn run(mut self, opened: Option<u64>) -> (End, Mail) {
+    /// Its log is closed then. `opened` is the epoch of a log that had facts in it. `leaves` is called
+    /// before clients hear that the session broke, so that what they send next is not posted here.
+    pub async fn run(mut self, opened: Option<u64>, leaves: impl FnOnce()) -> (End, Mail) {
         let life = async {
             let end = self.live(opened).await;
             self.stop().await;
@@ -126,7 +127,10 @@ impl SessionTask {
         };
         let end = match AssertUnwindSafe(life).catch_unwind().await {
             Ok(end) => end,
-            Err(panic) => self.broken(panic).await,
+            Err(panic) => {
+                leaves();
+                self.broken(panic).await
+            }
         };
         // The rest goes here, and with it the lock of the log.
         let Self { mail, .. } = self;

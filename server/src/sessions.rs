@@ -115,7 +115,7 @@ impl Sessions {
             mailbox,
         });
         let task = SessionTask::new(place, session, log, mail, (told, notices));
-        let (end, mut mail) = task.run(epoch).await;
+        let (end, mut mail) = task.run(epoch, || life.leaves()).await;
         life.leaves();
         mail.close();
         let refused = match end {
