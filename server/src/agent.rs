@@ -13,7 +13,7 @@ pub mod start;
 use std::sync::Arc;
 use std::time::Duration;
 
-use adjutant_protocol::errors::{ErrorDetail, ErrorName};
+use adjutant_protocol::errors::ErrorDetail;
 use adjutant_protocol::methods::{self as names, Direction, METHODS};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -179,8 +179,7 @@ pub fn read<P: DeserializeOwned>(params: Option<Value>) -> Result<P> {
 
 impl From<Refused> for ErrorBody {
     fn from(refused: Refused) -> Self {
-        let retry_after_ms = (refused.name == ErrorName::Overloaded).then_some(100);
-        let detail = ErrorDetail { name: refused.name, retryable: refused.name.retryable(), retry_after_ms };
-        Self { code: refused.name.code(), message: refused.message, data: serde_json::to_value(detail).ok() }
+        let data = serde_json::to_value(ErrorDetail::of(refused.name)).ok();
+        Self { code: refused.name.code(), message: refused.message, data }
     }
 }

@@ -43,7 +43,7 @@ use outlet::Outlet;
 pub use outlet::Turnstile;
 use paper::Papers;
 pub use paper::{Paper, PaperRequest, Written};
-use past::Recall;
+use past::{Recall, Stretch};
 pub use popup::{Choice, Offer, approves};
 use popup::{MAX_LINES, Room, Whole};
 use slot::Slot;
@@ -210,16 +210,18 @@ impl Doors {
             Update::Notice { message } => Some(format!("Adjutant: {message}")),
             _ => None,
         };
-        self.retell(params);
+        if self.surfaces.updates {
+            self.outlet.push(params);
+        }
         if let Some(warning) = warning {
             self.say(Level::Warning, &warning);
         }
     }
 
-    /// Tells an update again, to a client that asked for the past: nothing of it is open now.
-    pub fn retell(&self, params: SessionUpdateParams) {
+    /// Tells a stretch of the past again, behind what was told before: nothing of it is open now.
+    pub fn replay(&self, session: &SessionId, stretch: Stretch) {
         if self.surfaces.updates {
-            self.outlet.push(params);
+            self.outlet.replay(session.clone(), stretch);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Named points at which a test lets the process die, a step break, or one wait.
+//! Named points at which a test lets the process die, a step or a session break, or one wait.
 //!
 //! A debug build whose `ADJUTANT_FAULT` is `NAME:N` kills itself with SIGKILL
 //! the N-th time it passes the point. `NAME:N:break` panics there instead, and

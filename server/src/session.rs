@@ -11,8 +11,10 @@ mod edits;
 pub mod frontier;
 pub mod images;
 pub mod inbox;
+mod leaving;
 pub mod log;
 pub mod mailbox;
+mod page;
 pub mod papers;
 pub mod past;
 mod prepare;
@@ -30,8 +32,10 @@ mod world;
 use choosing::options_of;
 
 pub use choosing::{chosen, options_of_new};
+pub use leaving::End;
 pub use world::{Place, World};
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
 
 use adjutant_core::accept::{Refusal, accept};
@@ -39,7 +43,7 @@ use adjutant_core::input::{Input, Report, Stamp};
 use adjutant_core::record::Event;
 use adjutant_core::session::Session;
 use adjutant_core::step::{Step, next_steps};
-use tokio::sync::{mpsc, oneshot};
+use futures_util::FutureExt;
 use tracing::Instrument;
 
 use crate::aside;
@@ -49,7 +53,7 @@ use crate::tools::Toolbox;
 use crate::tools::process::end_left_over;
 
 use log::Log;
-use mailbox::Message;
+use mailbox::{Mail, Message};
 use publish::Publisher;
 use recording::Unrecorded;
 use steps::Running;
@@ -70,7 +74,7 @@ pub struct SessionTask {
     publisher: Publisher,
     /// Used by this task alone, which also waits where a thread for the disk has it.
     log: Arc<Mutex<Log>>,
-    mail: mpsc::UnboundedReceiver<Message>,
+    mail: Mail,
     running: Running,
     replies: replies::Replies,
     /// Number of the last fact that has to be durable before it is told.
@@ -92,7 +96,7 @@ impl SessionTask {
         place: Arc<Place>,
         session: Session,
         log: Log,
-        mail: mpsc::UnboundedReceiver<Message>,
+        mail: Mail,
         (told, notices): (u64, Vec<String>),
     ) -> Self {
         let publisher = Publisher::new(place.clone(), &session, told);
@@ -117,14 +121,33 @@ impl SessionTask {
         }
     }
 
-    /// Runs until the mailbox closes or the session is stopped. `opened` is the epoch of a log
-    /// that had facts in it.
-    pub async fn run(self, opened: Option<u64>) {
+    /// Runs until the session leaves memory, and returns how that came and what it did not look at.
+    /// Its log is closed then. `opened` is the epoch of a log that had facts in it. `leaves` is called
+    /// before clients hear that the session broke, so that what they send next is not posted here.
+    pub async fn run(self, opened: Option<u64>, leaves: impl FnOnce()) -> (End, Mail) {
         let span = spans::of_session(&self.place.id);
-        self.serve(opened).instrument(span).await;
+        self.serve(opened, leaves).instrument(span).await
     }
 
-    async fn serve(mut self, opened: Option<u64>) {
+    async fn serve(mut self, opened: Option<u64>, leaves: impl FnOnce()) -> (End, Mail) {
+        let life = async {
+            let end = self.live(opened).await;
+            self.stop().await;
+            end
+        };
+        let end = match AssertUnwindSafe(life).catch_unwind().await {
+            Ok(end) => end,
+            Err(panic) => {
+                leaves();
+                self.broken(panic).await
+            }
+        };
+        // The rest goes here, and with it the lock of the log.
+        let Self { mail, .. } = self;
+        (end, mail)
+    }
+
+    async fn live(&mut self, opened: Option<u64>) -> End {
         if let Some(epoch) = opened {
             // A server that was killed could not end its commands; whoever opens the log next does.
             let calls = self.open_commands();
@@ -136,13 +159,12 @@ impl SessionTask {
             self.inbox.stirred();
         }
         loop {
-            self.publisher.retell().await;
             self.reconcile().await;
             self.attend();
-            let Some(message) = self.mail.recv().await else { break };
-            if let Some(done) = self.handle(message).await {
-                self.stop(done).await;
-                break;
+            // The session itself can post to its mailbox, so that never closes.
+            let Some(message) = self.mail.recv().await else { return End::Stopped };
+            if let Some(end) = self.handle(message).await {
+                return end;
             }
         }
     }
@@ -158,7 +180,7 @@ impl SessionTask {
     }
 
     /// Everything that can wake a session, on one screen.
-    async fn handle(&mut self, message: Message) -> Option<oneshot::Sender<()>> {
+    async fn handle(&mut self, message: Message) -> Option<End> {
         if self.session.open_run().is_none() {
             // A run that begins with this has the tools of now, to its end.
             self.tools = self.place.world.tools.now();
@@ -192,7 +214,8 @@ impl SessionTask {
                 }
                 self.resume(from, reply);
             }
-            Message::Transcript { reply } => self.transcript(reply).await,
+            Message::Transcript { reply } => self.transcript(reply),
+            Message::Transcribed(begun) => self.publisher.transcribed(begun),
             Message::Asks { reply } => self.asks(reply),
             Message::Unkept { why } => self.read_only(why),
             Message::Report { step, report } => self.report(step, report).await,
@@ -204,12 +227,13 @@ impl SessionTask {
             Message::StepEnded { step, panicked } => self.step_ended(step, panicked).await,
             Message::Synced(result) => self.synced(result).await,
             Message::Choose { chosen, reply } => self.choose(chosen, reply).await,
-            Message::Close { done } => {
+            Message::Close => {
                 let _ = self.input(Input::Cancel { run: None }).await;
                 self.tells_its_end = true;
-                return Some(done);
+                return Some(End::Stopped);
             }
-            Message::Stop { done } => return Some(done),
+            Message::Delete { reply } => return self.deleted(reply),
+            Message::Stop => return Some(End::Stopped),
         }
         None
     }
@@ -344,29 +368,6 @@ impl SessionTask {
         if let Some(report) = steps::broken(&step) {
             let _ = self.input(Input::Step { step, report }).await;
         }
-    }
-
-    /// Ends the children, closes what ran and makes it durable.
-    async fn stop(mut self, done: oneshot::Sender<()>) {
-        self.running.abort_all_and_wait().await;
-        let _ = self.input(Input::Stopping).await;
-        self.place.world.doors.forget(&self.place.id, "stopped with the server");
-        let (synced, wait) = oneshot::channel();
-        self.log().request_sync(move |result| {
-            let _ = synced.send(result.ok());
-        });
-        if let Ok(Some(seq)) = wait.await
-            && self.tells_its_end
-        {
-            self.publisher.durable_up_to(seq);
-            self.publisher.retell().await;
-            self.replies.durable_up_to(seq);
-        }
-        let mark = self.log().mark();
-        self.summary.write_now(&self.session, mark).await;
-        // The lock goes with the log: who waits for the stop may open or delete the session.
-        drop(self);
-        let _ = done.send(());
     }
 }
 

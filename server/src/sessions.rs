@@ -1,135 +1,110 @@
 //! All sessions of this process: made, opened, listed, deleted, stopped.
 //!
-//! Never looks into a session; each has a task of its own.
+//! Never looks into a session; each has a task of its own, from the first request for it until it is
+//! out of memory.
 
 pub mod list;
+mod opening;
 pub mod reading;
+mod registry;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use adjutant_core::session::Session;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::{SessionEntry, SessionListResult};
-use adjutant_protocol::state::State;
 use adjutant_protocol::{AskId, SessionId};
-use tokio::sync::{mpsc, oneshot, watch};
+use futures_util::StreamExt;
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use crate::clock::now_ms;
 use crate::doors::{Paper, PaperRequest, Written};
 use crate::session::blobs::Blobs;
-use crate::session::catalog::CatalogError;
-use crate::session::log::{self, Log, OpenError, Opened};
-use crate::session::mailbox::{Mailbox, Message, Refused};
+use crate::session::log;
+use crate::session::mailbox::{Mail, Mailbox, Message, Refused};
 use crate::session::papers;
-use crate::session::past::Retold;
-use crate::session::{Place, SessionTask, World};
-use crate::tools::paths::Roots;
+use crate::session::{End, Place, SessionTask, World};
+use opening::{Loaded, catalog_error};
+use registry::{Entered, Life, Registry};
 
-/// Sessions one process has in memory at once.
-const MAX_OPEN: usize = 1_000;
-/// How long a session may take to close; its children die within it.
-const CLOSE_LIMIT: Duration = Duration::from_secs(5);
-/// How often a lock is tried again, and after how long: a list looks at each for an instant.
-const LOCK_TRIES: u32 = 5;
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
+/// Logs opened at once; each takes a thread while its disk is read.
+const MAX_OPENING: usize = 64;
+/// Files that are written to be shown at once.
+const MAX_PAPERS: usize = 8;
 /// How long all sessions together may take to stop (users.md need 7: gone within 2 s).
 const STOP_LIMIT: Duration = Duration::from_millis(1_900);
 
-/// What is told of a session whose open run began with other tools.
-const OTHER_TOOLS: &str = "the tools have changed since this run began; it goes on with those of now";
-
-/// The registry; clones share it.
+/// The sessions; clones share them.
 #[derive(Clone)]
 pub struct Sessions {
     world: Arc<World>,
-    open: Arc<Mutex<HashMap<SessionId, Mailbox>>>,
-    /// One session is opened at a time, so that none is opened twice.
-    opening: Arc<tokio::sync::Mutex<()>>,
-    /// Sessions on their way out of memory; each goes when it is out.
-    closing: Arc<Mutex<HashMap<SessionId, watch::Receiver<()>>>>,
+    registry: Registry,
+    opening: Arc<Semaphore>,
     /// What the pages of a list are cut from.
     scans: Arc<list::Scans>,
 }
 
 impl Sessions {
     pub fn new(world: Arc<World>) -> Self {
-        Self {
-            world,
-            open: Arc::default(),
-            opening: Arc::default(),
-            closing: Arc::default(),
-            scans: Arc::default(),
-        }
+        let opening = Arc::new(Semaphore::new(MAX_OPENING));
+        Self { world, registry: Registry::default(), opening, scans: Arc::default() }
     }
 
     pub fn world(&self) -> &Arc<World> {
         &self.world
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Mailbox>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Makes a session in memory; it has no folder until its first prompt.
     pub fn create(&self, folders: &[PathBuf]) -> Result<SessionId, Refused> {
         let id = new_id();
         let place = self.world.catalog.place(&id.0).map_err(catalog_error)?;
-        let (roots, problems) = Roots::open(folders);
-        let paths = roots.paths().map(|path| path.display().to_string()).collect();
-        let log = Log::create(place, now_ms());
-        self.spawn(Session::new(id.clone(), paths), roots, log, (0, problems), None)?;
+        let Entered::New(life, mailbox, mail) = self.registry.enter(&id)? else {
+            return Err(Refused::new(ErrorName::Overloaded, "the new session has the id of another one"));
+        };
+        let loaded = Loaded::new(|paths| Session::new(id.clone(), paths), folders, place);
+        life.opened();
+        tokio::spawn(self.clone().live(life, loaded, mailbox, mail));
         Ok(id)
     }
 
-    /// Returns the mailbox of a session, opening it from disk if need be. One in memory is there without
-    /// waiting, so that what is posted keeps its order.
-    pub async fn get(&self, id: &SessionId) -> Result<Mailbox, Refused> {
-        if let Some(mailbox) = self.in_memory(id) {
-            return Ok(mailbox);
-        }
-        self.closed(id).await;
-        let _one = self.opening.lock().await;
-        if let Some(mailbox) = self.in_memory(id) {
-            return Ok(mailbox);
-        }
+    /// Returns the mailbox of a session. One that is not in memory is opened from disk, and takes
+    /// what is posted meanwhile. Where it cannot be opened, each request is refused with the reason.
+    pub fn get(&self, id: &SessionId) -> Result<Mailbox, Refused> {
         let place = self.world.catalog.place(&id.0).map_err(catalog_error)?;
-        let opened = tokio::task::spawn_blocking(move || open(place)).await;
-        let (opened, told) = opened
-            .map_err(|error| Refused::new(ErrorName::SessionReadOnly, error.to_string()))?
-            .map_err(open_error)?;
-        self.reopen(opened, told)
-    }
-
-    fn reopen(&self, opened: Opened, told: Retold) -> Result<Mailbox, Refused> {
-        let (strays, session, seq) = (told.folded.strays(), told.folded.session, told.seq);
-        let folders: Vec<PathBuf> = session.roots.iter().map(PathBuf::from).collect();
-        let (roots, problems) = Roots::open(&folders);
-        let notices = opened.notices.into_iter().chain(strays).map(|notice| notice.to_string());
-        let other_tools = session
-            .open_run()
-            .is_some_and(|run| !run.toolset.is_empty() && run.toolset != self.world.tools.now().set().hash());
-        let of_tools = other_tools.then(|| OTHER_TOOLS.to_owned());
-        let notices = notices.chain(problems).chain(of_tools).collect();
-        self.spawn(session, roots, opened.log, (seq, notices), Some(opened.epoch))
-    }
-
-    fn spawn(
-        &self,
-        session: Session,
-        roots: Roots,
-        log: Log,
-        told: (u64, Vec<String>),
-        epoch: Option<u64>,
-    ) -> Result<Mailbox, Refused> {
-        let mut open = self.lock();
-        open.retain(|_, mailbox| !mailbox.is_closed());
-        if open.len() >= MAX_OPEN {
-            return Err(Refused::new(ErrorName::Overloaded, "too many sessions are open in this editor"));
+        match self.registry.enter(id)? {
+            Entered::There(mailbox) => Ok(mailbox),
+            Entered::New(life, mailbox, mail) => {
+                tokio::spawn(self.clone().open(life, place, mailbox.clone(), mail));
+                Ok(mailbox)
+            }
         }
-        let (mailbox, mail) = Mailbox::new();
+    }
+
+    async fn open(self, mut life: Life, place: log::Place, mailbox: Mailbox, mail: Mail) {
+        life.begun().await;
+        let (room, world) = (self.opening.acquire().await, self.world.clone());
+        let opened = tokio::task::spawn_blocking(move || opening::open(&world, &place)).await;
+        drop(room);
+        let broken =
+            |error: tokio::task::JoinError| Refused::new(ErrorName::SessionReadOnly, error.to_string());
+        match opened.unwrap_or_else(|error| Err(broken(error))) {
+            Ok(loaded) => {
+                life.opened();
+                self.live(life, loaded, mailbox, mail).await;
+            }
+            Err(refused) => {
+                life.leaves();
+                // Ends with the last of those who found the mailbox before, so that each is answered.
+                drop(mailbox);
+                self.refuse_rest(life, mail, refused).await;
+            }
+        }
+    }
+
+    /// Leads a session that is in memory, until it is out.
+    async fn live(self, life: Life, loaded: Loaded, mailbox: Mailbox, mail: Mail) {
+        let Loaded { session, roots, log, told, notices, epoch } = loaded;
         let dir = log.place().dir.clone();
         let place = Arc::new(Place {
             world: self.world.clone(),
@@ -137,31 +112,64 @@ impl Sessions {
             roots,
             blobs: Arc::new(Blobs::new(log.place().storage.clone(), &dir)),
             dir,
-            mailbox: mailbox.clone(),
+            mailbox,
         });
-        open.insert(session.id.clone(), mailbox.clone());
-        drop(open);
-        tokio::spawn(SessionTask::new(place, session, log, mail, told).run(epoch));
-        Ok(mailbox)
+        let task = SessionTask::new(place, session, log, mail, (told, notices));
+        let (end, mut mail) = task.run(epoch, || life.leaves()).await;
+        life.leaves();
+        mail.close();
+        let refused = match end {
+            End::Stopped => Refused::gone(),
+            End::Deleted(reply) => {
+                let _ = reply.send(self.delete_files(life.id()).await);
+                Refused::gone()
+            }
+            End::Broken(refused) => refused,
+        };
+        self.refuse_rest(life, mail, refused).await;
     }
 
-    /// Writes what is to be shown, one paper after the other, until nobody asks any more.
-    pub async fn write_papers(&self, mut requests: mpsc::Receiver<PaperRequest>) {
-        while let Some(PaperRequest { paper, reply }) = requests.recv().await {
-            let written = match paper {
-                Paper::Subject { ask, text, ending } => {
-                    let catalog = self.world.catalog.clone();
-                    let write = move || papers::write_subject(&catalog, &ask, &text, ending);
-                    tokio::task::spawn_blocking(write).await.unwrap_or_else(|error| Err(error.to_string()))
+    /// Refuses what a session did not look at. A delete needs no session in memory.
+    async fn refuse_rest(&self, life: Life, mut mail: Mail, refused: Refused) {
+        while let Some(message) = mail.recv().await {
+            match message {
+                Message::Delete { reply } => {
+                    let _ = reply.send(self.delete_files(life.id()).await);
                 }
-                Paper::Transcript(session) => self.transcript(&session).await,
-            };
-            let _ = reply.send(written);
+                other => other.refuse(refused.clone()),
+            }
+        }
+    }
+
+    async fn delete_files(&self, id: &SessionId) -> Result<(), Refused> {
+        let (world, id) = (self.world.clone(), id.clone());
+        let deleted = tokio::task::spawn_blocking(move || opening::delete(&world, &id.0)).await;
+        deleted.unwrap_or_else(|error| Err(Refused::new(ErrorName::SessionLocked, error.to_string())))
+    }
+
+    /// Writes what is to be shown, until nobody asks any more. One that a disk never gives up takes a
+    /// place for good.
+    pub async fn write_papers(&self, mut requests: mpsc::Receiver<PaperRequest>) {
+        let requests = futures_util::stream::poll_fn(|context| requests.poll_recv(context));
+        let write = |PaperRequest { paper, reply }| async {
+            let _ = reply.send(self.write_paper(paper).await);
+        };
+        requests.for_each_concurrent(MAX_PAPERS, write).await;
+    }
+
+    async fn write_paper(&self, paper: Paper) -> Result<Written, String> {
+        match paper {
+            Paper::Subject { ask, text, ending } => {
+                let catalog = self.world.catalog.clone();
+                let write = move || papers::write_subject(&catalog, &ask, &text, ending);
+                tokio::task::spawn_blocking(write).await.unwrap_or_else(|error| Err(error.to_string()))
+            }
+            Paper::Transcript(session) => self.transcript(&session).await,
         }
     }
 
     async fn transcript(&self, session: &SessionId) -> Result<Written, String> {
-        let mailbox = self.get(session).await.map_err(|refused| refused.message)?;
+        let mailbox = self.get(session).map_err(|refused| refused.message)?;
         let written =
             mailbox.request(|reply| Message::Transcript { reply }).map_err(|refused| refused.message)?;
         written.await.map_err(|_| Refused::gone().message)?.map_err(|refused| refused.message)
@@ -180,7 +188,7 @@ impl Sessions {
         let (world, wanted) = (self.world.clone(), ask.clone());
         let found = tokio::task::spawn_blocking(move || reading::session_of(&world.catalog, &wanted)).await;
         match found.ok().flatten() {
-            Some(id) => self.get(&id).await,
+            Some(id) => self.get(&id),
             None => Err(self.closed_elsewhere(ask).await),
         }
     }
@@ -196,14 +204,14 @@ impl Sessions {
         }
     }
 
-    /// Returns the mailboxes of all sessions in memory.
+    /// Returns the mailboxes of all sessions whose log is open.
     pub fn all(&self) -> Vec<Mailbox> {
-        self.lock().values().filter(|mailbox| !mailbox.is_closed()).cloned().collect()
+        self.registry.open()
     }
 
-    /// Returns the mailbox of a session that is in memory; one whose task ended or broke is not.
+    /// Returns the mailbox of a session that is in memory or on its way there.
     pub fn in_memory(&self, id: &SessionId) -> Option<Mailbox> {
-        self.lock().get(id).filter(|mailbox| !mailbox.is_closed()).cloned()
+        self.registry.find(id)
     }
 
     /// Returns all sessions on disk, newest first.
@@ -228,13 +236,14 @@ impl Sessions {
     /// Frees a session from memory: its open run is cancelled, and what follows from that is told
     /// and durable. Takes effect before it waits; whoever opens the session meanwhile waits for it.
     pub async fn close(&self, id: &SessionId) -> Result<(), Refused> {
-        let closing = match self.in_memory(id) {
-            Some(mailbox) => Some(self.begin_to_close(id, &mailbox)),
-            None => self.closing().get(id).cloned(),
-        };
-        if let Some(over) = closing {
+        if let Some(over) = self.registry.leave(id, |mailbox| mailbox.post(Message::Close)) {
             let why = "the session is still closing: its disk does not answer";
-            return if ends(over).await { Ok(()) } else { Err(Refused::new(ErrorName::SessionLocked, why)) };
+            match over.reached().await {
+                None => return Err(Refused::new(ErrorName::SessionLocked, why)),
+                Some(true) => return Ok(()),
+                // It could not be opened, so only the disk says whether it is there.
+                Some(false) => {}
+            }
         }
         let (world, known) = (self.world.clone(), id.clone());
         match tokio::task::spawn_blocking(move || world.catalog.has(&known.0)).await {
@@ -243,61 +252,24 @@ impl Sessions {
         }
     }
 
-    fn begin_to_close(&self, id: &SessionId, mailbox: &Mailbox) -> watch::Receiver<()> {
-        self.lock().remove(id);
-        let (over, is_over) = watch::channel(());
-        self.closing().insert(id.clone(), is_over.clone());
-        let (done, wait) = oneshot::channel();
-        mailbox.post(Message::Close { done });
-        let (this, id) = (self.clone(), id.clone());
-        // Not by the request, which its client may withdraw.
-        tokio::spawn(async move {
-            let _ = wait.await;
-            this.closing().remove(&id);
-            drop(over);
-        });
-        is_over
-    }
-
-    fn closing(&self) -> MutexGuard<'_, HashMap<SessionId, watch::Receiver<()>>> {
-        self.closing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until a session that is closing is out of memory.
-    async fn closed(&self, id: &SessionId) {
-        let closing = self.closing().get(id).cloned();
-        if let Some(over) = closing {
-            ends(over).await;
-        }
-    }
-
-    /// Deletes a session that has no open run here and no writer elsewhere.
+    /// Deletes a session that has no open run here and no writer elsewhere. Takes effect behind what
+    /// was sent to the session before, and before it waits.
     pub async fn delete(&self, id: &SessionId) -> Result<(), Refused> {
-        self.closed(id).await;
-        if let Some(mailbox) = self.in_memory(id) {
-            let resume = mailbox.request(|reply| Message::Resume { from: None, unattended: false, reply })?;
-            let open = match resume.await.map_err(|_| Refused::gone())? {
-                Ok(resumed) => {
-                    matches!(resumed.result.state.state, State::Running | State::RequiresAction)
-                }
-                // Nothing runs in a session that cannot be written any more.
-                Err(refused) if refused.name == ErrorName::SessionReadOnly => false,
-                Err(refused) => return Err(refused),
-            };
-            if open {
-                return Err(Refused::new(
-                    ErrorName::SessionLocked,
-                    "a run of this session is open; cancel it first",
-                ));
+        self.world.catalog.place(&id.0).map_err(catalog_error)?;
+        let deleted = match self.registry.pass(id)? {
+            Entered::There(mailbox) => mailbox.request(|reply| Message::Delete { reply })?,
+            Entered::New(mut life, ..) => {
+                let (reply, deleted) = oneshot::channel();
+                let this = self.clone();
+                // Not by the request, which its client may withdraw.
+                tokio::spawn(async move {
+                    life.begun().await;
+                    let _ = reply.send(this.delete_files(life.id()).await);
+                });
+                deleted
             }
-            stop(&mailbox).await;
-        }
-        let (world, id) = (self.world.clone(), id.clone());
-        let is_used = |error: &CatalogError| matches!(error, CatalogError::InUse { .. });
-        tokio::task::spawn_blocking(move || patiently(|| world.catalog.delete(&id.0), is_used))
-            .await
-            .map_err(|error| Refused::new(ErrorName::SessionLocked, error.to_string()))?
-            .map_err(catalog_error)
+        };
+        deleted.await.map_err(|_| Refused::gone())?
     }
 
     /// Removes in the background what deletions and edits that were cut short left behind.
@@ -313,54 +285,10 @@ impl Sessions {
 
     /// Stops every session: children die, what ran is closed, and it is durable. Bounded.
     pub async fn stop_all(&self) {
-        let mailboxes: Vec<Mailbox> = self.lock().drain().map(|(_, mailbox)| mailbox).collect();
-        let stops = futures_util::future::join_all(mailboxes.iter().map(stop));
-        let closing: Vec<SessionId> = self.closing().keys().cloned().collect();
-        let closed = futures_util::future::join_all(closing.iter().map(|id| self.closed(id)));
-        let _ = tokio::time::timeout(STOP_LIMIT, futures_util::future::join(stops, closed)).await;
+        let over = self.registry.leave_all(|mailbox| mailbox.post(Message::Stop));
+        let stopped = futures_util::future::join_all(over.into_iter().map(registry::Over::reached));
+        let _ = tokio::time::timeout(STOP_LIMIT, stopped).await;
     }
-}
-
-/// Waits until the sender is gone, which never sends; says whether it went in time.
-async fn ends(mut over: watch::Receiver<()>) -> bool {
-    tokio::time::timeout(CLOSE_LIMIT, over.changed()).await.is_ok()
-}
-
-/// Opens a log for writing; what its last writer left half-written goes, now that nobody writes it.
-fn open(place: log::Place) -> Result<(Opened, Retold), OpenError> {
-    let blobs = Blobs::new(place.storage.clone(), &place.dir);
-    let is_locked = |error: &OpenError| matches!(error, OpenError::Locked { .. });
-    let open = || {
-        let mut told = Retold::new(&place.session.as_str().into());
-        let mut take = |record| {
-            told.take(&record);
-            told.folded.whole()
-        };
-        Log::open_each(place.clone(), now_ms(), &mut take).map(|opened| (opened, told))
-    };
-    let opened = patiently(open, is_locked)?;
-    if let Err(error) = blobs.sweep() {
-        tracing::warn!(%error, "what an earlier process left half-written stays");
-    }
-    Ok(opened)
-}
-
-/// Tries what needs the lock of a session again for an instant: whoever lists sessions, here or in
-/// another process, holds it that long.
-fn patiently<T, E>(attempt: impl Fn() -> Result<T, E>, is_locked: impl Fn(&E) -> bool) -> Result<T, E> {
-    for _ in 0..LOCK_TRIES {
-        match attempt() {
-            Err(error) if is_locked(&error) => std::thread::sleep(LOCK_PAUSE),
-            other => return other,
-        }
-    }
-    attempt()
-}
-
-async fn stop(mailbox: &Mailbox) {
-    let (done, wait) = oneshot::channel();
-    mailbox.post(Message::Stop { done });
-    let _ = wait.await;
 }
 
 fn new_id() -> SessionId {
@@ -370,26 +298,6 @@ fn new_id() -> SessionId {
     }
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     SessionId(format!("s-{hex}"))
-}
-
-fn catalog_error(error: CatalogError) -> Refused {
-    let name = match &error {
-        CatalogError::BadId { .. } | CatalogError::Missing { .. } => ErrorName::SessionNotFound,
-        scarce if scarce.is_scarce() => ErrorName::Overloaded,
-        _ => ErrorName::SessionLocked,
-    };
-    Refused::new(name, error.to_string())
-}
-
-fn open_error(error: OpenError) -> Refused {
-    let name = match &error {
-        OpenError::Missing { .. } => ErrorName::SessionNotFound,
-        OpenError::Locked { .. } => ErrorName::SessionLocked,
-        OpenError::Scarce { .. } => ErrorName::Overloaded,
-        OpenError::NewerFormat { .. } | OpenError::Unknown { .. } => ErrorName::VersionUnsupported,
-        _ => ErrorName::SessionReadOnly,
-    };
-    Refused::new(name, error.to_string())
 }
 
 #[cfg(test)]

@@ -246,6 +246,15 @@ pub fn refused<T: std::fmt::Debug>(answer: Result<T, RpcError>) -> (i64, String)
     (error.code, data["name"].as_str().unwrap_or_default().to_owned())
 }
 
+/// Checks that a request was refused for want of room, and that the client may send it again.
+#[track_caller]
+pub fn assert_overloaded(answer: Result<Value, RpcError>) {
+    let data = answer.expect_err("there is no room for this").data.unwrap_or_default();
+    assert_eq!(data["name"], "Overloaded", "{data}");
+    assert_eq!(data["retryable"], true, "{data}");
+    assert!(data["retryAfterMs"].as_u64().is_some_and(|pause| pause > 0), "{data}");
+}
+
 /// Checks what a strict provider checks: every call has exactly one output, right behind it.
 #[track_caller]
 pub fn assert_paired(request: &Request) {

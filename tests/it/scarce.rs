@@ -12,7 +12,7 @@ use adjutant_testkit::model::{ModelServer, Reply};
 use adjutant_testkit::process::Server;
 use serde_json::{Value, json};
 
-use crate::rig::refused;
+use crate::rig::assert_overloaded;
 use crate::scenarios::system::{descriptors, open_now};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_adjutant");
@@ -25,7 +25,7 @@ fn says_what_to_do(answer: Result<Value, RpcError>, when: &str) {
     let message = answer.as_ref().map_or_else(|error| error.message.clone(), Value::to_string);
     assert!(message.contains("too many files are open in this process"), "{when}: {message}");
     assert!(message.contains("`ulimit -n`"), "{when}: {message}");
-    assert_eq!(refused(answer).1, "Overloaded", "{when}");
+    assert_overloaded(answer);
 }
 
 fn ends_well(editor: &Editor, session: &adjutant_protocol::SessionId, when: &str) {

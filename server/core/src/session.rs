@@ -4,6 +4,7 @@
 //! what is durable are not in here.
 
 mod fold;
+mod forget;
 mod order;
 
 pub(crate) use fold::mistakes_after;

@@ -6,6 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+/// When a request that was refused as overloaded is worth another try, in milliseconds.
+const RETRY_AFTER_MS: u64 = 100;
+
 /// One row of the error table, in the order of its codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
 pub enum ErrorName {
@@ -91,4 +94,12 @@ pub struct ErrorDetail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional, type = "number")]
     pub retry_after_ms: Option<u64>,
+}
+
+impl ErrorDetail {
+    /// Returns the `data` of an error with this name.
+    pub fn of(name: ErrorName) -> Self {
+        let retry_after_ms = (name == ErrorName::Overloaded).then_some(RETRY_AFTER_MS);
+        Self { name, retryable: name.retryable(), retry_after_ms }
+    }
 }

@@ -58,7 +58,7 @@ impl Agent {
     }
 
     pub(super) async fn session_resume(&self, params: ResumeParams) -> Result<ResumeResult> {
-        let mailbox = self.mailbox(&params.session_id).await?;
+        let mailbox = self.mailbox(&params.session_id)?;
         let request = mailbox.request(|reply| Message::Resume {
             from: params.replay_from,
             unattended: params.unattended,
@@ -78,7 +78,7 @@ impl Agent {
     pub(super) async fn set_option(&self, params: SetConfigOptionParams) -> Result<SetConfigOptionResult> {
         let settings = self.sessions.world().settings();
         let chosen = session::chosen(params.config_id, &params.value, &settings)?;
-        let mailbox = self.mailbox(&params.session_id).await?;
+        let mailbox = self.mailbox(&params.session_id)?;
         answered(mailbox.request(|reply| Message::Choose { chosen, reply })).await
     }
 
@@ -112,30 +112,35 @@ impl Agent {
         let images = self.sessions.world().images.take(images).ok_or_else(|| {
             Refused::new(ErrorName::Overloaded, "too many images wait to be kept; send it again later")
         })?;
-        let mailbox = self.mailbox(&params.session_id).await?;
-        self.starts.went_on(&params.session_id);
+        let session = params.session_id.clone();
+        let mailbox = self.mailbox(&session)?;
+        let before = self.starts.went_on(&session);
         let prompt = Box::new(Posted { params, text, images, title, body });
         // Popups that were closed without an answer come back; not those that the prompt answers.
         let _acts = self.sessions.world().doors.user_acts();
-        answered(mailbox.request(|reply| Message::Prompt { prompt, reply })).await
+        let told = answered(mailbox.request(|reply| Message::Prompt { prompt, reply })).await;
+        if told.is_err() && self.sessions.in_memory(&session).is_none() {
+            self.starts.went_back(&session, before);
+        }
+        told
     }
 
     pub(super) async fn session_wait(&self, params: WaitParams) -> Result<WaitResult> {
-        let mailbox = self.mailbox(&params.session_id).await?;
+        let mailbox = self.mailbox(&params.session_id)?;
         let timeout_ms = params.timeout_ms.min(MAX_WAIT_MS);
         answered(mailbox.request(|reply| Message::Wait { run: params.run_id, timeout_ms, reply })).await
     }
 
     pub(super) async fn session_cancel(&self, params: CancelParams) {
         if let Some(mailbox) = self.sessions.in_memory(&params.session_id) {
-            // Ends either way; a session that is gone has nothing to cancel.
+            // Ends either way; a session that is gone, or cannot be opened, has nothing to cancel.
             let _ = mailbox.cancel(params.run_id).await;
         }
     }
 
     pub(super) async fn ask_list(&self, params: Option<AskListParams>) -> Result<AskListResult> {
         let mailboxes = match params.and_then(|params| params.session_id) {
-            Some(id) => vec![self.sessions.get(&id).await?],
+            Some(id) => vec![self.sessions.get(&id)?],
             None => self.sessions.all(),
         };
         // All of them before anything is waited for: one that closes next has its place behind it.
@@ -182,8 +187,8 @@ impl Agent {
         answered(Ok(reply)).await
     }
 
-    async fn mailbox(&self, id: &SessionId) -> Result<Mailbox> {
-        Ok(self.sessions.get(id).await?)
+    fn mailbox(&self, id: &SessionId) -> Result<Mailbox> {
+        Ok(self.sessions.get(id)?)
     }
 }
 

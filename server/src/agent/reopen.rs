@@ -32,7 +32,7 @@ pub async fn left_open(sessions: Sessions, folders: Vec<PathBuf>) {
             return;
         }
         // Held by another process, or damaged: whoever asks for it by name is told why.
-        let Ok(mailbox) = sessions.get(&entry.session_id).await else { continue };
+        let Ok(mailbox) = sessions.get(&entry.session_id) else { continue };
         let resumed = mailbox.request(|reply| Message::Resume { from: None, unattended: false, reply });
         let Ok(resumed) = resumed else { continue };
         opened += usize::from(matches!(resumed.await, Ok(Ok(_))));

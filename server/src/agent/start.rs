@@ -71,9 +71,17 @@ impl Starts {
         self.lock().last.clone()
     }
 
-    /// Notes where the user went on.
-    pub fn went_on(&self, session: &SessionId) {
-        self.lock().last = Some(session.clone());
+    /// Notes where the user went on, and returns where that was before.
+    pub fn went_on(&self, session: &SessionId) -> Option<SessionId> {
+        self.lock().last.replace(session.clone())
+    }
+
+    /// Takes back a note about a session that cannot be opened.
+    pub fn went_back(&self, session: &SessionId, before: Option<SessionId>) {
+        let mut started = self.lock();
+        if started.last.as_ref() == Some(session) {
+            started.last = before;
+        }
     }
 
     fn session_of(&self, key: &str) -> Option<SessionId> {

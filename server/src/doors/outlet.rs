@@ -26,8 +26,11 @@ use queue::{Queue, Waiting, piece};
 const MERGE: Duration = Duration::from_millis(8);
 /// Items whose last sending is remembered; older ones start afresh.
 const MAX_REMEMBERED: usize = 256;
-/// What was asked back and waits to be sent; whoever reads the log waits for room.
-const RECALLED: usize = 16;
+/// Updates that were asked back and wait to be sent; whoever reads the log waits for room. Each may be
+/// as large as a record of the log.
+const RECALLED: usize = 4;
+/// How long a log may be read without a word. What comes behind waits as long, of all sessions.
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// Says whether a client takes an update.
 type Wanted = Box<dyn Fn(&Update) -> bool + Send + Sync>;
@@ -43,6 +46,8 @@ struct Shared {
     filled: Notify,
     recalls: mpsc::Sender<Recall>,
     wanted: Wanted,
+    /// How long a log may be read without a word.
+    silence: Duration,
 }
 
 /// The place of an answer among the updates.
@@ -70,9 +75,18 @@ impl Outlet {
         out: Out,
         wanted: impl Fn(&Update) -> bool + Send + Sync + 'static,
     ) -> (Self, mpsc::Receiver<Recall>) {
+        Self::patient(out, wanted, SILENCE)
+    }
+
+    /// Starts a pump that waits so long for a log.
+    fn patient(
+        out: Out,
+        wanted: impl Fn(&Update) -> bool + Send + Sync + 'static,
+        silence: Duration,
+    ) -> (Self, mpsc::Receiver<Recall>) {
         let (recalls, asked) = mpsc::channel(1);
-        let (queue, filled) = Default::default();
-        let outlet = Self { shared: Arc::new(Shared { queue, filled, recalls, wanted: Box::new(wanted) }) };
+        let (queue, filled, wanted) = (Mutex::default(), Notify::new(), Box::new(wanted));
+        let outlet = Self { shared: Arc::new(Shared { queue, filled, recalls, wanted, silence }) };
         tokio::spawn(outlet.clone().pump(out));
         (outlet, asked)
     }
@@ -151,6 +165,11 @@ impl Outlet {
         self.lock().close();
     }
 
+    /// Sends a stretch of the past behind everything queued before, as the log has it.
+    pub fn replay(&self, session: SessionId, stretch: Stretch) {
+        self.queue(|queue| queue.barrier(Waiting::Replay(session, stretch)));
+    }
+
     /// Marks the place of an answer: nothing queued from now on is sent before it.
     pub fn turnstile(&self) -> Turnstile {
         let (reached, was_reached) = oneshot::channel();
@@ -175,7 +194,10 @@ impl Outlet {
                     sending.await
                 }
                 Waiting::Resolved(params) => out.notify(methods::ASK_RESOLVED, &*params).await,
-                Waiting::Gap(session, stretch) => self.recall(&out, session, stretch).await,
+                Waiting::Gap(session, stretch) => self.recall(&out, session, stretch, |_| true).await,
+                Waiting::Replay(session, stretch) => {
+                    self.recall(&out, session, stretch, |told| matches!(told, Told::Update(_))).await
+                }
                 Waiting::Notification { method, params } => out.notify(method, &*params).await,
                 Waiting::Marker(marker) => {
                     let _ = marker.send(());
@@ -203,28 +225,60 @@ impl Outlet {
         self.lock().close();
     }
 
-    /// Sends what was left out, as the log has it; everything behind waits, as it would have.
-    async fn recall(&self, out: &Out, session: SessionId, stretch: Stretch) -> Result<(), SendError> {
+    /// Sends a stretch as the log has it; everything behind waits, as it would have. Where the log is
+    /// not read in time the client sees the gap in the numbers, and may resume the session.
+    async fn recall(
+        &self,
+        out: &Out,
+        session: SessionId,
+        stretch: Stretch,
+        is_sent: fn(&Told) -> bool,
+    ) -> Result<(), SendError> {
         let (told, mut past) = mpsc::channel(RECALLED);
-        let recall = Recall { session, stretch, told };
-        if self.shared.recalls.send(recall).await.is_err() {
-            // The client sees the gap in the numbers and may resume the session.
-            tracing::error!("nobody reads the logs any more");
-            return Ok(());
+        let name = session.clone();
+        let asked = self.shared.recalls.send(Recall { session, stretch, told });
+        let late = || tracing::error!(session = %name, "the log is not read in time; the client misses a part of it");
+        tokio::select! {
+            asked = tokio::time::timeout(self.shared.silence, asked) => match asked {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => {
+                    tracing::error!("nobody reads the logs any more");
+                    return Ok(());
+                }
+                Err(_) => {
+                    late();
+                    return Ok(());
+                }
+            },
+            () = out.closed() => return Err(SendError::Closed),
         }
         loop {
             let next = tokio::select! {
-                next = past.recv() => next,
+                next = tokio::time::timeout(self.shared.silence, past.recv()) => next,
                 () = out.closed() => return Err(SendError::Closed),
             };
             match next {
-                Some(Told::Update(params)) if (self.shared.wanted)(&params.update) => {
-                    out.notify(methods::SESSION_UPDATE, &*params).await?;
+                Ok(Some(told)) if is_sent(&told) => self.send_missed(out, told).await?,
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(()),
+                Err(_) => {
+                    late();
+                    return Ok(());
                 }
-                Some(Told::Update(_)) => {}
-                Some(Told::Resolved(params)) => out.notify(methods::ASK_RESOLVED, &*params).await?,
-                None => return Ok(()),
             }
+        }
+    }
+
+    async fn send_missed(&self, out: &Out, told: Told) -> Result<(), SendError> {
+        match told {
+            Told::Update(params) if !(self.shared.wanted)(&params.update) => Ok(()),
+            Told::Update(params) => {
+                let sending = out.notify(methods::SESSION_UPDATE, &*params);
+                // It may be large, and is written already.
+                drop(params);
+                sending.await
+            }
+            Told::Resolved(params) => out.notify(methods::ASK_RESOLVED, &*params).await,
         }
     }
 
@@ -274,5 +328,29 @@ fn remember(next: &Waiting, sent: &mut HashMap<String, Instant>) {
             sent.clear();
         }
         sent.insert(item.to_owned(), Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn f8_a_log_that_nobody_can_read_holds_up_what_comes_behind_it_for_a_while_only() {
+        let (out, _parts) = crate::transport::channel();
+        let (outlet, mut asked) = Outlet::patient(out, |_| true, Duration::from_millis(20));
+        outlet.replay("s-1".into(), Stretch::of_updates(1, 3));
+        outlet.replay("s-2".into(), Stretch::of_updates(1, 3));
+        outlet.flushed().await;
+        // The first was taken by nobody, and neither was the second: the reader hangs.
+        let first = asked.recv().await.expect("it was asked for");
+        assert_eq!(first.session.0, "s-1");
+        assert!(first.told.is_closed(), "what comes now comes too late");
+        // One that is read after all is sent.
+        outlet.replay("s-3".into(), Stretch::of_updates(1, 3));
+        let third = asked.recv().await.expect("it is asked for");
+        assert_eq!(third.session.0, "s-3");
+        drop(third);
+        outlet.flushed().await;
     }
 }

@@ -142,7 +142,7 @@ async fn resume_command(agent: &Agent, arguments: SessionArguments) -> Result<Op
 
 /// Follows a session, and says "resume" where it asks.
 async fn resumed(agent: &Agent, session: &SessionId) -> Result<ResumeResult> {
-    let mailbox = agent.sessions.get(session).await?;
+    let mailbox = agent.sessions.get(session)?;
     let request = mailbox.request(|reply| Message::Resume { from: None, unattended: false, reply });
     let resumed = answered(request).await?.result;
     if let Some(ask) = resumed.asks.iter().find(|ask| respond::resumes(ask)) {

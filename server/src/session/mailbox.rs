@@ -16,6 +16,7 @@ use adjutant_protocol::{AskId, RunId};
 use tokio::sync::{mpsc, oneshot};
 
 use super::images::Waiting;
+use super::papers::TranscriptFile;
 use crate::doors::{Turnstile, Written};
 
 /// Requests that wait for one session; more are refused with `Overloaded`.
@@ -101,6 +102,8 @@ pub enum Message {
     Transcript {
         reply: Reply<Written>,
     },
+    /// The transcript is written as far as was told when it was asked for.
+    Transcribed(Result<(TranscriptFile, Written), String>),
     Asks {
         reply: Reply<Vec<AskView>>,
     },
@@ -138,13 +141,54 @@ pub enum Message {
         reply: Reply<SetConfigOptionResult>,
     },
     /// Cancels the open run, tells of it, and leaves memory.
-    Close {
-        done: oneshot::Sender<()>,
+    Close,
+    /// Leaves memory and is deleted, unless a run is open.
+    Delete {
+        reply: Reply<()>,
     },
-    Stop {
-        done: oneshot::Sender<()>,
-    },
+    Stop,
 }
+
+impl Message {
+    /// Answers a request that no session will look at.
+    pub fn refuse(self, refused: Refused) {
+        fn answer<T>(reply: Reply<T>, refused: Refused) {
+            // A client that withdrew its request waits for nothing.
+            let _ = reply.send(Err(refused));
+        }
+        match self {
+            Message::Prompt { reply, .. } => answer(reply, refused),
+            Message::Answer { reply, .. } => {
+                if let Some(reply) = reply {
+                    answer(reply, refused);
+                }
+            }
+            Message::Wait { reply, .. } => answer(reply, refused),
+            Message::Resume { reply, .. } => answer(reply, refused),
+            Message::Transcript { reply } => answer(reply, refused),
+            Message::Asks { reply } => answer(reply, refused),
+            Message::Choose { reply, .. } => answer(reply, refused),
+            Message::Delete { reply } => answer(reply, refused),
+            Message::InboxStirred
+            | Message::InboxLooked { .. }
+            | Message::Cancel { .. }
+            | Message::Transcribed(_)
+            | Message::Unkept { .. }
+            | Message::Report { .. }
+            | Message::Streamed { .. }
+            | Message::Partial { .. }
+            | Message::Woke(_)
+            | Message::StepEnded { .. }
+            | Message::Synced(_)
+            | Message::WaitOver { .. }
+            | Message::Close
+            | Message::Stop => {}
+        }
+    }
+}
+
+/// The receiving side of a session's mailbox.
+pub type Mail = mpsc::UnboundedReceiver<Message>;
 
 /// The sending side of a session's mailbox; clones share it.
 ///
@@ -152,7 +196,7 @@ pub enum Message {
 /// cancels: as many as the connection has calls in flight. Of each running step: its start, one
 /// word that text waits, one that a partial waits, its report and its end. Of the inbox: one word
 /// that it stirs and one that it was looked into. One `Synced`, one `WaitOver` for each request that
-/// waits, one `Stop` for each who stops it.
+/// waits, one `Transcribed`, one `Close` or `Stop`.
 #[derive(Clone)]
 pub struct Mailbox {
     sender: mpsc::UnboundedSender<Message>,
@@ -161,7 +205,7 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    pub fn new() -> (Self, mpsc::UnboundedReceiver<Message>) {
+    pub fn new() -> (Self, Mail) {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Self { sender, waiting: Arc::default() }, receiver)
     }
@@ -207,9 +251,5 @@ impl Mailbox {
     /// Notes that the session has looked at one request.
     pub fn taken(&self) {
         self.waiting.fetch_sub(1, Ordering::AcqRel);
-    }
-
-    pub fn is_closed(&self) -> bool {
-        self.sender.is_closed()
     }
 }

@@ -3,13 +3,15 @@
 //! Keeps one record in memory at a time beside the session itself, however
 //! long the log is. Never takes the lock of a log and never changes one.
 
+use std::sync::Arc;
+
 use adjutant_core::record::{self, Event, Fact};
 use adjutant_core::session::Session;
 use adjutant_core::wire::state::{self, Teller};
 use adjutant_protocol::ask::AskResolvedParams;
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use adjutant_protocol::{RunId, SessionId};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use super::catalog::Catalog;
 use super::log::{Log, Notice, RecordRaw};
@@ -168,6 +170,8 @@ pub fn tell(
             return;
         }
         let Some(Retelling { fact, run, updates }) = retold.retell(&record) else { return };
+        // What a model sees of the past is most of a log, and is told to nobody.
+        retold.folded.session.forget_told(&fact.event);
         for (seq, update) in (before + 1..).zip(updates) {
             if stretch.contains(Spot { seq, behind: false }) {
                 let (session_id, run_id) = (id.clone(), run.clone());
@@ -197,25 +201,70 @@ pub fn tell(
     }
 }
 
-/// Serves what clients have missed, one stretch at a time, until nobody can ask any more.
+/// Logs read at once for what clients have missed. One that a disk never gives up takes a place for good.
+const MAX_READERS: usize = 4;
+
+/// Serves what clients have missed, until nobody can ask any more. A slow disk holds up only who
+/// waits for it.
 pub async fn serve(catalog: Catalog, mut recalls: mpsc::Receiver<Recall>) {
+    let readers = Arc::new(Semaphore::new(MAX_READERS));
     while let Some(Recall { session, stretch, told }) = recalls.recv().await {
+        let Ok(reader) = Arc::clone(&readers).acquire_owned().await else { return };
         let catalog = catalog.clone();
-        let done = tokio::task::spawn_blocking(move || {
+        // A panic is one client's gap, and the next is served.
+        tokio::task::spawn_blocking(move || {
+            let _reader = reader;
             // The client may go while it is told; then nobody listens.
             let read = tell(&catalog, &session, stretch, |past| drop(told.blocking_send(past)));
             if let Err(why) = read {
                 tracing::error!(%session, %why, "what the client missed cannot be read from the log");
             }
         });
-        // A panic is one client's gap, and the next is served.
-        let _ = done.await;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
     use super::*;
+    use crate::session::frontier::Syncer;
+    use crate::session::log::line;
+    use crate::session::storage::faulty::FaultyDisk;
+
+    #[tokio::test]
+    async fn f8_a_disk_that_hangs_holds_up_only_who_waits_for_it() {
+        let (disk, state) = (FaultyDisk::new(), Path::new("/state"));
+        let catalog = Catalog::new(Arc::new(disk.clone()), Syncer::start().unwrap(), state);
+        let plant = |id: &str| {
+            let mut log = Vec::new();
+            line::put_header(&mut log, id, 1);
+            line::put_epoch(&mut log, id, 1, 1);
+            let dir = catalog.place(id).unwrap().dir;
+            disk.plant(&dir.join("events.jsonl"), &log);
+            dir
+        };
+        let (sick, _well) = (plant("s-1"), plant("s-2"));
+        disk.hold(&sick);
+        let (recalls, asked) = mpsc::channel(1);
+        tokio::spawn(serve(catalog.clone(), asked));
+        let recall = async |id: &str| {
+            let (told, past) = mpsc::channel(1);
+            let stretch = Stretch::of_updates(1, 9);
+            recalls.send(Recall { session: id.into(), stretch, told }).await.expect("it is served");
+            past
+        };
+        let mut hangs = recall("s-1").await;
+        let mut other = recall("s-2").await;
+        let read = tokio::time::timeout(Duration::from_secs(10), other.recv()).await;
+        let hung = hangs.try_recv();
+        // Before anything is judged: the runtime of a test that fails waits for its threads.
+        disk.release();
+        assert!(read.expect("it is read").is_none(), "there is nothing in it");
+        assert_eq!(hung.err(), Some(mpsc::error::TryRecvError::Empty));
+        assert!(hangs.recv().await.is_none());
+    }
 
     #[test]
     fn so_deep_as_is_counted_a_record_is_read() {

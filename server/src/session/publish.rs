@@ -18,12 +18,12 @@ use adjutant_protocol::state::{RequiredAction, State, StateView};
 use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
 use adjutant_protocol::{AskId, SessionId, ToolCallId};
 
-use super::mailbox::{Refused, Reply, Resumed};
+use super::Place;
+use super::mailbox::{Message, Refused, Reply, Resumed};
+use super::page::Page;
 use super::papers::TranscriptFile;
 use super::stream::Taken;
-use super::{Place, past};
-use crate::aside::aside;
-use crate::doors::past::{Stretch, Told};
+use crate::doors::past::Stretch;
 use crate::doors::{OpenRun, Written};
 
 enum Queued {
@@ -88,9 +88,7 @@ pub struct Publisher {
     /// The state that was told without a number, until the next one that has one.
     passing: Option<StateView>,
     /// Grows with what is told, once somebody wanted to see it.
-    transcript: Option<TranscriptFile>,
-    /// A client to which the past is told next; until then nothing is released.
-    following: Option<Box<Following>>,
+    transcript: Page,
 }
 
 impl Drop for Publisher {
@@ -116,8 +114,7 @@ impl Publisher {
             closed_asks: 0,
             old_texts: BTreeSet::new(),
             passing: None,
-            transcript: None,
-            following: None,
+            transcript: Page::default(),
         }
     }
 
@@ -129,22 +126,24 @@ impl Publisher {
         }
     }
 
-    /// Writes the transcript as far as it was told; from now on it grows.
-    pub async fn transcribe(&mut self) -> Result<Written, String> {
+    /// Has the transcript written as far as it was told, beside the session; from now on it grows.
+    pub fn transcribe(&mut self, reply: Reply<Written>) {
+        if !self.transcript.begin(reply) {
+            return;
+        }
         let (place, last) = (self.place.clone(), self.released.0);
-        let begin = move || TranscriptFile::begin(&place.world.catalog, &place.id, last);
-        let (file, written) = aside(begin).await?;
-        self.transcript = Some(file);
-        Ok(written)
+        tokio::spawn(async move {
+            let (catalog, id) = (place.world.catalog.clone(), place.id.clone());
+            let begin = move || TranscriptFile::begin(&catalog, &id, last);
+            let begun = tokio::task::spawn_blocking(begin).await;
+            let begun = begun.unwrap_or_else(|error| Err(format!("write the transcript: {error}")));
+            place.mailbox.post(Message::Transcribed(begun));
+        });
     }
 
-    fn write_down(&mut self, params: &SessionUpdateParams) {
-        let Some(file) = self.transcript.as_mut().filter(|_| params.sub.is_none()) else { return };
-        if let Err(error) = file.told(params.seq, &params.update) {
-            // It is written anew when somebody asks for it again.
-            tracing::warn!(%error, session = %self.place.id, "the transcript does not grow any more");
-            self.transcript = None;
-        }
+    /// Takes the transcript that was written beside the session.
+    pub fn transcribed(&mut self, begun: Result<(TranscriptFile, Written), String>) {
+        self.transcript.begun(&self.place.id, begun);
     }
 
     pub fn attached(&self) -> bool {
@@ -166,9 +165,6 @@ impl Publisher {
 
     /// Refuses those who wait to follow: nothing becomes durable any more.
     pub fn fail_all(&mut self, refused: &Refused) {
-        if let Some(following) = self.following.take() {
-            let _ = following.reply.send(Err(refused.clone()));
-        }
         for (_, told) in self.waiting.drain(..) {
             if let Queued::Resumed(following) = told {
                 let _ = following.reply.send(Err(refused.clone()));
@@ -283,15 +279,14 @@ impl Publisher {
         self.release();
     }
 
-    /// Tells at once that the log takes no more facts: nothing runs any more, so nothing may be
-    /// shown as running, and an open run waits for whoever opens the session next.
-    pub fn stopped(&mut self, session: &Session, why: &str) {
+    /// Tells at once why no more facts follow: nothing runs any more, so nothing may be shown as
+    /// running, and an open run waits for whoever opens the session next. `end` is what surfaces show.
+    pub fn stopped(&mut self, session: &Session, message: String, end: &str) {
         // What waits for the disk is never told, so numbering goes on from what was.
         (self.seq, self.sub) = self.released;
-        let message = format!("This session can no longer be written: {why}");
         let notice = self.params(session, Update::Notice { message }, true);
         self.place.world.doors.last_word(&notice);
-        self.place.world.doors.forget(&session.id, "stopped: it can no longer be written");
+        self.place.world.doors.forget(&session.id, end);
         if session.open_run().is_none() || !self.run_shown {
             return;
         }
@@ -327,20 +322,8 @@ impl Publisher {
         self.release();
     }
 
-    /// Tells the past to clients that follow from now on. The session waits for it, so that nothing newer overtakes
-    /// it, and no other session does.
-    pub async fn retell(&mut self) {
-        while let Some(following) = self.following.take() {
-            let place = self.place.clone();
-            aside(move || follow(&place, *following)).await;
-            self.release();
-        }
-    }
-
     fn release(&mut self) {
-        while self.following.is_none()
-            && self.waiting.front().is_some_and(|(needs, _)| *needs <= self.durable)
-        {
+        while self.waiting.front().is_some_and(|(needs, _)| *needs <= self.durable) {
             let Some((_, told)) = self.waiting.pop_front() else { return };
             if let Queued::Update(params) = &told {
                 self.released = (params.seq, params.sub.unwrap_or(0));
@@ -349,7 +332,7 @@ impl Publisher {
                     Update::Run(RunView::Ended { .. }) => self.run_shown = false,
                     _ => {}
                 }
-                self.write_down(params);
+                self.transcript.told(&self.place.id, params);
             }
             match told {
                 Queued::Now(now) => {
@@ -358,7 +341,7 @@ impl Publisher {
                 }
                 Queued::Resumed(following) => {
                     self.attached = true;
-                    self.following = Some(following);
+                    follow(&self.place, *following);
                 }
                 Queued::Update(params) if self.attached => self.place.world.doors.update(*params),
                 Queued::Resolved(params, seq) if self.attached => {
@@ -392,20 +375,13 @@ fn index(place: &Place, change: impl FnOnce(&mut HashMap<AskId, SessionId>)) {
 }
 
 /// Answers what is true, then tells the past; the answer has its place between what was told
-/// before and what is told after (protocol section 4). Blocks.
+/// before and what is told after (protocol section 4).
 fn follow(place: &Place, following: Following) {
     let Following { result, after, reply } = following;
     let last = result.seq;
     let answer = Resumed { result, place: place.world.doors.turnstile() };
     if reply.send(Ok(answer)).is_ok() && after < last {
-        let stretch = Stretch::of_updates(after + 1, last);
-        let told = past::tell(&place.world.catalog, &place.id, stretch, |told| match told {
-            Told::Update(params) => place.world.doors.retell(*params),
-            // A client that attaches has none open whose end it would have to hear of.
-            Told::Resolved(_) => {}
-        });
-        if let Err(why) = told {
-            tracing::error!(%why, "the log cannot be read for a replay");
-        }
+        // The log is read as the client takes it, while the session works on.
+        place.world.doors.replay(&place.id, Stretch::of_updates(after + 1, last));
     }
 }

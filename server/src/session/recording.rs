@@ -112,7 +112,8 @@ impl SessionTask {
         }
         tracing::error!(session = %self.place.id, %why, "the session is read-only");
         self.running.abort_all();
-        self.publisher.stopped(&self.session, &why);
+        let message = format!("This session can no longer be written: {why}");
+        self.publisher.stopped(&self.session, message, "stopped: it can no longer be written");
         self.replies.fail_all(&why);
         self.publisher.fail_all(&Refused::new(ErrorName::SessionReadOnly, why.clone()));
         self.stopped = Some(why);

@@ -77,14 +77,18 @@ impl Replies {
     }
 
     pub fn fail_all(&mut self, why: &str) {
-        let refused = Refused::new(ErrorName::SessionReadOnly, why);
+        self.refuse_all(&Refused::new(ErrorName::SessionReadOnly, why));
+    }
+
+    /// Refuses all that waits, and all that comes later.
+    pub fn refuse_all(&mut self, refused: &Refused) {
         for (_, action) in self.after.drain(..) {
             action(Err(refused.clone()));
         }
         for wait in self.waits.drain(..) {
             let _ = wait.reply.send(Err(refused.clone()));
         }
-        self.failed = Some(refused);
+        self.failed = Some(refused.clone());
     }
 }
 
@@ -322,10 +326,9 @@ impl SessionTask {
         let _ = reply.send(Ok(asks));
     }
 
-    pub(super) async fn transcript(&mut self, reply: Reply<Written>) {
+    pub(super) fn transcript(&mut self, reply: Reply<Written>) {
         self.place.mailbox.taken();
-        let written = self.publisher.transcribe().await;
-        let _ = reply.send(written.map_err(|why| Refused::new(ErrorName::SessionNotFound, why)));
+        self.publisher.transcribe(reply);
     }
 
     /// Answers what is true now; the past follows as updates, read from the log.

@@ -40,8 +40,9 @@ async fn a_session_whose_task_is_gone_is_not_in_memory() {
     sessions.world.asks.lock().unwrap().insert(ask.clone(), id.clone());
     assert!(sessions.in_memory(&id).is_some() && sessions.of_ask(&ask).is_some());
     assert_eq!(sessions.all().len(), 1);
-    // The registry is not told, as it is not when the task breaks.
-    stop(&sessions.in_memory(&id).unwrap()).await;
+    sessions.in_memory(&id).unwrap().post(Message::Stop);
+    let over = sessions.registry.leave(&id, |_| {}).unwrap();
+    assert_eq!(over.reached().await, Some(true));
     assert!(sessions.in_memory(&id).is_none());
     assert!(sessions.of_ask(&ask).is_none());
     assert!(sessions.all().is_empty());

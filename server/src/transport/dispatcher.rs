@@ -129,7 +129,7 @@ impl<B: Backend> Dispatcher<B> {
         }
         if self.open.len() >= REQUEST_LIMIT {
             let why = "too many requests in flight, try again later";
-            return self.refuse(&refuse(code::REQUEST_FAILED, why));
+            return self.refuse(&Refusal::overloaded(id.clone(), why));
         }
         let params = match call.params {
             Ok(params) => params,
@@ -218,6 +218,9 @@ impl<B: Backend> Dispatcher<B> {
     }
 
     fn refuse(&self, refusal: &Refusal) {
-        self.out.refuse(refusal.id.as_ref(), refusal.code, &refusal.message);
+        match refusal.retryable {
+            true => self.out.refuse_for_now(refusal.id.as_ref(), &refusal.message),
+            false => self.out.refuse(refusal.id.as_ref(), refusal.code, &refusal.message),
+        }
     }
 }

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
+use adjutant_protocol::errors::ErrorName;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -140,17 +141,24 @@ pub struct Refusal {
     pub message: String,
     /// It may have been a notification, of which nobody will ever hear.
     pub lost: bool,
+    /// There is no room for it now; the same request works later.
+    pub retryable: bool,
 }
 
 impl Refusal {
     /// Returns the refusal of a request.
     pub fn of(id: RequestId, code: i64, message: impl Into<String>) -> Self {
-        Refusal { id: Some(id), code, message: message.into(), lost: false }
+        Refusal { id: Some(id), code, message: message.into(), lost: false, retryable: false }
+    }
+
+    /// Returns the refusal of a request that works later.
+    pub fn overloaded(id: RequestId, message: impl Into<String>) -> Self {
+        Refusal { retryable: true, ..Refusal::of(id, ErrorName::Overloaded.code(), message) }
     }
 
     /// Returns the refusal of something whose id is unknown.
     pub fn anonymous(code: i64, message: impl Into<String>) -> Self {
-        Refusal { id: None, code, message: message.into(), lost: true }
+        Refusal { id: None, code, message: message.into(), lost: true, retryable: false }
     }
 }
 
@@ -241,8 +249,13 @@ impl<'a> Members<'a> {
             _ => None,
         };
         let lost = known.is_none() && !answers;
-        let refuse =
-            |message: String| Refusal { id: known.clone(), code: code::INVALID_REQUEST, message, lost };
+        let refuse = |message: String| Refusal {
+            id: known.clone(),
+            code: code::INVALID_REQUEST,
+            message,
+            lost,
+            retryable: false,
+        };
         if let Some(key) = self.twice {
             return Err(refuse(format!("{key:?} is given twice")));
         }

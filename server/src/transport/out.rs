@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, ready};
 
+use adjutant_protocol::errors::{ErrorDetail, ErrorName};
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -93,6 +94,13 @@ impl Out {
     /// Answers a request of the peer with an error.
     pub fn refuse(&self, id: Option<&RequestId>, code: i64, message: &str) {
         let error = json!({ "code": code, "message": message });
+        self.answer(id, envelope::error_body(id, &error));
+    }
+
+    /// Answers a request of the peer for which there is no room now.
+    pub fn refuse_for_now(&self, id: Option<&RequestId>, message: &str) {
+        let name = ErrorName::Overloaded;
+        let error = json!({ "code": name.code(), "message": message, "data": ErrorDetail::of(name) });
         self.answer(id, envelope::error_body(id, &error));
     }
 

@@ -17,7 +17,7 @@ pub fn check(body: &[u8]) {
             let back = parse(&again).unwrap_or_else(|refusal| panic!("{refusal:?} of {}", shown(&again)));
             assert_eq!(key(&envelope), key(&back), "{}", shown(&again));
         }
-        Err(Refusal { id, code: given, message, lost }) => {
+        Err(Refusal { id, code: given, message, lost, retryable: _ }) => {
             assert!(!message.is_empty());
             assert!(given == code::PARSE_ERROR || given == code::INVALID_REQUEST, "{given}");
             assert!(read.is_none() || given == code::INVALID_REQUEST, "valid JSON is called none");

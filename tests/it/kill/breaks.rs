@@ -1,4 +1,4 @@
-//! A cancel, or a step that breaks, at every named point of a run: one end,
+//! A cancel, a step or a session that breaks, at every named point of a run: one end,
 //! nothing after it, and a session that goes on (S30, S90, S91).
 //!
 //! Never picks a moment by time: the server stands still at the point until the
@@ -10,7 +10,7 @@ use adjutant::faults::POINTS;
 use adjutant_core::record::{Event, Fact};
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::session::PromptResult;
-use adjutant_protocol::state::Outcome;
+use adjutant_protocol::state::{Outcome, State};
 use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
 use adjutant_protocol::{RunId, SessionId};
 use adjutant_testkit::campaign;
@@ -48,7 +48,7 @@ arguments = { command = "echo through >> ledger" }
 text = "Done."
 "#;
 
-/// The points inside a step: those of the session's own task are met by kills.
+/// The points inside a step.
 const OF_STEPS: [&str; 9] = [
     "reply-complete",
     "call-prepared",
@@ -60,6 +60,10 @@ const OF_STEPS: [&str; 9] = [
     "command-started",
     "command-ended",
 ];
+
+/// The points inside the session's own task.
+const OF_SESSIONS: [&str; 6] =
+    ["prompt-accepted", "facts-written", "facts-durable", "turn-begun", "reply-streaming", "ask-answered"];
 
 /// Passings of a point that are tried, as long as a run has so many.
 fn passings() -> usize {
@@ -207,4 +211,89 @@ impl Scene {
             |params: &SessionUpdateParams| matches!(params.update, Update::Run(RunView::Ended { .. }));
         self.editor.updates().iter().any(ended)
     }
+}
+
+#[test]
+fn s30_a_session_that_breaks_at_any_point_says_so_and_is_opened_again() {
+    for point in OF_SESSIONS {
+        for passing in 1..=passings() {
+            if !broken_at(point, passing) {
+                assert!(passing > 1, "nothing ever broke at {point}");
+                break;
+            }
+        }
+    }
+}
+
+/// Lets the task of a session break, and goes on with the session; false when the run does not come by so often.
+fn broken_at(point: &str, passing: usize) -> bool {
+    let place = format!("{point}:{passing}");
+    let scene = Scene::new(&format!("{place}:break"));
+    let prompt = json!({"sessionId": scene.session, "prompt": [{"type": "text", "text": "go on"}]});
+    let prompt = scene.editor.request_nowait("agent/session/prompt", prompt);
+    let broke = || scene.server.stderr().contains("broken at ");
+    wait_until(&format!("{place} or the end"), || broke() || scene.is_over());
+    if !broke() {
+        // Its editor is left as it is: nothing of it is judged here.
+        let _ = scene.editor.await_response(&prompt);
+        scene.editor.forgive(Rule::BehindTheEditor);
+        for _ in scene.editor.messages() {
+            scene.editor.await_message();
+        }
+        scene.editor.shutdown();
+        return false;
+    }
+    scene.editor.await_update(|params| {
+        matches!(&params.update, Update::Notice { message } if message.contains("broken at") && params.sub.is_some())
+    });
+    // Whether it became a fact or not: it is answered.
+    let _ = scene.editor.await_response(&prompt);
+    let now = scene.editor.resume(&scene.session, None);
+    let run = now.state.run_id.clone().unwrap_or_else(|| panic!("{place}: no run is open: {:?}", now.state));
+    scene.editor.cancel_run(&scene.session);
+    assert_eq!(scene.editor.await_run_end(&scene.session, &run).outcome, Outcome::Cancelled, "{place}");
+    let _ = scene.ended_once(&run, &place);
+    true
+}
+
+#[test]
+fn s30_a_session_that_breaks_is_shown_as_resumable_and_leaves_nobody_waiting() {
+    // The second prompt breaks it, while a question is open.
+    let scene = Scene::new("prompt-accepted:2:break");
+    let Scene { editor, session, .. } = &scene;
+    editor.on_ask(|ask| match ask.kind {
+        AskKind::Followup => Answer::Hold,
+        _ => Answer::option("allow"),
+    });
+    let other = editor.new_session();
+    let run = editor.prompt(session, "go on").run_id;
+    let ask = editor.await_ask_of(AskKind::Followup);
+    editor.await_delivery(&ask.ask_id);
+    let wait = json!({"sessionId": session, "runId": run, "timeoutMs": 60_000});
+    let wait = editor.request_nowait("agent/session/wait", wait);
+    let steer = json!({"sessionId": session, "prompt": [{"type": "text", "text": "and this"}]});
+    let steer = editor.request_nowait("agent/session/prompt", steer);
+    for waiting in [&steer, &wait] {
+        let error = editor.await_response(waiting).expect_err("the session is broken");
+        assert!(error.message.contains("session"), "{error}");
+    }
+    let state = editor.await_update(
+        |params| matches!(&params.update, Update::StateUpdate(view) if view.state == State::Resumable),
+    );
+    assert!(state.sub.is_some(), "the log may give a number to something else");
+    editor.await_withdrawal(&ask.ask_id);
+    // It is not held up by the one that broke, and that one opens again with what the log says.
+    let next = editor.prompt(&other, "go on");
+    let now = editor.resume(session, None);
+    assert_eq!(now.state.run_id.as_ref(), Some(&run), "{:?}", now.state);
+    assert!(
+        now.asks.iter().any(|open| open.ask_id == ask.ask_id),
+        "the question is open again: {:?}",
+        now.asks
+    );
+    editor.cancel_run(&other);
+    editor.await_run_end(&other, &next.run_id);
+    editor.cancel_run(session);
+    editor.await_run_end(session, &run);
+    let _ = scene.ended_once(&run, "while a question is open");
 }

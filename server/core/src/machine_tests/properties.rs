@@ -124,6 +124,21 @@ proptest! {
     }
 
     #[test]
+    fn s09_what_is_told_again_is_the_same_for_a_reader_that_forgets_what_it_told(bytes in numbers()) {
+        let new = || Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
+        let (mut whole, mut forgetful) = (new(), new());
+        let (mut first, mut again) = (Teller::new(&whole), Teller::new(&forgetful));
+        for fact in &drive(&bytes).log {
+            prop_assert_eq!(whole.is_out_of_place(&fact.event), forgetful.is_out_of_place(&fact.event));
+            whole.apply(fact);
+            forgetful.apply(fact);
+            prop_assert_eq!(first.told(&whole, fact), again.told(&forgetful, fact));
+            prop_assert_eq!(first.run_of(&whole, fact), again.run_of(&forgetful, fact));
+            forgetful.forget_told(&fact.event);
+        }
+    }
+
+    #[test]
     fn s02_a_run_requires_action_exactly_while_a_blocking_ask_is_open(bytes in numbers()) {
         at_each_fact(&drive(&bytes).log, |session, _| {
             assert_eq!(view(session).state == State::RequiresAction, session.has_blocking_ask());

@@ -35,6 +35,9 @@ pub enum Waiting {
     Resolved(Box<RawValue>),
     /// Updates of this session that are to be asked back.
     Gap(SessionId, Stretch),
+    /// Updates of this session that a client asked for again. It resumed the session, so it has no
+    /// ask open whose end it would have to hear of.
+    Replay(SessionId, Stretch),
     /// Somebody waits for everything before it to be handed to the writer.
     Marker(oneshot::Sender<()>),
     /// A request of ours that belongs here; nobody sends it once its asker has gone.
@@ -53,7 +56,11 @@ impl Waiting {
                 ENTRY + body.get().len()
             }
             // Bounded by what waits for them: an asker, an answer, or one gap of a session between.
-            Waiting::Gap(..) | Waiting::Marker(_) | Waiting::Request { .. } | Waiting::Turnstile { .. } => 0,
+            Waiting::Gap(..)
+            | Waiting::Replay(..)
+            | Waiting::Marker(_)
+            | Waiting::Request { .. }
+            | Waiting::Turnstile { .. } => 0,
         }
     }
 }

@@ -96,13 +96,17 @@ struct Sim {
     /// Reads of files wait.
     holds_reads: bool,
     reads_waiting: usize,
+    /// Directories in which nobody gets a lock or a file to read for now.
+    slow: BTreeSet<PathBuf>,
+    /// How many wait for one of them.
+    stuck: usize,
 }
 
 /// The disk; clones share it.
 #[derive(Clone)]
 pub struct FaultyDisk {
     sim: Arc<Mutex<Sim>>,
-    /// Told when syncs or reads are no longer held.
+    /// Notified when something is no longer held.
     freed: Arc<Condvar>,
 }
 
@@ -162,6 +166,32 @@ impl FaultyDisk {
     pub fn release_reads(&self) {
         self.sim().holds_reads = false;
         self.freed.notify_all();
+    }
+
+    /// Lets everyone who wants a lock or a file to read in this directory wait until `release`.
+    pub fn hold(&self, dir: &Path) {
+        self.sim().slow.insert(dir.to_owned());
+    }
+
+    /// Lets those who wait for a directory continue.
+    pub fn release(&self) {
+        self.sim().slow.clear();
+        self.freed.notify_all();
+    }
+
+    /// Returns how many wait for a directory that is held back.
+    pub fn waiting(&self) -> usize {
+        self.sim().stuck
+    }
+
+    /// Returns the state of the disk once nobody holds the directory of this file back.
+    fn free_for(&self, path: &Path) -> MutexGuard<'_, Sim> {
+        let mut sim = self.sim();
+        sim.stuck += 1;
+        let is_slow = |sim: &mut Sim| path.parent().is_some_and(|dir| sim.slow.contains(dir));
+        let mut sim = self.freed.wait_while(sim, is_slow).unwrap_or_else(PoisonError::into_inner);
+        sim.stuck -= 1;
+        sim
     }
 
     /// Makes the `nth` operation of a kind from now on fail once.
@@ -396,7 +426,7 @@ impl Storage for FaultyDisk {
     }
 
     fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn StoredFile>> {
-        let mut sim = self.sim();
+        let mut sim = if let Open::Read = how { self.free_for(path) } else { self.sim() };
         let ino = match (sim.find(path), how) {
             (Ok(_), Open::New) => return Err(io::ErrorKind::AlreadyExists.into()),
             (Err(_), Open::New) => sim.create(path, false)?,
@@ -459,7 +489,7 @@ impl Storage for FaultyDisk {
     }
 
     fn lock(&self, path: &Path) -> Result<Held, LockError> {
-        let mut sim = self.sim();
+        let mut sim = self.free_for(path);
         let ino = match sim.find(path) {
             Ok(ino) => ino,
             Err(_) => sim.create(path, false)?,

@@ -278,7 +278,7 @@ fn half_a_surrogate_pair_reaches_the_handler() {
 }
 
 #[test]
-fn one_request_too_many_is_refused_and_the_rest_goes_on() {
+fn p28_one_request_too_many_can_be_sent_again_and_the_rest_goes_on() {
     let mut rig = Rig::new();
     let limit = super::super::dispatcher::REQUEST_LIMIT;
     for n in 0..limit {
@@ -286,9 +286,14 @@ fn one_request_too_many_is_refused_and_the_rest_goes_on() {
     }
     rig.request("over", "test/hang", json!(null));
     let refused = rig.hear();
-    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("over"), &json!(-32803)));
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("over"), &json!(-33002)));
+    let detail = json!({"name": "Overloaded", "retryable": true, "retryAfterMs": 100});
+    assert_eq!(refused["error"]["data"], detail);
     rig.cancel(0);
     assert_eq!(rig.hear()["error"]["code"], -32800);
     assert_eq!(rig.alive(), limit - 1);
+    rig.request("over", "test/hang", json!(null));
+    rig.cancel(1);
+    assert_eq!(rig.hear()["id"], json!(1), "the same request was taken later");
     rig.assert_quiet();
 }

@@ -44,6 +44,9 @@ fn words(queue: &mut Queue) -> Vec<String> {
                 let spot = |spot: Spot| format!("{}{}", spot.seq, if spot.behind { "+" } else { "" });
                 format!("gap {session} {}..{}", spot(first), spot(last))
             }
+            Waiting::Replay(session, Stretch { first, last }) => {
+                format!("replay {session} {}..{}", first.seq, last.seq)
+            }
             Waiting::Notification { method, .. } => method.to_owned(),
             Waiting::Marker(_) => "marker".to_owned(),
             Waiting::Request { .. } => "request".to_owned(),
@@ -96,6 +99,18 @@ fn f8_a_gap_that_waits_grows_though_there_is_room_again() {
     // Once it was taken, what follows is kept again.
     queue.update(lasting("s", n + 3, 10));
     assert_eq!(words(&mut queue), [format!("s {}", n + 3)]);
+}
+
+#[test]
+fn f8_no_gap_grows_across_a_past_that_is_told_again() {
+    let (mut queue, n) = full();
+    queue.update(lasting("s", n + 1, 10));
+    queue.barrier(Waiting::Replay("s".into(), Stretch::of_updates(1, n + 1)));
+    queue.update(lasting("s", n + 2, 10));
+    let words = words(&mut queue);
+    let gap = |seq| format!("gap s {seq}..{seq}");
+    let expected = [gap(n + 1), format!("replay s 1..{}", n + 1), gap(n + 2)];
+    assert_eq!(words[words.len() - 3..], expected);
 }
 
 #[test]

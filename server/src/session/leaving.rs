@@ -1,0 +1,96 @@
+//! How a session leaves memory: it is closed, deleted, or breaks.
+//!
+//! Never touches the files of a deleted session; whoever runs the session does.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use adjutant_core::display::one_line;
+use adjutant_core::input::Input;
+use adjutant_core::run::State;
+use adjutant_protocol::errors::ErrorName;
+use tokio::sync::oneshot;
+
+use super::SessionTask;
+use super::mailbox::{Refused, Reply};
+
+/// Characters of a panic in a message.
+const MAX_PANIC: usize = 300;
+
+/// How the task of a session ended.
+pub enum End {
+    /// It was closed, or the server stops.
+    Stopped,
+    /// Its files are to be deleted.
+    Deleted(Reply<()>),
+    /// A bug ended it; what waits is refused with this.
+    Broken(Refused),
+}
+
+impl SessionTask {
+    /// Ends the session for good, unless a run is open.
+    pub(super) fn deleted(&mut self, reply: Reply<()>) -> Option<End> {
+        self.place.mailbox.taken();
+        let (state, _) = self.session.shown();
+        // Nothing runs in a session that cannot be written any more.
+        if self.stopped.is_none() && matches!(state, State::Running | State::RequiresAction) {
+            let why = "a run of this session is open; cancel it first";
+            let _ = reply.send(Err(Refused::new(ErrorName::SessionLocked, why)));
+            return None;
+        }
+        Some(End::Deleted(reply))
+    }
+
+    /// Ends the children, closes what ran and makes it durable.
+    pub(super) async fn stop(&mut self) {
+        self.running.abort_all_and_wait().await;
+        let _ = self.input(Input::Stopping).await;
+        self.place.world.doors.forget(&self.place.id, "stopped with the server");
+        let (synced, wait) = oneshot::channel();
+        self.log().request_sync(move |result| {
+            let _ = synced.send(result.ok());
+        });
+        if let Ok(Some(seq)) = wait.await
+            && self.tells_its_end
+        {
+            self.publisher.durable_up_to(seq);
+            self.replies.durable_up_to(seq);
+        }
+        let mark = self.log().mark();
+        self.summary.write_now(&self.session, mark).await;
+    }
+
+    /// Ends a session whose task panicked. What is in memory may be wrong, and no fact is written
+    /// from it; the log is as it was, and the next request opens it again.
+    pub(super) async fn broken(&mut self, panic: Box<dyn Any + Send>) -> End {
+        let why = one_line(&text_of(panic), MAX_PANIC);
+        tracing::error!(session = %self.place.id, why, "the session broke");
+        self.running.abort_all_and_wait().await;
+        let refused = Refused::new(
+            ErrorName::SessionNotFound,
+            format!(
+                "the session broke and was closed ({why}); send the request again to open it from its log"
+            ),
+        );
+        let message = format!(
+            "A bug of Adjutant broke this session, so it was closed: {why}. Its log is kept: resume the session, or send a \
+             prompt, to continue."
+        );
+        let tell = AssertUnwindSafe(|| {
+            self.publisher.stopped(&self.session, message, "stopped: the session broke");
+            self.replies.refuse_all(&refused);
+            self.publisher.fail_all(&refused);
+        });
+        if catch_unwind(tell).is_err() {
+            // Those who wait are answered anyway, because their slots go with the session.
+            tracing::error!(session = %self.place.id, "the client cannot be told that the session broke");
+        }
+        End::Broken(refused)
+    }
+}
+
+/// The text of a panic.
+fn text_of(panic: Box<dyn Any + Send>) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason was given").to_owned()
+}

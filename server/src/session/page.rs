@@ -1,0 +1,83 @@
+//! The transcript of a session as it is asked for, written beside the session, and grown.
+//!
+//! Never reads a log: whoever begins a transcript does, on a thread of its own.
+
+use adjutant_protocol::SessionId;
+use adjutant_protocol::errors::ErrorName;
+use adjutant_protocol::update::SessionUpdateParams;
+
+use super::mailbox::{Refused, Reply};
+use super::papers::TranscriptFile;
+use crate::doors::Written;
+
+/// Updates kept while the transcript is begun. A session that tells more in that time has one that
+/// does not grow.
+const MAX_SINCE: usize = 256;
+
+/// How far the transcript of a session is.
+#[derive(Default)]
+pub enum Page {
+    /// No client wants to see it, or it could not be written.
+    #[default]
+    Absent,
+    /// The log is read for it. `since` has what was told meanwhile, unless that was too much.
+    Beginning { since: Option<Vec<SessionUpdateParams>>, replies: Vec<Reply<Written>> },
+    /// It grows with what is told.
+    Growing(TranscriptFile),
+}
+
+impl Page {
+    /// Notes that a client wants the transcript. Returns whether it has to be written for that.
+    pub fn begin(&mut self, reply: Reply<Written>) -> bool {
+        if let Page::Beginning { replies, .. } = self {
+            replies.push(reply);
+            return false;
+        }
+        *self = Page::Beginning { since: Some(Vec::new()), replies: vec![reply] };
+        true
+    }
+
+    /// Takes the transcript that was written, adds what was told since, and answers those who wait.
+    pub fn begun(&mut self, session: &SessionId, begun: Result<(TranscriptFile, Written), String>) {
+        let Page::Beginning { since, replies } = std::mem::take(self) else { return };
+        let answer = match begun {
+            Ok((file, written)) => {
+                match since {
+                    Some(since) => {
+                        *self = Page::Growing(file);
+                        since.iter().for_each(|params| self.told(session, params));
+                    }
+                    None => {
+                        tracing::warn!(%session, "too much was told while the transcript was begun; it does not grow")
+                    }
+                }
+                Ok(written)
+            }
+            Err(why) => Err(Refused::new(ErrorName::SessionNotFound, why)),
+        };
+        for reply in replies {
+            let _ = reply.send(answer.clone());
+        }
+    }
+
+    /// Adds an update that was told, if it is a lasting one.
+    pub fn told(&mut self, session: &SessionId, params: &SessionUpdateParams) {
+        if params.sub.is_some() {
+            return;
+        }
+        match self {
+            Page::Absent => {}
+            Page::Beginning { since, .. } => {
+                since.take_if(|since| since.len() >= MAX_SINCE);
+                since.iter_mut().for_each(|since| since.push(params.clone()));
+            }
+            Page::Growing(file) => {
+                if let Err(error) = file.told(params.seq, &params.update) {
+                    // It is written again when a client asks for it again.
+                    tracing::warn!(%error, %session, "the transcript does not grow any more");
+                    *self = Page::Absent;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Which sessions are in memory, on their way there, and on their way out.
+//!
+//! A session enters with the first request for it, before its log is opened. Its mailbox takes what
+//! is sent meanwhile, so all of it arrives in the order it was sent. Whoever closes a session sends
+//! it on its way out: the next request enters it again, and that life begins after the one before
+//! has ended. So no session is opened twice, and no session waits for another one.
+//!
+//! Never waits and never touches a log.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use adjutant_protocol::SessionId;
+use adjutant_protocol::errors::ErrorName;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+use crate::session::mailbox::{Mail, Mailbox, Refused};
+
+/// Lives of sessions one process has at once, those on their way included.
+const MAX_OPEN: usize = 1_000;
+/// How long a session may take to leave memory; its children die within it.
+const LEAVE_LIMIT: Duration = Duration::from_secs(5);
+
+/// How far a session is on its way through memory.
+enum Stage {
+    /// Its log is being opened.
+    Opening(Mailbox),
+    Open(Mailbox),
+    /// Nothing more is posted to it.
+    Leaving,
+}
+
+/// The registry; clones share it.
+#[derive(Clone)]
+pub struct Registry {
+    entries: Arc<Mutex<HashMap<SessionId, Entry>>>,
+    room: Arc<Semaphore>,
+}
+
+struct Entry {
+    /// No other life of this process has it.
+    number: Arc<()>,
+    stage: Stage,
+    over: Over,
+}
+
+/// The end of one life.
+#[derive(Clone)]
+pub struct Over(watch::Receiver<bool>);
+
+/// What a request for a session finds.
+pub enum Entered {
+    /// A session that is in memory or on its way there.
+    There(Mailbox),
+    /// Nothing; its life begins now.
+    New(Life, Mailbox, Mail),
+}
+
+/// One way of a session through memory; dropped, the session is out.
+pub struct Life {
+    registry: Registry,
+    id: SessionId,
+    number: Arc<()>,
+    before: Option<Over>,
+    was_open: watch::Sender<bool>,
+    _room: OwnedSemaphorePermit,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self { entries: Arc::default(), room: Arc::new(Semaphore::new(MAX_OPEN)) }
+    }
+}
+
+impl Registry {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Finds a session, or begins a life of it. Refuses when too many are in memory.
+    pub fn enter(&self, id: &SessionId) -> Result<Entered, Refused> {
+        self.entered(id, |mailbox| Stage::Opening(mailbox.clone()))
+    }
+
+    /// Finds a session, or begins a life in which only its files are touched: nothing is posted to it.
+    pub fn pass(&self, id: &SessionId) -> Result<Entered, Refused> {
+        self.entered(id, |_| Stage::Leaving)
+    }
+
+    fn entered(&self, id: &SessionId, stage: impl FnOnce(&Mailbox) -> Stage) -> Result<Entered, Refused> {
+        let mut entries = self.lock();
+        if let Some(mailbox) = entries.get(id).and_then(|entry| entry.stage.mailbox()) {
+            return Ok(Entered::There(mailbox.clone()));
+        }
+        let full = |_| Refused::new(ErrorName::Overloaded, "too many sessions are open in this editor");
+        let room = Arc::clone(&self.room).try_acquire_owned().map_err(full)?;
+        let (mailbox, mail) = Mailbox::new();
+        let (was_open, over) = watch::channel(false);
+        let number = Arc::new(());
+        let entry = Entry { number: number.clone(), stage: stage(&mailbox), over: Over(over) };
+        let before = entries.insert(id.clone(), entry).map(|entry| entry.over);
+        let (registry, id) = (self.clone(), id.clone());
+        let life = Life { registry, id, number, before, was_open, _room: room };
+        Ok(Entered::New(life, mailbox, mail))
+    }
+
+    /// Returns the mailbox of a session that is in memory or on its way there.
+    pub fn find(&self, id: &SessionId) -> Option<Mailbox> {
+        self.lock().get(id).and_then(|entry| entry.stage.mailbox()).cloned()
+    }
+
+    /// Returns the mailboxes of all sessions whose log is open.
+    pub fn open(&self) -> Vec<Mailbox> {
+        let open = |entry: &Entry| match &entry.stage {
+            Stage::Open(mailbox) => Some(mailbox.clone()),
+            Stage::Opening(_) | Stage::Leaving => None,
+        };
+        self.lock().values().filter_map(open).collect()
+    }
+
+    /// Sends a session on its way out, and returns its end. `farewell` posts the last message.
+    /// It is not called for a session that leaves already.
+    pub fn leave(&self, id: &SessionId, farewell: impl FnOnce(&Mailbox)) -> Option<Over> {
+        self.lock().get_mut(id).map(|entry| entry.leave(farewell))
+    }
+
+    /// Sends all sessions on their way out, and returns their ends.
+    pub fn leave_all(&self, farewell: impl Fn(&Mailbox)) -> Vec<Over> {
+        self.lock().values_mut().map(|entry| entry.leave(&farewell)).collect()
+    }
+}
+
+impl Stage {
+    fn mailbox(&self) -> Option<&Mailbox> {
+        match self {
+            Stage::Opening(mailbox) | Stage::Open(mailbox) => Some(mailbox),
+            Stage::Leaving => None,
+        }
+    }
+
+    fn opened(self) -> Self {
+        match self {
+            Stage::Opening(mailbox) => Stage::Open(mailbox),
+            other => other,
+        }
+    }
+}
+
+impl Entry {
+    fn leave(&mut self, farewell: impl FnOnce(&Mailbox)) -> Over {
+        let before = std::mem::replace(&mut self.stage, Stage::Leaving);
+        if let Some(mailbox) = before.mailbox() {
+            farewell(mailbox);
+        }
+        self.over.clone()
+    }
+}
+
+impl Over {
+    /// Waits, bounded, until the life has ended. Returns whether the session was in memory in it;
+    /// none when the life goes on.
+    pub async fn reached(mut self) -> Option<bool> {
+        let ended = async { while self.0.changed().await.is_ok() {} };
+        tokio::time::timeout(LEAVE_LIMIT, ended).await.ok()?;
+        Some(*self.0.borrow())
+    }
+}
+
+impl Life {
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// Waits, bounded, until the life of this session before this one has ended.
+    pub async fn begun(&mut self) {
+        if let Some(before) = self.before.take() {
+            before.reached().await;
+        }
+    }
+
+    /// Notes that the log of the session is open.
+    pub fn opened(&self) {
+        self.was_open.send_replace(true);
+        self.set(Stage::opened);
+    }
+
+    /// Notes that the session is on its way out: the next request for it begins a new life.
+    pub fn leaves(&self) {
+        self.set(|_| Stage::Leaving);
+    }
+
+    fn set(&self, change: impl FnOnce(Stage) -> Stage) {
+        let mut entries = self.registry.lock();
+        if let Some(entry) = entries.get_mut(&self.id)
+            && Arc::ptr_eq(&entry.number, &self.number)
+        {
+            entry.stage = change(std::mem::replace(&mut entry.stage, Stage::Leaving));
+        }
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        let mut entries = self.registry.lock();
+        if entries.get(&self.id).is_some_and(|entry| Arc::ptr_eq(&entry.number, &self.number)) {
+            entries.remove(&self.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new(registry: &Registry, id: &SessionId) -> (Life, Mailbox, Mail) {
+        match registry.enter(id) {
+            Ok(Entered::New(life, mailbox, mail)) => (life, mailbox, mail),
+            Ok(Entered::There(_)) => panic!("it is there already"),
+            Err(refused) => panic!("{refused}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_life_begins_after_the_one_before_and_only_the_last_one_is_found() {
+        let (registry, id) = (Registry::default(), SessionId::from("s-1"));
+        let (first, ..) = new(&registry, &id);
+        assert!(registry.find(&id).is_some() && registry.open().is_empty());
+        first.opened();
+        assert_eq!(registry.open().len(), 1);
+        let over = registry.leave(&id, |_| {}).expect("it is there");
+        assert!(registry.find(&id).is_none());
+        let (mut second, ..) = new(&registry, &id);
+        let begins = tokio::spawn(async move {
+            second.begun().await;
+            second
+        });
+        tokio::task::yield_now().await;
+        assert!(!begins.is_finished());
+        drop(first);
+        assert_eq!(over.reached().await, Some(true), "the first one was in memory");
+        let second = begins.await.expect("it begins");
+        assert!(registry.find(&id).is_some(), "the end of the first one leaves the second alone");
+        let over = registry.leave(&id, |_| {}).expect("it is there");
+        drop(second);
+        assert_eq!(over.reached().await, Some(false), "the second one was never in memory");
+        assert!(registry.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn p28_lives_are_bounded_also_those_of_one_session_that_is_closed_again_and_again() {
+        let (registry, id) = (Registry::default(), SessionId::from("s-1"));
+        let mut lives = Vec::new();
+        for _ in 0..MAX_OPEN {
+            lives.push(new(&registry, &id));
+            registry.leave(&id, |_| {});
+        }
+        let refused = registry.enter(&id).map(|_| ()).expect_err("there is no room");
+        assert_eq!(refused.name, ErrorName::Overloaded);
+        lives.truncate(MAX_OPEN - 1);
+        assert!(registry.enter(&id).is_ok(), "and then there is");
+    }
+}
