@@ -6,10 +6,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use adjutant_core::config::Wire;
-use adjutant_core::prompt::{Delta, Manner, ModelMessage, ModelRequest, Reply};
-use adjutant_core::retry::CallFailure;
-
 use crate::session::frontier::Syncer;
 use crate::session::log::{EVENTS, Log, OpenError, Opened, Place, ReadBack};
 use crate::session::storage::faulty::FaultyDisk;
@@ -48,23 +44,6 @@ impl LogFile {
         let place = Place { storage, syncer, dir: DIRECTORY.into(), session: SESSION.to_owned() };
         Log::open(place, 9_000)
     }
-}
-
-/// Reads the body of an answer that came in these pieces; returns also what was heard while it came.
-pub fn read_reply(wire: Wire, pieces: &[&[u8]], whole: bool) -> (Result<Reply, CallFailure>, Vec<Delta>) {
-    let request = ModelRequest {
-        model: "m1".to_owned(),
-        system: "Be brief.".into(),
-        tools: Arc::new([]),
-        messages: vec![ModelMessage::user("hello")],
-        max_output_tokens: None,
-        manner: Manner::default(),
-        whole,
-        images: Default::default(),
-    };
-    let mut heard = Vec::new();
-    let reply = crate::model::unsent::read(wire, &request, pieces, &mut |delta| heard.push(delta));
-    (reply, heard)
 }
 
 /// Their kept corpus.

@@ -62,7 +62,7 @@ impl Scene {
     }
 
     fn opening_begins(&self) {
-        wait_until("the session to be opened", || self.disk.waiting() > 0);
+        wait_until("the session to be opened", || self.disk.stuck() > 0);
     }
 }
 

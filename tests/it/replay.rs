@@ -64,7 +64,7 @@ impl Scene {
     }
 
     fn reading_begins(&self) {
-        wait_until("the log to be read", || self.disk.waiting() > 0);
+        wait_until("the log to be read", || self.disk.stuck() > 0);
     }
 
     /// A run of the session that is in its log while the disk is held back; the end of it may not be told yet.

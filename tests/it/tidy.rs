@@ -35,7 +35,7 @@ const SLEEPERS: [(&str, &str); 2] = [
         "the commands under test sleep; and the end of a stranger's process gives no event, so its table is polled",
     ),
     (
-        "server/src/transport/tests/rig.rs",
+        "server/transport/src/tests/rig.rs",
         "handlers that take a varying time are what the order test is about",
     ),
 ];

@@ -1,6 +1,6 @@
 //! Server-sent events: however a stream is cut, a plain reading of its lines finds the same events.
 
-use adjutant::model::sse::{Decoder, Event, SseError};
+use adjutant_model::sse::{Decoder, Event, SseError};
 
 use super::{number, pieces};
 

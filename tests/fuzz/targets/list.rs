@@ -4,6 +4,7 @@
 //! the quick suite replays the kept corpus with the same functions.
 
 pub mod arguments;
+mod cutting;
 pub mod edits;
 pub mod envelopes;
 pub mod events;
@@ -16,6 +17,8 @@ pub mod replies;
 pub mod settings;
 
 use adjutant_core::config::Wire;
+
+use cutting::{number, pieces};
 
 /// What must hold whatever the bytes are; panics when it does not.
 pub type Check = fn(&[u8]);
@@ -46,24 +49,7 @@ fn parts<const N: usize>(bytes: &[u8]) -> [&[u8]; N] {
     std::array::from_fn(|_| rest.next().unwrap_or_default())
 }
 
-/// Takes a number off the front of an input; zero at its end.
-fn number(bytes: &mut &[u8]) -> usize {
-    bytes.split_off_first().map_or(0, |byte| usize::from(*byte))
-}
-
 /// Returns the text of a part.
 fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
     String::from_utf8_lossy(bytes)
-}
-
-/// Cuts bytes into pieces of 1, 2, 3, ... bytes and what follows; `shape` says of how many.
-fn pieces(bytes: &[u8], shape: usize) -> Vec<&[u8]> {
-    let mut rest = bytes;
-    let mut pieces = Vec::new();
-    let mut length = shape % 61;
-    while !rest.is_empty() {
-        length = (length * 7 + shape) % 61;
-        pieces.extend(rest.split_off(..(length + 1).min(rest.len())));
-    }
-    pieces
 }

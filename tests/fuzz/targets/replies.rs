@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use adjutant::fuzzing::read_reply;
 use adjutant_core::config::Wire;
 use adjutant_core::prompt::{Delta, Reply, StopCause};
+use adjutant_model::fuzzing::read_reply;
 
 use super::{number, pieces};
 

@@ -187,17 +187,36 @@ const IMPURE: [&str; 15] = [
 const IMPURE_EXCEPTIONS: [(&str, &str, &str); 1] =
     [("server/core/src/edit.rs", "Instant", "the differ takes its time limit as a point in time")];
 
-/// Returns the module of a file of `server/src`.
+/// Crate of ours, and the crates of ours it may need. Cargo keeps the rest: there is no circle.
+const CRATES: [(&str, &[&str]); 6] = [
+    ("server/protocol", &[]),
+    ("server/core", &["protocol"]),
+    ("server/host", &["core"]),
+    ("server/transport", &["protocol"]),
+    ("server/model", &["core", "host"]),
+    ("server", &["protocol", "core", "host", "transport", "model"]),
+];
+
+/// Returns the module of a file of `server/src`; what is a crate of its own counts as one.
 fn module(path: &str) -> &str {
-    let inner = path.strip_prefix("server/src/").unwrap_or(path);
+    let inner = path.strip_prefix("server/src/").or(path.strip_prefix("server/host/src/"));
+    let inner = inner.or(path.strip_prefix("server/")).unwrap_or(path);
     let first = inner.split('/').next().unwrap_or(inner);
     first.strip_suffix(".rs").unwrap_or(first)
 }
 
+/// The files whose modules are in `LAYERS`.
 fn server() -> Vec<Source> {
-    let found = files("server/src", &[".rs"]);
-    assert!(found.len() >= 2, "no files in server/src");
-    found
+    of_folders(&["server/src", "server/host/src"])
+}
+
+fn of_folders(folders: &[&str]) -> Vec<Source> {
+    let found = |folder: &&str| {
+        let found = files(folder, &[".rs"]);
+        assert!(found.len() >= 2, "no files in {folder}");
+        found
+    };
+    folders.iter().flat_map(found).collect()
 }
 
 /// Returns the crate's own modules that a file names, with lines.
@@ -217,7 +236,8 @@ fn imports(source: &Source) -> Vec<(usize, String)> {
         }
     }
     // `super::` as often as the file is deep is the crate's root.
-    let inner = source.path.strip_prefix("server/src/").unwrap_or(&source.path);
+    let inner = source.path.strip_prefix("server/src/").or(source.path.strip_prefix("server/host/src/"));
+    let inner = inner.unwrap_or(&source.path);
     let depth = inner.split('/').count() - usize::from(inner.ends_with("/mod.rs"));
     let climb = "super::".repeat(depth);
     for (at, _) in code.match_indices(&climb) {
@@ -289,7 +309,8 @@ fn nothing_imports_upward() {
 #[test]
 fn outside_crates_stay_in_their_modules() {
     let mut wrong = Vec::new();
-    for source in server().iter().filter(|source| !source.is_test()) {
+    let all = of_folders(&["server/src", "server/host/src", "server/transport/src", "server/model/src"]);
+    for source in all.iter().filter(|source| !source.is_test()) {
         let own = module(&source.path);
         let code = source.code();
         for (needles, allowed, why) in RESERVED {
@@ -311,6 +332,18 @@ fn outside_crates_stay_in_their_modules() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn crates_need_only_those_below_them() {
+    for (folder, allowed) in CRATES {
+        let table: toml::Table = read(&format!("{folder}/Cargo.toml")).parse().expect("a manifest is TOML");
+        let needs = table.get("dependencies").and_then(|value| value.as_table()).expect("dependencies");
+        let mut ours: Vec<&str> = needs.keys().filter_map(|name| name.strip_prefix("adjutant-")).collect();
+        let mut allowed = allowed.to_vec();
+        (ours.sort_unstable(), allowed.sort_unstable());
+        assert_eq!(ours, allowed, "{folder}/Cargo.toml: what it needs is what CRATES allows");
+    }
 }
 
 #[test]

@@ -180,7 +180,7 @@ impl FaultyDisk {
     }
 
     /// Returns how many wait for a directory that is held back.
-    pub fn waiting(&self) -> usize {
+    pub fn stuck(&self) -> usize {
         self.sim().stuck
     }
 

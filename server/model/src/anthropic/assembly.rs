@@ -1,0 +1,373 @@
+//! One reply, assembled from the blocks of a Messages stream (S111).
+//!
+//! Judges what servers really send; what holds of every reply is the draft's.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use adjutant_core::config::Wire;
+use adjutant_core::prompt::{Kept, ModelRequest, Reply, StopCause};
+use adjutant_core::retry::CallFailure;
+use serde_json::value::RawValue;
+
+use super::super::draft::Draft;
+use super::super::failure::Asked;
+use super::super::reading::{Assembly, OnDelta, State};
+use super::super::secret::Redactor;
+use super::super::sse::Event;
+use super::block::Block;
+use super::event::{Begun, Change, Counts, Piece, Whole};
+
+/// The most blocks of one reply.
+const MAX_BLOCKS: usize = 4096;
+
+pub(crate) struct MessagesAssembly<'a> {
+    draft: Draft<'a>,
+    parts: Vec<Part>,
+    counts: Counts,
+    stop_reason: Option<String>,
+    began: bool,
+    done: bool,
+}
+
+/// One block of the content.
+struct Part {
+    /// Its place in the content, by which later pieces name it.
+    index: u64,
+    open: bool,
+    content: Content,
+}
+
+enum Content {
+    Text(String),
+    Thinking {
+        text: String,
+        signature: String,
+    },
+    /// A tool call, by its place among the calls of the draft.
+    Call {
+        at: usize,
+        /// What some servers say at once instead of piece by piece.
+        input: Option<String>,
+    },
+    /// A block as it came: reasoning nobody can read, or of a kind nobody knows.
+    Opaque {
+        json: String,
+        secret: bool,
+    },
+    /// A block of an unknown kind that was said piece by piece.
+    Skipped,
+}
+
+impl Assembly for MessagesAssembly<'_> {
+    fn keeps_alive(event: &Event<'_>) -> bool {
+        let data = event.data.trim();
+        // Some gateways leave the names of events out.
+        let is_ping = || {
+            data.len() < 64
+                && data.replace(' ', "").contains(r#""type":"ping""#)
+                // Only what can be read whole is believed: the same bytes cut short may say something else.
+                && serde_json::from_str::<Piece<'_>>(data).is_ok_and(|read| read.kind.as_deref() == Some("ping"))
+        };
+        data.is_empty() || event.name == "ping" || is_ping()
+    }
+
+    fn state(&self) -> State {
+        match (self.done, &self.stop_reason) {
+            (true, _) => State::Done,
+            (false, Some(_)) => State::Finished,
+            (false, None) => State::Open,
+        }
+    }
+
+    fn take(&mut self, event: &Event<'_>, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+        let data = event.data.trim();
+        // A gateway before another wire ends its streams like that one.
+        if self.done || data.is_empty() || data == "[DONE]" {
+            return Ok(());
+        }
+        if event.name == "error" {
+            return Err(self.draft.refused(data));
+        }
+        let piece: Piece<'_> = self.draft.read(data)?;
+        if piece.error.is_some() {
+            return Err(self.draft.refused(data));
+        }
+        let kind = piece.kind.unwrap_or(Cow::Borrowed(event.name));
+        let open = self.state() == State::Open;
+        match &*kind {
+            "error" => Err(self.draft.refused(data)),
+            "message_start" if open => self.begin(piece.message.and_then(|message| message.usage)),
+            "content_block_start" if open => match (piece.index, piece.content_block) {
+                (Some(index), Some(block)) => self.begin_block(index, block, on_delta),
+                _ => Err(self.draft.broken("a block of its reply began without content or number")),
+            },
+            "content_block_delta" if open => {
+                let at = self.find(piece.index)?;
+                piece.delta.map_or(Ok(()), |change| self.change(at, change, on_delta))
+            }
+            "content_block_stop" if open => {
+                let at = self.find(piece.index)?;
+                self.parts[at].open = false;
+                Ok(())
+            }
+            "message_delta" => {
+                self.count(piece.usage);
+                let reason = piece.delta.and_then(|delta| delta.stop_reason);
+                self.stop_reason = self.stop_reason.take().or(reason.filter(|reason| !reason.is_empty()));
+                Ok(())
+            }
+            "message_stop" => {
+                self.done = true;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn take_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+        let whole: Whole<'_> = self.draft.read(body)?;
+        if whole.error.is_some() || whole.kind.as_deref() == Some("error") {
+            return Err(self.draft.refused(body));
+        }
+        let Some(content) = whole.content else { return Ok(()) };
+        for (index, block) in (0..).zip(content) {
+            self.begin_block(index, block, on_delta)?;
+            self.parts.last_mut().into_iter().for_each(|part| part.open = false);
+        }
+        self.count(whole.usage);
+        self.stop_reason = whole.stop_reason;
+        self.done = true;
+        Ok(())
+    }
+
+    fn complete(mut self) -> Result<Reply, CallFailure> {
+        if self.state() == State::Open {
+            return Err(self.draft.cut_short());
+        }
+        let stop = self.stop_cause()?;
+        let is_open_call = |part: &Part| part.open && matches!(part.content, Content::Call { .. });
+        // A reply cut at its limit may end inside a call, which will not run then.
+        if stop != StopCause::MaxTokens && self.parts.iter().any(is_open_call) {
+            return Err(self.draft.broken("a tool call of its reply never ended"));
+        }
+        for part in &mut self.parts {
+            if let Content::Call { at, input } = &mut part.content
+                && self.draft.reply.calls[*at].arguments.is_empty()
+            {
+                self.draft.arguments(*at, input.as_deref().unwrap_or("{}"))?;
+            }
+        }
+        let named = self.draft.reply.calls.iter().map(|call| !call.name.is_empty()).collect::<Vec<_>>();
+        let asked = self.draft.asked;
+        let mut reply = self.draft.complete(stop)?;
+        reply.kept = kept(self.parts, &reply, &named).map(|items| Kept {
+            wire: Wire::AnthropicMessages,
+            provider: asked.provider.to_owned(),
+            model: asked.model.to_owned(),
+            items,
+        });
+        Ok(reply)
+    }
+
+    fn broken(&self, what: &str) -> CallFailure {
+        self.draft.broken(what)
+    }
+}
+
+impl<'a> MessagesAssembly<'a> {
+    pub fn new(request: &ModelRequest, asked: Asked<'a>, redactor: Arc<Redactor>) -> MessagesAssembly<'a> {
+        MessagesAssembly {
+            draft: Draft::new(request, asked, redactor),
+            parts: Vec::new(),
+            counts: Counts::default(),
+            stop_reason: None,
+            began: false,
+            done: false,
+        }
+    }
+
+    fn begin(&mut self, usage: Option<Counts>) -> Result<(), CallFailure> {
+        if std::mem::replace(&mut self.began, true) {
+            return Err(self.draft.broken("its reply began twice"));
+        }
+        self.count(usage);
+        Ok(())
+    }
+
+    fn count(&mut self, usage: Option<Counts>) {
+        if let Some(counts) = usage {
+            self.counts.grow(counts);
+            self.draft.reply.usage = Some(self.counts.counted());
+        }
+    }
+
+    fn begin_block(
+        &mut self,
+        index: u64,
+        block: &RawValue,
+        on_delta: &mut OnDelta<'_>,
+    ) -> Result<(), CallFailure> {
+        if self.parts.iter().any(|part| part.index == index) {
+            return Err(self.draft.broken("two blocks of its reply have the same number"));
+        }
+        if self.parts.len() == MAX_BLOCKS {
+            return Err(self.draft.too_much("blocks", MAX_BLOCKS, "of them"));
+        }
+        let begun: Begun<'_> = self.draft.read(block.get())?;
+        let content = match &*begun.kind {
+            "text" => Content::Text(String::new()),
+            "thinking" => Content::Thinking { text: String::new(), signature: String::new() },
+            "tool_use" => {
+                let at = self.draft.open_call()?;
+                self.draft.identify(at, begun.id.unwrap_or_default())?;
+                if let Some(name) = begun.name.filter(|name| !name.is_empty()) {
+                    self.draft.name(at, name, on_delta)?;
+                }
+                let input = begun.input.map(RawValue::get).filter(|input| !matches!(*input, "{}" | "null"));
+                self.draft.keep("tool arguments", input.map_or(0, str::len))?;
+                Content::Call { at, input: input.map(str::to_owned) }
+            }
+            kind => {
+                self.draft.keep("reasoning", block.get().len())?;
+                Content::Opaque { json: block.get().to_owned(), secret: kind == "redacted_thinking" }
+            }
+        };
+        self.parts.push(Part { index, open: true, content });
+        let at = self.parts.len() - 1;
+        self.say(at, begun.text, on_delta)?;
+        self.think(at, begun.thinking, on_delta)?;
+        self.sign(at, begun.signature)
+    }
+
+    /// Finds the block a piece belongs to. The latest is looked at first, so that long ones stay cheap.
+    fn find(&self, index: Option<u64>) -> Result<usize, CallFailure> {
+        let at = self.parts.iter().rposition(|part| Some(part.index) == index);
+        match at {
+            Some(at) if self.parts[at].open => Ok(at),
+            Some(_) => Err(self.draft.broken("a block of its reply went on after its end")),
+            None => Err(self.draft.broken("a piece came for a block that never began")),
+        }
+    }
+
+    fn change(
+        &mut self,
+        at: usize,
+        change: Change<'_>,
+        on_delta: &mut OnDelta<'_>,
+    ) -> Result<(), CallFailure> {
+        let kind = change.kind.unwrap_or_default();
+        match (&mut self.parts[at].content, &*kind) {
+            (Content::Text(_), "text_delta") => self.say(at, change.text, on_delta),
+            (Content::Thinking { .. }, "thinking_delta") => self.think(at, change.thinking, on_delta),
+            (Content::Thinking { .. }, "signature_delta") => self.sign(at, change.signature),
+            (Content::Call { at, .. }, "input_json_delta") => {
+                self.draft.arguments(*at, change.partial_json.as_deref().unwrap_or_default())
+            }
+            (content @ (Content::Opaque { .. } | Content::Skipped), _) => {
+                *content = Content::Skipped;
+                Ok(())
+            }
+            (_, "text_delta" | "thinking_delta" | "signature_delta" | "input_json_delta") => {
+                Err(self.draft.broken("a piece does not fit the block it came for"))
+            }
+            // Notes on a text, and what may come one day.
+            _ => Ok(()),
+        }
+    }
+
+    fn say(
+        &mut self,
+        at: usize,
+        piece: Option<String>,
+        on_delta: &mut OnDelta<'_>,
+    ) -> Result<(), CallFailure> {
+        if let (Content::Text(text), Some(piece)) = (&mut self.parts[at].content, given(piece)) {
+            text.push_str(&piece);
+            self.draft.text(piece, on_delta)?;
+        }
+        Ok(())
+    }
+
+    fn think(
+        &mut self,
+        at: usize,
+        piece: Option<String>,
+        on_delta: &mut OnDelta<'_>,
+    ) -> Result<(), CallFailure> {
+        if let (Content::Thinking { text, .. }, Some(piece)) = (&mut self.parts[at].content, given(piece)) {
+            text.push_str(&piece);
+            self.draft.reasoning(piece, on_delta)?;
+        }
+        Ok(())
+    }
+
+    /// A signature comes in one piece; a later one stands for the earlier.
+    fn sign(&mut self, at: usize, piece: Option<String>) -> Result<(), CallFailure> {
+        if let (Content::Thinking { signature, .. }, Some(piece)) =
+            (&mut self.parts[at].content, given(piece))
+        {
+            self.draft.keep("reasoning", piece.len())?;
+            *signature = piece;
+        }
+        Ok(())
+    }
+
+    fn stop_cause(&self) -> Result<StopCause, CallFailure> {
+        match self.stop_reason.as_deref() {
+            Some("tool_use") if self.draft.reply.calls.is_empty() => {
+                Err(self.draft.broken("it says that it calls tools, and has no tool call"))
+            }
+            // A pause is for tools the provider runs itself; we ask for none of them.
+            Some("end_turn" | "tool_use" | "stop_sequence" | "pause_turn") => Ok(self.draft.ended()),
+            Some("max_tokens" | "model_context_window_exceeded") => Ok(StopCause::MaxTokens),
+            Some("refusal") => Ok(StopCause::Refusal),
+            reason => self.draft.ended_oddly(reason),
+        }
+    }
+}
+
+fn given(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.is_empty())
+}
+
+/// Returns the content as it has to come back, if there is reasoning in it that has to.
+///
+/// `named` says of each call of the draft whether it is in `reply`.
+fn kept(mut parts: Vec<Part>, reply: &Reply, named: &[bool]) -> Option<Vec<String>> {
+    parts.sort_by_key(|part| part.index);
+    let mut has_reasoning = false;
+    let mut items = Vec::new();
+    let mut spoken = 0;
+    for part in &parts {
+        let item = match &part.content {
+            Content::Text(text) => Block::text(text).and_then(|block| serde_json::to_string(&block).ok()),
+            Content::Thinking { signature, .. } if signature.is_empty() => None,
+            Content::Thinking { text, signature } => {
+                has_reasoning = true;
+                serde_json::to_string(&Block::Thinking { thinking: text, signature }).ok()
+            }
+            Content::Call { at, .. } if named[*at] => {
+                let before = named[..*at].iter().filter(|named| **named).count();
+                let block = reply.calls.get(before).and_then(|call| Block::tool_use(call).ok());
+                block.and_then(|block| serde_json::to_string(&block).ok())
+            }
+            Content::Call { .. } => None,
+            Content::Opaque { json, secret } => {
+                has_reasoning |= secret;
+                Some(json.clone())
+            }
+            Content::Skipped => None,
+        };
+        items.extend(item);
+        if matches!(part.content, Content::Text(_) | Content::Call { .. }) {
+            spoken = items.len();
+        }
+    }
+    // A reply that ends with its thinking is refused.
+    items.truncate(spoken);
+    (has_reasoning && !items.is_empty()).then_some(items)
+}
+
+#[cfg(test)]
+mod tests;

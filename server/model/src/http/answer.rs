@@ -1,0 +1,194 @@
+//! One answer: judged by its head, then read piece by piece within the time limits.
+//!
+//! Knows no wire format, follows no redirect and unpacks nothing.
+
+use std::time::{Duration, SystemTime};
+
+use adjutant_core::retry::{CallFailure, FailureClass};
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, LOCATION};
+use reqwest::{Response, Url};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::Post;
+use crate::failure::{Complaint, classify, failure, quote};
+use crate::waits::{in_words, retry_after_ms};
+
+/// The most bytes read of an answer that is an error.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+/// How long the body of an error may take at most: its status alone says enough.
+const ERROR_BODY_WAIT: Duration = Duration::from_secs(5);
+/// How long the end of a stream is awaited once its last event was read, so
+/// that the connection can be used again.
+const DRAIN_WAIT: Duration = Duration::from_millis(100);
+/// How long a reply that is complete waits for what usually still follows.
+const FINISHING_WAIT: Duration = Duration::from_secs(5);
+
+/// What the reader of a body says of one piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Eaten {
+    /// It carried content: the idle limit starts anew.
+    Progress,
+    /// It kept the connection open and no more (G4).
+    KeepAlive,
+    /// The reply is complete; something less important may follow.
+    Finishing,
+    /// The last event was read.
+    Done,
+}
+
+/// An answer that began as a reply.
+pub(crate) struct Answer<'a> {
+    pub post: Post<'a>,
+    pub(super) response: Response,
+    pub(super) first_byte: Instant,
+    pub(super) total: Instant,
+}
+
+impl<'a> Answer<'a> {
+    pub(super) async fn checked(mut self) -> Result<Answer<'a>, CallFailure> {
+        let status = self.response.status();
+        if status.is_redirection() {
+            return Err(self.redirected());
+        }
+        if !status.is_success() {
+            return Err(self.refused(status.as_u16()).await);
+        }
+        let name = self.post.asked.provider;
+        if let Some(encoding) = self.header(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
+            let message = format!(
+                "provider \"{name}\" answered in encoding \"{}\", which was not asked for",
+                quote(encoding, &self.post.redactor)
+            );
+            return Err(failure(FailureClass::Broken, message));
+        }
+        if self.header(CONTENT_TYPE).is_some_and(|kind| kind.trim_start().starts_with("text/html")) {
+            let message = format!(
+                "provider \"{name}\" answered with a web page in place of a reply; \
+                 check `base_url`, and whether this network wants a login"
+            );
+            return Err(failure(FailureClass::InvalidRequest, message));
+        }
+        if let Some(charset) = self.header(CONTENT_TYPE).and_then(charset_of)
+            && !["utf-8", "utf8", "us-ascii"].contains(&charset.as_str())
+        {
+            let message = format!(
+                "provider \"{name}\" answered in the character set \"{}\"; only UTF-8 is read",
+                quote(&charset, &self.post.redactor)
+            );
+            return Err(failure(FailureClass::InvalidRequest, message));
+        }
+        Ok(self)
+    }
+
+    /// Returns whether the provider answered with one JSON object although a stream was asked for.
+    pub fn is_whole(&self) -> bool {
+        self.header(CONTENT_TYPE).is_some_and(|kind| kind.trim_start().starts_with("application/json"))
+    }
+
+    fn header(&self, name: impl reqwest::header::AsHeaderName) -> Option<&str> {
+        self.response.headers().get(name)?.to_str().ok()
+    }
+
+    fn redirected(&self) -> CallFailure {
+        let target = self.header(LOCATION).and_then(|location| Url::parse(location).ok());
+        let target = target.map_or_else(
+            || "elsewhere".to_owned(),
+            |url| format!("to {}", url.origin().ascii_serialization()),
+        );
+        let name = self.post.asked.provider;
+        let message = format!(
+            "provider \"{name}\" redirects {target}, which is not followed; set `base_url` to the final address"
+        );
+        failure(FailureClass::InvalidRequest, message)
+    }
+
+    async fn refused(&mut self, status: u16) -> CallFailure {
+        let wait =
+            retry_after_ms(self.header("retry-after-ms"), self.header("retry-after"), SystemTime::now());
+        let mut body = Vec::new();
+        let read = async {
+            while let Ok(Some(piece)) = self.response.chunk().await {
+                let room = MAX_ERROR_BYTES - body.len();
+                body.extend_from_slice(&piece[..piece.len().min(room)]);
+                if body.len() == MAX_ERROR_BYTES {
+                    break;
+                }
+            }
+        };
+        // What has come by then is enough.
+        let _ = timeout_at(self.total.min(Instant::now() + ERROR_BODY_WAIT), read).await;
+        let complaint = Complaint::from_body(&String::from_utf8_lossy(&body));
+        let mut failed = classify(status, &complaint, self.post.asked, &self.post.redactor);
+        if failed.class.is_passing()
+            && let Some(wait) = wait
+        {
+            failed.message.push_str(&format!("; it asks to wait {}", in_words(wait)));
+            failed.retry_after_ms = Some(wait);
+        }
+        failed
+    }
+
+    /// Feeds the body to `eat`, piece by piece, within the limits, until it is
+    /// done or the body ends.
+    pub async fn pump(
+        &mut self,
+        mut eat: impl FnMut(&[u8]) -> Result<Eaten, CallFailure>,
+    ) -> Result<(), CallFailure> {
+        let idle = Duration::from_millis(self.post.limits.idle_ms);
+        // Many servers send headers at once and then read a long prompt: until
+        // the first content the longer of the two limits holds.
+        let mut until = self.first_byte.max(Instant::now() + idle);
+        let mut finishing = false;
+        loop {
+            let piece = match timeout_at(until.min(self.total), self.response.chunk()).await {
+                Ok(Ok(Some(piece))) => piece,
+                Ok(Ok(None)) => return Ok(()),
+                Ok(Err(error)) => return Err(self.post.network(&error)),
+                Err(_) if self.total <= until => return Err(self.post.total()),
+                Err(_) => return Err(self.post.stalled()),
+            };
+            let eaten = eat(&piece)?;
+            let now = Instant::now();
+            // A body that always has more never reaches the timer above.
+            if now >= self.total {
+                return Err(self.post.total());
+            }
+            match eaten {
+                Eaten::Progress => until = now + idle,
+                Eaten::KeepAlive if now >= until => return Err(self.post.stalled()),
+                Eaten::KeepAlive => {}
+                Eaten::Finishing if finishing => {}
+                Eaten::Finishing => {
+                    finishing = true;
+                    until = now + idle.min(FINISHING_WAIT);
+                }
+                Eaten::Done => {
+                    self.drain().await;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    pub(super) async fn drain(&mut self) {
+        let mut left = MAX_ERROR_BYTES;
+        let rest = async {
+            while let Ok(Some(piece)) = self.response.chunk().await {
+                left = left.saturating_sub(piece.len());
+                if left == 0 {
+                    break;
+                }
+            }
+        };
+        let _ = timeout(DRAIN_WAIT, rest).await;
+    }
+}
+
+/// The character set that a content type names, in small letters.
+fn charset_of(kind: &str) -> Option<String> {
+    kind.split(';').skip(1).find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        let value = value.trim().trim_matches('"').to_ascii_lowercase();
+        (name.trim().eq_ignore_ascii_case("charset") && !value.is_empty()).then_some(value)
+    })
+}

@@ -1,0 +1,220 @@
+//! One reply, assembled from the events of a Chat Completions stream (S111).
+//!
+//! Judges what servers really send; what holds of every reply is the draft's.
+
+use std::sync::Arc;
+
+use adjutant_core::prompt::{ModelRequest, Reply, RequestedCall, StopCause, Usage};
+use adjutant_core::retry::{CallFailure, FailureClass};
+use serde::de::IgnoredAny;
+
+use super::super::draft::Draft;
+use super::super::failure::{Asked, failure};
+use super::super::reading::{Assembly, OnDelta, State};
+use super::super::secret::Redactor;
+use super::super::sse::Event;
+use super::chunk::{CallPiece, Choice, Chunk, Message};
+
+pub(crate) struct ChatAssembly<'a> {
+    draft: Draft<'a>,
+    /// The index each call was announced with, beside the calls of the draft.
+    indices: Vec<Option<u64>>,
+    /// Indexes that two calls had at once: a piece with such an index alone may be of either.
+    shared: Vec<Option<u64>>,
+    finish_reason: Option<String>,
+    refused: bool,
+    done: bool,
+}
+
+impl Assembly for ChatAssembly<'_> {
+    fn state(&self) -> State {
+        match (self.done, &self.finish_reason) {
+            (true, _) => State::Done,
+            (false, Some(_)) => State::Finished,
+            (false, None) => State::Open,
+        }
+    }
+
+    fn take(&mut self, event: &Event<'_>, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+        let data = event.data.trim();
+        if self.done || data.is_empty() {
+            return Ok(());
+        }
+        if data == "[DONE]" {
+            self.done = true;
+            return Ok(());
+        }
+        if event.name == "error" {
+            return Err(self.draft.refused(data));
+        }
+        self.take_whole(data, on_delta)
+    }
+
+    /// A chunk and a whole answer have one shape.
+    fn take_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+        let chunk: Chunk<'_> = self.draft.read(body)?;
+        if let Some(error) = chunk.error {
+            return Err(self.draft.refused(error.get()));
+        }
+        if let Some(usage) = chunk.usage {
+            self.draft.reply.usage = Some(usage.counted());
+        }
+        // We ask for one choice; a server that sends more gets the first heard.
+        let choices = chunk.choices.unwrap_or_default();
+        let choice = choices.into_iter().find(|choice| choice.index.unwrap_or(0) == 0);
+        match choice {
+            Some(choice) if self.state() == State::Open => self.take_choice(choice, on_delta),
+            _ => Ok(()),
+        }
+    }
+
+    fn complete(self) -> Result<Reply, CallFailure> {
+        // A gateway also ends a stream in order whose model broke off.
+        if self.finish_reason.is_none() {
+            return Err(self.draft.cut_short());
+        }
+        let stop = self.stop_cause()?;
+        self.draft.complete(stop)
+    }
+
+    fn broken(&self, what: &str) -> CallFailure {
+        self.draft.broken(what)
+    }
+}
+
+impl<'a> ChatAssembly<'a> {
+    pub fn new(request: &ModelRequest, asked: Asked<'a>, redactor: Arc<Redactor>) -> ChatAssembly<'a> {
+        ChatAssembly {
+            draft: Draft::new(request, asked, redactor),
+            indices: Vec::new(),
+            shared: Vec::new(),
+            finish_reason: None,
+            refused: false,
+            done: false,
+        }
+    }
+
+    fn take_choice(&mut self, choice: Choice, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+        if let Some(message) = choice.delta.or(choice.message) {
+            self.take_message(message, on_delta)?;
+        }
+        self.finish_reason = choice.finish_reason.filter(|reason| !reason.is_empty());
+        Ok(())
+    }
+
+    fn take_message(&mut self, message: Message, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+        let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+        if let Some(piece) = given(message.reasoning_content).or(given(message.reasoning)) {
+            self.draft.reasoning(piece, on_delta)?;
+        }
+        if let Some(piece) = given(message.refusal) {
+            self.refused = true;
+            self.draft.text(piece, on_delta)?;
+        }
+        if let Some(piece) = given(message.content) {
+            self.draft.text(piece, on_delta)?;
+        }
+        for piece in message.tool_calls.unwrap_or_default() {
+            self.take_call(piece, on_delta)?;
+        }
+        Ok(())
+    }
+
+    fn take_call(&mut self, piece: CallPiece, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
+        let (name, arguments) =
+            piece.function.map_or((None, None), |function| (function.name, function.arguments));
+        let name = name.filter(|name| !name.is_empty());
+        let id = piece.id.filter(|id| !id.is_empty());
+        let at = match self.find_call(piece.index, id.as_deref(), name.as_deref()) {
+            Some(_) if id.is_none() && name.is_none() && self.shared.contains(&piece.index) => {
+                return Err(self.draft.broken("a piece does not say of which of its tool calls it is"));
+            }
+            Some(at) => at,
+            None if name.is_none() && id.is_none() && piece.index.is_none() => {
+                return Err(self.draft.broken("arguments came before any tool call began"));
+            }
+            None => {
+                if self.shares(piece.index) {
+                    self.shared.push(piece.index);
+                }
+                self.indices.push(piece.index);
+                self.draft.open_call()?
+            }
+        };
+        if let Some(arguments) = arguments {
+            self.draft.arguments(at, &arguments.0)?;
+        }
+        if let Some(id) = id {
+            self.draft.identify(at, id)?;
+        }
+        name.map_or(Ok(()), |name| self.draft.name(at, name, on_delta))
+    }
+
+    /// Finds the call a piece belongs to; `None` if it begins one. The latest
+    /// is looked at first, so that long arguments stay cheap.
+    fn find_call(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<usize> {
+        let other_id = |at: usize| {
+            let known = self.draft.reply.calls[at].id.as_str();
+            id.is_some_and(|id| !known.is_empty() && known != id)
+        };
+        if index.is_some() {
+            let at = self.indices.iter().rposition(|known| *known == index)?;
+            // Some servers number every call zero; a new id with a name tells
+            // them apart. A new id alone is noise of other servers.
+            return (!(other_id(at) && name.is_some())).then_some(at);
+        }
+        if id.is_some() {
+            return self.draft.reply.calls.iter().rposition(|call| Some(call.id.as_str()) == id);
+        }
+        let last = self.draft.reply.calls.len().checked_sub(1)?;
+        (name.is_none() || self.draft.reply.calls[last].name.is_empty()).then_some(last)
+    }
+
+    /// Whether a call of this index has arguments that go on; what has no index has one in common. A
+    /// call without any is not whole, because every tool takes some: the next piece may be its own.
+    fn shares(&self, index: Option<u64>) -> bool {
+        let calls = self.draft.reply.calls.iter().zip(&self.indices);
+        let goes_on = |call: &RequestedCall| serde_json::from_str::<IgnoredAny>(&call.arguments).is_err();
+        calls.rev().take(1).any(|(call, known)| *known == index && goes_on(call))
+    }
+
+    fn stop_cause(&self) -> Result<StopCause, CallFailure> {
+        let cause = match self.finish_reason.as_deref() {
+            Some("tool_calls" | "function_call") if self.draft.reply.calls.is_empty() => {
+                return Err(self.draft.broken("it says that it calls tools, and has no tool call"));
+            }
+            Some("stop" | "tool_calls" | "function_call" | "end_turn" | "eos" | "stop_sequence") => {
+                self.draft.ended()
+            }
+            Some("length" | "max_tokens" | "model_length") => return Ok(StopCause::MaxTokens),
+            Some("content_filter" | "safety" | "refusal") => return Ok(StopCause::Refusal),
+            Some("insufficient_system_resource") => {
+                let message = format!(
+                    "provider \"{}\" ran out of resources in the middle of its reply",
+                    self.draft.asked.provider
+                );
+                return Err(failure(FailureClass::Overloaded, message));
+            }
+            Some("error") => return Err(self.draft.broken("its reply ended with an error")),
+            reason => self.draft.ended_oddly(reason)?,
+        };
+        Ok(if self.refused { StopCause::Refusal } else { cause })
+    }
+}
+
+impl super::chunk::Counts {
+    /// The provider's count; its input includes what it read from its cache.
+    fn counted(self) -> Usage {
+        Usage {
+            input_tokens: self.prompt_tokens,
+            output_tokens: self.completion_tokens,
+            cache_read_tokens: self
+                .prompt_tokens_details
+                .map_or(self.prompt_cache_hit_tokens, |details| details.cached_tokens),
+            cache_write_tokens: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

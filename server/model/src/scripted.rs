@@ -1,0 +1,216 @@
+//! A model played from a file, for the demo, for tests and for replays.
+//!
+//! Keeps no state: which turn is played follows from the conversation alone,
+//! so that a restart changes nothing. Never reaches the network.
+
+mod script;
+
+use std::time::Duration;
+
+use adjutant_core::config::{ModelLimits, Provider};
+use adjutant_core::prompt::{Delta, ModelMessage, ModelRequest, Reply, RequestedCall, StopCause};
+use adjutant_core::retry::{CallFailure, FailureClass};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use self::script::{Fail, Script, Turn};
+use super::failure::failure;
+use super::waits::in_words;
+use adjutant_host::settings::own_files;
+
+/// The most characters of a tool output that a placeholder shows.
+const MAX_SHOWN_CHARS: usize = 200;
+/// What a model says that has nothing left to say.
+const EXHAUSTED: &str = "(the script has no more turns)";
+/// Words between two chances to be cancelled when there is no pace.
+const WORDS_A_YIELD: usize = 64;
+
+/// Returns the path of the script that `provider` names.
+pub(super) fn path_of(provider: &Provider) -> Result<&str, CallFailure> {
+    provider.script.as_deref().ok_or_else(|| {
+        let message =
+            format!("provider \"{}\": `script` is not set; set it to the path of a script", provider.name);
+        failure(FailureClass::InvalidRequest, message)
+    })
+}
+
+fn read(path: &str) -> Result<Script, String> {
+    let text = own_files::script(path).map_err(|why| format!("the script {why}"))?;
+    Script::parse(path, &text)
+}
+
+/// Says why the script of a provider cannot be played, if it has one. Blocks.
+pub fn script_fault(provider: &Provider) -> Option<String> {
+    read(provider.script.as_deref()?).err()
+}
+
+async fn load(path: String) -> Result<Script, CallFailure> {
+    let loaded =
+        tokio::task::spawn_blocking(move || read(&path)).await.unwrap_or_else(|error| Err(error.to_string()));
+    loaded.map_err(|message| failure(FailureClass::InvalidRequest, message))
+}
+
+/// Plays one attempt of the turn that the conversation has come to.
+pub(super) async fn call(
+    path: &str,
+    limits: &ModelLimits,
+    request: &ModelRequest,
+    attempt: u32,
+    on_delta: impl FnMut(Delta) + Send,
+) -> Result<Reply, CallFailure> {
+    let limit = limits.total_ms;
+    let played = async {
+        let script = load(path.to_owned()).await?;
+        play(&script, request, attempt, on_delta).await
+    };
+    match timeout(Duration::from_millis(limit), played).await {
+        Ok(reply) => reply,
+        Err(_) => {
+            let message =
+                format!("the script was not finished within the total limit of {}", in_words(limit));
+            Err(failure(FailureClass::Total, message))
+        }
+    }
+}
+
+/// Returns the turn to play: a fold over the conversation.
+///
+/// Each reply moves one turn on, unless its turn says to be repeated on an
+/// output that one of its calls got. User messages move nothing.
+fn position(turns: &[Turn], messages: &[ModelMessage]) -> usize {
+    let mut position = 0;
+    for (at, message) in messages.iter().enumerate() {
+        if !matches!(message, ModelMessage::Assistant { .. }) {
+            continue;
+        }
+        let after = messages[at + 1..]
+            .iter()
+            .take_while(|message| !matches!(message, ModelMessage::Assistant { .. }));
+        let repeat_on = turns.get(position).map_or(&[][..], |turn| &turn.repeat_on);
+        let mut outputs = after.filter_map(|message| match message {
+            ModelMessage::Tool { output, .. } => Some(output),
+            _ => None,
+        });
+        let repeated = outputs.any(|output| repeat_on.iter().any(|text| output.contains(text.as_str())));
+        if !repeated {
+            position += 1;
+        }
+    }
+    position
+}
+
+async fn play(
+    script: &Script,
+    request: &ModelRequest,
+    attempt: u32,
+    on_delta: impl FnMut(Delta) + Send,
+) -> Result<Reply, CallFailure> {
+    let replies =
+        request.messages.iter().filter(|message| matches!(message, ModelMessage::Assistant { .. })).count();
+    let turn = script.turns.get(position(&script.turns, &request.messages));
+    let Some(turn) = turn else {
+        let mut voice = Voice::new(script.pace_ms, None, on_delta);
+        voice.say(EXHAUSTED, Delta::Text).await?;
+        return Ok(Reply { text: EXHAUSTED.to_owned(), stop: StopCause::EndTurn, ..Reply::default() });
+    };
+    let fail = turn.fail.iter().find(|fail| fail.attempt.is_none_or(|number| number == attempt));
+    let mut voice = Voice::new(turn.pace_ms.unwrap_or(script.pace_ms), fail, on_delta);
+    let text = turn.text.replace("{{last_output}}", last_output(&request.messages));
+    voice.say(&turn.reasoning, Delta::Reasoning).await?;
+    voice.say(&text, Delta::Text).await?;
+    voice.announce(turn)?;
+    let calls = turn.calls.iter().enumerate().map(|(at, call)| RequestedCall {
+        id: format!("call_{replies}_{at}"),
+        name: call.tool.clone(),
+        arguments: call.arguments.clone(),
+    });
+    Ok(Reply {
+        text,
+        reasoning: turn.reasoning.clone(),
+        calls: calls.collect(),
+        usage: turn.usage,
+        stop: turn.stop,
+        kept: None,
+    })
+}
+
+/// Returns the first line of the latest tool output, bounded.
+fn last_output(messages: &[ModelMessage]) -> &str {
+    let last = messages.iter().rev().find_map(|message| match message {
+        ModelMessage::Tool { output, .. } => Some(output),
+        _ => None,
+    });
+    let line = last.and_then(|output| output.lines().next()).unwrap_or_default();
+    line.char_indices().nth(MAX_SHOWN_CHARS).map_or(line, |(end, _)| &line[..end])
+}
+
+/// Says words at a pace, until the turn is to fail.
+struct Voice<'a, F> {
+    pace: Duration,
+    /// When the next word is due; counted from the first, so that the pace
+    /// does not depend on how long a timer takes.
+    due: Instant,
+    fail: Option<&'a Fail>,
+    said: usize,
+    on_delta: F,
+}
+
+impl<'a, F: FnMut(Delta)> Voice<'a, F> {
+    fn new(pace_ms: u64, fail: Option<&'a Fail>, on_delta: F) -> Self {
+        Voice { pace: Duration::from_millis(pace_ms), due: Instant::now(), fail, said: 0, on_delta }
+    }
+
+    async fn say(&mut self, text: &str, wrap: fn(String) -> Delta) -> Result<(), CallFailure> {
+        for word in words(text) {
+            self.check_fail(self.said)?;
+            (self.on_delta)(wrap(word.to_owned()));
+            self.said += 1;
+            if !self.pace.is_zero() {
+                self.due += self.pace;
+                sleep_until(self.due).await;
+            } else if self.said.is_multiple_of(WORDS_A_YIELD) {
+                tokio::task::yield_now().await;
+            }
+        }
+        Ok(())
+    }
+
+    fn announce(&mut self, turn: &Turn) -> Result<(), CallFailure> {
+        for call in &turn.calls {
+            self.check_fail(self.said)?;
+            (self.on_delta)(Delta::ToolCall { name: call.tool.clone() });
+            self.said += 1;
+        }
+        // A reply that is to fail does so at its end if it is shorter than that.
+        self.check_fail(usize::MAX)
+    }
+
+    fn check_fail(&self, said: usize) -> Result<(), CallFailure> {
+        match self.fail {
+            Some(fail) if said >= fail.after_words => Err(CallFailure {
+                class: fail.class,
+                message: fail
+                    .message
+                    .clone()
+                    .unwrap_or_else(|| "the script fails this attempt on purpose".to_owned()),
+                retry_after_ms: fail.retry_after_ms,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Splits a text into words that keep the space after them: joined, they are the text.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let begin = rest.find(|c: char| !c.is_whitespace()).unwrap_or(rest.len());
+        let end = rest[begin..].find(char::is_whitespace).map_or(rest.len(), |at| begin + at);
+        let next = rest[end..].find(|c: char| !c.is_whitespace()).map_or(rest.len(), |at| end + at);
+        let (word, after) = rest.split_at(next);
+        rest = after;
+        (!word.is_empty()).then_some(word)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,18 @@
+//! How the bytes of an input become numbers, and pieces of other bytes.
+
+/// Takes a number off the front of an input; zero at its end.
+pub fn number(bytes: &mut &[u8]) -> usize {
+    bytes.split_off_first().map_or(0, |byte| usize::from(*byte))
+}
+
+/// Cuts bytes into pieces of 1, 2, 3, ... bytes and what follows; `shape` says of how many.
+pub fn pieces(bytes: &[u8], shape: usize) -> Vec<&[u8]> {
+    let mut rest = bytes;
+    let mut pieces = Vec::new();
+    let mut length = shape % 61;
+    while !rest.is_empty() {
+        length = (length * 7 + shape) % 61;
+        pieces.extend(rest.split_off(..(length + 1).min(rest.len())));
+    }
+    pieces
+}
