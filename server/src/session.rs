@@ -4,15 +4,11 @@
 //! and starts what ought to run. Sets no phase by hand and decides nothing about
 //! the run.
 
-pub mod blobs;
-pub mod catalog;
 mod choosing;
 mod edits;
-pub mod frontier;
 pub mod images;
 pub mod inbox;
 mod leaving;
-pub mod log;
 pub mod mailbox;
 mod page;
 pub mod papers;
@@ -23,7 +19,6 @@ mod recording;
 mod replies;
 mod spans;
 mod steps;
-pub mod storage;
 mod stream;
 pub mod summaries;
 mod verdicts;
@@ -31,6 +26,7 @@ mod world;
 
 use choosing::options_of;
 
+pub use adjutant_store::{blobs, catalog, frontier, log, storage};
 pub use choosing::{chosen, options_of_new};
 pub use leaving::End;
 pub use world::{Place, World};

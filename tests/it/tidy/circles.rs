@@ -7,8 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::source::{Source, blank, files, words};
 
-const CRATES: [&str; 5] =
-    ["server/protocol/src", "server/core/src", "server/transport/src", "server/model/src", "server/src"];
+const CRATES: [&str; 6] = [
+    "server/protocol/src",
+    "server/core/src",
+    "server/store/src",
+    "server/transport/src",
+    "server/model/src",
+    "server/src",
+];
 
 /// The modules of one crate by their paths, such as `["config", "show"]`.
 type Modules = BTreeSet<Vec<String>>;

@@ -4,10 +4,11 @@
 
 use super::source::{files, read};
 
-const CRATES: [&str; 6] = [
+const CRATES: [&str; 7] = [
     "server/protocol/src",
     "server/core/src",
     "server/host/src",
+    "server/store/src",
     "server/transport/src",
     "server/model/src",
     "server/src",

@@ -4,7 +4,7 @@ use super::source;
 
 /// Files that keep something for the whole process, and why it is no state of the agent.
 const KEPT: [(&str, &str); 5] = [
-    ("server/src/session/storage.rs", "names of temporary files"),
+    ("server/store/src/storage.rs", "names of temporary files"),
     ("server/host/src/faults.rs", "points of death, in debug builds alone"),
     (
         "server/src/tools/process/kin.rs",

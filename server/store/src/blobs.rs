@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::storage::{Open, Storage, UNFINISHED, read_whole, replace};
-use crate::scarce;
+use adjutant_host::scarce;
 
 /// The name of the directory in that of the session.
 pub const BLOBS: &str = "blobs";

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::frontier::{Frontier, Mark, SyncError, Syncer};
 use super::storage::{Held, LockError, Open, Stat, Storage, StoredDir, StoredFile, append_all};
-use crate::scarce;
+use adjutant_host::scarce;
 use line::Unfit;
 
 pub use notice::Notice;

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::line::{self, Claim, Header, Line, MAX_LINE, MAX_SEQ};
 use super::notice::{Notice, Notices};
-use crate::session::storage::{Reader, StoredFile, read_exact_at};
+use crate::storage::{Reader, StoredFile, read_exact_at};
 
 /// A record as it was read; the event is not looked into.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use super::line::{self, FORMAT, Header};
 use super::notice::Notice;
 use super::scan::{Lines, Scan};
 use super::{EVENTS, Place};
-use crate::session::storage::{Open, Storage, StoredFile, append_all, read_exact_at};
+use crate::storage::{Open, Storage, StoredFile, append_all, read_exact_at};
 
 /// Copies kept of one kind; a log that needs more has a broken disk under it.
 const MAX_COPIES: u32 = 999;

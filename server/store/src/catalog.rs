@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::frontier::Syncer;
 use super::log::{EVENTS, LOCK, Log, LogMark, Notice, OpenError, Place, RecordRaw};
 use super::storage::{Held, Kind, LockError, Stat, Storage, remove_tree};
-use crate::scarce;
+use adjutant_host::scarce;
 
 pub use summary::{AskMark, Summary};
 

@@ -9,9 +9,9 @@ use adjutant_protocol::AskId;
 use serde::{Deserialize, Serialize};
 
 use super::{Condition, EVENTS, LogMark, Place};
-use crate::scarce;
-use crate::session::log::line::{self, Line, MAX_LINE};
-use crate::session::storage::{Open, Stat, Storage, read_exact_at, read_whole, replace};
+use crate::log::line::{self, Line, MAX_LINE};
+use crate::storage::{Open, Stat, Storage, read_exact_at, read_whole, replace};
+use adjutant_host::scarce;
 
 const SUMMARY: &str = "summary.json";
 /// A larger summary is not one of ours.

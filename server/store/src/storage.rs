@@ -4,6 +4,7 @@
 //! file of ours, nor creates anything that others may read.
 
 pub mod disk;
+#[cfg(any(test, feature = "doubles"))]
 pub mod faulty;
 
 use std::any::Any;

@@ -17,7 +17,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::*;
-use crate::session::storage::faulty::FaultyDisk;
+use crate::storage::faulty::FaultyDisk;
 
 const ID: &str = "s-1";
 const DIR: &str = "/state/sessions/s-1";
@@ -46,7 +46,7 @@ fn place(disk: &FaultyDisk) -> Place {
 }
 
 fn real_place(dir: &Path) -> Place {
-    let storage = Arc::new(crate::session::storage::Disk);
+    let storage = Arc::new(crate::storage::Disk);
     Place { storage, syncer: syncer(), dir: dir.join("sessions").join(ID), session: ID.to_owned() }
 }
 

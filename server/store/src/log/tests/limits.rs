@@ -8,7 +8,7 @@ use rustix::fs::{CWD, FileType, mknodat};
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::session::storage::faulty::Op;
+use crate::storage::faulty::Op;
 
 fn born(here: &Place) -> Log {
     let mut log = Log::create(here.clone(), 1);

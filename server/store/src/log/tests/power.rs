@@ -7,9 +7,9 @@
 use adjutant_testkit::campaign;
 
 use super::*;
-use crate::session::blobs::Blobs;
-use crate::session::catalog::{Catalog, Condition, Summary};
-use crate::session::storage::faulty::{Loss, Op};
+use crate::blobs::Blobs;
+use crate::catalog::{Catalog, Condition, Summary};
+use crate::storage::faulty::{Loss, Op};
 
 const OPERATIONS: u64 = 200;
 

@@ -11,9 +11,9 @@ use super::notice::Notice;
 use super::repair::{self, Sound};
 use super::scan::{self, RecordRaw, Scan};
 use super::{EVENTS, LOCK, Log, LogMark, Place, State, Writer};
-use crate::scarce;
-use crate::session::frontier::{Frontier, Mark};
-use crate::session::storage::{Kind, LockError, Open, Storage, StoredFile, append_all};
+use crate::frontier::{Frontier, Mark};
+use crate::storage::{Kind, LockError, Open, Storage, StoredFile, append_all};
+use adjutant_host::scarce;
 
 /// A log that was opened for writing.
 pub struct Opened {

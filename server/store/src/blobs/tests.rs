@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
-use crate::session::storage::Disk;
-use crate::session::storage::faulty::{Fault, FaultyDisk, Loss, Op};
+use crate::storage::Disk;
+use crate::storage::faulty::{Fault, FaultyDisk, Loss, Op};
 
 const DIR: &str = "/state/sessions/s-1";
 

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::session::storage::faulty::{Fault, Op};
-use crate::session::storage::{Storage, read_whole};
+use crate::storage::faulty::{Fault, Op};
+use crate::storage::{Storage, read_whole};
 
 fn notices(opened: &Opened) -> String {
     opened.notices.iter().map(|notice| format!("{notice:?}\n")).collect()
@@ -55,7 +55,7 @@ fn l2_what_was_appended_is_read_back() {
     assert_eq!(synced(&log), Ok(3));
     let mark = log.mark();
     drop(log);
-    let read = Log::read(&crate::session::storage::Disk, &real_place(dir.path()).dir, ID).unwrap();
+    let read = Log::read(&crate::storage::Disk, &real_place(dir.path()).dir, ID).unwrap();
     assert_eq!(read.mark, mark);
     let opened = Log::open(real_place(dir.path()), 9).unwrap();
     assert_eq!((seqs(&opened.records), opened.epoch), (vec![1, 2, 3], 2));

@@ -2,7 +2,7 @@
 //! may be gone, and nothing else is ever read.
 
 use super::*;
-use crate::session::storage::faulty::{Fault, Loss, Op};
+use crate::storage::faulty::{Fault, Loss, Op};
 
 /// Returns the text of each record.
 fn texts(records: &[RecordRaw]) -> Vec<(u64, String)> {

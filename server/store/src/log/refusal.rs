@@ -4,8 +4,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::session::frontier::SyncError;
-use crate::session::storage::LockError;
+use crate::frontier::SyncError;
+use crate::storage::LockError;
 
 /// Why nothing was appended.
 #[derive(Debug, thiserror::Error)]

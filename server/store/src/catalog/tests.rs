@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::session::log::line;
-use crate::session::storage::Disk;
+use crate::log::line;
+use crate::storage::Disk;
 
 fn catalog(root: &Path) -> Catalog {
     Catalog::new(Arc::new(Disk), Syncer::start().unwrap(), root)
@@ -181,12 +181,12 @@ fn finding_f5_a_log_that_changed_is_read_again_although_its_summary_is_there() {
 #[test]
 fn finding_f5_where_no_summary_can_be_written_no_session_is_called_damaged() {
     let dir = tempfile::tempdir().unwrap();
-    let disk = crate::session::storage::faulty::FaultyDisk::new();
+    let disk = crate::storage::faulty::FaultyDisk::new();
     let storage = Arc::new(disk.clone());
     let catalog = Catalog::new(storage, Syncer::start().unwrap(), dir.path());
     let mut log = Log::create(catalog.place("a").unwrap(), 1);
     log.append(1, &[event("a")], false).unwrap();
-    use crate::session::storage::faulty::{Fault, Op};
+    use crate::storage::faulty::{Fault, Op};
     disk.fail_from(Op::Write, 1, Fault::Full);
     let rebuilt = rebuild(&catalog, "a").unwrap();
     assert_eq!((rebuilt.turns, rebuilt.damage), (1, None));

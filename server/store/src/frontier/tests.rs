@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::ThreadId;
 
 use super::*;
-use crate::session::storage::faulty::FaultyDisk;
-use crate::session::storage::{Kind, Stat};
+use crate::storage::faulty::FaultyDisk;
+use crate::storage::{Kind, Stat};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -189,8 +189,8 @@ fn f6_ten_thousand_events_over_two_hundred_files_are_all_told_in_order() {
             let dir = Path::new("/sessions").join(&session);
             let storage = Arc::new(disk.clone());
             let syncer = syncer.clone();
-            let place = crate::session::log::Place { storage, syncer, dir, session };
-            crate::session::log::Log::create(place, 0)
+            let place = crate::log::Place { storage, syncer, dir, session };
+            crate::log::Log::create(place, 0)
         })
         .collect();
     for round in 0..50 {
