@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use super::*;
 
 const DIR_VARIABLE: &str = "ADJUTANT_TEST_LOG_DIR";
-const NAME: &str = "session::log::tests::kills::f1_killed_at_any_time_nothing_acknowledged_is_lost";
+const NAME: &str = "log::tests::kills::f1_killed_at_any_time_nothing_acknowledged_is_lost";
 
 /// Appends until it is killed, and says on its output what is durable.
 fn write_for_ever(dir: &Path) {
