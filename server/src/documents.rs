@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use adjutant_core::document::{ContentChange, Document, Snapshot};
-use adjutant_core::position::Encoding;
+use adjutant_core::text::document::{ContentChange, Document, Snapshot};
+use adjutant_core::text::position::Encoding;
 use tokio::sync::watch;
 
 use crate::uri;

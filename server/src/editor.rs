@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use adjutant_core::edit::TextEdit;
-use adjutant_core::observation::Way;
+use adjutant_core::policy::observation::Way;
+use adjutant_core::text::edit::TextEdit;
 use tokio::sync::OwnedMutexGuard;
 
 /// What the client can do, from `initialize`.

@@ -34,11 +34,11 @@ pub use world::{Place, World};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
 
-use adjutant_core::accept::{Refusal, accept};
-use adjutant_core::input::{Input, Report, Stamp};
+use adjutant_core::machine::accept::{Refusal, accept};
+use adjutant_core::machine::input::{Input, Report, Stamp};
+use adjutant_core::machine::step::{Step, next_steps};
 use adjutant_core::record::Event;
 use adjutant_core::session::Session;
-use adjutant_core::step::{Step, next_steps};
 use futures_util::FutureExt;
 use tracing::Instrument;
 

@@ -30,9 +30,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use adjutant_core::cause::{Cause, Reason};
-use adjutant_core::display::one_line;
+use adjutant_core::policy::cause::{Cause, Reason};
 use adjutant_core::record::Unsaved;
+use adjutant_core::text::display::one_line;
 use adjutant_core::tool::{Effect, Given, Kind, MAX_TITLE, Parameter, SameName, Tool, Toolset};
 
 use crate::aside;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use adjutant_core::review::{hunks, unified_diff};
+use adjutant_core::text::review::{hunks, unified_diff};
 use adjutant_testkit::campaign::{Dice, size};
 
 /// Files whose diffs are one patch.

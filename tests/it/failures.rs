@@ -115,7 +115,7 @@ impl Cell {
                 assert_eq!(asked[0]["ask"]["kind"], "api_req_failed");
                 let failed = facts_named(&self.workspace, &session, "turn_failed");
                 let class = failed[0]["failure"]["class"].clone();
-                let class: adjutant_core::retry::FailureClass =
+                let class: adjutant_core::machine::retry::FailureClass =
                     serde_json::from_value(class).expect("a class of failures");
                 assert_eq!((failed.len(), class.into()), (1, *kind));
             }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use adjutant::session::log::Log;
 use adjutant::session::past::{Folded, Retold};
 use adjutant::session::storage::Disk;
-use adjutant_core::message::ModelMessage;
+use adjutant_core::prompt::message::ModelMessage;
 use adjutant_core::record::Rule;
 use adjutant_core::session::ChangeState;
 use adjutant_protocol::ask::AskKind;

@@ -342,7 +342,7 @@ fn the_page_names_every_way_to_answer_an_ask() {
         let rows = page.lines().filter(|line| line.starts_with('|') && line.contains(&name));
         let row =
             rows.max_by_key(|line| line.len()).unwrap_or_else(|| panic!("{PAGE} has no row for {name}"));
-        for option in adjutant_core::ask::options(kind.into(), Some("Always"), &["a".to_owned()]) {
+        for option in adjutant_core::policy::ask::options(kind.into(), Some("Always"), &["a".to_owned()]) {
             let option = format!("`{}`", option.option_id);
             assert!(row.contains(&option), "{PAGE}: the row of {name} does not name the option {option}");
         }

@@ -31,11 +31,11 @@ pub use show::{configuration_markdown, explain};
 pub use values::redact_url;
 use well_known::WellKnown;
 
-use crate::message::Manner;
-pub use crate::message::Wire;
+use crate::machine::retry::RetryPolicy;
+use crate::prompt::message::Manner;
+pub use crate::prompt::message::Wire;
 use crate::record::Mode;
 use crate::record::{Policy, Unattended};
-use crate::retry::RetryPolicy;
 use cells::{Cell, Value};
 
 /// One `[providers.NAME]` table, resolved.

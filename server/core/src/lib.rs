@@ -5,35 +5,14 @@
 //! exception: a diff stops looking for the shortest answer after a while
 //! (`edit::line_diff`); what it found is recorded, never found again by a replay.
 
-pub mod accept;
-pub mod ask;
-pub mod cause;
-pub mod cells;
-pub mod choices;
 pub mod config;
-pub mod display;
-pub mod document;
-pub mod draft;
-pub mod edit;
-pub mod image;
-pub mod input;
-pub mod key_shape;
-pub mod locate;
-pub mod message;
-pub mod models;
-pub mod observation;
-pub mod permission;
-pub mod position;
+pub mod machine;
+pub mod policy;
 pub mod prompt;
 pub mod record;
-pub mod retry;
-pub mod review;
-pub mod run;
 pub mod session;
-mod standing;
-pub mod step;
+pub mod text;
 pub mod tool;
-pub mod unsaved;
 pub mod wire;
 
 #[cfg(test)]

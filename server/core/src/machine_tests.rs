@@ -21,15 +21,15 @@ mod tools;
 mod toolset;
 mod waiting;
 
-use crate::accept::{Refusal, accept};
-use crate::cause::{Cause, Reason};
-use crate::choices::Follows;
-use crate::input::{Answer, Choice, Input, Prepared, Prompt, Prospect, Report, Stamp};
-use crate::message::{Manner, Reply, RequestedCall, StopCause};
-use crate::observation::Seen;
+use crate::machine::accept::{Refusal, accept};
+use crate::machine::input::{Answer, Choice, Input, Prepared, Prompt, Prospect, Report, Stamp};
+use crate::machine::step::{Step, next_steps};
+use crate::policy::cause::{Cause, Reason};
+use crate::policy::choices::Follows;
+use crate::policy::observation::Seen;
+use crate::prompt::message::{Manner, Reply, RequestedCall, StopCause};
 use crate::record::{CallEnd, CallResult, Change, Event, Fact, Payload, Policy};
 use crate::session::Session;
-use crate::step::{Step, next_steps};
 
 /// A session with a log of its own and a clock that ticks by one.
 pub struct Bench {

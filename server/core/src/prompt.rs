@@ -2,17 +2,20 @@
 //!
 //! Never knows a provider's wire format; `server/src/model/` translates.
 
+pub mod image;
+pub mod message;
+pub mod models;
 mod pairs;
 
 use std::sync::Arc;
 
-use crate::image::withheld;
+use crate::prompt::image::withheld;
 
-pub use crate::message::{
+pub use crate::prompt::message::{
     Delta, Encoded, Kept, Level, Manner, ModelMessage, ModelRequest, Reply, RequestedCall, StopCause,
     ToolSpec, Usage,
 };
-use crate::models::Facts;
+use crate::prompt::models::Facts;
 use crate::record::Mode;
 use crate::session::Session;
 

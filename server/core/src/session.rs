@@ -6,21 +6,24 @@
 mod fold;
 mod forget;
 mod order;
+pub mod run;
 
 pub(crate) use fold::mistakes_after;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use crate::choices::{Choices, Chosen, Offer, Takes};
-use crate::message::{Manner, ModelMessage};
+use crate::policy::choices::{Choices, Chosen, Offer, Takes};
+use crate::prompt::message::{Manner, ModelMessage};
 use crate::record::{
     Ask, AskGroup, AskId, AskKind, ChangeSetId, Fact, Mode, Origin, Outcome, Resolution, Rule, RunId,
     SessionId, ToolCallId,
 };
-use crate::run::{State, SubState};
+use crate::session::run::{State, SubState};
 
-pub use crate::run::{Call, CallPhase, ChangeState, EndedRun, OpenAsk, Run, Turn, TurnPhase, UsedKey};
+pub use crate::session::run::{
+    Call, CallPhase, ChangeState, EndedRun, OpenAsk, Run, Turn, TurnPhase, UsedKey,
+};
 use crate::tool::Toolset;
 
 /// Keys, closed asks and ended runs that are remembered, of each the newest.

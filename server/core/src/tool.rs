@@ -10,7 +10,7 @@ mod strict;
 
 use std::borrow::Cow;
 
-use crate::cause::Reason;
+use crate::policy::cause::Reason;
 pub use crate::record::Effect;
 use crate::record::Mode;
 pub use given::Given;

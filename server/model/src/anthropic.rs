@@ -9,8 +9,8 @@ mod event;
 mod thinking;
 
 use adjutant_core::config::Provider;
+use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{ModelRequest, Reply};
-use adjutant_core::retry::CallFailure;
 
 pub(crate) use self::assembly::MessagesAssembly;
 use super::frozen::Frozen;

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
+use adjutant_core::machine::retry::{CallFailure, FailureClass};
 use adjutant_core::prompt::{Delta, ModelMessage, ModelRequest, Reply, RequestedCall, StopCause};
-use adjutant_core::retry::{CallFailure, FailureClass};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 //! Decides no retry, and never lets a key through into a message.
 
 use adjutant_core::config::KeySource;
-use adjutant_core::retry::{CallFailure, FailureClass};
+use adjutant_core::machine::retry::{CallFailure, FailureClass};
 use serde_json::Value;
 
 use super::page::text_of;

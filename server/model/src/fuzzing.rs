@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use adjutant_core::config::Wire;
+use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{Delta, Manner, ModelMessage, ModelRequest, Reply};
-use adjutant_core::retry::CallFailure;
 
 /// Reads the body of an answer that came in these pieces; returns also what was heard while it came.
 pub fn read_reply(wire: Wire, pieces: &[&[u8]], whole: bool) -> (Result<Reply, CallFailure>, Vec<Delta>) {

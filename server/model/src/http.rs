@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::config::{ModelLimits, Provider, Proxy, Wire};
-use adjutant_core::retry::{CallFailure, FailureClass};
+use adjutant_core::machine::retry::{CallFailure, FailureClass};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Request, Response, StatusCode, Url};
 use tokio::time::{Instant, timeout_at};

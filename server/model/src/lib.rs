@@ -27,8 +27,8 @@ mod waits;
 use std::sync::Arc;
 
 use adjutant_core::config::{ModelLimits, Provider, Wire};
+use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{Delta, ModelRequest, Reply};
-use adjutant_core::retry::CallFailure;
 
 use frozen::Frozen;
 pub use scripted::script_fault;

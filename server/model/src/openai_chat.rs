@@ -6,8 +6,8 @@ mod assembly;
 mod body;
 mod chunk;
 
+use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{ModelRequest, Reply};
-use adjutant_core::retry::CallFailure;
 
 pub(crate) use self::assembly::ChatAssembly;
 use super::frozen::Frozen;

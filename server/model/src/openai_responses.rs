@@ -14,8 +14,8 @@ mod refused;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{ModelRequest, Reply};
-use adjutant_core::retry::CallFailure;
 
 pub(crate) use self::assembly::ResponsesAssembly;
 use self::refused::Refused;

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use adjutant_core::image::{Picture, Withheld};
 use adjutant_core::prompt::Encoded;
+use adjutant_core::prompt::image::{Picture, Withheld};
 
 /// One part of a message of the user.
 #[derive(Debug, PartialEq)]

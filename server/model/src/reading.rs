@@ -2,8 +2,8 @@
 //!
 //! Knows neither a wire format nor HTTP's limits, and retries nothing.
 
+use adjutant_core::machine::retry::{CallFailure, FailureClass};
 use adjutant_core::prompt::{Delta, Reply};
-use adjutant_core::retry::{CallFailure, FailureClass};
 
 use super::http::{Clients, Eaten, Post};
 use super::sse::{Decoder, Event, MAX_EVENT_BYTES, SseError};

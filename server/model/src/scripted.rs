@@ -8,8 +8,8 @@ mod script;
 use std::time::Duration;
 
 use adjutant_core::config::{ModelLimits, Provider};
+use adjutant_core::machine::retry::{CallFailure, FailureClass};
 use adjutant_core::prompt::{Delta, ModelMessage, ModelRequest, Reply, RequestedCall, StopCause};
-use adjutant_core::retry::{CallFailure, FailureClass};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use self::script::{Fail, Script, Turn};

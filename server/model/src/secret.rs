@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use adjutant_core::key_shape::is_key;
+use adjutant_core::policy::key_shape::is_key;
 
 mod forms;
 

@@ -20,8 +20,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use adjutant_core::config::{KeySource, Reach};
+use adjutant_core::machine::retry::FailureClass;
 use adjutant_core::prompt::{Manner, ModelMessage, ToolSpec};
-use adjutant_core::retry::FailureClass;
 use adjutant_testkit::model::{Dialect, ModelServer, Reply as Answer};
 
 use super::*;

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use adjutant_core::config::Wire;
+use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{ModelRequest, Reply};
-use adjutant_core::retry::CallFailure;
 
 use super::anthropic::MessagesAssembly;
 use super::failure::Asked;

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use adjutant_core::display::one_line;
+use adjutant_core::text::display::one_line;
 use serde_json::Value;
 
 use crate::session::World;

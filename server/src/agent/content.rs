@@ -2,7 +2,9 @@
 //!
 //! Nothing is recorded of what is refused here. Never asks which model it goes to.
 
-use adjutant_core::image::{Image, MAX_BYTES, MAX_ENCODED, MAX_IMAGES, MAX_TOGETHER, MediaType, size};
+use adjutant_core::prompt::image::{
+    Image, MAX_BYTES, MAX_ENCODED, MAX_IMAGES, MAX_TOGETHER, MediaType, size,
+};
 use adjutant_protocol::session::ContentBlock;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

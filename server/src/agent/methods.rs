@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use adjutant_core::input::Choice;
+use adjutant_core::machine::input::Choice;
 use adjutant_protocol::ask::{AskListParams, AskListResult, AskRespondParams, AskRespondResult};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::model::{ModelListParams, ModelListResult};

@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use adjutant_core::document::Snapshot;
+use adjutant_core::text::document::Snapshot;
 use adjutant_core::wire::start::{Passage, Task, task};
 use adjutant_protocol::SessionId;
 use adjutant_protocol::origin::Origin;

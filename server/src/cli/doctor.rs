@@ -4,7 +4,7 @@
 //! unless told not to.
 
 use adjutant_core::config::{Flaw, Origin, Problem, Settings, Wire};
-use adjutant_core::models::AS_OF;
+use adjutant_core::prompt::models::AS_OF;
 use clap::Args;
 
 use super::Exit;

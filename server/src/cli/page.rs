@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 
-use adjutant_core::cells::{cells, width_of};
-use adjutant_core::display::{hidden, shown};
+use adjutant_core::text::cells::{cells, width_of};
+use adjutant_core::text::display::{hidden, shown};
 
 /// Cells of a line where nobody says otherwise.
 const USUAL_WIDTH: usize = 80;

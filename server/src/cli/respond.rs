@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use adjutant_core::ask::from_where;
+use adjutant_core::policy::ask::from_where;
 use adjutant_protocol::ask::{AskRespondParams, AskRespondResult, AskView, Resolution, RespondStatus};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::session::{ResumeParams, ResumeResult};

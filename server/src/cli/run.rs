@@ -6,9 +6,9 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use adjutant_core::ask::{CONTINUE, RESUME, RETRY};
 use adjutant_core::config::Flag;
-use adjutant_core::image::{MAX_BYTES, MediaType, size};
+use adjutant_core::policy::ask::{CONTINUE, RESUME, RETRY};
+use adjutant_core::prompt::image::{MAX_BYTES, MediaType, size};
 use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::{AskKind, AskRespondParams, AskRespondResult, AskView};
 use adjutant_protocol::methods;

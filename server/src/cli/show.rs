@@ -12,7 +12,7 @@ mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use adjutant_core::display::one_line;
+use adjutant_core::text::display::one_line;
 use adjutant_core::wire::image_in_words;
 use adjutant_core::wire::options::in_words;
 use adjutant_core::wire::transcript::end_line;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use adjutant_core::edit::split_bom;
+use adjutant_core::text::edit::split_bom;
 
 const BOM_BYTES: &[u8] = "\u{feff}".as_bytes();
 

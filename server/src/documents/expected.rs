@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use adjutant_core::document::{ContentChange, Document};
-use adjutant_core::edit::{TextEdit, replaced};
-use adjutant_core::position::{Encoding, Position, Range, offset_of};
+use adjutant_core::text::document::{ContentChange, Document};
+use adjutant_core::text::edit::{TextEdit, replaced};
+use adjutant_core::text::position::{Encoding, Position, Range, offset_of};
 
 use crate::uri;
 

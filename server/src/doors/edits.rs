@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
-use adjutant_core::display::one_line;
+use adjutant_core::text::display::one_line;
 use adjutant_protocol::document::{DocumentSaveParams, DocumentSaveResult};
 use adjutant_protocol::methods;
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use adjutant_core::review::Hunk;
+use adjutant_core::text::review::Hunk;
 use adjutant_protocol::ask::AskView;
 use adjutant_protocol::state::StateView;
 use adjutant_protocol::update::{AskChange, RunView, SessionUpdateParams, Update};

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use adjutant_core::document::Snapshot;
+use adjutant_core::text::document::Snapshot;
 use adjutant_protocol::AskId;
 use adjutant_protocol::ask::{AskGroup, AskSubject, AskView};
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use adjutant_core::display::{Surface, display};
+use adjutant_core::text::display::{Surface, display};
 use adjutant_protocol::origin::Origin;
 use adjutant_protocol::update::Update;
 use adjutant_protocol::{RunId, SessionId};

@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use adjutant_core::display::{Readable, Surface, display, display_command, display_diff, one_line};
+use adjutant_core::policy::unsaved;
+use adjutant_core::text::cells;
+use adjutant_core::text::display::{Readable, Surface, display, display_command, display_diff, one_line};
 use adjutant_core::wire::ask::{MAX_LABEL, label};
-use adjutant_core::{cells, unsaved};
 use adjutant_protocol::ask::{AskGroup, AskKind, AskOption, AskSubject, AskView, OptionKind};
 
 /// Lines of a command or a diff that a popup or a diagnostic shows, unless its client has less room.

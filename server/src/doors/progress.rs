@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use adjutant_core::display::{Surface, display, one_line};
+use adjutant_core::text::display::{Surface, display, one_line};
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::{Outcome, State, StateView, SubState};
 use adjutant_protocol::update::{ToolStatus, TurnPhase, Update};

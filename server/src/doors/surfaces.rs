@@ -1,6 +1,6 @@
 //! What a client can do: every choice of a door goes by it.
 
-use adjutant_core::position::Encoding;
+use adjutant_core::text::position::Encoding;
 use adjutant_protocol::capability::ClientAgentCapabilities;
 
 use crate::editor::Abilities;

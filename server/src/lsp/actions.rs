@@ -7,7 +7,7 @@
 mod asked;
 mod verbs;
 
-use adjutant_core::display::one_line;
+use adjutant_core::text::display::one_line;
 use adjutant_protocol::commands::CANCEL;
 use serde_json::{Value, json};
 use tower_lsp::ls_types::{

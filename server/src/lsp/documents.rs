@@ -2,8 +2,8 @@
 //!
 //! Never judges a change; the mirror does.
 
-use adjutant_core::document::ContentChange;
-use adjutant_core::position::{Position, Range};
+use adjutant_core::text::document::ContentChange;
+use adjutant_core::text::position::{Position, Range};
 use tower_lsp::ls_types::{DidChangeTextDocumentParams, DidOpenTextDocumentParams};
 
 use crate::documents::Documents;

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use adjutant_core::observation::Way;
-use adjutant_core::position::Encoding;
+use adjutant_core::policy::observation::Way;
+use adjutant_core::text::position::Encoding;
 use adjutant_protocol::capability::ClientAgentCapabilities;
 use adjutant_protocol::methods;
 use serde::de::DeserializeOwned;

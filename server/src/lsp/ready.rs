@@ -1,6 +1,6 @@
 //! `initialize`: what the client can do, and what we answer.
 
-use adjutant_core::image::{MAX_BYTES, MAX_IMAGES, MAX_TOGETHER};
+use adjutant_core::prompt::image::{MAX_BYTES, MAX_IMAGES, MAX_TOGETHER};
 use adjutant_protocol::capability::{PromptCapabilities, ServerAgentCapabilities, ServerLimits, VERSION};
 use adjutant_protocol::commands::COMMANDS;
 use adjutant_protocol::methods::{Direction, METHODS};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use adjutant_core::edit::TextEdit;
+use adjutant_core::text::edit::TextEdit;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -2,10 +2,10 @@
 //!
 //! Which options there are is core's; which models can be used is the settings'.
 
-use adjutant_core::accept::Refusal;
-use adjutant_core::choices::{self, Choices, Chosen, Offer, Takes};
 use adjutant_core::config::Settings;
-use adjutant_core::input::Input;
+use adjutant_core::machine::accept::Refusal;
+use adjutant_core::machine::input::Input;
+use adjutant_core::policy::choices::{self, Choices, Chosen, Offer, Takes};
 use adjutant_core::prompt::{Level, Manner};
 use adjutant_core::record::Mode;
 use adjutant_core::session::Session;

@@ -12,15 +12,15 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
-use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::config::Denials;
-use adjutant_core::display::shown;
-use adjutant_core::edit::{BOM, split_bom};
-use adjutant_core::input::{Prepared, Prospect, Report};
-use adjutant_core::observation::{Seen, Way};
-use adjutant_core::permission::{Act, forbidden_by};
+use adjutant_core::machine::input::{Prepared, Prospect, Report};
+use adjutant_core::policy::cause::{Cause, Reason};
+use adjutant_core::policy::observation::{Seen, Way};
+use adjutant_core::policy::permission::{Act, forbidden_by};
 use adjutant_core::record::{Change, Found};
-use adjutant_core::review::{Hunk, Presence, hunks, present_all};
+use adjutant_core::text::display::shown;
+use adjutant_core::text::edit::{BOM, split_bom};
+use adjutant_core::text::review::{Hunk, Presence, hunks, present_all};
 use adjutant_core::tool::Given;
 
 pub use apply::apply;
@@ -210,7 +210,7 @@ fn fits_review(hunks: &[Hunk], before: &str, path: &str) -> Result<(), Reason> {
     if lines > MAX_CHANGED_LINES {
         return Err(too_large(lines, "lines", MAX_CHANGED_LINES));
     }
-    let places = MAX_PLACES_BY_LINES / adjutant_core::edit::lines(before).count().max(1);
+    let places = MAX_PLACES_BY_LINES / adjutant_core::text::edit::lines(before).count().max(1);
     if hunks.len() > places {
         return Err(too_large(hunks.len(), "separate places", places));
     }

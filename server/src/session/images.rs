@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use adjutant_core::image::Image;
+use adjutant_core::prompt::image::Image;
 use adjutant_core::prompt::{Encoded, ModelMessage, ModelRequest};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -107,7 +107,7 @@ pub(super) async fn load(blobs: Arc<Blobs>, request: &mut ModelRequest) {
 
 #[cfg(test)]
 mod tests {
-    use adjutant_core::image::MediaType;
+    use adjutant_core::prompt::image::MediaType;
 
     use super::*;
 

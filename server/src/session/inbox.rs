@@ -17,7 +17,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use adjutant_core::input::Choice;
+use adjutant_core::machine::input::Choice;
 use adjutant_protocol::AskId;
 use adjutant_protocol::ask::AskRespondParams;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
@@ -33,7 +33,7 @@ pub use watch::Watch;
 /// The name of the folder in that of the session.
 pub const INBOX: &str = "inbox";
 /// The door of what is found here.
-pub const SURFACE: &str = adjutant_core::ask::INBOX;
+pub const SURFACE: &str = adjutant_core::policy::ask::INBOX;
 /// The largest answer; a larger file is no answer.
 pub const MAX_LETTER: u64 = 256 << 10;
 /// Files that are read at one look; a further look takes the next ones.

@@ -5,9 +5,9 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use adjutant_core::display::one_line;
-use adjutant_core::input::Input;
-use adjutant_core::run::State;
+use adjutant_core::machine::input::Input;
+use adjutant_core::session::run::State;
+use adjutant_core::text::display::one_line;
 use adjutant_protocol::errors::ErrorName;
 use tokio::sync::oneshot;
 

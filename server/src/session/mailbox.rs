@@ -5,9 +5,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use adjutant_core::choices::Chosen;
-use adjutant_core::input::{Choice, Report};
-use adjutant_core::step::{Step, Wake};
+use adjutant_core::machine::input::{Choice, Report};
+use adjutant_core::machine::step::{Step, Wake};
+use adjutant_core::policy::choices::Chosen;
 use adjutant_protocol::ask::{AskRespondResult, AskView};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::option::SetConfigOptionResult;

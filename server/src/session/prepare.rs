@@ -7,15 +7,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use adjutant_core::cause::{Cause, Reason};
 use adjutant_core::config::{Denials, KeySource};
-use adjutant_core::display::shown;
-use adjutant_core::input::{Prepared, Report};
-use adjutant_core::observation::Seen;
+use adjutant_core::machine::input::{Prepared, Report};
+use adjutant_core::policy::cause::{Cause, Reason};
+use adjutant_core::policy::observation::Seen;
+use adjutant_core::policy::unsaved::MAX_LISTED;
 use adjutant_core::record::{CallEnd, CallResult, Mode, Payload, Unsaved};
 use adjutant_core::session::Call;
+use adjutant_core::text::display::shown;
 use adjutant_core::tool::Given;
-use adjutant_core::unsaved::MAX_LISTED;
 use adjutant_protocol::ToolCallId;
 
 use super::stream::Stream;

@@ -6,11 +6,11 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, PoisonError};
 
-use adjutant_core::cause::Cause;
+use adjutant_core::machine::step::Step;
+use adjutant_core::policy::cause::Cause;
+use adjutant_core::policy::unsaved;
 use adjutant_core::record::{CallResult, Event, Fact, Payload};
 use adjutant_core::session::{Call, Session};
-use adjutant_core::step::Step;
-use adjutant_core::unsaved;
 use adjutant_core::wire::state::{self, Teller};
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::session::ResumeResult;
@@ -45,7 +45,7 @@ struct Now {
 
 impl Now {
     fn of(session: &Session) -> Self {
-        let open = |run: &adjutant_core::run::Run| OpenRun {
+        let open = |run: &adjutant_core::session::run::Run| OpenRun {
             session_id: session.id.clone(),
             run_id: run.id.clone(),
             title: run.title.clone(),

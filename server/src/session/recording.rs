@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Instant;
 
-use adjutant_core::accept::Refusal;
+use adjutant_core::machine::accept::Refusal;
 use adjutant_core::record::{Event, Fact};
 use adjutant_protocol::errors::ErrorName;
 use tracing::Instrument;

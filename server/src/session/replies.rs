@@ -4,10 +4,10 @@
 
 use std::collections::VecDeque;
 
-use adjutant_core::accept::{Refusal, accept};
-use adjutant_core::choices::Follows;
-use adjutant_core::image::Image;
-use adjutant_core::input::{Answer, Choice, Input, Prompt};
+use adjutant_core::machine::accept::{Refusal, accept};
+use adjutant_core::machine::input::{Answer, Choice, Input, Prompt};
+use adjutant_core::policy::choices::Follows;
+use adjutant_core::prompt::image::Image;
 use adjutant_core::record::{Event, KeyUse, Outcome};
 use adjutant_core::wire::state;
 use adjutant_protocol::ask::{AskRespondResult, AskView, RespondStatus};

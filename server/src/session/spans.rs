@@ -4,8 +4,8 @@
 
 use std::time::Instant;
 
+use adjutant_core::machine::step::Step;
 use adjutant_core::session::Session;
-use adjutant_core::step::Step;
 use adjutant_protocol::{RunId, ToolCallId};
 use tracing::field::{Empty, display};
 use tracing::{Span, debug_span};

@@ -5,9 +5,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use adjutant_core::input::Report;
+use adjutant_core::machine::input::Report;
+use adjutant_core::machine::step::Step;
 use adjutant_core::prompt::Delta;
-use adjutant_core::step::Step;
 
 use super::mailbox::{Mailbox, Message};
 

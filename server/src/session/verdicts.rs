@@ -2,7 +2,7 @@
 //!
 //! Never decides it: the verdict was core's, and is in the facts.
 
-use adjutant_core::permission;
+use adjutant_core::policy::permission;
 use adjutant_core::record::{CallEnd, Event};
 
 /// What one fact says of a verdict.

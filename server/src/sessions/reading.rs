@@ -7,8 +7,9 @@ use std::cmp::Reverse;
 use std::path::Path;
 use std::sync::Arc;
 
+use adjutant_core::policy::ask;
 use adjutant_core::record::{AskKind, Resolution};
-use adjutant_core::{ask, wire};
+use adjutant_core::wire;
 use adjutant_protocol::ask::AskView;
 use adjutant_protocol::session::SessionEntry;
 use adjutant_protocol::state::State;

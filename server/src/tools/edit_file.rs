@@ -4,8 +4,8 @@
 
 use std::borrow::Cow;
 
-use adjutant_core::cause::{Cause, Reason};
-use adjutant_core::locate;
+use adjutant_core::policy::cause::{Cause, Reason};
+use adjutant_core::text::locate;
 use adjutant_core::tool::{Effect, Given, Kind, MAX_EDIT_ARGUMENTS, Parameter, Tool};
 
 use super::{Act, Before, Built};

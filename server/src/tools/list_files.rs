@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use adjutant_core::cause::Cause;
+use adjutant_core::policy::cause::Cause;
 use adjutant_core::tool::{Effect, Kind as Takes, MAX_ARGUMENTS, Parameter, Tool, nearest};
 
 use super::exclusions::{Exclusions, LeftOut};

@@ -18,7 +18,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use adjutant_core::display::{shown, shown_path, unescaped};
+use adjutant_core::text::display::{shown, shown_path, unescaped};
 use adjutant_core::tool::MAX_PATH;
 use rustix::fs::{Mode, OFlags};
 

@@ -13,8 +13,8 @@ mod tests;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use adjutant_core::display::hidden;
-use adjutant_core::observation::FileClass;
+use adjutant_core::policy::observation::FileClass;
+use adjutant_core::text::display::hidden;
 
 use super::paths::Grounded;
 pub use own::Own;

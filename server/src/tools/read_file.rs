@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader};
 
-use adjutant_core::cause::Cause;
+use adjutant_core::policy::cause::Cause;
 use adjutant_core::tool::{Effect, Given, Kind as Takes, MAX_ARGUMENTS, Parameter, Tool};
 
 use super::list_files::missing;

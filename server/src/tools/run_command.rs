@@ -6,10 +6,10 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::time::Duration;
 
-use adjutant_core::cause::{Cause, Reason};
-use adjutant_core::display::{hidden, shown};
-use adjutant_core::image::size;
+use adjutant_core::policy::cause::{Cause, Reason};
+use adjutant_core::prompt::image::size;
 use adjutant_core::record::Unsaved;
+use adjutant_core::text::display::{hidden, shown};
 use adjutant_core::tool::{
     Effect, Given, Kind, MAX_ARGUMENTS, MAX_COMMAND, MAX_TIMEOUT_SECONDS, Parameter, Tool,
 };

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use adjutant_core::display::shown;
+use adjutant_core::text::display::shown;
 use ignore::{DirEntry, Walk, WalkBuilder};
 
 /// Directories no tool looks into unasked: they hold a version control system's own files.

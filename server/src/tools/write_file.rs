@@ -4,8 +4,8 @@
 
 use std::borrow::Cow;
 
-use adjutant_core::cause::Reason;
-use adjutant_core::edit::{rewritten, split_bom};
+use adjutant_core::policy::cause::Reason;
+use adjutant_core::text::edit::{rewritten, split_bom};
 use adjutant_core::tool::{Effect, Given, Kind, MAX_EDIT_ARGUMENTS, Parameter, Tool};
 
 use super::{Act, Before, Built, fits};

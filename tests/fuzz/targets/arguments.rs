@@ -2,8 +2,8 @@
 
 use adjutant::tools::Toolbox;
 use adjutant_core::config::TOOLS;
-use adjutant_core::display::hidden;
 use adjutant_core::record::Mode;
+use adjutant_core::text::display::hidden;
 use adjutant_core::tool::MAX_TITLE;
 use serde_json::{Map, Value};
 

@@ -1,8 +1,8 @@
 //! Line edits and hunks: they lead from any text to any other and back, and are never misjudged.
 
-use adjutant_core::edit::{apply_edits, lines, rewritten, text_edits};
-use adjutant_core::position::Encoding;
-use adjutant_core::review::{
+use adjutant_core::text::edit::{apply_edits, lines, rewritten, text_edits};
+use adjutant_core::text::position::Encoding;
+use adjutant_core::text::review::{
     Hunk, Placement, Presence, apply_hunks, hunks, placement, present, present_all, unified_diff,
 };
 

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use adjutant::tools::paths::{Grounded, Kind, Roots, ground, open_read};
 use adjutant::uri;
-use adjutant_core::display::shown_path;
+use adjutant_core::text::display::shown_path;
 
 use super::text;
 

@@ -1,8 +1,8 @@
 //! Quoted text: found where it is, never picked from several places, and nothing else is touched.
 
-use adjutant_core::edit::{apply_edits, text_edits};
-use adjutant_core::locate::{EditFailure, NotLocated, Rung, locate, replace};
-use adjutant_core::position::Encoding;
+use adjutant_core::text::edit::{apply_edits, text_edits};
+use adjutant_core::text::locate::{EditFailure, NotLocated, Rung, locate, replace};
+use adjutant_core::text::position::Encoding;
 
 use super::{number, parts, text};
 

@@ -1,7 +1,7 @@
 //! Positions in three encodings, and the mirror of a document that follows changes by them.
 
-use adjutant_core::document::{ContentChange, Document, Snapshot};
-use adjutant_core::position::{Encoding, Position, Range, offset_of, position_of};
+use adjutant_core::text::document::{ContentChange, Document, Snapshot};
+use adjutant_core::text::position::{Encoding, Position, Range, offset_of, position_of};
 
 use super::{BETWEEN, number, text};
 

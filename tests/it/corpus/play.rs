@@ -2,8 +2,8 @@
 //!
 //! Reads the log of the session: never what the double was told alone.
 
-use adjutant_core::cause::Cause;
-use adjutant_core::display::hidden;
+use adjutant_core::policy::cause::Cause;
+use adjutant_core::text::display::hidden;
 use adjutant_protocol::ask::AskView;
 use adjutant_testkit::corpus::Line;
 use serde_json::Value;

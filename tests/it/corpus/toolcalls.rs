@@ -4,8 +4,8 @@
 //! What is asked is rejected, unless a scene is about the answer.
 
 use adjutant::tools::Toolbox;
-use adjutant_core::accept::{Refusal, accept};
-use adjutant_core::input::{Input, Report, Stamp};
+use adjutant_core::machine::accept::{Refusal, accept};
+use adjutant_core::machine::input::{Input, Report, Stamp};
 use adjutant_core::record::{CallEnd, Mode};
 use adjutant_core::session::Session;
 use adjutant_protocol::ask::{AskKind, AskSubject};
@@ -136,7 +136,7 @@ fn result_of_no_call() -> &'static str {
         whole: None,
         unsaved: Vec::new(),
     };
-    let step = adjutant_core::step::Step::RunTool { call: "c9".into() };
+    let step = adjutant_core::machine::step::Step::RunTool { call: "c9".into() };
     let refused = accept(&session, &stamp, Input::Step { step, report: Report::Finished(result) });
     assert!(matches!(refused, Err(Refusal::Stale)), "{refused:?}");
     "reject"

@@ -6,8 +6,8 @@
 use std::fs::OpenOptions;
 use std::time::Instant;
 
+use adjutant_core::machine::retry::FailureClass;
 use adjutant_core::record::{CallEnd, Event, Fact};
-use adjutant_core::retry::FailureClass;
 use adjutant_protocol::ask::{AskKind, RespondStatus};
 use adjutant_protocol::session::{Disposition, ReplayFrom};
 use adjutant_protocol::state::{Outcome, State};

@@ -8,9 +8,9 @@ use super::cells::{Cell, Value, provider_names};
 use super::keys::POPUP_NEVER;
 use super::rules::Denials;
 use super::{KeySource, Limits, ModelLimits, Origin, Popups, Provider, Reach, Settings, Wire};
-use crate::message::{Level, Manner};
+use crate::machine::retry::RetryPolicy;
+use crate::prompt::message::{Level, Manner};
 use crate::record::Unattended;
-use crate::retry::RetryPolicy;
 
 /// Builds the settings; a provider that lacks something is kept apart with what to set.
 pub(super) fn settings(

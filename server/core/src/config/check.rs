@@ -8,7 +8,7 @@ use super::rules::DenyRule;
 use super::tree::{Node, Raw};
 use super::values::{self, Complaint};
 use super::{Flaw, Wire, reach};
-use crate::message::Level;
+use crate::prompt::message::Level;
 
 /// The most models that may take over.
 const MOST_MODELS: usize = 10;

@@ -428,8 +428,8 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "retry.attempts",
-        kind: whole(1, crate::retry::MAX_ATTEMPTS as u64),
-        default: Literal::Whole(crate::retry::MAX_ATTEMPTS as u64),
+        kind: whole(1, crate::machine::retry::MAX_ATTEMPTS as u64),
+        default: Literal::Whole(crate::machine::retry::MAX_ATTEMPTS as u64),
         strict: Literal::None,
         project: Project::Lower,
         meaning: "How often one model call is tried, including the first time.",

@@ -1,9 +1,9 @@
 //! What the settings say of models: those they name, and what each takes.
 //!
-//! Never knows a model by itself: the table is `crate::models`.
+//! Never knows a model by itself: the table is `crate::prompt::models`.
 
 use super::{Provider, Settings};
-use crate::models::{Facts, known};
+use crate::prompt::models::{Facts, known};
 
 impl Provider {
     /// Returns what is known of a model by the name this provider gives it; what is set for the provider wins.

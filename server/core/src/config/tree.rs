@@ -63,7 +63,10 @@ pub(super) fn from_toml(text: &str) -> Parsed {
         .iter()
         .take(MOST_FAULTS)
         .map(|e| {
-            (e.span().map(|span| lines.at(span.start)), crate::display::one_line(e.message(), MAX_MESSAGE))
+            (
+                e.span().map(|span| lines.at(span.start)),
+                crate::text::display::one_line(e.message(), MAX_MESSAGE),
+            )
         })
         .collect();
     Parsed { entries: toml_entries(root.get_ref(), &lines), faults }

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::random::change;
 use super::{Bench, done, option};
-use crate::input::{Input, Report};
+use crate::machine::input::{Input, Report};
+use crate::machine::step::{Step, next_steps};
 use crate::record::{CallEnd, Found};
 use crate::session::Session;
-use crate::step::{Step, next_steps};
 
 const EDIT: (&str, &str) = ("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#);
 

@@ -4,18 +4,18 @@ use adjutant_protocol::option::{ConfigChange, ConfigId};
 use adjutant_protocol::update::Update;
 
 use super::{Bench, is_model, is_prepare, names, option, prompt as words};
-use crate::accept::Refusal;
-use crate::cause::Cause;
-use crate::choices::{Chosen, Follows, Takes};
-use crate::input::{Input, Prompt, Report};
-use crate::models;
-use crate::observation::Seen;
-use crate::permission::{Act, Verdict, verdict};
+use crate::machine::accept::Refusal;
+use crate::machine::input::{Input, Prompt, Report};
+use crate::machine::retry::{CallFailure, FailureClass};
+use crate::machine::step::{Step, next_steps};
+use crate::policy::cause::Cause;
+use crate::policy::choices::{Chosen, Follows, Takes};
+use crate::policy::observation::Seen;
+use crate::policy::permission::{Act, Verdict, verdict};
+use crate::prompt::models;
 use crate::prompt::{Level, Manner, request};
 use crate::record::{Event, Mode, Policy};
-use crate::retry::{CallFailure, FailureClass};
 use crate::session::Session;
-use crate::step::{Step, next_steps};
 use crate::wire::state::{Teller, Told};
 
 const ASK: Chosen = Chosen::Mode { mode: Mode::Ask };

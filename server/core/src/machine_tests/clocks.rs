@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::random::{Dice, input};
 use super::*;
-use crate::step::{Wake, longest_wait};
+use crate::machine::step::{Wake, longest_wait};
 
 const TEN_YEARS: u64 = 10 * 365 * 86_400_000;
 /// A moment that has ten years before and behind it.
@@ -91,8 +91,8 @@ fn f11_a_retry_of_a_clock_ten_years_ahead_does_not_wait_ten_years() {
     bench.now = NOW + TEN_YEARS;
     bench.prompt("go").unwrap();
     bench.report(is_model, Report::TurnBegan);
-    let failure = crate::retry::CallFailure {
-        class: crate::retry::FailureClass::RateLimited,
+    let failure = crate::machine::retry::CallFailure {
+        class: crate::machine::retry::FailureClass::RateLimited,
         message: "busy".to_owned(),
         retry_after_ms: Some(20_000),
     };

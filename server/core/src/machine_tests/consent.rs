@@ -4,11 +4,11 @@ use expect_test::expect;
 
 use super::stories::{check, command, last_output};
 use super::{Bench, done, is_model, is_prepare, is_tool, option};
-use crate::cause::Cause;
-use crate::input::{Answer, Choice, Input, Prepared, Prospect, Report};
-use crate::observation::{FileClass, Seen};
+use crate::machine::input::{Answer, Choice, Input, Prepared, Prospect, Report};
+use crate::machine::retry::{CallFailure, FailureClass};
+use crate::policy::cause::Cause;
+use crate::policy::observation::{FileClass, Seen};
 use crate::record::{AskKind, CallEnd, Event, Payload, Policy, Unattended};
-use crate::retry::{CallFailure, FailureClass};
 use crate::wire::state::view;
 
 #[test]

@@ -6,10 +6,10 @@ use proptest::prelude::*;
 
 use super::random::change;
 use super::{Bench, done};
-use crate::draft::draft;
 use crate::record::{CallEnd, Change, Event};
-use crate::review::{apply_hunks, hunks};
 use crate::session::Call;
+use crate::text::draft::draft;
+use crate::text::review::{apply_hunks, hunks};
 
 const EDIT: (&str, &str) = ("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#);
 const TARGET: &str = "file:///ws/a";

@@ -6,9 +6,9 @@ use proptest::prelude::*;
 
 use super::random::{Dice, input};
 use super::*;
-use crate::message::ModelMessage;
-use crate::observation::Seen;
+use crate::policy::observation::Seen;
 use crate::prompt;
+use crate::prompt::message::ModelMessage;
 
 fn drive(bench: &mut Bench, bytes: &[u8]) {
     let mut dice = Dice::new(bytes);
@@ -84,7 +84,7 @@ proptest! {
         drive(&mut bench, &more);
         let _ = bench.input(Input::Cancel { run: None });
         prop_assert!(bench.session.open_run().is_none());
-        let request = prompt::request(&bench.session, "m", crate::record::Mode::Code, &crate::models::UNKNOWN);
+        let request = prompt::request(&bench.session, "m", crate::record::Mode::Code, &crate::prompt::models::UNKNOWN);
         prop_assert!(is_paired(&request.messages), "{:?}", request.messages);
     }
 }

@@ -7,11 +7,11 @@ use expect_test::expect;
 use super::random::change;
 use super::stories::{asking_edit, check, command, last_output};
 use super::{Bench, done, is_prepare, is_tool, names, option};
-use crate::accept::Refusal;
-use crate::input::{Answer, Input, Report};
-use crate::observation::Seen;
+use crate::machine::accept::Refusal;
+use crate::machine::input::{Answer, Input, Report};
+use crate::machine::step::{Step, Wake, Why, next_steps};
+use crate::policy::observation::Seen;
 use crate::record::{CallEnd, Event, Payload, Policy};
-use crate::step::{Step, Wake, Why, next_steps};
 use crate::wire::state::view;
 
 #[test]

@@ -12,12 +12,12 @@ use proptest::strategy::ValueTree;
 use super::Bench;
 use super::oracle::{Guess, guess};
 use super::random::{Dice, input, report};
-use crate::accept::{Refusal, accept};
-use crate::input::{Answer, Choice, Input, Prompt, Stamp};
-use crate::message::{Manner, ModelMessage};
+use crate::machine::accept::{Refusal, accept};
+use crate::machine::input::{Answer, Choice, Input, Prompt, Stamp};
+use crate::machine::step::{Step, Wake, Why, next_steps};
+use crate::prompt::message::{Manner, ModelMessage};
 use crate::record::{AllowedBy, AskKind, Event, Fact, Unattended};
 use crate::session::Session;
-use crate::step::{Step, Wake, Why, next_steps};
 use crate::wire::state::{EDGES, Teller, Told, view};
 
 pub fn drive(bytes: &[u8]) -> Bench {
@@ -493,7 +493,7 @@ fn s08_no_edge_is_taken_that_is_not_in_the_table_and_none_is_there_for_nothing()
     let mut taken = BTreeSet::new();
     for _ in 0..1_500 {
         let bytes = numbers().new_tree(&mut runner).expect("a tree").current();
-        let mut before = crate::run::State::None;
+        let mut before = crate::session::run::State::None;
         at_each_batch(&drive(&bytes), |session| {
             let (now, _) = session.shown();
             if now != before {
@@ -511,7 +511,7 @@ fn s08_no_edge_is_taken_that_is_not_in_the_table_and_none_is_there_for_nothing()
 #[test]
 fn s12_every_ask_kind_has_a_group_and_a_way_to_answer() {
     for kind in AskKind::ALL {
-        let options = crate::ask::options(kind, Some("Always"), &["a".to_owned()]);
+        let options = crate::policy::ask::options(kind, Some("Always"), &["a".to_owned()]);
         assert!(!options.is_empty(), "{kind:?} cannot be answered");
         let ids: BTreeSet<_> = options.iter().map(|option| &option.option_id).collect();
         assert_eq!(ids.len(), options.len(), "{kind:?} has two options of one id");

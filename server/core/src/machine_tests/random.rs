@@ -3,15 +3,15 @@
 //! Every input is one the shell could send; illegal ones are a test of their own.
 
 use super::{Bench, done, reply};
-use crate::cause::Cause;
-use crate::choices::{Chosen, Follows, Takes};
-use crate::image::{Image, MediaType};
-use crate::input::{Answer, Choice, Input, Prepared, Prompt, Prospect, Report};
-use crate::observation::{FileClass, Seen};
+use crate::machine::input::{Answer, Choice, Input, Prepared, Prompt, Prospect, Report};
+use crate::machine::retry::{CallFailure, FailureClass};
+use crate::machine::step::{Step, next_steps};
+use crate::policy::cause::Cause;
+use crate::policy::choices::{Chosen, Follows, Takes};
+use crate::policy::observation::{FileClass, Seen};
+use crate::prompt::image::{Image, MediaType};
 use crate::record::{CallEnd, Change, Found, Mode, Payload, Policy, ToolCallId, Unattended};
-use crate::retry::{CallFailure, FailureClass};
-use crate::review::Hunk;
-use crate::step::{Step, next_steps};
+use crate::text::review::Hunk;
 
 /// Numbers to draw from; the test's seed.
 pub struct Dice<'a> {

@@ -4,11 +4,11 @@ use proptest::prelude::*;
 
 use super::random::change;
 use super::{Bench, done, names, option};
-use crate::input::{Answer, Input, Report};
-use crate::message::ModelMessage;
-use crate::observation::Seen;
+use crate::machine::input::{Answer, Input, Report};
+use crate::machine::step::{Step, next_steps};
+use crate::policy::observation::Seen;
+use crate::prompt::message::ModelMessage;
 use crate::record::{AskKind, CallEnd, CallResult, Event, Policy, ToolCallId};
-use crate::step::{Step, next_steps};
 
 const READ: (&str, &str) = ("read_file", r#"{"path":"a"}"#);
 const EDIT: (&str, &str) = ("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#);
@@ -163,10 +163,10 @@ fn l06_an_always_answers_the_same_question_wherever_it_is_open() {
 
 #[test]
 fn ids_of_one_stamp_are_distinct() {
-    let stamp = crate::input::Stamp::new(1, [7; 16]);
+    let stamp = crate::machine::input::Stamp::new(1, [7; 16]);
     let ids: std::collections::BTreeSet<String> = (0..100).map(|_| stamp.id("ask")).collect();
     assert_eq!(ids.len(), 100);
-    let again = crate::input::Stamp::new(1, [7; 16]);
+    let again = crate::machine::input::Stamp::new(1, [7; 16]);
     assert!(ids.contains(&again.id("ask")), "the same seed gives the same ids");
 }
 

@@ -5,16 +5,16 @@ use expect_test::{Expect, expect};
 
 use super::random::change;
 use super::{Bench, done, is_model, is_prepare, is_tool, names, option, reply};
-use crate::accept::Refusal;
-use crate::cause::Cause;
-use crate::input::{Answer, Choice, Input, Prompt, Report};
-use crate::message::{ModelMessage, Reply, StopCause};
-use crate::observation::Seen;
+use crate::machine::accept::Refusal;
+use crate::machine::input::{Answer, Choice, Input, Prompt, Report};
+use crate::machine::retry::{CallFailure, FailureClass, RetryPolicy};
+use crate::machine::step::{Step, next_steps};
+use crate::policy::cause::Cause;
+use crate::policy::observation::Seen;
+use crate::prompt::message::{ModelMessage, Reply, StopCause};
 use crate::record::{
     AskKind, CallEnd, Event, Found, Outcome, Payload, Policy, Resolution, StopReason, Unattended,
 };
-use crate::retry::{CallFailure, FailureClass, RetryPolicy};
-use crate::step::{Step, next_steps};
 use crate::wire::state::view;
 
 pub fn check(events: &[Event], expect: Expect) {
@@ -292,7 +292,7 @@ fn n05_an_edit_applied_in_part_has_hunks_of_both_kinds() {
     let partly = Report::NotApplied { result: done(CallEnd::Failed), in_doubt: false, landed };
     check(&bench.report(is_tool, partly), expect!["applied settled tool_finished"]);
     let state = bench.session.changes.values().next().unwrap();
-    assert_eq!(state.hunks["h1"], crate::run::HunkState::Applied);
+    assert_eq!(state.hunks["h1"], crate::session::run::HunkState::Applied);
 }
 
 #[test]

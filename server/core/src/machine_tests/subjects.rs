@@ -4,10 +4,10 @@ use serde_json::json;
 
 use super::random::change;
 use super::{Bench, done, names, option};
-use crate::input::{Answer, Input, Report};
+use crate::machine::input::{Answer, Input, Report};
+use crate::machine::step::{Step, next_steps};
 use crate::record::{Ask, AskKind, CallEnd, Change, Event};
 use crate::session::Call;
-use crate::step::{Step, next_steps};
 
 const EDIT: (&str, &str) = ("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#);
 

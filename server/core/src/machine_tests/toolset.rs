@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::tools::{tool, tools};
 use super::{Bench, done, is_model, is_prepare, is_tool, read_of};
-use crate::input::{Input, Report};
-use crate::observation::Seen;
+use crate::machine::input::{Input, Report};
+use crate::policy::observation::Seen;
 use crate::prompt::request;
 use crate::record::{CallEnd, Event, Mode};
 use crate::tool::{Effect, Toolset};
@@ -13,7 +13,7 @@ use crate::tool::{Effect, Toolset};
 /// The tools the model is told of with its next request.
 pub fn tools_of(bench: &Bench) -> Vec<String> {
     let run = bench.session.open_run().expect("a run");
-    let request = request(&bench.session, "any", run.policy.mode, &crate::models::UNKNOWN);
+    let request = request(&bench.session, "any", run.policy.mode, &crate::prompt::models::UNKNOWN);
     request.tools.iter().map(|spec| spec.name.to_string()).collect()
 }
 

@@ -7,13 +7,13 @@ use expect_test::expect;
 use super::stories::check;
 use super::toolset::tools_of;
 use super::{Bench, done, is_model, is_prepare, option, reply};
-use crate::accept::Refusal;
 use crate::config::Wire;
-use crate::input::{Input, Report};
-use crate::message::{Kept, ModelMessage, Reply, StopCause, Usage};
+use crate::machine::accept::Refusal;
+use crate::machine::input::{Input, Report};
+use crate::machine::retry::{CallFailure, FailureClass, RetryPolicy};
+use crate::machine::step::{Step, Wake, Why, next_steps};
+use crate::prompt::message::{Kept, ModelMessage, Reply, StopCause, Usage};
 use crate::record::{AskKind, CallEnd, Event, Outcome, Policy, StopReason};
-use crate::retry::{CallFailure, FailureClass, RetryPolicy};
-use crate::step::{Step, Wake, Why, next_steps};
 use crate::wire::state::{Teller, Told, view};
 
 fn failed(class: FailureClass, retry_after_ms: Option<u64>) -> Report {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::message::ModelMessage;
+use crate::prompt::message::ModelMessage;
 
 /// What stands for the output of a call whose end the log does not hold.
 const LOST: &str = "Interrupted: what became of this call is not in the log, so its outcome is unknown. \

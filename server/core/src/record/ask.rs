@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{AskId, RunId, ToolCallId, Unsaved};
-use crate::cause::Cause;
+use crate::policy::cause::Cause;
 
 /// The twelve kinds, under the same names on the wire and in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

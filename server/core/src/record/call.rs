@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{AskId, ChangeSetId};
-use crate::cause::Cause;
-use crate::review::Hunk;
+use crate::policy::cause::Cause;
+use crate::text::review::Hunk;
 
 /// What a tool does to the world: decides what a crash between intent and outcome means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -104,7 +104,7 @@ pub struct Change {
     pub open: bool,
     /// Whether the file existed.
     pub existed: bool,
-    /// Why the user was always asked; in logs of 0.1 alone, see [`crate::observation::Seen`].
+    /// Why the user was always asked; in logs of 0.1 alone, see [`crate::policy::observation::Seen`].
     #[serde(default, skip_serializing)]
     pub always_ask: Option<String>,
     /// What the user should know of this file: it runs on build or install.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Mode;
-use crate::message::{Level, Manner};
+use crate::prompt::message::{Level, Manner};
 
 /// What holds for every run of a session that does not say otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

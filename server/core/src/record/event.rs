@@ -12,10 +12,10 @@ use super::{
     Found, KeyUse, MessageId, Offer, Origin, Outcome, Payload, Policy, Resolution, Rule, RunId, SessionId,
     StopReason, ToolCallId, Unattended,
 };
-use crate::image::Image;
-use crate::message::{Manner, Reply};
-use crate::observation::Seen;
-use crate::retry::CallFailure;
+use crate::machine::retry::CallFailure;
+use crate::policy::observation::Seen;
+use crate::prompt::image::Image;
+use crate::prompt::message::{Manner, Reply};
 
 /// Everything that can have happened in a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::position::Range;
-use crate::retry::RetryPolicy;
+use crate::machine::retry::RetryPolicy;
+use crate::text::position::Range;
 
 /// The set of tools and rules a run works with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

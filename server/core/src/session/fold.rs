@@ -8,12 +8,12 @@ use std::sync::Arc;
 use super::{
     Call, CallPhase, ChangeState, EndedRun, OpenAsk, REMEMBERED, Run, Session, Turn, TurnPhase, UsedKey,
 };
-use crate::image::{Image, Picture, withheld};
-use crate::message::{ModelMessage, Reply, Usage};
-use crate::observation::Seen;
+use crate::machine::retry::{FailureClass, Tries};
+use crate::policy::observation::Seen;
+use crate::prompt::image::{Image, Picture, withheld};
+use crate::prompt::message::{ModelMessage, Reply, Usage};
 use crate::record::{AskGroup, AskKind, CallEnd, ChangeSetId, Event, Fact, Found, Payload, ToolCallId};
-use crate::retry::{FailureClass, Tries};
-use crate::run::{HunkState, RunEnd};
+use crate::session::run::{HunkState, RunEnd};
 use crate::tool::Effect;
 
 impl Session {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::Session;
-use crate::message::ModelMessage;
+use crate::prompt::message::ModelMessage;
 use crate::record::{ChangeSetId, Event};
 
 impl Session {

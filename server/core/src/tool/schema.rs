@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Kind, Parameter, Tool};
-use crate::message::ToolSpec;
+use crate::prompt::message::ToolSpec;
 
 pub(super) fn spec(tool: &Tool) -> ToolSpec {
     ToolSpec {

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::{Effect, Given, MAX_TITLE, Mode, Tool, schema, strict};
-use crate::cause::Reason;
-use crate::display::one_line;
-use crate::message::ToolSpec;
+use crate::policy::cause::Reason;
+use crate::prompt::message::ToolSpec;
+use crate::text::display::one_line;
 
 /// Bytes of arguments that are read whole for a title.
 const MAX_LOOKED_AT: usize = 64 * 1024;

@@ -9,8 +9,8 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
 use super::{Given, Kind, MAX_PATH, Parameter, Tool};
-use crate::cause::{Cause, Reason};
-use crate::display::one_line;
+use crate::policy::cause::{Cause, Reason};
+use crate::text::display::one_line;
 
 /// Checks a call against its tool, or says what to do instead.
 pub fn parse(tool: &Tool, arguments: &str) -> Result<Given, Reason> {

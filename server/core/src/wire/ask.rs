@@ -2,12 +2,12 @@
 
 use adjutant_protocol::ask::{AskOption, AskSubject, AskView, OptionKind, UnsavedDocument};
 
-use crate::ask::WAIT;
-use crate::display::one_line;
-use crate::permission::read_asks;
+use crate::policy::ask::WAIT;
+use crate::policy::permission::read_asks;
 use crate::record::{self, Ask, AskId, Payload, Unsaved};
-use crate::review::unified_diff;
 use crate::session::{Call, Session};
+use crate::text::display::one_line;
+use crate::text::review::unified_diff;
 
 /// The most characters of a button: longer ones push the others off a toast.
 pub const MAX_LABEL: usize = 16;

@@ -5,12 +5,13 @@ use adjutant_protocol::session::UsageView;
 use adjutant_protocol::update::{FailureKind, ImageView};
 use adjutant_protocol::{ask, origin, session, state, update};
 
-use crate::choices::{ChoiceChange, ChoiceId};
-use crate::image::{Image, size};
-use crate::message::Usage;
-use crate::position::{Position, Range};
-use crate::retry::FailureClass;
-use crate::{record, run};
+use crate::machine::retry::FailureClass;
+use crate::policy::choices::{ChoiceChange, ChoiceId};
+use crate::prompt::image::{Image, size};
+use crate::prompt::message::Usage;
+use crate::record;
+use crate::session::run;
+use crate::text::position::{Position, Range};
 
 /// Converts between two lists of the same names; a name that one of them gains does not compile.
 macro_rules! same {

@@ -3,8 +3,8 @@
 use adjutant_protocol::model::ModelView;
 
 use crate::config::Settings;
-use crate::message::Level;
-use crate::models::UNKNOWN;
+use crate::prompt::message::Level;
+use crate::prompt::models::UNKNOWN;
 
 impl Settings {
     /// The models that are named, the one that sessions start with first, as clients see them.

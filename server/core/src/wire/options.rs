@@ -4,8 +4,8 @@
 
 use adjutant_protocol::option::{ConfigChange, ConfigId, ConfigKind, ConfigOption, ConfigValue};
 
-use crate::choices::{Choices, Offer, Takes, level_name};
-use crate::message::Level;
+use crate::policy::choices::{Choices, Offer, Takes, level_name};
+use crate::prompt::message::Level;
 use crate::record::Mode;
 
 /// Every option with its value, in the order a client shows them.

@@ -11,9 +11,9 @@ mod tests;
 use adjutant_protocol::start::{DiagnosticCode, StartDiagnostic, StartParams, Template};
 use ropey::Rope;
 
-use crate::display::one_line;
-use crate::position::{Encoding, PositionError, Range};
 use crate::record::Mode;
+use crate::text::display::one_line;
+use crate::text::position::{Encoding, PositionError, Range};
 use crate::tool::MAX_TITLE;
 
 pub use comment::touches_comment;
@@ -161,7 +161,7 @@ impl<'a> Place<'a> {
         let text = passage.and_then(|passage| passage.text);
         let encoding = passage.map(|passage| passage.encoding).unwrap_or_default();
         if let (Some(text), Some(range)) = (text, range) {
-            crate::position::offsets_of(text, range, encoding).map_err(StartProblem::Elsewhere)?;
+            crate::text::position::offsets_of(text, range, encoding).map_err(StartProblem::Elsewhere)?;
         }
         let path = passage.map(|passage| one_line(passage.path, NAME_CHARS));
         Ok(Self { path, text, encoding, range })
@@ -250,7 +250,7 @@ impl<'a> Place<'a> {
         let by: Vec<String> = source.into_iter().chain(code).collect();
         let by = if by.is_empty() { String::new() } else { format!(" [{}]", by.join(" ")) };
         let message: String =
-            crate::display::shown(diagnostic.message.trim()).chars().take(MAX_MESSAGE).collect();
+            crate::text::display::shown(diagnostic.message.trim()).chars().take(MAX_MESSAGE).collect();
         format!("- {severity}{}{by}: {}\n", at.unwrap_or_default(), message.replace('\n', "\n  "))
     }
 }

@@ -10,11 +10,11 @@ use adjutant_protocol::update::{
 };
 
 use super::{ask, options};
+use crate::machine::retry::CallFailure;
+use crate::policy::unsaved;
 use crate::record::{AskKind, CallEnd, ChangeSetId, Event, Fact, Rule, RunId, ToolCallId};
-use crate::retry::CallFailure;
-use crate::run::{HunkState, State};
+use crate::session::run::{HunkState, State};
 use crate::session::{Call, Session};
-use crate::unsaved;
 
 /// Every edge between two states that a batch of facts can take; there are no others (S08).
 pub const EDGES: [(State, State); 9] = [

@@ -12,7 +12,7 @@ use adjutant_protocol::update::{AskChange, RunView, ToolCallView, ToolStatus, Tu
 use adjutant_protocol::{AskId, MessageId};
 
 use super::{image_in_words, options};
-use crate::display::{Surface, display_diff, one_line, shown_command};
+use crate::text::display::{Surface, display_diff, one_line, shown_command};
 use foreign::{clean, quoted};
 
 /// Bytes of one diff: a larger one would leave no room for what follows, and stands whole where it is allowed.

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use adjutant_core::config::Wire;
+use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{Kept, ModelRequest, Reply, StopCause};
-use adjutant_core::retry::CallFailure;
 use serde_json::value::RawValue;
 
 use super::super::draft::Draft;

@@ -3,8 +3,8 @@
 //! Builds no tree of values, and never writes what this wire is known to refuse.
 
 use adjutant_core::config::{Provider, Wire};
+use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{ModelMessage, ModelRequest, Reply, ToolSpec};
-use adjutant_core::retry::CallFailure;
 use serde::Serialize;
 use serde_json::value::RawValue;
 

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use adjutant_core::retry::{CallFailure, FailureClass};
+use adjutant_core::machine::retry::{CallFailure, FailureClass};
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, LOCATION};
 use reqwest::{Response, Url};
 use tokio::time::{Instant, timeout, timeout_at};

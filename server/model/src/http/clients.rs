@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use adjutant_core::config::{Provider, Proxy};
-use adjutant_core::retry::{CallFailure, FailureClass};
+use adjutant_core::machine::retry::{CallFailure, FailureClass};
 use reqwest::{Certificate, Client, ClientBuilder, Url};
 use tokio::sync::OnceCell;
 

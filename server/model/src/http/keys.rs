@@ -9,7 +9,7 @@ use std::process::Output;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use adjutant_core::config::{KeySource, Provider};
-use adjutant_core::retry::{CallFailure, FailureClass};
+use adjutant_core::machine::retry::{CallFailure, FailureClass};
 use reqwest::Url;
 
 use crate::failure::{failure, quote};

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io;
 
 use adjutant_core::config::Proxy;
-use adjutant_core::retry::{CallFailure, FailureClass};
+use adjutant_core::machine::retry::{CallFailure, FailureClass};
 use rustls::CertificateError;
 
 use crate::failure::{failure, quote};

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
+use adjutant_core::machine::retry::{CallFailure, FailureClass};
 use adjutant_core::prompt::{ModelRequest, Reply, RequestedCall, StopCause, Usage};
-use adjutant_core::retry::{CallFailure, FailureClass};
 use serde::de::IgnoredAny;
 
 use super::super::draft::Draft;

@@ -5,8 +5,8 @@
 use std::borrow::Cow;
 
 use adjutant_core::config::Wire;
+use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{Level, ModelMessage, ModelRequest, ToolSpec};
-use adjutant_core::retry::CallFailure;
 use serde::Serialize;
 use serde_json::value::RawValue;
 

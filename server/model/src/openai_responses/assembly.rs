@@ -8,8 +8,8 @@ mod telling;
 
 use std::sync::Arc;
 
+use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{ModelRequest, Reply, StopCause};
-use adjutant_core::retry::CallFailure;
 use serde_json::Value;
 use serde_json::value::RawValue;
 

@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use adjutant_core::config::Wire;
+use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{ModelMessage, ModelRequest, Reply, ToolSpec};
-use adjutant_core::retry::CallFailure;
 use serde::Serialize;
 use serde_json::value::RawValue;
 

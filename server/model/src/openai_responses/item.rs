@@ -3,7 +3,7 @@
 //! Never takes one mark of an item for all: some servers number every item
 //! zero, others give one item a new id with each piece.
 
-use adjutant_core::retry::CallFailure;
+use adjutant_core::machine::retry::CallFailure;
 
 use super::super::draft::Draft;
 

@@ -2,7 +2,7 @@
 //!
 //! Never forgets what was refused, and takes nothing for refused that no failure named.
 
-use adjutant_core::retry::CallFailure;
+use adjutant_core::machine::retry::CallFailure;
 
 /// What a provider refused to hear of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 //!
 //! Reads text and nothing else; every mistake is named by file, line and key.
 
+use adjutant_core::machine::retry::FailureClass;
 use adjutant_core::prompt::{StopCause, Usage};
-use adjutant_core::retry::FailureClass;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use adjutant_core::machine::retry::MAX_ATTEMPTS;
 use adjutant_core::prompt::Usage;
-use adjutant_core::retry::MAX_ATTEMPTS;
 
 use super::*;
 use crate::Models;

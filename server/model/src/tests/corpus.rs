@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use adjutant_core::machine::retry::{RetryPolicy, Tries, next_attempt};
 use adjutant_core::prompt::StopCause;
-use adjutant_core::retry::{RetryPolicy, Tries, next_attempt};
 use adjutant_testkit::corpus::{self, Line};
 use serde_json::{Value, json};
 

@@ -34,8 +34,8 @@ async fn s80_retry_after_is_read_from_the_answer() {
         FailureClass::RateLimited,
     )
     .await;
-    let policy = adjutant_core::retry::RetryPolicy::default();
-    assert_eq!(adjutant_core::retry::next_attempt(&far, &Default::default(), 0.0, &policy), None);
+    let policy = adjutant_core::machine::retry::RetryPolicy::default();
+    assert_eq!(adjutant_core::machine::retry::next_attempt(&far, &Default::default(), 0.0, &policy), None);
     let garbage = check(Answer::status(429).header("retry-after", "soon"), FailureClass::RateLimited).await;
     assert_eq!(garbage.retry_after_ms, None);
     let overloaded =

@@ -1,7 +1,7 @@
 //! Images on every wire: shown where the model takes them, a text in their place where not.
 
-use adjutant_core::image::{Image, MediaType, Picture, Withheld};
 use adjutant_core::prompt::Encoded;
+use adjutant_core::prompt::image::{Image, MediaType, Picture, Withheld};
 use serde_json::{Value, json};
 
 use super::*;

@@ -2,8 +2,8 @@
 //!
 //! Never shortens what is approved, and never prints it unescaped (A2).
 
-use adjutant_core::cells;
-use adjutant_core::display::{Surface, display_diff, shown_command};
+use adjutant_core::text::cells;
+use adjutant_core::text::display::{Surface, display_diff, shown_command};
 use adjutant_protocol::ask::{AskGroup, AskSubject, AskView, OptionKind};
 
 use crate::cli::page::{Ink, Page};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use adjutant_core::ask::{options, takes_text};
+use adjutant_core::policy::ask::{options, takes_text};
 use adjutant_core::wire::ask::options as shown_options;
 use adjutant_protocol::ask::{AskKind, AskSubject, AskView, PermissionOutcome};
 

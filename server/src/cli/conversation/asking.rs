@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use adjutant_core::input::Choice;
+use adjutant_core::machine::input::Choice;
 use adjutant_protocol::ask::{AskGroup, AskView, PermissionOutcome, PermissionResponse, Resolution};
 
 use super::{Answers, Conversation};

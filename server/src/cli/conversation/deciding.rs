@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use adjutant_core::ask::STOP;
+use adjutant_core::policy::ask::STOP;
 use adjutant_protocol::ask::{
     AskKind, AskListParams, AskListResult, AskRespondParams, AskRespondResult, AskView, PermissionOutcome,
     RespondStatus,

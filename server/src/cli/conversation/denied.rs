@@ -2,7 +2,7 @@
 //!
 //! Never says that a flag helps that was given already.
 
-use adjutant_core::display::one_line;
+use adjutant_core::text::display::one_line;
 use adjutant_protocol::ask::{AskSubject, AskView};
 
 /// The most that is named one by one.

@@ -51,7 +51,7 @@ fn s3_control_and_invisible_characters_are_written_escaped() {
     page.end_flow();
     page.verbatim(Ink::Plain, "c\u{200b}\r");
     let text = paper.text();
-    assert!(!text.chars().any(|c| c != '\n' && adjutant_core::display::hidden(c)), "{text:?}");
+    assert!(!text.chars().any(|c| c != '\n' && adjutant_core::text::display::hidden(c)), "{text:?}");
     assert_eq!(text, "a\\u{1b}[31mred\\u{202e}x\nb\\u{1b}]0;title\\u{7}\nc\\u{200b}\\u{d}\n");
 }
 

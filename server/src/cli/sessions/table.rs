@@ -2,7 +2,7 @@
 //!
 //! Never drops the id or the title: without them the list is of no use.
 
-use adjutant_core::cells::{cells, cut};
+use adjutant_core::text::cells::{cells, cut};
 use adjutant_protocol::session::SessionEntry;
 use adjutant_protocol::state::State;
 
@@ -76,7 +76,7 @@ pub fn short_ids(ids: &[&str]) -> Vec<String> {
 }
 
 fn one_line(text: &str) -> String {
-    adjutant_core::display::one_line(text, 200)
+    adjutant_core::text::display::one_line(text, 200)
 }
 
 fn state(entry: &SessionEntry) -> String {

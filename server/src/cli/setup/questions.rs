@@ -4,7 +4,7 @@
 
 use std::io::{self, IsTerminal};
 
-use adjutant_core::display::one_line;
+use adjutant_core::text::display::one_line;
 use rustix::process::{Signal as Sent, getpid, kill_process};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{Signal, SignalKind, signal};

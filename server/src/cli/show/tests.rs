@@ -184,7 +184,7 @@ fn forty_columns_are_enough() {
     ];
     let text = shown(40, false, &updates);
     for line in text.lines() {
-        assert!(adjutant_core::cells::cells(line) <= 40, "{line:?}");
+        assert!(adjutant_core::text::cells::cells(line) <= 40, "{line:?}");
     }
     assert!(text.contains("12 matches"), "{text}");
 }

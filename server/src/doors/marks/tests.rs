@@ -1,6 +1,6 @@
 //! Where asks are shown, and which documents are told.
 
-use adjutant_core::ask::options;
+use adjutant_core::policy::ask::options;
 use adjutant_core::wire::ask::options as shown_options;
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::origin::{Origin, Position, Range};
@@ -90,8 +90,9 @@ fn finding_d4_a_diagnostic_follows_its_line_and_is_not_told_at_each_keystroke() 
     let mut tell = || marks.changed([(&one, false)].into_iter(), &documents, LINES);
     assert_eq!(tell()[0].version, Some(1));
     let insert = |version, text: &str| {
-        let range = adjutant_core::position::Range::default();
-        let change = adjutant_core::document::ContentChange { range: Some(range), text: text.to_owned() };
+        let range = adjutant_core::text::position::Range::default();
+        let change =
+            adjutant_core::text::document::ContentChange { range: Some(range), text: text.to_owned() };
         documents.changed(URI, version, &[change]);
     };
     insert(2, "new\nnew\n");

@@ -1,6 +1,6 @@
 //! What a popup says and offers, and which replies are answers.
 
-use adjutant_core::ask::options;
+use adjutant_core::policy::ask::options;
 use adjutant_core::wire::ask::options as shown_options;
 use proptest::prelude::*;
 

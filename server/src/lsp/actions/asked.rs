@@ -3,11 +3,11 @@
 //! What may be offered is the doors' word; here an approval is left out besides
 //! where neither its title nor its diagnostic shows the whole.
 
-use adjutant_core::ask::ALLOW;
-use adjutant_core::display::{Surface, display_command, one_line};
-use adjutant_core::edit::text_edits;
-use adjutant_core::review::{Placement, apply_hunks, placement_all};
-use adjutant_core::unsaved::in_short;
+use adjutant_core::policy::ask::ALLOW;
+use adjutant_core::policy::unsaved::in_short;
+use adjutant_core::text::display::{Surface, display_command, one_line};
+use adjutant_core::text::edit::text_edits;
+use adjutant_core::text::review::{Placement, apply_hunks, placement_all};
 use adjutant_protocol::ask::{AskGroup, AskKind, AskSubject, AskView, OptionKind};
 use adjutant_protocol::commands::{RESPOND, SHOW};
 use serde_json::{Value, json};

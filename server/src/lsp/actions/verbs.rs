@@ -2,7 +2,7 @@
 //!
 //! A look at the range and the diagnostics the client sent, and nothing else.
 
-use adjutant_core::display::one_line;
+use adjutant_core::text::display::one_line;
 use adjutant_core::wire::start::touches_comment;
 use adjutant_protocol::commands::START;
 use adjutant_protocol::origin;

@@ -2,7 +2,7 @@
 //!
 //! Never waits for a run to end: it posts the cancel and says which runs it was for.
 
-use adjutant_core::display::one_line;
+use adjutant_core::text::display::one_line;
 use adjutant_protocol::SessionId;
 use adjutant_protocol::commands::CancelArguments;
 use adjutant_protocol::errors::ErrorName;

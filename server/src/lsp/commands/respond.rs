@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use adjutant_core::ask::{REJECT, RESUME, from_where};
-use adjutant_core::display::one_line;
-use adjutant_core::input::Choice;
+use adjutant_core::machine::input::Choice;
+use adjutant_core::policy::ask::{REJECT, RESUME, from_where};
+use adjutant_core::text::display::one_line;
 use adjutant_core::wire::ask::label;
 use adjutant_protocol::AskId;
 use adjutant_protocol::ask::{AskGroup, AskKind, AskOption, AskView, Resolution, RespondStatus};

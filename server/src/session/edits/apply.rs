@@ -7,15 +7,15 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use adjutant_core::cause::Cause;
-use adjutant_core::display::one_line;
-use adjutant_core::edit::{TextEdit, replaced, split_bom, text_edits};
-use adjutant_core::input::Report;
-use adjutant_core::observation::{Seen, Way};
-use adjutant_core::permission::BY_ACTION;
+use adjutant_core::machine::input::Report;
+use adjutant_core::policy::cause::Cause;
+use adjutant_core::policy::observation::{Seen, Way};
+use adjutant_core::policy::permission::BY_ACTION;
 use adjutant_core::record::{CallEnd, CallResult, Change};
-use adjutant_core::review::{Placement, apply_hunks, follow, hunks, placement_all};
 use adjutant_core::session::Call;
+use adjutant_core::text::display::one_line;
+use adjutant_core::text::edit::{TextEdit, replaced, split_bom, text_edits};
+use adjutant_core::text::review::{Placement, apply_hunks, follow, hunks, placement_all};
 use tokio::sync::OwnedMutexGuard;
 
 use super::kept::{Kept, keep, ours_to_save, settled_place, shows_only};

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use adjutant_core::edit::split_bom;
 use adjutant_core::record::{Change, Found};
+use adjutant_core::text::edit::split_bom;
 
 use super::{Now, Place, found, on_disk};
 use crate::aside::aside;

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use adjutant_core::edit::split_bom;
 use adjutant_core::record::{Change, Found};
-use adjutant_core::review::{Presence, present_all};
+use adjutant_core::text::edit::split_bom;
+use adjutant_core::text::review::{Presence, present_all};
 use tokio::sync::watch;
 
 use super::{Now, Place, SETTLE, found, now};

@@ -5,7 +5,7 @@ use std::fs::{self, File, FileTimes, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::Arc;
 
-use adjutant_core::input::Choice;
+use adjutant_core::machine::input::Choice;
 use tempfile::TempDir;
 
 use super::*;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use adjutant_core::config::Settings;
-use adjutant_core::message::{Reply, RequestedCall};
-use adjutant_core::run::CallPhase;
+use adjutant_core::prompt::message::{Reply, RequestedCall};
+use adjutant_core::session::run::CallPhase;
 use adjutant_core::tool::Effect;
 use futures_util::poll;
 

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path};
 
-use adjutant_core::cause::Cause;
+use adjutant_core::policy::cause::Cause;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 

@@ -4,7 +4,7 @@
 
 use std::io;
 
-use adjutant_core::cause::{Cause, Reason};
+use adjutant_core::policy::cause::{Cause, Reason};
 
 /// Why a path means no place.
 #[derive(Debug, thiserror::Error)]

@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-use adjutant_core::key_shape::holds_key;
+use adjutant_core::policy::key_shape::holds_key;
 
 use crate::tools::paths::leads_to;
 

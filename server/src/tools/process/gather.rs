@@ -2,7 +2,7 @@
 //!
 //! Never holds more than the head and twice the tail, whatever comes.
 
-use adjutant_core::display::hidden;
+use adjutant_core::text::display::hidden;
 
 /// The most bytes kept from the start, and from the end.
 const PART: usize = 12 * 1024;

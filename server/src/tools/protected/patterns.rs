@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use adjutant_core::observation::FileClass;
+use adjutant_core::policy::observation::FileClass;
 
 use super::table::Family;
 

@@ -6,7 +6,7 @@ mod asked;
 mod denied;
 mod secrets;
 
-use adjutant_core::observation::FileClass;
+use adjutant_core::policy::observation::FileClass;
 
 pub(super) use asked::{COUNTS_LATER, RUNS_ON_BUILD};
 pub(super) use denied::RUNS_BY_ITSELF;

@@ -1,8 +1,8 @@
 //! Tests of protected and secret files.
 
-use adjutant_core::cause::Cause;
-use adjutant_core::observation::Seen;
-use adjutant_core::permission::{Act, Verdict, verdict};
+use adjutant_core::policy::cause::Cause;
+use adjutant_core::policy::observation::Seen;
+use adjutant_core::policy::permission::{Act, Verdict, verdict};
 use adjutant_core::record::Policy;
 use adjutant_core::session::Session;
 

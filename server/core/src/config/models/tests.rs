@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::{Content, File, Layer, resolve};
-use crate::models::{DEFAULT_OUTPUT, DEFAULT_WINDOW};
+use crate::prompt::models::{DEFAULT_OUTPUT, DEFAULT_WINDOW};
 
 fn file(text: &str) -> Layer {
     Layer::UserFile(File {

@@ -4,7 +4,7 @@
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
-use crate::display::{hidden, unescaped};
+use crate::text::display::{hidden, unescaped};
 
 /// A path relative to each folder of the workspace, and the whole path.
 pub(in crate::config) struct Names {

@@ -1,7 +1,7 @@
 //! Conversations with holes in them. Never looks at a provider's wire.
 
 use super::*;
-use crate::message::{Reply, RequestedCall};
+use crate::prompt::message::{Reply, RequestedCall};
 
 fn says(ids: &[&str]) -> ModelMessage {
     let call = |id: &&str| RequestedCall {

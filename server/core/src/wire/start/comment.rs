@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use ropey::Rope;
 
 use super::excerpt::lines_of;
-use crate::position::Range;
+use crate::text::position::Range;
 
 /// What a comment's line begins with.
 const MARKS: [&str; 8] = ["//", "#", "--", ";", "/*", "*", "<!--", "\"\"\""];

@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 
 use ropey::Rope;
 
-use crate::display::{one_line, shown};
-use crate::position::{Encoding, Range, offsets_of};
+use crate::text::display::{one_line, shown};
+use crate::text::position::{Encoding, Range, offsets_of};
 
 /// Lines shown before and after the range.
 const CONTEXT: usize = 10;

@@ -8,8 +8,8 @@ use ropey::Rope;
 use serde_json::{Value, json};
 
 use super::{Passage, StartProblem, Task, task, touches_comment};
-use crate::position::{Encoding, Position, Range};
 use crate::record::Mode;
+use crate::text::position::{Encoding, Position, Range};
 
 fn params(value: Value) -> StartParams {
     serde_json::from_value(value).expect("the params of a start")

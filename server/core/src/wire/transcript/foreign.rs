@@ -3,7 +3,7 @@
 //! Never outside of a quotation, so that none looks like a line of ours; never an image, HTML or a
 //! link: a link is shown with its target.
 
-use crate::display::shown;
+use crate::text::display::shown;
 
 /// Languages whose fences some previews draw as pictures with links in them.
 const DRAWN: [&str; 7] = ["mermaid", "math", "plantuml", "geojson", "topojson", "stl", "dot"];

@@ -33,7 +33,7 @@ fn opened(kind: AskKind, subject: Option<AskSubject>) -> Update {
         run_id: None,
         tool_call_id: None,
         origin: None,
-        options: crate::wire::ask::options(&crate::ask::options(kind.into(), Some("Always"), &[])),
+        options: crate::wire::ask::options(&crate::policy::ask::options(kind.into(), Some("Always"), &[])),
         free_text: true,
         opened_at: 0,
     };

@@ -1,7 +1,7 @@
 //! Replies from streams as servers really write them, and from such as make no sense.
 
+use adjutant_core::machine::retry::FailureClass;
 use adjutant_core::prompt::{Delta, Usage};
-use adjutant_core::retry::FailureClass;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

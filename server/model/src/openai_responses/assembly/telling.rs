@@ -2,7 +2,7 @@
 //!
 //! Never takes back a word that was told: what contradicts it fails the reply.
 
-use adjutant_core::retry::CallFailure;
+use adjutant_core::machine::retry::CallFailure;
 
 use super::super::super::reading::OnDelta;
 use super::super::item::{Mark, Part, Voice};

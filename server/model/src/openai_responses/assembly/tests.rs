@@ -4,8 +4,8 @@ mod ends;
 mod keeping;
 mod mixes;
 
+use adjutant_core::machine::retry::FailureClass;
 use adjutant_core::prompt::Delta;
-use adjutant_core::retry::FailureClass;
 use serde_json::json;
 
 use super::*;

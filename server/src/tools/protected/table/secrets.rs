@@ -2,7 +2,7 @@
 //!
 //! Data only, in lower case; how a pattern is read stands in `patterns`.
 
-use adjutant_core::observation::FileClass;
+use adjutant_core::policy::observation::FileClass;
 
 use super::Family;
 

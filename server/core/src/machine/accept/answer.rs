@@ -1,0 +1,308 @@
+//! Answers to asks: the first valid one wins, once.
+//!
+//! An answer that names no option and no text the ask takes is never an approval.
+
+use super::call::{denied, end_call};
+use super::ending::{Ending, end_run, result};
+use super::{Refusal, consent};
+use crate::machine::input::{Answer, Choice, Stamp};
+use crate::policy::ask;
+use crate::policy::cause::Cause;
+use crate::policy::permission::{Act, forbidden, standing_rule};
+use crate::record::{
+    AllowedBy, Ask, AskKind, CallEnd, CallResult, Event, OptionKind, Outcome, Payload, Resolution, Rule,
+    RunId, StopReason,
+};
+use crate::session::{Call, Session};
+
+/// Closes the ask that is answered, and does what the answer says.
+pub fn accept(session: &Session, stamp: &Stamp, answer: Answer) -> Result<Vec<Event>, Refusal> {
+    let Some(open) = session.asks.get(&answer.ask) else {
+        return Err(match session.resolution(&answer.ask) {
+            Some(resolution) => Refusal::AlreadyResolved(resolution.clone()),
+            None => Refusal::AskNotFound,
+        });
+    };
+    let ask = &open.ask;
+    let (resolution, kind) = resolve(ask, &answer)?;
+    let closed = Event::AskClosed { ask: ask.id.clone(), resolution };
+    let mut events = vec![closed];
+    events.extend(match ask.kind {
+        AskKind::Tool | AskKind::Command | AskKind::BrowserActionLaunch | AskKind::UseMcpServer => {
+            permission(session, stamp, ask, &answer, kind)?
+        }
+        AskKind::Followup => followup(session, stamp, ask, &answer)?,
+        AskKind::CommandOutput => command_output(session, stamp, ask, &answer.choice)?,
+        AskKind::ResumeTask => resume(session, stamp, ask, &answer),
+        AskKind::CompletionResult
+        | AskKind::ApiReqFailed
+        | AskKind::MistakeLimitReached
+        | AskKind::AutoApprovalMaxReqReached
+        | AskKind::ResumeCompletedTask => go_on(session, stamp, ask, &answer),
+    });
+    Ok(events)
+}
+
+/// The answer as it is recorded, and what kind of option it chose.
+fn resolve(ask: &Ask, answer: &Answer) -> Result<(Resolution, Option<OptionKind>), Refusal> {
+    let surface = answer.surface.clone();
+    match &answer.choice {
+        Choice::Option { id, text } => {
+            let option = ask.options.iter().find(|option| option.option_id == *id).ok_or_else(|| {
+                let known: Vec<&str> = ask.options.iter().map(|option| option.option_id.as_str()).collect();
+                Refusal::AnswerInvalid(format!(
+                    "there is no option \"{id}\"; choose one of: {}",
+                    known.join(", ")
+                ))
+            })?;
+            let resolution = Resolution::Selected { option_id: id.clone(), text: text.clone(), surface };
+            Ok((resolution, Some(option.kind)))
+        }
+        Choice::Text(text) if ask.free_text && !text.trim().is_empty() => {
+            Ok((Resolution::Answered { text: text.clone(), surface }, None))
+        }
+        Choice::Text(_) => Err(Refusal::AnswerInvalid("this ask takes an option, not a text".to_owned())),
+    }
+}
+
+/// The calls that wait for the answer.
+fn asked_calls<'a>(session: &'a Session, ask: &'a Ask) -> impl Iterator<Item = &'a Call> {
+    ask.calls.iter().filter_map(|id| session.call(id)).filter(|call| !call.is_finished())
+}
+
+/// The call that waits for the answer, the first where several do.
+fn asked_call<'a>(session: &'a Session, ask: &'a Ask) -> Result<&'a Call, Refusal> {
+    asked_calls(session, ask).next().ok_or(Refusal::Stale)
+}
+
+/// One answer for all that it was asked about; each starts when it is its turn.
+fn permission(
+    session: &Session,
+    stamp: &Stamp,
+    ask: &Ask,
+    answer: &Answer,
+    kind: Option<OptionKind>,
+) -> Result<Vec<Event>, Refusal> {
+    asked_call(session, ask)?;
+    let mut events: Vec<Event> = Vec::new();
+    for call in asked_calls(session, ask) {
+        for event in permission_of(session, stamp, call, ask, answer, kind)? {
+            let is_known = matches!(event, Event::RuleAdded { .. }) && events.contains(&event);
+            events.extend((!is_known).then_some(event));
+        }
+    }
+    let rules: Vec<&Rule> = events.iter().filter_map(rule_of).collect();
+    let also: Vec<Event> = rules.into_iter().flat_map(|rule| covered(session, ask, rule, answer)).collect();
+    events.extend(also);
+    Ok(events)
+}
+
+fn rule_of(event: &Event) -> Option<&Rule> {
+    match event {
+        Event::RuleAdded { rule } => Some(rule),
+        _ => None,
+    }
+}
+
+/// Reads beside the one that was asked about, whose questions a new standing answer answers too.
+fn covered(session: &Session, asked: &Ask, rule: &Rule, answer: &Answer) -> Vec<Event> {
+    let Some(run) = session.open_run() else { return Vec::new() };
+    let Choice::Option { id, .. } = &answer.choice else { return Vec::new() };
+    let mut events = Vec::new();
+    for ask in session.open_asks().filter(|ask| ask.id != asked.id && session.is_observed(ask)) {
+        let [call] = ask.calls.as_slice() else { continue };
+        let Some(call) = session.call(call).filter(|call| call.is_read() && !call.is_finished()) else {
+            continue;
+        };
+        let Some(act) = Act::of_call(session, call) else { continue };
+        let offered = ask.options.iter().any(|option| option.option_id == *id);
+        let is_covered = offered && standing_rule(act).as_ref() == Some(rule);
+        if is_covered && forbidden(&session.roots, &run.policy, &call.tool, act).is_none() {
+            let resolution =
+                Resolution::Selected { option_id: id.clone(), text: None, surface: answer.surface.clone() };
+            events.push(Event::AskClosed { ask: ask.id.clone(), resolution });
+            let allowed_by = Some(AllowedBy::Standing { rule: rule.clone() });
+            events.push(Event::ToolStarted { call: call.id.clone(), allowed_by });
+        }
+    }
+    events
+}
+
+fn permission_of(
+    session: &Session,
+    stamp: &Stamp,
+    call: &Call,
+    ask: &Ask,
+    answer: &Answer,
+    kind: Option<OptionKind>,
+) -> Result<Vec<Event>, Refusal> {
+    let change = session.change_of(call).map(|state| &state.change);
+    let act = Act::of_call(session, call).ok_or(Refusal::Stale)?;
+    let allow = matches!(kind, Some(OptionKind::AllowOnce | OptionKind::AllowAlways));
+    // A rule may have come since it was asked.
+    let run = session.open_run().ok_or(Refusal::Stale)?;
+    let forbidden = forbidden(&session.roots, &run.policy, &call.tool, act).filter(|_| allow);
+    let allow = allow && forbidden.is_none();
+    let mut events = Vec::new();
+    if let Some(change) = change {
+        events.push(Event::HunkDecided {
+            change_set: change.change_set.clone(),
+            hunks: change.hunks.iter().map(|hunk| hunk.id.clone()).collect(),
+            apply: allow,
+            ask: Some(ask.id.clone()),
+        });
+    }
+    if !allow {
+        let told = forbidden.map_or_else(|| rejected(answer), |why| denied(&why));
+        events.extend(end_call(session, stamp, call, told));
+        return Ok(events);
+    }
+    if kind == Some(OptionKind::AllowAlways) {
+        events.extend(standing_rule(act).map(|rule| Event::RuleAdded { rule }));
+    }
+    let allowed_by = Some(AllowedBy::Answer { ask: ask.id.clone() });
+    events.push(match change {
+        Some(change) => Event::ApplyStarted {
+            call: call.id.clone(),
+            change_set: change.change_set.clone(),
+            hunks: change.hunks.iter().map(|hunk| hunk.id.clone()).collect(),
+            allowed_by,
+        },
+        None => Event::ToolStarted { call: call.id.clone(), allowed_by },
+    });
+    Ok(events)
+}
+
+/// Tells the model why the call was rejected (S16): in the user's words, or because nobody was present.
+fn rejected(answer: &Answer) -> CallResult {
+    let reason = match &answer.choice {
+        Choice::Option { text: Some(text), .. } | Choice::Text(text) if !text.trim().is_empty() => {
+            Some(text.trim())
+        }
+        _ => None,
+    };
+    let told = match reason {
+        _ if answer.surface == ask::NOBODY => result(
+            CallEnd::Denied,
+            "Nobody is present to allow this, so it was not done. Continue without it, or say in your answer what needs it.",
+            "not allowed: nobody is present to answer",
+        ),
+        Some(reason) => result(
+            CallEnd::Denied,
+            &format!("The user rejected this and says: {reason}"),
+            &format!("rejected: {}", reason.lines().next().unwrap_or_default()),
+        ),
+        None => result(CallEnd::Denied, "The user rejected this.", "rejected"),
+    };
+    CallResult { cause: Some(Cause::Rejected), ..told }
+}
+
+fn followup(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Result<Vec<Event>, Refusal> {
+    let call = asked_call(session, ask)?;
+    let text = match &answer.choice {
+        Choice::Text(text) => text.clone(),
+        Choice::Option { id, text } => {
+            let chosen = ask.options.iter().find(|option| option.option_id == *id);
+            let chosen = chosen.map(|option| option.name.clone()).unwrap_or_default();
+            match text {
+                Some(more) => format!("{chosen}\n{more}"),
+                None => chosen,
+            }
+        }
+    };
+    let (told, summary) = match answer.surface.as_str() {
+        ask::TIME => (
+            format!("The user did not answer in time; the first answer you suggested was taken: {text}"),
+            "answered by time",
+        ),
+        ask::NOBODY => (
+            "Nobody is present to answer. Continue without an answer, or end with the question in your answer.".to_owned(),
+            "nobody is present to answer",
+        ),
+        _ => (format!("The user answered: {text}"), "answered"),
+    };
+    let told = result(CallEnd::Completed, &told, summary);
+    Ok(end_call(session, stamp, call, told))
+}
+
+fn command_output(
+    session: &Session,
+    stamp: &Stamp,
+    ask: &Ask,
+    choice: &Choice,
+) -> Result<Vec<Event>, Refusal> {
+    let call = asked_call(session, ask)?;
+    let abort = matches!(choice, Choice::Option { id, .. } if id == ask::ABORT);
+    if !abort {
+        return Ok(Vec::new());
+    }
+    let line = match &call.payload {
+        Some(Payload::Command { line, .. }) => line.as_str(),
+        _ => "the command",
+    };
+    let told = result(
+        CallEnd::Cancelled,
+        &format!("The user stopped `{line}` while it ran; it and its children were ended."),
+        "stopped by the user",
+    );
+    Ok(end_call(session, stamp, call, told))
+}
+
+fn resume(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Vec<Event> {
+    let consented = session.open_run().and_then(|run| consent::given(run, answer.consent));
+    let mut events: Vec<Event> = consented.into_iter().collect();
+    match &answer.choice {
+        Choice::Option { id, .. } if id == crate::policy::ask::DISCARD => {
+            let ending = Ending::new(Outcome::Cancelled, StopReason::Cancelled);
+            return end_run(session, stamp, ending.answered(&ask.id));
+        }
+        Choice::Option { text: None, .. } => {}
+        Choice::Option { text: Some(text), .. } | Choice::Text(text) => {
+            events.extend(session.open_run().map(|run| message(stamp, run.id.clone(), text, true)));
+        }
+    }
+    events
+}
+
+/// Retry, continue and feedback start a new run that says which run it continues. It asks for everything
+/// unless the one who answers gives consent: that of the run before was for that run alone.
+fn go_on(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Vec<Event> {
+    let choice = &answer.choice;
+    let text = match choice {
+        Choice::Option { id, .. } if id == ask::STOP || id == ask::NEW_TASK => return Vec::new(),
+        Choice::Option { text, .. } => text.clone(),
+        Choice::Text(text) => Some(text.clone()),
+    };
+    let Some(last) = session.ended.iter().rev().find(|ended| ended.run == ask.run) else { return Vec::new() };
+    let run = RunId(stamp.id("run"));
+    let mut policy = last.policy.clone();
+    let (model, mode) = session.chosen_for(last);
+    policy.mode = mode;
+    policy.unattended = answer.consent;
+    let waits = matches!(choice, Choice::Option { id, .. } if id == ask::WAIT);
+    let mut events = vec![Event::RunStarted {
+        run: run.clone(),
+        continues: Some(ask.run.clone()),
+        model,
+        policy,
+        manner: session.manner_for(last),
+        not_before: waits.then(|| stamp.now.saturating_add(ask::wait_ms(last.wait_ms))),
+        follows: last.follows,
+        title: last.title.clone(),
+        origin: last.origin.clone(),
+        toolset: session.tools.hash().to_owned(),
+    }];
+    events.extend(text.map(|text| message(stamp, run, &text, false)));
+    events
+}
+
+fn message(stamp: &Stamp, run: RunId, text: &str, steer: bool) -> Event {
+    Event::Prompted {
+        run,
+        message: stamp.id("msg").as_str().into(),
+        text: text.into(),
+        images: Vec::new(),
+        steer,
+        key: None,
+    }
+}

@@ -1,0 +1,125 @@
+//! How a run ends: what is open is closed, then comes the end, then the ask that is left.
+//!
+//! Every way a run can end goes through `end_run`, so each has exactly one
+//! terminal fact, the last of its run (S30). Never decides that one ends.
+
+use crate::machine::input::Stamp;
+use crate::policy::ask;
+use crate::record::{
+    Ask, AskGroup, AskId, AskKind, CallEnd, CallResult, Event, Outcome, Resolution, RunId, StopReason,
+    ToolCallId,
+};
+use crate::session::{Call, Session};
+
+/// How a run is to end.
+pub struct Ending<'a> {
+    outcome: Outcome,
+    stop: StopReason,
+    summary: Option<String>,
+    /// The idle ask that follows.
+    ask: Option<(AskKind, String)>,
+    /// A call the same batch has already finished.
+    finished: Option<&'a ToolCallId>,
+    /// An ask the same batch has already closed.
+    closed: Option<&'a AskId>,
+}
+
+impl<'a> Ending<'a> {
+    pub fn new(outcome: Outcome, stop: StopReason) -> Self {
+        Self { outcome, stop, summary: None, ask: None, finished: None, closed: None }
+    }
+
+    pub fn summed_up(self, summary: Option<String>) -> Self {
+        Self { summary, ..self }
+    }
+
+    pub fn asking(self, kind: AskKind, title: String) -> Self {
+        Self { ask: Some((kind, title)), ..self }
+    }
+
+    pub fn after(self, finished: &'a ToolCallId) -> Self {
+        Self { finished: Some(finished), ..self }
+    }
+
+    pub fn answered(self, closed: &'a AskId) -> Self {
+        Self { closed: Some(closed), ..self }
+    }
+}
+
+/// Closes what the open run has open, ends it, and opens the idle ask that follows.
+pub fn end_run(session: &Session, stamp: &Stamp, ending: Ending<'_>) -> Vec<Event> {
+    let Some(run) = session.open_run() else { return Vec::new() };
+    let mut events: Vec<Event> = session
+        .open_asks()
+        .filter(|ask| ask.kind.group() != AskGroup::Idle && Some(&ask.id) != ending.closed)
+        .filter(|ask| ending.finished.is_none_or(|finished| ask.calls != [finished.clone()]))
+        .map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Cancelled })
+        .collect();
+    let why = match ending.outcome {
+        Outcome::Cancelled => "The user cancelled the run.",
+        _ => "Not run: the run ended before.",
+    };
+    for call in open_calls(session).filter(|call| Some(&call.id) != ending.finished) {
+        let told = result(CallEnd::Cancelled, why, "cancelled");
+        events.push(Event::ToolFinished { call: call.id.clone(), result: told });
+    }
+    events.push(Event::RunEnded {
+        run: run.id.clone(),
+        outcome: ending.outcome,
+        stop: ending.stop,
+        summary: ending.summary,
+    });
+    if let Some((kind, title)) = ending.ask {
+        events.push(opened_ask(run_ask(stamp, &run.id, kind, title)));
+    }
+    events
+}
+
+pub fn opened_ask(ask: Ask) -> Event {
+    Event::AskOpened { ask: Box::new(ask) }
+}
+
+/// The result of a call that no tool made.
+pub fn result(end: CallEnd, output: &str, summary: &str) -> CallResult {
+    CallResult {
+        end,
+        output: output.into(),
+        summary: summary.to_owned(),
+        elapsed_ms: 0,
+        cause: None,
+        whole: None,
+        unsaved: Vec::new(),
+    }
+}
+
+pub fn open_calls(session: &Session) -> impl Iterator<Item = &Call> {
+    let turn = session.open_run().and_then(|run| run.turn.as_ref());
+    turn.into_iter().flat_map(|turn| turn.calls.iter()).filter(|call| !call.is_finished())
+}
+
+/// An ask of the run itself: nothing of a tool's hangs on its answer.
+pub fn run_ask(stamp: &Stamp, run: &RunId, kind: AskKind, title: String) -> Ask {
+    Ask {
+        id: stamp.id("ask").as_str().into(),
+        kind,
+        run: run.clone(),
+        calls: Vec::new(),
+        digest: crate::digest_parts(&[title.as_bytes()]),
+        title,
+        description: None,
+        options: ask::options(kind, None, &[]),
+        free_text: ask::takes_text(kind),
+        opened_at: stamp.now,
+        cause: None,
+        unsaved: Vec::new(),
+    }
+}
+
+/// A new prompt makes the questions about the last run moot.
+pub fn close_idle_asks(session: &Session) -> Vec<Event> {
+    session
+        .open_asks()
+        .filter(|ask| ask.kind.group() == AskGroup::Idle)
+        .map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Superseded })
+        .collect()
+}

@@ -1,0 +1,167 @@
+//! Beginnings and ends: cancel, a choice, opening again, stopping, time.
+//!
+//! Never looks at a reply or a call that was prepared: those come in by `turn` and `call`.
+
+use super::ending::{Ending, close_idle_asks, end_run, open_calls, opened_ask, result, run_ask};
+use super::{Refusal, answer, consent, turn};
+use crate::machine::input::{Answer, Choice, Stamp};
+use crate::machine::retry::{CallFailure, FailureClass};
+use crate::machine::step::Why;
+use crate::policy::ask;
+use crate::policy::choices::{self, Chosen, Offer};
+use crate::record::{
+    Ask, AskGroup, AskId, AskKind, CallEnd, Event, Outcome, Resolution, RunId, StopReason, ToolCallId,
+};
+use crate::session::{Call, CallPhase, Run, Session, TurnPhase};
+use crate::tool::Effect;
+
+/// The user cancels the open run, or the named one if it is open.
+pub fn cancel(session: &Session, stamp: &Stamp, named: Option<&RunId>) -> Result<Vec<Event>, Refusal> {
+    let run = session.open_run().ok_or(Refusal::Nothing)?;
+    if named.is_some_and(|named| *named != run.id) {
+        return Err(Refusal::RunMismatch { open: Some(run.id.clone()) });
+    }
+    Ok(end_run(session, stamp, Ending::new(Outcome::Cancelled, StopReason::Cancelled)))
+}
+
+/// Another mode or model for the session. Before its first prompt there is no log to say it in:
+/// `Session::choose` keeps it until then.
+pub fn choose(session: &Session, chosen: Chosen, offer: Offer) -> Result<Vec<Event>, Refusal> {
+    if !session.created {
+        return Err(Refusal::Nothing);
+    }
+    let change = choices::change(&session.choices, &offer, &chosen).ok_or(Refusal::Nothing)?;
+    let offer = offer.after(&chosen);
+    Ok(vec![Event::ConfigChanged { chosen, change, offer }])
+}
+
+/// A writer opened the log: what was cut short is closed, and an open run waits to be resumed.
+/// A run that only waits for an answer goes on waiting for it. Consent was given to another process.
+pub fn opened(session: &Session, stamp: &Stamp, epoch: u64) -> Result<Vec<Event>, Refusal> {
+    let mut events = vec![Event::SessionOpened { epoch }];
+    events.extend(session.open_run().and_then(|run| consent::given(run, None)));
+    events.extend(moot_asks(session));
+    events.extend(interrupt(session, stamp));
+    match session.open_run() {
+        Some(run) if !waits_for_an_answer(session) && !session.has_open_ask(AskKind::ResumeTask) => {
+            let title = format!("\"{}\" was interrupted. Resume it?", session.title);
+            events.push(opened_ask(run_ask(stamp, &run.id, AskKind::ResumeTask, title)));
+        }
+        Some(_) => {}
+        None => events.extend(reopened_completed(session, stamp)),
+    }
+    Ok(events)
+}
+
+/// Whether a call of the open turn waits for the user.
+fn waits_for_an_answer(session: &Session) -> bool {
+    let blocking = |ask: &Ask| ask.kind.group() == AskGroup::Interactive;
+    session
+        .open_asks()
+        .filter(|ask| blocking(ask))
+        .any(|ask| ask.calls.is_empty() || ask.calls.iter().any(|call| !is_over(session, call)))
+}
+
+fn is_over(session: &Session, call: &ToolCallId) -> bool {
+    session.call(call).is_none_or(Call::is_finished)
+}
+
+/// Withdraws the open asks whose calls have all ended. Only a log with a hole in it has such asks.
+fn moot_asks(session: &Session) -> impl Iterator<Item = Event> + '_ {
+    let over = |ask: &&Ask| !ask.calls.is_empty() && ask.calls.iter().all(|call| is_over(session, call));
+    let moot = session.open_asks().filter(over);
+    moot.map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Withdrawn })
+}
+
+/// A finished task that is looked at again says so (S04).
+fn reopened_completed(session: &Session, stamp: &Stamp) -> Vec<Event> {
+    let Some(ended) = session.ended.back().filter(|ended| ended.end.outcome == Outcome::Completed) else {
+        return Vec::new();
+    };
+    if session.has_open_ask(AskKind::ResumeCompletedTask) {
+        return Vec::new();
+    }
+    let mut events = close_idle_asks(session);
+    let title = ended.end.summary.clone().unwrap_or_else(|| session.title.clone());
+    events.push(opened_ask(run_ask(stamp, &ended.run, AskKind::ResumeCompletedTask, title)));
+    events
+}
+
+/// The server is going down: what runs is closed now, as it would be by the next opening.
+pub fn stopping(session: &Session, stamp: &Stamp) -> Result<Vec<Event>, Refusal> {
+    let events = interrupt(session, stamp);
+    if events.is_empty() { Err(Refusal::Nothing) } else { Ok(events) }
+}
+
+/// The facts that close what a stopped server left running. A read may run again and an own
+/// edit may be finished, because its presence in the text is tested first; anything
+/// opaque is closed as interrupted and never repeated.
+pub fn interrupt(session: &Session, stamp: &Stamp) -> Vec<Event> {
+    let Some(turn) = session.open_run().and_then(|run| run.turn.as_ref()) else { return Vec::new() };
+    let mut events = Vec::new();
+    if turn.phase == TurnPhase::Calling {
+        events.push(Event::AttemptFailed {
+            turn: turn.number,
+            attempt: turn.attempt,
+            failure: CallFailure {
+                class: FailureClass::Interrupted,
+                message: "the server stopped while the model was answering".to_owned(),
+                retry_after_ms: None,
+            },
+            retry_at: stamp.now,
+        });
+    }
+    for call in open_calls(session).filter(|call| matches!(call.phase, CallPhase::Started { .. })) {
+        for ask in session.open_asks().filter(|ask| ask.is_about(&call.id)) {
+            events.push(Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Withdrawn });
+        }
+        let repeatable = match call.effect {
+            Effect::Read => true,
+            // The buffer it was open in is gone or may differ: only the user can tell.
+            Effect::OwnEdit => session.change_of(call).is_some_and(|state| !state.change.open),
+            Effect::Opaque | Effect::Question | Effect::End => false,
+        };
+        if !repeatable {
+            let told = result(
+                CallEnd::Interrupted,
+                "Interrupted: the server stopped while this ran, and its outcome is unknown. \
+                 Check what happened before you do it again.",
+                "interrupted, outcome unknown",
+            );
+            events.push(Event::ToolFinished { call: call.id.clone(), result: told });
+        }
+    }
+    events
+}
+
+/// The time has come that a wanted `Wake` named.
+pub fn woke(session: &Session, stamp: &Stamp, why: &Why) -> Result<Vec<Event>, Refusal> {
+    let run = session.open_run().ok_or(Refusal::Stale)?;
+    match why {
+        Why::CallModel => Ok(may_call_model(session, stamp, run)),
+        Why::StillRunning { call } => {
+            let call = session.call(call).ok_or(Refusal::Stale)?;
+            let title = format!("{} is still running", call.title);
+            let ask = run_ask(stamp, &run.id, AskKind::CommandOutput, title);
+            Ok(vec![opened_ask(Ask { calls: vec![call.id.clone()], ..ask })])
+        }
+        Why::Unanswered { ask } => answered_by_time(session, stamp, run, ask),
+    }
+}
+
+fn may_call_model(session: &Session, stamp: &Stamp, run: &Run) -> Vec<Event> {
+    match &run.turn {
+        None => turn::begin(session, stamp, run, session.turns + 1),
+        // What the user said meanwhile goes with the very next request, and a turn begins with it.
+        Some(turn) if !run.pending.is_empty() => turn::begin(session, stamp, run, turn.number + 1),
+        Some(turn) => vec![Event::AttemptStarted { turn: turn.number, attempt: turn.attempt + 1 }],
+    }
+}
+
+fn answered_by_time(session: &Session, stamp: &Stamp, run: &Run, ask: &AskId) -> Result<Vec<Event>, Refusal> {
+    let open = session.asks.get(ask).ok_or(Refusal::Stale)?;
+    let (_, option) = ask::answers_itself(open, &run.policy).ok_or(Refusal::Stale)?;
+    let choice = Choice::Option { id: option.to_owned(), text: None };
+    let answer = Answer { ask: ask.clone(), choice, surface: ask::TIME.to_owned(), consent: None };
+    answer::accept(session, stamp, answer)
+}

@@ -1,0 +1,102 @@
+//! Prompts: a new run, or a steer of the open one.
+//!
+//! Never waits and never asks: a prompt is accepted or refused at once (S28).
+
+use super::ending::close_idle_asks;
+use super::{Refusal, consent};
+use crate::machine::input::{Prompt, Stamp};
+use crate::record::{AskKind, Event, Resolution, RunId};
+use crate::session::{Run, Session};
+use crate::tool::MAX_TITLE;
+
+/// Prompts one run keeps waiting for its next turn.
+const MAX_PENDING: usize = 100;
+
+/// Starts a run, or steers the open one.
+pub fn accept(session: &Session, stamp: &Stamp, prompt: Prompt) -> Result<Vec<Event>, Refusal> {
+    if let Some(key) = &prompt.key
+        && let Some(seen) = session.keys.iter().find(|seen| seen.used.key == key.key)
+    {
+        return Err(if seen.used.digest == key.digest {
+            Refusal::Repeat { run: seen.run.clone(), steered: seen.steer, at: seen.at }
+        } else {
+            Refusal::KeyReused
+        });
+    }
+    let open = session.open_run();
+    if let Some(expected) = &prompt.expected_run
+        && open.map(|run| &run.id) != Some(expected)
+    {
+        return Err(Refusal::RunMismatch { open: open.map(|run| run.id.clone()) });
+    }
+    if !prompt.images.is_empty() && !prompt.takes_images {
+        let model = open.map_or(prompt.model.as_str(), |run| run.current_model());
+        return Err(Refusal::ImagesUnsupported { model: model.to_owned() });
+    }
+    match open {
+        Some(run) if run.pending.len() >= MAX_PENDING => Err(Refusal::Overloaded),
+        Some(run) => Ok(steer(session, stamp, prompt, run)),
+        None => Ok(start(session, stamp, prompt)),
+    }
+}
+
+fn start(session: &Session, stamp: &Stamp, prompt: Prompt) -> Vec<Event> {
+    let mut events = Vec::new();
+    if !session.created {
+        events.push(Event::SessionCreated {
+            session: session.id.clone(),
+            roots: session.roots.clone(),
+            title: title(&prompt),
+            choices: session.choices.clone(),
+        });
+    }
+    events.extend(close_idle_asks(session));
+    let run = RunId(stamp.id("run"));
+    events.push(Event::RunStarted {
+        run: run.clone(),
+        continues: None,
+        model: prompt.model.clone(),
+        policy: prompt.policy.clone(),
+        manner: prompt.manner,
+        not_before: None,
+        follows: prompt.follows,
+        title: title(&prompt),
+        origin: prompt.origin.clone(),
+        toolset: session.tools.hash().to_owned(),
+    });
+    events.push(prompted(stamp, prompt, run, false));
+    events
+}
+
+fn steer(session: &Session, stamp: &Stamp, prompt: Prompt, run: &Run) -> Vec<Event> {
+    // A prompt to an interrupted run says "go on" in the user's own words.
+    let mut events: Vec<Event> = session
+        .open_asks()
+        .filter(|ask| ask.kind == AskKind::ResumeTask)
+        .map(|ask| Event::AskClosed { ask: ask.id.clone(), resolution: Resolution::Superseded })
+        .collect();
+    // Consent that is given again counts from now on; a prompt without it takes none away.
+    let given = prompt.policy.unattended.filter(|_| run.policy.unattended.is_none());
+    events.extend(given.and_then(|given| consent::given(run, Some(given))));
+    events.push(prompted(stamp, prompt, run.id.clone(), true));
+    events
+}
+
+fn prompted(stamp: &Stamp, prompt: Prompt, run: RunId, steer: bool) -> Event {
+    Event::Prompted {
+        run,
+        message: stamp.id("msg").as_str().into(),
+        text: prompt.text.into(),
+        images: prompt.images,
+        steer,
+        key: prompt.key,
+    }
+}
+
+/// The title of its own, else the first line of the prompt; at most 80 characters.
+fn title(prompt: &Prompt) -> String {
+    let text = prompt.title.as_deref().unwrap_or(&prompt.text);
+    let untitled = if prompt.images.is_empty() { "Untitled" } else { "Image" };
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or(untitled);
+    line.chars().filter(|c| !c.is_control()).take(MAX_TITLE).collect()
+}

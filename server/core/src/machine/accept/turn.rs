@@ -1,0 +1,215 @@
+//! What the model step tells: begun, streaming, answered, failed.
+//!
+//! Whether to try again is asked of `retry`, never decided here.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use super::Refusal;
+use super::call::gives_up;
+use super::ending::{Ending, end_run, result};
+use crate::machine::input::{Report, Stamp};
+use crate::machine::retry::{self, CallFailure, FailureClass};
+use crate::policy::cause::{Cause, Reason};
+use crate::prompt::message::{Reply, StopCause};
+use crate::record::{AskKind, CallEnd, CallResult, Event, Outcome, StopReason};
+use crate::session::{Run, Session, Turn};
+
+/// Tool calls one reply may ask for; the rest are refused.
+const MAX_CALLS: usize = 64;
+/// Bytes of all arguments of one reply that are kept, less than a reply may have before its reader
+/// hangs up. The call that goes beyond is refused to the model, and the run goes on.
+const MAX_ARGUMENT_BYTES: usize = crate::tool::MAX_EDIT_ARGUMENTS;
+
+/// Judges what the step of this attempt tells; the step is wanted, so the turn is calling or not begun.
+pub fn accept(
+    session: &Session,
+    stamp: &Stamp,
+    (number, attempt): (u32, u32),
+    report: Report,
+) -> Result<Vec<Event>, Refusal> {
+    let run = session.open_run().ok_or(Refusal::Stale)?;
+    let begun = run.turn.as_ref().filter(|turn| turn.number == number);
+    match (begun, report) {
+        (None, Report::TurnBegan) => Ok(begin(session, stamp, run, number)),
+        (Some(turn), Report::ReplyStarted) if !turn.streaming => {
+            let message = message_of(turn, stamp);
+            Ok(vec![Event::ReplyStarted { turn: number, attempt, message }])
+        }
+        (Some(turn), Report::ReplyPartial { text, reasoning }) if turn.streaming => {
+            Ok(vec![Event::ReplyPartial { turn: number, attempt, text, reasoning }])
+        }
+        (Some(turn), Report::Silent { since }) if turn.silent_since.is_none() => {
+            Ok(vec![Event::WentSilent { turn: number, attempt, since }])
+        }
+        (Some(turn), Report::Heard) if turn.silent_since.is_some() => {
+            Ok(vec![Event::Heard { turn: number, attempt }])
+        }
+        (Some(turn), Report::Replied(reply)) => Ok(replied(session, stamp, run, turn, reply)),
+        (Some(turn), Report::CallFailed(failure)) => Ok(failed(session, stamp, (run, turn), failure)),
+        _ => Err(Refusal::Stale),
+    }
+}
+
+/// A turn begins unless the run may make no more requests by itself.
+pub fn begin(session: &Session, stamp: &Stamp, run: &Run, number: u32) -> Vec<Event> {
+    let unattended = run.policy.unattended.map(|limits| limits.max_requests);
+    let limit = unattended.into_iter().chain(run.policy.max_requests).min();
+    if limit.is_some_and(|limit| run.turns >= limit) {
+        return end_run(
+            session,
+            stamp,
+            Ending::new(Outcome::Limit, StopReason::MaxTurnRequests).asking(
+                AskKind::AutoApprovalMaxReqReached,
+                format!("The limit of {} model requests for one run is reached.", run.turns),
+            ),
+        );
+    }
+    vec![Event::TurnStarted { run: run.id.clone(), turn: number }]
+}
+
+fn message_of(turn: &Turn, stamp: &Stamp) -> crate::record::MessageId {
+    turn.message.clone().unwrap_or_else(|| stamp.id("msg").as_str().into())
+}
+
+fn replied(session: &Session, stamp: &Stamp, run: &Run, turn: &Turn, mut reply: Reply) -> Vec<Event> {
+    name_calls(&mut reply, turn.number);
+    let left_out = leave_out_large(&mut reply);
+    let reply = Arc::new(reply);
+    let mut events = vec![Event::Replied {
+        turn: turn.number,
+        attempt: turn.attempt,
+        message: message_of(turn, stamp),
+        reply: reply.clone(),
+    }];
+    let mut refused: Vec<String> = Vec::new();
+    for (index, requested) in reply.calls.iter().enumerate() {
+        let call: crate::record::ToolCallId = stamp.id("call").as_str().into();
+        events.push(Event::CallOpened {
+            call: call.clone(),
+            turn: turn.number,
+            index: index as u32,
+            tool: bounded(&requested.name, 64),
+            title: session.tools.title_of(&requested.name, &requested.arguments),
+            effect: Some(session.tools.effect_of(&requested.name)),
+        });
+        let too_large = left_out.get(&index).map(|bytes| Reason::new(Cause::TooLong, too_large(*bytes)));
+        let cut = || unusable(&reply, index).map(|why| Reason::new(Cause::CutReply, why));
+        if let Some(why) = too_large.or_else(cut) {
+            let told = result(CallEnd::Failed, &why.text, "not run");
+            let told = CallResult { cause: Some(why.cause), ..told };
+            events.push(Event::ToolFinished { call, result: told });
+            refused.push(why.text);
+        }
+    }
+    if refused.len() == reply.calls.len() {
+        // Nothing of the reply is left to go well, and the next may be like it.
+        let last = refused.last().map_or("", String::as_str);
+        let in_a_row = run.mistakes.saturating_add(refused.len() as u32);
+        if !refused.is_empty() && in_a_row >= run.policy.mistakes {
+            events.extend(end_run(session, stamp, gives_up(in_a_row, last)));
+        }
+    }
+    if reply.calls.is_empty() && run.pending.is_empty() {
+        let (outcome, stop) = match reply.stop {
+            StopCause::Refusal => (Outcome::Failed, StopReason::Refusal),
+            StopCause::MaxTokens => (Outcome::Stopped, StopReason::MaxTokens),
+            StopCause::EndTurn | StopCause::ToolCalls => (Outcome::Stopped, StopReason::EndTurn),
+        };
+        let ending = Ending::new(outcome, stop).summed_up(first_line(&reply.text));
+        events.extend(end_run(session, stamp, ending));
+    }
+    events
+}
+
+/// A call of a cut reply must not run, and neither may one too many.
+fn unusable(reply: &Reply, index: usize) -> Option<String> {
+    if reply.stop == StopCause::MaxTokens {
+        let why = "your reply was cut at the output limit, so this call was not run; make a shorter call";
+        return Some(why.to_owned());
+    }
+    let too_many = || format!("a reply may have at most {MAX_CALLS} tool calls; this one was not run");
+    (index >= MAX_CALLS).then(too_many)
+}
+
+fn too_large(bytes: usize) -> String {
+    format!(
+        "the arguments of this call were {bytes} bytes, so it was not run and they were not kept; all calls of \
+         one reply together may have {MAX_ARGUMENT_BYTES}. Split the work into smaller calls"
+    )
+}
+
+/// Leaves out the arguments of calls that go beyond the limit; returns their places and sizes.
+fn leave_out_large(reply: &mut Reply) -> BTreeMap<usize, usize> {
+    let mut room = MAX_ARGUMENT_BYTES;
+    let mut left_out = BTreeMap::new();
+    for (index, call) in reply.calls.iter_mut().enumerate() {
+        let bytes = call.arguments.len();
+        match room.checked_sub(bytes) {
+            Some(left) => room = left,
+            None => {
+                call.arguments = format!("{{\"left_out_bytes\":{bytes}}}");
+                left_out.insert(index, bytes);
+            }
+        }
+    }
+    left_out
+}
+
+/// Outputs are paired by the provider's call id, so each must have one of its own (S41).
+fn name_calls(reply: &mut Reply, turn: u32) {
+    let mut seen = HashSet::new();
+    for (index, call) in reply.calls.iter_mut().enumerate() {
+        if call.id.is_empty() || !seen.insert(call.id.clone()) {
+            call.id = format!("call_{turn}_{index}");
+            seen.insert(call.id.clone());
+        }
+    }
+}
+
+fn failed(session: &Session, stamp: &Stamp, (run, turn): (&Run, &Turn), failure: CallFailure) -> Vec<Event> {
+    let attempt_failed = |failure: CallFailure, delay: u64| Event::AttemptFailed {
+        turn: turn.number,
+        attempt: turn.attempt,
+        failure,
+        retry_at: stamp.now.saturating_add(delay),
+    };
+    if let Some(delay) = retry::next_attempt(&failure, &turn.tries, stamp.jitter(), &run.policy.retry) {
+        return vec![attempt_failed(failure, delay)];
+    }
+    match retry::stand_in(&failure, run.current_model(), &run.policy.stand_ins) {
+        Some(to) => {
+            let replaced = Event::ModelReplaced {
+                turn: turn.number,
+                from: run.current_model().to_owned(),
+                to: to.to_owned(),
+            };
+            vec![attempt_failed(failure, 0), replaced]
+        }
+        None => {
+            let tries = if failure.class == FailureClass::Auth { String::new() } else { tried(turn.attempt) };
+            let ending = Ending::new(Outcome::Failed, StopReason::Failed)
+                .summed_up(Some(failure.message.clone()))
+                .asking(AskKind::ApiReqFailed, format!("{}{tries}", failure.message));
+            let mut events = vec![Event::TurnFailed {
+                turn: turn.number,
+                attempt: turn.attempt,
+                failure: failure.clone(),
+            }];
+            events.extend(end_run(session, stamp, ending));
+            events
+        }
+    }
+}
+
+fn tried(attempts: u32) -> String {
+    if attempts == 1 { String::new() } else { format!(" (tried {attempts} times)") }
+}
+
+fn first_line(text: &str) -> Option<String> {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).map(|line| bounded(line, 200))
+}
+
+fn bounded(text: &str, chars: usize) -> String {
+    text.chars().take(chars).collect()
+}

@@ -1,0 +1,232 @@
+//! The digests that an approval binds.
+//!
+//! Nothing here can fail: a digest of nothing would fit every question. The payload and what was seen go into it
+//! as the JSON that the log has of them, because logs of version 0.1 keep such digests.
+
+use serde_json::Value;
+
+use crate::policy::observation::{FileClass, Seen, Way};
+use crate::record::{Change, Payload};
+
+/// Returns the digest of the frozen payload and of what was seen of its file, and of nothing else.
+pub fn payload_digest(payload: &Payload, seen: Option<&Seen>) -> String {
+    let payload = payload_json(payload);
+    match seen {
+        Some(seen) => crate::digest_parts(&[payload.as_bytes(), seen_json(seen).as_bytes()]),
+        None => crate::digest_parts(&[payload.as_bytes()]),
+    }
+}
+
+/// Returns the digest of an edit: its file, and per hunk the removed and inserted lines with their context.
+pub fn change_digest(change: &Change) -> String {
+    let mut digest = crate::Parts::default();
+    digest.add(change.target.as_bytes());
+    for hunk in change.hunks.iter() {
+        for lines in [&hunk.context_before, &hunk.removed, &hunk.inserted, &hunk.context_after] {
+            // The count tells where a group ends, and so to which one a line belongs.
+            digest.add(&(lines.len() as u64).to_le_bytes());
+            lines.iter().for_each(|line| digest.add(line.as_bytes()));
+        }
+    }
+    digest.in_hex()
+}
+
+/// A JSON object that grows field by field, in their order.
+struct Fields(String);
+
+impl Fields {
+    fn new() -> Self {
+        Self(String::new())
+    }
+
+    fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.0.push(if self.0.is_empty() { '{' } else { ',' });
+        // A `Value` always has a text.
+        self.0.push_str(&format!("{}:{}", Value::from(name), value.into()));
+        self
+    }
+
+    fn with_some(self, name: &str, value: Option<impl Into<Value>>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
+    fn end(self) -> String {
+        self.0 + "}"
+    }
+}
+
+fn payload_json(payload: &Payload) -> String {
+    let kind = |kind: &str| Fields::new().with("kind", kind);
+    let fields = match payload {
+        Payload::Read { path, everywhere } => {
+            kind("read").with("path", path.as_str()).with_some("everywhere", everywhere.then_some(true))
+        }
+        Payload::Command { line, cwd, timeout_seconds, binding } => kind("command")
+            .with("line", line.as_str())
+            .with("cwd", cwd.as_str())
+            .with("timeout_seconds", *timeout_seconds)
+            .with("binding", binding.as_str()),
+        Payload::Question { question, options } => {
+            kind("question").with("question", question.as_str()).with("options", options.clone())
+        }
+        Payload::Complete { summary } => kind("complete").with("summary", summary.as_str()),
+        Payload::Fail { reason } => kind("fail").with("reason", reason.as_str()),
+        Payload::Nothing => kind("nothing"),
+    };
+    fields.end()
+}
+
+fn seen_json(seen: &Seen) -> String {
+    let Seen { path, inside, holds, class, also, names_unknown, way, overtaken } = seen;
+    let fields = Fields::new()
+        .with("path", path.as_str())
+        .with("inside", *inside)
+        .with_some("holds", holds.map(class_name))
+        .with_some("class", class.map(class_name))
+        .with_some("also", (!also.is_empty()).then(|| also.clone()))
+        .with_some("names_unknown", names_unknown.then_some(true))
+        .with_some("way", way_name(*way))
+        .with_some("overtaken", overtaken.as_deref());
+    fields.end()
+}
+
+/// The name of a class in the log.
+fn class_name(class: FileClass) -> &'static str {
+    match class {
+        FileClass::Own => "own",
+        FileClass::VersionControl => "version_control",
+        FileClass::VersionControlList => "version_control_list",
+        FileClass::Repository => "repository",
+        FileClass::EditorSettings => "editor_settings",
+        FileClass::EditorExtra => "editor_extra",
+        FileClass::AgentSettings => "agent_settings",
+        FileClass::StartUp => "start_up",
+        FileClass::Programs => "programs",
+        FileClass::Interpreter => "interpreter",
+        FileClass::Keys => "keys",
+        FileClass::Schedule => "schedule",
+        FileClass::Instructions => "instructions",
+        FileClass::BuildServer => "build_server",
+        FileClass::BuildTools => "build_tools",
+        FileClass::Build => "build",
+        FileClass::Environment => "environment",
+        FileClass::Process => "process",
+        FileClass::SecondName => "second_name",
+        FileClass::WholeSystem => "whole_system",
+        FileClass::Unknown => "unknown",
+    }
+}
+
+/// The name of a way in the log, which leaves out the usual one.
+fn way_name(way: Way) -> Option<&'static str> {
+    match way {
+        Way::Editor => None,
+        Way::Disk => Some("disk"),
+        Way::DiskIfSaved => Some("disk_if_saved"),
+        Way::Action => Some("action"),
+        Way::Nowhere => Some("nowhere"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const CLASSES: [FileClass; 21] = [
+        FileClass::Own,
+        FileClass::VersionControl,
+        FileClass::VersionControlList,
+        FileClass::Repository,
+        FileClass::EditorSettings,
+        FileClass::EditorExtra,
+        FileClass::AgentSettings,
+        FileClass::StartUp,
+        FileClass::Programs,
+        FileClass::Interpreter,
+        FileClass::Keys,
+        FileClass::Schedule,
+        FileClass::Instructions,
+        FileClass::BuildServer,
+        FileClass::BuildTools,
+        FileClass::Build,
+        FileClass::Environment,
+        FileClass::Process,
+        FileClass::SecondName,
+        FileClass::WholeSystem,
+        FileClass::Unknown,
+    ];
+    const WAYS: [Way; 5] = [Way::Editor, Way::Disk, Way::DiskIfSaved, Way::Action, Way::Nowhere];
+
+    fn payloads() -> impl Strategy<Value = Payload> {
+        let text = || any::<String>();
+        prop_oneof![
+            (text(), any::<bool>()).prop_map(|(path, everywhere)| Payload::Read { path, everywhere }),
+            (text(), text(), any::<u64>(), text()).prop_map(|(line, cwd, timeout_seconds, binding)| {
+                Payload::Command { line, cwd, timeout_seconds, binding }
+            }),
+            (text(), prop::collection::vec(text(), 0..3))
+                .prop_map(|(question, options)| Payload::Question { question, options }),
+            text().prop_map(|summary| Payload::Complete { summary }),
+            text().prop_map(|reason| Payload::Fail { reason }),
+            Just(Payload::Nothing),
+        ]
+    }
+
+    fn sights() -> impl Strategy<Value = Seen> {
+        let class = || prop::option::of(prop::sample::select(&CLASSES[..]));
+        let (path, also) = (any::<String>(), prop::collection::vec(any::<String>(), 0..3));
+        let marks = (any::<bool>(), any::<bool>(), prop::option::of(any::<String>()));
+        (path, also, class(), class(), prop::sample::select(&WAYS[..]), marks).prop_map(
+            |(path, also, holds, class, way, (inside, names_unknown, overtaken))| Seen {
+                path,
+                inside,
+                holds,
+                class,
+                also,
+                names_unknown,
+                way,
+                overtaken,
+            },
+        )
+    }
+
+    /// The digest as versions up to 0.1 made it.
+    fn of_0_1(payload: &Payload, seen: Option<&Seen>) -> String {
+        let mut parts = vec![serde_json::to_vec(payload).unwrap()];
+        parts.extend(seen.map(|seen| serde_json::to_vec(seen).unwrap()));
+        let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+        crate::digest_parts(&parts)
+    }
+
+    proptest! {
+        #[test]
+        fn a_digest_is_that_of_the_json_in_the_log(payload in payloads(), seen in prop::option::of(sights())) {
+            prop_assert_eq!(payload_digest(&payload, seen.as_ref()), of_0_1(&payload, seen.as_ref()));
+        }
+    }
+
+    #[test]
+    fn every_class_has_its_name_of_the_log() {
+        for class in CLASSES {
+            assert_eq!(serde_json::to_value(class).unwrap(), class_name(class));
+        }
+    }
+
+    /// Computed by another program from the JSON of a log of 0.1.
+    #[test]
+    fn the_digest_of_a_stored_ask_stays_what_it_is() {
+        let payload = Payload::Command {
+            line: "grep -rn greet .".to_owned(),
+            cwd: "/srv/project".to_owned(),
+            timeout_seconds: 120,
+            binding: "b".repeat(64),
+        };
+        let stored = "dce8fe908fc4d420bea6346a350c0d608ac406ea46e6251ca7885fdc8214b043";
+        assert_eq!(payload_digest(&payload, None), stored);
+    }
+}

@@ -1,0 +1,93 @@
+//! What the class of a file means for reading and writing it, and the words that say so.
+//!
+//! The only place that knows; which names are of which class stands beside the tools.
+
+use crate::policy::cause::Cause;
+use crate::policy::observation::FileClass;
+
+/// What the class of a file means for writing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnWrite {
+    Denied,
+    Asked,
+    /// Said beside the change, and nothing more (decision 8).
+    Marked,
+}
+
+/// What a class means for a write (security.md P3): what runs, or decides what runs, by itself is never written
+/// by a tool; what counts for others or later asks; what runs on build is marked.
+pub fn on_write(class: FileClass) -> OnWrite {
+    match class {
+        FileClass::Own
+        | FileClass::VersionControl
+        | FileClass::Repository
+        | FileClass::EditorSettings
+        | FileClass::AgentSettings
+        | FileClass::StartUp
+        | FileClass::Programs
+        | FileClass::Interpreter
+        | FileClass::Keys
+        | FileClass::Schedule
+        | FileClass::Process
+        | FileClass::SecondName
+        | FileClass::WholeSystem => OnWrite::Denied,
+        FileClass::VersionControlList
+        | FileClass::EditorExtra
+        | FileClass::Instructions
+        | FileClass::BuildServer
+        | FileClass::BuildTools
+        | FileClass::Environment
+        // The strictest that still lets the user decide.
+        | FileClass::Unknown => OnWrite::Asked,
+        FileClass::Build => OnWrite::Marked,
+    }
+}
+
+/// The class of a reason that rests on a class of files.
+pub(super) fn cause(class: FileClass) -> Cause {
+    match class {
+        FileClass::Own => Cause::OwnFiles,
+        FileClass::VersionControl | FileClass::VersionControlList | FileClass::Repository => {
+            Cause::VersionControl
+        }
+        FileClass::EditorSettings | FileClass::EditorExtra => Cause::EditorSettings,
+        FileClass::AgentSettings => Cause::AgentSettings,
+        FileClass::StartUp | FileClass::Programs | FileClass::Interpreter => Cause::StartUp,
+        FileClass::Keys => Cause::Keys,
+        FileClass::Schedule => Cause::Schedule,
+        FileClass::Instructions => Cause::Instructions,
+        FileClass::BuildServer => Cause::BuildServer,
+        FileClass::BuildTools | FileClass::Build => Cause::Build,
+        FileClass::Environment => Cause::Environment,
+        FileClass::Process => Cause::Process,
+        FileClass::SecondName => Cause::SecondName,
+        FileClass::WholeSystem => Cause::Directory,
+        FileClass::Unknown => Cause::Other,
+    }
+}
+
+/// What a file of this class is; fits behind its name.
+pub(super) fn words(class: FileClass) -> &'static str {
+    match class {
+        FileClass::Own => "holds Adjutant's own settings, rules and records",
+        FileClass::VersionControl | FileClass::VersionControlList => {
+            "belongs to version control, which runs programs named there"
+        }
+        FileClass::Repository => "is the inside of a repository, and git runs programs named there",
+        FileClass::EditorSettings | FileClass::EditorExtra => "configures what the editor runs",
+        FileClass::AgentSettings => "configures or is run by a coding agent",
+        FileClass::StartUp => "is run when a shell, a terminal, a desktop or a login starts",
+        FileClass::Programs => "lies in the folder of your own programs, which run by their name",
+        FileClass::Interpreter => "is run whenever a debugger or an interpreter starts",
+        FileClass::Keys => "holds keys or logins",
+        FileClass::Schedule => "is run by the system on its own",
+        FileClass::Instructions => "instructs agents in later sessions",
+        FileClass::BuildServer => "runs on build servers, which hold secrets",
+        FileClass::BuildTools | FileClass::Build => "runs or chooses programs on build",
+        FileClass::Environment => "sets the environment of programs and often holds secrets",
+        FileClass::Process => "shows the memory or environment of a process",
+        FileClass::SecondName => "has other names (hard links), and a write would show under all of them",
+        FileClass::WholeSystem => "is the whole file system",
+        FileClass::Unknown => "is special in a way that this version does not know",
+    }
+}

@@ -1,0 +1,113 @@
+//! The sentences about open documents that are not saved: a command reads the saved files instead (N06).
+//!
+//! Never looks whether a document is saved: the list comes with what was prepared or has run.
+
+use crate::record::Unsaved;
+use crate::text::display::one_line;
+
+/// The most documents of one list.
+pub const MAX_LISTED: usize = 100;
+/// Names in one sentence.
+const MAX_NAMED: usize = 3;
+/// Characters of a name.
+const MAX_NAME: usize = 60;
+/// Characters of a command that a sentence names.
+const MAX_COMMAND: usize = 80;
+
+/// Returns what a command's ask says; nothing where every document is saved.
+pub fn before(unsaved: &[Unsaved]) -> Option<String> {
+    sentence(unsaved.iter().map(|document| document.path.as_str()))
+}
+
+/// Returns the same sentence for these paths.
+pub fn shown<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
+    sentence(paths)
+}
+
+fn sentence<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
+    let files = if paths.len() == 1 { "the file as it was" } else { "these files as they were" };
+    named(paths).map(|names| format!("Not saved yet: {names}. The command sees {files} saved last."))
+}
+
+/// Returns the short form for the end of one line: `not saved yet: src/a.rs and 2 more`.
+pub fn in_short<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
+    let names = named(paths)?;
+    Some(format!("not saved yet: {names}"))
+}
+
+/// Returns the one line on a result, with the files whose text the command did not see.
+pub fn after(summary: &str, unsaved: &[Unsaved]) -> String {
+    let names = named(unsaved.iter().map(|document| document.path.as_str()));
+    names.map_or_else(|| summary.to_owned(), |names| format!("{summary}; it saw {names} as last saved"))
+}
+
+/// Returns the warning for the user after a command read files whose documents were not saved.
+pub fn notice(command: &str, unsaved: &[Unsaved]) -> Option<String> {
+    let names = named(unsaved.iter().map(|document| document.path.as_str()))?;
+    let (was, save) = if unsaved.len() == 1 { ("it was", "it") } else { ("they were", "them") };
+    Some(format!(
+        "The command \"{}\" saw {names} as {was} saved last, without what the editor has. Save {save} and run the \
+         command again.",
+        one_line(command, MAX_COMMAND)
+    ))
+}
+
+/// The first names, and how many more there are.
+fn named<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
+    let more = match paths.len() {
+        0 => return None,
+        all @ ..MAX_LISTED => all.saturating_sub(MAX_NAMED).to_string(),
+        // There may be others that are not listed.
+        all => format!("at least {}", all.saturating_sub(MAX_NAMED)),
+    };
+    let names: Vec<String> = paths.take(MAX_NAMED).map(|path| one_line(path, MAX_NAME)).collect();
+    let names = names.join(", ");
+    Some(if more == "0" { names } else { format!("{names} and {more} more") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(count: usize) -> Vec<Unsaved> {
+        let document = |at: usize| Unsaved { uri: format!("file:///w/{at}"), path: format!("src/{at}.rs") };
+        (0..count).map(document).collect()
+    }
+
+    #[test]
+    fn finding_d12_three_names_and_how_many_more() {
+        assert_eq!(before(&[]), None);
+        assert_eq!(
+            before(&list(1)).unwrap(),
+            "Not saved yet: src/0.rs. The command sees the file as it was saved last."
+        );
+        assert_eq!(
+            before(&list(3)).unwrap(),
+            "Not saved yet: src/0.rs, src/1.rs, src/2.rs. The command sees these files as they were saved last."
+        );
+        assert!(
+            before(&list(7)).unwrap().starts_with("Not saved yet: src/0.rs, src/1.rs, src/2.rs and 4 more. ")
+        );
+        assert!(before(&list(MAX_LISTED)).unwrap().contains("src/2.rs and at least 97 more. "));
+        assert_eq!(after("exit code 0 after 0.1 s", &[]), "exit code 0 after 0.1 s");
+        assert_eq!(
+            after("exit code 0 after 0.1 s", &list(4)),
+            "exit code 0 after 0.1 s; it saw src/0.rs, src/1.rs, src/2.rs and 1 more as last saved"
+        );
+        assert_eq!(
+            notice("make\ttest", &list(1)).unwrap(),
+            "The command \"make test\" saw src/0.rs as it was saved last, without what the editor has. Save it and \
+             run the command again."
+        );
+    }
+
+    /// The longest sentence is shown whole beside the reason: a popup's line has 300 characters.
+    #[test]
+    fn finding_d12_the_longest_sentence_has_room_and_hides_nothing() {
+        let name = "[x](command:y) \u{202e}".to_owned() + &"long/".repeat(100);
+        let document = Unsaved { uri: String::new(), path: name };
+        let sentence = before(&vec![document; MAX_LISTED]).unwrap();
+        assert!(sentence.chars().count() <= 280, "{}: {sentence}", sentence.chars().count());
+        assert_eq!(one_line(&sentence, 300), sentence, "nobody has to change it");
+    }
+}

@@ -1,0 +1,86 @@
+//! Which images of a conversation a model is shown.
+//!
+//! Never drops one: a text stands in the place of what is withheld.
+
+use std::collections::VecDeque;
+
+use super::{MAX_SHOWN, MAX_TOGETHER, Picture, Withheld};
+use crate::prompt::message::ModelMessage;
+
+/// Withholds what a model is not to see: everything if it takes no images, else the oldest of what is
+/// more than one request carries. When too much has come together, half is withheld at once: what is
+/// dropped one by one would change the beginning of the conversation every time.
+pub fn withhold(messages: &mut [ModelMessage], taken: bool) {
+    let mut window = Window::default();
+    for at in 0..messages.len() {
+        let pictures = pictures_of(&mut messages[at]);
+        if !taken {
+            pictures.iter_mut().for_each(|picture| picture.withheld = Some(Withheld::NotTaken));
+            continue;
+        }
+        let shown = pictures.iter().filter(|picture| picture.withheld.is_none());
+        let load = shown.fold(Load::default(), |load, picture| load.and(picture.image.encoded()));
+        for old in window.take(at, load) {
+            for picture in pictures_of(&mut messages[old]) {
+                picture.withheld.get_or_insert(Withheld::TooMany);
+            }
+        }
+    }
+}
+
+/// Withholds every image from now on, because a provider refused one of them without saying which.
+pub fn refuse(messages: &mut [ModelMessage]) {
+    let pictures = messages.iter_mut().flat_map(pictures_of);
+    pictures.for_each(|picture| picture.withheld = Some(Withheld::Refused));
+}
+
+fn pictures_of(message: &mut ModelMessage) -> &mut [Picture] {
+    match message {
+        ModelMessage::User { pictures, .. } => pictures,
+        ModelMessage::Assistant { .. } | ModelMessage::Tool { .. } => &mut [],
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Load {
+    images: usize,
+    encoded: u64,
+}
+
+impl Load {
+    fn and(self, encoded: u64) -> Load {
+        Load { images: self.images + 1, encoded: self.encoded.saturating_add(encoded) }
+    }
+
+    fn is_more_than(self, images: usize, encoded: u64) -> bool {
+        self.images > images || self.encoded > encoded
+    }
+}
+
+/// The messages whose images are shown, oldest first.
+#[derive(Default)]
+struct Window {
+    shown: VecDeque<(usize, Load)>,
+    all: Load,
+}
+
+impl Window {
+    /// Takes one more message, and returns those that have to give way to it; it never does itself.
+    fn take(&mut self, at: usize, load: Load) -> Vec<usize> {
+        if load.images == 0 {
+            return Vec::new();
+        }
+        self.all.images += load.images;
+        self.all.encoded = self.all.encoded.saturating_add(load.encoded);
+        let full = self.all.is_more_than(MAX_SHOWN, MAX_TOGETHER);
+        let mut gone = Vec::new();
+        while full && self.all.is_more_than(MAX_SHOWN / 2, MAX_TOGETHER / 2) {
+            let Some((old, load)) = self.shown.pop_front() else { break };
+            self.all.images -= load.images;
+            self.all.encoded = self.all.encoded.saturating_sub(load.encoded);
+            gone.push(old);
+        }
+        self.shown.push_back((at, load));
+        gone
+    }
+}

@@ -1,0 +1,263 @@
+//! What goes to a model and comes back: provider-neutral request and reply.
+//!
+//! Never knows a provider's wire format; `server/src/model/` translates.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::prompt::image::Picture;
+
+/// One request to a model, complete and immutable: a wire format only translates it.
+#[derive(Clone, Debug)]
+pub struct ModelRequest {
+    /// The provider's own name of the model, without our `provider/` prefix.
+    pub model: String,
+    /// The system prompt; it changes with the mode, the roots and what the model takes, and with nothing else.
+    pub system: Arc<str>,
+    /// The tools on offer, in a fixed order.
+    pub tools: Arc<[ToolSpec]>,
+    /// The conversation, oldest first; every tool call has exactly one output after it.
+    pub messages: Vec<ModelMessage>,
+    /// The most tokens the reply may have; `None` leaves it to the provider.
+    pub max_output_tokens: Option<u32>,
+    /// What of this the model takes; the rest is left to the provider.
+    pub manner: Manner,
+    /// Asks for the whole answer at once: streams of this turn broke (S81).
+    pub whole: bool,
+    /// What the pictures of the conversation show, by hash. The shell adds it just before the call; one
+    /// that is not withheld and not in here is lost.
+    pub images: BTreeMap<String, Encoded>,
+}
+
+/// An image as base64. Its debug text shows no more than its length: it may be megabytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Encoded(pub Arc<str>);
+
+impl fmt::Debug for Encoded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Encoded({} characters)", self.0.len())
+    }
+}
+
+/// How a provider is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wire {
+    /// A model played from a file; `docs/scripted-model.md`.
+    Scripted,
+    /// OpenAI Chat Completions over HTTP.
+    OpenaiChat,
+    /// OpenAI Responses over HTTP.
+    OpenaiResponses,
+    /// Anthropic Messages over HTTP.
+    AnthropicMessages,
+}
+
+impl Wire {
+    pub const ALL: [Wire; 4] =
+        [Wire::OpenaiChat, Wire::OpenaiResponses, Wire::AnthropicMessages, Wire::Scripted];
+
+    /// Its name in the settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Wire::Scripted => "scripted",
+            Wire::OpenaiChat => "openai_chat",
+            Wire::OpenaiResponses => "openai_responses",
+            Wire::AnthropicMessages => "anthropic_messages",
+        }
+    }
+
+    /// The names of all, as a person reads them.
+    pub(crate) fn names() -> String {
+        let names = Wire::ALL.map(|wire| format!("\"{}\"", wire.name()));
+        let (last, before) =
+            names.split_last().map_or(("", &[][..]), |(last, before)| (last.as_str(), before));
+        format!("{} or {last}", before.join(", "))
+    }
+}
+
+/// How a model is to answer; what is not set is left to its provider.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manner {
+    /// How much it thinks before it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Level>,
+    /// How many words it makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbosity: Option<Level>,
+}
+
+impl Manner {
+    /// Returns what is set here, and that of `other` for the rest.
+    pub fn or(self, other: Manner) -> Manner {
+        Manner { effort: self.effort.or(other.effort), verbosity: self.verbosity.or(other.verbosity) }
+    }
+}
+
+/// How much of something a model is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    Low,
+    Medium,
+    High,
+}
+
+impl Level {
+    pub const ALL: [Level; 3] = [Level::Low, Level::Medium, Level::High];
+
+    /// Returns the level of that name.
+    pub fn named(name: &str) -> Option<Level> {
+        Level::ALL.into_iter().find(|level| level.name() == name)
+    }
+
+    /// The name of it in settings and on every wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Low => "low",
+            Level::Medium => "medium",
+            Level::High => "high",
+        }
+    }
+}
+
+/// One tool as a model is told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolSpec {
+    pub name: Cow<'static, str>,
+    pub description: Cow<'static, str>,
+    /// A JSON Schema object.
+    pub parameters: serde_json::Value,
+}
+
+/// One message of the conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ModelMessage {
+    User {
+        text: Arc<str>,
+        pictures: Vec<Picture>,
+    },
+    Assistant {
+        reply: Arc<Reply>,
+    },
+    /// The output of one tool call, paired by the provider's call id.
+    Tool {
+        call_id: Arc<str>,
+        output: Arc<str>,
+    },
+}
+
+impl ModelMessage {
+    /// What the user says in words alone.
+    pub fn user(text: impl Into<Arc<str>>) -> Self {
+        ModelMessage::User { text: text.into(), pictures: Vec::new() }
+    }
+
+    /// Returns the same message without calls of tools, which stand in it as text: for a model that takes none.
+    pub fn in_words(&self) -> ModelMessage {
+        match self {
+            ModelMessage::User { .. } => self.clone(),
+            ModelMessage::Assistant { reply } if reply.calls.is_empty() => self.clone(),
+            ModelMessage::Assistant { reply } => {
+                let mut text = reply.text.clone();
+                for RequestedCall { name, arguments, .. } in &reply.calls {
+                    let gap = if text.is_empty() { "" } else { "\n" };
+                    text.push_str(&format!("{gap}[{name} {arguments}]"));
+                }
+                let (reasoning, usage, stop) = (reply.reasoning.clone(), reply.usage, reply.stop);
+                let reply = Reply { text, reasoning, usage, stop, ..Reply::default() };
+                ModelMessage::Assistant { reply: Arc::new(reply) }
+            }
+            ModelMessage::Tool { output, .. } => ModelMessage::user(format!("[output]\n{output}")),
+        }
+    }
+}
+
+/// A complete answer of the model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reasoning: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<RequestedCall>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    pub stop: StopCause,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Kept>,
+}
+
+/// A reply as its provider wrote it, where that has to come back verbatim: signed or encrypted
+/// reasoning. Means something only to the model it came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    pub wire: Wire,
+    pub provider: String,
+    pub model: String,
+    /// The items of the whole reply in their order, each the JSON text of one. Text, because what
+    /// is parsed and written again is not verbatim.
+    pub items: Vec<String>,
+}
+
+/// One tool call as the model asked for it; the arguments are not yet judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestedCall {
+    /// The provider's id of the call; outputs are paired by it.
+    pub id: String,
+    pub name: String,
+    /// The arguments as the model wrote them: JSON if it kept its word.
+    pub arguments: String,
+}
+
+/// Why the model stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopCause {
+    #[default]
+    EndTurn,
+    ToolCalls,
+    /// The reply was cut at the output limit; its tool calls must not run.
+    MaxTokens,
+    /// The provider's content filter or the model refused.
+    Refusal,
+}
+
+/// Tokens of one request as the provider counted them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    #[serde(default)]
+    pub cache_read_tokens: u64,
+    #[serde(default)]
+    pub cache_write_tokens: u64,
+}
+
+/// A piece of a reply while it streams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delta {
+    Text(String),
+    Reasoning(String),
+    /// The model began a tool call; its arguments follow only with the complete reply.
+    ToolCall {
+        name: String,
+    },
+}
+
+impl Usage {
+    /// Returns both together. Providers say what they like: a sum too large stays the largest there is.
+    pub fn and(self, more: Usage) -> Usage {
+        Usage {
+            input_tokens: self.input_tokens.saturating_add(more.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(more.output_tokens),
+            cache_read_tokens: self.cache_read_tokens.saturating_add(more.cache_read_tokens),
+            cache_write_tokens: self.cache_write_tokens.saturating_add(more.cache_write_tokens),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The mirror of one document that is open in the editor, and its snapshots.
+//!
+//! Never guesses: after a change it could not apply, a document has no text
+//! at all until the client sends all of it again.
+
+use std::sync::Arc;
+
+use ropey::Rope;
+use serde::Deserialize;
+
+use crate::text::position::{Encoding, PositionError, Range, offsets_of};
+
+#[cfg(test)]
+mod tests;
+
+/// The largest document we keep; a larger one is known but never read or edited.
+pub const MAX_DOCUMENT_BYTES: usize = 64 * 1024 * 1024;
+
+/// One element of `contentChanges` of `textDocument/didChange`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContentChange {
+    /// `None` means that `text` is the whole document.
+    #[serde(default)]
+    pub range: Option<Range>,
+    pub text: String,
+}
+
+/// Why we do not know the text of an open document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unsynced {
+    #[error("follow the changes of the document: version {got} came after version {have}")]
+    Version { have: i32, got: i32 },
+    #[error("apply change {index} of version {version}: {error}")]
+    Change { version: i32, index: usize, error: PositionError },
+    #[error("follow the changes of the document: a message of the editor could not be read")]
+    Lost,
+    #[error("keep the document: it has {bytes} bytes, more than the limit of {MAX_DOCUMENT_BYTES}")]
+    TooLarge { bytes: usize },
+}
+
+/// A document as its client last described it.
+#[derive(Clone, Debug)]
+pub struct Document {
+    uri: Arc<str>,
+    version: i32,
+    text: Result<Rope, Unsynced>,
+}
+
+impl Document {
+    /// Returns the document of a `didOpen`; opening again is a new document.
+    pub fn open(uri: &str, version: i32, text: &str) -> Self {
+        Document { uri: uri.into(), version, text: within_limit(text) }
+    }
+
+    /// Returns the client's own name of the document.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// Returns the version the client last named, also while unsynced.
+    pub fn version(&self) -> i32 {
+        self.version
+    }
+
+    /// Returns the text, or why it is not known.
+    pub fn text(&self) -> Result<&Rope, Unsynced> {
+        self.text.as_ref().map_err(|reason| *reason)
+    }
+
+    /// Returns an immutable copy, or why there is none; cheap.
+    pub fn snapshot(&self) -> Result<Snapshot, Unsynced> {
+        let text = self.text()?.clone();
+        Ok(Snapshot { uri: self.uri.clone(), version: Some(self.version), text })
+    }
+
+    /// Notes that a change may have been missed: only a full text heals that.
+    pub fn lose(&mut self) {
+        if self.text.is_ok() {
+            self.text = Err(Unsynced::Lost);
+        }
+    }
+
+    /// Follows one `didChange`: the changes in order, each on the result of the one before.
+    ///
+    /// A change that cannot be applied leaves the document unsynced, and so
+    /// does a version that does not increase. A full text heals both, with
+    /// whatever version it brings: the client's count is the one it will
+    /// compare our edits with. The reason that is returned is the new state,
+    /// not a failure of the call.
+    pub fn apply_changes(
+        &mut self,
+        version: i32,
+        changes: &[ContentChange],
+        encoding: Encoding,
+    ) -> Result<(), Unsynced> {
+        if version <= self.version && self.text.is_ok() {
+            self.text = Err(Unsynced::Version { have: self.version, got: version });
+        }
+        self.version = version;
+        for (index, change) in changes.iter().enumerate() {
+            match (change.range, &mut self.text) {
+                (None, text) => *text = within_limit(&change.text),
+                (Some(_), Err(_)) => {}
+                (Some(range), Ok(rope)) => {
+                    if let Err(reason) = edit(rope, range, &change.text, encoding, (version, index)) {
+                        self.text = Err(reason);
+                    }
+                }
+            }
+        }
+        self.text().map(|_| ())
+    }
+}
+
+/// An immutable copy of a text with the version it had; clones share memory.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    pub uri: Arc<str>,
+    /// The editor's version; `None` for a file that is not open.
+    pub version: Option<i32>,
+    pub text: Rope,
+}
+
+impl Snapshot {
+    /// Returns the snapshot of a file that no editor has open.
+    pub fn of_file(uri: &str, text: &str) -> Self {
+        Snapshot { uri: uri.into(), version: None, text: Rope::from_str(text) }
+    }
+
+    /// Returns the whole text as one string.
+    pub fn string(&self) -> String {
+        self.text.to_string()
+    }
+}
+
+fn within_limit(text: &str) -> Result<Rope, Unsynced> {
+    if text.len() > MAX_DOCUMENT_BYTES {
+        return Err(Unsynced::TooLarge { bytes: text.len() });
+    }
+    Ok(Rope::from_str(text))
+}
+
+/// Replaces one range; `at` is the version and the index of the change.
+fn edit(
+    rope: &mut Rope,
+    range: Range,
+    text: &str,
+    encoding: Encoding,
+    at: (i32, usize),
+) -> Result<(), Unsynced> {
+    let (version, index) = at;
+    let bytes =
+        offsets_of(rope, range, encoding).map_err(|error| Unsynced::Change { version, index, error })?;
+    let after = rope.len_bytes() - bytes.len() + text.len();
+    if after > MAX_DOCUMENT_BYTES {
+        return Err(Unsynced::TooLarge { bytes: after });
+    }
+    // Offsets of positions are always boundaries within the text, so ropey
+    // cannot refuse; should it, the reason is the offset it refused.
+    let refused =
+        |offset| Unsynced::Change { version, index, error: PositionError::InsideCodePoint { offset } };
+    let start = rope.try_byte_to_char(bytes.start).map_err(|_| refused(bytes.start))?;
+    let end = rope.try_byte_to_char(bytes.end).map_err(|_| refused(bytes.end))?;
+    rope.try_remove(start..end).map_err(|_| refused(bytes.start))?;
+    rope.try_insert(start, text).map_err(|_| refused(bytes.start))
+}

@@ -1,0 +1,287 @@
+//! Lines, line ends and the smallest line edits between two texts.
+//!
+//! Never changes a line it does not have to: what an edit leaves out stays
+//! byte-exact in the editor.
+
+use std::borrow::Cow;
+use std::time::{Duration, Instant};
+
+use ropey::Rope;
+use serde::{Deserialize, Serialize};
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+
+use crate::text::position::{Encoding, Position, PositionError, Range, offsets_of};
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+/// The byte order mark that may open a file.
+pub const BOM: char = '\u{feff}';
+
+/// How long a diff may look for the best answer. After it the answer is still
+/// right, only longer; no text of ordinary size comes near.
+const DIFF_TIME: Duration = Duration::from_millis(500);
+
+/// One style of line end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LineEnd {
+    #[default]
+    Lf,
+    CrLf,
+    Cr,
+}
+
+impl LineEnd {
+    /// Returns the characters of the line end.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LineEnd::Lf => "\n",
+            LineEnd::CrLf => "\r\n",
+            LineEnd::Cr => "\r",
+        }
+    }
+}
+
+/// How often each line end occurs in a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineEnds {
+    pub lf: usize,
+    pub crlf: usize,
+    pub cr: usize,
+}
+
+impl LineEnds {
+    /// Counts the line ends of a text.
+    pub fn of(text: &str) -> Self {
+        let mut counts = LineEnds::default();
+        for line in lines(text) {
+            match line_end(line) {
+                "\n" => counts.lf += 1,
+                "\r\n" => counts.crlf += 1,
+                "\r" => counts.cr += 1,
+                _ => {}
+            }
+        }
+        counts
+    }
+
+    /// Returns the most frequent style; `None` in a text of one line, LF before CRLF before CR in a tie.
+    pub fn dominant(self) -> Option<LineEnd> {
+        let most = self.lf.max(self.crlf).max(self.cr);
+        match most {
+            0 => None,
+            _ if most == self.lf => Some(LineEnd::Lf),
+            _ if most == self.crlf => Some(LineEnd::CrLf),
+            _ => Some(LineEnd::Cr),
+        }
+    }
+}
+
+/// Returns the lines of a text with their line ends; their concatenation is the text.
+pub fn lines(text: &str) -> Lines<'_> {
+    Lines { rest: text }
+}
+
+/// The iterator of [`lines`].
+#[derive(Clone, Debug)]
+pub struct Lines<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Iterator for Lines<'t> {
+    type Item = &'t str;
+
+    fn next(&mut self) -> Option<&'t str> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let bytes = self.rest.as_bytes();
+        let end = match bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+            Some(at) if bytes[at] == b'\r' && bytes.get(at + 1) == Some(&b'\n') => at + 2,
+            Some(at) => at + 1,
+            None => bytes.len(),
+        };
+        let (line, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        Some(line)
+    }
+}
+
+/// Returns the line end of a line, empty for a last line without one.
+pub fn line_end(line: &str) -> &str {
+    let content = line.trim_end_matches(['\n', '\r']).len();
+    // Only one line end belongs to a line; `lines` never gives more.
+    &line[content..]
+}
+
+/// Returns the text after a byte order mark, and whether there was one.
+pub fn split_bom(text: &str) -> (bool, &str) {
+    text.strip_prefix(BOM).map_or((false, text), |rest| (true, rest))
+}
+
+/// Returns a text of a model, which writes `\n`, with the line ends of a file.
+///
+/// A lone `\r` is left alone: in a text that has `\n` it is no line end.
+pub fn with_line_ends(text: &str, style: LineEnd) -> Cow<'_, str> {
+    if style == LineEnd::Lf && !text.contains("\r\n") {
+        return Cow::Borrowed(text);
+    }
+    let plain = text.replace("\r\n", "\n");
+    Cow::Owned(if style == LineEnd::Lf { plain } else { plain.replace('\n', style.as_str()) })
+}
+
+/// Returns the text a model wrote to replace a whole file, in the form of that file.
+///
+/// Lines that stay keep their bytes, the others take the usual line end, and
+/// the byte order mark stays as it was. A file that says nothing about its
+/// form gets the text as it was written.
+pub fn rewritten<'t>(before: &str, content: &'t str) -> Cow<'t, str> {
+    let (bom, old) = split_bom(before);
+    let Some(style) = LineEnds::of(old).dominant() else {
+        return match bom {
+            true => Cow::Owned(format!("{BOM}{}", split_bom(content).1)),
+            false => Cow::Borrowed(content),
+        };
+    };
+    let (_, new) = split_bom(content);
+    let plain = |line: &str| match line_end(line) {
+        "" => line.to_owned(),
+        end => format!("{}\n", &line[..line.len() - end.len()]),
+    };
+    let kept: Vec<&str> = lines(old).collect();
+    let old_plain: Vec<String> = kept.iter().map(|line| plain(line)).collect();
+    let old_plain: Vec<&str> = old_plain.iter().map(String::as_str).collect();
+    let new_plain = with_line_ends(new, LineEnd::Lf);
+    let new_plain: Vec<&str> = new_plain.split_inclusive('\n').collect();
+    let mut result = String::with_capacity(content.len());
+    result.extend(bom.then_some(BOM));
+    for change in line_diff(&old_plain, &new_plain) {
+        match change {
+            DiffOp::Equal { .. } => {
+                kept[change.old_range()].iter().for_each(|line| push_line(&mut result, line));
+            }
+            _ => {
+                let fresh = new_plain[change.new_range()].iter();
+                fresh.for_each(|line| push_line(&mut result, &with_line_ends(line, style)));
+            }
+        }
+    }
+    Cow::Owned(result)
+}
+
+/// Appends a line and leaves it a line of its own: `\n` behind `\r` would be one line end with it.
+pub(crate) fn push_line(text: &mut String, line: &str) {
+    match line.strip_prefix('\n') {
+        Some(rest) if text.ends_with('\r') => text.extend(["\r", rest]),
+        _ => text.push_str(line),
+    }
+}
+
+/// One replacement in a document, as LSP writes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TextEdit {
+    pub range: Range,
+    pub new_text: String,
+}
+
+/// Why edits could not be applied to a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    #[error("apply edit {index}: {error}")]
+    Position { index: usize, error: PositionError },
+    #[error("apply edits {first} and {second}: they overlap")]
+    Overlap { first: usize, second: usize },
+}
+
+/// Returns the edits of whole lines that turn one text into another, sorted and apart.
+pub fn text_edits(before: &str, after: &str, encoding: Encoding) -> Vec<TextEdit> {
+    let old: Vec<&str> = lines(before).collect();
+    let new: Vec<&str> = lines(after).collect();
+    let position = |index: usize| match old.last() {
+        // The last line without a line end has no line after it to start at.
+        Some(last) if index == old.len() && line_end(last).is_empty() => {
+            Position::new(index - 1, encoding.length(last))
+        }
+        _ => Position::new(index, 0),
+    };
+    let changes = line_diff(&old, &new).into_iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
+    let mut edits: Vec<TextEdit> = Vec::new();
+    for op in changes {
+        let (from, lines) = (op.old_range(), &new[op.new_range()]);
+        let apart = |edit: &TextEdit| edits.last().is_none_or(|last| last.range.end < edit.range.start);
+        let at_end = if from.end == old.len() { at_end(&old, from.start, lines, encoding) } else { None };
+        edits.push(at_end.filter(apart).unwrap_or_else(|| TextEdit {
+            range: Range { start: position(from.start), end: position(from.end) },
+            new_text: lines.concat(),
+        }));
+    }
+    edits
+}
+
+/// Returns what each edit replaces in a text; none where a place is inside a character of it.
+pub fn replaced(text: &str, edits: &[TextEdit], encoding: Encoding) -> Option<Vec<String>> {
+    let rope = Rope::from_str(text);
+    let of = |edit: &TextEdit| {
+        let range = offsets_of(&rope, edit.range, encoding).ok()?;
+        text.get(range).map(str::to_owned)
+    };
+    edits.iter().map(of).collect()
+}
+
+/// Returns an edit that reaches the end of the text as one that stops before its last line end. Some
+/// editors have no line after that: Kakoune makes the edit in the line before.
+fn at_end(old: &[&str], from: usize, new: &[&str], encoding: Encoding) -> Option<TextEdit> {
+    let last = old.len().checked_sub(1)?;
+    let end = line_end(old[last]);
+    let before_end = |index: usize| {
+        let line = old[index];
+        Position::new(index, encoding.length(&line[..line.len() - line_end(line).len()]))
+    };
+    let text = new.concat();
+    let (start, new_text) = match new.last() {
+        _ if end.is_empty() => return None,
+        Some(line) if line_end(line) != end => return None,
+        Some(_) if from <= last => (Position::new(from, 0), text.strip_suffix(end)?.to_owned()),
+        Some(_) => (before_end(last), format!("{end}{}", text.strip_suffix(end)?)),
+        // The line end before the removed lines goes, the last one stays.
+        None if from > 0 && line_end(old[from - 1]) == end => (before_end(from - 1), String::new()),
+        None => return None,
+    };
+    Some(TextEdit { range: Range { start, end: before_end(last) }, new_text })
+}
+
+/// Returns the text after edits, all of which name places in the text before.
+///
+/// Edits may come in any order; inserts at one place keep theirs.
+pub fn apply_edits(text: &str, edits: &[TextEdit], encoding: Encoding) -> Result<String, EditError> {
+    let rope = Rope::from_str(text);
+    let mut places = Vec::with_capacity(edits.len());
+    for (index, edit) in edits.iter().enumerate() {
+        let bytes =
+            offsets_of(&rope, edit.range, encoding).map_err(|error| EditError::Position { index, error })?;
+        places.push((bytes.start, bytes.end, index));
+    }
+    places.sort_by_key(|(start, end, _)| (*start, *end));
+    let mut result = String::with_capacity(text.len());
+    let mut done = 0;
+    let mut previous = 0;
+    for (start, end, index) in places {
+        if start < done {
+            return Err(EditError::Overlap { first: previous, second: index });
+        }
+        result.push_str(&text[done..start]);
+        result.push_str(&edits[index].new_text);
+        (done, previous) = (end, index);
+    }
+    result.push_str(&text[done..]);
+    Ok(result)
+}
+
+/// Returns the difference of two lists of lines: the one seat of that choice.
+pub(crate) fn line_diff(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    // Patience pairs the lines that are unique in both texts, so that a moved
+    // or added function is not taken for a change of the one after it.
+    let deadline = Instant::now().checked_add(DIFF_TIME);
+    capture_diff_slices_deadline(Algorithm::Patience, old, new, deadline)
+}

@@ -1,0 +1,170 @@
+//! Hunks: the reviewable groups of lines of a change, and where they are now.
+//!
+//! The only hunk model, for proposed and for applied edits; never touches a file.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use similar::DiffOp;
+
+use crate::text::edit::{line_diff, lines};
+use interned::{Indexed, Interner};
+use place::standing;
+
+mod interned;
+mod place;
+#[cfg(test)]
+mod tests;
+mod unified;
+
+pub use place::{
+    ConflictReport, HunkConflict, Placement, Presence, apply_hunks, follow, placement, placement_all,
+    present, present_all,
+};
+pub use unified::unified_diff;
+
+/// Lines of context a hunk carries on each side.
+pub const CONTEXT_LINES: usize = 3;
+
+/// The most lines of context of a hunk whose surroundings repeat.
+pub const WIDEST_CONTEXT: usize = 24;
+
+/// Lines compared for the sake of wider contexts, per call of [`hunks`].
+const WIDENING_BUDGET: usize = 20_000_000;
+
+/// One reviewable group of lines. Lines keep their own line ends, so that the
+/// concatenation is byte-exact; the last line of a file may have none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hunk {
+    /// Stable within its change set: `h1`, `h2`, ...
+    pub id: String,
+    /// Zero-based first removed line in the text the hunk was made from.
+    pub line: usize,
+    pub removed: Vec<String>,
+    pub inserted: Vec<String>,
+    pub context_before: Vec<String>,
+    pub context_after: Vec<String>,
+}
+
+/// Returns the hunks that turn one text into another, in order.
+///
+/// Changes fewer than [`CONTEXT_LINES`] lines apart are one hunk. So context
+/// is always made of lines that no hunk changes, and fewer lines of it than
+/// [`CONTEXT_LINES`] mean that the hunk was made at the start or the end of
+/// the text. Where three lines do not tell the place, or the state before from
+/// the state after, the context grows up to [`WIDEST_CONTEXT`] lines if that
+/// helps: a blank line added among blank lines has to be found again.
+pub fn hunks(before: &str, after: &str) -> Vec<Hunk> {
+    let old: Vec<&str> = lines(before).collect();
+    let new: Vec<&str> = lines(after).collect();
+    let changes = changes(&old, &new);
+    let mut widening = Widening::new(&old, &new);
+    let mut hunks = Vec::with_capacity(changes.len());
+    for (index, change) in changes.iter().enumerate() {
+        let from = index.checked_sub(1).map_or(0, |previous| changes[previous].old.end);
+        let to = changes.get(index + 1).map_or(old.len(), |next| next.old.start);
+        let (above, below) = widening.context(change, from..to);
+        let owned = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
+        hunks.push(Hunk {
+            id: format!("h{}", index + 1),
+            line: change.old.start,
+            removed: owned(&old[change.old.clone()]),
+            inserted: owned(&new[change.new.clone()]),
+            context_before: owned(&old[above]),
+            context_after: owned(&old[below]),
+        });
+    }
+    hunks
+}
+
+/// A changed stretch of lines in both texts.
+struct Change {
+    old: Range<usize>,
+    new: Range<usize>,
+}
+
+fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
+    let mut changes: Vec<Change> = Vec::new();
+    for op in line_diff(old, new).iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
+        match changes.last_mut() {
+            Some(last) if op.old_range().start - last.old.end < CONTEXT_LINES => {
+                last.old.end = op.old_range().end;
+                last.new.end = op.new_range().end;
+            }
+            _ => changes.push(Change { old: op.old_range(), new: op.new_range() }),
+        }
+    }
+    changes
+}
+
+/// Whether a line has a letter or a digit.
+fn has_word(line: &str) -> bool {
+    line.chars().any(char::is_alphanumeric)
+}
+
+/// Chooses how much context each hunk needs.
+struct Widening {
+    old: Indexed,
+    new: Indexed,
+    /// Which old lines have a word in them.
+    worded: Vec<bool>,
+    spent: usize,
+}
+
+impl Widening {
+    fn new(old: &[&str], new: &[&str]) -> Self {
+        let mut interner = Interner::default();
+        let worded = old.iter().map(|line| has_word(line)).collect();
+        let old = Indexed::new(old.iter().map(|line| interner.add(line)).collect());
+        let new = Indexed::new(new.iter().map(|line| interner.add(line)).collect());
+        Widening { old, new, worded, spent: 0 }
+    }
+
+    /// Returns the lines of context above and below, within the unchanged lines of `free`.
+    fn context(&mut self, change: &Change, free: Range<usize>) -> (Range<usize>, Range<usize>) {
+        let sides = |width: usize| {
+            let above = free.start.max(change.old.start.saturating_sub(width))..change.old.start;
+            let below = change.old.end..free.end.min(change.old.end + width);
+            (above, below)
+        };
+        let mut width = CONTEXT_LINES;
+        while width <= WIDEST_CONTEXT && self.spent < WIDENING_BUDGET {
+            let (above, below) = sides(width);
+            let named = self.names_a_place(&above) || self.names_a_place(&below);
+            if named && self.tells(change, &above, &below) {
+                return (above, below);
+            }
+            let all = above.start == free.start && below.end == free.end;
+            width = if all { usize::MAX } else { width * 2 };
+        }
+        sides(CONTEXT_LINES)
+    }
+
+    /// Whether any of these lines has a word: blank ones and brackets are found in every function.
+    fn names_a_place(&self, lines: &Range<usize>) -> bool {
+        self.worded.get(lines.clone()).is_some_and(|lines| lines.contains(&true))
+    }
+
+    /// Whether each state is found once in its own text and never in the other.
+    fn tells(&mut self, change: &Change, above: &Range<usize>, below: &Range<usize>) -> bool {
+        let (old, new) = (&self.old, &self.new);
+        let (above, below) = (&old.ids()[above.clone()], &old.ids()[below.clone()]);
+        let (removed, inserted) = (&old.ids()[change.old.clone()], &new.ids()[change.new.clone()]);
+        let mut spent = 0;
+        let mut at_most = |text: &Indexed, block: &[u32], most: usize| {
+            // Most hunks have a line that settles it without a search.
+            let mut lines = above.iter().chain(block).chain(below);
+            if lines.any(|line| text.lines_of(*line).len() <= most) {
+                return true;
+            }
+            spent += text.ids().len();
+            standing(text, above, block, below).len() <= most
+        };
+        let tells = at_most(old, removed, 1)
+            && at_most(new, inserted, 1)
+            && at_most(new, removed, 0)
+            && at_most(old, inserted, 0);
+        self.spent += spent;
+        tells
+    }
+}
