@@ -2,12 +2,13 @@
 
 pub use adjutant_host::{aside, clock, faults, scarce, settings, uri};
 pub use adjutant_model as model;
+pub use adjutant_tools as tools;
+pub use adjutant_tools::documents;
 pub use adjutant_transport as transport;
 
 pub mod agent;
 #[cfg(feature = "lsp")]
 pub mod cli;
-pub mod documents;
 pub mod doors;
 pub mod editor;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -17,7 +18,6 @@ pub mod fuzzing;
 pub mod lsp;
 pub mod session;
 pub mod sessions;
-pub mod tools;
 
 // The fuzz targets name us as everybody else does, also where they are part of our own tests.
 #[cfg(test)]

@@ -31,7 +31,7 @@ const BANNED_EXCEPTIONS: [(&str, &str); 0] = [];
 /// Tests that may sleep, as (file, reason).
 const SLEEPERS: [(&str, &str); 2] = [
     (
-        "server/src/tools/process/tests.rs",
+        "server/tools/src/process/tests.rs",
         "the commands under test sleep; and the end of a stranger's process gives no event, so its table is polled",
     ),
     (

@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::source::{Source, blank, files, words};
 
-const CRATES: [&str; 6] = [
+const CRATES: [&str; 7] = [
     "server/protocol/src",
     "server/core/src",
     "server/store/src",
+    "server/tools/src",
     "server/transport/src",
     "server/model/src",
     "server/src",

@@ -4,11 +4,12 @@
 
 use super::source::{files, read};
 
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "server/protocol/src",
     "server/core/src",
     "server/host/src",
     "server/store/src",
+    "server/tools/src",
     "server/transport/src",
     "server/model/src",
     "server/src",

@@ -7,11 +7,11 @@ const KEPT: [(&str, &str); 5] = [
     ("server/store/src/storage.rs", "names of temporary files"),
     ("server/host/src/faults.rs", "points of death, in debug builds alone"),
     (
-        "server/src/tools/process/kin.rs",
+        "server/tools/src/process/kin.rs",
         "which children of this process it started; the kernel keeps the others",
     ),
-    ("server/src/tools/process/group.rs", "where the kernel lets this process make control groups"),
-    ("server/src/tools/protected.rs", "the table of protected names, which never changes"),
+    ("server/tools/src/process/group.rs", "where the kernel lets this process make control groups"),
+    ("server/tools/src/protected.rs", "the table of protected names, which never changes"),
 ];
 
 #[test]

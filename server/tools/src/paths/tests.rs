@@ -501,7 +501,7 @@ fn as_nobody(test: &str) -> bool {
 
 #[test]
 fn finding_c1_a_read_only_file_or_folder_is_not_written() {
-    if !as_nobody("tools::paths::tests::finding_c1_a_read_only_file_or_folder_is_not_written") {
+    if !as_nobody("paths::tests::finding_c1_a_read_only_file_or_folder_is_not_written") {
         return;
     }
     let place = place();

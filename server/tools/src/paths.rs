@@ -285,7 +285,7 @@ fn resolve(start: &Path) -> Result<(PathBuf, Option<Kind>), (PathRefusal, PathBu
 }
 
 /// Returns where a path leads: its links followed as far as it exists, and by its names from there.
-pub(in crate::tools) fn leads_to(path: &Path) -> PathBuf {
+pub(crate) fn leads_to(path: &Path) -> PathBuf {
     let by_name = || {
         path.components().fold(PathBuf::new(), |mut place, part| {
             match part {

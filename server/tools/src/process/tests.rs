@@ -10,9 +10,9 @@ use adjutant_core::record::Unsaved;
 
 use super::gather::Cleaner;
 use super::*;
-use crate::tools::Output;
-use crate::tools::paths::{Roots, ground};
-use crate::tools::run_command::{run_command, time_limit};
+use crate::Output;
+use crate::paths::{Roots, ground};
+use crate::run_command::{run_command, time_limit};
 
 static CALLS: AtomicU64 = AtomicU64::new(1);
 

@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::folded;
-use crate::tools::Stop;
-use crate::tools::paths::leads_to;
-use crate::tools::walk::{LINKS_TIME, walk_all};
+use crate::Stop;
+use crate::paths::leads_to;
+use crate::walk::{LINKS_TIME, walk_all};
 
 /// The most files of one folder whose second names are looked for.
 const MAX_LINKED: usize = 1_000;
 
 /// Which file or folder of a file system something is.
-pub(in crate::tools) type FileId = (u64, u64);
+pub(crate) type FileId = (u64, u64);
 
 /// Files and folders of Adjutant's own.
 #[derive(Clone, Debug, Default)]
@@ -81,23 +81,23 @@ impl Own {
 
     /// The same for a file that may have other names anywhere. The first one that has takes a walk through all
     /// sessions.
-    pub(in crate::tools) fn holds_by_any_name(&self, path: &Path) -> bool {
+    pub(crate) fn holds_by_any_name(&self, path: &Path) -> bool {
         self.holds(path) || path.metadata().is_ok_and(|found| self.is_file(&found))
     }
 
     /// The same by its name alone.
-    pub(in crate::tools) fn has_name(&self, path: &Path) -> bool {
+    pub(crate) fn has_name(&self, path: &Path) -> bool {
         let names = folded(path);
         self.names.iter().any(|own| names.starts_with(own))
     }
 
     /// Whether this is a folder of Adjutant's own, whatever it is called here.
-    pub(in crate::tools) fn is_folder(&self, found: &std::fs::Metadata) -> bool {
+    pub(crate) fn is_folder(&self, found: &std::fs::Metadata) -> bool {
         self.folders.contains(&id_of(found))
     }
 
     /// Whether this is a file of Adjutant's own, whatever it is called here.
-    pub(in crate::tools) fn is_file(&self, found: &std::fs::Metadata) -> bool {
+    pub(crate) fn is_file(&self, found: &std::fs::Metadata) -> bool {
         let is_linked = || self.linked().is_none_or(|linked| linked.contains(&id_of(found)));
         self.files.contains(&id_of(found)) || found.is_file() && found.nlink() > 1 && is_linked()
     }
@@ -118,6 +118,6 @@ impl Own {
     }
 }
 
-pub(in crate::tools) fn id_of(found: &std::fs::Metadata) -> FileId {
+pub(crate) fn id_of(found: &std::fs::Metadata) -> FileId {
     (found.dev(), found.ino())
 }

@@ -41,8 +41,8 @@ pub use kin::own_this_process;
 pub use own::run_own;
 pub use pin::{PinnedDirectory, PinnedShell, pin_directory, pin_shell};
 
-use crate::aside::aside;
-use crate::scarce;
+use adjutant_host::aside::aside;
+use adjutant_host::scarce;
 
 pub(super) use gather::GAP;
 use gather::Gathered;

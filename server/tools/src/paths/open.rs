@@ -12,7 +12,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::Grounded;
-use crate::faults::point;
+use adjutant_host::faults::point;
 
 /// Why a grounded path cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -59,10 +59,7 @@ pub fn open_read(at: &Grounded) -> Result<File, OpenRefusal> {
 }
 
 /// Opens a regular file below a held directory for reading, following no link.
-pub(in crate::tools) fn read_beneath(
-    directory: BorrowedFd<'_>,
-    relative: &Path,
-) -> Result<File, OpenRefusal> {
+pub(crate) fn read_beneath(directory: BorrowedFd<'_>, relative: &Path) -> Result<File, OpenRefusal> {
     point("file-opened");
     // First only a handle, which has no effect on a device; then the file itself,
     // which must be the same one.

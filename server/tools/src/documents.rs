@@ -15,7 +15,7 @@ use adjutant_core::text::document::{ContentChange, Document, Snapshot};
 use adjutant_core::text::position::Encoding;
 use tokio::sync::watch;
 
-use crate::uri;
+use adjutant_host::uri;
 
 pub use buffers::{Buffer, Buffers};
 use expected::Expected;

@@ -7,7 +7,7 @@ use adjutant_core::record::Policy;
 use adjutant_core::session::Session;
 
 use super::*;
-use crate::tools::paths::{Roots, ground};
+use crate::paths::{Roots, ground};
 
 fn workspace() -> (tempfile::TempDir, Roots) {
     let directory = tempfile::tempdir().expect("temp dir");
@@ -190,7 +190,7 @@ struct Name {
 
 #[test]
 fn finding_b6_names_from_the_documentation_of_tools_have_their_class() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/protected_names.jsonl");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/protected_names.jsonl");
     let text = std::fs::read_to_string(&path).expect("the list of names");
     let names: Vec<Name> = text
         .lines()

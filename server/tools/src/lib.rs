@@ -6,6 +6,7 @@
 mod ask_user;
 #[cfg(test)]
 mod declared;
+pub mod documents;
 mod edit_file;
 pub mod exclusions;
 mod fail;
@@ -35,8 +36,8 @@ use adjutant_core::record::Unsaved;
 use adjutant_core::text::display::one_line;
 use adjutant_core::tool::{Effect, Given, Kind, MAX_TITLE, Parameter, SameName, Tool, Toolset};
 
-use crate::aside;
 use crate::documents::Buffers;
+use adjutant_host::aside;
 use exclusions::Exclusions;
 use paths::{Grounded, Roots};
 

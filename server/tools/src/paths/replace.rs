@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use super::open::open_beneath;
 use super::turns::{Turn, Turns};
 use super::{Grounded, file_name};
-use crate::faults::point;
+use adjutant_host::faults::point;
 
 /// What is certain of a file that was replaced.
 #[derive(Debug)]
@@ -344,7 +344,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::tools::paths::{Roots, ground};
+    use crate::paths::{Roots, ground};
 
     #[test]
     fn finding_c6_what_cannot_be_put_back_stays_and_is_named() {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
-use crate::tools::paths::{Grounded, Kind};
+use crate::paths::{Grounded, Kind};
 
 /// The shell that commands run in, known by more than its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

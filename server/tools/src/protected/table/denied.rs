@@ -6,7 +6,7 @@ use adjutant_core::policy::observation::FileClass;
 
 use super::Family;
 
-pub(in crate::tools::protected) const RUNS_BY_ITSELF: &[Family] = &[
+pub(in crate::protected) const RUNS_BY_ITSELF: &[Family] = &[
     Family { class: FileClass::Own, patterns: &[".adjutant/"] },
     // Version control runs hooks, filters, pagers and helpers that its own files name.
     Family {

@@ -65,7 +65,7 @@ impl Gathered {
 }
 
 /// Stands where text was left out; no output holds it, since control characters are removed.
-pub(in crate::tools) const GAP: &str = "\u{1}";
+pub(crate) const GAP: &str = "\u{1}";
 
 fn floor(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {

@@ -6,7 +6,7 @@ use adjutant_core::policy::observation::FileClass;
 
 use super::Family;
 
-pub(in crate::tools::protected) const COUNTS_LATER: &[Family] = &[
+pub(in crate::protected) const COUNTS_LATER: &[Family] = &[
     Family {
         class: FileClass::VersionControlList,
         patterns: &[
@@ -283,7 +283,7 @@ pub(in crate::tools::protected) const COUNTS_LATER: &[Family] = &[
 ];
 
 /// What runs on build, test or install, and changes too often to be asked for each time: marked in review.
-pub(in crate::tools::protected) const RUNS_ON_BUILD: &[Family] = &[Family {
+pub(in crate::protected) const RUNS_ON_BUILD: &[Family] = &[Family {
     class: FileClass::Build,
     patterns: &[
         "cargo.toml",

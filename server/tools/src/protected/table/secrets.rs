@@ -6,7 +6,7 @@ use adjutant_core::policy::observation::FileClass;
 
 use super::Family;
 
-pub(in crate::tools::protected) const SECRET: &[Family] = &[
+pub(in crate::protected) const SECRET: &[Family] = &[
     Family {
         class: FileClass::Environment,
         patterns: &[".env", ".env.*", "*.env", ".dev.vars", ".dev.vars.*"],
@@ -174,13 +174,13 @@ pub(in crate::tools::protected) const SECRET: &[Family] = &[
 ];
 
 /// Of the same form, and none: samples that are meant to be shared, and the public halves of keys.
-pub(in crate::tools::protected) const SAMPLES: &[&str] =
+pub(in crate::protected) const SAMPLES: &[&str] =
     &[".example", ".sample", ".template", ".dist", ".defaults", ".pub"];
 
 /// What editors and people put behind the name of a file that they keep a copy of.
-pub(in crate::tools::protected) const COPIES: &[&str] =
+pub(in crate::protected) const COPIES: &[&str] =
     &[".bak", ".backup", ".old", ".orig", ".save", ".copy", ".swp", ".tmp", ".1", "~"];
 
 /// Files of the process file system that show what a process holds.
-pub(in crate::tools::protected) const OF_A_PROCESS: &[&str] =
+pub(in crate::protected) const OF_A_PROCESS: &[&str] =
     &["environ", "mem", "maps", "cmdline", "kcore", "auxv", "stack", "syscall", "smaps", "fdinfo"];

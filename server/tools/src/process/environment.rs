@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use adjutant_core::policy::key_shape::holds_key;
 
-use crate::tools::paths::leads_to;
+use crate::paths::leads_to;
 
 /// Makes the environment of a command from ours; `own_keys` are the names under
 /// which our own keys are kept, `roots` the workspace folders.

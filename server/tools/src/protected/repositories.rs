@@ -11,7 +11,7 @@ use std::str::Chars;
 use rustix::fs::{Mode, OFlags};
 
 use super::fold;
-use crate::tools::paths::leads_to;
+use crate::paths::leads_to;
 
 /// The most bytes of a settings file of git.
 const MAX_BYTES: u64 = 256 * 1024;

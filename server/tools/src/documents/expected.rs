@@ -11,7 +11,7 @@ use adjutant_core::text::document::{ContentChange, Document};
 use adjutant_core::text::edit::{TextEdit, replaced};
 use adjutant_core::text::position::{Encoding, Position, Range, offset_of};
 
-use crate::uri;
+use adjutant_host::uri;
 
 /// What was sent, and what should come of it.
 pub struct Awaited {
