@@ -1,5 +1,6 @@
 //! A run is started, answered and cancelled over lines, without a word of LSP.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::Command;
@@ -26,6 +27,8 @@ struct Client {
     heard: Receiver<Value>,
     ended: Receiver<Ended>,
     last_id: u64,
+    /// What was heard and nobody waited for yet.
+    kept: RefCell<Vec<Value>>,
 }
 
 impl Client {
@@ -53,23 +56,23 @@ impl Client {
                 }
             }
         });
-        Client { writer: Some(far.writer), heard, ended, last_id: 0 }
+        Client { writer: Some(far.writer), heard, ended, last_id: 0, kept: RefCell::default() }
     }
 
     fn say(&mut self, message: &Value) {
         writeln!(self.writer.as_mut().expect("it is open"), "{message}").expect("the server reads");
     }
 
-    fn hear(&self) -> Value {
-        self.heard.recv_timeout(DEADLINE).expect("a message in time")
-    }
-
-    /// Waits for a message; what comes before it is passed over.
+    /// Waits for a message. What comes before it is kept: an answer may come behind what follows from it.
     fn wait_for(&self, wanted: impl Fn(&Value) -> bool) -> Value {
+        let mut kept = self.kept.borrow_mut();
         loop {
-            let message = self.hear();
-            if wanted(&message) {
-                return message;
+            if let Some(at) = kept.iter().position(&wanted) {
+                return kept.remove(at);
+            }
+            match self.heard.recv_timeout(DEADLINE) {
+                Ok(message) => kept.push(message),
+                Err(why) => panic!("{why} in {DEADLINE:?}, behind {kept:#?}"),
             }
         }
     }
