@@ -8,7 +8,6 @@ mod opening;
 pub mod reading;
 mod registry;
 
-use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -21,10 +20,9 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::doors::{Paper, PaperRequest, Written};
 use crate::session::blobs::Blobs;
-use crate::session::log;
 use crate::session::mailbox::{Mail, Mailbox, Message, Refused};
-use crate::session::papers;
-use crate::session::{End, Place, SessionTask, World};
+use crate::session::{End, Place, SessionTask, World, log, papers};
+use crate::tools::paths::Roots;
 use opening::{Loaded, catalog_error};
 use registry::{Entered, Life, Registry};
 
@@ -55,14 +53,15 @@ impl Sessions {
         &self.world
     }
 
-    /// Makes a session in memory; it has no folder until its first prompt.
-    pub fn create(&self, folders: &[PathBuf]) -> Result<SessionId, Refused> {
+    /// Makes a session in memory; it has no folder until its first prompt. `roots` are its folders as they
+    /// were opened, and what is wrong with them.
+    pub fn create(&self, roots: (Roots, Vec<String>)) -> Result<SessionId, Refused> {
         let id = new_id();
         let place = self.world.catalog.place(&id.0).map_err(catalog_error)?;
         let Entered::New(life, mailbox, mail) = self.registry.enter(&id)? else {
             return Err(Refused::new(ErrorName::Overloaded, "the new session has the id of another one"));
         };
-        let loaded = Loaded::new(|paths| Session::new(id.clone(), paths), folders, place);
+        let loaded = Loaded::new(|paths| Session::new(id.clone(), paths), roots, place);
         life.opened();
         tokio::spawn(self.clone().live(life, loaded, mailbox, mail));
         Ok(id)

@@ -12,10 +12,10 @@ use adjutant::documents::Documents;
 use adjutant::doors::face::Bare;
 use adjutant::doors::surfaces::Surfaces;
 use adjutant::doors::{Doors, Timing};
-use adjutant::transport::{self, Answer, Backend, ErrorBody, Notified, Serving, framing};
+use adjutant::transport::{self, Answer, Backend, ErrorBody, Notified, Params, Serving, framing};
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use adjutant_testkit::model::{ModelServer, Reply};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::figures::Ground;
 use super::process::memory;
@@ -32,11 +32,11 @@ const DELTAS: usize = 1_000_000;
 struct Nothing;
 
 impl Backend for Nothing {
-    fn request(&self, method: &str, _: Option<Value>) -> Serving<Answer> {
+    fn request(&self, method: &str, _: Params) -> Serving<Answer> {
         Box::pin(std::future::ready(Err(ErrorBody::no_method(method))))
     }
 
-    fn notification(&self, _: &str, _: Option<Value>) -> Notified {
+    fn notification(&self, _: &str, _: Params) -> Notified {
         Notified::PassedOver
     }
 

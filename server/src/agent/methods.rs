@@ -23,6 +23,7 @@ use crate::aside::aside;
 use crate::session::mailbox::{Mailbox, Message, Posted, Refused, Resumed};
 use crate::session::{self, SURFACE_OF_CLIENTS};
 use crate::sessions::list::{Cursor, Wanted};
+use crate::tools::paths::Roots;
 use crate::transport::ErrorBody;
 use crate::uri;
 
@@ -33,15 +34,16 @@ impl Agent {
     pub(super) async fn session_new(&self, params: Option<NewSessionParams>) -> Result<NewSessionResult> {
         // As they are now: settings that are sent next do not count.
         let config_options = session::options_of_new(&self.sessions.world().settings());
-        let (sessions, open) = (self.sessions.clone(), self.configured.folders());
-        let session_id = aside(move || {
+        let open = self.configured.folders();
+        let roots = aside(move || {
             let folders = match params.and_then(|params| params.cwd) {
                 Some(cwd) => vec![folder(&cwd)?],
                 None => open,
             };
-            sessions.create(&folders).map_err(ErrorBody::from)
-        })
-        .await?;
+            Ok::<_, ErrorBody>(Roots::open(&folders))
+        });
+        // Made behind the last wait: a request that is withdrawn before makes no session that nobody can name.
+        let session_id = self.sessions.create(roots.await?)?;
         Ok(NewSessionResult { session_id, config_options })
     }
 

@@ -142,7 +142,7 @@ impl Agent {
         let session_id = match &known {
             Some(session) => session.clone(),
             None => {
-                let made = self.sessions.create(folders)?;
+                let made = self.sessions.create(Roots::open(folders))?;
                 params.key.iter().for_each(|key| self.starts.remember(key, &made));
                 made
             }

@@ -66,11 +66,14 @@ pub(super) async fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<Cod
     // user closed.
     let doors = &agent.sessions.world().doors;
     let why = Why::of(params);
-    let mut offered = asked::offered(agent, params, why != Why::Unasked).await;
-    offered.extend(verbs::offered(agent, params, why));
+    // All of it as it is now: what the client sends next does not count.
+    let asks = asked::Asks::now(agent, params, why != Why::Unasked);
+    let mut others = verbs::offered(agent, params, why);
     if why == Why::Asked {
-        offered.extend(cancels(agent));
+        others.extend(cancels(agent));
     }
+    let mut offered = asks.offered().await;
+    offered.extend(others);
     let only = params.context.only.as_deref().filter(|only| !only.is_empty());
     let wanted = |kind: &str| only.is_none_or(|only| only.iter().any(|only| covers(only.as_str(), kind)));
     offered

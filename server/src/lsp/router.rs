@@ -13,7 +13,7 @@ use tower_lsp::jsonrpc::Error;
 use super::Server;
 use super::lifecycle::Lifecycle;
 use crate::agent::{self, Serve, read};
-use crate::transport::{Answer, Backend, ErrorBody, Notified, Serving, answer, code};
+use crate::transport::{Answer, Backend, ErrorBody, Notified, Params, Serving, answer, code};
 
 /// What a client sends without an id; with one it is refused.
 const NOTIFICATIONS: [&str; 12] = [
@@ -60,20 +60,22 @@ impl Router {
         }))
     }
 
-    fn serve(&self, method: &str, params: Option<Value>) -> Result<Serving<Answer>, ErrorBody> {
+    fn serve(&self, method: &str, params: Params) -> Result<Serving<Answer>, ErrorBody> {
         let server = self.server.clone();
+        let readable = |params: Params| params.map_err(|why| ErrorBody::unreadable(&why));
         match method {
-            "initialize" => return self.initialize(params),
-            method if NOTIFICATIONS.contains(&method) => {
-                let why = format!("\"{method}\" is a notification");
-                return Err(ErrorBody::new(code::INVALID_REQUEST, why));
+            "initialize" => return self.initialize(readable(params)?),
+            // It has no params; some clients send them all the same.
+            "shutdown" => {
+                self.lifecycle.shut_down()?;
+                return Ok(Box::pin(async move { answer(server.shutdown().await.map_err(body)) }));
             }
-            "shutdown" => self.lifecycle.shut_down()?,
+            "exit" | "$/cancelRequest" => return Err(is_a_notification(method)),
             _ => self.lifecycle.serves()?,
         }
+        let params = readable(params)?;
         Ok(match method {
-            // It has no params; some clients send them all the same.
-            "shutdown" => Box::pin(async move { answer(server.shutdown().await.map_err(body)) }),
+            method if NOTIFICATIONS.contains(&method) => return Err(is_a_notification(method)),
             "textDocument/codeAction" => {
                 let params = read(params)?;
                 Box::pin(async move { answer(server.code_action(params).await.map_err(body)) })
@@ -89,7 +91,7 @@ impl Router {
         })
     }
 
-    /// Serves a notification of LSP or `agent/*`; `Ok(None)` for one that nobody serves.
+    /// Begins a notification of LSP or `agent/*`; `Ok(None)` for one that nobody serves.
     fn note(&self, method: &str, params: Option<Value>) -> Result<Option<Serving<()>>, ErrorBody> {
         let server = self.server.clone();
         Ok(Some(match method {
@@ -133,12 +135,16 @@ impl Router {
     }
 }
 
+fn is_a_notification(method: &str) -> ErrorBody {
+    ErrorBody::new(code::INVALID_REQUEST, format!("\"{method}\" is a notification"))
+}
+
 impl Backend for Router {
-    fn request(&self, method: &str, params: Option<Value>) -> Serving<Answer> {
+    fn request(&self, method: &str, params: Params) -> Serving<Answer> {
         self.serve(method, params).unwrap_or_else(|error| Box::pin(ready(Err(error))))
     }
 
-    fn notification(&self, method: &str, params: Option<Value>) -> Notified {
+    fn notification(&self, method: &str, params: Params) -> Notified {
         if method == "exit" {
             return Notified::Exit { after_shutdown: self.lifecycle.is_shut_down() };
         }
@@ -146,7 +152,14 @@ impl Backend for Router {
             tracing::debug!(method, "passed over a notification outside of a connection's life");
             return Notified::PassedOver;
         }
-        match self.note(method, params) {
+        let noted = match params {
+            Ok(params) => self.note(method, params),
+            // Nothing is to be told of these.
+            Err(_) if ["initialize", "shutdown"].contains(&method) => Ok(None),
+            // It may have been about any document.
+            Err(why) => return Notified::Unreadable(why),
+        };
+        match noted {
             Ok(Some(serving)) => Notified::Serving(serving),
             Ok(None) => Notified::PassedOver,
             // Of documents, each counts: without one, no text of the client is known any more.

@@ -40,8 +40,11 @@ pub struct Loaded {
 
 impl Loaded {
     /// A session that has no folder until its first prompt.
-    pub fn new(session: impl FnOnce(Vec<String>) -> Session, folders: &[PathBuf], place: log::Place) -> Self {
-        let (roots, notices) = Roots::open(folders);
+    pub fn new(
+        session: impl FnOnce(Vec<String>) -> Session,
+        (roots, notices): (Roots, Vec<String>),
+        place: log::Place,
+    ) -> Self {
         let session = session(roots.paths().map(|path| path.display().to_string()).collect());
         Self { session, roots, log: Log::create(place, now_ms()), told: 0, notices, epoch: None }
     }

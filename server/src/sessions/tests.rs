@@ -35,7 +35,7 @@ fn sessions(dir: &Path) -> Sessions {
 async fn a_session_whose_task_is_gone_is_not_in_memory() {
     let dir = tempfile::tempdir().unwrap();
     let sessions = sessions(dir.path());
-    let id = sessions.create(&[]).unwrap();
+    let id = sessions.create(Roots::open(&[])).unwrap();
     let ask = AskId("ask-1".to_owned());
     sessions.world.asks.lock().unwrap().insert(ask.clone(), id.clone());
     assert!(sessions.in_memory(&id).is_some() && sessions.of_ask(&ask).is_some());

@@ -12,18 +12,21 @@ use super::envelope::{ErrorBody, code};
 /// A handler at work.
 pub type Serving<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// What a request is answered with: the JSON of its result, or the error.
+/// What a request is answered with: the JSON of its result without line ends, or the error.
 pub type Answer = Result<Box<RawValue>, ErrorBody>;
+
+/// The params of a message, or why they cannot be read. Some methods count whatever their params are.
+pub type Params = Result<Option<Value>, String>;
 
 /// The methods of one face. A call and the first poll of what it returns happen in the order of arrival.
 ///
 /// A handler whose order matters posts before it first waits. A panic ends its own call.
 pub trait Backend: Send + Sync + 'static {
     /// Serves a request. Dropping the future cancels it.
-    fn request(&self, method: &str, params: Option<Value>) -> Serving<Answer>;
+    fn request(&self, method: &str, params: Params) -> Serving<Answer>;
 
     /// Serves a notification.
-    fn notification(&self, method: &str, params: Option<Value>) -> Notified;
+    fn notification(&self, method: &str, params: Params) -> Notified;
 
     /// A message of the client could not be read. It may have been any notification.
     fn lost(&self);
@@ -52,6 +55,11 @@ impl ErrorBody {
     /// Returns the error of params that the method does not take.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(code::INVALID_PARAMS, message)
+    }
+
+    /// Returns the error of params that are no JSON this server reads, such as those nested too deep.
+    pub fn unreadable(why: &str) -> Self {
+        Self::invalid_params(format!("the params cannot be read: {why}"))
     }
 
     /// Returns the error of a method that nobody serves.

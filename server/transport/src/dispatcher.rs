@@ -131,14 +131,7 @@ impl<B: Backend> Dispatcher<B> {
             let why = "too many requests in flight, try again later";
             return self.refuse(&Refusal::overloaded(id.clone(), why));
         }
-        let params = match call.params {
-            Ok(params) => params,
-            Err(why) => {
-                let why = format!("the params cannot be read: {why}");
-                return self.refuse(&refuse(code::INVALID_PARAMS, &why));
-            }
-        };
-        let serving = guard(|| self.backend.request(&call.method, params));
+        let serving = guard(|| self.backend.request(&call.method, call.params));
         let key = id.key().clone();
         let ticket = Ticket { request: Some(key.clone()), method: call.method.into(), _weight: call.weight };
         let work = match serving {
@@ -155,10 +148,7 @@ impl<B: Backend> Dispatcher<B> {
 
     fn notification(&mut self, call: RawCall) -> Option<Ended> {
         let RawCall { method, params, weight } = call;
-        let notified = match params {
-            Ok(params) => guard(|| self.backend.notification(&method, params)),
-            Err(why) => Ok(Notified::Unreadable(why)),
-        };
+        let notified = guard(|| self.backend.notification(&method, params));
         let ticket = Ticket { request: None, method: method.into(), _weight: weight };
         match notified {
             Ok(Notified::Serving(serving)) => {

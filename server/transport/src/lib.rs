@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-pub use backend::{Answer, Backend, Notified, Serving, answer};
+pub use backend::{Answer, Backend, Notified, Params, Serving, answer};
 pub use envelope::{ErrorBody, RequestId, code};
 pub use framing::FrameError;
 pub use gauge::{ReplyError, SendError};

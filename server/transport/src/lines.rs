@@ -1,8 +1,8 @@
 //! Frames of protocols that write a message a line: the body is what stands before `\n`.
 //!
-//! Incremental like the decoder of headers, and bounded by the same limit.
+//! Incremental like the decoder of headers, and bounded by the same limits.
 
-use super::framing::{BODY_LIMIT, FrameError};
+use super::framing::{BODY_LIMIT, FrameError, SKIP_LIMIT};
 
 /// First allocation for a line; it grows as bytes arrive.
 const LINE_STEP: usize = 4 * 1024;
@@ -28,6 +28,9 @@ impl LineDecoder {
             *input = rest;
             let body = if end.is_some() { &taken[..taken.len() - 1] } else { taken };
             self.take(body);
+            if self.skipped > SKIP_LIMIT {
+                return Some(Err(FrameError::Absurd(self.skipped)));
+            }
             if end.is_some()
                 && let Some(line) = self.ended()
             {

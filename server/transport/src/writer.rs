@@ -69,6 +69,7 @@ fn run(
             let mut body = frame.body;
             if framing == Framing::Lines {
                 // No message has a line end of its own: the JSON is compact, and strings escape theirs.
+                body.reserve_exact(1);
                 body.push(b'\n');
             }
             if body.len() >= BATCH_BYTES {

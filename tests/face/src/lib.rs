@@ -2,6 +2,7 @@
 //!
 //! Holds no agent state and decides nothing: whatever protocol comes next begins like this.
 
+use std::future::ready;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -10,7 +11,7 @@ use adjutant::agent::{self, Agent, Opening, Options, Serve, read};
 use adjutant::doors::face::Bare;
 use adjutant::doors::surfaces::Surfaces;
 use adjutant::transport::{
-    self, Answer, Backend, Ended, ErrorBody, Framing, Notified, Out, Serving, answer, code,
+    self, Answer, Backend, Ended, ErrorBody, Framing, Notified, Out, Params, Serving, answer, code,
 };
 use adjutant_protocol::capability::ClientAgentCapabilities;
 use serde::{Deserialize, Serialize};
@@ -78,16 +79,24 @@ impl Lines {
 }
 
 impl Backend for Lines {
-    fn request(&self, method: &str, params: Option<Value>) -> Serving<Answer> {
+    fn request(&self, method: &str, params: Params) -> Serving<Answer> {
+        let params = match params {
+            Ok(params) => params,
+            Err(why) => return Box::pin(ready(Err(ErrorBody::unreadable(&why)))),
+        };
         let served = match (method, agent::method(method)) {
             ("hello", _) => Err(answer(self.hello(params))),
             (_, Some(Serve::Request(serve))) => self.agent().map(|agent| serve(agent, params)).map_err(Err),
             _ => Err(Err(ErrorBody::no_method(method))),
         };
-        served.unwrap_or_else(|answer| Box::pin(std::future::ready(answer)))
+        served.unwrap_or_else(|answer| Box::pin(ready(answer)))
     }
 
-    fn notification(&self, method: &str, params: Option<Value>) -> Notified {
+    fn notification(&self, method: &str, params: Params) -> Notified {
+        let params = match params {
+            Ok(params) => params,
+            Err(why) => return Notified::Unreadable(why),
+        };
         match (agent::method(method), self.agent()) {
             (Some(Serve::Notification(serve)), Ok(agent)) => match serve(agent, params) {
                 Ok(serving) => Notified::Serving(serving),

@@ -42,7 +42,7 @@ pub enum Waiting {
     Marker(oneshot::Sender<()>),
     /// A request of ours that belongs here; nobody sends it once its asker has gone.
     Request { send: SendRequest, pending: oneshot::Sender<PendingReply> },
-    /// A notification of LSP itself that belongs here.
+    /// A notification in the words of the face that belongs here.
     Notification { method: &'static str, params: Box<RawValue> },
     /// An answer belongs here: what is queued behind waits until it has been given.
     Turnstile { reached: oneshot::Sender<()>, go_on: oneshot::Receiver<()> },

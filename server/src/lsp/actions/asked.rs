@@ -3,6 +3,8 @@
 //! What may be offered is the doors' word; here an approval is left out besides
 //! where neither its title nor its diagnostic shows the whole.
 
+use std::sync::Arc;
+
 use adjutant_core::policy::ask::ALLOW;
 use adjutant_core::policy::unsaved::in_short;
 use adjutant_core::text::display::{Surface, display_command, one_line};
@@ -26,64 +28,99 @@ const MAX_ASKS: usize = 5;
 /// Characters of a command or a path that a title shows whole.
 const MAX_WHOLE: usize = 120;
 
-pub(super) async fn offered(agent: &Agent, params: &CodeActionParams, explicit: bool) -> Vec<Offered> {
-    let doors = &agent.sessions.world().doors;
-    let ours: Vec<&Diagnostic> = params.context.diagnostics.iter().filter(|one| is_ours(one)).collect();
-    let shown = |ask: &AskView| ours.iter().any(|diagnostic| is_of(diagnostic, ask));
-    let mut offered = Vec::new();
-    let asks = doors.items().open_asks();
-    let asks = asks.iter().filter(|ask| is_a_question(ask) && (explicit || shown(ask)));
-    for ask in asks.take(MAX_ASKS) {
-        let Subject { words, whole } = subject(ask, agent);
-        // What the doors count as shown is what its diagnostic shows; without a place it has none.
-        let seen = whole || doors.is_marked(ask) || doors.items().seen_at(&ask.ask_id).is_some();
-        let by_action = by_action(ask, agent).await;
-        for offer in doors.offers(ask) {
-            let mut edit = None;
-            if let (Some(carried), Choice::Option { id, approves: true }) = (&by_action, &offer.choice) {
-                match carried {
-                    Carried::Edit(made) if id == ALLOW => edit.clone_from(made),
-                    // Others say yes without the edit.
-                    Carried::Edit(_) | Carried::NotYet => continue,
-                }
-            }
-            let (command, argument) = match &offer.choice {
-                Choice::Show => (SHOW, json!({ "askId": ask.ask_id })),
-                Choice::Option { approves: true, .. } if !seen => continue,
-                Choice::Option { id, .. } => (RESPOND, json!({ "askId": ask.ask_id, "optionId": id })),
-            };
-            offered.push(Offered {
-                title: title(ask, &offer, &words),
-                kind: ANSWER,
-                command,
-                argument,
-                edit,
-                diagnostics: ours.iter().filter(|one| is_of(one, ask)).map(|one| (*one).clone()).collect(),
-                disabled: None,
-            });
-        }
-    }
-    offered
+/// The open asks as they are when the request arrives.
+pub(super) struct Asks<'a> {
+    ours: Vec<&'a Diagnostic>,
+    asks: Vec<OpenAsk>,
 }
 
-/// What the action that allows an edit carries, in an editor that takes no other edits.
+/// One of them, with what may be offered for it.
+struct OpenAsk {
+    ask: Arc<AskView>,
+    words: String,
+    /// The user has seen the whole of it, or will where it is offered.
+    seen: bool,
+    carried: Carried,
+    offers: Vec<Offer>,
+}
+
+/// What the action that allows an edit carries.
 enum Carried {
-    /// Nothing where the lines are not as they were shown: the edit is shown anew then.
-    Edit(Option<Value>),
+    /// The editor takes edits that are sent to it.
+    Nothing,
+    /// It takes no others, and nobody has noted yet that this one is made so.
     NotYet,
+    /// The edit of the text as it is now; nothing where the lines are not as they were shown: it is shown anew then.
+    Edit(Box<dyn FnOnce() -> Option<Value> + Send>),
 }
 
-async fn by_action(ask: &AskView, agent: &Agent) -> Option<Carried> {
+impl<'a> Asks<'a> {
+    /// Takes what is open now.
+    pub(super) fn now(agent: &Agent, params: &'a CodeActionParams, explicit: bool) -> Self {
+        let doors = &agent.sessions.world().doors;
+        let ours: Vec<&Diagnostic> = params.context.diagnostics.iter().filter(|one| is_ours(one)).collect();
+        let shown = |ask: &AskView| ours.iter().any(|diagnostic| is_of(diagnostic, ask));
+        let wanted = |ask: &Arc<AskView>| is_a_question(ask) && (explicit || shown(ask));
+        let asks = doors.items().open_asks().into_iter().filter(wanted).take(MAX_ASKS).map(|ask| {
+            let Subject { words, whole } = subject(&ask, agent);
+            // What the doors count as shown is what its diagnostic shows; without a place it has none.
+            let seen = whole || doors.is_marked(&ask) || doors.items().seen_at(&ask.ask_id).is_some();
+            OpenAsk { words, seen, carried: by_action(&ask, agent), offers: doors.offers(&ask), ask }
+        });
+        let asks = asks.collect();
+        Self { ours, asks }
+    }
+
+    /// Returns the actions that answer them. Waits for the edits that actions carry to be made.
+    pub(super) async fn offered(self) -> Vec<Offered> {
+        let mut offered = Vec::new();
+        for OpenAsk { ask, words, seen, carried, offers } in self.asks {
+            let (by_action, made) = match carried {
+                Carried::Nothing => (false, None),
+                Carried::NotYet => (true, None),
+                Carried::Edit(make) => (true, Some(aside(make).await)),
+            };
+            for offer in offers {
+                let mut edit = None;
+                if let (true, Choice::Option { id, approves: true }) = (by_action, &offer.choice) {
+                    match &made {
+                        Some(made) if id == ALLOW => edit.clone_from(made),
+                        // Others say yes without the edit.
+                        _ => continue,
+                    }
+                }
+                let (command, argument) = match &offer.choice {
+                    Choice::Show => (SHOW, json!({ "askId": ask.ask_id })),
+                    Choice::Option { approves: true, .. } if !seen => continue,
+                    Choice::Option { id, .. } => (RESPOND, json!({ "askId": ask.ask_id, "optionId": id })),
+                };
+                let about = self.ours.iter().filter(|one| is_of(one, &ask));
+                offered.push(Offered {
+                    title: title(&ask, &offer, &words),
+                    kind: ANSWER,
+                    command,
+                    argument,
+                    edit,
+                    diagnostics: about.map(|one| (*one).clone()).collect(),
+                    disabled: None,
+                });
+            }
+        }
+        offered
+    }
+}
+
+fn by_action(ask: &AskView, agent: &Agent) -> Carried {
     let world = agent.sessions.world();
     let abilities = world.doors.abilities();
-    let Some(AskSubject::Edit { uri, .. }) = &ask.subject else { return None };
-    let Text::Open(open) = world.documents.under(uri) else { return None };
+    let Some(AskSubject::Edit { uri, .. }) = &ask.subject else { return Carried::Nothing };
+    let Text::Open(open) = world.documents.under(uri) else { return Carried::Nothing };
     if !abilities.takes_by_action() {
-        return None;
+        return Carried::Nothing;
     }
-    let Some(hunks) = world.doors.items().carried(&ask.ask_id) else { return Some(Carried::NotYet) };
+    let Some(hunks) = world.doors.items().carried(&ask.ask_id) else { return Carried::NotYet };
     let (uri, encoding) = (uri.clone(), world.documents.encoding());
-    let made = move || {
+    Carried::Edit(Box::new(move || {
         let text = open.string();
         let is_as_shown = |place: &Placement| {
             matches!(place, Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. })
@@ -97,8 +134,7 @@ async fn by_action(ask: &AskView, agent: &Agent) -> Option<Carried> {
             unversioned: !abilities.document_changes,
             edits: text_edits(&text, &wanted, encoding).into(),
         }))
-    };
-    Some(Carried::Edit(aside(made).await))
+    }))
 }
 
 /// A finished task asks nothing that anybody has to answer.

@@ -44,9 +44,13 @@ pub struct Face {
 }
 
 impl Backend for Face {
-    fn request(&self, method: &str, params: Option<Value>) -> Serving<Answer> {
+    fn request(&self, method: &str, params: Params) -> Serving<Answer> {
         let face = self.clone();
-        let params = params.unwrap_or_default();
+        let params = match params {
+            Ok(params) => params.unwrap_or_default(),
+            Err(_) if method == "shutdown" => Value::Null,
+            Err(why) => return done(Err(ErrorBody::unreadable(&why))),
+        };
         match method {
             "initialize" if params["capabilities"].is_object() => done(Ok(json!({}))),
             "initialize" => done(Err(ErrorBody::invalid_params("no capabilities"))),
@@ -77,9 +81,13 @@ impl Backend for Face {
         }
     }
 
-    fn notification(&self, method: &str, params: Option<Value>) -> Notified {
+    fn notification(&self, method: &str, params: Params) -> Notified {
         let face = self.clone();
-        let params = params.unwrap_or_default();
+        let params = match params {
+            Ok(params) => params.unwrap_or_default(),
+            Err(_) if method == "exit" => Value::Null,
+            Err(why) => return Notified::Unreadable(why),
+        };
         match method {
             "exit" => Notified::Exit { after_shutdown: self.shut_down.load(Ordering::Acquire) },
             "test/note" => Notified::Serving(Box::pin(async move { face.note(params).await })),
