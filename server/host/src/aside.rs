@@ -10,8 +10,8 @@ use tokio::task::{JoinError, spawn_blocking};
 
 /// Returns what the work returns, or that it panicked.
 ///
-/// The runtime has 512 threads for such work; further pieces wait. They are bounded by the sessions in memory, each
-/// with at most eight calls at once.
+/// The runtime has 512 threads for such work, and further pieces wait. Each session has at most eight calls at once;
+/// work that was begun for a call that is cancelled keeps its thread to its end.
 pub async fn attempt<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
     let span = tracing::Span::current();
     spawn_blocking(move || span.in_scope(work)).await

@@ -167,9 +167,10 @@ impl Agent {
             }),
             Err(refused) => {
                 if known.is_none() {
-                    // A session that nothing was asked of leaves no trace.
+                    // A session that nothing was asked of leaves no trace: it has no folder. One whose prompt is in its
+                    // log, and broke then, keeps that.
                     self.starts.forget(&session_id);
-                    let _ = self.sessions.delete(&session_id).await;
+                    let _ = self.sessions.close(&session_id).await;
                 }
                 Err(refused)
             }

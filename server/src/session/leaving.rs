@@ -4,6 +4,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use adjutant_core::machine::input::Input;
 use adjutant_core::session::run::State;
@@ -14,6 +15,8 @@ use tokio::sync::oneshot;
 use super::SessionTask;
 use super::mailbox::{Refused, Reply};
 
+/// How long the disk may take for what was written before a session broke.
+const SYNC_LIMIT: Duration = Duration::from_secs(2);
 /// Characters of a panic in a message.
 const MAX_PANIC: usize = 300;
 
@@ -60,12 +63,24 @@ impl SessionTask {
         self.summary.write_now(&self.session, mark).await;
     }
 
+    /// Answers what was written before the session broke, bounded: it was accepted, and is once it is on disk.
+    async fn keep_word(&mut self) {
+        let (synced, wait) = oneshot::channel();
+        self.log().request_sync(move |result| {
+            let _ = synced.send(result.ok());
+        });
+        if let Ok(Ok(Some(seq))) = tokio::time::timeout(SYNC_LIMIT, wait).await {
+            self.replies.durable_up_to(seq);
+        }
+    }
+
     /// Ends a session whose task panicked. What is in memory may be wrong, and no fact is written
     /// from it; the log is as it was, and the next request opens it again.
     pub(super) async fn broken(&mut self, panic: Box<dyn Any + Send>) -> End {
         let why = one_line(&text_of(panic), MAX_PANIC);
         tracing::error!(session = %self.place.id, why, "the session broke");
         self.running.abort_all_and_wait().await;
+        self.keep_word().await;
         let refused = Refused::new(
             ErrorName::SessionNotFound,
             format!(
@@ -78,7 +93,9 @@ impl SessionTask {
         );
         let tell = AssertUnwindSafe(|| {
             self.publisher.stopped(&self.session, message, "stopped: the session broke");
-            self.replies.refuse_all(&refused);
+            self.replies.fail_all(
+                "the session broke before this was on disk; resume the session to see whether it was taken",
+            );
             self.publisher.fail_all(&refused);
         });
         if catch_unwind(tell).is_err() {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use adjutant_core::machine::input::{Choice, Report};
 use adjutant_core::machine::step::{Step, Wake};
+use adjutant_core::policy::ask::INBOX;
 use adjutant_core::policy::choices::Chosen;
 use adjutant_protocol::ask::{AskRespondResult, AskView};
 use adjutant_protocol::errors::ErrorName;
@@ -158,6 +159,8 @@ impl Message {
         }
         match self {
             Message::Prompt { reply, .. } => answer(reply, refused),
+            // Nobody has judged it: its file stays for whoever opens the session next.
+            Message::Answer { surface: INBOX, .. } => {}
             Message::Answer { reply, .. } => {
                 if let Some(reply) = reply {
                     answer(reply, refused);
@@ -251,5 +254,33 @@ impl Mailbox {
     /// Notes that the session has looked at one request.
     pub fn taken(&self) {
         self.waiting.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Its file is removed once it was judged, and nobody has.
+    #[tokio::test]
+    async fn an_answer_from_the_inbox_that_no_session_looked_at_is_not_refused() {
+        let answer = |surface| {
+            let (reply, answered) = oneshot::channel();
+            let choice = Choice::Text("yes".to_owned());
+            let message = Message::Answer {
+                ask: "ask-1".into(),
+                choice,
+                surface,
+                unattended: false,
+                reply: Some(reply),
+            };
+            (message, answered)
+        };
+        let (message, answered) = answer(INBOX);
+        message.refuse(Refused::gone());
+        assert!(answered.await.is_err(), "nothing is said of it");
+        let (message, answered) = answer("ask/respond");
+        message.refuse(Refused::gone());
+        assert!(answered.await.expect("it is answered").is_err());
     }
 }

@@ -209,6 +209,10 @@ const MAX_READERS: usize = 4;
 pub async fn serve(catalog: Catalog, mut recalls: mpsc::Receiver<Recall>) {
     let readers = Arc::new(Semaphore::new(MAX_READERS));
     while let Some(Recall { session, stretch, told }) = recalls.recv().await {
+        if told.is_closed() {
+            // Nobody waits for it any more.
+            continue;
+        }
         let Ok(reader) = Arc::clone(&readers).acquire_owned().await else { return };
         let catalog = catalog.clone();
         // A panic is one client's gap, and the next is served.

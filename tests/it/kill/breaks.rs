@@ -247,7 +247,11 @@ fn broken_at(point: &str, passing: usize) -> bool {
         matches!(&params.update, Update::Notice { message } if message.contains("broken at") && params.sub.is_some())
     });
     // Whether it became a fact or not: it is answered.
-    let _ = scene.editor.await_response(&prompt);
+    let answer = scene.editor.await_response(&prompt);
+    if point == "turn-begun" {
+        // A client that is told to send it again would have it twice.
+        assert!(answer.is_ok(), "{place}: the prompt is in the log: {answer:?}");
+    }
     let now = scene.editor.resume(&scene.session, None);
     let run = now.state.run_id.clone().unwrap_or_else(|| panic!("{place}: no run is open: {:?}", now.state));
     scene.editor.cancel_run(&scene.session);

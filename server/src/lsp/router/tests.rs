@@ -119,12 +119,15 @@ async fn a_new_session_whose_request_is_withdrawn_is_not_made() {
     let state = tempfile::tempdir().unwrap();
     let router = router(&state);
     assert_eq!(code_of(&router, "initialize", initialize()).await, 0);
+    let mut made = 0;
     for _ in 0..50 {
         let mut request = router.request(SESSION_NEW, Ok(Some(json!({}))));
         let begun = std::future::poll_fn(|cx| std::task::Poll::Ready(request.as_mut().poll(cx))).await;
-        assert!(begun.is_pending(), "it looks at its folders first");
+        // It looks at its folders on another thread, which may be the faster one.
+        made += usize::from(begun.is_ready());
     }
+    assert!(made < 50, "no request was withdrawn");
     assert_eq!(code_of(&router, SESSION_NEW, json!({})).await, 0);
     let agent = router.server.agent().expect("it is there");
-    assert_eq!(agent.sessions.all().len(), 1);
+    assert_eq!(agent.sessions.all().len(), made + 1);
 }

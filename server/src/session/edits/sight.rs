@@ -118,6 +118,10 @@ impl Sight {
             if let Some(shown) = self.look().await {
                 return Some(shown);
             }
+            // A look may take longer than the next change: the time is over also where there is always one.
+            if tokio::time::Instant::now() >= deadline {
+                return None;
+            }
             match tokio::time::timeout_at(deadline, watch.changed()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) | Err(_) => return None,
