@@ -19,17 +19,17 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use methods::{answered, digest_of};
-pub use opening::{Opened, Opening};
+pub use opening::{OpenedAgent, Opening};
 
 use crate::doors::REACTION;
 use crate::model::Models;
-use crate::session::mailbox::Refused;
+use crate::session::mailbox::ClientError;
 use crate::session::storage::{Disk, Storage};
 use crate::sessions::Sessions;
 use crate::settings::Sources;
 use crate::tools::Shelf;
 use crate::transport::{Answer, ErrorBody, Out, Serving, answer};
-use configured::Configured;
+use configured::ClientConfiguration;
 use start::Starts;
 
 /// What a method returns before it is written.
@@ -60,7 +60,7 @@ impl Options {
 /// What one client works with.
 pub struct Agent {
     pub sessions: Sessions,
-    pub configured: Configured,
+    pub configured: ClientConfiguration,
     /// What was started by this connection.
     pub starts: Starts,
     out: Out,
@@ -177,8 +177,8 @@ pub fn read<P: DeserializeOwned>(params: Option<Value>) -> Result<P> {
     }
 }
 
-impl From<Refused> for ErrorBody {
-    fn from(refused: Refused) -> Self {
+impl From<ClientError> for ErrorBody {
+    fn from(refused: ClientError) -> Self {
         let data = serde_json::to_value(ErrorDetail::of(refused.name)).ok();
         Self { code: refused.name.code(), message: refused.message, data }
     }

@@ -72,7 +72,7 @@ impl From<Exit> for ExitCode {
 /// An agent for your editor and your terminal, as a language server.
 #[derive(Debug, Parser)]
 #[command(name = "adjutant", version, about, arg_required_else_help = true)]
-struct Line {
+struct CommandLine {
     /// Write a debug log into the state directory
     #[arg(short = 'd', long = "debug", global = true)]
     debug: bool,
@@ -100,7 +100,7 @@ enum Command {
     /// List, show, export or delete sessions
     Sessions {
         #[command(subcommand)]
-        action: sessions::Action,
+        action: sessions::SessionsAction,
     },
     /// List the open questions of all sessions on this machine, each in full
     ///
@@ -132,7 +132,7 @@ pub fn main() -> ExitCode {
         ));
     }
     own_this_process();
-    let line = Line::parse();
+    let line = CommandLine::parse();
     let sources = Sources::of_process();
     if line.debug {
         start_debug_log(&sources);

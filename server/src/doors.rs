@@ -37,16 +37,16 @@ use crate::transport::code::METHOD_NOT_FOUND;
 use crate::transport::{Out, ReplyError};
 
 use face::{Face, Note, Request};
-use items::{Items, Shown};
+use items::{Items, OpenItems};
 pub use meters::OpenRun;
-use outlet::Outlet;
-pub use outlet::Turnstile;
-use paper::Papers;
-pub use paper::{Paper, PaperRequest, Written};
-use past::{Recall, Stretch};
+pub use outlet::OrderingBarrier;
+use outlet::OutboundQueue;
+use paper::RenderedFiles;
+pub use paper::{PaperRequest, RenderedContent, RenderedFile};
+use past::{Backfill, UpdateRange};
 pub use popup::{Choice, Offer, approves};
-use popup::{MAX_LINES, Room, Whole};
-use slot::Slot;
+use popup::{MAX_LINES, SurfaceRoom, Whole};
+use slot::PopupLock;
 use surfaces::Surfaces;
 
 /// How long a client that is leaving may take to read the last updates.
@@ -69,14 +69,14 @@ pub struct Timing {
 
 /// What a connection asks of those who own the logs: what a client has missed, and papers.
 pub struct Wants {
-    pub recalls: mpsc::Receiver<Recall>,
+    pub recalls: mpsc::Receiver<Backfill>,
     pub papers: mpsc::Receiver<PaperRequest>,
 }
 
 /// The doors of one connection; clones share them.
 #[derive(Clone)]
-pub struct Doors {
-    outlet: Outlet,
+pub struct ClientLink {
+    outlet: OutboundQueue,
     /// How the client's protocol says what only it has words for.
     face: Arc<dyn Face>,
     items: Items,
@@ -84,7 +84,7 @@ pub struct Doors {
     surfaces: Arc<Surfaces>,
     timing: Timing,
     /// The one place for a popup.
-    slot: Slot,
+    slot: PopupLock,
     /// The client has answered that it knows no edits.
     edit_unknown: Arc<AtomicBool>,
     /// The client said that it knows no popups with buttons.
@@ -93,7 +93,7 @@ pub struct Doors {
     unwanted: Arc<AtomicBool>,
     /// When what the user did last began: popups that were closed before come back.
     acted: Arc<watch::Sender<Instant>>,
-    papers: Papers,
+    papers: RenderedFiles,
 }
 
 /// Returns a text as every message of a client shows it: the last gate before somebody else draws it.
@@ -113,7 +113,7 @@ impl Drop for Acts {
 
 /// What became of one delivery of an ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Delivery {
+pub enum AskDelivery {
     /// An answer, and the door it came by.
     Outcome { outcome: PermissionOutcome, surface: &'static str },
     /// This door is closed or was never there; the ask stays open.
@@ -128,7 +128,7 @@ pub enum Level {
     Info = 3,
 }
 
-impl Doors {
+impl ClientLink {
     /// Opens the doors of a connection to a client that can do what `surfaces` says.
     pub fn open(
         out: Out,
@@ -144,14 +144,14 @@ impl Doors {
             let kind = update.kind();
             (chosen.chunks || !kind.ends_with("_chunk")) && !chosen.opt_out.iter().any(|out| out == kind)
         };
-        let (outlet, recalls) = Outlet::start(out.clone(), wanted);
-        let (writer, papers) = Papers::new();
-        let shown = Shown {
+        let (outlet, recalls) = OutboundQueue::start(out.clone(), wanted);
+        let (writer, papers) = RenderedFiles::new();
+        let shown = OpenItems {
             progress: surfaces.progress,
             marks: surfaces.diagnostics,
             versions: surfaces.diagnostic_version,
         };
-        let room = Room { lines: MAX_LINES, one_line: false };
+        let room = SurfaceRoom { lines: MAX_LINES, one_line: false };
         let items = Items::new((face.clone(), outlet.clone()), documents, shown, room);
         let living = items.clone();
         tokio::spawn(async move {
@@ -166,7 +166,7 @@ impl Doors {
             items,
             surfaces,
             timing,
-            slot: Slot::default(),
+            slot: PopupLock::default(),
             edit_unknown: Arc::default(),
             no_popups: Arc::default(),
             unwanted: Arc::default(),
@@ -219,7 +219,7 @@ impl Doors {
     }
 
     /// Tells a stretch of the past again, behind what was told before: nothing of it is open now.
-    pub fn replay(&self, session: &SessionId, stretch: Stretch) {
+    pub fn replay(&self, session: &SessionId, stretch: UpdateRange) {
         if self.surfaces.updates {
             self.outlet.replay(session.clone(), stretch);
         }
@@ -265,42 +265,42 @@ impl Doors {
 
     /// Marks the place of an answer among the updates: those told before it are sent before it,
     /// those told after it behind it.
-    pub fn turnstile(&self) -> Turnstile {
+    pub fn turnstile(&self) -> OrderingBarrier {
         self.outlet.turnstile()
     }
 
     /// Puts an ask before the user and waits for the answer, for as long as it takes.
     /// Dropping the future withdraws it.
-    pub async fn deliver(&self, ask: Arc<AskView>) -> Delivery {
+    pub async fn deliver(&self, ask: Arc<AskView>) -> AskDelivery {
         match (self.surfaces.asks_by_request, self.surfaces.popup) {
             // It has resumed the session by itself, and was told.
-            (true, _) if ask.group == AskGroup::Resumable => Delivery::Closed,
+            (true, _) if ask.group == AskGroup::Resumable => AskDelivery::Closed,
             (true, _) => self.request_permission(ask).await,
             (false, true) => self.offer(&ask).await,
-            (false, false) => Delivery::Closed,
+            (false, false) => AskDelivery::Closed,
         }
     }
 
-    async fn request_permission(&self, ask: Arc<AskView>) -> Delivery {
+    async fn request_permission(&self, ask: Arc<AskView>) -> AskDelivery {
         // Behind the update that opens the ask, and before the one that closes it (protocol
         // section 6, rule 2).
         let request = self.outlet.request(Request::new(methods::REQUEST_PERMISSION, Arc::clone(&ask))).await;
-        let Some(reply) = request else { return Delivery::Closed };
+        let Some(reply) = request else { return AskDelivery::Closed };
         match reply.await {
             Ok(value) => match serde_json::from_str::<PermissionResponse>(value.get()) {
                 Ok(response) => match response.outcome {
-                    PermissionOutcome::Cancelled => Delivery::Closed,
-                    outcome => Delivery::Outcome { outcome, surface: "request_permission" },
+                    PermissionOutcome::Cancelled => AskDelivery::Closed,
+                    outcome => AskDelivery::Outcome { outcome, surface: "request_permission" },
                 },
                 Err(error) => {
                     // A malformed answer is never an approval (rule b).
                     tracing::warn!(%error, ask = %ask.ask_id, "the client's answer makes no sense");
-                    Delivery::Closed
+                    AskDelivery::Closed
                 }
             },
             Err(error) => {
                 tracing::info!(%error, ask = %ask.ask_id, "the client did not take the ask");
-                Delivery::Closed
+                AskDelivery::Closed
             }
         }
     }
@@ -327,7 +327,7 @@ impl Doors {
     pub fn set_popups(&self, popups: Popups) {
         self.unwanted.store(!popups.on, Ordering::Release);
         let lines = if self.surfaces.updates { MAX_LINES } else { popups.lines };
-        self.items.set_room(Room { lines, one_line: false });
+        self.items.set_room(SurfaceRoom { lines, one_line: false });
     }
 
     /// Returns what any surface may offer for an ask now, in order (decision 15).
@@ -350,7 +350,7 @@ impl Doors {
 
     async fn open_subject(&self, ask: &AskView) {
         let Whole { text, ending } = popup::whole(ask);
-        match self.papers.write(Paper::Subject { ask: Arc::new(ask.clone()), text, ending }).await {
+        match self.papers.write(RenderedContent::Subject { ask: Arc::new(ask.clone()), text, ending }).await {
             Ok(written) => {
                 self.show_document(&written, false).await;
                 self.items.saw(&ask.ask_id, &written.path.display().to_string());
@@ -361,7 +361,7 @@ impl Doors {
 
     /// Opens the transcript of a session, which grows from now on.
     pub async fn show_transcript(&self, session: &SessionId) {
-        match self.papers.write(Paper::Transcript(session.clone())).await {
+        match self.papers.write(RenderedContent::Transcript(session.clone())).await {
             // The user asked for it, so it may have the focus.
             Ok(written) => self.show_document(&written, true).await,
             Err(why) => self.say(Level::Error, &format!("Adjutant: failed to {why}.")),
@@ -369,7 +369,7 @@ impl Doors {
     }
 
     /// Opens a file of ours in the editor, or says where it is.
-    async fn show_document(&self, written: &Written, focus: bool) {
+    async fn show_document(&self, written: &RenderedFile, focus: bool) {
         let request = self.face.show_document(&written.uri, focus).filter(|_| self.surfaces.show_document);
         let shown = match request {
             Some(request) => self.request(request).await.is_ok_and(|reply| self.face.was_shown(&reply)),

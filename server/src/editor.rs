@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use adjutant_core::policy::observation::Way;
+use adjutant_core::policy::observation::EditRoute;
 use adjutant_core::text::edit::TextEdit;
 use tokio::sync::OwnedMutexGuard;
 
@@ -42,19 +42,19 @@ impl Abilities {
     ///
     /// So is one that begins with a byte order mark and is not open: some clients that edit it count the mark
     /// to the first line and lose it with that line. Those that save for the server keep it.
-    pub fn way(&self, open: bool, exists: bool, mark: bool) -> Way {
+    pub fn way(&self, open: bool, exists: bool, mark: bool) -> EditRoute {
         let would_lose_mark = mark && !self.save;
         // A buffer nobody can be asked to save would only hide the change.
         let would_stay_unsaved = self.complete && !self.save;
         let takes = self.apply_edit && !self.edit_unknown;
         match (open, exists) {
-            (true, _) if self.takes_by_action() => Way::Action,
-            (true, _) if self.edit_unknown => Way::Nowhere,
-            (true, _) => Way::Editor,
-            (false, false) => Way::Disk,
-            (false, true) if takes && !would_stay_unsaved && !would_lose_mark => Way::Editor,
-            (false, true) if !self.complete => Way::DiskIfSaved,
-            (false, true) => Way::Disk,
+            (true, _) if self.takes_by_action() => EditRoute::Action,
+            (true, _) if self.edit_unknown => EditRoute::Nowhere,
+            (true, _) => EditRoute::Editor,
+            (false, false) => EditRoute::Disk,
+            (false, true) if takes && !would_stay_unsaved && !would_lose_mark => EditRoute::Editor,
+            (false, true) if !self.complete => EditRoute::DiskIfSaved,
+            (false, true) => EditRoute::Disk,
         }
     }
 }
@@ -74,7 +74,7 @@ pub struct DocumentEdit {
 
 /// What the editor said; never believed without the text (D8).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Applied {
+pub struct ApplyReply {
     pub applied: bool,
     pub reason: Option<String>,
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::session::frontier::Syncer;
-use crate::session::log::{EVENTS, Log, OpenError, Opened, Place, ReadBack};
+use crate::session::log::{EVENTS, Log, LogPlace, OpenError, OpenedLog, ReadBack};
 use crate::session::storage::faulty::FaultyDisk;
 
 /// The session whose log [`LogFile`] holds.
@@ -39,9 +39,9 @@ impl LogFile {
     }
 
     /// Opens the log for writing, which mends it; the pool is for what it would make durable.
-    pub fn open(&self, syncer: Syncer) -> Result<Opened, OpenError> {
+    pub fn open(&self, syncer: Syncer) -> Result<OpenedLog, OpenError> {
         let storage = Arc::new(self.disk.clone());
-        let place = Place { storage, syncer, dir: DIRECTORY.into(), session: SESSION.to_owned() };
+        let place = LogPlace { storage, syncer, dir: DIRECTORY.into(), session: SESSION.to_owned() };
         Log::open(place, 9_000)
     }
 }

@@ -31,7 +31,7 @@ use crate::agent::configured::{absent, says_nothing};
 use crate::agent::{Agent, reopen};
 use crate::doors::message;
 use crate::sessions::Sessions;
-use crate::transport::{self, Ended, ErrorBody, Out};
+use crate::transport::{self, ConnectionEnd, ErrorBody, Out};
 use configured::Pulls;
 use router::Router;
 
@@ -40,7 +40,7 @@ pub struct Server {
     out: Out,
     options: Options,
     ready: OnceLock<Ready>,
-    parent: parent::Named,
+    parent: parent::ParentProcess,
     /// Where the sessions are found when the connection is over.
     sessions: Arc<OnceLock<Sessions>>,
 }
@@ -60,15 +60,15 @@ pub async fn serve_until(
     reader: impl std::io::Read + Send + 'static,
     writer: impl std::io::Write + Send + 'static,
     over: impl Future<Output = ()>,
-) -> Ended {
+) -> ConnectionEnd {
     let sessions: Arc<OnceLock<Sessions>> = Arc::default();
     let (parent, named) = watch::channel(None);
     let (out, parts) = transport::channel();
     let server = Server { out, options, ready: OnceLock::new(), parent, sessions: sessions.clone() };
     let ended = tokio::select! {
         ended = transport::serve(Router::new(server), parts, reader, writer) => ended,
-        () = over => Ended::InputClosed,
-        () = parent::gone(named) => Ended::InputClosed,
+        () = over => ConnectionEnd::InputClosed,
+        () = parent::gone(named) => ConnectionEnd::InputClosed,
     };
     if let Some(sessions) = sessions.get() {
         sessions.stop_all().await;
@@ -81,7 +81,7 @@ pub async fn serve(
     options: Options,
     reader: impl std::io::Read + Send + 'static,
     writer: impl std::io::Write + Send + 'static,
-) -> Ended {
+) -> ConnectionEnd {
     serve_until(options, reader, writer, std::future::pending()).await
 }
 

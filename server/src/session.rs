@@ -29,7 +29,7 @@ use choosing::options_of;
 pub use adjutant_store::{blobs, catalog, frontier, log, storage};
 pub use choosing::{chosen, options_of_new};
 pub use leaving::End;
-pub use world::{Place, World};
+pub use world::{SessionWorld, World};
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
@@ -51,8 +51,8 @@ use crate::tools::process::end_left_over;
 use log::Log;
 use mailbox::{Mail, Message};
 use publish::Publisher;
-use recording::Unrecorded;
-use steps::Running;
+use recording::RecordError;
+use steps::RunningSteps;
 use summaries::Summaries;
 
 /// The door of `agent/ask/respond`.
@@ -62,7 +62,7 @@ pub const SURFACE_OF_COMMANDS: &str = "command";
 
 /// A session's task and what it owns.
 pub struct SessionTask {
-    place: Arc<Place>,
+    place: Arc<SessionWorld>,
     session: Session,
     /// What the tools of the open run do, else of the next.
     tools: Arc<Toolbox>,
@@ -71,7 +71,7 @@ pub struct SessionTask {
     /// Used by this task alone, which also waits where a thread for the disk has it.
     log: Arc<Mutex<Log>>,
     mail: Mail,
-    running: Running,
+    running: RunningSteps,
     replies: replies::Replies,
     /// Number of the last fact that has to be durable before it is told.
     barrier: u64,
@@ -89,7 +89,7 @@ pub struct SessionTask {
 impl SessionTask {
     /// Makes the task of a session; `session` is what its log says, or a new one.
     pub fn new(
-        place: Arc<Place>,
+        place: Arc<SessionWorld>,
         session: Session,
         log: Log,
         mail: Mail,
@@ -100,7 +100,7 @@ impl SessionTask {
         Self {
             session: session.with_tools(tools.set().clone()),
             tools,
-            running: Running::new(place.clone()),
+            running: RunningSteps::new(place.clone()),
             summary: Summaries::new(place.clone()),
             inbox: inbox::Inbox::new(place.clone()),
             place,
@@ -240,7 +240,7 @@ impl SessionTask {
         let too_large = steps::too_large(&report);
         match self.take_in(Input::Step { step: step.clone(), report }).await {
             Ok(_) => {}
-            Err(Unrecorded::TooLarge { limit }) => {
+            Err(RecordError::TooLarge { limit }) => {
                 if let Some(instead) = too_large {
                     let _ = self.input(Input::Step { step, report: instead(limit) }).await;
                 }
@@ -251,13 +251,13 @@ impl SessionTask {
 
     async fn input(&mut self, input: Input) -> Result<Vec<Event>, Refusal> {
         self.take_in(input).await.map_err(|why| match why {
-            Unrecorded::Refused(refusal) => refusal,
-            Unrecorded::TooLarge { .. } | Unrecorded::Later(_) => Refusal::Nothing,
+            RecordError::Refused(refusal) => refusal,
+            RecordError::TooLarge { .. } | RecordError::Later(_) => Refusal::Nothing,
         })
     }
 
     /// Puts one input through `accept`, writes what follows, folds it and queues what is told.
-    async fn take_in(&mut self, input: Input) -> Result<Vec<Event>, Unrecorded> {
+    async fn take_in(&mut self, input: Input) -> Result<Vec<Event>, RecordError> {
         self.join_denials(&input).await?;
         let stamp = stamp();
         let wake = matches!(input, Input::Woke(_));
@@ -267,7 +267,7 @@ impl SessionTask {
                 if !wake {
                     tracing::debug!(session = %self.place.id, ?refusal, "refused");
                 }
-                return Err(Unrecorded::Refused(refusal));
+                return Err(RecordError::Refused(refusal));
             }
         };
         if !events.is_empty() {
@@ -277,7 +277,7 @@ impl SessionTask {
     }
 
     /// Before a verdict, an open run gets the deny rules that the settings have since.
-    async fn join_denials(&mut self, input: &Input) -> Result<(), Unrecorded> {
+    async fn join_denials(&mut self, input: &Input) -> Result<(), RecordError> {
         let judged = match input {
             Input::Answer(_) => true,
             Input::Step { step, .. } => matches!(step, Step::Prepare { .. } | Step::RunTool { .. }),

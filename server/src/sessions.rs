@@ -18,13 +18,13 @@ use adjutant_protocol::{AskId, SessionId};
 use futures_util::StreamExt;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use crate::doors::{Paper, PaperRequest, Written};
+use crate::doors::{PaperRequest, RenderedContent, RenderedFile};
 use crate::session::blobs::Blobs;
-use crate::session::mailbox::{Mail, Mailbox, Message, Refused};
-use crate::session::{End, Place, SessionTask, World, log, papers};
+use crate::session::mailbox::{ClientError, Mail, Mailbox, Message};
+use crate::session::{End, SessionTask, SessionWorld, World, log, papers};
 use crate::tools::paths::Roots;
-use opening::{Loaded, catalog_error};
-use registry::{Entered, Life, Registry};
+use opening::{LoadedSession, catalog_error};
+use registry::{Life, Registry, RegistryEntry};
 
 /// Logs opened at once; each takes a thread while its disk is read.
 const MAX_OPENING: usize = 64;
@@ -55,13 +55,13 @@ impl Sessions {
 
     /// Makes a session in memory; it has no folder until its first prompt. `roots` are its folders as they
     /// were opened, and what is wrong with them.
-    pub fn create(&self, roots: (Roots, Vec<String>)) -> Result<SessionId, Refused> {
+    pub fn create(&self, roots: (Roots, Vec<String>)) -> Result<SessionId, ClientError> {
         let id = new_id();
         let place = self.world.catalog.place(&id.0).map_err(catalog_error)?;
-        let Entered::New(life, mailbox, mail) = self.registry.enter(&id)? else {
-            return Err(Refused::new(ErrorName::Overloaded, "the new session has the id of another one"));
+        let RegistryEntry::New(life, mailbox, mail) = self.registry.enter(&id)? else {
+            return Err(ClientError::new(ErrorName::Overloaded, "the new session has the id of another one"));
         };
-        let loaded = Loaded::new(|paths| Session::new(id.clone(), paths), roots, place);
+        let loaded = LoadedSession::new(|paths| Session::new(id.clone(), paths), roots, place);
         life.opened();
         tokio::spawn(self.clone().live(life, loaded, mailbox, mail));
         Ok(id)
@@ -69,24 +69,24 @@ impl Sessions {
 
     /// Returns the mailbox of a session. One that is not in memory is opened from disk, and takes
     /// what is posted meanwhile. Where it cannot be opened, each request is refused with the reason.
-    pub fn get(&self, id: &SessionId) -> Result<Mailbox, Refused> {
+    pub fn get(&self, id: &SessionId) -> Result<Mailbox, ClientError> {
         let place = self.world.catalog.place(&id.0).map_err(catalog_error)?;
         match self.registry.enter(id)? {
-            Entered::There(mailbox) => Ok(mailbox),
-            Entered::New(life, mailbox, mail) => {
+            RegistryEntry::There(mailbox) => Ok(mailbox),
+            RegistryEntry::New(life, mailbox, mail) => {
                 tokio::spawn(self.clone().open(life, place, mailbox.clone(), mail));
                 Ok(mailbox)
             }
         }
     }
 
-    async fn open(self, mut life: Life, place: log::Place, mailbox: Mailbox, mail: Mail) {
+    async fn open(self, mut life: Life, place: log::LogPlace, mailbox: Mailbox, mail: Mail) {
         life.begun().await;
         let (room, world) = (self.opening.acquire().await, self.world.clone());
         let opened = tokio::task::spawn_blocking(move || opening::open(&world, &place)).await;
         drop(room);
         let broken =
-            |error: tokio::task::JoinError| Refused::new(ErrorName::SessionReadOnly, error.to_string());
+            |error: tokio::task::JoinError| ClientError::new(ErrorName::SessionReadOnly, error.to_string());
         match opened.unwrap_or_else(|error| Err(broken(error))) {
             Ok(loaded) => {
                 life.opened();
@@ -102,10 +102,10 @@ impl Sessions {
     }
 
     /// Leads a session that is in memory, until it is out.
-    async fn live(self, life: Life, loaded: Loaded, mailbox: Mailbox, mail: Mail) {
-        let Loaded { session, roots, log, told, notices, epoch } = loaded;
+    async fn live(self, life: Life, loaded: LoadedSession, mailbox: Mailbox, mail: Mail) {
+        let LoadedSession { session, roots, log, told, notices, epoch } = loaded;
         let dir = log.place().dir.clone();
-        let place = Arc::new(Place {
+        let place = Arc::new(SessionWorld {
             world: self.world.clone(),
             id: session.id.clone(),
             roots,
@@ -118,10 +118,10 @@ impl Sessions {
         life.leaves();
         mail.close();
         let refused = match end {
-            End::Stopped => Refused::gone(),
+            End::Stopped => ClientError::gone(),
             End::Deleted(reply) => {
                 let _ = reply.send(self.delete_files(life.id()).await);
-                Refused::gone()
+                ClientError::gone()
             }
             End::Broken(refused) => refused,
         };
@@ -129,7 +129,7 @@ impl Sessions {
     }
 
     /// Refuses what a session did not look at. A delete needs no session in memory.
-    async fn refuse_rest(&self, life: Life, mut mail: Mail, refused: Refused) {
+    async fn refuse_rest(&self, life: Life, mut mail: Mail, refused: ClientError) {
         while let Some(message) = mail.recv().await {
             match message {
                 Message::Delete { reply } => {
@@ -140,10 +140,10 @@ impl Sessions {
         }
     }
 
-    async fn delete_files(&self, id: &SessionId) -> Result<(), Refused> {
+    async fn delete_files(&self, id: &SessionId) -> Result<(), ClientError> {
         let (world, id) = (self.world.clone(), id.clone());
         let deleted = tokio::task::spawn_blocking(move || opening::delete(&world, &id.0)).await;
-        deleted.unwrap_or_else(|error| Err(Refused::new(ErrorName::SessionLocked, error.to_string())))
+        deleted.unwrap_or_else(|error| Err(ClientError::new(ErrorName::SessionLocked, error.to_string())))
     }
 
     /// Writes what is to be shown, until nobody asks any more. One that a disk never gives up takes a
@@ -156,22 +156,22 @@ impl Sessions {
         requests.for_each_concurrent(MAX_PAPERS, write).await;
     }
 
-    async fn write_paper(&self, paper: Paper) -> Result<Written, String> {
+    async fn write_paper(&self, paper: RenderedContent) -> Result<RenderedFile, String> {
         match paper {
-            Paper::Subject { ask, text, ending } => {
+            RenderedContent::Subject { ask, text, ending } => {
                 let catalog = self.world.catalog.clone();
                 let write = move || papers::write_subject(&catalog, &ask, &text, ending);
                 tokio::task::spawn_blocking(write).await.unwrap_or_else(|error| Err(error.to_string()))
             }
-            Paper::Transcript(session) => self.transcript(&session).await,
+            RenderedContent::Transcript(session) => self.transcript(&session).await,
         }
     }
 
-    async fn transcript(&self, session: &SessionId) -> Result<Written, String> {
+    async fn transcript(&self, session: &SessionId) -> Result<RenderedFile, String> {
         let mailbox = self.get(session).map_err(|refused| refused.message)?;
         let written =
             mailbox.request(|reply| Message::Transcript { reply }).map_err(|refused| refused.message)?;
-        written.await.map_err(|_| Refused::gone().message)?.map_err(|refused| refused.message)
+        written.await.map_err(|_| ClientError::gone().message)?.map_err(|refused| refused.message)
     }
 
     /// Returns the mailbox of the session an open ask belongs to.
@@ -183,7 +183,7 @@ impl Sessions {
 
     /// Opens the session that has this ask open on disk, for a client that knows it from before a
     /// restart.
-    pub async fn opened_for(&self, ask: &AskId) -> Result<Mailbox, Refused> {
+    pub async fn opened_for(&self, ask: &AskId) -> Result<Mailbox, ClientError> {
         let (world, wanted) = (self.world.clone(), ask.clone());
         let found = tokio::task::spawn_blocking(move || reading::session_of(&world.catalog, &wanted)).await;
         match found.ok().flatten() {
@@ -193,13 +193,13 @@ impl Sessions {
     }
 
     /// Says who answered an ask that is open in no session, if anybody did.
-    async fn closed_elsewhere(&self, ask: &AskId) -> Refused {
+    async fn closed_elsewhere(&self, ask: &AskId) -> ClientError {
         let (world, wanted) = (self.world.clone(), ask.clone());
         let closed = move || reading::closed_asks(&world.catalog, |id| *id == wanted).unwrap_or_default();
         let closed = tokio::task::spawn_blocking(closed).await.unwrap_or_default();
         match closed.into_iter().next() {
-            Some((_, _, how)) => Refused::new(ErrorName::AskClosed, reading::who_won(&how)),
-            None => Refused::new(ErrorName::AskNotFound, "no ask has this id"),
+            Some((_, _, how)) => ClientError::new(ErrorName::AskClosed, reading::who_won(&how)),
+            None => ClientError::new(ErrorName::AskNotFound, "no ask has this id"),
         }
     }
 
@@ -214,31 +214,31 @@ impl Sessions {
     }
 
     /// Returns all sessions on disk, newest first.
-    pub async fn entries(&self) -> Result<Vec<SessionEntry>, Refused> {
+    pub async fn entries(&self) -> Result<Vec<SessionEntry>, ClientError> {
         let world = self.world.clone();
         let entries = tokio::task::spawn_blocking(move || reading::entries(&world.catalog)).await;
         entries
-            .map_err(|error| Refused::new(ErrorName::SessionNotFound, error.to_string()))?
+            .map_err(|error| ClientError::new(ErrorName::SessionNotFound, error.to_string()))?
             .map_err(catalog_error)
     }
 
     /// Lists the sessions on disk, newest first; those with a stale summary are read anew.
-    pub async fn list(&self, wanted: list::Wanted) -> Result<SessionListResult, Refused> {
+    pub async fn list(&self, wanted: list::ListFilter) -> Result<SessionListResult, ClientError> {
         let world = self.world.clone();
         let scans = self.scans.clone();
         let listed = tokio::task::spawn_blocking(move || scans.page(&world.catalog, &wanted)).await;
         listed
-            .map_err(|error| Refused::new(ErrorName::SessionNotFound, error.to_string()))?
+            .map_err(|error| ClientError::new(ErrorName::SessionNotFound, error.to_string()))?
             .map_err(catalog_error)
     }
 
     /// Frees a session from memory: its open run is cancelled, and what follows from that is told
     /// and durable. Takes effect before it waits; whoever opens the session meanwhile waits for it.
-    pub async fn close(&self, id: &SessionId) -> Result<(), Refused> {
+    pub async fn close(&self, id: &SessionId) -> Result<(), ClientError> {
         if let Some(over) = self.registry.leave(id, |mailbox| mailbox.post(Message::Close)) {
             let why = "the session is still closing: its disk does not answer";
             match over.reached().await {
-                None => return Err(Refused::new(ErrorName::SessionLocked, why)),
+                None => return Err(ClientError::new(ErrorName::SessionLocked, why)),
                 Some(true) => return Ok(()),
                 // It could not be opened, so only the disk says whether it is there.
                 Some(false) => {}
@@ -247,17 +247,17 @@ impl Sessions {
         let (world, known) = (self.world.clone(), id.clone());
         match tokio::task::spawn_blocking(move || world.catalog.has(&known.0)).await {
             Ok(true) => Ok(()),
-            _ => Err(Refused::new(ErrorName::SessionNotFound, format!("there is no session \"{id}\""))),
+            _ => Err(ClientError::new(ErrorName::SessionNotFound, format!("there is no session \"{id}\""))),
         }
     }
 
     /// Deletes a session that has no open run here and no writer elsewhere. Takes effect behind what
     /// was sent to the session before, and before it waits.
-    pub async fn delete(&self, id: &SessionId) -> Result<(), Refused> {
+    pub async fn delete(&self, id: &SessionId) -> Result<(), ClientError> {
         self.world.catalog.place(&id.0).map_err(catalog_error)?;
         let deleted = match self.registry.pass(id)? {
-            Entered::There(mailbox) => mailbox.request(|reply| Message::Delete { reply })?,
-            Entered::New(mut life, ..) => {
+            RegistryEntry::There(mailbox) => mailbox.request(|reply| Message::Delete { reply })?,
+            RegistryEntry::New(mut life, ..) => {
                 let (reply, deleted) = oneshot::channel();
                 let this = self.clone();
                 // Not by the request, which its client may withdraw.
@@ -268,7 +268,7 @@ impl Sessions {
                 deleted
             }
         };
-        deleted.await.map_err(|_| Refused::gone())?
+        deleted.await.map_err(|_| ClientError::gone())?
     }
 
     /// Removes in the background what deletions and edits that were cut short left behind.
@@ -285,7 +285,7 @@ impl Sessions {
     /// Stops every session: children die, what ran is closed, and it is durable. Bounded.
     pub async fn stop_all(&self) {
         let over = self.registry.leave_all(|mailbox| mailbox.post(Message::Stop));
-        let stopped = futures_util::future::join_all(over.into_iter().map(registry::Over::reached));
+        let stopped = futures_util::future::join_all(over.into_iter().map(registry::LifeEnd::reached));
         let _ = tokio::time::timeout(STOP_LIMIT, stopped).await;
     }
 }

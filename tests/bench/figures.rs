@@ -123,6 +123,29 @@ pub fn task(ground: &Ground, samples: &mut Samples) {
     samples.add("read", stage.overheads(1, 49));
 }
 
+/// Ten reads in one turn, beside each of them in a turn of its own.
+pub fn together(ground: &Ground, samples: &mut Samples) {
+    const READS: usize = 10;
+    const ROUNDS: usize = 5;
+    let names = || ground.workspace.read.iter().take(READS);
+    let mut replies: Vec<Reply> = Vec::new();
+    for _ in 0..ROUNDS {
+        replies.extend(reads(ground.workspace, READS));
+        let all =
+            names().fold(Reply::text(""), |reply, name| reply.and_call("read_file", json!({"path": name})));
+        replies.push(all.usage(1000, 200).at_once());
+    }
+    let mut stage = ground.stage(ModelServer::start(replies.into_iter().chain([answer(5)])));
+    stage.run();
+    assert_eq!(stage.model.requests().len(), ROUNDS * (READS + 1) + 1, "every reply is a turn");
+    for round in 0..ROUNDS {
+        let first = round * (READS + 1);
+        let alone = stage.overheads(first, first + READS);
+        samples.add("slowest of ten", vec![alone.into_iter().fold(0.0, f64::max)]);
+        samples.add("ten at once", stage.overheads(first + READS, first + READS + 1));
+    }
+}
+
 /// More than two hundred reads: what a turn costs late in a session.
 pub fn long(ground: &Ground, samples: &mut Samples) {
     let replies = reads(ground.workspace, LONG).chain([answer(20)]);

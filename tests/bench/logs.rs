@@ -13,12 +13,12 @@ use adjutant::session::catalog::Summary;
 use adjutant::session::log::{LogMark, line};
 use adjutant::sessions::reading;
 use adjutant_core::machine::accept::accept;
-use adjutant_core::machine::input::{Input, Prepared, Prompt, Report, Stamp};
+use adjutant_core::machine::input::{Input, Preparation, Prompt, Report, Stamp};
 use adjutant_core::machine::step::{Step, next_steps};
 use adjutant_core::policy::choices::Follows;
-use adjutant_core::policy::observation::Seen;
-use adjutant_core::prompt::message::{Manner, Reply, RequestedCall, StopCause};
-use adjutant_core::record::{CallEnd, CallResult, Event, Fact, Payload, Policy};
+use adjutant_core::policy::observation::ObservedPath;
+use adjutant_core::prompt::message::{GenerationSettings, Reply, RequestedCall, StopCause};
+use adjutant_core::record::{CallEnd, CallResult, Event, Payload, Policy, Record};
 use adjutant_core::session::Session;
 use serde_json::json;
 
@@ -128,7 +128,7 @@ impl Past {
         let events: Vec<Event> = accept(&self.session, &stamp, input).expect("it is legal");
         for (index, event) in events.iter().enumerate() {
             let last = index + 1 == events.len();
-            let fact = Fact { seq: self.session.seq + 1, at: stamp.now, last, event: event.clone() };
+            let fact = Record { seq: self.session.seq + 1, at: stamp.now, last, event: event.clone() };
             line::put_record(&mut self.log, ID, (fact.seq, fact.at, !last), event).expect("a record");
             self.session.apply(&fact);
         }
@@ -159,7 +159,9 @@ impl Past {
             return;
         }
         let payload = Payload::Read { path: "src/main.rs".to_owned(), everywhere: false };
-        self.report(Report::Prepared(Box::new(Prepared::of(payload).about(Seen::inside("src/main.rs")))));
+        self.report(Report::Prepared(Box::new(
+            Preparation::of(payload).about(ObservedPath::inside("src/main.rs")),
+        )));
         self.report(Report::Finished(CallResult {
             end: CallEnd::Completed,
             output: "fn main() {}\n".into(),
@@ -183,7 +185,7 @@ fn log_of(facts: u64, root: &Path) -> Vec<u8> {
             title: None,
             expected_run: None,
             model: "bench/scripted".to_owned(),
-            manner: Manner::default(),
+            manner: GenerationSettings::default(),
             images: Vec::new(),
             takes_images: true,
             policy: Policy::default(),

@@ -72,6 +72,7 @@ const SCENES: &[(&str, Scene)] = &[
     ("starts", figures::starts),
     ("prompts", figures::prompts),
     ("task", figures::task),
+    ("together", figures::together),
     ("long", figures::long),
     ("tokens", figures::tokens),
     ("burst", figures::burst),

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use adjutant::documents::Documents;
 use adjutant::doors::face::Bare;
 use adjutant::doors::surfaces::Surfaces;
-use adjutant::doors::{Doors, Timing};
-use adjutant::transport::{self, Answer, Backend, ErrorBody, Notified, Params, Serving, framing};
+use adjutant::doors::{ClientLink, Timing};
+use adjutant::transport::{self, Answer, Backend, ErrorBody, NotificationOutcome, Params, Serving, framing};
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use adjutant_testkit::model::{ModelServer, Reply};
 use serde_json::json;
@@ -36,8 +36,8 @@ impl Backend for Nothing {
         Box::pin(std::future::ready(Err(ErrorBody::no_method(method))))
     }
 
-    fn notification(&self, _: &str, _: Params) -> Notified {
-        Notified::PassedOver
+    fn notification(&self, _: &str, _: Params) -> NotificationOutcome {
+        NotificationOutcome::PassedOver
     }
 
     fn lost(&self) {}
@@ -55,7 +55,7 @@ pub fn updates(_: &Ground, samples: &mut Samples) {
     let timing = Timing { patience: Duration::from_secs(1), reaction: Duration::ZERO };
     // What has no room would be asked back from a log, and there is none; so nobody is told much
     // more than was read.
-    let (doors, _wants) = Doors::open(out, Box::new(Bare), surfaces, timing, Documents::default());
+    let (doors, _wants) = ClientLink::open(out, Box::new(Bare), surfaces, timing, Documents::default());
     let read = Arc::new(AtomicU64::new(0));
     let count_read = read.clone();
     let reader = std::thread::spawn(move || {

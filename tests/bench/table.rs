@@ -40,6 +40,9 @@ const ROWS: &[Row] = &[
         let body = shown(s.median("long body kB"));
         format!("{}, request of {body} kB", both(s.median("turn 200"), s.over_all("turn 200", 99)))
     }),
+    ("ten reads of one turn / the slowest of them in a turn of its own, ms", NONE, "the slowest + 2", |s| {
+        both(s.median("ten at once"), s.median("slowest of ten"))
+    }),
     (
         "51-tool task: wall / CPU s",
         [

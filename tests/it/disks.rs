@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use adjutant::session::log::{Log, RecordRaw};
-use adjutant::session::past::Retold;
+use adjutant::session::past::ReplayedSession;
 use adjutant::session::storage::faulty::{Fault, FaultyDisk, Loss, Op};
 use adjutant::session::storage::{Disk, Storage};
 use adjutant_protocol::SessionId;
@@ -276,7 +276,7 @@ fn finding_f3_s96_no_update_has_a_number_that_the_log_gives_to_something_else() 
     let survives = |disk: &FaultyDisk| {
         let told = rig.updates().iter().filter(|params| params.sub.is_none()).map(|params| params.seq).max();
         let after = disk.after_power_loss(disk.crash_points(), Loss::Unsynced);
-        let mut retold = Retold::new(&session);
+        let mut retold = ReplayedSession::new(&session);
         let records =
             Log::read(&after, &session_dir(&workspace, &session), &session.0).expect("a log").records;
         records.iter().for_each(|record| retold.take(record));

@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use adjutant::session::log::Log;
-use adjutant::session::past::{Folded, Retold};
+use adjutant::session::past::{FoldedSession, ReplayedSession};
 use adjutant::session::storage::Disk;
 use adjutant_core::prompt::message::ModelMessage;
 use adjutant_core::record::Rule;
@@ -147,7 +147,7 @@ fn every_kind_and_every_field_of_an_event_of_0_1_is_in_its_log() {
 type Changes = BTreeMap<ChangeSetId, ChangeState>;
 
 /// What a version makes of a session, in words that outlive its types.
-fn meaning(folded: &Folded, changes: &Changes) -> String {
+fn meaning(folded: &FoldedSession, changes: &Changes) -> String {
     let session = &folded.session;
     let mut out = String::new();
     let mut say = |line: String| writeln!(out, "{line}").expect("a text grows");
@@ -218,7 +218,7 @@ fn meaning(folded: &Folded, changes: &Changes) -> String {
 #[test]
 fn a_session_of_0_1_means_what_it_meant() {
     let id = SessionId::from(SESSION);
-    let mut retold = Retold::new(&id);
+    let mut retold = ReplayedSession::new(&id);
     // A session drops the change sets that nothing reads any more, so each is kept as it was last.
     let mut changes = Changes::new();
     let mut take = |record| {

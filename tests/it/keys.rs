@@ -14,7 +14,7 @@ use adjutant::model::Models;
 use adjutant::tools::process::run_own;
 use adjutant_core::config::{KeySource, ModelLimits, Provider, Reach, Wire};
 use adjutant_core::machine::retry::{CallFailure, FailureClass};
-use adjutant_core::prompt::{Manner, ModelMessage, ModelRequest, Reply};
+use adjutant_core::prompt::{GenerationSettings, ModelMessage, ModelRequest, Reply};
 use adjutant_testkit::model::{ModelServer, Reply as Answer, Request};
 use adjutant_testkit::process::wait_until;
 use tempfile::TempDir;
@@ -49,7 +49,7 @@ async fn call(models: &Models, provider: &Provider, limits: &ModelLimits) -> Res
         tools: Arc::new([]),
         messages: vec![ModelMessage::user("hello")],
         max_output_tokens: None,
-        manner: Manner::default(),
+        manner: GenerationSettings::default(),
         whole: false,
         images: Default::default(),
     };

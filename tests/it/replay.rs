@@ -9,12 +9,12 @@ use std::sync::Arc;
 use adjutant::session::log::line;
 use adjutant::session::storage::faulty::FaultyDisk;
 use adjutant_core::machine::accept::accept;
-use adjutant_core::machine::input::{Input, Prepared, Prompt, Report, Stamp};
+use adjutant_core::machine::input::{Input, Preparation, Prompt, Report, Stamp};
 use adjutant_core::machine::step::{Step, next_steps};
 use adjutant_core::policy::choices::Follows;
-use adjutant_core::policy::observation::Seen;
-use adjutant_core::prompt::message::{Manner, Reply as Said, RequestedCall, StopCause};
-use adjutant_core::record::{CallEnd, CallResult, Fact, Payload, Policy};
+use adjutant_core::policy::observation::ObservedPath;
+use adjutant_core::prompt::message::{GenerationSettings, Reply as Said, RequestedCall, StopCause};
+use adjutant_core::record::{CallEnd, CallResult, Payload, Policy, Record};
 use adjutant_core::session::Session;
 use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::AskKind;
@@ -168,7 +168,7 @@ impl Past {
         let id = self.session.id.0.clone();
         for (index, event) in events.iter().enumerate() {
             let last = index + 1 == events.len();
-            let fact = Fact { seq: self.session.seq + 1, at: stamp.now, last, event: event.clone() };
+            let fact = Record { seq: self.session.seq + 1, at: stamp.now, last, event: event.clone() };
             line::put_record(&mut self.log, &id, (fact.seq, fact.at, !last), event).expect("a record");
             self.session.apply(&fact);
         }
@@ -190,7 +190,9 @@ impl Past {
         let (text, stop) = ("I read it. ".repeat(LARGE / 11), StopCause::ToolCalls);
         self.report(Report::Replied(Said { text, calls: vec![call], stop, ..Said::default() }));
         let payload = Payload::Read { path: "a.txt".to_owned(), everywhere: false };
-        self.report(Report::Prepared(Box::new(Prepared::of(payload).about(Seen::inside("a.txt")))));
+        self.report(Report::Prepared(Box::new(
+            Preparation::of(payload).about(ObservedPath::inside("a.txt")),
+        )));
         self.report(Report::Finished(CallResult {
             end: CallEnd::Completed,
             output: "hello\n".repeat(LARGE / 6).into(),
@@ -213,7 +215,7 @@ impl Past {
             title: None,
             expected_run: None,
             model: "local/test".to_owned(),
-            manner: Manner::default(),
+            manner: GenerationSettings::default(),
             images: Vec::new(),
             takes_images: true,
             policy: Policy::default(),

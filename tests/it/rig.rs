@@ -17,7 +17,7 @@ use adjutant::model::Models;
 use adjutant::session::storage::Storage;
 use adjutant::session::storage::faulty::FaultyDisk;
 use adjutant::settings::Sources;
-use adjutant::transport::{self, Ended};
+use adjutant::transport::{self, ConnectionEnd};
 use adjutant_protocol::SessionId;
 use adjutant_protocol::update::SessionUpdateParams;
 use adjutant_testkit::editor::{Editor, Options, RpcError};
@@ -115,18 +115,18 @@ impl Rig {
     }
 
     /// Ends the server as an editor that is closed does, and waits until it has gone.
-    pub fn end(self) -> Ended {
+    pub fn end(self) -> ConnectionEnd {
         self.editor.shutdown();
         self.lost()
     }
 
     /// Ends the server as an editor that dies does, and waits until it has gone.
-    pub fn die(self) -> Ended {
+    pub fn die(self) -> ConnectionEnd {
         self.editor.hang_up();
         self.lost()
     }
 
-    fn lost(self) -> Ended {
+    fn lost(self) -> ConnectionEnd {
         let Rig { editor, server } = self;
         drop(editor);
         server.ended.recv_timeout(DEADLINE).expect("the server ends")
@@ -135,7 +135,7 @@ impl Rig {
 
 /// A server on a runtime of its own.
 struct Server {
-    ended: Receiver<Ended>,
+    ended: Receiver<ConnectionEnd>,
     /// Gone when everything of the server is.
     gone: Receiver<()>,
 }

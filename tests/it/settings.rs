@@ -9,8 +9,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use adjutant::settings::{Loaded, Sources, load, private_dir};
-use adjutant_core::config::{Origin, configuration_markdown};
+use adjutant::settings::{LoadedSettings, Sources, load, private_dir};
+use adjutant_core::config::{SettingOrigin, configuration_markdown};
 
 /// A home and a workspace of its own.
 struct Place {
@@ -44,7 +44,7 @@ impl Place {
     }
 
     /// Loads, and fails when that takes as long as a user would notice.
-    fn load(&self) -> Loaded {
+    fn load(&self) -> LoadedSettings {
         let begun = Instant::now();
         let loaded = load(&self.sources);
         assert!(begun.elapsed() < Duration::from_secs(10), "loading hung");
@@ -52,7 +52,7 @@ impl Place {
     }
 
     /// Loads something broken: one problem that says `why`, and nothing done unasked.
-    fn is_strict(&self, why: &str) -> Loaded {
+    fn is_strict(&self, why: &str) -> LoadedSettings {
         let loaded = self.load();
         let texts: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();
         assert!(texts.len() == 1 && texts[0].contains(why), "{texts:?}");
@@ -81,7 +81,7 @@ fn the_user_file_is_found_where_xdg_says_or_where_it_is_named() {
     let settings = place.load().settings;
     assert_eq!(settings.model.as_deref(), Some("a/named"));
     let path = named.to_str().unwrap().to_owned();
-    assert_eq!(settings.origin_of("model"), Some(&Origin::UserFile { path, line: Some(1) }));
+    assert_eq!(settings.origin_of("model"), Some(&SettingOrigin::UserFile { path, line: Some(1) }));
     let script = settings.providers["demo"].script.clone().unwrap();
     assert_eq!(Path::new(&script), place.home.join("scripts/demo.jsonl"));
 }
@@ -191,7 +191,7 @@ fn t3_a_project_tightens_from_every_root_and_loosens_from_none() {
     fs::write(place.project_file(), "[permissions]\ndeny = [\"run_command\"]").unwrap();
     fs::write(second.join(".adjutant/config.toml"), "model = \"evil/m\"\n[unattended]\nedit = false")
         .unwrap();
-    let Loaded { settings, problems } = place.load();
+    let LoadedSettings { settings, problems } = place.load();
     assert!(settings.deny.denial("run_command", Some("ls")).is_some() && !settings.unattended.edit);
     assert_eq!((settings.model.as_deref(), problems.len()), (None, 1));
     assert_eq!(problems[0].line, Some(1));

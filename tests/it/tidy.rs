@@ -12,6 +12,7 @@ mod pages;
 mod performance;
 mod rows;
 pub mod source;
+mod terms;
 
 use source::{Source, files, rust, words};
 

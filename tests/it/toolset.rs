@@ -4,7 +4,7 @@
 
 mod count_lines;
 
-use adjutant::tools::{Toolbox, Unfit};
+use adjutant::tools::{Toolbox, UnfitTool};
 use adjutant_core::tool::{Effect, Tool};
 use adjutant_protocol::ask::{AskKind, AskSubject};
 use adjutant_testkit::fixture::Workspace;
@@ -130,7 +130,7 @@ fn a_tool_that_is_not_what_it_says_is_not_taken() {
         Toolbox::default().with(other).map(drop)
     };
     assert_eq!(with(|_| {}), Ok(()));
-    assert_eq!(with(|tool| tool.effect = Effect::Opaque), Err(Unfit::Effect("count_lines".to_owned())));
+    assert_eq!(with(|tool| tool.effect = Effect::Opaque), Err(UnfitTool::Effect("count_lines".to_owned())));
     let same = with(|tool| tool.name = "read_file".into());
     assert_eq!(same.expect_err("a name is used once").to_string(), "there is a tool \"read_file\" already");
 }

@@ -23,7 +23,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-pub use keys::{KEYS, Key, Kind, Literal, Project};
+pub use keys::{KEYS, Key, Literal, Project, ValueType};
 pub use layers::resolve;
 pub use reach::{KeySource, Proxy, Reach};
 pub use rules::{Denials, DenyRule, FileUse, TOOLS};
@@ -32,10 +32,10 @@ pub use values::redact_url;
 use well_known::WellKnown;
 
 use crate::machine::retry::RetryPolicy;
-use crate::prompt::message::Manner;
+use crate::prompt::message::GenerationSettings;
 pub use crate::prompt::message::Wire;
 use crate::record::Mode;
-use crate::record::{Policy, Unattended};
+use crate::record::{Policy, UnattendedPolicy};
 use cells::{Cell, Value};
 
 /// One `[providers.NAME]` table, resolved.
@@ -121,7 +121,7 @@ pub struct Popups {
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
+pub enum SettingOrigin {
     Default,
     UserFile { path: String, line: Option<u32> },
     ProjectFile { path: String, line: Option<u32> },
@@ -130,7 +130,7 @@ pub enum Origin {
     Flag(String),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     /// Names the place a value came from.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = |path: &str, line: &Option<u32>| match line {
@@ -138,12 +138,12 @@ impl fmt::Display for Origin {
             None => path.escape_debug().to_string(),
         };
         match self {
-            Origin::Default => write!(f, "default"),
-            Origin::UserFile { path, line } => write!(f, "user file {}", place(path, line)),
-            Origin::ProjectFile { path, line } => write!(f, "project file {}", place(path, line)),
-            Origin::Editor => write!(f, "editor"),
-            Origin::Environment(name) => write!(f, "environment {name}"),
-            Origin::Flag(name) => write!(f, "flag {name}"),
+            SettingOrigin::Default => write!(f, "default"),
+            SettingOrigin::UserFile { path, line } => write!(f, "user file {}", place(path, line)),
+            SettingOrigin::ProjectFile { path, line } => write!(f, "project file {}", place(path, line)),
+            SettingOrigin::Editor => write!(f, "editor"),
+            SettingOrigin::Environment(name) => write!(f, "environment {name}"),
+            SettingOrigin::Flag(name) => write!(f, "flag {name}"),
         }
     }
 }
@@ -256,12 +256,12 @@ pub struct Settings {
     /// `provider/model` of those that take over, in this order.
     pub fallback_models: Vec<String>,
     /// How a model answers where nobody says otherwise.
-    pub manner: Manner,
+    pub manner: GenerationSettings,
     /// Those that are complete, by name.
     pub providers: BTreeMap<String, Provider>,
     pub deny: Denials,
     /// What a run with `-y` may do without asking.
-    pub unattended: Unattended,
+    pub unattended: UnattendedPolicy,
     pub limits: Limits,
     pub popups: Popups,
     /// `cap_ms` is never below `base_ms`.
@@ -371,7 +371,7 @@ impl std::error::Error for ProviderUnavailable {}
 
 impl Settings {
     /// Returns where the value of `key` came from; `None` for a key that has no value.
-    pub fn origin_of(&self, key: &str) -> Option<&Origin> {
+    pub fn origin_of(&self, key: &str) -> Option<&SettingOrigin> {
         self.cells.get(key).map(|cell| &cell.origin)
     }
 

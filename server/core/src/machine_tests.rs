@@ -22,19 +22,19 @@ mod toolset;
 mod waiting;
 
 use crate::machine::accept::{Refusal, accept};
-use crate::machine::input::{Answer, Choice, Input, Prepared, Prompt, Prospect, Report, Stamp};
+use crate::machine::input::{Answer, Choice, Input, Preparation, Prompt, Prospect, Report, Stamp};
 use crate::machine::step::{Step, next_steps};
 use crate::policy::cause::{Cause, Reason};
 use crate::policy::choices::Follows;
-use crate::policy::observation::Seen;
-use crate::prompt::message::{Manner, Reply, RequestedCall, StopCause};
-use crate::record::{CallEnd, CallResult, Change, Event, Fact, Payload, Policy};
+use crate::policy::observation::ObservedPath;
+use crate::prompt::message::{GenerationSettings, Reply, RequestedCall, StopCause};
+use crate::record::{CallEnd, CallResult, Event, FileChange, Payload, Policy, Record};
 use crate::session::Session;
 
 /// A session with a log of its own and a clock that ticks by one.
 pub struct Bench {
     pub session: Session,
-    pub log: Vec<Fact>,
+    pub log: Vec<Record>,
     /// Length of the log after each batch: a batch is kept whole or not at all.
     pub batches: Vec<usize>,
     pub now: u64,
@@ -62,7 +62,7 @@ impl Bench {
         let events = accept(&self.session, &stamp, input)?;
         for (index, event) in events.iter().enumerate() {
             let last = index + 1 == events.len();
-            let fact = Fact { seq: self.session.seq + 1, at: stamp.now, last, event: event.clone() };
+            let fact = Record { seq: self.session.seq + 1, at: stamp.now, last, event: event.clone() };
             self.session.apply(&fact);
             self.log.push(fact);
         }
@@ -72,7 +72,7 @@ impl Bench {
 
     /// Folds a fact that no input of today makes.
     pub fn fact(&mut self, event: Event) {
-        let fact = Fact { seq: self.session.seq + 1, at: self.now, last: true, event };
+        let fact = Record { seq: self.session.seq + 1, at: self.now, last: true, event };
         self.session.apply(&fact);
         self.log.push(fact);
     }
@@ -145,25 +145,25 @@ pub fn done(end: CallEnd) -> CallResult {
 
 /// The report of `Prepare` for a call that names no file.
 pub fn looked(payload: Payload) -> Report {
-    Report::Prepared(Box::new(Prepared::of(payload)))
+    Report::Prepared(Box::new(Preparation::of(payload)))
 }
 
 /// The report of `Prepare` for reading this place.
-pub fn read_of(seen: Seen) -> Report {
+pub fn read_of(seen: ObservedPath) -> Report {
     let payload = Payload::Read { path: seen.path.clone(), everywhere: false };
-    Report::Prepared(Box::new(Prepared::of(payload).about(seen)))
+    Report::Prepared(Box::new(Preparation::of(payload).about(seen)))
 }
 
 /// The report of `Prepare` for an edit of an ordinary file.
-pub fn edit_of(change: Change) -> Report {
-    let seen = Some(Seen::inside(&change.path));
+pub fn edit_of(change: FileChange) -> Report {
+    let seen = Some(ObservedPath::inside(&change.path));
     let prospect = Prospect::Change(Box::new(change));
-    Report::Prepared(Box::new(Prepared { seen, prospect, unsaved: Vec::new() }))
+    Report::Prepared(Box::new(Preparation { seen, prospect, unsaved: Vec::new() }))
 }
 
 /// The report of `Prepare` for a call that cannot run.
 pub fn refused(cause: Cause, why: &str) -> Report {
-    Report::Prepared(Box::new(Prepared::refused(Reason::new(cause, why))))
+    Report::Prepared(Box::new(Preparation::refused(Reason::new(cause, why))))
 }
 
 pub fn is_model(step: &Step) -> bool {
@@ -197,7 +197,7 @@ pub fn prompt(text: &str) -> Prompt {
         title: None,
         expected_run: None,
         model: "scripted/demo".to_owned(),
-        manner: Manner::default(),
+        manner: GenerationSettings::default(),
         policy: Policy::default(),
         follows: Follows { mode: true, model: true, effort: true, verbosity: true },
         origin: None,

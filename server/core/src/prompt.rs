@@ -12,8 +12,8 @@ use std::sync::Arc;
 use crate::prompt::image::withheld;
 
 pub use crate::prompt::message::{
-    Delta, Encoded, Kept, Level, Manner, ModelMessage, ModelRequest, Reply, RequestedCall, StopCause,
-    ToolSpec, Usage,
+    Base64Image, Delta, GenerationSettings, Level, ModelMessage, ModelRequest, OpaqueItems, Reply,
+    RequestedCall, StopCause, ToolSpec, Usage,
 };
 use crate::prompt::models::Facts;
 use crate::record::Mode;
@@ -80,7 +80,7 @@ pub fn request(session: &Session, model: &str, mode: Mode, takes: &Facts) -> Mod
             false => messages.iter().map(ModelMessage::in_words).collect(),
         },
         max_output_tokens: None,
-        manner: Manner::default(),
+        manner: GenerationSettings::default(),
         whole: false,
         images: Default::default(),
     }

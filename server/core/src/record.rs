@@ -13,16 +13,16 @@ mod reading;
 mod run;
 
 pub use ask::{Ask, AskGroup, AskKind, AskOption, OptionKind, Resolution};
-pub use call::{AllowedBy, CallEnd, CallResult, Change, Effect, Found, Payload, Rule, Unsaved};
-pub use choice::{ChoiceChange, ChoiceId, Choices, Chosen, Follows, Offer, Takes};
+pub use call::{AllowedBy, CallEnd, CallResult, EditCheck, Effect, FileChange, Payload, Rule, UnsavedText};
+pub use choice::{ChoiceChange, ChoiceId, Choices, Follows, JudgedChoice, Offer, Takes};
 pub use event::Event;
 pub use ids::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
 pub use reading::read;
-pub use run::{KeyUse, Mode, Origin, Outcome, Policy, StopReason, Unattended};
+pub use run::{KeyUse, Mode, Outcome, Policy, RunOrigin, StopReason, UnattendedPolicy};
 
 /// One record of the log: a fact, its place and its time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fact {
+pub struct Record {
     /// From 1, without gaps; order is by this number.
     pub seq: u64,
     /// Milliseconds since the Unix epoch; decoration.

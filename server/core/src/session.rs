@@ -13,13 +13,13 @@ pub(crate) use fold::mistakes_after;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use crate::policy::choices::{Choices, Chosen, Offer, Takes};
-use crate::prompt::message::{Manner, ModelMessage};
+use crate::policy::choices::{Choices, JudgedChoice, Offer, Takes};
+use crate::prompt::message::{GenerationSettings, ModelMessage};
 use crate::record::{
-    Ask, AskGroup, AskId, AskKind, ChangeSetId, Fact, Mode, Origin, Outcome, Resolution, Rule, RunId,
+    Ask, AskGroup, AskId, AskKind, ChangeSetId, Mode, Outcome, Record, Resolution, Rule, RunId, RunOrigin,
     SessionId, ToolCallId,
 };
-use crate::session::run::{State, SubState};
+use crate::session::run::{SessionState, SubState};
 
 pub use crate::session::run::{
     Call, CallPhase, ChangeState, EndedRun, OpenAsk, Run, Turn, TurnPhase, UsedKey,
@@ -60,7 +60,7 @@ pub struct Session {
     pub tools: Arc<Toolset>,
     /// State and the time it began.
     pub since: u64,
-    shown: Option<(State, Option<SubState>)>,
+    shown: Option<(SessionState, Option<SubState>)>,
 }
 
 impl Session {
@@ -85,12 +85,12 @@ impl Session {
     }
 
     /// The state and sub-state the session is in.
-    pub fn shown(&self) -> (State, Option<SubState>) {
+    pub fn shown(&self) -> (SessionState, Option<SubState>) {
         shown(self)
     }
 
     /// Keeps a choice of a session that has no log yet; its first fact tells it.
-    pub fn choose(&mut self, chosen: &Chosen) {
+    pub fn choose(&mut self, chosen: &JudgedChoice) {
         if !self.created {
             self.take_choice(chosen);
         }
@@ -119,30 +119,30 @@ impl Session {
     }
 
     /// How the model of a run answers that goes on from an ended one.
-    pub fn manner_for(&self, last: &EndedRun) -> Manner {
+    pub fn manner_for(&self, last: &EndedRun) -> GenerationSettings {
         let chosen = self.choices.manner;
-        Manner {
+        GenerationSettings {
             effort: if last.follows.effort { chosen.effort } else { last.manner.effort },
             verbosity: if last.follows.verbosity { chosen.verbosity } else { last.manner.verbosity },
         }
     }
 
-    fn take_choice(&mut self, chosen: &Chosen) {
+    fn take_choice(&mut self, chosen: &JudgedChoice) {
         match chosen {
-            Chosen::Mode { mode } => {
+            JudgedChoice::Mode { mode } => {
                 self.choices.mode = *mode;
                 if let Some(run) = self.run.as_mut().filter(|run| run.follows.mode) {
                     run.next_mode = Some(*mode);
                 }
             }
-            Chosen::Model { model } => self.choices.model = Some(model.clone()),
-            Chosen::Effort { effort } => self.choices.manner.effort = *effort,
-            Chosen::Verbosity { verbosity } => self.choices.manner.verbosity = *verbosity,
+            JudgedChoice::Model { model } => self.choices.model = Some(model.clone()),
+            JudgedChoice::Effort { effort } => self.choices.manner.effort = *effort,
+            JudgedChoice::Verbosity { verbosity } => self.choices.manner.verbosity = *verbosity,
         }
     }
 
     /// Where a run, open or ended, was started from.
-    pub fn origin_of(&self, run: &RunId) -> Option<Origin> {
+    pub fn origin_of(&self, run: &RunId) -> Option<RunOrigin> {
         let open = self.run.as_ref().filter(|open| open.id == *run).map(|open| &open.origin);
         let ended = || self.ended.iter().rev().find(|ended| ended.run == *run).map(|ended| &ended.origin);
         open.or_else(ended)?.clone()
@@ -211,7 +211,7 @@ impl Session {
     }
 
     /// Takes in one fact. All state change of a session is here.
-    pub fn apply(&mut self, fact: &Fact) {
+    pub fn apply(&mut self, fact: &Record) {
         self.seq = fact.seq;
         self.fold(fact);
         let shown = Some(shown(self));
@@ -225,15 +225,17 @@ impl Session {
 }
 
 /// State and sub-state, computed and never guessed (L01): every case is one line here.
-pub(crate) fn shown(session: &Session) -> (State, Option<SubState>) {
+pub(crate) fn shown(session: &Session) -> (SessionState, Option<SubState>) {
     let (state, sub) = match session.open_run() {
         None => match session.ended.back() {
-            None => (State::None, None),
-            Some(ended) => (State::Idle, Some(ended_as(ended.end.outcome))),
+            None => (SessionState::None, None),
+            Some(ended) => (SessionState::Idle, Some(ended_as(ended.end.outcome))),
         },
-        Some(_) if session.has_open_ask(AskKind::ResumeTask) => (State::Resumable, None),
-        Some(_) if session.has_blocking_ask() => (State::RequiresAction, None),
-        Some(run) => (State::Running, Some(run.turn.as_ref().map_or_else(|| beginning(run), running_as))),
+        Some(_) if session.has_open_ask(AskKind::ResumeTask) => (SessionState::Resumable, None),
+        Some(_) if session.has_blocking_ask() => (SessionState::RequiresAction, None),
+        Some(run) => {
+            (SessionState::Running, Some(run.turn.as_ref().map_or_else(|| beginning(run), running_as)))
+        }
     };
     (state, sub)
 }

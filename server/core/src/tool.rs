@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use crate::policy::cause::Reason;
 pub use crate::record::Effect;
 use crate::record::Mode;
-pub use given::Given;
+pub use given::Arguments;
 pub use set::{SameName, Toolset};
 pub use strict::nearest;
 pub(crate) use strict::nearest_with_distance;
@@ -48,9 +48,9 @@ pub struct Tool {
     /// The most bytes of all arguments of one call.
     pub most_bytes: usize,
     /// Refuses arguments that are each as they should be, and not together; the sentence is for the model.
-    pub check: fn(&Given) -> Result<(), Reason>,
+    pub check: fn(&Arguments) -> Result<(), Reason>,
     /// Names a call to the user, in one line; cut to [`MAX_TITLE`] characters where it is shown.
-    pub title: fn(&Given) -> String,
+    pub title: fn(&Arguments) -> String,
 }
 
 impl Tool {
@@ -67,26 +67,26 @@ impl Tool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
     pub name: Cow<'static, str>,
-    pub kind: Kind,
+    pub kind: ArgumentType,
     pub description: Cow<'static, str>,
     pub required: bool,
 }
 
 impl Parameter {
     /// An argument that has to be given.
-    pub const fn needed(name: &'static str, kind: Kind, description: &'static str) -> Self {
+    pub const fn needed(name: &'static str, kind: ArgumentType, description: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), kind, description: Cow::Borrowed(description), required: true }
     }
 
     /// An argument that may be left out; models also write an absent one as null.
-    pub const fn optional(name: &'static str, kind: Kind, description: &'static str) -> Self {
+    pub const fn optional(name: &'static str, kind: ArgumentType, description: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), kind, description: Cow::Borrowed(description), required: false }
     }
 }
 
 /// What an argument may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArgumentType {
     /// 1 to [`MAX_PATH`] bytes without control characters.
     Path,
     /// Any text, also none.

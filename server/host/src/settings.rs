@@ -36,7 +36,7 @@ pub struct Sources {
 
 /// Settings as they were found, with what was wrong on the way.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedSettings {
     pub settings: Settings,
     pub problems: Vec<Problem>,
 }
@@ -100,7 +100,7 @@ impl Sources {
 }
 
 /// Reads every layer and resolves it. Always gives settings; the problems say what is wrong with them.
-pub fn load(sources: &Sources) -> Loaded {
+pub fn load(sources: &Sources) -> LoadedSettings {
     let mut layers = Vec::new();
     let mut missing = None;
     if let Some(path) = sources.user_file() {
@@ -123,7 +123,7 @@ pub fn load(sources: &Sources) -> Loaded {
     for problem in &problems {
         tracing::warn!(problem = %problem, "settings");
     }
-    Loaded { settings, problems }
+    LoadedSettings { settings, problems }
 }
 
 fn no_such_file(path: &Path) -> Problem {

@@ -10,7 +10,7 @@ use adjutant_core::prompt::{Delta, ModelMessage, ModelRequest, Reply, RequestedC
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::failure::{Asked, classify_in_stream, failure, quote};
+use super::failure::{Endpoint, classify_in_stream, failure, quote};
 use super::reading::OnDelta;
 use super::secret::Redactor;
 
@@ -26,7 +26,7 @@ pub(super) const MAX_ARGUMENT_BYTES: usize = 16 << 20;
 pub(super) const MAX_CALLS: usize = 4096;
 
 pub(super) struct Draft<'a> {
-    pub asked: Asked<'a>,
+    pub asked: Endpoint<'a>,
     pub reply: Reply,
     redactor: Arc<Redactor>,
     argument_bytes: usize,
@@ -37,7 +37,7 @@ pub(super) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    pub fn new(request: &ModelRequest, asked: Asked<'a>, redactor: Arc<Redactor>) -> Draft<'a> {
+    pub fn new(request: &ModelRequest, asked: Endpoint<'a>, redactor: Arc<Redactor>) -> Draft<'a> {
         let replies =
             request.messages.iter().filter(|message| matches!(message, ModelMessage::Assistant { .. }));
         Draft {

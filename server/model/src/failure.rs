@@ -29,7 +29,7 @@ pub(super) fn unwritable(error: serde_json::Error) -> CallFailure {
 
 /// Who was asked, for the sentences.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct Endpoint<'a> {
     pub provider: &'a str,
     pub model: &'a str,
     pub key: Option<&'a KeySource>,
@@ -84,7 +84,7 @@ const TOOL_WORDS: [&str; 3] = ["not support tool", "support tool use", "tools is
 pub(super) fn classify(
     status: u16,
     complaint: &Complaint,
-    asked: Asked<'_>,
+    asked: Endpoint<'_>,
     redactor: &Redactor,
 ) -> CallFailure {
     let quote = quote(&complaint.message, redactor);
@@ -102,8 +102,8 @@ pub(super) fn classify(
 }
 
 /// Says what happened, and what to do about it where there is something.
-fn what_and_hint(class: FailureClass, complaint: &Complaint, asked: Asked<'_>) -> (String, String) {
-    let Asked { provider, model, .. } = asked;
+fn what_and_hint(class: FailureClass, complaint: &Complaint, asked: Endpoint<'_>) -> (String, String) {
+    let Endpoint { provider, model, .. } = asked;
     match class {
         FailureClass::Auth => key_refused(asked),
         FailureClass::Quota => (
@@ -146,7 +146,7 @@ fn what_and_hint(class: FailureClass, complaint: &Complaint, asked: Asked<'_>) -
 }
 
 /// The same of a key, by where it is from.
-fn key_refused(Asked { provider, key, .. }: Asked<'_>) -> (String, String) {
+fn key_refused(Endpoint { provider, key, .. }: Endpoint<'_>) -> (String, String) {
     match key {
         Some(KeySource::Variable(name)) => (
             format!("the key in {name} was refused by provider \"{provider}\""),
@@ -290,7 +290,7 @@ fn class_of_words(codes: &str, words: &str) -> FailureClass {
 }
 
 /// Classifies an error that came inside a stream.
-pub(super) fn classify_in_stream(error: &str, asked: Asked<'_>, redactor: &Redactor) -> CallFailure {
+pub(super) fn classify_in_stream(error: &str, asked: Endpoint<'_>, redactor: &Redactor) -> CallFailure {
     let complaint = Complaint::from_body(error);
     let status = complaint.status.filter(|status| (400..600).contains(status)).unwrap_or(200);
     let mut failed = classify(status, &complaint, asked, redactor);

@@ -18,7 +18,7 @@ pub(super) use conversations::{List, Source};
 const KEPT_TOOL_LISTS: usize = 16;
 
 /// How one wire writes tools and messages.
-pub(super) trait Lines {
+pub(super) trait WireFormat {
     /// One tool as the wire tells it.
     fn tool(tool: &ToolSpec) -> impl Serialize;
 
@@ -31,20 +31,20 @@ pub(super) trait Lines {
 
 /// What was written for one wire.
 #[derive(Default)]
-pub(super) struct Frozen {
+pub(super) struct FrozenRequest {
     tools: FrozenTools,
     pub(super) conversations: Conversations,
 }
 
-impl Frozen {
+impl FrozenRequest {
     /// Returns the tools as a JSON list, the same bytes for the same list; none for no tools.
-    pub fn tools<L: Lines>(&self, tools: &Arc<[ToolSpec]>) -> serde_json::Result<Option<Arc<RawValue>>> {
+    pub fn tools<L: WireFormat>(&self, tools: &Arc<[ToolSpec]>) -> serde_json::Result<Option<Arc<RawValue>>> {
         self.tools.json_of::<L>(tools)
     }
 
     /// Returns the body of a request: the fields of `head`, which has at least one, and the conversation
     /// as the last one, `field`. The wire may have more to say in the list, and closes it with `]}`.
-    pub fn body<L: Lines>(
+    pub fn body<L: WireFormat>(
         &self,
         head: &impl Serialize,
         field: &str,
@@ -71,7 +71,7 @@ struct FrozenTools {
 type ToolList = (Arc<[ToolSpec]>, Arc<RawValue>);
 
 impl FrozenTools {
-    fn json_of<L: Lines>(&self, tools: &Arc<[ToolSpec]>) -> serde_json::Result<Option<Arc<RawValue>>> {
+    fn json_of<L: WireFormat>(&self, tools: &Arc<[ToolSpec]>) -> serde_json::Result<Option<Arc<RawValue>>> {
         if tools.is_empty() {
             return Ok(None);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use adjutant_core::config::Wire;
 use adjutant_core::machine::retry::CallFailure;
-use adjutant_core::prompt::{Delta, Manner, ModelMessage, ModelRequest, Reply};
+use adjutant_core::prompt::{Delta, GenerationSettings, ModelMessage, ModelRequest, Reply};
 
 /// Reads the body of an answer that came in these pieces; returns also what was heard while it came.
 pub fn read_reply(wire: Wire, pieces: &[&[u8]], whole: bool) -> (Result<Reply, CallFailure>, Vec<Delta>) {
@@ -14,7 +14,7 @@ pub fn read_reply(wire: Wire, pieces: &[&[u8]], whole: bool) -> (Result<Reply, C
         tools: Arc::new([]),
         messages: vec![ModelMessage::user("hello")],
         max_output_tokens: None,
-        manner: Manner::default(),
+        manner: GenerationSettings::default(),
         whole,
         images: Default::default(),
     };

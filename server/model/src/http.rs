@@ -18,21 +18,21 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName
 use reqwest::{Method, Request, Response, StatusCode, Url};
 use tokio::time::{Instant, timeout_at};
 
-pub(super) use answer::{Answer, Eaten};
+pub(super) use answer::{BodyProgress, HttpAnswer};
 pub(super) use clients::Clients;
 pub use keys::RunCommand;
 
-use super::failure::{Asked, failure};
+use super::failure::{Endpoint, failure};
 use super::secret::{Redactor, Secret};
 use super::waits::in_words;
-use clients::Way;
-use keys::{Found, Wanted};
-use network::Line;
+use clients::ClientKey;
+use keys::{FetchedKey, KeyRequest};
+use network::Connection;
 
 /// One request to a provider, ready but for its key, path and body.
 pub(super) struct Post<'a> {
     pub provider: &'a Provider,
-    pub asked: Asked<'a>,
+    pub asked: Endpoint<'a>,
     pub redactor: Arc<Redactor>,
     base: Url,
     headers: HeaderMap,
@@ -50,7 +50,7 @@ impl<'a> Post<'a> {
         let headers = checked_headers(provider, &redactor)?;
         Ok(Post {
             provider,
-            asked: Asked { provider: &provider.name, model, key: provider.key.as_ref() },
+            asked: Endpoint { provider: &provider.name, model, key: provider.key.as_ref() },
             redactor: Arc::new(redactor),
             base,
             headers,
@@ -76,10 +76,10 @@ impl<'a> Post<'a> {
         clients: &Clients,
         path: &str,
         body: Vec<u8>,
-    ) -> Result<Answer<'a>, CallFailure> {
+    ) -> Result<HttpAnswer<'a>, CallFailure> {
         let mut url = self.base.clone();
         url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
-        let way = Way::to(self.provider, &url, &*clients.keys.variables)?;
+        let way = ClientKey::to(self.provider, &url, &*clients.keys.variables)?;
         self.proxy.clone_from(&way.proxy);
         if let Some((_, password)) = way.proxy.as_ref().and_then(|proxy| proxy.login.as_ref()) {
             self.redactor.hide(Secret::new(password));
@@ -87,7 +87,7 @@ impl<'a> Post<'a> {
         let mut request = Request::new(Method::POST, url.clone());
         *request.headers_mut() = self.headers.clone();
         *request.body_mut() = Some(body.into());
-        let wanted = Wanted { provider: self.provider, url: &url, redactor: &self.redactor };
+        let wanted = KeyRequest { provider: self.provider, url: &url, redactor: &self.redactor };
         let key = match self.headers.contains_key(key_header(self.provider.wire).0) {
             // A header of the settings stands for the key.
             true => None,
@@ -101,21 +101,21 @@ impl<'a> Post<'a> {
             (response, first_byte) = self.once(clients, &way, &request, Some(&renewed)).await?;
         }
         let total = self.total_end();
-        Answer { post: self, response, first_byte, total }.checked().await
+        HttpAnswer { post: self, response, first_byte, total }.checked().await
     }
 
     /// Sends the request with a key; returns the answer and until when its first content may take.
     async fn once(
         &self,
         clients: &Clients,
-        way: &Way,
+        way: &ClientKey,
         request: &Request,
-        key: Option<&Found>,
+        key: Option<&FetchedKey>,
     ) -> Result<(Response, Instant), CallFailure> {
         let mut request = request.try_clone().ok_or_else(|| {
             failure(FailureClass::InvalidRequest, "could not make the request: its body is gone".to_owned())
         })?;
-        if let Some(Found { key, .. }) = key {
+        if let Some(FetchedKey { key, .. }) = key {
             let (name, before) = key_header(self.provider.wire);
             let value = HeaderValue::from_str(&format!("{before}{}", key.reveal()));
             let mut value = value.map_err(|_| {
@@ -159,7 +159,7 @@ impl<'a> Post<'a> {
     }
 
     fn network(&self, error: &reqwest::Error) -> CallFailure {
-        let line = Line {
+        let line = Connection {
             provider: self.asked.provider,
             place: self.base.origin().ascii_serialization(),
             proxy: self.proxy.as_ref(),

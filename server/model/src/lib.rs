@@ -30,7 +30,7 @@ use adjutant_core::config::{ModelLimits, Provider, Wire};
 use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{Delta, ModelRequest, Reply};
 
-use frozen::Frozen;
+use frozen::FrozenRequest;
 pub use scripted::script_fault;
 
 /// The way to every model. Cheap to clone; clones share their connections.
@@ -41,9 +41,9 @@ pub struct Models {
 
 struct Inner {
     clients: http::Clients,
-    chat: Frozen,
-    messages: Frozen,
-    responses: openai_responses::Responses,
+    chat: FrozenRequest,
+    messages: FrozenRequest,
+    responses: openai_responses::ResponsesWire,
 }
 
 impl Default for Models {
@@ -64,9 +64,9 @@ impl Models {
         Models {
             inner: Arc::new(Inner {
                 clients: http::Clients::new(Box::new(variables)),
-                chat: Frozen::default(),
-                messages: Frozen::default(),
-                responses: openai_responses::Responses::default(),
+                chat: FrozenRequest::default(),
+                messages: FrozenRequest::default(),
+                responses: openai_responses::ResponsesWire::default(),
             }),
         }
     }

@@ -10,14 +10,14 @@ use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{ModelRequest, Reply};
 
 pub(crate) use self::assembly::ChatAssembly;
-use super::frozen::Frozen;
+use super::frozen::FrozenRequest;
 use super::http::{Clients, Post};
 use super::reading::{self, OnDelta};
 
 /// Makes one call and returns the complete reply.
 pub(super) async fn call(
     clients: &Clients,
-    frozen: &Frozen,
+    frozen: &FrozenRequest,
     post: Post<'_>,
     request: &ModelRequest,
     on_delta: &mut OnDelta<'_>,

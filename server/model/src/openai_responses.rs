@@ -18,20 +18,20 @@ use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{ModelRequest, Reply};
 
 pub(crate) use self::assembly::ResponsesAssembly;
-use self::refused::Refused;
-use super::frozen::Frozen;
+use self::refused::RejectedFields;
+use super::frozen::FrozenRequest;
 use super::http::{Clients, Post};
 use super::reading::{self, OnDelta};
 
 /// What this process knows for this wire.
 #[derive(Default)]
-pub(super) struct Responses {
-    frozen: Frozen,
+pub(super) struct ResponsesWire {
+    frozen: FrozenRequest,
     /// What each provider refused to hear of, by its name.
-    refused: Mutex<BTreeMap<String, Refused>>,
+    refused: Mutex<BTreeMap<String, RejectedFields>>,
 }
 
-impl Responses {
+impl ResponsesWire {
     /// Makes one call and returns the complete reply.
     ///
     /// What a provider refuses to hear of reasoning is left out from then on, and this request is
@@ -58,7 +58,7 @@ impl Responses {
         }
     }
 
-    fn refused(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Refused>> {
+    fn refused(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, RejectedFields>> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

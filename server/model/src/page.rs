@@ -14,9 +14,9 @@ pub(super) fn text_of(said: &str) -> Cow<'_, str> {
     let mut in_title = false;
     while let Some(piece) = pieces.next() {
         match piece {
-            Piece::Text(text) if in_title => title.push_str(text),
-            Piece::Text(text) => body.push_str(text),
-            Piece::Tag(name) => {
+            HtmlPiece::Text(text) if in_title => title.push_str(text),
+            HtmlPiece::Text(text) => body.push_str(text),
+            HtmlPiece::Tag(name) => {
                 match name.as_str() {
                     "title" => in_title = true,
                     "/title" => in_title = false,
@@ -48,7 +48,7 @@ fn is_page(said: &str) -> bool {
     opens.iter().any(|open| start.starts_with(open))
 }
 
-enum Piece<'a> {
+enum HtmlPiece<'a> {
     Text(&'a str),
     /// Its name in lower case, with the slash of an end.
     Tag(String),
@@ -59,22 +59,22 @@ struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    fn next(&mut self) -> Option<Piece<'a>> {
+    fn next(&mut self) -> Option<HtmlPiece<'a>> {
         if let Some(comment) = self.rest.strip_prefix("<!--") {
             self.rest = comment.split_once("-->").map_or("", |(_, rest)| rest);
-            return Some(Piece::Tag(String::new()));
+            return Some(HtmlPiece::Tag(String::new()));
         }
         if let Some(tag) = self.rest.strip_prefix('<') {
             let name = tag.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric);
             let slash = if tag.starts_with('/') { "/" } else { "" };
             let name = format!("{slash}{}", name.collect::<String>().to_ascii_lowercase());
             self.rest = &tag[end_of_tag(tag)..];
-            return Some(Piece::Tag(name));
+            return Some(HtmlPiece::Tag(name));
         }
         let end = self.rest.find('<').unwrap_or(self.rest.len());
         let (text, rest) = self.rest.split_at(end);
         self.rest = rest;
-        (!text.is_empty()).then_some(Piece::Text(text))
+        (!text.is_empty()).then_some(HtmlPiece::Text(text))
     }
 
     /// Passes over what an element holds; `name` is in lower case.

@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use adjutant_core::prompt::Encoded;
-use adjutant_core::prompt::image::{Picture, Withheld};
+use adjutant_core::prompt::Base64Image;
+use adjutant_core::prompt::image::{ImageRefusal, Picture};
 
 /// One part of a message of the user.
 #[derive(Debug, PartialEq)]
-pub(super) enum Part<'a> {
+pub(super) enum UserPart<'a> {
     Text(Cow<'a, str>),
     Image(Inline<'a>),
 }
@@ -41,29 +41,29 @@ impl serde::Serialize for Inline<'_> {
 pub(super) fn parts<'a>(
     text: &'a str,
     pictures: &[Picture],
-    images: &'a BTreeMap<String, Encoded>,
-) -> Vec<Part<'a>> {
+    images: &'a BTreeMap<String, Base64Image>,
+) -> Vec<UserPart<'a>> {
     let mut parts = Vec::new();
     for picture in pictures {
         let content = images.get(&picture.image.hash);
         let part = match (picture.withheld, content) {
             (None, Some(content)) => {
                 let media_type = picture.image.mime_type.name();
-                Part::Image(Inline { media_type, base64: &content.0 })
+                UserPart::Image(Inline { media_type, base64: &content.0 })
             }
-            (why, _) => Part::Text(picture.in_words(why.unwrap_or(Withheld::Lost)).into()),
+            (why, _) => UserPart::Text(picture.in_words(why.unwrap_or(ImageRefusal::Lost)).into()),
         };
         push(&mut parts, part);
     }
     if parts.is_empty() || !text.trim().is_empty() {
-        push(&mut parts, Part::Text(text.into()));
+        push(&mut parts, UserPart::Text(text.into()));
     }
     parts
 }
 
-fn push<'a>(parts: &mut Vec<Part<'a>>, part: Part<'a>) {
+fn push<'a>(parts: &mut Vec<UserPart<'a>>, part: UserPart<'a>) {
     match (parts.last_mut(), part) {
-        (Some(Part::Text(before)), Part::Text(text)) => {
+        (Some(UserPart::Text(before)), UserPart::Text(text)) => {
             let before = before.to_mut();
             before.push('\n');
             before.push_str(&text);

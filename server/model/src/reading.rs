@@ -5,7 +5,7 @@
 use adjutant_core::machine::retry::{CallFailure, FailureClass};
 use adjutant_core::prompt::{Delta, Reply};
 
-use super::http::{Clients, Eaten, Post};
+use super::http::{BodyProgress, Clients, Post};
 use super::sse::{Decoder, Event, MAX_EVENT_BYTES, SseError};
 
 /// Who hears the pieces of a reply while they stream.
@@ -13,7 +13,7 @@ pub(super) type OnDelta<'a> = dyn FnMut(Delta) + Send + 'a;
 
 /// How far a reply has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum ReplyState {
     Open,
     /// It is complete; the usage may follow.
     Finished,
@@ -38,7 +38,7 @@ pub(super) trait Assembly {
     /// Takes an answer that came all at once.
     fn take_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure>;
 
-    fn state(&self) -> State;
+    fn state(&self) -> ReplyState;
 
     /// Returns the reply if it is complete and sound (G3).
     fn complete(self) -> Result<Reply, CallFailure>;
@@ -75,7 +75,7 @@ pub(super) fn read_in_pieces<A: Assembly>(
     let mut pumped = Ok(());
     for piece in pieces {
         match reader.eat(piece) {
-            Ok(Eaten::Done) => break,
+            Ok(BodyProgress::Done) => break,
             Ok(_) => {}
             Err(failed) => {
                 pumped = Err(failed);
@@ -99,13 +99,13 @@ struct Reader<'a, 'b, A> {
 }
 
 impl<A: Assembly> Reader<'_, '_, A> {
-    fn eat(&mut self, piece: &[u8]) -> Result<Eaten, CallFailure> {
+    fn eat(&mut self, piece: &[u8]) -> Result<BodyProgress, CallFailure> {
         if let Some(whole) = &mut self.whole {
             if whole.len() + piece.len() > MAX_EVENT_BYTES {
                 return Err(unreadable(&SseError::TooLong { limit: MAX_EVENT_BYTES }, &self.assembly));
             }
             whole.extend_from_slice(piece);
-            return Ok(Eaten::Progress);
+            return Ok(BodyProgress::Progress);
         }
         let (assembly, on_delta) = (&mut self.assembly, &mut *self.on_delta);
         let mut heard = false;
@@ -117,16 +117,16 @@ impl<A: Assembly> Reader<'_, '_, A> {
         let before = std::mem::replace(&mut self.pending, self.decoder.pending());
         let grows = self.pending > before.max(CONTENT_BYTES);
         Ok(match self.assembly.state() {
-            State::Done => Eaten::Done,
-            State::Finished => Eaten::Finishing,
-            State::Open if heard || grows => Eaten::Progress,
-            State::Open => Eaten::KeepAlive,
+            ReplyState::Done => BodyProgress::Done,
+            ReplyState::Finished => BodyProgress::Finishing,
+            ReplyState::Open if heard || grows => BodyProgress::Progress,
+            ReplyState::Open => BodyProgress::KeepAlive,
         })
     }
 
     fn finish(mut self, pumped: Result<(), CallFailure>) -> Result<Reply, CallFailure> {
         // What fails after a finish reason cannot take the reply away again.
-        if self.assembly.state() == State::Open {
+        if self.assembly.state() == ReplyState::Open {
             pumped?;
             let (assembly, on_delta) = (&mut self.assembly, &mut *self.on_delta);
             match self.whole {

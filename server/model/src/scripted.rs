@@ -108,12 +108,12 @@ async fn play(
         request.messages.iter().filter(|message| matches!(message, ModelMessage::Assistant { .. })).count();
     let turn = script.turns.get(position(&script.turns, &request.messages));
     let Some(turn) = turn else {
-        let mut voice = Voice::new(script.pace_ms, None, on_delta);
+        let mut voice = PacedStream::new(script.pace_ms, None, on_delta);
         voice.say(EXHAUSTED, Delta::Text).await?;
         return Ok(Reply { text: EXHAUSTED.to_owned(), stop: StopCause::EndTurn, ..Reply::default() });
     };
     let fail = turn.fail.iter().find(|fail| fail.attempt.is_none_or(|number| number == attempt));
-    let mut voice = Voice::new(turn.pace_ms.unwrap_or(script.pace_ms), fail, on_delta);
+    let mut voice = PacedStream::new(turn.pace_ms.unwrap_or(script.pace_ms), fail, on_delta);
     let text = turn.text.replace("{{last_output}}", last_output(&request.messages));
     voice.say(&turn.reasoning, Delta::Reasoning).await?;
     voice.say(&text, Delta::Text).await?;
@@ -144,7 +144,7 @@ fn last_output(messages: &[ModelMessage]) -> &str {
 }
 
 /// Says words at a pace, until the turn is to fail.
-struct Voice<'a, F> {
+struct PacedStream<'a, F> {
     pace: Duration,
     /// When the next word is due; counted from the first, so that the pace
     /// does not depend on how long a timer takes.
@@ -154,9 +154,9 @@ struct Voice<'a, F> {
     on_delta: F,
 }
 
-impl<'a, F: FnMut(Delta)> Voice<'a, F> {
+impl<'a, F: FnMut(Delta)> PacedStream<'a, F> {
     fn new(pace_ms: u64, fail: Option<&'a Fail>, on_delta: F) -> Self {
-        Voice { pace: Duration::from_millis(pace_ms), due: Instant::now(), fail, said: 0, on_delta }
+        PacedStream { pace: Duration::from_millis(pace_ms), due: Instant::now(), fail, said: 0, on_delta }
     }
 
     async fn say(&mut self, text: &str, wrap: fn(String) -> Delta) -> Result<(), CallFailure> {

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use adjutant_core::config::{KeySource, Reach};
 use adjutant_core::machine::retry::FailureClass;
-use adjutant_core::prompt::{Manner, ModelMessage, ToolSpec};
+use adjutant_core::prompt::{GenerationSettings, ModelMessage, ToolSpec};
 use adjutant_testkit::model::{Dialect, ModelServer, Reply as Answer};
 
 use super::*;
@@ -71,7 +71,7 @@ pub(super) fn request(prompt: &str) -> ModelRequest {
         tools: Arc::new([tool]),
         messages: vec![ModelMessage::user(prompt)],
         max_output_tokens: None,
-        manner: Manner::default(),
+        manner: GenerationSettings::default(),
         whole: false,
         images: Default::default(),
     }

@@ -9,12 +9,12 @@ use adjutant_core::machine::retry::CallFailure;
 use adjutant_core::prompt::{ModelRequest, Reply};
 
 use super::anthropic::MessagesAssembly;
-use super::failure::Asked;
+use super::failure::Endpoint;
 use super::openai_chat::ChatAssembly;
 use super::openai_responses::ResponsesAssembly;
 use super::reading::{Assembly, OnDelta, read_in_pieces};
 
-const ASKED: Asked<'static> = Asked { provider: "acme", model: "m1", key: None };
+const ASKED: Endpoint<'static> = Endpoint { provider: "acme", model: "m1", key: None };
 
 /// Reads the body of an answer on one wire, as it comes in these pieces; the request says whether it
 /// is a stream.

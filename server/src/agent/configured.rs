@@ -19,14 +19,14 @@ const MAX_FOLDERS: usize = 1_000;
 const MAX_SHOWN: usize = 200;
 
 /// Settings and folders as the client says they are.
-pub struct Configured {
+pub struct ClientConfiguration {
     /// Its roots are the workspace folders.
     sources: Mutex<Sources>,
     /// Whether the section of the editor was ever there: until then what it said at the start counts.
     said: Mutex<bool>,
 }
 
-impl Configured {
+impl ClientConfiguration {
     pub fn new(sources: Sources) -> Self {
         Self { sources: Mutex::new(sources), said: Mutex::default() }
     }

@@ -20,9 +20,9 @@ use tokio::sync::oneshot;
 use super::content::{self, Content};
 use super::{Agent, Result};
 use crate::aside::aside;
-use crate::session::mailbox::{Mailbox, Message, Posted, Refused, Resumed};
+use crate::session::mailbox::{ClientError, Mailbox, Message, PostedPrompt, ResumePoint};
 use crate::session::{self, SURFACE_OF_CLIENTS};
-use crate::sessions::list::{Cursor, Wanted};
+use crate::sessions::list::{Cursor, ListFilter};
 use crate::tools::paths::Roots;
 use crate::transport::ErrorBody;
 use crate::uri;
@@ -55,7 +55,7 @@ impl Agent {
             Cursor::parse(&text)
                 .ok_or_else(|| ErrorBody::invalid_params(format!("{text:?} was never a `nextCursor`")))
         });
-        let wanted = Wanted { root, query, after: cursor.transpose()? };
+        let wanted = ListFilter { root, query, after: cursor.transpose()? };
         Ok(self.sessions.list(wanted).await?)
     }
 
@@ -66,7 +66,7 @@ impl Agent {
             unattended: params.unattended,
             reply,
         });
-        let Resumed { result, place } = answered(request).await?;
+        let ResumePoint { result, place } = answered(request).await?;
         let go_on = place.reached().await;
         self.out.behind_next_answer(go_on);
         Ok(result)
@@ -112,12 +112,12 @@ impl Agent {
         let blocks = std::mem::take(&mut params.prompt);
         let Content { text, images } = content::read(blocks).map_err(ErrorBody::invalid_params)?;
         let images = self.sessions.world().images.take(images).ok_or_else(|| {
-            Refused::new(ErrorName::Overloaded, "too many images wait to be kept; send it again later")
+            ClientError::new(ErrorName::Overloaded, "too many images wait to be kept; send it again later")
         })?;
         let session = params.session_id.clone();
         let mailbox = self.mailbox(&session)?;
         let before = self.starts.went_on(&session);
-        let prompt = Box::new(Posted { params, text, images, title, body });
+        let prompt = Box::new(PostedPrompt { params, text, images, title, body });
         // Popups that were closed without an answer come back; not those that the prompt answers.
         let _acts = self.sessions.world().doors.user_acts();
         let told = answered(mailbox.request(|reply| Message::Prompt { prompt, reply })).await;
@@ -203,11 +203,11 @@ pub fn digest_of(params: &impl serde::Serialize) -> Result<String> {
 
 /// Waits for the reply to what was posted.
 pub async fn answered<T>(
-    posted: std::result::Result<oneshot::Receiver<std::result::Result<T, Refused>>, Refused>,
+    posted: std::result::Result<oneshot::Receiver<std::result::Result<T, ClientError>>, ClientError>,
 ) -> Result<T> {
     match posted?.await {
         Ok(result) => Ok(result?),
-        Err(_) => Err(Refused::gone().into()),
+        Err(_) => Err(ClientError::gone().into()),
     }
 }
 

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::configured::{Configured, says_nothing};
+use super::configured::{ClientConfiguration, says_nothing};
 use super::start::Starts;
 use super::{Agent, Options};
 use crate::documents::Documents;
 use crate::doors::face::Face;
 use crate::doors::surfaces::Surfaces;
-use crate::doors::{Doors, Timing};
+use crate::doors::{ClientLink, Timing};
 use crate::editor::EditTurns;
 use crate::session::catalog::Catalog;
 use crate::session::frontier::Syncer;
@@ -39,14 +39,14 @@ pub struct Opening {
 }
 
 /// What a client works with, and what the user should be told of its settings.
-pub struct Opened {
+pub struct OpenedAgent {
     pub agent: Agent,
     pub problems: Vec<String>,
 }
 
 impl Agent {
     /// Makes what a client works with. Fails where there is no place for the sessions.
-    pub fn open(out: &Out, options: &Options, opening: Opening) -> anyhow::Result<Opened> {
+    pub fn open(out: &Out, options: &Options, opening: Opening) -> anyhow::Result<OpenedAgent> {
         let Opening { folders, settings, surfaces, face } = opening;
         let mut sources = options.sources.clone();
         sources.roots.clone_from(&folders);
@@ -60,7 +60,7 @@ impl Agent {
             patience: Duration::from_millis(loaded.settings.limits.editor_ms),
             reaction: options.reaction,
         };
-        let (doors, wants) = Doors::open(out.clone(), face, surfaces, timing, documents.clone());
+        let (doors, wants) = ClientLink::open(out.clone(), face, surfaces, timing, documents.clone());
         doors.set_popups(loaded.settings.popups);
         let syncer = Syncer::start()?;
         let catalog = Catalog::new(options.storage.clone(), syncer, &state_dir);
@@ -80,7 +80,7 @@ impl Agent {
             catalog,
             own,
             turns: Turns::in_state(&state_dir),
-            images: images::Room::default(),
+            images: images::ImageRoom::default(),
             inboxes: Watch::default(),
             asks: Mutex::new(HashMap::new()),
         });
@@ -94,8 +94,8 @@ impl Agent {
         });
         let problems =
             state_told.into_iter().chain(loaded.problems.iter().map(ToString::to_string)).collect();
-        let configured = Configured::new(sources);
+        let configured = ClientConfiguration::new(sources);
         let agent = Agent { sessions, configured, starts: Starts::default(), out: out.clone() };
-        Ok(Opened { agent, problems })
+        Ok(OpenedAgent { agent, problems })
     }
 }

@@ -20,7 +20,7 @@ use super::configured::folders_for;
 use super::{Agent, Result, content, digest_of};
 use crate::documents::Text;
 use crate::session::World;
-use crate::tools::paths::{Grounded, Roots, ground, open_read};
+use crate::tools::paths::{ResolvedPath, Roots, ground, open_read};
 use crate::tools::protected::held_by;
 use crate::transport::ErrorBody;
 
@@ -37,13 +37,13 @@ pub const OUTSIDE: &str = "this file is outside the workspace folders; open its 
 /// What was started by one connection.
 #[derive(Default)]
 pub struct Starts {
-    shared: Mutex<Started>,
+    shared: Mutex<StartedRun>,
     /// Read by each start until it is answered, so that what comes behind it can wait for it.
     under_way: RwLock<()>,
 }
 
 #[derive(Default)]
-struct Started {
+struct StartedRun {
     /// Which session a key made; within it, the session itself knows the key.
     keys: VecDeque<(String, SessionId)>,
     /// Where the user went on last.
@@ -51,7 +51,7 @@ struct Started {
 }
 
 impl Starts {
-    fn lock(&self) -> MutexGuard<'_, Started> {
+    fn lock(&self) -> MutexGuard<'_, StartedRun> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -105,7 +105,7 @@ impl Starts {
 }
 
 /// A place in the workspace as it was found.
-struct Found {
+struct FoundPlace {
     /// The workspace folders, first the one that holds it.
     folders: Vec<PathBuf>,
     display: String,
@@ -179,7 +179,7 @@ impl Agent {
 }
 
 /// Finds the file of a URI in the workspace, and its text: the editor's before the disk's.
-async fn find(agent: &Agent, uri: &str) -> std::result::Result<Found, String> {
+async fn find(agent: &Agent, uri: &str) -> std::result::Result<FoundPlace, String> {
     let world = agent.sessions.world().clone();
     let documents = world.documents.clone();
     // Taken before anything waits, so that what is typed next does not count.
@@ -189,7 +189,12 @@ async fn find(agent: &Agent, uri: &str) -> std::result::Result<Found, String> {
     looked.unwrap_or_else(|error| Err(format!("the file could not be looked at: {error}")))
 }
 
-fn look(folders: Vec<PathBuf>, world: &World, uri: &str, open: Text) -> std::result::Result<Found, String> {
+fn look(
+    folders: Vec<PathBuf>,
+    world: &World,
+    uri: &str,
+    open: Text,
+) -> std::result::Result<FoundPlace, String> {
     let at = inside(&folders, uri)?;
     let open = if let Text::Closed = open { world.documents.text(&at.absolute) } else { open };
     let (roots, _) = Roots::open(&folders);
@@ -208,10 +213,10 @@ fn look(folders: Vec<PathBuf>, world: &World, uri: &str, open: Text) -> std::res
         Text::Open(snapshot) => Some(snapshot),
         Text::Closed => on_disk(&at, uri)?,
     };
-    Ok(Found { folders: folders_for(folders, uri), display: at.display, text })
+    Ok(FoundPlace { folders: folders_for(folders, uri), display: at.display, text })
 }
 
-fn inside(folders: &[PathBuf], uri: &str) -> std::result::Result<Grounded, String> {
+fn inside(folders: &[PathBuf], uri: &str) -> std::result::Result<ResolvedPath, String> {
     if !uri.starts_with("file:") {
         return Err(NO_FILE.to_owned());
     }
@@ -226,7 +231,7 @@ fn inside(folders: &[PathBuf], uri: &str) -> std::result::Result<Grounded, Strin
 
 /// The text of a file that is not open; none where it is too large or no text: the model reads it
 /// by its tools.
-fn on_disk(at: &Grounded, uri: &str) -> std::result::Result<Option<Snapshot>, String> {
+fn on_disk(at: &ResolvedPath, uri: &str) -> std::result::Result<Option<Snapshot>, String> {
     let failed = |why: String| format!("\"{}\" cannot be read: {why}", at.display);
     let mut file = open_read(at).map_err(|refusal| failed(refusal.to_string()))?.take(MAX_FILE + 1);
     let mut bytes = Vec::new();

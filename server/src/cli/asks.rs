@@ -9,8 +9,8 @@ mod put;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Given, parse};
+pub use answer::{TypedAnswer, parse};
 #[cfg(test)]
 pub(in crate::cli) use desk::READING_TIME;
-pub use desk::{Delivery, Desk};
+pub use desk::{AskDesk, PendingAsk};
 pub use put::{hint, put, put_whole};

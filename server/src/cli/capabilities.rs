@@ -9,7 +9,7 @@ use anyhow::Context;
 use crate::doors::surfaces::Surfaces;
 
 use super::Exit;
-use super::page::Page;
+use super::page::Printer;
 
 /// Prints which surface stands for what at the editor that says this in `initialize`.
 pub fn capabilities(file: &Path) -> anyhow::Result<Exit> {
@@ -26,7 +26,7 @@ pub fn capabilities(file: &Path) -> anyhow::Result<Exit> {
     let name = params.pointer("/clientInfo/name").and_then(serde_json::Value::as_str);
     let surfaces =
         Surfaces::of(client, name).map_err(|why| anyhow::anyhow!("take the capabilities: {why}"))?;
-    let mut page = Page::of_stdout();
+    let mut page = Printer::of_stdout();
     page.block(&surfaces.text());
     page.written()?;
     Ok(Exit::Fine)

@@ -41,7 +41,7 @@ pub enum Failure {
 }
 
 /// What the server says, in its order.
-pub type Hearing = mpsc::Receiver<Incoming>;
+pub type IncomingStream = mpsc::Receiver<Incoming>;
 
 /// The speaking half of a connection; cheap to clone.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ pub struct Client {
 
 impl Client {
     /// Starts a server with these settings and greets it from these folders.
-    pub async fn start(sources: Sources, folders: &[PathBuf]) -> anyhow::Result<(Client, Hearing)> {
+    pub async fn start(sources: Sources, folders: &[PathBuf]) -> anyhow::Result<(Client, IncomingStream)> {
         let end = service::start_in_process(sources)?;
         let (out, hearing) = connect(end.reader, end.writer)?;
         let client = Client { out };
@@ -94,7 +94,7 @@ impl Client {
     }
 
     /// Tells the server to stop and waits for it a little; `heard` takes all that it says until then.
-    pub async fn stop(self, mut hearing: Hearing, heard: impl Fn(Incoming)) {
+    pub async fn stop(self, mut hearing: IncomingStream, heard: impl Fn(Incoming)) {
         let drain = async {
             while let Some(said) = hearing.recv().await {
                 heard(said);

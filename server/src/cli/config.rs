@@ -6,14 +6,14 @@ use crate::settings::{Sources, load};
 
 use super::Exit;
 use super::folder::Folder;
-use super::page::Page;
+use super::page::Printer;
 
 /// Prints the settings as they hold in this folder.
 pub fn config(mut sources: Sources) -> anyhow::Result<Exit> {
     sources.roots =
         Folder::find(None, sources.home.as_deref()).map_or_else(|_| Vec::new(), |folder| folder.workspace());
     let loaded = load(&sources);
-    let mut page = Page::of_stdout();
+    let mut page = Printer::of_stdout();
     page.block(&adjutant_core::config::explain(&loaded.settings));
     if !loaded.problems.is_empty() {
         page.line("");

@@ -28,15 +28,15 @@ use serde::de::DeserializeOwned;
 use crate::settings::Sources;
 
 use super::Exit;
-use super::asks::Desk;
+use super::asks::AskDesk;
 use super::client::{Client, Failure};
-use super::page::{Page, note};
+use super::page::{Printer, note};
 use super::pages::Pages;
 use super::present::Person;
 use super::signals::Signals;
-pub use denied::{Allowed, Denied};
-use ears::{Ears, Heard};
-use unmade::Unmade;
+pub use denied::{AllowedFlags, DenialSummary};
+use ears::{Ears, IncomingEvent};
+use unmade::MissingEdits;
 pub use view::View;
 
 /// How long a cancelled run may take to end.
@@ -57,7 +57,7 @@ pub enum Answers {
 
 /// Why a conversation was left before its run ended.
 #[derive(Debug, thiserror::Error)]
-pub enum Left {
+pub enum LeaveReason {
     #[error("go on: the server ended unexpectedly")]
     Closed,
     #[error("go on: it was interrupted")]
@@ -75,16 +75,16 @@ pub enum Left {
 }
 
 /// Says why a conversation was left, and returns what the shell is told.
-pub fn told(left: Left) -> anyhow::Result<Exit> {
+pub fn told(left: LeaveReason) -> anyhow::Result<Exit> {
     match left {
-        Left::Interrupted => Ok(Exit::Interrupted),
-        Left::Terminated => Ok(Exit::Terminated),
-        Left::Told => Ok(Exit::Failed),
-        Left::Waits => {
+        LeaveReason::Interrupted => Ok(Exit::Interrupted),
+        LeaveReason::Terminated => Ok(Exit::Terminated),
+        LeaveReason::Told => Ok(Exit::Failed),
+        LeaveReason::Waits => {
             note("the run waits for an answer; `adjutant asks` shows what is asked");
             Ok(Exit::Fine)
         }
-        Left::Failed(Failure::Refused { code, message, .. }) => {
+        LeaveReason::Failed(Failure::Refused { code, message, .. }) => {
             note(&message);
             let no_model = code == ErrorName::ProviderUnavailable.code();
             Ok(if no_model { Exit::Usage } else { Exit::Failed })
@@ -100,7 +100,7 @@ pub struct Conversation {
     view: View,
     pages: Pages,
     answers: Answers,
-    desk: Desk,
+    desk: AskDesk,
     session: Option<SessionId>,
     run: Option<RunId>,
     ended: Option<(RunId, RunEnd, Instant)>,
@@ -109,10 +109,10 @@ pub struct Conversation {
     waits: bool,
     /// The server gave up the run that is followed.
     given_up: bool,
-    denied: Denied,
+    denied: DenialSummary,
     /// The last request to the model failed, and so.
     failure: Option<FailureKind>,
-    unmade: Unmade,
+    unmade: MissingEdits,
     /// What the server has said last, which comes as an update and as a message.
     said: Option<String>,
     /// The last notice that was shown: a refusal may say the same.
@@ -144,16 +144,16 @@ impl Conversation {
             view,
             pages,
             answers,
-            desk: Desk::default(),
+            desk: AskDesk::default(),
             session: None,
             run: None,
             ended: None,
             idle: false,
             waits: false,
             given_up: false,
-            denied: Denied::default(),
+            denied: DenialSummary::default(),
             failure: None,
-            unmade: Unmade::default(),
+            unmade: MissingEdits::default(),
             said: None,
             noticed: String::new(),
             withdrawn: None,
@@ -180,7 +180,7 @@ impl Conversation {
     }
 
     /// Returns the calls that were denied because no user was present.
-    pub fn denied(&self) -> &Denied {
+    pub fn denied(&self) -> &DenialSummary {
         &self.denied
     }
 
@@ -205,7 +205,7 @@ impl Conversation {
     }
 
     /// Returns the page of the answer, for what a command itself has to say there.
-    pub fn page(&mut self) -> &mut Page {
+    pub fn page(&mut self) -> &mut Printer {
         self.view.aside(&mut self.pages);
         self.pages.answer()
     }
@@ -215,7 +215,7 @@ impl Conversation {
         &mut self,
         method: &'static str,
         params: &impl Serialize,
-    ) -> Result<R, Left> {
+    ) -> Result<R, LeaveReason> {
         let client = self.client.clone();
         let reply = client.request(method, params);
         tokio::pin!(reply);
@@ -232,22 +232,22 @@ impl Conversation {
             self.hear(said).await?;
         }
         result.map_err(|failure| match failure {
-            Failure::Refused { message, .. } if self.noticed.ends_with(&message) => Left::Told,
+            Failure::Refused { message, .. } if self.noticed.ends_with(&message) => LeaveReason::Told,
             failure => failure.into(),
         })
     }
 
     /// Hears everything up to the end of the run that is followed.
-    pub async fn until_ended(&mut self) -> Result<RunEnd, Left> {
+    pub async fn until_ended(&mut self) -> Result<RunEnd, LeaveReason> {
         loop {
             if let Some(end) = self.end() {
                 return Ok(end);
             }
             if self.waits && matches!(self.answers, Answers::Elsewhere) {
-                return Err(Left::Waits);
+                return Err(LeaveReason::Waits);
             }
             if self.given_up {
-                return Err(Left::GivenUp);
+                return Err(LeaveReason::GivenUp);
             }
             self.ears.wake_at(self.next_wake());
             let heard = self.ears.next(&mut self.answers).await;
@@ -267,26 +267,26 @@ impl Conversation {
         self.client.stop(self.ears.into_hearing(), hearing::last_word).await;
     }
 
-    async fn hear(&mut self, heard: Heard) -> Result<(), Left> {
+    async fn hear(&mut self, heard: IncomingEvent) -> Result<(), LeaveReason> {
         match heard {
-            Heard::Said(incoming) => self.take(incoming).await?,
-            Heard::Closed => return Err(Left::Closed),
-            Heard::Typed(typed) => self.typed(typed),
-            Heard::Interrupt if self.cancelling.is_none() && self.session.is_some() => {
+            IncomingEvent::Said(incoming) => self.take(incoming).await?,
+            IncomingEvent::Closed => return Err(LeaveReason::Closed),
+            IncomingEvent::Typed(typed) => self.typed(typed),
+            IncomingEvent::Interrupt if self.cancelling.is_none() && self.session.is_some() => {
                 self.cancel("cancelling; Ctrl-C again leaves at once").await?;
             }
-            Heard::Interrupt => {
+            IncomingEvent::Interrupt => {
                 self.at_once = true;
-                return Err(Left::Interrupted);
+                return Err(LeaveReason::Interrupted);
             }
-            Heard::Terminate => {
+            IncomingEvent::Terminate => {
                 self.view.aside(&mut self.pages);
                 if self.session.is_some() {
                     note("told to end; `adjutant run --continue` goes on from here");
                 }
-                return Err(Left::Terminated);
+                return Err(LeaveReason::Terminated);
             }
-            Heard::Wake => self.woke(Instant::now())?,
+            IncomingEvent::Wake => self.woke(Instant::now())?,
         }
         if self.reader_left() && self.cancelling.is_none() {
             self.cancel("").await?;
@@ -295,7 +295,7 @@ impl Conversation {
         Ok(())
     }
 
-    async fn cancel(&mut self, why: &str) -> Result<(), Left> {
+    async fn cancel(&mut self, why: &str) -> Result<(), LeaveReason> {
         self.cancelling = Some(Instant::now() + CANCEL_LIMIT);
         if !why.is_empty() {
             self.view.aside(&mut self.pages);
@@ -323,10 +323,10 @@ impl Conversation {
         [ended, self.cancelling, self.demo_answers_at, self.view.remark_at()].into_iter().flatten().min()
     }
 
-    fn woke(&mut self, now: Instant) -> Result<(), Left> {
+    fn woke(&mut self, now: Instant) -> Result<(), LeaveReason> {
         if self.cancelling.is_some_and(|by| now >= by) {
             note("the run did not end in time");
-            return Err(Left::Interrupted);
+            return Err(LeaveReason::Interrupted);
         }
         if self.demo_answers_at.is_some_and(|at| now >= at) {
             self.demo_answers_at = None;

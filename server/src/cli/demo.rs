@@ -16,8 +16,8 @@ use anyhow::Context;
 use crate::settings::Sources;
 
 use super::Exit;
-use super::conversation::{Answers, Conversation, Left, View, told};
-use super::page::{Ink, Page};
+use super::conversation::{Answers, Conversation, LeaveReason, View, told};
+use super::page::{Ink, Printer};
 use super::present::Person;
 use super::run::prompt;
 use crate::uri;
@@ -35,11 +35,11 @@ script = \"script.toml\"
 const PROMPT: &str = "The test of this project fails. Find out why, fix it, and run the test.";
 
 /// A folder that is gone when the demo is.
-struct Scratch {
+struct DemoFolder {
     folder: PathBuf,
 }
 
-impl Scratch {
+impl DemoFolder {
     fn make() -> anyhow::Result<Self> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("draw a random name: {error}"))?;
@@ -47,7 +47,7 @@ impl Scratch {
         let folder = std::env::temp_dir().join(name);
         let make = || format!("make the scratch folder \"{}\"", folder.display());
         fs::DirBuilder::new().mode(0o700).create(&folder).with_context(make)?;
-        let scratch = Scratch { folder: folder.canonicalize().with_context(make)? };
+        let scratch = DemoFolder { folder: folder.canonicalize().with_context(make)? };
         fs::create_dir(scratch.project()).with_context(make)?;
         let files = [
             ("project/greet.sh", GREET),
@@ -75,7 +75,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for DemoFolder {
     fn drop(&mut self) {
         // What cannot be removed is in the system's folder for such things.
         let _ = fs::remove_dir_all(&self.folder);
@@ -84,9 +84,9 @@ impl Drop for Scratch {
 
 /// Plays the demo.
 pub async fn demo(sources: Sources) -> anyhow::Result<Exit> {
-    let scratch = Scratch::make()?;
+    let scratch = DemoFolder::make()?;
     let project = scratch.project();
-    let mut page = Page::of_stdout();
+    let mut page = Printer::of_stdout();
     page.line_in(
         Ink::Bold,
         "Adjutant demo. The model is scripted: it reads its words from a file, without network or key.",
@@ -131,7 +131,7 @@ pub async fn demo(sources: Sources) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-async fn carry_out(talk: &mut Conversation, project: &Path) -> Result<RunEnd, Left> {
+async fn carry_out(talk: &mut Conversation, project: &Path) -> Result<RunEnd, LeaveReason> {
     let params = NewSessionParams { cwd: Some(uri::of_path(project)) };
     let made: NewSessionResult = talk.request(methods::SESSION_NEW, &params).await?;
     talk.attach(&made.session_id);
@@ -141,7 +141,7 @@ async fn carry_out(talk: &mut Conversation, project: &Path) -> Result<RunEnd, Le
 }
 
 /// Runs the test of the project and prints what it says; whether it passed.
-fn test(page: &mut Page, project: &Path, when: &str) -> anyhow::Result<bool> {
+fn test(page: &mut Printer, project: &Path, when: &str) -> anyhow::Result<bool> {
     page.line_in(Ink::Dim, &format!("The test {when} (sh test.sh):"));
     let mut command = Command::new("sh");
     command.arg("test.sh").current_dir(project).stdin(Stdio::null());
@@ -151,7 +151,7 @@ fn test(page: &mut Page, project: &Path, when: &str) -> anyhow::Result<bool> {
     Ok(ran.status.success())
 }
 
-fn what_next(page: &mut Page) {
+fn what_next(page: &mut Printer) {
     page.line("");
     page.line("With a model of your own:");
     page.block("  adjutant setup\n  adjutant run \"make the failing test pass\"");

@@ -3,13 +3,13 @@
 //! One line each; `✓` never stands beside a mistake. Leaves everything as it was; asks each model for one word
 //! unless told not to.
 
-use adjutant_core::config::{Flaw, Origin, Problem, Settings, Wire};
+use adjutant_core::config::{Flaw, Problem, SettingOrigin, Settings, Wire};
 use adjutant_core::prompt::models::AS_OF;
 use clap::Args;
 
 use super::Exit;
 use super::folder::Folder;
-use super::page::{Ink, Page};
+use super::page::{Ink, Printer};
 use super::probe::probe;
 use super::state_folder::{Usable, look};
 use crate::model::script_fault;
@@ -25,7 +25,7 @@ pub struct DoctorLine {
 
 /// How a thing is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum Health {
     Fine,
     /// It is as it should be, and the user should know.
     Odd,
@@ -39,16 +39,16 @@ pub async fn doctor(mut sources: Sources, line: DoctorLine) -> anyhow::Result<Ex
     sources.roots =
         Folder::find(None, sources.home.as_deref()).map_or_else(|_| Vec::new(), |folder| folder.workspace());
     let loaded = load(&sources);
-    let mut report = Report { page: Page::of_stdout(), worst: Mark::Fine };
+    let mut report = Report { page: Printer::of_stdout(), worst: Health::Fine };
     the_settings(&mut report, &sources, &loaded.problems);
     the_state(&mut report, &sources);
     let usable = the_models(&mut report, &loaded.settings, line).await;
-    report.line(Mark::Odd, "sandbox", "none yet: a command that you allow runs with your rights");
+    report.line(Health::Odd, "sandbox", "none yet: a command that you allow runs with your rights");
     report.page.written()?;
     Ok(match (usable, report.worst) {
         (false, _) => Exit::Usage,
-        (true, Mark::Bad) => Exit::Failed,
-        (true, Mark::Fine | Mark::Odd | Mark::Wrong) => Exit::Fine,
+        (true, Health::Bad) => Exit::Failed,
+        (true, Health::Fine | Health::Odd | Health::Wrong) => Exit::Fine,
     })
 }
 
@@ -60,11 +60,13 @@ fn the_settings(report: &mut Report, sources: &Sources, problems: &[Problem]) {
     match sources.user_file().filter(|file| file.exists()) {
         // What is wrong with it says which it is.
         Some(_) if mistaken => {}
-        Some(file) => report.line(Mark::Fine, "settings", &file.display().to_string()),
-        None => report.line(Mark::Odd, "settings", "you have no settings file; `adjutant setup` writes one"),
+        Some(file) => report.line(Health::Fine, "settings", &file.display().to_string()),
+        None => {
+            report.line(Health::Odd, "settings", "you have no settings file; `adjutant setup` writes one")
+        }
     }
     for problem in problems {
-        let mark = if unusable(problem) { Mark::Bad } else { Mark::Wrong };
+        let mark = if unusable(problem) { Health::Bad } else { Health::Wrong };
         report.line(mark, "settings", &problem.to_string());
     }
 }
@@ -73,19 +75,19 @@ fn the_settings(report: &mut Report, sources: &Sources, problems: &[Problem]) {
 fn the_state(report: &mut Report, sources: &Sources) {
     let place = match sources.state_dir() {
         Ok(place) => place,
-        Err(why) => return report.line(Mark::Bad, "sessions", &format!("could not {why:#}")),
+        Err(why) => return report.line(Health::Bad, "sessions", &format!("could not {why:#}")),
     };
     let name = place.display();
     match look(&place) {
-        Ok(Usable::Yes) => report.line(Mark::Fine, "sessions", &name.to_string()),
+        Ok(Usable::Yes) => report.line(Health::Fine, "sessions", &name.to_string()),
         Ok(Usable::NotYet) => {
-            report.line(Mark::Fine, "sessions", &format!("{name} (the first run makes it)"))
+            report.line(Health::Fine, "sessions", &format!("{name} (the first run makes it)"))
         }
         Ok(Usable::OpenToOthers) => {
             let text = format!("{name} is open to other users; the next run makes it private");
-            report.line(Mark::Odd, "sessions", &text);
+            report.line(Health::Odd, "sessions", &text);
         }
-        Err(why) => report.line(Mark::Bad, "sessions", &format!("{name} {why}")),
+        Err(why) => report.line(Health::Bad, "sessions", &format!("{name} {why}")),
     }
 }
 
@@ -94,66 +96,66 @@ async fn the_models(report: &mut Report, settings: &Settings, line: DoctorLine) 
     let views = settings.model_views();
     if settings.model.is_none() {
         let why = settings.provider_for(None).err().map(|why| why.to_string()).unwrap_or_default();
-        report.line(Mark::Bad, "model", &why);
+        report.line(Health::Bad, "model", &why);
     }
     for view in &views {
         let place = if settings.model.as_ref() == Some(&view.model) { "model" } else { "fallback_models" };
-        let from = settings.origin_of(place).map(Origin::to_string).unwrap_or_default();
+        let from = settings.origin_of(place).map(SettingOrigin::to_string).unwrap_or_default();
         let name = if place == "model" { "model" } else { "fallback" };
         if let Some(why) = &view.unavailable {
-            report.line(Mark::Bad, name, &format!("{} ({from}): {why}", view.model));
+            report.line(Health::Bad, name, &format!("{} ({from}): {why}", view.model));
             continue;
         }
         let provider = settings.provider_for(Some(&view.model)).ok().map(|(provider, _)| provider);
         if let Some(why) = provider.as_ref().and_then(script_fault) {
             let text =
                 format!("{} ({from}): {why}; correct that file, or `script` in the settings", view.model);
-            report.line(Mark::Bad, name, &text);
+            report.line(Health::Bad, name, &text);
             continue;
         }
-        report.line(Mark::Fine, name, &format!("{} ({from})", view.model));
+        report.line(Health::Fine, name, &format!("{} ({from})", view.model));
         let numbers = format!("reads {} tokens, writes {}", view.context_window, view.max_output_tokens);
         // A script reads nothing, so it has no window.
         let plays = provider.is_some_and(|provider| provider.wire == Wire::Scripted);
         match view.known {
             _ if plays => {}
-            true => report.line(Mark::Fine, "window", &format!("{numbers} (as known {AS_OF}, or as set)")),
+            true => report.line(Health::Fine, "window", &format!("{numbers} (as known {AS_OF}, or as set)")),
             false => report.line(
-                Mark::Odd,
+                Health::Odd,
                 "window",
                 &format!("{numbers}: a guess, because the model is unknown; set `context_window` and `max_output_tokens`"),
             ),
         }
         if line.offline {
-            report.line(Mark::Odd, "provider", "not called (--offline)");
+            report.line(Health::Odd, "provider", "not called (--offline)");
             continue;
         }
         match probe(settings, &view.model).await {
             Ok(took) => {
-                report.line(Mark::Fine, "provider", &format!("answers, in {:.1} s", took.as_secs_f64()))
+                report.line(Health::Fine, "provider", &format!("answers, in {:.1} s", took.as_secs_f64()))
             }
-            Err(why) => report.line(Mark::Bad, "provider", &why),
+            Err(why) => report.line(Health::Bad, "provider", &why),
         }
     }
     settings.model.is_some()
 }
 
 struct Report {
-    page: Page,
-    worst: Mark,
+    page: Printer,
+    worst: Health,
 }
 
 impl Report {
-    fn line(&mut self, mark: Mark, what: &str, text: &str) {
+    fn line(&mut self, mark: Health, what: &str, text: &str) {
         let (sign, ink) = match mark {
-            Mark::Fine => ("✓", Ink::Green),
-            Mark::Odd => ("•", Ink::Plain),
-            Mark::Wrong => ("!", Ink::Bold),
-            Mark::Bad => ("✗", Ink::Red),
+            Health::Fine => ("✓", Ink::Green),
+            Health::Odd => ("•", Ink::Plain),
+            Health::Wrong => ("!", Ink::Bold),
+            Health::Bad => ("✗", Ink::Red),
         };
         self.page.line_in(ink, &format!("{sign} {what:<9} {text}"));
-        if mark == Mark::Bad {
-            self.worst = Mark::Bad;
+        if mark == Health::Bad {
+            self.worst = Health::Bad;
         }
     }
 }

@@ -9,9 +9,9 @@ use clap::Args;
 
 use super::Exit;
 use super::asks::put_whole;
-use super::page::{Ink, Page};
+use super::page::{Ink, Printer};
 use super::sessions::{on_disk, own_state, short_ids};
-use crate::sessions::reading::{self, Asked};
+use crate::sessions::reading::{self, ListedAsk};
 use crate::settings::Sources;
 
 /// What `adjutant asks` takes.
@@ -40,7 +40,7 @@ pub fn asks(sources: &Sources, line: &AsksLine) -> anyhow::Result<Exit> {
     };
     let mut asked = reading::open_asks(&catalog, |kind| line.all || waits(kind))?;
     asked.retain(|asked| session.as_ref().is_none_or(|id| asked.ask.session_id == *id));
-    let mut page = Page::of_stdout();
+    let mut page = Printer::of_stdout();
     if line.json {
         for asked in &asked {
             page.json(&serde_json::to_string(&asked.ask)?);
@@ -62,8 +62,8 @@ fn waits(kind: AskKind) -> bool {
     kind.group() != AskGroup::Idle
 }
 
-fn show(page: &mut Page, asked: &Asked, short: &str) {
-    let Asked { title, ask } = asked;
+fn show(page: &mut Printer, asked: &ListedAsk, short: &str) {
+    let ListedAsk { title, ask } = asked;
     let session = short_ids(&[&ask.session_id.0]).concat();
     page.line_in(Ink::Dim, &format!("ask-{short} · session {session} · {title}"));
     put_whole(page, ask);
@@ -72,7 +72,7 @@ fn show(page: &mut Page, asked: &Asked, short: &str) {
 }
 
 /// Puts the ways to answer with the ids that `adjutant answer` takes.
-fn put_ways(page: &mut Page, ask: &AskView, short: &str) {
+fn put_ways(page: &mut Printer, ask: &AskView, short: &str) {
     page.line(&format!("adjutant answer ask-{short} OPTION"));
     for option in &ask.options {
         page.line(&format!("  {} = {}", option.option_id, option.name));

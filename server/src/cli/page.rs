@@ -52,7 +52,7 @@ impl Ink {
 }
 
 /// A stream of text with a margin.
-pub struct Page {
+pub struct Printer {
     out: Box<dyn Write + Send>,
     look: Look,
     /// Cells written on the present line.
@@ -71,10 +71,10 @@ pub struct Page {
     broken: Option<io::Error>,
 }
 
-impl Page {
+impl Printer {
     /// Returns a page on any stream.
     pub fn new(out: impl Write + Send + 'static, look: Look) -> Self {
-        Page {
+        Printer {
             out: Box::new(out),
             look,
             column: 0,
@@ -90,13 +90,13 @@ impl Page {
     pub fn of_stdout() -> Self {
         let stdout = io::stdout();
         let look = look_of(&stdout, stdout.is_terminal());
-        Page::new(stdout, look)
+        Printer::new(stdout, look)
     }
 
     pub fn of_stderr() -> Self {
         let stderr = io::stderr();
         let look = look_of(&stderr, stderr.is_terminal());
-        Page::new(stderr, look)
+        Printer::new(stderr, look)
     }
 
     pub fn width(&self) -> usize {
@@ -343,7 +343,7 @@ impl Page {
 /// Writes a line about the program itself on standard error; at a terminal it is wrapped.
 pub fn note(text: &str) {
     if io::stderr().is_terminal() {
-        let mut page = Page::of_stderr();
+        let mut page = Printer::of_stderr();
         return text.lines().for_each(|line| page.line(line));
     }
     // Nothing can be said any more to someone who closed standard error.

@@ -3,33 +3,33 @@
 //! At a terminal there is one page. Where standard output goes to a file or a program, it gets
 //! the answer alone, and standard error the rest. Never writes half a line next to another one.
 
-use super::page::Page;
+use super::page::Printer;
 
 /// The pages of one conversation.
 pub struct Pages {
-    answer: Page,
+    answer: Printer,
     /// None where everything goes to the first page.
-    rest: Option<Page>,
+    rest: Option<Printer>,
 }
 
 impl Pages {
     /// Returns one page for everything.
-    pub fn one(page: Page) -> Self {
+    pub fn one(page: Printer) -> Self {
         Pages { answer: page, rest: None }
     }
 
     /// Returns a page for the answer and one for everything else.
-    pub fn two(answer: Page, rest: Page) -> Self {
+    pub fn two(answer: Printer, rest: Printer) -> Self {
         Pages { answer, rest: Some(rest) }
     }
 
     /// The page for the words of the model.
-    pub fn answer(&mut self) -> &mut Page {
+    pub fn answer(&mut self) -> &mut Printer {
         &mut self.answer
     }
 
     /// The page for tool calls, asks, remarks and the end of a run.
-    pub fn rest(&mut self) -> &mut Page {
+    pub fn rest(&mut self) -> &mut Printer {
         self.rest.as_mut().unwrap_or(&mut self.answer)
     }
 
@@ -44,11 +44,11 @@ impl Pages {
     /// Fails where not all of it was taken, as [`Page::written`].
     pub fn written(&mut self) -> anyhow::Result<()> {
         self.answer.written()?;
-        self.rest.as_mut().map_or(Ok(()), Page::written)
+        self.rest.as_mut().map_or(Ok(()), Printer::written)
     }
 
     /// Says whether a reader has gone.
     pub fn is_broken(&self) -> bool {
-        self.answer.is_broken() || self.rest.as_ref().is_some_and(Page::is_broken)
+        self.answer.is_broken() || self.rest.as_ref().is_some_and(Printer::is_broken)
     }
 }

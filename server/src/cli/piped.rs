@@ -29,7 +29,7 @@ const HALF: usize = 128_000;
 
 /// What was read.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Piped {
+pub struct PipedInput {
     /// The whole of it, or its beginning.
     head: String,
     /// Its end, where a part was left out.
@@ -46,7 +46,7 @@ pub enum StdinRead<T> {
 }
 
 /// Reads standard input if something is piped into it; says what is not sent.
-pub async fn read_stdin() -> io::Result<StdinRead<Option<Piped>>> {
+pub async fn read_stdin() -> io::Result<StdinRead<Option<PipedInput>>> {
     let kind = FileType::from_raw_mode(fstat(io::stdin())?.st_mode);
     if !matches!(kind, FileType::Fifo | FileType::Socket | FileType::RegularFile) {
         return Ok(StdinRead::Whole(None));
@@ -64,7 +64,7 @@ pub async fn read_stdin() -> io::Result<StdinRead<Option<Piped>>> {
     })
     .await
     .inspect(|read| {
-        if let StdinRead::Whole(Some(Piped { tail: Some(_), bytes, .. })) = read {
+        if let StdinRead::Whole(Some(PipedInput { tail: Some(_), bytes, .. })) = read {
             let (whole, half) = (size(*bytes), size(HALF as u64));
             note(&format!(
                 "standard input has {whole}; the model gets the first {half} and the last {half} of it"
@@ -123,7 +123,7 @@ fn comes(stream: &impl AsFd, limit: Duration) -> io::Result<bool> {
 }
 
 /// Reads a stream to its end, keeping so many bytes of its beginning and of its end.
-fn read(mut stream: impl Read, half: usize) -> io::Result<Option<Piped>> {
+fn read(mut stream: impl Read, half: usize) -> io::Result<Option<PipedInput>> {
     let (mut head, mut tail) = (Vec::new(), VecDeque::new());
     let mut bytes = 0_u64;
     let mut piece = [0; 16 << 10];
@@ -148,7 +148,7 @@ fn read(mut stream: impl Read, half: usize) -> io::Result<Option<Piped>> {
     }
     if bytes <= 2 * half as u64 {
         head.extend(tail);
-        return Ok(Some(Piped { head: text(&head), tail: None, bytes }));
+        return Ok(Some(PipedInput { head: text(&head), tail: None, bytes }));
     }
     tail.drain(..tail.len() - half);
     let tail = Vec::from(tail);
@@ -156,14 +156,14 @@ fn read(mut stream: impl Read, half: usize) -> io::Result<Option<Piped>> {
     let end = head.iter().rposition(|byte| *byte == b'\n').map_or(head.len(), |at| at + 1);
     let start = tail.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let tail = if start < tail.len() { &tail[start..] } else { &tail[..] };
-    Ok(Some(Piped { head: text(&head[..end]), tail: Some(text(tail)), bytes }))
+    Ok(Some(PipedInput { head: text(&head[..end]), tail: Some(text(tail)), bytes }))
 }
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-impl Piped {
+impl PipedInput {
     /// Returns the prompt with the data behind it, marked so that nothing in the data ends the mark.
     pub fn behind(&self, prompt: &str) -> String {
         let holds = |name: &str| {
@@ -196,7 +196,7 @@ fn lines(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn piped(bytes: &[u8], half: usize) -> Piped {
+    fn piped(bytes: &[u8], half: usize) -> PipedInput {
         read(bytes, half).expect("a slice is read").expect("it is not empty")
     }
 

@@ -17,7 +17,7 @@ const MOST_TYPED: u64 = 64 * 1024;
 
 /// What came from the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Typed {
+pub enum TerminalInput {
     Line {
         text: String,
         at: Instant,
@@ -30,7 +30,7 @@ pub enum Typed {
 pub struct Person {
     terminal: Option<File>,
     want: blocking::Sender<()>,
-    lines: mpsc::Receiver<Typed>,
+    lines: mpsc::Receiver<TerminalInput>,
     /// A read is under way; it may be older than the question.
     reading: bool,
 }
@@ -63,7 +63,7 @@ impl Person {
             let mut stream = BufReader::with_capacity(1024, stream);
             while wanted.recv().is_ok() {
                 let typed = read_line(&mut stream);
-                let over = typed == Typed::Gone;
+                let over = typed == TerminalInput::Gone;
                 if heard.blocking_send(typed).is_err() || over {
                     return;
                 }
@@ -88,20 +88,22 @@ impl Person {
     }
 
     /// Returns the next line; may be dropped and called again.
-    pub async fn typed(&mut self) -> Typed {
+    pub async fn typed(&mut self) -> TerminalInput {
         let typed = self.lines.recv().await;
         self.reading = false;
-        typed.unwrap_or(Typed::Gone)
+        typed.unwrap_or(TerminalInput::Gone)
     }
 }
 
-fn read_line(stream: &mut impl BufRead) -> Typed {
+fn read_line(stream: &mut impl BufRead) -> TerminalInput {
     let mut bytes = Vec::new();
     match stream.take(MOST_TYPED).read_until(b'\n', &mut bytes) {
-        Err(_) => Typed::Gone,
+        Err(_) => TerminalInput::Gone,
         // A line that the end of the input cut off is no answer: nobody has ended it.
-        Ok(length) if bytes.last() != Some(&b'\n') && (length as u64) < MOST_TYPED => Typed::Gone,
-        Ok(_) => Typed::Line { text: String::from_utf8_lossy(&bytes).into_owned(), at: Instant::now() },
+        Ok(length) if bytes.last() != Some(&b'\n') && (length as u64) < MOST_TYPED => TerminalInput::Gone,
+        Ok(_) => {
+            TerminalInput::Line { text: String::from_utf8_lossy(&bytes).into_owned(), at: Instant::now() }
+        }
     }
 }
 
@@ -117,12 +119,12 @@ mod tests {
         let Some(mut person) = Person::reading(reader, None) else { panic!("no thread") };
         person.listen();
         writer.write_all(b"yes\n").unwrap_or_else(|error| panic!("{error}"));
-        let Typed::Line { text, .. } = person.typed().await else { panic!("no line") };
+        let TerminalInput::Line { text, .. } = person.typed().await else { panic!("no line") };
         assert_eq!(text, "yes\n");
         person.listen();
         drop(writer);
-        assert_eq!(person.typed().await, Typed::Gone);
+        assert_eq!(person.typed().await, TerminalInput::Gone);
         person.listen();
-        assert_eq!(person.typed().await, Typed::Gone);
+        assert_eq!(person.typed().await, TerminalInput::Gone);
     }
 }

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use adjutant_core::config::{ModelLimits, Settings};
-use adjutant_core::prompt::{Manner, ModelMessage, ModelRequest};
+use adjutant_core::prompt::{GenerationSettings, ModelMessage, ModelRequest};
 
 use crate::model::Models;
 use crate::tools::process::run_own;
@@ -29,7 +29,7 @@ pub async fn probe(settings: &Settings, model: &str) -> Result<Duration, String>
         tools: Vec::new().into(),
         messages: vec![ModelMessage::user("Say ok.")],
         max_output_tokens: Some(MOST_TOKENS),
-        manner: Manner::default(),
+        manner: GenerationSettings::default(),
         whole: false,
         images: Default::default(),
     };

@@ -15,9 +15,9 @@ use clap::Args;
 
 use super::Exit;
 use super::client::Failure;
-use super::conversation::{Allowed, Answers, Conversation, Left, View, told};
+use super::conversation::{AllowedFlags, Answers, Conversation, LeaveReason, View, told};
 use super::folder::Folder;
-use super::page::{Page, note};
+use super::page::{Printer, note};
 use super::present::Person;
 use super::run::exit_of;
 use super::sessions::own_state;
@@ -57,7 +57,7 @@ pub struct AnswerLine {
 }
 
 /// What an id on the command line means.
-enum Meant {
+enum IdMeaning {
     Open(Box<AskView>),
     Closed(Resolution),
     Nothing(String),
@@ -67,9 +67,9 @@ enum Meant {
 pub async fn respond(sources: Sources, line: AnswerLine) -> anyhow::Result<Exit> {
     let catalog = reading::catalog(&own_state(&sources)?)?;
     let ask = match meant(&catalog, &line.ask)? {
-        Meant::Open(ask) => ask,
-        Meant::Closed(resolution) => return Ok(late(&resolution)),
-        Meant::Nothing(why) => {
+        IdMeaning::Open(ask) => ask,
+        IdMeaning::Closed(resolution) => return Ok(late(&resolution)),
+        IdMeaning::Nothing(why) => {
             note(&why);
             return Ok(Exit::Usage);
         }
@@ -100,7 +100,7 @@ pub async fn respond(sources: Sources, line: AnswerLine) -> anyhow::Result<Exit>
 }
 
 /// Finds the ask a name means: an open one, or one that was closed lately.
-fn meant(catalog: &Catalog, name: &str) -> anyhow::Result<Meant> {
+fn meant(catalog: &Catalog, name: &str) -> anyhow::Result<IdMeaning> {
     let means = |ask: &AskId| {
         let tail = ask.0.strip_prefix("ask-").unwrap_or(&ask.0);
         let wanted = name.strip_suffix('…').unwrap_or(name);
@@ -110,18 +110,18 @@ fn meant(catalog: &Catalog, name: &str) -> anyhow::Result<Meant> {
     let mut open = reading::open_asks(catalog, |_| true)?;
     open.retain(|asked| means(&asked.ask.ask_id));
     match (open.len(), open.pop()) {
-        (1, Some(asked)) => return Ok(Meant::Open(Box::new(asked.ask))),
+        (1, Some(asked)) => return Ok(IdMeaning::Open(Box::new(asked.ask))),
         (0, _) => {}
         (many, _) => {
-            return Ok(Meant::Nothing(format!(
+            return Ok(IdMeaning::Nothing(format!(
                 "{many} open questions begin with \"{name}\"; type more of the id"
             )));
         }
     }
     let mut closed = reading::closed_asks(catalog, means)?;
     Ok(match (closed.len(), closed.pop()) {
-        (1, Some((_, _, resolution))) => Meant::Closed(resolution.into()),
-        _ => Meant::Nothing(format!(
+        (1, Some((_, _, resolution))) => IdMeaning::Closed(resolution.into()),
+        _ => IdMeaning::Nothing(format!(
             "there is no question \"{name}\"; `adjutant asks` shows what is asked, and {LEAST_ID} characters of an id are enough"
         )),
     })
@@ -198,7 +198,7 @@ fn judged(resolution: &Resolution, answer: &AskRespondParams) -> Exit {
     if !ours {
         return late(resolution);
     }
-    Page::of_stdout().line("accepted");
+    Printer::of_stdout().line("accepted");
     Exit::Fine
 }
 
@@ -221,7 +221,7 @@ fn late(resolution: &Resolution) -> Exit {
         }
         Resolution::Withdrawn => "already closed: what it asked about ended by itself".to_owned(),
     };
-    Page::of_stdout().line(&what);
+    Printer::of_stdout().line(&what);
     Exit::Late
 }
 
@@ -249,11 +249,13 @@ async fn go_on(
     talk: &mut Conversation,
     session: &SessionId,
     answer: &AskRespondParams,
-) -> Result<Option<Exit>, Left> {
+) -> Result<Option<Exit>, LeaveReason> {
     let resume = ResumeParams { session_id: session.clone(), replay_from: None, unattended: false };
     let resumed = talk.request::<ResumeResult>(methods::SESSION_RESUME, &resume).await;
     let found = match resumed {
-        Err(Left::Failed(Failure::Refused { code, .. })) if code == ErrorName::SessionLocked.code() => {
+        Err(LeaveReason::Failed(Failure::Refused { code, .. }))
+            if code == ErrorName::SessionLocked.code() =>
+        {
             return Ok(None);
         }
         resumed => resumed?,
@@ -272,7 +274,7 @@ async fn go_on(
             talk.follow(now.state.run_id.clone());
             talk.now(now.state.state);
             let end = talk.until_over().await?;
-            Ok(Some(exit_of(talk, &end, Allowed::default()).await?))
+            Ok(Some(exit_of(talk, &end, AllowedFlags::default()).await?))
         }
         State::None | State::Idle | State::Resumable => Ok(Some(Exit::Fine)),
     }

@@ -26,7 +26,7 @@ use clap::{Args, ValueEnum};
 use crate::settings::Sources;
 use crate::uri;
 
-use super::conversation::{Allowed, Answers, Conversation, Left, View, told};
+use super::conversation::{AllowedFlags, Answers, Conversation, LeaveReason, View, told};
 use super::folder::Folder;
 use super::page::note;
 use super::piped::{CountedStdin, StdinRead, read_stdin, waited_for};
@@ -83,7 +83,7 @@ pub struct RunLine {
     pub session: Option<String>,
     /// Print text, or one JSON update a line
     #[arg(long, value_enum, default_value = "text")]
-    pub output: Output,
+    pub output: OutputFormat,
     /// Print only the last answer, the questions and warnings
     #[arg(short, long)]
     pub quiet: bool,
@@ -105,7 +105,7 @@ impl From<ModeName> for Mode {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Output {
+pub enum OutputFormat {
     #[default]
     Text,
     Json,
@@ -116,14 +116,14 @@ struct Task {
     prompt: Option<String>,
     images: Vec<ContentBlock>,
     overrides: Overrides,
-    which: Which,
+    which: SessionChoice,
     folder: Folder,
-    allowed: Allowed,
+    allowed: AllowedFlags,
     /// Standard input was read, so a person types elsewhere.
     read_stdin: bool,
 }
 
-enum Which {
+enum SessionChoice {
     New,
     Newest,
     Named(String),
@@ -140,7 +140,7 @@ pub async fn run(sources: Sources, line: RunLine) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
-    let json = line.output == Output::Json;
+    let json = line.output == OutputFormat::Json;
     let answers = Person::at_terminal(task.read_stdin, json).map_or(Answers::Nobody, Answers::Person);
     let somebody = matches!(answers, Answers::Person(_));
     let view = if json { View::json(quiet) } else { View::text(quiet, somebody) };
@@ -166,13 +166,13 @@ pub async fn run(sources: Sources, line: RunLine) -> anyhow::Result<Exit> {
 async fn task(line: &RunLine, home: Option<&Path>) -> anyhow::Result<StdinRead<Task>> {
     let folder = Folder::find(line.cwd.as_deref(), home)?;
     let which = match (&line.session, line.go_on) {
-        (Some(session), _) => Which::Named(session.clone()),
-        (None, true) => Which::Newest,
-        (None, false) => Which::New,
+        (Some(session), _) => SessionChoice::Named(session.clone()),
+        (None, true) => SessionChoice::Newest,
+        (None, false) => SessionChoice::New,
     };
     match &line.prompt {
         Some(prompt) if prompt.trim().is_empty() => anyhow::bail!("begin: the prompt is empty"),
-        None if matches!(which, Which::New) => {
+        None if matches!(which, SessionChoice::New) => {
             anyhow::bail!("begin: there is no prompt; give one, `-` to read it, or --continue")
         }
         _ => {}
@@ -200,7 +200,7 @@ async fn task(line: &RunLine, home: Option<&Path>) -> anyhow::Result<StdinRead<T
         verbosity: line.verbosity.clone(),
         unattended: line.unattended,
     };
-    let allowed = Allowed { edits: line.unattended, commands: line.allow_commands };
+    let allowed = AllowedFlags { edits: line.unattended, commands: line.allow_commands };
     Ok(StdinRead::Whole(Task { prompt, images, overrides, which, folder, allowed, read_stdin }))
 }
 
@@ -230,16 +230,16 @@ fn read_prompt(stdin: CountedStdin) -> std::io::Result<anyhow::Result<String>> {
 
 /// Opens the session, prompts or resumes it, and hears it to the end. Where there is nothing to do,
 /// that has been said.
-async fn carry_out(talk: &mut Conversation, task: &Task) -> Result<Exit, Left> {
+async fn carry_out(talk: &mut Conversation, task: &Task) -> Result<Exit, LeaveReason> {
     let session = match &task.which {
-        Which::New => {
+        SessionChoice::New => {
             // In the folders of the greeting.
             let params = NewSessionParams { cwd: None };
             let made: NewSessionResult = talk.request(methods::SESSION_NEW, &params).await?;
             talk.attach(&made.session_id);
             made.session_id
         }
-        Which::Newest | Which::Named(_) => match find(talk, task).await? {
+        SessionChoice::Newest | SessionChoice::Named(_) => match find(talk, task).await? {
             Some(session) => {
                 talk.attach(&session);
                 if !resume(talk, &session, task).await? {
@@ -265,7 +265,7 @@ pub async fn prompt(
     session_id: SessionId,
     prompt: Vec<ContentBlock>,
     overrides: &Overrides,
-) -> Result<(), Left> {
+) -> Result<(), LeaveReason> {
     let params = PromptParams {
         session_id,
         prompt,
@@ -280,8 +280,8 @@ pub async fn prompt(
     Ok(())
 }
 
-async fn find(talk: &mut Conversation, task: &Task) -> Result<Option<SessionId>, Left> {
-    if let Which::Named(name) = &task.which {
+async fn find(talk: &mut Conversation, task: &Task) -> Result<Option<SessionId>, LeaveReason> {
+    if let SessionChoice::Named(name) = &task.which {
         return sessions::named(talk, name).await;
     }
     let params =
@@ -296,7 +296,7 @@ async fn find(talk: &mut Conversation, task: &Task) -> Result<Option<SessionId>,
 
 /// Attaches to a session; without a prompt, sets its interrupted or failed run
 /// going again. `false` when there is nothing that could go on.
-async fn resume(talk: &mut Conversation, session: &SessionId, task: &Task) -> Result<bool, Left> {
+async fn resume(talk: &mut Conversation, session: &SessionId, task: &Task) -> Result<bool, LeaveReason> {
     // What an earlier process was allowed is not taken over.
     let unattended = task.overrides.unattended && task.prompt.is_none();
     let params = ResumeParams { session_id: session.clone(), replay_from: None, unattended };
@@ -345,7 +345,11 @@ fn way_on(ask: &AskView) -> Option<(&AskView, &str)> {
 
 /// Says how to go on from a run that ended, and returns what the shell is told of it; `allowed` is what
 /// needed no answer.
-pub async fn exit_of(talk: &mut Conversation, end: &RunEnd, allowed: Allowed) -> Result<Exit, Left> {
+pub async fn exit_of(
+    talk: &mut Conversation,
+    end: &RunEnd,
+    allowed: AllowedFlags,
+) -> Result<Exit, LeaveReason> {
     let (denied, unmade) = (talk.denied().in_words(allowed), talk.unmade());
     if talk.reader_left() {
         let when =

@@ -7,7 +7,7 @@ use anyhow::Context;
 use crate::lsp::{self, Options};
 use crate::model::Models;
 use crate::settings::Sources;
-use crate::transport::{self, End, Ended};
+use crate::transport::{self, ConnectionEnd, End};
 
 use super::Exit;
 
@@ -50,7 +50,7 @@ pub async fn serve_stdio(sources: Sources) -> anyhow::Result<Exit> {
         }
     };
     match lsp::serve_until(options, reader, writer, over).await {
-        Ended::Exit { after_shutdown: true } => Ok(Exit::Fine),
+        ConnectionEnd::Exit { after_shutdown: true } => Ok(Exit::Fine),
         ended => {
             tracing::info!(?ended, "the client left without a farewell");
             Ok(Exit::Failed)

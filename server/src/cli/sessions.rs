@@ -20,15 +20,15 @@ use crate::sessions::reading;
 use crate::settings::Sources;
 
 use super::Exit;
-use super::conversation::{Answers, Conversation, Left, View, told};
+use super::conversation::{Answers, Conversation, LeaveReason, View, told};
 use super::folder::Folder;
-use super::page::{Page, note};
+use super::page::{Printer, note};
 
 /// Sessions a list prints; `adjutant sessions show ID` finds the older ones, too.
 const MAX_LISTED: usize = 1_000;
 
 #[derive(Clone, Debug, Subcommand)]
-pub enum Action {
+pub enum SessionsAction {
     /// List the sessions, newest first
     List,
     /// Print the conversation of a session
@@ -50,13 +50,13 @@ pub enum Action {
 
 /// Carries out one action on the sessions. What only reads needs no server and no lock, so that it
 /// works for sessions of other processes too.
-pub async fn sessions(sources: Sources, action: Action) -> anyhow::Result<Exit> {
+pub async fn sessions(sources: Sources, action: SessionsAction) -> anyhow::Result<Exit> {
     let catalog = reading::catalog(&own_state(&sources)?)?;
     match action {
-        Action::List => list(&catalog),
-        Action::Show { id } => show(&catalog, &id, View::transcript()),
-        Action::Export { id } => show(&catalog, &id, View::json(false)),
-        Action::Delete { id } => delete(sources, &id).await,
+        SessionsAction::List => list(&catalog),
+        SessionsAction::Show { id } => show(&catalog, &id, View::transcript()),
+        SessionsAction::Export { id } => show(&catalog, &id, View::json(false)),
+        SessionsAction::Delete { id } => delete(sources, &id).await,
     }
 }
 
@@ -64,7 +64,7 @@ fn list(catalog: &Catalog) -> anyhow::Result<Exit> {
     let mut entries = reading::entries(catalog)?;
     let older = entries.len().saturating_sub(MAX_LISTED);
     entries.truncate(MAX_LISTED);
-    let mut page = Page::of_stdout();
+    let mut page = Printer::of_stdout();
     if entries.is_empty() {
         page.line("There are no sessions yet.");
         page.written()?;
@@ -125,7 +125,7 @@ async fn delete(sources: Sources, id: &str) -> anyhow::Result<Exit> {
     exit
 }
 
-async fn delete_named(talk: &mut Conversation, id: &str) -> Result<Exit, Left> {
+async fn delete_named(talk: &mut Conversation, id: &str) -> Result<Exit, LeaveReason> {
     let Some(session_id) = named(talk, id).await? else { return Ok(Exit::Usage) };
     let _: Done = talk.request(methods::SESSION_DELETE, &SessionParams { session_id }).await?;
     talk.page().line("deleted");
@@ -133,7 +133,7 @@ async fn delete_named(talk: &mut Conversation, id: &str) -> Result<Exit, Left> {
 }
 
 /// Every session, page by page; bounded by what the catalog lists.
-async fn all(talk: &mut Conversation) -> Result<Vec<SessionEntry>, Left> {
+async fn all(talk: &mut Conversation) -> Result<Vec<SessionEntry>, LeaveReason> {
     let mut params = SessionListParams::default();
     let mut sessions = Vec::new();
     loop {
@@ -147,7 +147,7 @@ async fn all(talk: &mut Conversation) -> Result<Vec<SessionEntry>, Left> {
 }
 
 /// Returns the session of this id, or of the only id that begins so; says so where there is none.
-pub async fn named(talk: &mut Conversation, name: &str) -> Result<Option<SessionId>, Left> {
+pub async fn named(talk: &mut Conversation, name: &str) -> Result<Option<SessionId>, LeaveReason> {
     Ok(meant(&all(talk).await?, name))
 }
 

@@ -14,9 +14,9 @@ use anyhow::Context;
 use super::Exit;
 use super::page::{Ink, note};
 use super::probe::probe;
-use super::signals::{Signals, Told};
+use super::signals::{ProcessSignal, Signals};
 use crate::settings::{Sources, load};
-use questions::{Desk, Left};
+use questions::{QuestionDesk, QuestionEnd};
 use writing::{Key, NewProvider};
 
 /// One kind of service that can be chosen.
@@ -85,7 +85,7 @@ pub async fn setup(sources: Sources) -> anyhow::Result<Exit> {
         note("there is no place for the settings: set HOME or ADJUTANT_CONFIG");
         return Ok(Exit::Usage);
     };
-    let Some(mut desk) = Desk::at_terminal()? else {
+    let Some(mut desk) = QuestionDesk::at_terminal()? else {
         note(
             "setup needs a terminal, because it asks questions; without one, write the settings by hand: docs/configuration.md",
         );
@@ -96,8 +96,8 @@ pub async fn setup(sources: Sources) -> anyhow::Result<Exit> {
     let done = tokio::select! {
         biased;
         told = signals.told() => Err(match told {
-            Told::Interrupt => Left::Interrupted,
-            Told::Terminate => Left::Terminated,
+            ProcessSignal::Interrupt => QuestionEnd::Interrupted,
+            ProcessSignal::Terminate => QuestionEnd::Terminated,
         }),
         done = ask_and_write(&mut desk, &sources, &file) => done?,
     };
@@ -108,24 +108,24 @@ pub async fn setup(sources: Sources) -> anyhow::Result<Exit> {
     desk.page.fresh_line();
     desk.page.line("nothing was written");
     Ok(match left {
-        Left::Interrupted => Exit::Interrupted,
-        Left::Terminated => Exit::Terminated,
-        Left::Gone => Exit::Usage,
+        QuestionEnd::Interrupted => Exit::Interrupted,
+        QuestionEnd::Terminated => Exit::Terminated,
+        QuestionEnd::Gone => Exit::Usage,
     })
 }
 
 async fn ask_and_write(
-    desk: &mut Desk,
+    desk: &mut QuestionDesk,
     sources: &Sources,
     file: &Path,
-) -> anyhow::Result<Result<Exit, Left>> {
+) -> anyhow::Result<Result<Exit, QuestionEnd>> {
     let present = writing::read(file)?;
     let (provider, key) = match the_provider(desk, sources).await {
         Ok(asked) => asked,
         Err(left) => return Ok(Err(left)),
     };
     let scratch =
-        writing::Scratch::make(file, &present, &provider, key.as_ref()).context("try the settings")?;
+        writing::ScratchFiles::make(file, &present, &provider, key.as_ref()).context("try the settings")?;
     let answers = tried(desk, sources, &scratch, &format!("{}/{}", provider.name, provider.model)).await;
     drop(scratch);
     if !answers {
@@ -145,7 +145,10 @@ async fn ask_and_write(
 }
 
 /// Asks for all that a provider needs.
-async fn the_provider(desk: &mut Desk, sources: &Sources) -> Result<(NewProvider, Option<Key>), Left> {
+async fn the_provider(
+    desk: &mut QuestionDesk,
+    sources: &Sources,
+) -> Result<(NewProvider, Option<Key>), QuestionEnd> {
     desk.page.line("Which service has the model?");
     for (number, service) in (1..).zip(&SERVICES) {
         desk.page.line(&format!("  {number}  {}", service.title));
@@ -170,7 +173,11 @@ async fn the_provider(desk: &mut Desk, sources: &Sources) -> Result<(NewProvider
     Ok((provider, key))
 }
 
-async fn the_key(desk: &mut Desk, sources: &Sources, service: &Service) -> Result<Option<Key>, Left> {
+async fn the_key(
+    desk: &mut QuestionDesk,
+    sources: &Sources,
+    service: &Service,
+) -> Result<Option<Key>, QuestionEnd> {
     let Some(variable) = service.variable else { return Ok(None) };
     if sources.environment.get(variable).is_some_and(|value| !value.is_empty()) {
         desk.page.line(&format!("The environment variable {variable} has the key; it is read from there."));
@@ -187,7 +194,12 @@ async fn the_key(desk: &mut Desk, sources: &Sources, service: &Service) -> Resul
 }
 
 /// Makes one call with the settings as they would be.
-async fn tried(desk: &mut Desk, sources: &Sources, scratch: &writing::Scratch, model: &str) -> bool {
+async fn tried(
+    desk: &mut QuestionDesk,
+    sources: &Sources,
+    scratch: &writing::ScratchFiles,
+    model: &str,
+) -> bool {
     desk.page.line(&format!("Asking {model} for one word ..."));
     let mut sources = sources.clone();
     sources.environment.insert("ADJUTANT_CONFIG".to_owned(), scratch.file().display().to_string());

@@ -25,8 +25,8 @@ use adjutant_protocol::{MessageId, ToolCallId};
 
 use super::page::Ink;
 use super::pages::Pages;
-use output::Output;
-use told::{Print, Told};
+use output::CommandOutput;
+use told::{MessageView, Print};
 
 /// Written before an attempt that goes another way than the one that broke off.
 const AGAIN: &str = "[the answer broke off; again:]";
@@ -41,14 +41,14 @@ pub struct Show {
     somebody: bool,
     /// Whether the user's own messages are shown: they know what they just typed.
     user: bool,
-    open: BTreeMap<MessageId, Told>,
+    open: BTreeMap<MessageId, MessageView>,
     finished: BTreeSet<MessageId>,
     /// Whose text the present lines are.
     flowing: Option<MessageId>,
     /// The call whose line waits for its result.
     call: Option<ToolCallId>,
     /// What the command of that call has written.
-    output: Option<Output>,
+    output: Option<CommandOutput>,
     last_text: String,
     /// Why the last call that failed did, as its line says.
     failed: Option<String>,
@@ -304,7 +304,7 @@ impl Show {
         match turn.phase {
             TurnPhase::Started | TurnPhase::Ended => {}
             TurnPhase::AttemptFailed => {
-                self.open.values_mut().for_each(Told::broke_off);
+                self.open.values_mut().for_each(MessageView::broke_off);
                 let wait = turn.retry_at.unwrap_or(now).saturating_sub(now).div_ceil(1000);
                 let when = if wait == 0 { "now".to_owned() } else { format!("in {wait} s") };
                 self.remark(pages, Ink::Dim, &format!("… {message}, trying again {when}"));

@@ -7,7 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What this process is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum ProcessSignal {
     /// Ctrl-C.
     Interrupt,
     /// To end: SIGTERM, a terminal that was closed, or Ctrl-\.
@@ -34,13 +34,13 @@ impl Signals {
     }
 
     /// Returns what this process is told next; may be dropped and called again.
-    pub async fn told(&mut self) -> Told {
+    pub async fn told(&mut self) -> ProcessSignal {
         tokio::select! {
             biased;
-            Some(()) = self.interrupt.recv() => Told::Interrupt,
-            Some(()) = self.terminate.recv() => Told::Terminate,
-            Some(()) = self.hangup.recv() => Told::Terminate,
-            Some(()) = self.quit.recv() => Told::Terminate,
+            Some(()) = self.interrupt.recv() => ProcessSignal::Interrupt,
+            Some(()) = self.terminate.recv() => ProcessSignal::Terminate,
+            Some(()) = self.hangup.recv() => ProcessSignal::Terminate,
+            Some(()) = self.quit.recv() => ProcessSignal::Terminate,
             else => std::future::pending().await,
         }
     }

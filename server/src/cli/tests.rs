@@ -2,11 +2,11 @@
 
 use clap::{CommandFactory, Parser};
 
-use super::run::{Output, RunLine};
+use super::run::{OutputFormat, RunLine};
 use super::*;
 
 fn run_line(arguments: &[&str]) -> Result<RunLine, clap::Error> {
-    let line = Line::try_parse_from(["adjutant", "run"].iter().chain(arguments))?;
+    let line = CommandLine::try_parse_from(["adjutant", "run"].iter().chain(arguments))?;
     match line.command {
         Command::Run(run) => Ok(run),
         other => panic!("{other:?}"),
@@ -15,7 +15,7 @@ fn run_line(arguments: &[&str]) -> Result<RunLine, clap::Error> {
 
 #[test]
 fn the_command_line_is_sound() {
-    Line::command().debug_assert();
+    CommandLine::command().debug_assert();
 }
 
 #[test]
@@ -26,13 +26,13 @@ fn flags_that_contradict_are_a_usage_error() {
     let line = run_line(&["-y", "--allow-commands", "--output", "json", "-q", "--session", "s", "-"]);
     let line = line.unwrap_or_else(|error| panic!("{error}"));
     assert!(line.unattended && line.allow_commands && line.quiet && !line.go_on);
-    assert_eq!((line.output, line.prompt.as_deref()), (Output::Json, Some("-")));
+    assert_eq!((line.output, line.prompt.as_deref()), (OutputFormat::Json, Some("-")));
 }
 
 #[test]
 fn the_debug_flag_stands_before_or_after_the_command() {
     for arguments in [["adjutant", "-d", "demo"], ["adjutant", "demo", "-d"]] {
-        let line = Line::try_parse_from(arguments).unwrap_or_else(|error| panic!("{error}"));
+        let line = CommandLine::try_parse_from(arguments).unwrap_or_else(|error| panic!("{error}"));
         assert!(line.debug);
     }
 }

@@ -8,21 +8,21 @@ use adjutant_core::text::display::one_line;
 use adjutant_protocol::document::{DocumentSaveParams, DocumentSaveResult};
 use adjutant_protocol::methods;
 
-use super::Doors;
+use super::ClientLink;
 use super::face::Request;
-use crate::editor::{Abilities, Applied, DocumentEdit, NoAnswer};
+use crate::editor::{Abilities, ApplyReply, DocumentEdit, NoAnswer};
 
 /// Characters of the name under which an editor lists an edit.
 const MAX_LABEL: usize = 120;
 
-impl Doors {
+impl ClientLink {
     /// What the client can do by all it has said up to now.
     pub fn abilities(&self) -> Abilities {
         Abilities { edit_unknown: self.edit_unknown.load(Ordering::Acquire), ..self.surfaces.abilities }
     }
 
     /// Sends one edit and waits for the client's word on it. Dropping the future withdraws the edit.
-    pub async fn edit(&self, edit: DocumentEdit) -> Result<Applied, NoAnswer> {
+    pub async fn edit(&self, edit: DocumentEdit) -> Result<ApplyReply, NoAnswer> {
         let reply = match self.face.edit(one_line(&edit.label, MAX_LABEL), &edit) {
             Some(request) => self.request(request).await,
             None => Err(NoAnswer::Unknown),

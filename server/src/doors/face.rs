@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Level;
 use super::popup::Offer;
-use crate::editor::{Applied, DocumentEdit};
+use crate::editor::{ApplyReply, DocumentEdit};
 use crate::transport::{Out, PendingReply};
 
 /// A notification in the words of a protocol.
@@ -38,7 +38,7 @@ pub struct Popup<'a> {
 
 /// An open ask beside a line of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct AskDiagnostic {
     pub ask: AskId,
     /// From zero.
     pub line: u32,
@@ -51,7 +51,7 @@ pub struct MarkedDocument {
     pub uri: String,
     /// The version the lines belong to, where the document is open and the client wants to know.
     pub version: Option<i32>,
-    pub marks: Vec<Mark>,
+    pub marks: Vec<AskDiagnostic>,
 }
 
 /// How far a run is, for a client that shows it.
@@ -95,8 +95,8 @@ pub trait Face: Send + Sync + 'static {
     }
 
     /// What the client says of it.
-    fn applied(&self, reply: &str) -> Applied {
-        Applied { applied: false, reason: Some(format!("the answer makes no sense: {reply:.80}")) }
+    fn applied(&self, reply: &str) -> ApplyReply {
+        ApplyReply { applied: false, reason: Some(format!("the answer makes no sense: {reply:.80}")) }
     }
 
     /// The open asks of a document; an empty list takes them back.

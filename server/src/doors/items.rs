@@ -16,10 +16,10 @@ use adjutant_protocol::{AskId, SessionId};
 use tokio::sync::Notify;
 
 use super::face::{Face, Note};
-use super::marks::Marks;
-use super::meters::{Meters, OpenRun, Way};
-use super::outlet::Outlet;
-use super::popup::Room;
+use super::marks::Diagnostics;
+use super::meters::{OpenRun, ProgressOutput, RunProgress};
+use super::outlet::OutboundQueue;
+use super::popup::SurfaceRoom;
 use super::progress;
 use crate::clock::now_ms;
 use crate::documents::Documents;
@@ -27,22 +27,22 @@ use crate::documents::Documents;
 /// Shared by the clones of one connection's doors.
 #[derive(Clone)]
 pub struct Items {
-    shared: Arc<Shared>,
+    shared: Arc<ItemsState>,
 }
 
-struct Shared {
+struct ItemsState {
     open: Mutex<Open>,
     face: Arc<dyn Face>,
-    outlet: Outlet,
+    outlet: OutboundQueue,
     documents: Documents,
-    shown: Shown,
+    shown: OpenItems,
     /// A text waits for its second.
     waiting: Notify,
 }
 
 /// What a client is shown of runs and asks.
 #[derive(Clone, Copy, Debug)]
-pub struct Shown {
+pub struct OpenItems {
     pub progress: bool,
     /// Asks are shown beside lines of documents: it has no better way.
     pub marks: bool,
@@ -52,7 +52,7 @@ pub struct Shown {
 
 struct Open {
     /// What a surface of it has room for.
-    room: Room,
+    room: SurfaceRoom,
     /// One run a session, with a number that grows with each; bounded by the sessions a process may
     /// have open.
     runs: BTreeMap<SessionId, (u64, OpenRun)>,
@@ -62,19 +62,19 @@ struct Open {
     seen: BTreeMap<AskId, String>,
     /// The lines of edits that a code action has to carry.
     carried: BTreeMap<AskId, Arc<[Hunk]>>,
-    meters: Meters,
-    marks: Marks,
+    meters: RunProgress,
+    marks: Diagnostics,
 }
 
 impl Items {
     /// Returns those of a connection.
     pub fn new(
-        (face, outlet): (Arc<dyn Face>, Outlet),
+        (face, outlet): (Arc<dyn Face>, OutboundQueue),
         documents: Documents,
-        shown: Shown,
-        room: Room,
+        shown: OpenItems,
+        room: SurfaceRoom,
     ) -> Self {
-        let way = Way { face: face.clone(), outlet: outlet.clone() };
+        let way = ProgressOutput { face: face.clone(), outlet: outlet.clone() };
         let open = Open {
             room,
             runs: BTreeMap::new(),
@@ -82,21 +82,21 @@ impl Items {
             seen: BTreeMap::new(),
             carried: BTreeMap::new(),
             begun: 0,
-            meters: Meters::new(way, shown.progress),
-            marks: Marks::new(shown.versions),
+            meters: RunProgress::new(way, shown.progress),
+            marks: Diagnostics::new(shown.versions),
         };
         let shared =
-            Shared { open: Mutex::new(open), face, outlet, documents, shown, waiting: Notify::new() };
+            ItemsState { open: Mutex::new(open), face, outlet, documents, shown, waiting: Notify::new() };
         Self { shared: Arc::new(shared) }
     }
 
     /// What diagnostics, menus and popups of several lines have room for.
-    pub fn room(&self) -> Room {
+    pub fn room(&self) -> SurfaceRoom {
         self.lock().room
     }
 
     /// Takes another room.
-    pub fn set_room(&self, room: Room) {
+    pub fn set_room(&self, room: SurfaceRoom) {
         let mut open = self.lock();
         if open.room != room {
             open.room = room;

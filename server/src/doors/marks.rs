@@ -9,8 +9,8 @@ use adjutant_core::text::document::Snapshot;
 use adjutant_protocol::AskId;
 use adjutant_protocol::ask::{AskGroup, AskSubject, AskView};
 
-use super::face::{Mark, MarkedDocument};
-use super::popup::{self, Room};
+use super::face::{AskDiagnostic, MarkedDocument};
+use super::popup::{self, SurfaceRoom};
 use crate::documents::{Documents, Text};
 
 /// How far the line of an ask is looked for when the text around it has changed.
@@ -18,16 +18,16 @@ const MAX_SEARCH: usize = 200;
 
 /// All marks of one connection.
 #[derive(Default)]
-pub struct Marks {
+pub struct Diagnostics {
     /// The client wants to know which version of a document they belong to.
     versions: bool,
-    places: BTreeMap<AskId, Option<Place>>,
-    published: BTreeMap<String, Published>,
+    places: BTreeMap<AskId, Option<AskLine>>,
+    published: BTreeMap<String, PublishedDiagnostics>,
 }
 
 /// What a document was told last.
-struct Published {
-    marks: Vec<Mark>,
+struct PublishedDiagnostics {
+    marks: Vec<AskDiagnostic>,
     version: Option<i32>,
     /// How many versions later it is told again, though nothing changed.
     again_after: i32,
@@ -35,14 +35,14 @@ struct Published {
 
 /// Where an ask is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+struct AskLine {
     uri: String,
     line: u32,
     /// The text of that line when the ask was first shown, to find it again.
     text: Option<String>,
 }
 
-impl Marks {
+impl Diagnostics {
     pub fn new(versions: bool) -> Self {
         Self { versions, ..Self::default() }
     }
@@ -52,9 +52,9 @@ impl Marks {
         &mut self,
         asks: impl Iterator<Item = (&'a AskView, bool)>,
         documents: &Documents,
-        room: Room,
+        room: SurfaceRoom,
     ) -> Vec<MarkedDocument> {
-        let mut now: BTreeMap<String, (Option<i32>, Vec<Mark>)> = BTreeMap::new();
+        let mut now: BTreeMap<String, (Option<i32>, Vec<AskDiagnostic>)> = BTreeMap::new();
         let mut places = BTreeMap::new();
         for (ask, seen) in asks {
             let place = self.places.remove(&ask.ask_id).unwrap_or_else(|| place_of(ask));
@@ -76,21 +76,23 @@ impl Marks {
     /// A document that moved on is told again when that changes a mark; its editor moves them
     /// with the text. One that drops what is older than its text is told the same again, ever more
     /// rarely: not at each keystroke.
-    fn publish(&mut self, now: BTreeMap<String, (Option<i32>, Vec<Mark>)>) -> Vec<MarkedDocument> {
+    fn publish(&mut self, now: BTreeMap<String, (Option<i32>, Vec<AskDiagnostic>)>) -> Vec<MarkedDocument> {
         let mut told = BTreeMap::new();
         let mut changed = Vec::new();
         for (uri, (version, marks)) in now {
             let version = version.filter(|_| self.versions);
             let before = self.published.remove(&uri);
             let same = before.filter(|before| before.marks == marks);
-            let fresh = Published { marks, version, again_after: 1 };
+            let fresh = PublishedDiagnostics { marks, version, again_after: 1 };
             let entry = match same {
                 Some(same) if same.version.is_some() != version.is_some() => fresh,
                 Some(same) if !same.is_old_at(version) => {
                     told.insert(uri, same);
                     continue;
                 }
-                Some(same) => Published { again_after: same.again_after.saturating_mul(2), ..fresh },
+                Some(same) => {
+                    PublishedDiagnostics { again_after: same.again_after.saturating_mul(2), ..fresh }
+                }
                 None => fresh,
             };
             changed.push(MarkedDocument { uri: uri.clone(), version, marks: entry.marks.clone() });
@@ -102,7 +104,7 @@ impl Marks {
     }
 }
 
-impl Published {
+impl PublishedDiagnostics {
     fn is_old_at(&self, now: Option<i32>) -> bool {
         let (Some(then), Some(now)) = (self.version, now) else { return false };
         now < then || now.saturating_sub(then) >= self.again_after
@@ -116,17 +118,17 @@ pub fn has_place(ask: &AskView) -> bool {
 
 /// Where an ask is shown: where its run was started from, else at the first line it would change.
 /// One that holds nothing up is shown nowhere.
-fn place_of(ask: &AskView) -> Option<Place> {
+fn place_of(ask: &AskView) -> Option<AskLine> {
     if ask.group == AskGroup::Idle {
         return None;
     }
     if let Some(origin) = &ask.origin {
         let line = origin.range.map_or(0, |range| range.start.line);
-        return Some(Place { uri: origin.uri.clone(), line, text: None });
+        return Some(AskLine { uri: origin.uri.clone(), line, text: None });
     }
     match ask.subject.as_ref()? {
         AskSubject::Edit { uri, diff, new_file: false, .. } => {
-            Some(Place { uri: uri.clone(), line: first_line(diff), text: None })
+            Some(AskLine { uri: uri.clone(), line: first_line(diff), text: None })
         }
         AskSubject::Edit { .. } | AskSubject::Command { .. } | AskSubject::Read { .. } => None,
     }
@@ -144,7 +146,7 @@ fn first_line(diff: &str) -> u32 {
     start.unwrap_or(1).saturating_sub(1).saturating_add(context)
 }
 
-impl Place {
+impl AskLine {
     /// Goes with its line when the text above it grows or shrinks.
     fn follow(&mut self, document: &Snapshot) {
         let line = |at: usize| document.text.get_line(at).map(|line| line.to_string());
@@ -160,14 +162,14 @@ impl Place {
     }
 }
 
-fn mark(ask: &AskView, place: &Place, seen: bool, room: Room) -> Mark {
+fn mark(ask: &AskView, place: &AskLine, seen: bool, room: SurfaceRoom) -> AskDiagnostic {
     let offers: Vec<String> = popup::offers(ask, seen, room).into_iter().map(|offer| offer.title).collect();
     let how = match offers.as_slice() {
         [] => "Answer with the command \"adjutant.respond\".".to_owned(),
         offers => format!("Use a code action here: {}.", offers.join(" · ")),
     };
     let message = format!("{}\n{how}", popup::words(ask, room));
-    Mark { ask: ask.ask_id.clone(), line: place.line, message }
+    AskDiagnostic { ask: ask.ask_id.clone(), line: place.line, message }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use adjutant_protocol::{RunId, SessionId};
 use tokio::sync::oneshot;
 
 use super::face::{Face, Note, Step};
-use super::outlet::Outlet;
+use super::outlet::OutboundQueue;
 use super::progress::Progress;
 
 /// Characters of a title: editors put it before the step, which must stay in sight.
@@ -33,22 +33,22 @@ pub struct OpenRun {
 
 /// The way out of a step: the words of the client's protocol, and the queue.
 #[derive(Clone)]
-pub struct Way {
+pub struct ProgressOutput {
     pub face: Arc<dyn Face>,
-    pub outlet: Outlet,
+    pub outlet: OutboundQueue,
 }
 
 /// The progress of every open run.
-pub struct Meters {
-    way: Way,
+pub struct RunProgress {
+    way: ProgressOutput,
     /// Whether the client shows progress at all.
     shown: bool,
-    open: BTreeMap<SessionId, Meter>,
+    open: BTreeMap<SessionId, RunMeter>,
     /// Counts tokens: none is used twice.
     count: u64,
 }
 
-struct Meter {
+struct RunMeter {
     token: String,
     progress: Progress,
     state: Arc<Mutex<Token>>,
@@ -64,8 +64,8 @@ enum Token {
     Refused,
 }
 
-impl Meters {
-    pub fn new(way: Way, shown: bool) -> Self {
+impl RunProgress {
+    pub fn new(way: ProgressOutput, shown: bool) -> Self {
         Self { way, shown, open: BTreeMap::new(), count: 0 }
     }
 
@@ -83,7 +83,7 @@ impl Meters {
         let progress = Progress::begin(message, Instant::now());
         let title = format!("Adjutant: {}", display(&run.title, Surface::Status(MAX_TITLE)).text);
         let step = Step::Begin { title, message: progress.message().to_owned() };
-        let meter = Meter { token, progress, state, _over: over };
+        let meter = RunMeter { token, progress, state, _over: over };
         meter.tell(step, &self.way);
         self.open.insert(run.session_id.clone(), meter);
     }
@@ -123,8 +123,8 @@ impl Meters {
     }
 }
 
-impl Meter {
-    fn tell(&self, step: Step, way: &Way) {
+impl RunMeter {
+    fn tell(&self, step: Step, way: &ProgressOutput) {
         match &mut *lock(&self.state) {
             Token::Created => way.say(&self.token, &step),
             Token::Refused => {}
@@ -136,7 +136,7 @@ impl Meter {
     }
 }
 
-impl Way {
+impl ProgressOutput {
     fn say(&self, token: &str, step: &Step) {
         let Some(Note { method, params }) = self.face.step(token, step) else { return };
         // A report that is lost is followed by another one; beginning and end are not.
@@ -153,7 +153,7 @@ fn lock(state: &Mutex<Token>) -> MutexGuard<'_, Token> {
 }
 
 /// Asks for a token and goes on; says what waited for it once it is created.
-fn create(token: &str, way: &Way, ended: oneshot::Receiver<()>) -> Arc<Mutex<Token>> {
+fn create(token: &str, way: &ProgressOutput, ended: oneshot::Receiver<()>) -> Arc<Mutex<Token>> {
     let state = Arc::new(Mutex::new(Token::Asked(Vec::new())));
     let Some(sent) = way.face.progress(token).and_then(|request| way.outlet.post(request)) else {
         return state;

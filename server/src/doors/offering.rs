@@ -14,8 +14,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::face::Popup;
-use super::popup::{self, Choice, Room};
-use super::{Delivery, Doors};
+use super::popup::{self, Choice, SurfaceRoom};
+use super::{AskDelivery, ClientLink};
 use crate::transport::code::METHOD_NOT_FOUND;
 use crate::transport::{PendingReply, ReplyError};
 
@@ -23,7 +23,7 @@ use crate::transport::{PendingReply, ReplyError};
 const MAX_EARLY: u32 = 3;
 
 /// What came of one popup.
-enum Pressed {
+enum PopupOutcome {
     Option {
         id: String,
         approves: bool,
@@ -36,53 +36,53 @@ enum Pressed {
     Never,
 }
 
-impl Doors {
+impl ClientLink {
     /// Offers an ask by popups, for as long as it takes; dropping the future withdraws it.
-    pub(super) async fn offer(&self, ask: &AskView) -> Delivery {
+    pub(super) async fn offer(&self, ask: &AskView) -> AskDelivery {
         if !popup::is_for_popups(ask) {
-            return Delivery::Closed;
+            return AskDelivery::Closed;
         }
         let mut acted = self.acted.subscribe();
         loop {
             let mut shown = Instant::now();
             match self.round(ask, &mut shown).await {
-                Pressed::Option { id, .. } => {
+                PopupOutcome::Option { id, .. } => {
                     let outcome = PermissionOutcome::Selected { option_id: id, text: None };
-                    return Delivery::Outcome { outcome, surface: "popup" };
+                    return AskDelivery::Outcome { outcome, surface: "popup" };
                 }
-                Pressed::Never => return Delivery::Closed,
-                Pressed::Nothing | Pressed::Show => {}
+                PopupOutcome::Never => return AskDelivery::Closed,
+                PopupOutcome::Nothing | PopupOutcome::Show => {}
             }
             // What began before it was shown, such as the task that asks, is no reason to show it again.
             if acted.wait_for(|began| *began > shown).await.is_err() {
-                return Delivery::Closed;
+                return AskDelivery::Closed;
             }
         }
     }
 
     /// Holds the slot until an answer counts or the popup is closed.
-    async fn round(&self, ask: &AskView, shown: &mut Instant) -> Pressed {
+    async fn round(&self, ask: &AskView, shown: &mut Instant) -> PopupOutcome {
         let _slot = self.slot.take(ask.group != AskGroup::NonBlocking, ask.opened_at).await;
         // Not while another popup was up.
         *shown = Instant::now();
         let mut early = 0;
         loop {
             if self.no_popups() {
-                return Pressed::Never;
+                return PopupOutcome::Never;
             }
             if self.are_unwanted() {
-                return Pressed::Nothing;
+                return PopupOutcome::Nothing;
             }
             match self.put_up(ask).await {
-                Pressed::Show => {
+                PopupOutcome::Show => {
                     // Closed or not: what was opened is whole, so now it may be allowed.
                     self.open_subject(ask).await;
                 }
-                Pressed::Option { approves: true, after, .. } if after < self.timing.reaction => {
+                PopupOutcome::Option { approves: true, after, .. } if after < self.timing.reaction => {
                     early += 1;
                     if early >= MAX_EARLY {
                         tracing::info!(ask = %ask.ask_id, "approved faster than anybody reads, again and again");
-                        return Pressed::Nothing;
+                        return PopupOutcome::Nothing;
                     }
                     tokio::time::sleep(self.timing.reaction - after).await;
                 }
@@ -92,9 +92,9 @@ impl Doors {
     }
 
     /// Shows one popup and waits for its answer.
-    async fn put_up(&self, ask: &AskView) -> Pressed {
+    async fn put_up(&self, ask: &AskView) -> PopupOutcome {
         let at = self.items.seen_at(&ask.ask_id);
-        let room = Room { one_line: self.surfaces.popup_line, ..self.items.room() };
+        let room = SurfaceRoom { one_line: self.surfaces.popup_line, ..self.items.room() };
         let mut buttons = popup::buttons(ask, at.is_some(), room);
         if self.items.carried(&ask.ask_id).is_some() {
             // A button carries no edit.
@@ -102,26 +102,26 @@ impl Doors {
         }
         let text = popup::text(ask, at.as_deref(), room);
         let popup = Popup { ask: &ask.ask_id, text: &text, buttons: &buttons };
-        let Some(request) = self.face.popup(&popup) else { return Pressed::Never };
-        let Some(reply) = self.outlet.request(request).await else { return Pressed::Never };
+        let Some(request) = self.face.popup(&popup) else { return PopupOutcome::Never };
+        let Some(reply) = self.outlet.request(request).await else { return PopupOutcome::Never };
         let since = Instant::now();
-        let reply = match (Waiting { reply: Some(reply), doors: self }).await {
+        let reply = match (OpenPopup { reply: Some(reply), doors: self }).await {
             Ok(reply) => serde_json::from_str::<Value>(reply.get()).unwrap_or(Value::Null),
-            Err(ReplyError::ConnectionClosed) => return Pressed::Never,
+            Err(ReplyError::ConnectionClosed) => return PopupOutcome::Never,
             Err(error) => {
                 if self.has_no_popups(&error) {
-                    return Pressed::Never;
+                    return PopupOutcome::Never;
                 }
                 tracing::info!(%error, ask = %ask.ask_id, "the popup was not answered");
-                return Pressed::Nothing;
+                return PopupOutcome::Nothing;
             }
         };
         match self.face.pressed(&popup, &reply).map(|offer| &offer.choice) {
-            Some(Choice::Show) => Pressed::Show,
+            Some(Choice::Show) => PopupOutcome::Show,
             Some(Choice::Option { id, approves }) => {
-                Pressed::Option { id: id.clone(), approves: *approves, after: since.elapsed() }
+                PopupOutcome::Option { id: id.clone(), approves: *approves, after: since.elapsed() }
             }
-            None => Pressed::Nothing,
+            None => PopupOutcome::Nothing,
         }
     }
 
@@ -137,13 +137,13 @@ impl Doors {
 
 /// A popup on the screen; dropped, it is withdrawn. What its client said of popups is heard also
 /// when the ask closed before anybody looked.
-struct Waiting<'a> {
+struct OpenPopup<'a> {
     /// Gone once it has come: it comes once.
     reply: Option<PendingReply>,
-    doors: &'a Doors,
+    doors: &'a ClientLink,
 }
 
-impl Future for Waiting<'_> {
+impl Future for OpenPopup<'_> {
     type Output = Result<Box<RawValue>, ReplyError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -154,7 +154,7 @@ impl Future for Waiting<'_> {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for OpenPopup<'_> {
     fn drop(&mut self) {
         if let Some(Err(error)) = self.reply.as_mut().and_then(FutureExt::now_or_never) {
             self.doors.has_no_popups(&error);

@@ -18,9 +18,9 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::face::Request;
-use super::past::{Recall, Stretch, Told};
+use super::past::{Backfill, LastingMessage, UpdateRange};
 use crate::transport::{Out, PendingReply, SendError};
-use queue::{Queue, Waiting, piece};
+use queue::{Queue, QueueEntry, piece};
 
 /// At most 125 pieces of one text a second: what streams slower is never held back, and no screen shows more.
 const MERGE: Duration = Duration::from_millis(8);
@@ -33,32 +33,32 @@ const RECALLED: usize = 4;
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Says whether a client takes an update.
-type Wanted = Box<dyn Fn(&Update) -> bool + Send + Sync>;
+type UpdateFilter = Box<dyn Fn(&Update) -> bool + Send + Sync>;
 
 #[derive(Clone)]
-pub struct Outlet {
-    shared: Arc<Shared>,
+pub struct OutboundQueue {
+    shared: Arc<OutboundState>,
 }
 
-struct Shared {
+struct OutboundState {
     queue: Mutex<Queue>,
     /// Something was queued.
     filled: Notify,
-    recalls: mpsc::Sender<Recall>,
-    wanted: Wanted,
+    recalls: mpsc::Sender<Backfill>,
+    wanted: UpdateFilter,
     /// How long a log may be read without a word.
     silence: Duration,
 }
 
 /// The place of an answer among the updates.
 #[derive(Debug)]
-pub struct Turnstile {
+pub struct OrderingBarrier {
     reached: oneshot::Receiver<()>,
     /// Dropped unsent, it lets the updates go on as well.
     go_on: oneshot::Sender<()>,
 }
 
-impl Turnstile {
+impl OrderingBarrier {
     /// Waits until everything queued before has been handed to the writer, and returns what lets
     /// the rest follow.
     pub async fn reached(self) -> oneshot::Sender<()> {
@@ -68,13 +68,13 @@ impl Turnstile {
     }
 }
 
-impl Outlet {
+impl OutboundQueue {
     /// Starts the pump of one connection; it ends with the connection. What did not fit is asked
     /// back over the receiver.
     pub fn start(
         out: Out,
         wanted: impl Fn(&Update) -> bool + Send + Sync + 'static,
-    ) -> (Self, mpsc::Receiver<Recall>) {
+    ) -> (Self, mpsc::Receiver<Backfill>) {
         Self::patient(out, wanted, SILENCE)
     }
 
@@ -83,10 +83,10 @@ impl Outlet {
         out: Out,
         wanted: impl Fn(&Update) -> bool + Send + Sync + 'static,
         silence: Duration,
-    ) -> (Self, mpsc::Receiver<Recall>) {
+    ) -> (Self, mpsc::Receiver<Backfill>) {
         let (recalls, asked) = mpsc::channel(1);
         let (queue, filled, wanted) = (Mutex::default(), Notify::new(), Box::new(wanted));
-        let outlet = Self { shared: Arc::new(Shared { queue, filled, recalls, wanted, silence }) };
+        let outlet = Self { shared: Arc::new(OutboundState { queue, filled, recalls, wanted, silence }) };
         tokio::spawn(outlet.clone().pump(out));
         (outlet, asked)
     }
@@ -125,7 +125,7 @@ impl Outlet {
     /// Waits until everything queued before has been handed to the writer.
     pub async fn flushed(&self) {
         let (marker, passed) = oneshot::channel();
-        if self.queue(|queue| queue.barrier(Waiting::Marker(marker))) {
+        if self.queue(|queue| queue.barrier(QueueEntry::Marker(marker))) {
             let _ = passed.await;
         }
     }
@@ -140,7 +140,7 @@ impl Outlet {
     /// sent. It is not sent once the receiver is dropped.
     pub fn post(&self, Request(send): Request) -> Option<oneshot::Receiver<PendingReply>> {
         let (pending, sent) = oneshot::channel();
-        let request = Waiting::Request { send, pending };
+        let request = QueueEntry::Request { send, pending };
         self.queue(|queue| queue.barrier(request)).then_some(sent)
     }
 
@@ -158,7 +158,7 @@ impl Outlet {
     pub async fn finish(&self, limit: Duration) {
         let (marker, passed) = oneshot::channel();
         // Nothing gets behind the marker: what the pump takes from there comes after the answer to `shutdown`.
-        if self.queue(|queue| queue.barrier(Waiting::Marker(marker)) && queue.refuse()) {
+        if self.queue(|queue| queue.barrier(QueueEntry::Marker(marker)) && queue.refuse()) {
             // A client that does not read has to do without the rest.
             let _ = tokio::time::timeout(limit, passed).await;
         }
@@ -166,16 +166,16 @@ impl Outlet {
     }
 
     /// Sends a stretch of the past behind everything queued before, as the log has it.
-    pub fn replay(&self, session: SessionId, stretch: Stretch) {
-        self.queue(|queue| queue.barrier(Waiting::Replay(session, stretch)));
+    pub fn replay(&self, session: SessionId, stretch: UpdateRange) {
+        self.queue(|queue| queue.barrier(QueueEntry::Replay(session, stretch)));
     }
 
     /// Marks the place of an answer: nothing queued from now on is sent before it.
-    pub fn turnstile(&self) -> Turnstile {
+    pub fn turnstile(&self) -> OrderingBarrier {
         let (reached, was_reached) = oneshot::channel();
         let (go_on, may_go_on) = oneshot::channel();
-        self.queue(|queue| queue.barrier(Waiting::Turnstile { reached, go_on: may_go_on }));
-        Turnstile { reached: was_reached, go_on }
+        self.queue(|queue| queue.barrier(QueueEntry::Turnstile { reached, go_on: may_go_on }));
+        OrderingBarrier { reached: was_reached, go_on }
     }
 
     async fn pump(self, out: Out) {
@@ -186,31 +186,32 @@ impl Outlet {
                 () = out.closed() => break,
             };
             let result = match next {
-                Waiting::Piece(params) => out.notify(methods::SESSION_UPDATE, &*params).await,
-                Waiting::Update(params) => {
+                QueueEntry::Piece(params) => out.notify(methods::SESSION_UPDATE, &*params).await,
+                QueueEntry::Update(params) => {
                     let sending = out.notify(methods::SESSION_UPDATE, &*params);
                     // It may be large, and is written already.
                     drop(params);
                     sending.await
                 }
-                Waiting::Resolved(params) => out.notify(methods::ASK_RESOLVED, &*params).await,
-                Waiting::Gap(session, stretch) => self.recall(&out, session, stretch, |_| true).await,
-                Waiting::Replay(session, stretch) => {
-                    self.recall(&out, session, stretch, |told| matches!(told, Told::Update(_))).await
+                QueueEntry::Resolved(params) => out.notify(methods::ASK_RESOLVED, &*params).await,
+                QueueEntry::Gap(session, stretch) => self.recall(&out, session, stretch, |_| true).await,
+                QueueEntry::Replay(session, stretch) => {
+                    self.recall(&out, session, stretch, |told| matches!(told, LastingMessage::Update(_)))
+                        .await
                 }
-                Waiting::Notification { method, params } => out.notify(method, &*params).await,
-                Waiting::Marker(marker) => {
+                QueueEntry::Notification { method, params } => out.notify(method, &*params).await,
+                QueueEntry::Marker(marker) => {
                     let _ = marker.send(());
                     continue;
                 }
-                Waiting::Request { send, pending } => {
+                QueueEntry::Request { send, pending } => {
                     if !pending.is_closed() {
                         // An asker that goes in this moment drops the reply, which withdraws it.
                         let _ = pending.send(send(&out));
                     }
                     continue;
                 }
-                Waiting::Turnstile { reached, go_on } => {
+                QueueEntry::Turnstile { reached, go_on } => {
                     let _ = reached.send(());
                     tokio::select! {
                         _ = go_on => continue,
@@ -231,12 +232,12 @@ impl Outlet {
         &self,
         out: &Out,
         session: SessionId,
-        stretch: Stretch,
-        is_sent: fn(&Told) -> bool,
+        stretch: UpdateRange,
+        is_sent: fn(&LastingMessage) -> bool,
     ) -> Result<(), SendError> {
         let (told, mut past) = mpsc::channel(RECALLED);
         let name = session.clone();
-        let asked = self.shared.recalls.send(Recall { session, stretch, told });
+        let asked = self.shared.recalls.send(Backfill { session, stretch, told });
         let late = || tracing::error!(session = %name, "the log is not read in time; the client misses a part of it");
         tokio::select! {
             asked = tokio::time::timeout(self.shared.silence, asked) => match asked {
@@ -269,21 +270,21 @@ impl Outlet {
         }
     }
 
-    async fn send_missed(&self, out: &Out, told: Told) -> Result<(), SendError> {
+    async fn send_missed(&self, out: &Out, told: LastingMessage) -> Result<(), SendError> {
         match told {
-            Told::Update(params) if !(self.shared.wanted)(&params.update) => Ok(()),
-            Told::Update(params) => {
+            LastingMessage::Update(params) if !(self.shared.wanted)(&params.update) => Ok(()),
+            LastingMessage::Update(params) => {
                 let sending = out.notify(methods::SESSION_UPDATE, &*params);
                 // It may be large, and is written already.
                 drop(params);
                 sending.await
             }
-            Told::Resolved(params) => out.notify(methods::ASK_RESOLVED, &*params).await,
+            LastingMessage::Resolved(params) => out.notify(methods::ASK_RESOLVED, &*params).await,
         }
     }
 
     /// Takes the next update; a piece of text waits for its time unless something comes after it.
-    async fn next(&self, sent: &mut HashMap<String, Instant>) -> Waiting {
+    async fn next(&self, sent: &mut HashMap<String, Instant>) -> QueueEntry {
         loop {
             let filled = self.shared.filled.notified();
             let pause = {
@@ -311,7 +312,7 @@ impl Outlet {
 
 /// How long the first in the queue has to wait; `None` when nothing is queued.
 fn pause(queue: &Queue, sent: &HashMap<String, Instant>) -> Option<Duration> {
-    let Waiting::Piece(params) = queue.first()? else { return Some(Duration::ZERO) };
+    let QueueEntry::Piece(params) = queue.first()? else { return Some(Duration::ZERO) };
     if queue.len() > 1 {
         // End of the item, or another item: what comes behind must not wait.
         return Some(Duration::ZERO);
@@ -320,8 +321,8 @@ fn pause(queue: &Queue, sent: &HashMap<String, Instant>) -> Option<Duration> {
     Some(since.map_or(Duration::ZERO, |since| MERGE.saturating_sub(since)))
 }
 
-fn remember(next: &Waiting, sent: &mut HashMap<String, Instant>) {
-    if let Waiting::Piece(params) = next
+fn remember(next: &QueueEntry, sent: &mut HashMap<String, Instant>) {
+    if let QueueEntry::Piece(params) = next
         && let Some((item, _)) = piece(&params.update)
     {
         if sent.len() >= MAX_REMEMBERED {
@@ -338,16 +339,16 @@ mod tests {
     #[tokio::test]
     async fn f8_a_log_that_nobody_can_read_holds_up_what_comes_behind_it_for_a_while_only() {
         let (out, _parts) = crate::transport::channel();
-        let (outlet, mut asked) = Outlet::patient(out, |_| true, Duration::from_millis(20));
-        outlet.replay("s-1".into(), Stretch::of_updates(1, 3));
-        outlet.replay("s-2".into(), Stretch::of_updates(1, 3));
+        let (outlet, mut asked) = OutboundQueue::patient(out, |_| true, Duration::from_millis(20));
+        outlet.replay("s-1".into(), UpdateRange::of_updates(1, 3));
+        outlet.replay("s-2".into(), UpdateRange::of_updates(1, 3));
         outlet.flushed().await;
         // The first was taken by nobody, and neither was the second: the reader hangs.
         let first = asked.recv().await.expect("it was asked for");
         assert_eq!(first.session.0, "s-1");
         assert!(first.told.is_closed(), "what comes now comes too late");
         // One that is read after all is sent.
-        outlet.replay("s-3".into(), Stretch::of_updates(1, 3));
+        outlet.replay("s-3".into(), UpdateRange::of_updates(1, 3));
         let third = asked.recv().await.expect("it is asked for");
         assert_eq!(third.session.0, "s-3");
         drop(third);

@@ -15,7 +15,7 @@ const ROOM: usize = 64;
 
 /// What is to be on the paper.
 #[derive(Clone, Debug)]
-pub enum Paper {
+pub enum RenderedContent {
     /// The text of an ask's subject, whole, and the ending of the file's name.
     Subject { ask: Arc<AskView>, text: String, ending: &'static str },
     /// The conversation, growing while the server lives.
@@ -24,7 +24,7 @@ pub enum Paper {
 
 /// Where a paper is.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct RenderedFile {
     pub path: PathBuf,
     /// The same as the editor is told it.
     pub uri: String,
@@ -33,22 +33,22 @@ pub struct Written {
 /// One paper to be written, and who waits for its place.
 #[derive(Debug)]
 pub struct PaperRequest {
-    pub paper: Paper,
-    pub reply: oneshot::Sender<Result<Written, String>>,
+    pub paper: RenderedContent,
+    pub reply: oneshot::Sender<Result<RenderedFile, String>>,
 }
 
 /// The end where papers are asked for.
 #[derive(Clone)]
-pub struct Papers(mpsc::Sender<PaperRequest>);
+pub struct RenderedFiles(mpsc::Sender<PaperRequest>);
 
-impl Papers {
+impl RenderedFiles {
     pub fn new() -> (Self, mpsc::Receiver<PaperRequest>) {
         let (sender, receiver) = mpsc::channel(ROOM);
         (Self(sender), receiver)
     }
 
     /// Has a paper written and returns where it is.
-    pub async fn write(&self, paper: Paper) -> Result<Written, String> {
+    pub async fn write(&self, paper: RenderedContent) -> Result<RenderedFile, String> {
         let (reply, written) = oneshot::channel();
         let gone = || "nobody writes it any more".to_owned();
         self.0.send(PaperRequest { paper, reply }).await.map_err(|_| gone())?;

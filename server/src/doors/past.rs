@@ -10,14 +10,14 @@ use tokio::sync::mpsc;
 
 /// Something lasting that a session tells.
 #[derive(Debug)]
-pub enum Told {
+pub enum LastingMessage {
     Update(Box<SessionUpdateParams>),
     Resolved(Box<AskResolvedParams>),
 }
 
 /// Where something lasting stands in what a session tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Spot {
+pub struct UpdateCursor {
     pub seq: u64,
     /// Right behind the update with this number: the word that an ask closed has none of its own.
     pub behind: bool,
@@ -25,27 +25,27 @@ pub struct Spot {
 
 /// A part of what a session tells, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
-    pub first: Spot,
-    pub last: Spot,
+pub struct UpdateRange {
+    pub first: UpdateCursor,
+    pub last: UpdateCursor,
 }
 
-impl Stretch {
+impl UpdateRange {
     /// The updates with these numbers, and each ask that closed between them.
     pub fn of_updates(first: u64, last: u64) -> Self {
-        let at = |seq| Spot { seq, behind: false };
+        let at = |seq| UpdateCursor { seq, behind: false };
         Self { first: at(first), last: at(last) }
     }
 
-    pub fn contains(&self, spot: Spot) -> bool {
+    pub fn contains(&self, spot: UpdateCursor) -> bool {
         self.first <= spot && spot <= self.last
     }
 }
 
 /// Asks for a stretch; `told` is closed behind its end.
 #[derive(Debug)]
-pub struct Recall {
+pub struct Backfill {
     pub session: SessionId,
-    pub stretch: Stretch,
-    pub told: mpsc::Sender<Told>,
+    pub stretch: UpdateRange,
+    pub told: mpsc::Sender<LastingMessage>,
 }

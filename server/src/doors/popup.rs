@@ -35,7 +35,7 @@ pub const SHOW: &str = "Show";
 
 /// What a surface has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct SurfaceRoom {
     /// Lines of the command or the diff that are seen, none of them hidden by those after it.
     pub lines: usize,
     /// All stands on one line: what is in several loses its line ends, and with them its meaning.
@@ -117,7 +117,7 @@ fn time_limit(seconds: Option<u64>) -> String {
 }
 
 /// Whether a surface shows the whole of an ask: all of it, and nothing of it in another form.
-pub fn fits(ask: &AskView, room: Room) -> bool {
+pub fn fits(ask: &AskView, room: SurfaceRoom) -> bool {
     let lines = if room.one_line { 1 } else { room.lines };
     // A text of more than 8 bytes for each allowed character cannot fit, so it is not drawn to find out.
     let large = match &ask.subject {
@@ -158,7 +158,7 @@ fn lines_fit(ask: &AskView) -> bool {
 ///
 /// No button ever comes to stand where *Show* was. Lists begin at the left, so approvals are added
 /// behind it; notifications of one line end at the right, so there they are added before it.
-pub fn offers(ask: &AskView, seen: bool, room: Room) -> Vec<Offer> {
+pub fn offers(ask: &AskView, seen: bool, room: SurfaceRoom) -> Vec<Offer> {
     let fits = fits(ask, room);
     let (yes, no): (Vec<_>, Vec<_>) = ask.options.iter().partition(|option| approves(option.kind));
     let titles = titles(ask);
@@ -227,7 +227,7 @@ pub fn is_for_popups(ask: &AskView) -> bool {
 }
 
 /// Returns the buttons of a popup.
-pub fn buttons(ask: &AskView, seen: bool, room: Room) -> Vec<Offer> {
+pub fn buttons(ask: &AskView, seen: bool, room: SurfaceRoom) -> Vec<Offer> {
     let mut offers = offers(ask, seen, room);
     let mut options = 0;
     offers.retain(|offer| {
@@ -238,11 +238,11 @@ pub fn buttons(ask: &AskView, seen: bool, room: Room) -> Vec<Offer> {
 }
 
 /// Returns what is asked, in words and bounded: the text of a popup and of a diagnostic.
-pub fn words(ask: &AskView, room: Room) -> String {
+pub fn words(ask: &AskView, room: SurfaceRoom) -> String {
     written(ask, room, fits(ask, room))
 }
 
-fn written(ask: &AskView, room: Room, whole: bool) -> String {
+fn written(ask: &AskView, room: SurfaceRoom, whole: bool) -> String {
     // What is asked follows whole; the title is the short form of it.
     let title = if ask.subject.is_some() { MAX_TITLE } else { MAX_LINE };
     let mut lines = vec![format!("Adjutant: {}", one_line(&ask.title, title))];
@@ -280,7 +280,7 @@ fn always(ask: &AskView) -> Option<String> {
 }
 
 /// Returns the text of a popup; `at` is where the whole was opened.
-pub fn text(ask: &AskView, at: Option<&str>, room: Room) -> String {
+pub fn text(ask: &AskView, at: Option<&str>, room: SurfaceRoom) -> String {
     let mut lines = vec![words(ask, room)];
     match at {
         Some(at) => {
@@ -311,7 +311,7 @@ fn suggestions(ask: &AskView) -> Option<String> {
     (!more.is_empty()).then(|| format!("{head}{}", more.join(" · ")))
 }
 
-impl Room {
+impl SurfaceRoom {
     /// What to do where the whole does not fit.
     fn too_long(self) -> &'static str {
         match self.one_line {

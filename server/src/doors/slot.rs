@@ -13,18 +13,18 @@ type Rank = (bool, u64, u64);
 
 /// The slot of one connection; clones share it.
 #[derive(Clone, Default)]
-pub struct Slot {
-    shared: Arc<Shared>,
+pub struct PopupLock {
+    shared: Arc<PopupLockState>,
 }
 
 #[derive(Default)]
-struct Shared {
-    line: Mutex<Line>,
+struct PopupLockState {
+    line: Mutex<WaitingLine>,
     moved: Notify,
 }
 
 #[derive(Default)]
-struct Line {
+struct WaitingLine {
     taken: bool,
     /// Everybody who waits; as many as there are open asks.
     waiting: BTreeSet<Rank>,
@@ -32,39 +32,39 @@ struct Line {
 }
 
 /// The right to show a popup; dropped, it goes to the next.
-pub struct Held(Slot);
+pub struct PopupGuard(PopupLock);
 
 /// A place in the line; dropped, it is given up.
-struct Place {
-    slot: Slot,
+struct QueuePlace {
+    slot: PopupLock,
     rank: Rank,
 }
 
-impl Slot {
-    fn lock(&self) -> MutexGuard<'_, Line> {
+impl PopupLock {
+    fn lock(&self) -> MutexGuard<'_, WaitingLine> {
         self.shared.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for the slot.
-    pub async fn take(&self, blocking: bool, opened_at: u64) -> Held {
+    pub async fn take(&self, blocking: bool, opened_at: u64) -> PopupGuard {
         let place = self.stand(blocking, opened_at);
         loop {
             let moved = self.shared.moved.notified();
             tokio::pin!(moved);
             moved.as_mut().enable();
             if self.is_next(place.rank) {
-                return Held(self.clone());
+                return PopupGuard(self.clone());
             }
             moved.await;
         }
     }
 
-    fn stand(&self, blocking: bool, opened_at: u64) -> Place {
+    fn stand(&self, blocking: bool, opened_at: u64) -> QueuePlace {
         let mut line = self.lock();
         line.number += 1;
         let rank = (!blocking, opened_at, line.number);
         line.waiting.insert(rank);
-        Place { slot: self.clone(), rank }
+        QueuePlace { slot: self.clone(), rank }
     }
 
     fn is_next(&self, rank: Rank) -> bool {
@@ -75,14 +75,14 @@ impl Slot {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueuePlace {
     fn drop(&mut self) {
         self.slot.lock().waiting.remove(&self.rank);
         self.slot.shared.moved.notify_waiters();
     }
 }
 
-impl Drop for Held {
+impl Drop for PopupGuard {
     fn drop(&mut self) {
         self.0.lock().taken = false;
         self.0.shared.moved.notify_waiters();
@@ -95,7 +95,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_at_a_time_blocking_first_then_the_oldest() {
-        let slot = Slot::default();
+        let slot = PopupLock::default();
         let first = slot.take(false, 5).await;
         let (told, mut order) = tokio::sync::mpsc::unbounded_channel();
         for (blocking, at) in [(false, 1), (true, 9), (true, 3)] {
@@ -119,7 +119,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_gives_up_holds_nobody_back() {
-        let slot = Slot::default();
+        let slot = PopupLock::default();
         let held = slot.take(true, 1).await;
         let mut impatient = Box::pin(slot.take(true, 2));
         tokio::select! {

@@ -47,7 +47,7 @@ pub(super) fn provider(literals: bool) -> CodeActionProviderCapability {
 }
 
 /// One thing that can be chosen.
-struct Offered {
+struct ActionOffer {
     title: String,
     kind: &'static str,
     command: &'static str,
@@ -111,9 +111,9 @@ impl Why {
     }
 }
 
-fn cancels(agent: &Agent) -> Vec<Offered> {
+fn cancels(agent: &Agent) -> Vec<ActionOffer> {
     let runs = agent.sessions.world().doors.items().open_runs();
-    let cancel = |run: OpenRun| Offered {
+    let cancel = |run: OpenRun| ActionOffer {
         title: format!("Adjutant: Cancel “{}”", one_line(&run.title, MAX_TITLE)),
         kind: STOP,
         command: CANCEL,
@@ -130,8 +130,8 @@ fn covers(only: &str, kind: &str) -> bool {
     only.is_empty() || kind.strip_prefix(only).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-fn told(action: Offered, surfaces: &Surfaces) -> CodeActionOrCommand {
-    let Offered { title, kind, command, argument, edit, diagnostics, disabled } = action;
+fn told(action: ActionOffer, surfaces: &Surfaces) -> CodeActionOrCommand {
+    let ActionOffer { title, kind, command, argument, edit, diagnostics, disabled } = action;
     let greyed = disabled.filter(|_| surfaces.action_literals && surfaces.action_disabled);
     let command =
         Command { title: title.clone(), command: command.to_owned(), arguments: Some(vec![argument]) };

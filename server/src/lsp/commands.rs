@@ -21,9 +21,9 @@ use tower_lsp::ls_types::ExecuteCommandParams;
 use crate::agent::{Agent, Result, answered, digest_of, reopen};
 use crate::doors::{Level, message};
 use crate::session::SURFACE_OF_COMMANDS;
-use crate::session::mailbox::{Message, Refused};
+use crate::session::mailbox::{ClientError, Message};
 use crate::transport::ErrorBody;
-use arguments::{Given, read};
+use arguments::{CommandArguments, read};
 use cancel::cancel_command;
 use respond::respond_command;
 
@@ -50,7 +50,7 @@ pub(super) async fn command(agent: &Agent, params: ExecuteCommandParams) -> Resu
 }
 
 async fn dispatched(agent: &Agent, params: ExecuteCommandParams) -> Result<Option<Value>> {
-    let given = Given::of(params.arguments)?;
+    let given = CommandArguments::of(params.arguments)?;
     match params.command.as_str() {
         START => start_command(agent, given).await,
         PROMPT => prompt_command(agent, given).await,
@@ -70,8 +70,8 @@ async fn dispatched(agent: &Agent, params: ExecuteCommandParams) -> Result<Optio
     }
 }
 
-async fn start_command(agent: &Agent, given: Given) -> Result<Option<Value>> {
-    if let Given::Nothing = given {
+async fn start_command(agent: &Agent, given: CommandArguments) -> Result<Option<Value>> {
+    if let CommandArguments::Nothing = given {
         return Err(ErrorBody::invalid_params(
             "say what to do: adjutant.start takes a text. Where your editor cannot give one, write it as a \
              comment and choose the code action \"Adjutant: Do what this comment says\"",
@@ -82,7 +82,7 @@ async fn start_command(agent: &Agent, given: Given) -> Result<Option<Value>> {
     Ok(Some(json!({ "sessionId": started.session_id, "runId": started.run_id })))
 }
 
-async fn prompt_command(agent: &Agent, given: Given) -> Result<Option<Value>> {
+async fn prompt_command(agent: &Agent, given: CommandArguments) -> Result<Option<Value>> {
     let arguments: PromptArguments = read(given, "text")?;
     let _under_way = agent.starts.begun().await;
     let body = digest_of(&arguments)?;
@@ -137,7 +137,7 @@ async fn resume_command(agent: &Agent, arguments: SessionArguments) -> Result<Op
         }
     }
     let text = "no session of this workspace waits to be resumed";
-    Err(Refused::new(ErrorName::SessionNotFound, text).into())
+    Err(ClientError::new(ErrorName::SessionNotFound, text).into())
 }
 
 /// Follows a session, and says "resume" where it asks.

@@ -29,13 +29,13 @@ type Answer = Result<Box<serde_json::value::RawValue>, ReplyError>;
 #[derive(Default)]
 pub struct Pulls {
     /// Those that were asked for last and did not come yet.
-    pending: Mutex<Pending>,
+    pending: Mutex<PendingPull>,
     /// Somebody looked at `pending`, so whoever waits for it has to look again.
     looked: Notify,
 }
 
 #[derive(Default)]
-struct Pending {
+struct PendingPull {
     reply: Option<PendingReply>,
     /// How often they were asked for: who waits for an older reply leaves this one alone.
     asked: u64,

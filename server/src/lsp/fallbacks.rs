@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use adjutant_core::policy::observation::Way;
+use adjutant_core::policy::observation::EditRoute;
 use adjutant_core::text::position::Encoding;
 use adjutant_protocol::capability::ClientAgentCapabilities;
 use adjutant_protocol::methods;
@@ -113,10 +113,10 @@ impl Surfaces {
 
     fn closed_files(&self) -> &'static str {
         match self.abilities.way(false, true, false) {
-            Way::Editor => "workspace/applyEdit",
-            Way::Disk => "on disk",
-            Way::DiskIfSaved => "on disk, asked each time",
-            Way::Action | Way::Nowhere => NONE,
+            EditRoute::Editor => "workspace/applyEdit",
+            EditRoute::Disk => "on disk",
+            EditRoute::DiskIfSaved => "on disk, asked each time",
+            EditRoute::Action | EditRoute::Nowhere => NONE,
         }
     }
 

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 const PERIOD: Duration = Duration::from_secs(3);
 
 /// The place where `initialize` leaves the number of the process.
-pub type Named = watch::Sender<Option<u32>>;
+pub type ParentProcess = watch::Sender<Option<u32>>;
 
 /// Comes when the process that `initialize` named is gone; never where it named none.
 pub async fn gone(mut named: watch::Receiver<Option<u32>>) {

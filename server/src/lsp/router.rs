@@ -13,7 +13,7 @@ use tower_lsp::jsonrpc::Error;
 use super::Server;
 use super::lifecycle::Lifecycle;
 use crate::agent::{self, Serve, read};
-use crate::transport::{Answer, Backend, ErrorBody, Notified, Params, Serving, answer, code};
+use crate::transport::{Answer, Backend, ErrorBody, NotificationOutcome, Params, Serving, answer, code};
 
 /// What a client sends without an id; with one it is refused.
 const NOTIFICATIONS: [&str; 12] = [
@@ -144,31 +144,31 @@ impl Backend for Router {
         self.serve(method, params).unwrap_or_else(|error| Box::pin(ready(Err(error))))
     }
 
-    fn notification(&self, method: &str, params: Params) -> Notified {
+    fn notification(&self, method: &str, params: Params) -> NotificationOutcome {
         if method == "exit" {
-            return Notified::Exit { after_shutdown: self.lifecycle.is_shut_down() };
+            return NotificationOutcome::Exit { after_shutdown: self.lifecycle.is_shut_down() };
         }
         if self.lifecycle.serves().is_err() {
             tracing::debug!(method, "passed over a notification outside of a connection's life");
-            return Notified::PassedOver;
+            return NotificationOutcome::PassedOver;
         }
         let noted = match params {
             Ok(params) => self.note(method, params),
             // Nothing is to be told of these.
             Err(_) if ["initialize", "shutdown"].contains(&method) => Ok(None),
             // It may have been about any document.
-            Err(why) => return Notified::Unreadable(why),
+            Err(why) => return NotificationOutcome::Unreadable(why),
         };
         match noted {
-            Ok(Some(serving)) => Notified::Serving(serving),
-            Ok(None) => Notified::PassedOver,
+            Ok(Some(serving)) => NotificationOutcome::Serving(serving),
+            Ok(None) => NotificationOutcome::PassedOver,
             // Of documents, each counts: without one, no text of the client is known any more.
             Err(why) if method.starts_with("textDocument/did") && method != "textDocument/didSave" => {
-                Notified::Unreadable(why.message)
+                NotificationOutcome::Unreadable(why.message)
             }
             Err(why) => {
                 tracing::warn!(method, why = why.message, "could not read a notification");
-                Notified::PassedOver
+                NotificationOutcome::PassedOver
             }
         }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::doors::face::{Face, MarkedDocument, Note, Popup, Request, Step};
 use crate::doors::surfaces::Surfaces;
 use crate::doors::{Level, Offer, message};
-use crate::editor::{Applied, DocumentEdit};
+use crate::editor::{ApplyReply, DocumentEdit};
 
 /// The source of our diagnostics.
 pub const SOURCE: &str = "adjutant";
@@ -42,10 +42,10 @@ impl Face for Words {
 
     fn was_shown(&self, reply: &str) -> bool {
         #[derive(Deserialize)]
-        struct Shown {
+        struct ShowDocumentReply {
             success: bool,
         }
-        serde_json::from_str::<Shown>(reply).is_ok_and(|shown| shown.success)
+        serde_json::from_str::<ShowDocumentReply>(reply).is_ok_and(|shown| shown.success)
     }
 
     fn popup(&self, popup: &Popup<'_>) -> Option<Request> {
@@ -71,17 +71,17 @@ impl Face for Words {
         Some(Request::new("workspace/applyEdit", ApplyEdit { label, edit: workspace_edit(edit) }))
     }
 
-    fn applied(&self, reply: &str) -> Applied {
+    fn applied(&self, reply: &str) -> ApplyReply {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Reply {
+        struct ApplyEditReply {
             applied: bool,
             failure_reason: Option<String>,
         }
-        match serde_json::from_str::<Reply>(reply) {
-            Ok(reply) => Applied { applied: reply.applied, reason: reply.failure_reason },
+        match serde_json::from_str::<ApplyEditReply>(reply) {
+            Ok(reply) => ApplyReply { applied: reply.applied, reason: reply.failure_reason },
             // The text decides; a reply that makes no sense is no answer either way.
-            Err(error) => Applied { applied: false, reason: Some(error.to_string()) },
+            Err(error) => ApplyReply { applied: false, reason: Some(error.to_string()) },
         }
     }
 

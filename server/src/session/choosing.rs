@@ -5,8 +5,8 @@
 use adjutant_core::config::Settings;
 use adjutant_core::machine::accept::Refusal;
 use adjutant_core::machine::input::Input;
-use adjutant_core::policy::choices::{self, Choices, Chosen, Offer, Takes};
-use adjutant_core::prompt::{Level, Manner};
+use adjutant_core::policy::choices::{self, Choices, JudgedChoice, Offer, Takes};
+use adjutant_core::prompt::{GenerationSettings, Level};
 use adjutant_core::record::Mode;
 use adjutant_core::session::Session;
 use adjutant_core::wire::options;
@@ -15,7 +15,7 @@ use adjutant_protocol::option::{ConfigId, ConfigOption, SetConfigOptionResult};
 use adjutant_protocol::session::Overrides;
 
 use super::SessionTask;
-use super::mailbox::{Refused, Reply};
+use super::mailbox::{ClientError, Reply};
 
 /// What there is to choose from in a session, by the settings as they are.
 fn offer(session: &Session, settings: &Settings) -> Offer {
@@ -40,52 +40,58 @@ pub fn options_of_new(settings: &Settings) -> Vec<ConfigOption> {
 }
 
 /// Reads a choice; refuses a mode that does not exist and a model that cannot be used.
-pub fn chosen(id: ConfigId, value: &str, settings: &Settings) -> Result<Chosen, Refused> {
+pub fn chosen(id: ConfigId, value: &str, settings: &Settings) -> Result<JudgedChoice, ClientError> {
     match id {
         ConfigId::Mode => {
             let mode = Mode::ALL.into_iter().find(|mode| mode.name() == value);
             let names = Mode::ALL.map(Mode::name).join(" and ");
             let why = || format!("there is no mode {value:?}; there are {names}");
-            mode.map(|mode| Chosen::Mode { mode })
-                .ok_or_else(|| Refused::new(ErrorName::AnswerInvalid, why()))
+            mode.map(|mode| JudgedChoice::Mode { mode })
+                .ok_or_else(|| ClientError::new(ErrorName::AnswerInvalid, why()))
         }
         ConfigId::Model => match settings.provider_for(Some(value)) {
-            Ok((provider, model)) => Ok(Chosen::Model { model: format!("{}/{model}", provider.name) }),
-            Err(why) => Err(Refused::new(ErrorName::ProviderUnavailable, why.to_string())),
+            Ok((provider, model)) => Ok(JudgedChoice::Model { model: format!("{}/{model}", provider.name) }),
+            Err(why) => Err(ClientError::new(ErrorName::ProviderUnavailable, why.to_string())),
         },
-        ConfigId::Effort => level("effort", value).map(|effort| Chosen::Effort { effort }),
-        ConfigId::Verbosity => level("verbosity", value).map(|verbosity| Chosen::Verbosity { verbosity }),
+        ConfigId::Effort => level("effort", value).map(|effort| JudgedChoice::Effort { effort }),
+        ConfigId::Verbosity => {
+            level("verbosity", value).map(|verbosity| JudgedChoice::Verbosity { verbosity })
+        }
     }
 }
 
 /// Reads a level of `what` by its name; `default` leaves it to the provider.
-pub fn level(what: &str, name: &str) -> Result<Option<Level>, Refused> {
+pub fn level(what: &str, name: &str) -> Result<Option<Level>, ClientError> {
     let all = [None].into_iter().chain(Level::ALL.map(Some));
     let found = all.clone().find(|level| choices::level_name(*level) == name);
     found.ok_or_else(|| {
         let names: Vec<&str> = all.map(choices::level_name).collect();
         let why = format!("there is no {what} {name:?}; there are {}", names.join(", "));
-        Refused::new(ErrorName::AnswerInvalid, why)
+        ClientError::new(ErrorName::AnswerInvalid, why)
     })
 }
 
 /// Returns how the model of a run answers: what was given for the run alone, else what was chosen for
 /// its session, else what the settings say.
-pub fn manner(own: &Overrides, choices: &Choices, settings: &Settings) -> Result<Manner, Refused> {
-    let Manner { effort, verbosity } = choices.manner.or(settings.manner);
+pub fn manner(
+    own: &Overrides,
+    choices: &Choices,
+    settings: &Settings,
+) -> Result<GenerationSettings, ClientError> {
+    let GenerationSettings { effort, verbosity } = choices.manner.or(settings.manner);
     let given = |what: &str, name: &Option<String>| name.as_deref().map(|name| level(what, name)).transpose();
-    Ok(Manner {
+    Ok(GenerationSettings {
         effort: given("effort", &own.effort)?.unwrap_or(effort),
         verbosity: given("verbosity", &own.verbosity)?.unwrap_or(verbosity),
     })
 }
 
 impl SessionTask {
-    pub(super) async fn choose(&mut self, chosen: Chosen, reply: Reply<SetConfigOptionResult>) {
+    pub(super) async fn choose(&mut self, chosen: JudgedChoice, reply: Reply<SetConfigOptionResult>) {
         self.place.mailbox.taken();
         let settings = self.place.world.settings();
         let mut offer = offer(&self.session, &settings);
-        if let Chosen::Model { model } = &chosen {
+        if let JudgedChoice::Model { model } = &chosen {
             // With the model the levels it takes change (P18).
             offer.takes = takes(&settings, model);
         }

@@ -13,25 +13,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::config::Denials;
-use adjutant_core::machine::input::{Prepared, Prospect, Report};
+use adjutant_core::machine::input::{Preparation, Prospect, Report};
 use adjutant_core::policy::cause::{Cause, Reason};
-use adjutant_core::policy::observation::{Seen, Way};
+use adjutant_core::policy::observation::{EditRoute, ObservedPath};
 use adjutant_core::policy::permission::{Act, forbidden_by};
-use adjutant_core::record::{Change, Found};
+use adjutant_core::record::{EditCheck, FileChange};
 use adjutant_core::text::display::shown;
 use adjutant_core::text::edit::{BOM, split_bom};
 use adjutant_core::text::review::{Hunk, Presence, hunks, present_all};
-use adjutant_core::tool::Given;
+use adjutant_core::tool::Arguments;
 
 pub use apply::apply;
 
-use super::Place;
+use super::SessionWorld;
 use super::mailbox::Message;
 use crate::aside::aside;
 use crate::documents::Text;
 use crate::faults::point;
 use crate::tools::Before;
-use crate::tools::paths::{Grounded, Kind, OpenRefusal, PathRefusal, ground, hash_of, open_read};
+use crate::tools::paths::{OpenRefusal, PathRefusal, PathType, ResolvedPath, ground, hash_of, open_read};
 use crate::tools::protected::{class_of, held_by};
 use crate::uri;
 
@@ -47,7 +47,7 @@ const MAX_CHANGED_LINES: usize = 500_000;
 const MAX_PLACES_BY_LINES: usize = 400_000_000;
 
 /// How a tool makes the new text of a file.
-type After = for<'a> fn(&'a Given, &Before<'_>) -> Result<Cow<'a, str>, Reason>;
+type After = for<'a> fn(&'a Arguments, &Before<'_>) -> Result<Cow<'a, str>, Reason>;
 
 /// A file as it is now.
 struct Now {
@@ -78,27 +78,31 @@ impl Now {
 /// Grounds, reads and locates; what comes out is what was seen, and the change to be judged. A cancel leaves at
 /// most the text before the edit among the blobs.
 pub async fn prepare(
-    place: &Arc<Place>,
-    (tool, given, after): (&str, Given, After),
+    place: &Arc<SessionWorld>,
+    (tool, given, after): (&str, Arguments, After),
     rules: Denials,
-) -> Prepared {
+) -> Preparation {
     let (place, tool) = (place.clone(), tool.to_owned());
     aside(move || prepared(&place, (&tool, &given, after), &rules)).await
 }
 
-fn prepared(place: &Place, (tool, given, after): (&str, &Given, After), rules: &Denials) -> Prepared {
+fn prepared(
+    place: &SessionWorld,
+    (tool, given, after): (&str, &Arguments, After),
+    rules: &Denials,
+) -> Preparation {
     let (seen, at) = match looked(place, given.text("path")) {
         Ok(looked) => looked,
-        Err(why) => return Prepared::refused(why),
+        Err(why) => return Preparation::refused(why),
     };
     let folders: Vec<String> = place.roots.paths().map(|root| root.to_string_lossy().into_owned()).collect();
     let Some(at) = at.filter(|_| forbidden_by(rules, &folders, tool, Act::Edit(&seen)).is_none()) else {
         // Neither read nor kept: it will be denied.
-        return Prepared { seen: Some(seen), prospect: Prospect::Forbidden, unsaved: Vec::new() };
+        return Preparation { seen: Some(seen), prospect: Prospect::Forbidden, unsaved: Vec::new() };
     };
     let Proposal { mut change, before, way } = match propose(place, (given, after), &at) {
         Ok(proposal) => proposal,
-        Err(prospect) => return Prepared { seen: Some(seen), prospect, unsaved: Vec::new() },
+        Err(prospect) => return Preparation { seen: Some(seen), prospect, unsaved: Vec::new() },
     };
     let prospect = match before.map(|bytes| put_blob(place, &bytes)).transpose() {
         Ok(hash) => {
@@ -107,15 +111,15 @@ fn prepared(place: &Place, (tool, given, after): (&str, &Given, After), rules: &
         }
         Err(why) => refused(Reason::new(Cause::NotMade, why)),
     };
-    Prepared { seen: Some(Seen { way, ..seen }), prospect, unsaved: Vec::new() }
+    Preparation { seen: Some(ObservedPath { way, ..seen }), prospect, unsaved: Vec::new() }
 }
 
 /// A change that can be made.
 struct Proposal {
-    change: Change,
+    change: FileChange,
     /// The bytes of the file as they are; none where it is new.
     before: Option<Vec<u8>>,
-    way: Way,
+    way: EditRoute,
 }
 
 /// Why a change cannot be made, which tells nothing of the text.
@@ -124,7 +128,7 @@ fn refused(why: Reason) -> Prospect {
 }
 
 /// Keeps the text before an edit and returns its hash. Blocks.
-fn put_blob(place: &Place, bytes: &[u8]) -> Result<String, String> {
+fn put_blob(place: &SessionWorld, bytes: &[u8]) -> Result<String, String> {
     match place.blobs.put(bytes) {
         Ok(blob) => {
             point("before-image-kept");
@@ -144,9 +148,9 @@ fn put_blob(place: &Place, bytes: &[u8]) -> Result<String, String> {
 }
 
 /// The file of an edit as its names show it, and where it is; nowhere where nobody has allowed to look.
-fn looked(place: &Place, path: &str) -> Result<(Seen, Option<Grounded>), Reason> {
+fn looked(place: &SessionWorld, path: &str) -> Result<(ObservedPath, Option<ResolvedPath>), Reason> {
     // By the name that was given.
-    let outside = || Ok((Seen::outside(shown(path)), None));
+    let outside = || Ok((ObservedPath::outside(shown(path)), None));
     let at = match ground(&place.roots, path) {
         Ok(at) if at.inside => at,
         Ok(_) | Err(PathRefusal::Outside { .. }) => return outside(),
@@ -154,14 +158,18 @@ fn looked(place: &Place, path: &str) -> Result<(Seen, Option<Grounded>), Reason>
     };
     let own = place.world.own(&place.roots);
     let (class, holds) = (class_of(&at, &own), held_by(&at, &own));
-    Ok((Seen { class, holds, ..Seen::inside(&at.display) }, Some(at)))
+    Ok((ObservedPath { class, holds, ..ObservedPath::inside(&at.display) }, Some(at)))
 }
 
 /// Reads the text as it is, and changes it; an error says why that cannot be done.
-fn propose(place: &Place, (given, after): (&Given, After), at: &Grounded) -> Result<Proposal, Prospect> {
+fn propose(
+    place: &SessionWorld,
+    (given, after): (&Arguments, After),
+    at: &ResolvedPath,
+) -> Result<Proposal, Prospect> {
     let now = now(place, at).map_err(refused)?;
     let way = place.world.abilities().way(now.open.is_some(), now.exists, now.mark);
-    if way == Way::Nowhere {
+    if way == EditRoute::Nowhere {
         // Before anybody is asked to allow what cannot be made.
         return Err(refused(Reason::new(Cause::NotMade, no_way(&at.display))));
     }
@@ -178,7 +186,7 @@ fn propose(place: &Place, (given, after): (&Given, After), at: &Grounded) -> Res
     point("change-compared");
     let hunks = hunks(&now.text, &after);
     fits_review(&hunks, &now.text, &at.display).map_err(refused)?;
-    let change = Change {
+    let change = FileChange {
         change_set: "".into(),
         path: at.display.clone(),
         uri: place.world.documents.name_of(&at.absolute),
@@ -226,7 +234,7 @@ fn no_way(path: &str) -> String {
 }
 
 /// The text of a file as it is now: the buffer before the disk. Blocks.
-fn now(place: &Place, at: &Grounded) -> Result<Now, Reason> {
+fn now(place: &SessionWorld, at: &ResolvedPath) -> Result<Now, Reason> {
     match place.world.documents.text(&at.absolute) {
         Text::Open(snapshot) => {
             let (text, open) = (snapshot.string(), snapshot.version);
@@ -248,9 +256,9 @@ fn now(place: &Place, at: &Grounded) -> Result<Now, Reason> {
     }
 }
 
-fn on_disk(at: &Grounded) -> Result<Now, Reason> {
+fn on_disk(at: &ResolvedPath) -> Result<Now, Reason> {
     let name = &at.display;
-    if at.kind == Some(Kind::Directory) {
+    if at.kind == Some(PathType::Directory) {
         return Err(Reason::new(Cause::Directory, format!("\"{name}\" is a directory")));
     }
     let file = match open_read(at) {
@@ -280,21 +288,21 @@ fn on_disk(at: &Grounded) -> Result<Now, Reason> {
 }
 
 /// What a text says about a change.
-fn found(text: &str, change: &Change) -> Found {
+fn found(text: &str, change: &FileChange) -> EditCheck {
     let presences = present_all(text, &change.hunks);
     let all = |wanted| presences.iter().all(|presence| *presence == wanted);
     if all(Presence::Landed) {
-        Found::Landed
+        EditCheck::Landed
     } else if all(Presence::NotLanded) {
-        Found::NotLanded
+        EditCheck::NotLanded
     } else {
-        Found::Unclear
+        EditCheck::Unclear
     }
 }
 
 /// Finds out by the text what became of an edit whose run was cut short: an edit that was sent
 /// may still land, so it gets its time.
-pub async fn settle(place: &Arc<Place>, change: &Change) -> Report {
+pub async fn settle(place: &Arc<SessionWorld>, change: &FileChange) -> Report {
     let target = uri::to_path(&change.target).unwrap_or_default();
     // A write that was under way when its run was cut short goes on to its end.
     let _turn = place.world.edit_turns.turn(&target).await;
@@ -304,7 +312,7 @@ pub async fn settle(place: &Arc<Place>, change: &Change) -> Report {
     loop {
         let (here, of) = (place.clone(), change.clone());
         let look = aside(move || look(&here, &of)).await;
-        if look == Found::Landed || over {
+        if look == EditCheck::Landed || over {
             return Report::Settled(look);
         }
         // No notification tells of a file on disk, so it is looked at again at the end.
@@ -313,20 +321,20 @@ pub async fn settle(place: &Arc<Place>, change: &Change) -> Report {
 }
 
 /// What the text shows of a change now. Blocks.
-fn look(place: &Place, change: &Change) -> Found {
-    let Ok(at) = ground(&place.roots, &change.path) else { return Found::Unclear };
+fn look(place: &SessionWorld, change: &FileChange) -> EditCheck {
+    let Ok(at) = ground(&place.roots, &change.path) else { return EditCheck::Unclear };
     if uri::of_path(&at.absolute) != change.target {
-        return Found::Unclear;
+        return EditCheck::Unclear;
     }
     let closed = matches!(place.world.documents.text(&at.absolute), Text::Closed);
     if change.open && closed {
         // It was open at the intent, so the disk is no evidence.
-        return Found::Unclear;
+        return EditCheck::Unclear;
     }
     match now(place, &at) {
-        Ok(now) if !now.exists => Found::NotLanded,
+        Ok(now) if !now.exists => EditCheck::NotLanded,
         Ok(now) => found(&now.text, change),
-        Err(_) => Found::Unclear,
+        Err(_) => EditCheck::Unclear,
     }
 }
 

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use adjutant_core::prompt::image::Image;
-use adjutant_core::prompt::{Encoded, ModelMessage, ModelRequest};
+use adjutant_core::prompt::{Base64Image, ModelMessage, ModelRequest};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -30,13 +30,13 @@ pub struct NewImage {
 
 /// The images of one prompt, as long as they wait to be kept.
 #[derive(Debug, Default)]
-pub struct Waiting {
+pub struct PendingImages {
     images: Vec<NewImage>,
     /// What they take up of the room.
     _room: Option<OwnedSemaphorePermit>,
 }
 
-impl Waiting {
+impl PendingImages {
     pub(super) fn is_empty(&self) -> bool {
         self.images.is_empty()
     }
@@ -48,26 +48,26 @@ impl Waiting {
 
 /// Room for images that wait to be kept.
 #[derive(Clone)]
-pub struct Room(Arc<Semaphore>);
+pub struct ImageRoom(Arc<Semaphore>);
 
-impl Default for Room {
+impl Default for ImageRoom {
     fn default() -> Self {
-        Room(Arc::new(Semaphore::new(MAX_WAITING / PERMIT)))
+        ImageRoom(Arc::new(Semaphore::new(MAX_WAITING / PERMIT)))
     }
 }
 
-impl Room {
+impl ImageRoom {
     /// Lets these images wait; none where too many do already.
-    pub fn take(&self, images: Vec<NewImage>) -> Option<Waiting> {
+    pub fn take(&self, images: Vec<NewImage>) -> Option<PendingImages> {
         let bytes = images.iter().map(|new| new.content.len()).sum::<usize>();
         let permits = u32::try_from(bytes.div_ceil(PERMIT)).ok()?;
         let room = Arc::clone(&self.0).try_acquire_many_owned(permits).ok()?;
-        Some(Waiting { images, _room: Some(room) })
+        Some(PendingImages { images, _room: Some(room) })
     }
 }
 
 /// Keeps the images of a prompt durably; a failure says why.
-pub(super) async fn keep(blobs: Arc<Blobs>, waiting: Waiting) -> io::Result<()> {
+pub(super) async fn keep(blobs: Arc<Blobs>, waiting: PendingImages) -> io::Result<()> {
     let put = move || waiting.images.iter().try_for_each(|new| blobs.put(&new.content).map(drop));
     let kept = aside::attempt(put).await.map_err(|_| io::Error::other("writing them broke"))?;
     kept.map_err(|error| match error {
@@ -96,7 +96,7 @@ pub(super) async fn load(blobs: Arc<Blobs>, request: &mut ModelRequest) {
                 continue;
             }
             match blobs.get(&hash) {
-                Ok(content) => _ = images.insert(hash, Encoded(STANDARD.encode(content).into())),
+                Ok(content) => _ = images.insert(hash, Base64Image(STANDARD.encode(content).into())),
                 Err(error) => tracing::warn!(%error, "an image of a prompt cannot be shown"),
             }
         }
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn s85_images_that_wait_are_bounded_until_they_are_kept() {
-        let room = Room::default();
+        let room = ImageRoom::default();
         let half = room.take(images(MAX_WAITING / 2)).expect("there is room");
         let other = room.take(images(MAX_WAITING / 2)).expect("there is room");
         assert!(room.take(images(1)).is_none());

@@ -23,7 +23,7 @@ use adjutant_protocol::ask::AskRespondParams;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::log::Place;
+use super::log::LogPlace;
 use super::storage::{Open, UNFINISHED, append_all};
 use crate::faults::point;
 
@@ -45,7 +45,7 @@ const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
 /// One answer that was found.
 #[derive(Debug)]
-pub struct Letter {
+pub struct InboxMessage {
     name: CString,
     inode: u64,
     pub ask: AskId,
@@ -54,8 +54,8 @@ pub struct Letter {
 
 /// What one look found.
 #[derive(Debug, Default)]
-pub struct Looked {
-    pub letters: Vec<Letter>,
+pub struct InboxScan {
+    pub letters: Vec<InboxMessage>,
     /// Files that were no answers; they are gone.
     pub junk: usize,
     /// There were more files than one look takes.
@@ -63,15 +63,15 @@ pub struct Looked {
 }
 
 /// Looks into an inbox: returns the answers, removes what is none. Blocks.
-pub fn look(inbox: &Path) -> io::Result<Looked> {
-    let mut looked = Looked::default();
+pub fn look(inbox: &Path) -> io::Result<InboxScan> {
+    let mut looked = InboxScan::default();
     let Some(folder) = open_folder(inbox)? else { return Ok(looked) };
     let names = names(&folder, &mut looked.more)?;
     for name in names {
         match read(&folder, &name) {
             Ok(letter) => looked.letters.push(letter),
             // Taken back by the one who left it.
-            Err(Unfit { gone: true, .. }) => {}
+            Err(NotAnAnswer { gone: true, .. }) => {}
             Err(unfit) => {
                 let removed = unlink(&folder, &name);
                 let name = name.to_string_lossy();
@@ -87,7 +87,7 @@ pub fn look(inbox: &Path) -> io::Result<Looked> {
 }
 
 /// Removes an answer that was judged, unless another file has taken its name since. Blocks.
-pub fn remove(inbox: &Path, letter: &Letter) -> io::Result<()> {
+pub fn remove(inbox: &Path, letter: &InboxMessage) -> io::Result<()> {
     let Some(folder) = open_folder(inbox)? else { return Ok(()) };
     match rustix::fs::statat(&folder, &letter.name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(found) if found.st_ino == letter.inode => Ok(unlink(&folder, &letter.name)?),
@@ -156,25 +156,25 @@ fn unlink(folder: &OwnedFd, name: &CStr) -> rustix::io::Result<()> {
 }
 
 /// Why a file is no answer.
-struct Unfit {
+struct NotAnAnswer {
     why: String,
     gone: bool,
 }
 
-impl From<&str> for Unfit {
+impl From<&str> for NotAnAnswer {
     fn from(why: &str) -> Self {
-        Unfit { why: why.to_owned(), gone: false }
+        NotAnAnswer { why: why.to_owned(), gone: false }
     }
 }
 
-impl From<Errno> for Unfit {
+impl From<Errno> for NotAnAnswer {
     fn from(error: Errno) -> Self {
         let why = if error == Errno::LOOP { "it is a link".to_owned() } else { error.to_string() };
-        Unfit { why, gone: error == Errno::NOENT }
+        NotAnAnswer { why, gone: error == Errno::NOENT }
     }
 }
 
-fn read(folder: &OwnedFd, name: &CStr) -> Result<Letter, Unfit> {
+fn read(folder: &OwnedFd, name: &CStr) -> Result<InboxMessage, NotAnAnswer> {
     // First only a handle: opening a pipe or a device could wait or do something.
     let seen = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
     check(&seen)?;
@@ -185,47 +185,49 @@ fn read(folder: &OwnedFd, name: &CStr) -> Result<Letter, Unfit> {
     let mut bytes = Vec::new();
     let taken = File::from(file).take(MAX_LETTER + 1).read_to_end(&mut bytes);
     if taken.is_err() || bytes.len() as u64 > MAX_LETTER {
-        return Err(Unfit::from("it cannot be read as a whole"));
+        return Err(NotAnAnswer::from("it cannot be read as a whole"));
     }
     let params: AskRespondParams = serde_json::from_slice(&bytes)
-        .map_err(|error| Unfit { why: format!("it is no answer: {error}"), gone: false })?;
+        .map_err(|error| NotAnAnswer { why: format!("it is no answer: {error}"), gone: false })?;
     if params.unattended {
-        return Err(Unfit::from("it gives consent, which only the process that works on the session can"));
+        return Err(NotAnAnswer::from(
+            "it gives consent, which only the process that works on the session can",
+        ));
     }
     let choice = Choice::of(params.option_id, params.answer, params.reason)
-        .ok_or_else(|| Unfit::from("it gives not exactly one of an option and a text"))?;
-    Ok(Letter { name: name.to_owned(), inode: found.st_ino, ask: params.ask_id, choice })
+        .ok_or_else(|| NotAnAnswer::from("it gives not exactly one of an option and a text"))?;
+    Ok(InboxMessage { name: name.to_owned(), inode: found.st_ino, ask: params.ask_id, choice })
 }
 
 /// Says no to all but a plain file that its owner alone can write or read.
-fn check(found: &rustix::fs::Stat) -> Result<(), Unfit> {
+fn check(found: &rustix::fs::Stat) -> Result<(), NotAnAnswer> {
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
-        return Err(Unfit::from("it is not a regular file"));
+        return Err(NotAnAnswer::from("it is not a regular file"));
     }
     if found.st_uid != rustix::process::geteuid().as_raw() {
-        return Err(Unfit::from("it belongs to another user"));
+        return Err(NotAnAnswer::from("it belongs to another user"));
     }
     if found.st_mode & 0o077 != 0 {
-        return Err(Unfit::from("others may read or write it"));
+        return Err(NotAnAnswer::from("others may read or write it"));
     }
     if found.st_nlink != 1 {
-        return Err(Unfit::from("it has a second name"));
+        return Err(NotAnAnswer::from("it has a second name"));
     }
     if u64::try_from(found.st_size).map_or(true, |size| size > MAX_LETTER) {
-        return Err(Unfit::from("it is too large"));
+        return Err(NotAnAnswer::from("it is too large"));
     }
     Ok(())
 }
 
 /// An answer that was left in an inbox.
-pub struct Left {
-    place: Place,
+pub struct LeftAnswer {
+    place: LogPlace,
     path: PathBuf,
 }
 
 /// Leaves an answer in the inbox of a session that another process writes: it appears there whole
 /// or not at all. Blocks on syncs.
-pub fn leave(place: &Place, answer: &AskRespondParams) -> io::Result<Left> {
+pub fn leave(place: &LogPlace, answer: &AskRespondParams) -> io::Result<LeftAnswer> {
     let bytes = serde_json::to_vec(answer)?;
     if bytes.len() as u64 > MAX_LETTER {
         return Err(io::Error::new(
@@ -250,7 +252,7 @@ pub fn leave(place: &Place, answer: &AskRespondParams) -> io::Result<Left> {
     point("letter-left");
     // The answer counts when its reader says so; a name that power loss takes is an answer not given.
     let _ = place.storage.sync_dir(&inbox);
-    Ok(Left { place: place.clone(), path })
+    Ok(LeftAnswer { place: place.clone(), path })
 }
 
 fn unguessable() -> io::Result<String> {
@@ -264,7 +266,7 @@ fn unguessable() -> io::Result<String> {
     Ok(name)
 }
 
-impl Left {
+impl LeftAnswer {
     /// Says whether nobody has taken it yet.
     pub fn is_there(&self) -> bool {
         self.place.storage.stat(&self.path).is_ok()

@@ -7,13 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use adjutant_core::machine::input::Input;
-use adjutant_core::session::run::State;
+use adjutant_core::session::run::SessionState;
 use adjutant_core::text::display::one_line;
 use adjutant_protocol::errors::ErrorName;
 use tokio::sync::oneshot;
 
 use super::SessionTask;
-use super::mailbox::{Refused, Reply};
+use super::mailbox::{ClientError, Reply};
 
 /// How long the disk may take for what was written before a session broke.
 const SYNC_LIMIT: Duration = Duration::from_secs(2);
@@ -27,7 +27,7 @@ pub enum End {
     /// Its files are to be deleted.
     Deleted(Reply<()>),
     /// A bug ended it; what waits is refused with this.
-    Broken(Refused),
+    Broken(ClientError),
 }
 
 impl SessionTask {
@@ -36,9 +36,9 @@ impl SessionTask {
         self.place.mailbox.taken();
         let (state, _) = self.session.shown();
         // Nothing runs in a session that cannot be written any more.
-        if self.stopped.is_none() && matches!(state, State::Running | State::RequiresAction) {
+        if self.stopped.is_none() && matches!(state, SessionState::Running | SessionState::RequiresAction) {
             let why = "a run of this session is open; cancel it first";
-            let _ = reply.send(Err(Refused::new(ErrorName::SessionLocked, why)));
+            let _ = reply.send(Err(ClientError::new(ErrorName::SessionLocked, why)));
             return None;
         }
         Some(End::Deleted(reply))
@@ -81,7 +81,7 @@ impl SessionTask {
         tracing::error!(session = %self.place.id, why, "the session broke");
         self.running.abort_all_and_wait().await;
         self.keep_word().await;
-        let refused = Refused::new(
+        let refused = ClientError::new(
             ErrorName::SessionNotFound,
             format!(
                 "the session broke and was closed ({why}); send the request again to open it from its log"

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use adjutant_core::machine::input::{Choice, Report};
 use adjutant_core::machine::step::{Step, Wake};
 use adjutant_core::policy::ask::INBOX;
-use adjutant_core::policy::choices::Chosen;
+use adjutant_core::policy::choices::JudgedChoice;
 use adjutant_protocol::ask::{AskRespondResult, AskView};
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::option::SetConfigOptionResult;
@@ -16,9 +16,9 @@ use adjutant_protocol::session::{PromptParams, PromptResult, ReplayFrom, ResumeR
 use adjutant_protocol::{AskId, RunId};
 use tokio::sync::{mpsc, oneshot};
 
-use super::images::Waiting;
+use super::images::PendingImages;
 use super::papers::TranscriptFile;
-use crate::doors::{Turnstile, Written};
+use crate::doors::{OrderingBarrier, RenderedFile};
 
 /// Requests that wait for one session; more are refused with `Overloaded`.
 pub const MAX_QUEUE: usize = 256;
@@ -28,12 +28,12 @@ pub const MAX_WORDS: usize = 1024 * 1024;
 /// An error of ours on its way to a client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Refused {
+pub struct ClientError {
     pub name: ErrorName,
     pub message: String,
 }
 
-impl Refused {
+impl ClientError {
     pub fn new(name: ErrorName, message: impl Into<String>) -> Self {
         Self { name, message: message.into() }
     }
@@ -45,19 +45,19 @@ impl Refused {
 }
 
 /// What is true of a session, and its place among the updates.
-pub struct Resumed {
+pub struct ResumePoint {
     pub result: ResumeResult,
-    pub place: Turnstile,
+    pub place: OrderingBarrier,
 }
 
-pub type Reply<T> = oneshot::Sender<Result<T, Refused>>;
+pub type Reply<T> = oneshot::Sender<Result<T, ClientError>>;
 
 /// A prompt as it was read at the door.
-pub struct Posted {
+pub struct PostedPrompt {
     /// Without its blocks, which are `text` and `images`.
     pub params: PromptParams,
     pub text: String,
-    pub images: Waiting,
+    pub images: PendingImages,
     /// What the run is called, where the first line of the prompt is not it.
     pub title: Option<String>,
     /// The digest of the request's own body: what a repeated key is compared by.
@@ -66,7 +66,7 @@ pub struct Posted {
 
 pub enum Message {
     Prompt {
-        prompt: Box<Posted>,
+        prompt: Box<PostedPrompt>,
         reply: Reply<PromptResult>,
     },
     Answer {
@@ -97,14 +97,14 @@ pub enum Message {
         from: Option<ReplayFrom>,
         /// Whether the one who follows it gives consent to go on unattended.
         unattended: bool,
-        reply: Reply<Resumed>,
+        reply: Reply<ResumePoint>,
     },
     /// The transcript is to be written, and to grow from now on.
     Transcript {
-        reply: Reply<Written>,
+        reply: Reply<RenderedFile>,
     },
     /// The transcript is written as far as was told when it was asked for.
-    Transcribed(Result<(TranscriptFile, Written), String>),
+    Transcribed(Result<(TranscriptFile, RenderedFile), String>),
     Asks {
         reply: Reply<Vec<AskView>>,
     },
@@ -138,7 +138,7 @@ pub enum Message {
     },
     /// A mode or a model for the session, judged by the settings.
     Choose {
-        chosen: Chosen,
+        chosen: JudgedChoice,
         reply: Reply<SetConfigOptionResult>,
     },
     /// Cancels the open run, tells of it, and leaves memory.
@@ -152,8 +152,8 @@ pub enum Message {
 
 impl Message {
     /// Answers a request that no session will look at.
-    pub fn refuse(self, refused: Refused) {
-        fn answer<T>(reply: Reply<T>, refused: Refused) {
+    pub fn refuse(self, refused: ClientError) {
+        fn answer<T>(reply: Reply<T>, refused: ClientError) {
             // A client that withdrew its request waits for nothing.
             let _ = reply.send(Err(refused));
         }
@@ -223,10 +223,10 @@ impl Mailbox {
     pub fn request<T>(
         &self,
         message: impl FnOnce(Reply<T>) -> Message,
-    ) -> Result<oneshot::Receiver<Result<T, Refused>>, Refused> {
+    ) -> Result<oneshot::Receiver<Result<T, ClientError>>, ClientError> {
         if self.waiting.fetch_add(1, Ordering::AcqRel) >= MAX_QUEUE {
             self.taken();
-            return Err(Refused::new(ErrorName::Overloaded, "too many requests wait for this session"));
+            return Err(ClientError::new(ErrorName::Overloaded, "too many requests wait for this session"));
         }
         let (reply, receiver) = oneshot::channel();
         self.post(message(reply));
@@ -237,7 +237,7 @@ impl Mailbox {
     pub fn admit<T>(
         &self,
         message: impl FnOnce(Reply<T>) -> Message,
-    ) -> oneshot::Receiver<Result<T, Refused>> {
+    ) -> oneshot::Receiver<Result<T, ClientError>> {
         let (reply, receiver) = oneshot::channel();
         self.post(message(reply));
         receiver
@@ -277,10 +277,10 @@ mod tests {
             (message, answered)
         };
         let (message, answered) = answer(INBOX);
-        message.refuse(Refused::gone());
+        message.refuse(ClientError::gone());
         assert!(answered.await.is_err(), "nothing is said of it");
         let (message, answered) = answer("ask/respond");
-        message.refuse(Refused::gone());
+        message.refuse(ClientError::gone());
         assert!(answered.await.expect("it is answered").is_err());
     }
 }

@@ -6,9 +6,9 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::update::SessionUpdateParams;
 
-use super::mailbox::{Refused, Reply};
+use super::mailbox::{ClientError, Reply};
 use super::papers::TranscriptFile;
-use crate::doors::Written;
+use crate::doors::RenderedFile;
 
 /// Updates kept while the transcript is begun. A session that tells more in that time has one that
 /// does not grow.
@@ -16,35 +16,35 @@ const MAX_SINCE: usize = 256;
 
 /// How far the transcript of a session is.
 #[derive(Default)]
-pub enum Page {
+pub enum TranscriptProgress {
     /// No client wants to see it, or it could not be written.
     #[default]
     Absent,
     /// The log is read for it. `since` has what was told meanwhile, unless that was too much.
-    Beginning { since: Option<Vec<SessionUpdateParams>>, replies: Vec<Reply<Written>> },
+    Beginning { since: Option<Vec<SessionUpdateParams>>, replies: Vec<Reply<RenderedFile>> },
     /// It grows with what is told.
     Growing(TranscriptFile),
 }
 
-impl Page {
+impl TranscriptProgress {
     /// Notes that a client wants the transcript. Returns whether it has to be written for that.
-    pub fn begin(&mut self, reply: Reply<Written>) -> bool {
-        if let Page::Beginning { replies, .. } = self {
+    pub fn begin(&mut self, reply: Reply<RenderedFile>) -> bool {
+        if let TranscriptProgress::Beginning { replies, .. } = self {
             replies.push(reply);
             return false;
         }
-        *self = Page::Beginning { since: Some(Vec::new()), replies: vec![reply] };
+        *self = TranscriptProgress::Beginning { since: Some(Vec::new()), replies: vec![reply] };
         true
     }
 
     /// Takes the transcript that was written, adds what was told since, and answers those who wait.
-    pub fn begun(&mut self, session: &SessionId, begun: Result<(TranscriptFile, Written), String>) {
-        let Page::Beginning { since, replies } = std::mem::take(self) else { return };
+    pub fn begun(&mut self, session: &SessionId, begun: Result<(TranscriptFile, RenderedFile), String>) {
+        let TranscriptProgress::Beginning { since, replies } = std::mem::take(self) else { return };
         let answer = match begun {
             Ok((file, written)) => {
                 match since {
                     Some(since) => {
-                        *self = Page::Growing(file);
+                        *self = TranscriptProgress::Growing(file);
                         since.iter().for_each(|params| self.told(session, params));
                     }
                     None => {
@@ -53,7 +53,7 @@ impl Page {
                 }
                 Ok(written)
             }
-            Err(why) => Err(Refused::new(ErrorName::SessionNotFound, why)),
+            Err(why) => Err(ClientError::new(ErrorName::SessionNotFound, why)),
         };
         for reply in replies {
             let _ = reply.send(answer.clone());
@@ -66,16 +66,16 @@ impl Page {
             return;
         }
         match self {
-            Page::Absent => {}
-            Page::Beginning { since, .. } => {
+            TranscriptProgress::Absent => {}
+            TranscriptProgress::Beginning { since, .. } => {
                 since.take_if(|since| since.len() >= MAX_SINCE);
                 since.iter_mut().for_each(|since| since.push(params.clone()));
             }
-            Page::Growing(file) => {
+            TranscriptProgress::Growing(file) => {
                 if let Err(error) = file.told(params.seq, &params.update) {
                     // It is written again when a client asks for it again.
                     tracing::warn!(%error, %session, "the transcript does not grow any more");
-                    *self = Page::Absent;
+                    *self = TranscriptProgress::Absent;
                 }
             }
         }

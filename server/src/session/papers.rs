@@ -15,8 +15,8 @@ use adjutant_protocol::update::Update;
 use super::catalog::{Catalog, is_id};
 use super::past;
 use super::storage::{StoredFile, append_all, replace};
-use crate::doors::Written;
-use crate::doors::past::{Stretch, Told};
+use crate::doors::RenderedFile;
+use crate::doors::past::{LastingMessage, UpdateRange};
 use crate::uri;
 
 /// The folder of what asks are about, in that of the session.
@@ -26,7 +26,12 @@ const TRANSCRIPT: &str = "transcript.md";
 const MAX_TRANSCRIPT: u64 = 4 << 20;
 
 /// Writes the whole of what an ask is about beside the log of its session. Blocks.
-pub fn write_subject(catalog: &Catalog, ask: &AskView, text: &str, ending: &str) -> Result<Written, String> {
+pub fn write_subject(
+    catalog: &Catalog,
+    ask: &AskView,
+    text: &str,
+    ending: &str,
+) -> Result<RenderedFile, String> {
     let place = catalog.place(&ask.session_id.0).map_err(|error| error.to_string())?;
     if !is_id(&ask.ask_id.0) {
         return Err(format!("show \"{}\": that is no name of an ask", ask.ask_id));
@@ -39,8 +44,8 @@ pub fn write_subject(catalog: &Catalog, ask: &AskView, text: &str, ending: &str)
     Ok(written_at(path))
 }
 
-fn written_at(path: PathBuf) -> Written {
-    Written { uri: uri::of_path(&path), path }
+fn written_at(path: PathBuf) -> RenderedFile {
+    RenderedFile { uri: uri::of_path(&path), path }
 }
 
 /// The transcript of a session on disk, growing by whole blocks.
@@ -56,12 +61,12 @@ pub struct TranscriptFile {
 
 impl TranscriptFile {
     /// Writes what was told as far as update `last`. Blocks.
-    pub fn begin(catalog: &Catalog, session: &SessionId, last: u64) -> Result<(Self, Written), String> {
+    pub fn begin(catalog: &Catalog, session: &SessionId, last: u64) -> Result<(Self, RenderedFile), String> {
         let place = catalog.place(&session.0).map_err(|error| error.to_string())?;
         let path = place.dir.join(TRANSCRIPT);
         let (mut transcript, mut text, mut left) = (Transcript::default(), String::new(), MAX_TRANSCRIPT);
-        past::tell(catalog, session, Stretch::of_updates(1, last), |told| {
-            if let Told::Update(params) = told {
+        past::tell(catalog, session, UpdateRange::of_updates(1, last), |told| {
+            if let LastingMessage::Update(params) = told {
                 text.push_str(&take(&mut transcript, &params.update, &mut left, session));
             }
         })

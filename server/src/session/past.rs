@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use adjutant_core::record::{self, Event, Fact};
+use adjutant_core::record::{self, Event, Record};
 use adjutant_core::session::Session;
-use adjutant_core::wire::state::{self, Teller};
+use adjutant_core::wire::state::{self, Projector};
 use adjutant_protocol::ask::AskResolvedParams;
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use adjutant_protocol::{RunId, SessionId};
@@ -15,11 +15,11 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::catalog::Catalog;
 use super::log::{Log, Notice, RecordRaw};
-use crate::doors::past::{Recall, Spot, Stretch, Told};
+use crate::doors::past::{Backfill, LastingMessage, UpdateCursor, UpdateRange};
 
 /// Reads one record as a fact; `None` for an unknown one that this version may skip, an error for any other.
-pub fn fact_of(record: &RecordRaw) -> Result<Option<Fact>, String> {
-    let fact = |event| Fact { seq: record.seq, at: record.at_ms, last: record.last, event };
+pub fn fact_of(record: &RecordRaw) -> Result<Option<Record>, String> {
+    let fact = |event| Record { seq: record.seq, at: record.at_ms, last: record.last, event };
     record::read(record.event.get())
         .map(|event| event.map(fact))
         .map_err(|error| {
@@ -51,7 +51,7 @@ fn nesting(json: &str) -> usize {
 }
 
 /// A session as its log says it is, folded record by record.
-pub struct Folded {
+pub struct FoldedSession {
     pub session: Session,
     /// When its last fact was written, in milliseconds since the Unix epoch; 0 without one.
     pub at: u64,
@@ -60,13 +60,13 @@ pub struct Folded {
     failed: Option<String>,
 }
 
-impl Folded {
+impl FoldedSession {
     pub fn new(id: &SessionId) -> Self {
         Self { session: Session::new(id.clone(), Vec::new()), at: 0, strays: None, failed: None }
     }
 
     /// Takes one record. Behind one that cannot be read nothing is taken: it would be a guess.
-    pub fn take(&mut self, record: &RecordRaw) -> Option<Fact> {
+    pub fn take(&mut self, record: &RecordRaw) -> Option<Record> {
         if self.failed.is_some() {
             return None;
         }
@@ -107,24 +107,24 @@ impl Folded {
 }
 
 /// A session folded from its log, and what it told on the way.
-pub struct Retold {
-    pub folded: Folded,
-    teller: Teller,
+pub struct ReplayedSession {
+    pub folded: FoldedSession,
+    teller: Projector,
     /// The number of the last lasting update.
     pub seq: u64,
 }
 
 /// One fact, and the lasting updates that told of it.
-struct Retelling {
-    fact: Fact,
+struct ReplayedRecord {
+    fact: Record,
     run: Option<RunId>,
     updates: Vec<Update>,
 }
 
-impl Retold {
+impl ReplayedSession {
     pub fn new(id: &SessionId) -> Self {
-        let folded = Folded::new(id);
-        Self { teller: Teller::new(&folded.session), folded, seq: 0 }
+        let folded = FoldedSession::new(id);
+        Self { teller: Projector::new(&folded.session), folded, seq: 0 }
     }
 
     /// Takes one record.
@@ -132,22 +132,22 @@ impl Retold {
         self.retell(record);
     }
 
-    fn retell(&mut self, record: &RecordRaw) -> Option<Retelling> {
+    fn retell(&mut self, record: &RecordRaw) -> Option<ReplayedRecord> {
         let fact = self.folded.take(record)?;
         let run = self.teller.run_of(&self.folded.session, &fact);
         let updates = match self.teller.told(&self.folded.session, &fact) {
-            state::Told::Lasting(updates) => updates,
-            state::Told::Passing(_) => Vec::new(),
+            state::Updates::Lasting(updates) => updates,
+            state::Updates::Passing(_) => Vec::new(),
         };
         self.seq += updates.len() as u64;
-        Some(Retelling { fact, run, updates })
+        Some(ReplayedRecord { fact, run, updates })
     }
 }
 
 /// Returns a session as its log says it is. Blocks.
 pub fn fold(catalog: &Catalog, id: &SessionId) -> Result<Session, String> {
     let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
-    let mut folded = Folded::new(id);
+    let mut folded = FoldedSession::new(id);
     let mut sink = |record| drop(folded.take(&record));
     Log::read_each(&*place.storage, &place.dir, &id.0, &mut sink).map_err(|error| error.to_string())?;
     folded.whole().map(|()| folded.session)
@@ -158,32 +158,32 @@ pub fn fold(catalog: &Catalog, id: &SessionId) -> Result<Session, String> {
 pub fn tell(
     catalog: &Catalog,
     id: &SessionId,
-    stretch: Stretch,
-    mut tell: impl FnMut(Told),
+    stretch: UpdateRange,
+    mut tell: impl FnMut(LastingMessage),
 ) -> Result<Vec<Notice>, String> {
     let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
-    let mut retold = Retold::new(id);
+    let mut retold = ReplayedSession::new(id);
     let mut sink = |record| {
         let before = retold.seq;
         if before > stretch.last.seq {
             // Behind the end of the stretch nothing is of interest.
             return;
         }
-        let Some(Retelling { fact, run, updates }) = retold.retell(&record) else { return };
+        let Some(ReplayedRecord { fact, run, updates }) = retold.retell(&record) else { return };
         // What a model sees of the past is most of a log, and is told to nobody.
         retold.folded.session.forget_told(&fact.event);
         for (seq, update) in (before + 1..).zip(updates) {
-            if stretch.contains(Spot { seq, behind: false }) {
+            if stretch.contains(UpdateCursor { seq, behind: false }) {
                 let (session_id, run_id) = (id.clone(), run.clone());
                 let params = SessionUpdateParams { session_id, seq, sub: None, run_id, update };
-                tell(Told::Update(Box::new(params)));
+                tell(LastingMessage::Update(Box::new(params)));
             }
         }
         if let Event::AskClosed { ask, resolution } = fact.event
-            && stretch.contains(Spot { seq: retold.seq, behind: true })
+            && stretch.contains(UpdateCursor { seq: retold.seq, behind: true })
         {
             let session_id = id.clone();
-            tell(Told::Resolved(Box::new(AskResolvedParams {
+            tell(LastingMessage::Resolved(Box::new(AskResolvedParams {
                 session_id,
                 ask_id: ask,
                 resolution: resolution.into(),
@@ -206,9 +206,9 @@ const MAX_READERS: usize = 4;
 
 /// Serves what clients have missed, until nobody can ask any more. A slow disk holds up only who
 /// waits for it.
-pub async fn serve(catalog: Catalog, mut recalls: mpsc::Receiver<Recall>) {
+pub async fn serve(catalog: Catalog, mut recalls: mpsc::Receiver<Backfill>) {
     let readers = Arc::new(Semaphore::new(MAX_READERS));
-    while let Some(Recall { session, stretch, told }) = recalls.recv().await {
+    while let Some(Backfill { session, stretch, told }) = recalls.recv().await {
         if told.is_closed() {
             // Nobody waits for it any more.
             continue;
@@ -255,8 +255,8 @@ mod tests {
         tokio::spawn(serve(catalog.clone(), asked));
         let recall = async |id: &str| {
             let (told, past) = mpsc::channel(1);
-            let stretch = Stretch::of_updates(1, 9);
-            recalls.send(Recall { session: id.into(), stretch, told }).await.expect("it is served");
+            let stretch = UpdateRange::of_updates(1, 9);
+            recalls.send(Backfill { session: id.into(), stretch, told }).await.expect("it is served");
             past
         };
         let mut hangs = recall("s-1").await;

@@ -8,27 +8,27 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use adjutant_core::config::{Denials, KeySource};
-use adjutant_core::machine::input::{Prepared, Report};
+use adjutant_core::machine::input::{Preparation, Report};
 use adjutant_core::policy::cause::{Cause, Reason};
-use adjutant_core::policy::observation::Seen;
+use adjutant_core::policy::observation::ObservedPath;
 use adjutant_core::policy::unsaved::MAX_LISTED;
-use adjutant_core::record::{CallEnd, CallResult, Mode, Payload, Unsaved};
+use adjutant_core::record::{CallEnd, CallResult, Mode, Payload, UnsavedText};
 use adjutant_core::session::Call;
 use adjutant_core::text::display::shown;
-use adjutant_core::tool::Given;
+use adjutant_core::tool::Arguments;
 use adjutant_protocol::ToolCallId;
 
 use super::stream::Stream;
-use super::{Place, edits};
+use super::{SessionWorld, edits};
 use crate::aside::aside;
 use crate::faults::point;
 use crate::settings::private_dir;
 use crate::tools::exclusions::Exclusions;
-use crate::tools::paths::{Grounded, Kind, PathRefusal, Roots, ground};
+use crate::tools::paths::{PathRefusal, PathType, ResolvedPath, Roots, ground};
 use crate::tools::process::{Hold, Launch, MAX_OUTPUT, child_environment, pin_directory, pin_shell};
 use crate::tools::protected::held_by;
 use crate::tools::run_command::{run_command, time_limit};
-use crate::tools::{Act, Output, Place as At, Reading, Toolbox, read};
+use crate::tools::{Act, ReadTarget as At, Reading, ToolOutput, Toolbox, read};
 
 /// What a run lets its calls do.
 pub struct Rules {
@@ -38,10 +38,10 @@ pub struct Rules {
 }
 
 /// Looks at the world for one call.
-pub async fn prepare(place: &Arc<Place>, call: &Call, (mode, rules): (Mode, &Rules)) -> Report {
+pub async fn prepare(place: &Arc<SessionWorld>, call: &Call, (mode, rules): (Mode, &Rules)) -> Report {
     let given = match rules.tools.set().parse(mode, &call.tool, call.arguments()) {
         Ok(given) => given,
-        Err(why) => return Report::Prepared(Box::new(Prepared::refused(why))),
+        Err(why) => return Report::Prepared(Box::new(Preparation::refused(why))),
     };
     point("call-prepared");
     let text = |name| given.text(name).to_owned();
@@ -53,9 +53,11 @@ pub async fn prepare(place: &Arc<Place>, call: &Call, (mode, rules): (Mode, &Rul
             }
             At::Everywhere(_) if place.roots.is_empty() => {
                 let text = "no workspace folder is open, so there is nothing to search";
-                Prepared::refused(Reason::new(Cause::NoPlace, text))
+                Preparation::refused(Reason::new(Cause::NoPlace, text))
             }
-            At::Everywhere(what) => Prepared::of(Payload::Read { path: what.to_owned(), everywhere: true }),
+            At::Everywhere(what) => {
+                Preparation::of(Payload::Read { path: what.to_owned(), everywhere: true })
+            }
         },
         Some(Act::Edit(after)) => {
             edits::prepare(place, (&call.tool, given, after), deny_rules(place, &rules.deny)).await
@@ -63,17 +65,19 @@ pub async fn prepare(place: &Arc<Place>, call: &Call, (mode, rules): (Mode, &Rul
         Some(Act::Command) => {
             let (place, call, given) = (place.clone(), call.id.clone(), given.clone());
             aside(move || match launch(&place, &call, &given) {
-                Ok(launch) => Prepared { unsaved: unsaved(&place), ..Prepared::of(command_payload(&launch)) },
-                Err(why) => Prepared::refused(why),
+                Ok(launch) => {
+                    Preparation { unsaved: unsaved(&place), ..Preparation::of(command_payload(&launch)) }
+                }
+                Err(why) => Preparation::refused(why),
             })
             .await
         }
         Some(Act::Question) => {
-            Prepared::of(Payload::Question { question: text("question"), options: given.texts("options") })
+            Preparation::of(Payload::Question { question: text("question"), options: given.texts("options") })
         }
-        Some(Act::Complete) => Prepared::of(Payload::Complete { summary: text("summary") }),
-        Some(Act::Fail) => Prepared::of(Payload::Fail { reason: text("reason") }),
-        None => Prepared::refused(no_such_tool(call)),
+        Some(Act::Complete) => Preparation::of(Payload::Complete { summary: text("summary") }),
+        Some(Act::Fail) => Preparation::of(Payload::Fail { reason: text("reason") }),
+        None => Preparation::refused(no_such_tool(call)),
     }))
 }
 
@@ -83,14 +87,14 @@ fn no_such_tool(call: &Call) -> Reason {
 }
 
 /// The deny rules of the run, and those that were added since.
-pub fn deny_rules(place: &Place, deny: &[String]) -> Denials {
+pub fn deny_rules(place: &SessionWorld, deny: &[String]) -> Denials {
     Denials::of_texts(deny).joined(&place.world.settings().deny)
 }
 
 /// Looks at files where one may wait for the disk: to know a file by its other names takes a walk through
 /// the workspace. What is left out is found out once for each call.
 async fn looked<T: Send + 'static>(
-    place: &Place,
+    place: &SessionWorld,
     deny: &[String],
     look: impl FnOnce(&Roots, Exclusions) -> T + Send + 'static,
 ) -> T {
@@ -102,41 +106,42 @@ async fn looked<T: Send + 'static>(
     .await
 }
 
-fn reading(roots: &Roots, exclusions: &Exclusions, path: &str) -> Prepared {
-    let read =
-        |seen: Seen| Prepared::of(Payload::Read { path: seen.path.clone(), everywhere: false }).about(seen);
+fn reading(roots: &Roots, exclusions: &Exclusions, path: &str) -> Preparation {
+    let read = |seen: ObservedPath| {
+        Preparation::of(Payload::Read { path: seen.path.clone(), everywhere: false }).about(seen)
+    };
     match ground(roots, path) {
         // Nothing is asked that no answer can bring about.
-        Ok(at) if at.kind == Some(Kind::Special) && (at.inside || at.absolute.starts_with("/dev")) => {
+        Ok(at) if at.kind == Some(PathType::Special) && (at.inside || at.absolute.starts_with("/dev")) => {
             let text = format!("\"{}\" is a device, pipe or socket, which is not read", at.display);
-            Prepared::refused(Reason::new(Cause::Special, text))
+            Preparation::refused(Reason::new(Cause::Special, text))
         }
         Ok(at) => read(seen(exclusions, &at)),
         // What is there is told after an answer, not before.
-        Err(PathRefusal::Outside { .. }) => read(Seen::outside(shown(path))),
-        Err(why) => Prepared::refused(why.into()),
+        Err(PathRefusal::Outside { .. }) => read(ObservedPath::outside(shown(path))),
+        Err(why) => Preparation::refused(why.into()),
     }
 }
 
 /// A place that is to be read, as it is now.
-fn seen(exclusions: &Exclusions, at: &Grounded) -> Seen {
+fn seen(exclusions: &Exclusions, at: &ResolvedPath) -> ObservedPath {
     let also = exclusions.other_names(at);
-    Seen {
+    ObservedPath {
         path: at.display.clone(),
         inside: at.inside,
         holds: held_by(at, exclusions.own()),
         names_unknown: also.is_none(),
         also: also.unwrap_or_default(),
-        ..Seen::default()
+        ..ObservedPath::default()
     }
 }
 
 /// Runs a call that was found safe or was allowed.
-pub async fn run(place: &Arc<Place>, stream: &Stream, call: &Call, rules: &Rules) -> Report {
+pub async fn run(place: &Arc<SessionWorld>, stream: &Stream, call: &Call, rules: &Rules) -> Report {
     let started = Instant::now();
     let output = match run_allowed(place, stream, call, rules).await {
         Ok(output) => output,
-        Err(why) => Output::refused(why.cause, why.text),
+        Err(why) => ToolOutput::refused(why.cause, why.text),
     };
     Report::Finished(CallResult {
         end: if output.failed { CallEnd::Failed } else { CallEnd::Completed },
@@ -150,11 +155,11 @@ pub async fn run(place: &Arc<Place>, stream: &Stream, call: &Call, rules: &Rules
 }
 
 async fn run_allowed(
-    place: &Arc<Place>,
+    place: &Arc<SessionWorld>,
     stream: &Stream,
     call: &Call,
     rules: &Rules,
-) -> Result<Output, Reason> {
+) -> Result<ToolOutput, Reason> {
     let given = rules.tools.set().parse(Mode::Code, &call.tool, call.arguments())?;
     let tool = match rules.tools.act(&call.tool) {
         Some(Act::Read(tool)) => tool,
@@ -179,11 +184,11 @@ async fn run_allowed(
 }
 
 async fn run_launched(
-    place: &Arc<Place>,
+    place: &Arc<SessionWorld>,
     stream: &Stream,
     call: &Call,
-    given: Given,
-) -> Result<Output, Reason> {
+    given: Arguments,
+) -> Result<ToolOutput, Reason> {
     let (here, id, allowed) = (place.clone(), call.id.clone(), call.payload.clone());
     let ready = aside(move || {
         let launch = launch(&here, &id, &given)?;
@@ -199,7 +204,7 @@ async fn run_launched(
         Ok(ready) => ready,
         Err(error) => {
             let text = format!("the output has nowhere to go: {error:#}; nothing was run");
-            return Ok(Output::failed(text));
+            return Ok(ToolOutput::failed(text));
         }
     };
     let mut live = |text: &str| stream.output(text);
@@ -213,9 +218,9 @@ async fn run_launched(
 /// A place that leads where it led when it was allowed.
 fn allowed_place(
     path: &str,
-    allowed: Option<&Seen>,
+    allowed: Option<&ObservedPath>,
     (roots, exclusions): (&Roots, &Exclusions),
-) -> Result<Grounded, Reason> {
+) -> Result<ResolvedPath, Reason> {
     let at = ground(roots, path).map_err(PathRefusal::revealed)?;
     if allowed != Some(&seen(exclusions, &at)) {
         let text = format!("\"{path}\" leads elsewhere than when it was allowed; call again");
@@ -225,17 +230,17 @@ fn allowed_place(
 }
 
 /// The open documents of the workspace that a command does not see as the editor has them.
-fn unsaved(place: &Place) -> Vec<Unsaved> {
+fn unsaved(place: &SessionWorld) -> Vec<UnsavedText> {
     let paths = place.world.documents.buffers().unsaved();
     let at = |path: PathBuf| ground(&place.roots, &path.display().to_string()).ok();
     let inside = paths.into_iter().filter_map(at).filter(|at| at.inside);
     let unsaved =
-        |at: Grounded| Unsaved { uri: place.world.documents.name_of(&at.absolute), path: at.display };
+        |at: ResolvedPath| UnsavedText { uri: place.world.documents.name_of(&at.absolute), path: at.display };
     inside.take(MAX_LISTED).map(unsaved).collect()
 }
 
 /// Everything a command would be run with, as it is now (A1).
-fn launch(place: &Place, call: &ToolCallId, given: &Given) -> Result<Launch, Reason> {
+fn launch(place: &SessionWorld, call: &ToolCallId, given: &Arguments) -> Result<Launch, Reason> {
     let cwd = given.optional("cwd");
     let nowhere = "no workspace folder is open, so there is nowhere to run it";
     // By the name that was given, whatever is there: nobody has allowed to look.
@@ -269,7 +274,7 @@ fn launch(place: &Place, call: &ToolCallId, given: &Given) -> Result<Launch, Rea
 }
 
 /// The variables our own keys are in: no child sees them (S1).
-fn own_keys(place: &Place) -> Vec<String> {
+fn own_keys(place: &SessionWorld) -> Vec<String> {
     let settings = place.world.settings();
     let names = settings.providers.values().filter_map(|provider| match &provider.key {
         Some(KeySource::Variable(name)) => Some(name.clone()),

@@ -9,28 +9,28 @@ use std::sync::{Arc, PoisonError};
 use adjutant_core::machine::step::Step;
 use adjutant_core::policy::cause::Cause;
 use adjutant_core::policy::unsaved;
-use adjutant_core::record::{CallResult, Event, Fact, Payload};
+use adjutant_core::record::{CallResult, Event, Payload, Record};
 use adjutant_core::session::{Call, Session};
-use adjutant_core::wire::state::{self, Teller};
+use adjutant_core::wire::state::{self, Projector};
 use adjutant_protocol::ask::{AskResolvedParams, AskView};
 use adjutant_protocol::session::ResumeResult;
 use adjutant_protocol::state::{RequiredAction, State, StateView};
 use adjutant_protocol::update::{RunView, SessionUpdateParams, Update};
 use adjutant_protocol::{AskId, SessionId, ToolCallId};
 
-use super::Place;
-use super::mailbox::{Message, Refused, Reply, Resumed};
-use super::page::Page;
+use super::SessionWorld;
+use super::mailbox::{ClientError, Message, Reply, ResumePoint};
+use super::page::TranscriptProgress;
 use super::papers::TranscriptFile;
-use super::stream::Taken;
-use crate::doors::past::Stretch;
-use crate::doors::{OpenRun, Written};
+use super::stream::StreamDelta;
+use crate::doors::past::UpdateRange;
+use crate::doors::{OpenRun, RenderedFile};
 
-enum Queued {
+enum QueuedUpdate {
     Update(Box<SessionUpdateParams>),
     /// An ask closed, as the update with this number says.
     Resolved(AskResolvedParams, u64),
-    Resumed(Box<Following>),
+    Resumed(Box<Follower>),
     /// What is open as a client begins to follow.
     Now(Box<Now>),
 }
@@ -60,17 +60,17 @@ impl Now {
 }
 
 /// A client that follows a session from now on.
-pub struct Following {
+pub struct Follower {
     pub result: ResumeResult,
     /// Updates after this one are told again.
     pub after: u64,
-    pub reply: Reply<Resumed>,
+    pub reply: Reply<ResumePoint>,
 }
 
 pub struct Publisher {
-    place: Arc<Place>,
-    teller: Teller,
-    waiting: VecDeque<(u64, Queued)>,
+    place: Arc<SessionWorld>,
+    teller: Projector,
+    waiting: VecDeque<(u64, QueuedUpdate)>,
     durable: u64,
     /// Number of the last lasting update.
     seq: u64,
@@ -88,7 +88,7 @@ pub struct Publisher {
     /// The state that was told without a number, until the next one that has one.
     passing: Option<StateView>,
     /// Grows with what is told, once somebody wanted to see it.
-    transcript: Page,
+    transcript: TranscriptProgress,
 }
 
 impl Drop for Publisher {
@@ -98,11 +98,11 @@ impl Drop for Publisher {
 }
 
 impl Publisher {
-    pub fn new(place: Arc<Place>, session: &Session, seq: u64) -> Self {
+    pub fn new(place: Arc<SessionWorld>, session: &Session, seq: u64) -> Self {
         // An answer finds its session by the ask alone, also when the ask is from before a restart.
         index(&place, |asks| asks.extend(known_asks(session)));
         Self {
-            teller: Teller::new(session),
+            teller: Projector::new(session),
             place,
             waiting: VecDeque::new(),
             durable: 0,
@@ -114,20 +114,20 @@ impl Publisher {
             closed_asks: 0,
             old_texts: BTreeSet::new(),
             passing: None,
-            transcript: Page::default(),
+            transcript: TranscriptProgress::default(),
         }
     }
 
     /// Somebody follows: what is told from now on reaches the client.
     pub fn attach(&mut self, session: &Session, barrier: u64) {
         if !std::mem::replace(&mut self.attached, true) {
-            self.waiting.push_back((barrier, Queued::Now(Box::new(Now::of(session)))));
+            self.waiting.push_back((barrier, QueuedUpdate::Now(Box::new(Now::of(session)))));
             self.release();
         }
     }
 
     /// Has the transcript written as far as it was told, beside the session; from now on it grows.
-    pub fn transcribe(&mut self, reply: Reply<Written>) {
+    pub fn transcribe(&mut self, reply: Reply<RenderedFile>) {
         if !self.transcript.begin(reply) {
             return;
         }
@@ -142,7 +142,7 @@ impl Publisher {
     }
 
     /// Takes the transcript that was written beside the session.
-    pub fn transcribed(&mut self, begun: Result<(TranscriptFile, Written), String>) {
+    pub fn transcribed(&mut self, begun: Result<(TranscriptFile, RenderedFile), String>) {
         self.transcript.begun(&self.place.id, begun);
     }
 
@@ -151,22 +151,22 @@ impl Publisher {
     }
 
     /// Queues the answer to a client that follows from now on, behind what it tells of.
-    pub fn resumed(&mut self, session: &Session, following: Following, barrier: u64) {
-        self.waiting.push_back((barrier, Queued::Now(Box::new(Now::of(session)))));
+    pub fn resumed(&mut self, session: &Session, following: Follower, barrier: u64) {
+        self.waiting.push_back((barrier, QueuedUpdate::Now(Box::new(Now::of(session)))));
         let tells_again = following.after < following.result.seq;
-        self.waiting.push_back((barrier, Queued::Resumed(Box::new(following))));
+        self.waiting.push_back((barrier, QueuedUpdate::Resumed(Box::new(following))));
         if let Some(view) = self.passing.clone().filter(|_| tells_again) {
             // What is told again ends with a state before this one.
             let params = self.params(session, Update::StateUpdate(view), true);
-            self.waiting.push_back((barrier, Queued::Update(Box::new(params))));
+            self.waiting.push_back((barrier, QueuedUpdate::Update(Box::new(params))));
         }
         self.release();
     }
 
     /// Refuses those who wait to follow: nothing becomes durable any more.
-    pub fn fail_all(&mut self, refused: &Refused) {
+    pub fn fail_all(&mut self, refused: &ClientError) {
         for (_, told) in self.waiting.drain(..) {
-            if let Queued::Resumed(following) = told {
+            if let QueuedUpdate::Resumed(following) = told {
                 let _ = following.reply.send(Err(refused.clone()));
             }
         }
@@ -181,11 +181,11 @@ impl Publisher {
     }
 
     /// Queues the updates of one fact behind the facts that must be durable before it.
-    pub fn told(&mut self, session: &Session, fact: &Fact, barrier: u64) {
+    pub fn told(&mut self, session: &Session, fact: &Record, barrier: u64) {
         let run = self.teller.run_of(session, fact);
         let (updates, passing) = match self.teller.told(session, fact) {
-            state::Told::Lasting(updates) => (updates, false),
-            state::Told::Passing(updates) => (updates, true),
+            state::Updates::Lasting(updates) => (updates, false),
+            state::Updates::Passing(updates) => (updates, true),
         };
         for update in updates {
             if !passing {
@@ -196,7 +196,7 @@ impl Publisher {
                 self.passing = passing.then(|| view.clone());
             }
             let params = SessionUpdateParams { run_id: run.clone(), ..self.params(session, update, passing) };
-            self.waiting.push_back((barrier, Queued::Update(Box::new(params))));
+            self.waiting.push_back((barrier, QueuedUpdate::Update(Box::new(params))));
         }
         match &fact.event {
             Event::RunStarted { .. } => self.old_texts.clear(),
@@ -204,7 +204,7 @@ impl Publisher {
                 let warning = warning_of(session.call(call), result);
                 for message in warning.into_iter().chain(self.old_text(session, call, result)) {
                     let notice = self.params(session, Update::Notice { message }, true);
-                    self.waiting.push_back((barrier, Queued::Update(Box::new(notice))));
+                    self.waiting.push_back((barrier, QueuedUpdate::Update(Box::new(notice))));
                 }
             }
             Event::AskOpened { ask } => index(&self.place, |asks| {
@@ -217,7 +217,7 @@ impl Publisher {
                     ask_id: ask.clone(),
                     resolution: resolution.clone().into(),
                 };
-                self.waiting.push_back((barrier, Queued::Resolved(resolved, self.seq)));
+                self.waiting.push_back((barrier, QueuedUpdate::Resolved(resolved, self.seq)));
             }
             _ => {}
         }
@@ -249,7 +249,7 @@ impl Publisher {
     }
 
     /// Queues what streamed out of a step.
-    pub fn streamed(&mut self, session: &Session, step: &Step, taken: Taken, barrier: u64) {
+    pub fn streamed(&mut self, session: &Session, step: &Step, taken: StreamDelta, barrier: u64) {
         let Some(run) = session.open_run() else { return };
         let mut updates = Vec::new();
         match step {
@@ -274,7 +274,7 @@ impl Publisher {
         }
         for update in updates {
             let params = self.params(session, update, true);
-            self.waiting.push_back((barrier, Queued::Update(Box::new(params))));
+            self.waiting.push_back((barrier, QueuedUpdate::Update(Box::new(params))));
         }
         self.release();
     }
@@ -325,7 +325,7 @@ impl Publisher {
     fn release(&mut self) {
         while self.waiting.front().is_some_and(|(needs, _)| *needs <= self.durable) {
             let Some((_, told)) = self.waiting.pop_front() else { return };
-            if let Queued::Update(params) = &told {
+            if let QueuedUpdate::Update(params) = &told {
                 self.released = (params.seq, params.sub.unwrap_or(0));
                 match &params.update {
                     Update::Run(RunView::Started { .. }) => self.run_shown = true,
@@ -335,19 +335,19 @@ impl Publisher {
                 self.transcript.told(&self.place.id, params);
             }
             match told {
-                Queued::Now(now) => {
+                QueuedUpdate::Now(now) => {
                     self.run_shown |= now.run.is_some();
                     self.place.world.doors.now(&self.place.id, &now.state, now.run, &now.asks);
                 }
-                Queued::Resumed(following) => {
+                QueuedUpdate::Resumed(following) => {
                     self.attached = true;
                     follow(&self.place, *following);
                 }
-                Queued::Update(params) if self.attached => self.place.world.doors.update(*params),
-                Queued::Resolved(params, seq) if self.attached => {
+                QueuedUpdate::Update(params) if self.attached => self.place.world.doors.update(*params),
+                QueuedUpdate::Resolved(params, seq) if self.attached => {
                     self.place.world.doors.resolved(&params, seq);
                 }
-                Queued::Update(_) | Queued::Resolved(..) => {}
+                QueuedUpdate::Update(_) | QueuedUpdate::Resolved(..) => {}
             }
         }
     }
@@ -370,18 +370,18 @@ fn known_asks(session: &Session) -> impl Iterator<Item = (AskId, SessionId)> {
     known.map(|ask| (ask.clone(), session.id.clone()))
 }
 
-fn index(place: &Place, change: impl FnOnce(&mut HashMap<AskId, SessionId>)) {
+fn index(place: &SessionWorld, change: impl FnOnce(&mut HashMap<AskId, SessionId>)) {
     change(&mut place.world.asks.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
 /// Answers what is true, then tells the past; the answer has its place between what was told
 /// before and what is told after (protocol section 4).
-fn follow(place: &Place, following: Following) {
-    let Following { result, after, reply } = following;
+fn follow(place: &SessionWorld, following: Follower) {
+    let Follower { result, after, reply } = following;
     let last = result.seq;
-    let answer = Resumed { result, place: place.world.doors.turnstile() };
+    let answer = ResumePoint { result, place: place.world.doors.turnstile() };
     if reply.send(Ok(answer)).is_ok() && after < last {
         // The log is read as the client takes it, while the session works on.
-        place.world.doors.replay(&place.id, Stretch::of_updates(after + 1, last));
+        place.world.doors.replay(&place.id, UpdateRange::of_updates(after + 1, last));
     }
 }

@@ -9,19 +9,19 @@ use std::sync::{MutexGuard, PoisonError};
 use std::time::Instant;
 
 use adjutant_core::machine::accept::Refusal;
-use adjutant_core::record::{Event, Fact};
+use adjutant_core::record::{Event, Record};
 use adjutant_protocol::errors::ErrorName;
 use tracing::Instrument;
 
 use super::log::{AppendError, Log};
-use super::mailbox::{Message, Refused};
+use super::mailbox::{ClientError, Message};
 use super::{SessionTask, spans, verdicts};
 use crate::aside::aside;
 use crate::faults::point;
 
 /// Why an input became no facts.
 #[derive(Debug)]
-pub(super) enum Unrecorded {
+pub(super) enum RecordError {
     Refused(Refusal),
     /// A fact is larger than one record of the log may be.
     TooLarge {
@@ -33,9 +33,9 @@ pub(super) enum Unrecorded {
 
 impl SessionTask {
     /// Writes the facts that follow from one input at this time, in milliseconds since the Unix epoch; folds them and queues what is told.
-    pub(super) async fn record(&mut self, at: u64, events: &[Event]) -> Result<(), Unrecorded> {
+    pub(super) async fn record(&mut self, at: u64, events: &[Event]) -> Result<(), RecordError> {
         if self.stopped.is_some() {
-            return Err(Unrecorded::Refused(Refusal::Nothing));
+            return Err(RecordError::Refused(Refusal::Nothing));
         }
         let (span, began) = (spans::of_write(&self.session), Instant::now());
         let appended = self.append(at, events).instrument(span.clone()).await;
@@ -46,11 +46,11 @@ impl SessionTask {
         let seqs = match appended {
             Ok(seqs) => seqs,
             // Nothing was written, and the log is as sound as before.
-            Err(AppendError::TooLarge { limit, .. }) => return Err(Unrecorded::TooLarge { limit }),
-            Err(error @ AppendError::Scarce(_)) => return Err(Unrecorded::Later(error.to_string())),
+            Err(AppendError::TooLarge { limit, .. }) => return Err(RecordError::TooLarge { limit }),
+            Err(error @ AppendError::Scarce(_)) => return Err(RecordError::Later(error.to_string())),
             Err(error) => {
                 self.read_only(error.to_string());
-                return Err(Unrecorded::Refused(Refusal::Nothing));
+                return Err(RecordError::Refused(Refusal::Nothing));
             }
         };
         point("facts-written");
@@ -59,7 +59,7 @@ impl SessionTask {
             if event.is_barrier() {
                 self.barrier = seq;
             }
-            let fact = Fact { seq, at, last: seq + 1 == end, event: event.clone() };
+            let fact = Record { seq, at, last: seq + 1 == end, event: event.clone() };
             self.session.apply(&fact);
             tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?self.session.shown(), "fact");
             if let Some(why) = verdicts::why(event) {
@@ -115,7 +115,7 @@ impl SessionTask {
         let message = format!("This session can no longer be written: {why}");
         self.publisher.stopped(&self.session, message, "stopped: it can no longer be written");
         self.replies.fail_all(&why);
-        self.publisher.fail_all(&Refused::new(ErrorName::SessionReadOnly, why.clone()));
+        self.publisher.fail_all(&ClientError::new(ErrorName::SessionReadOnly, why.clone()));
         self.stopped = Some(why);
     }
 

@@ -18,28 +18,28 @@ use adjutant_protocol::session::{
 use adjutant_protocol::{AskId, RunId};
 use tokio::sync::oneshot;
 
-use super::images::{self, Waiting};
-use super::mailbox::{MAX_WORDS, Message, Posted, Refused, Reply, Resumed};
-use super::publish::Following;
-use super::recording::Unrecorded;
+use super::images::{self, PendingImages};
+use super::mailbox::{ClientError, MAX_WORDS, Message, PostedPrompt, Reply, ResumePoint};
+use super::publish::Follower;
+use super::recording::RecordError;
 use super::{SessionTask, choosing};
 use crate::clock::now_ms;
-use crate::doors::Written;
+use crate::doors::RenderedFile;
 use crate::faults::point;
 use crate::scarce;
 
-type Action = Box<dyn FnOnce(Result<(), Refused>) + Send>;
+type DurableAction = Box<dyn FnOnce(Result<(), ClientError>) + Send>;
 
 /// Replies that are not yet sent.
 #[derive(Default)]
 pub struct Replies {
-    after: VecDeque<(u64, Action)>,
+    after: VecDeque<(u64, DurableAction)>,
     waits: Vec<Wait>,
     numbered: u64,
     durable: u64,
     ended: bool,
     /// Nothing becomes durable any more: what would wait for the disk is refused with this.
-    failed: Option<Refused>,
+    failed: Option<ClientError>,
 }
 
 struct Wait {
@@ -54,7 +54,7 @@ impl Replies {
     pub(super) fn after_durable(
         &mut self,
         seq: u64,
-        action: impl FnOnce(Result<(), Refused>) + Send + 'static,
+        action: impl FnOnce(Result<(), ClientError>) + Send + 'static,
     ) {
         match &self.failed {
             _ if seq <= self.durable => action(Ok(())),
@@ -77,11 +77,11 @@ impl Replies {
     }
 
     pub fn fail_all(&mut self, why: &str) {
-        self.refuse_all(&Refused::new(ErrorName::SessionReadOnly, why));
+        self.refuse_all(&ClientError::new(ErrorName::SessionReadOnly, why));
     }
 
     /// Refuses all that waits, and all that comes later.
-    pub fn refuse_all(&mut self, refused: &Refused) {
+    pub fn refuse_all(&mut self, refused: &ClientError) {
         for (_, action) in self.after.drain(..) {
             action(Err(refused.clone()));
         }
@@ -93,7 +93,7 @@ impl Replies {
 }
 
 impl SessionTask {
-    pub(super) async fn prompt(&mut self, prompt: Posted, reply: Reply<PromptResult>) {
+    pub(super) async fn prompt(&mut self, prompt: PostedPrompt, reply: Reply<PromptResult>) {
         self.place.mailbox.taken();
         let result = self.prompted(prompt).await;
         let barrier = self.barrier;
@@ -107,7 +107,7 @@ impl SessionTask {
         }
     }
 
-    async fn prompted(&mut self, mut posted: Posted) -> Result<PromptResult, Refused> {
+    async fn prompted(&mut self, mut posted: PostedPrompt) -> Result<PromptResult, ClientError> {
         let images = std::mem::take(&mut posted.images);
         let prompt = self.read_prompt(posted, images.names())?;
         self.keep_images(&prompt, images).await?;
@@ -126,18 +126,18 @@ impl SessionTask {
                     _ => None,
                 })
                 .ok_or_else(|| self.refused(Refusal::Nothing)),
-            Err(Unrecorded::Refused(Refusal::Repeat { run, steered, at })) => {
+            Err(RecordError::Refused(Refusal::Repeat { run, steered, at })) => {
                 Ok(PromptResult { run_id: run, accepted_at: at, disposition: disposition(steered) })
             }
-            Err(Unrecorded::Refused(refusal)) => Err(self.refused(refusal)),
-            Err(Unrecorded::TooLarge { .. }) => Err(self.refused(Refusal::Nothing)),
-            Err(Unrecorded::Later(why)) => Err(Refused::new(ErrorName::Overloaded, why)),
+            Err(RecordError::Refused(refusal)) => Err(self.refused(refusal)),
+            Err(RecordError::TooLarge { .. }) => Err(self.refused(Refusal::Nothing)),
+            Err(RecordError::Later(why)) => Err(ClientError::new(ErrorName::Overloaded, why)),
         }
     }
 
     /// Keeps what a prompt shows, before the fact that names it. The session waits for it: what comes
     /// next must find the prompt taken or refused.
-    async fn keep_images(&mut self, prompt: &Prompt, images: Waiting) -> Result<(), Refused> {
+    async fn keep_images(&mut self, prompt: &Prompt, images: PendingImages) -> Result<(), ClientError> {
         // Nothing is kept of a prompt that will be refused, or was taken before.
         let taken = || accept(&self.session, &super::stamp(), Input::Prompt(prompt.clone())).is_ok();
         if images.is_empty() || self.stopped.is_some() || !taken() {
@@ -150,7 +150,7 @@ impl SessionTask {
                 Some(why) => (ErrorName::Overloaded, why.to_owned()),
                 None => (ErrorName::SessionReadOnly, why.to_string()),
             };
-            Refused::new(
+            ClientError::new(
                 name,
                 format!("the images of the prompt could not be kept, nothing was started: {why}"),
             )
@@ -164,23 +164,23 @@ impl SessionTask {
     }
 
     /// Resolves the choices of a prompt by the settings.
-    fn read_prompt(&self, posted: Posted, images: Vec<Image>) -> Result<Prompt, Refused> {
-        let Posted { params, text, title, body: digest, .. } = posted;
+    fn read_prompt(&self, posted: PostedPrompt, images: Vec<Image>) -> Result<Prompt, ClientError> {
+        let PostedPrompt { params, text, title, body: digest, .. } = posted;
         if !matches!(params.delivery, Delivery::Auto | Delivery::Steer) {
-            return Err(Refused::new(
+            return Err(ClientError::new(
                 ErrorName::DeliveryUnsupported,
                 "only the deliveries \"auto\" and \"steer\" are offered",
             ));
         }
         if params.delivery == Delivery::Steer && self.session.open_run().is_none() {
-            return Err(Refused::new(ErrorName::RunMismatch, "there is no open run to steer"));
+            return Err(ClientError::new(ErrorName::RunMismatch, "there is no open run to steer"));
         }
         let settings = self.place.world.settings();
         let (provider, model) = settings
             .provider_for(
                 params.overrides.model.as_ref().or(self.session.choices.model.as_ref()).map(String::as_str),
             )
-            .map_err(|why| Refused::new(ErrorName::ProviderUnavailable, why.to_string()))?;
+            .map_err(|why| ClientError::new(ErrorName::ProviderUnavailable, why.to_string()))?;
         let overrides = &params.overrides;
         let mode = overrides.mode.map_or(self.session.choices.mode, Into::into);
         let policy = settings.policy(mode, overrides.unattended);
@@ -237,10 +237,10 @@ impl SessionTask {
         choice: Choice,
         surface: &'static str,
         unattended: bool,
-    ) -> Result<AskRespondResult, Refused> {
+    ) -> Result<AskRespondResult, ClientError> {
         if words_of(&choice) > MAX_WORDS {
             let why = format!("an answer has at most {MAX_WORDS} bytes");
-            return Err(Refused::new(ErrorName::AnswerInvalid, why));
+            return Err(ClientError::new(ErrorName::AnswerInvalid, why));
         }
         let consent = unattended.then(|| self.place.world.settings().unattended);
         let answer = Answer { ask: ask.clone(), choice, surface: surface.to_owned(), consent };
@@ -278,7 +278,7 @@ impl SessionTask {
                 }
             });
         } else {
-            let _ = reply.send(Err(Refused::new(ErrorName::RunMismatch, "this session has no such run")));
+            let _ = reply.send(Err(ClientError::new(ErrorName::RunMismatch, "this session has no such run")));
         }
     }
 
@@ -326,13 +326,13 @@ impl SessionTask {
         let _ = reply.send(Ok(asks));
     }
 
-    pub(super) fn transcript(&mut self, reply: Reply<Written>) {
+    pub(super) fn transcript(&mut self, reply: Reply<RenderedFile>) {
         self.place.mailbox.taken();
         self.publisher.transcribe(reply);
     }
 
     /// Answers what is true now; the past follows as updates, read from the log.
-    pub(super) fn resume(&mut self, from: Option<ReplayFrom>, reply: Reply<Resumed>) {
+    pub(super) fn resume(&mut self, from: Option<ReplayFrom>, reply: Reply<ResumePoint>) {
         self.place.mailbox.taken();
         if self.stopped.is_some() {
             // What waits for the disk would wait for ever.
@@ -359,12 +359,12 @@ impl SessionTask {
             Some(ReplayFrom::Start) => 0,
             Some(ReplayFrom::Seq { seq }) => seq,
         };
-        self.publisher.resumed(&self.session, Following { result, after, reply }, self.barrier);
+        self.publisher.resumed(&self.session, Follower { result, after, reply }, self.barrier);
     }
 
-    pub(super) fn refused(&self, refusal: Refusal) -> Refused {
+    pub(super) fn refused(&self, refusal: Refusal) -> ClientError {
         if let Some(why) = &self.stopped {
-            return Refused::new(ErrorName::SessionReadOnly, why.clone());
+            return ClientError::new(ErrorName::SessionReadOnly, why.clone());
         }
         let (name, message) = match refusal {
             Refusal::RunMismatch { open: Some(open) } => {
@@ -390,7 +390,7 @@ impl SessionTask {
                 (ErrorName::AskClosed, "what this is about is over".to_owned())
             }
         };
-        Refused::new(name, message)
+        ClientError::new(name, message)
     }
 }
 

@@ -90,20 +90,20 @@ fn name_of(step: &Step) -> &'static str {
 }
 
 /// Writes how long a step took when it is dropped, however it ended.
-pub struct Timed {
+pub struct StepTimer {
     began: Instant,
     /// How it ended.
     pub end: &'static str,
 }
 
-impl Timed {
+impl StepTimer {
     /// Begins a step, which was cancelled unless its end is named.
     pub fn begin() -> Self {
         Self { began: Instant::now(), end: "cancelled" }
     }
 }
 
-impl Drop for Timed {
+impl Drop for StepTimer {
     fn drop(&mut self) {
         tracing::debug!(elapsed_ms = elapsed_ms(self.began), end = self.end, "step over");
     }

@@ -8,13 +8,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use adjutant_core::machine::input::{Choice, Prepared, Prospect, Report};
+use adjutant_core::machine::input::{Choice, Preparation, Prospect, Report};
 use adjutant_core::machine::retry::{CallFailure, FailureClass};
 use adjutant_core::machine::step::{Step, Wake, longest_wait};
 use adjutant_core::policy::ask;
 use adjutant_core::policy::cause::{Cause, Reason};
 use adjutant_core::prompt::{self, ModelRequest};
-use adjutant_core::record::{CallEnd, CallResult, Found};
+use adjutant_core::record::{CallEnd, CallResult, EditCheck};
 use adjutant_core::session::{Call, ChangeState, Session};
 use adjutant_core::text::review::Hunk;
 use adjutant_core::wire;
@@ -25,10 +25,10 @@ use tracing::Instrument;
 
 use super::mailbox::Message;
 use super::prepare::{Rules, prepare, run};
-use super::spans::Timed;
+use super::spans::StepTimer;
 use super::stream::Stream;
-use super::{Place, edits, images, spans};
-use crate::doors::Delivery;
+use super::{SessionWorld, edits, images, spans};
+use crate::doors::AskDelivery;
 use crate::faults::point;
 use crate::tools::Toolbox;
 
@@ -36,28 +36,28 @@ use crate::tools::Toolbox;
 const END_LIMIT: Duration = Duration::from_millis(1_500);
 
 /// The steps that run, each under its key.
-pub struct Running {
-    place: Arc<Place>,
-    steps: HashMap<Step, Started>,
+pub struct RunningSteps {
+    place: Arc<SessionWorld>,
+    steps: HashMap<Step, StartedStep>,
     /// Which fact has to be durable before a step may start.
     gates: HashMap<Step, u64>,
 }
 
-struct Started {
+struct StartedStep {
     task: JoinHandle<()>,
     stream: Stream,
     /// It ended; it is kept so that it is not started again.
     ended: bool,
 }
 
-impl Drop for Started {
+impl Drop for StartedStep {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Running {
-    pub fn new(place: Arc<Place>) -> Self {
+impl RunningSteps {
+    pub fn new(place: Arc<SessionWorld>) -> Self {
         Self { place, steps: HashMap::new(), gates: HashMap::new() }
     }
 
@@ -109,7 +109,7 @@ impl Running {
         };
         let (place, key, text) = (self.place.clone(), step.clone(), stream.clone());
         let whole = async move {
-            let mut timed = Timed::begin();
+            let mut timed = StepTimer::begin();
             let done = AssertUnwindSafe(work.run(&place, &text)).catch_unwind().await;
             let panicked = done.is_err();
             timed.end = if panicked { "panicked" } else { "done" };
@@ -123,7 +123,7 @@ impl Running {
             place.mailbox.post(Message::StepEnded { step: key, panicked });
         };
         let task = tokio::spawn(whole.instrument(spans::of(&step, session)));
-        self.steps.insert(step, Started { task, stream, ended: false });
+        self.steps.insert(step, StartedStep { task, stream, ended: false });
     }
 }
 
@@ -144,7 +144,7 @@ enum Done {
 }
 
 impl Work {
-    fn of(step: &Step, session: &Session, tools: &Arc<Toolbox>, place: &Place) -> Option<Self> {
+    fn of(step: &Step, session: &Session, tools: &Arc<Toolbox>, place: &SessionWorld) -> Option<Self> {
         let run = session.open_run();
         Some(match step {
             Step::CallModel { attempt, .. } => Work::Model {
@@ -187,7 +187,7 @@ impl Work {
         })
     }
 
-    async fn run(self, place: &Arc<Place>, stream: &Stream) -> Option<Done> {
+    async fn run(self, place: &Arc<SessionWorld>, stream: &Stream) -> Option<Done> {
         let report = match self {
             Work::Model { model, mut request, attempt } => {
                 images::load(place.blobs.clone(), &mut request).await;
@@ -214,7 +214,7 @@ impl Work {
 }
 
 /// What the model of the open run is sent.
-fn model_request(session: &Session, place: &Place) -> Option<ModelRequest> {
+fn model_request(session: &Session, place: &SessionWorld) -> Option<ModelRequest> {
     let run = session.open_run()?;
     let settings = place.world.settings();
     let (provider, model) = settings.provider_for(Some(run.current_model())).ok()?;
@@ -227,7 +227,7 @@ fn model_request(session: &Session, place: &Place) -> Option<ModelRequest> {
 }
 
 async fn call_model(
-    place: &Place,
+    place: &SessionWorld,
     stream: &Stream,
     model: &str,
     request: &ModelRequest,
@@ -262,10 +262,12 @@ async fn call_model(
 }
 
 /// One delivery of an ask; when the surface closes, the ask stays open elsewhere.
-async fn deliver(place: &Place, view: Arc<AskView>) -> Option<Done> {
+async fn deliver(place: &SessionWorld, view: Arc<AskView>) -> Option<Done> {
     point("ask-delivered");
     let (id, kind) = (view.ask_id.clone(), view.kind);
-    let Delivery::Outcome { outcome, surface } = place.world.doors.deliver(view).await else { return None };
+    let AskDelivery::Outcome { outcome, surface } = place.world.doors.deliver(view).await else {
+        return None;
+    };
     let (choice, surface) = match outcome {
         PermissionOutcome::Selected { option_id, text } => (Choice::Option { id: option_id, text }, surface),
         PermissionOutcome::Answered { text } => (Choice::Text(text), surface),
@@ -290,7 +292,7 @@ pub fn too_large(report: &Report) -> Option<fn(usize) -> Report> {
                 "the change is larger than the {} MiB that one record of the session may have, so split it",
                 limit >> 20
             );
-            Report::Prepared(Box::new(Prepared::refused(Reason::new(Cause::TooLarge, text))))
+            Report::Prepared(Box::new(Preparation::refused(Reason::new(Cause::TooLarge, text))))
         }),
         _ => None,
     }
@@ -326,7 +328,7 @@ pub fn broken(step: &Step) -> Option<Report> {
             retry_after_ms: None,
         })),
         Step::Prepare { .. } | Step::RunTool { .. } => Some(Report::Finished(result())),
-        Step::Settle { .. } => Some(Report::Settled(Found::Unclear)),
+        Step::Settle { .. } => Some(Report::Settled(EditCheck::Unclear)),
         Step::DeliverAsk { .. } | Step::Wake(_) => None,
     }
 }

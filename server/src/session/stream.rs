@@ -18,7 +18,7 @@ const MAX_WAITING: usize = 64 * 1024;
 
 /// What has come since it was last taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct StreamDelta {
     pub text: String,
     pub reasoning: String,
 }
@@ -28,13 +28,13 @@ pub struct Taken {
 pub struct Stream {
     step: Step,
     mailbox: Mailbox,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<StreamState>>,
 }
 
 #[derive(Default)]
-struct State {
-    taken: Taken,
-    whole: Taken,
+struct StreamState {
+    taken: StreamDelta,
+    whole: StreamDelta,
     started: bool,
     last_partial: Option<Instant>,
     partial_len: usize,
@@ -62,7 +62,7 @@ impl Stream {
         if std::mem::take(&mut state.silent) {
             self.report(Report::Heard);
         }
-        let was_empty = state.taken == Taken::default();
+        let was_empty = state.taken == StreamDelta::default();
         match delta {
             Delta::Text(text) => {
                 state.taken.text.push_str(&text);
@@ -74,7 +74,7 @@ impl Stream {
             }
             Delta::ToolCall { .. } => {}
         }
-        if was_empty && state.taken != Taken::default() {
+        if was_empty && state.taken != StreamDelta::default() {
             self.mailbox.post(Message::Streamed { step: self.step.clone() });
         }
         if state.last_partial.is_some_and(|last| last.elapsed() >= PARTIAL) {
@@ -139,7 +139,7 @@ impl Stream {
         }
     }
 
-    pub fn take(&self) -> Taken {
+    pub fn take(&self) -> StreamDelta {
         std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).taken)
     }
 
@@ -149,13 +149,13 @@ impl Stream {
         if !std::mem::take(&mut state.partial_waits) {
             return None;
         }
-        let Taken { text, reasoning } = &state.whole;
+        let StreamDelta { text, reasoning } = &state.whole;
         let report = Report::ReplyPartial { text: text.clone(), reasoning: reasoning.clone() };
         state.partial_len = text.len() + reasoning.len();
         Some(report)
     }
 
-    fn partial(&self, state: &mut State) {
+    fn partial(&self, state: &mut StreamState) {
         let len = state.whole.text.len() + state.whole.reasoning.len();
         if len > state.partial_len && !std::mem::replace(&mut state.partial_waits, true) {
             self.mailbox.post(Message::Partial { step: self.step.clone() });

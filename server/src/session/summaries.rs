@@ -10,10 +10,10 @@ use adjutant_core::session::Session;
 use adjutant_core::wire::state;
 use adjutant_protocol::state::{State, StateView};
 
-use super::Place;
+use super::SessionWorld;
 use super::catalog::{AskMark, Catalog, CatalogError, Summary};
 use super::log::LogMark;
-use super::past::Folded;
+use super::past::FoldedSession;
 use crate::aside::aside;
 
 /// A summary is rewritten at most this often while a run is under way.
@@ -21,7 +21,7 @@ const SUMMARY_EVERY: Duration = Duration::from_secs(2);
 
 /// The summary of one session, written as it changes.
 pub struct Summaries {
-    place: Arc<Place>,
+    place: Arc<SessionWorld>,
     written: Option<Instant>,
     shown: Option<StateView>,
     due: Option<Summary>,
@@ -29,7 +29,7 @@ pub struct Summaries {
 }
 
 impl Summaries {
-    pub fn new(place: Arc<Place>) -> Self {
+    pub fn new(place: Arc<SessionWorld>) -> Self {
         Self { place, written: None, shown: None, due: None, due_seq: 0 }
     }
 
@@ -64,7 +64,7 @@ impl Summaries {
     }
 }
 
-fn write(place: &Place, summary: &Summary) {
+fn write(place: &SessionWorld, summary: &Summary) {
     if let Err(error) = place.world.catalog.write_summary(&place.id.0, summary) {
         // The list reads the log itself where the summary is stale.
         tracing::warn!(%error, session = %place.id, "the summary was not written");
@@ -73,8 +73,8 @@ fn write(place: &Place, summary: &Summary) {
 
 /// Makes the summary of a session anew from its log, for a list that finds none that fits. Blocks.
 pub fn rebuilt(catalog: &Catalog, id: &str) -> Result<Summary, CatalogError> {
-    let take = |folded: &mut Folded, record| drop(folded.take(&record));
-    catalog.rebuild(id, Folded::new(&id.into()), take, |folded, mark| {
+    let take = |folded: &mut FoldedSession, record| drop(folded.take(&record));
+    catalog.rebuild(id, FoldedSession::new(&id.into()), take, |folded, mark| {
         let damage = folded.strays().map(|notice| notice.to_string());
         Summary { updated_at: folded.at, damage, ..summary(&folded.session, mark) }
     })

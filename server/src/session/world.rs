@@ -11,11 +11,11 @@ use adjutant_protocol::{AskId, SessionId};
 
 use super::blobs::Blobs;
 use super::catalog::Catalog;
-use super::images::Room;
+use super::images::ImageRoom;
 use super::inbox::Watch;
 use super::mailbox::Mailbox;
 use crate::documents::Documents;
-use crate::doors::Doors;
+use crate::doors::ClientLink;
 use crate::editor::{Abilities, EditTurns};
 use crate::model::Models;
 use crate::settings::own_files::OwnPlaces;
@@ -26,7 +26,7 @@ use crate::tools::protected::Own;
 /// What every session of a process shares.
 pub struct World {
     pub documents: Documents,
-    pub doors: Doors,
+    pub doors: ClientLink,
     pub edit_turns: EditTurns,
     pub models: Models,
     /// The tools of the next run of each session. A run keeps those it began with.
@@ -38,7 +38,7 @@ pub struct World {
     /// Turns at writing the files of the workspace, between all servers.
     pub turns: Turns,
     /// Where images wait until they are kept.
-    pub images: Room,
+    pub images: ImageRoom,
     /// Tells sessions that somebody left an answer in their inbox.
     pub inboxes: Watch,
     /// Which session an ask belongs to: of each session in memory, of which there are at most
@@ -71,7 +71,7 @@ impl World {
 }
 
 /// What the steps of one session need of it.
-pub struct Place {
+pub struct SessionWorld {
     pub world: Arc<World>,
     pub id: SessionId,
     pub roots: Roots,

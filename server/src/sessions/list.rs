@@ -43,7 +43,7 @@ impl Cursor {
 
 /// Which sessions are wanted.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct ListFilter {
     /// The URI of their first folder.
     pub root: Option<String>,
     /// Part of their title, in whatever case.
@@ -51,7 +51,7 @@ pub struct Wanted {
     pub after: Option<Cursor>,
 }
 
-impl Wanted {
+impl ListFilter {
     fn takes(&self, entry: &SessionEntry) -> bool {
         let fold = |text: &str| text.to_lowercase();
         self.root.as_ref().is_none_or(|root| entry.cwd == *root)
@@ -80,7 +80,7 @@ impl Scans {
     ///
     /// A later page shows each of its sessions as it is now, in the order that there was, and leaves out
     /// those that are gone.
-    pub fn page(&self, catalog: &Catalog, wanted: &Wanted) -> Result<SessionListResult, CatalogError> {
+    pub fn page(&self, catalog: &Catalog, wanted: &ListFilter) -> Result<SessionListResult, CatalogError> {
         // Whatever is read: a scan that is too old goes, also where this page needs none.
         let kept = {
             let mut kept = self.kept();

@@ -14,8 +14,8 @@ use crate::session::World;
 use crate::session::blobs::Blobs;
 use crate::session::catalog::CatalogError;
 use crate::session::log::{self, Log, OpenError};
-use crate::session::mailbox::Refused;
-use crate::session::past::Retold;
+use crate::session::mailbox::ClientError;
+use crate::session::past::ReplayedSession;
 use crate::tools::paths::Roots;
 
 /// How often a lock is tried again, and after how long: a list looks at each for an instant.
@@ -26,7 +26,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 const OTHER_TOOLS: &str = "the tools have changed since this run began; it goes on with those of now";
 
 /// A session in memory before its task begins.
-pub struct Loaded {
+pub struct LoadedSession {
     pub session: Session,
     pub roots: Roots,
     pub log: Log,
@@ -38,12 +38,12 @@ pub struct Loaded {
     pub epoch: Option<u64>,
 }
 
-impl Loaded {
+impl LoadedSession {
     /// A session that has no folder until its first prompt.
     pub fn new(
         session: impl FnOnce(Vec<String>) -> Session,
         (roots, notices): (Roots, Vec<String>),
-        place: log::Place,
+        place: log::LogPlace,
     ) -> Self {
         let session = session(roots.paths().map(|path| path.display().to_string()).collect());
         Self { session, roots, log: Log::create(place, now_ms()), told: 0, notices, epoch: None }
@@ -51,11 +51,11 @@ impl Loaded {
 }
 
 /// Opens a log for writing; what its last writer left half-written goes, now that nobody writes it.
-pub fn open(world: &Arc<World>, place: &log::Place) -> Result<Loaded, Refused> {
+pub fn open(world: &Arc<World>, place: &log::LogPlace) -> Result<LoadedSession, ClientError> {
     let blobs = Blobs::new(place.storage.clone(), &place.dir);
     let is_locked = |error: &OpenError| matches!(error, OpenError::Locked { .. });
     let open = || {
-        let mut told = Retold::new(&place.session.as_str().into());
+        let mut told = ReplayedSession::new(&place.session.as_str().into());
         let mut take = |record| {
             told.take(&record);
             told.folded.whole()
@@ -75,11 +75,11 @@ pub fn open(world: &Arc<World>, place: &log::Place) -> Result<Loaded, Refused> {
         .is_some_and(|run| !run.toolset.is_empty() && run.toolset != world.tools.now().set().hash());
     let of_tools = other_tools.then(|| OTHER_TOOLS.to_owned());
     let notices = notices.chain(problems).chain(of_tools).collect();
-    Ok(Loaded { session, roots, log: opened.log, told: seq, notices, epoch: Some(opened.epoch) })
+    Ok(LoadedSession { session, roots, log: opened.log, told: seq, notices, epoch: Some(opened.epoch) })
 }
 
 /// Deletes the files of a session that nobody writes.
-pub fn delete(world: &World, id: &str) -> Result<(), Refused> {
+pub fn delete(world: &World, id: &str) -> Result<(), ClientError> {
     let is_used = |error: &CatalogError| matches!(error, CatalogError::InUse { .. });
     patiently(|| world.catalog.delete(id), is_used).map_err(catalog_error)
 }
@@ -96,16 +96,16 @@ fn patiently<T, E>(attempt: impl Fn() -> Result<T, E>, is_locked: impl Fn(&E) ->
     attempt()
 }
 
-pub fn catalog_error(error: CatalogError) -> Refused {
+pub fn catalog_error(error: CatalogError) -> ClientError {
     let name = match &error {
         CatalogError::BadId { .. } | CatalogError::Missing { .. } => ErrorName::SessionNotFound,
         scarce if scarce.is_scarce() => ErrorName::Overloaded,
         _ => ErrorName::SessionLocked,
     };
-    Refused::new(name, error.to_string())
+    ClientError::new(name, error.to_string())
 }
 
-fn open_error(error: OpenError) -> Refused {
+fn open_error(error: OpenError) -> ClientError {
     let name = match &error {
         OpenError::Missing { .. } => ErrorName::SessionNotFound,
         OpenError::Locked { .. } => ErrorName::SessionLocked,
@@ -113,5 +113,5 @@ fn open_error(error: OpenError) -> Refused {
         OpenError::NewerFormat { .. } | OpenError::Unknown { .. } => ErrorName::VersionUnsupported,
         _ => ErrorName::SessionReadOnly,
     };
-    Refused::new(name, error.to_string())
+    ClientError::new(name, error.to_string())
 }

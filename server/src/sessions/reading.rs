@@ -16,8 +16,8 @@ use adjutant_protocol::state::State;
 use adjutant_protocol::update::SessionUpdateParams;
 use adjutant_protocol::{AskId, SessionId};
 
-use crate::doors::past::{Stretch, Told};
-use crate::session::catalog::{Catalog, CatalogError, Condition, Listed, Summary};
+use crate::doors::past::{LastingMessage, UpdateRange};
+use crate::session::catalog::{Catalog, CatalogError, Condition, ListedSession, Summary};
 use crate::session::frontier::Syncer;
 use crate::session::log::Notice;
 use crate::session::storage::{Disk, Stat};
@@ -36,7 +36,7 @@ pub fn catalog(state_dir: &Path) -> std::io::Result<Catalog> {
 
 /// An open ask and the title of its session.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ListedAsk {
     pub title: String,
     pub ask: AskView,
 }
@@ -71,8 +71,8 @@ pub(super) fn place(updated_at: u64, id: &str) -> (Reverse<u64>, &str) {
 
 /// The summary of a listed session, made anew when it does not fit the log. Fails only where no
 /// descriptor is free, which says nothing about the session.
-fn current(catalog: &Catalog, listed: Listed) -> Result<(String, Summary, Condition), CatalogError> {
-    let Listed { id, summary, condition, fits, .. } = listed;
+fn current(catalog: &Catalog, listed: ListedSession) -> Result<(String, Summary, Condition), CatalogError> {
+    let ListedSession { id, summary, condition, fits, .. } = listed;
     let summary = match summary {
         Some(summary) if fits => summary,
         old => match summaries::rebuilt(catalog, &id) {
@@ -100,7 +100,7 @@ pub(super) fn again(catalog: &Catalog, lately: &Read) -> Result<Option<SessionEn
     Ok(found.map(|read| read.entry))
 }
 
-fn read(catalog: &Catalog, listed: Listed) -> Result<Read, CatalogError> {
+fn read(catalog: &Catalog, listed: ListedSession) -> Result<Read, CatalogError> {
     let log = listed.log;
     let (id, summary, condition) = current(catalog, listed)?;
     let damaged = match condition {
@@ -124,7 +124,10 @@ fn read(catalog: &Catalog, listed: Listed) -> Result<Read, CatalogError> {
 }
 
 /// Returns the open asks of all sessions whose kind is wanted, the oldest first. Blocks.
-pub fn open_asks(catalog: &Catalog, wanted: impl Fn(AskKind) -> bool) -> Result<Vec<Asked>, CatalogError> {
+pub fn open_asks(
+    catalog: &Catalog,
+    wanted: impl Fn(AskKind) -> bool,
+) -> Result<Vec<ListedAsk>, CatalogError> {
     let mut asked = Vec::new();
     for listed in catalog.list()? {
         let (id, summary, _) = current(catalog, listed)?;
@@ -135,7 +138,7 @@ pub fn open_asks(catalog: &Catalog, wanted: impl Fn(AskKind) -> bool) -> Result<
         let Ok(session) = past::fold(catalog, &SessionId(id)) else { continue };
         let open = session.open_asks().filter(|ask| wanted(ask.kind));
         asked.extend(
-            open.map(|open| Asked { title: session.title.clone(), ask: wire::ask::view(&session, open) }),
+            open.map(|open| ListedAsk { title: session.title.clone(), ask: wire::ask::view(&session, open) }),
         );
     }
     asked.sort_by_key(|asked| asked.ask.opened_at);
@@ -199,9 +202,9 @@ pub fn conversation(
     id: &SessionId,
     mut tell: impl FnMut(SessionUpdateParams),
 ) -> Result<Vec<String>, String> {
-    let mut notices = past::tell(catalog, id, Stretch::of_updates(1, u64::MAX), |told| match told {
-        Told::Update(params) => tell(*params),
-        Told::Resolved(_) => {}
+    let mut notices = past::tell(catalog, id, UpdateRange::of_updates(1, u64::MAX), |told| match told {
+        LastingMessage::Update(params) => tell(*params),
+        LastingMessage::Resolved(_) => {}
     })?;
     if catalog.is_written(&id.0) {
         // What its writer is just writing looks like a write that was cut short.

@@ -15,7 +15,7 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::errors::ErrorName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::session::mailbox::{Mail, Mailbox, Refused};
+use crate::session::mailbox::{ClientError, Mail, Mailbox};
 
 /// Lives of sessions one process has at once, those on their way included.
 const MAX_OPEN: usize = 1_000;
@@ -42,15 +42,15 @@ struct Entry {
     /// No other life of this process has it.
     number: Arc<()>,
     stage: Stage,
-    over: Over,
+    over: LifeEnd,
 }
 
 /// The end of one life.
 #[derive(Clone)]
-pub struct Over(watch::Receiver<bool>);
+pub struct LifeEnd(watch::Receiver<bool>);
 
 /// What a request for a session finds.
-pub enum Entered {
+pub enum RegistryEntry {
     /// A session that is in memory or on its way there.
     There(Mailbox),
     /// Nothing; its life begins now.
@@ -62,7 +62,7 @@ pub struct Life {
     registry: Registry,
     id: SessionId,
     number: Arc<()>,
-    before: Option<Over>,
+    before: Option<LifeEnd>,
     was_open: watch::Sender<bool>,
     _room: OwnedSemaphorePermit,
 }
@@ -79,30 +79,34 @@ impl Registry {
     }
 
     /// Finds a session, or begins a life of it. Refuses when too many are in memory.
-    pub fn enter(&self, id: &SessionId) -> Result<Entered, Refused> {
+    pub fn enter(&self, id: &SessionId) -> Result<RegistryEntry, ClientError> {
         self.entered(id, |mailbox| Stage::Opening(mailbox.clone()))
     }
 
     /// Finds a session, or begins a life in which only its files are touched: nothing is posted to it.
-    pub fn pass(&self, id: &SessionId) -> Result<Entered, Refused> {
+    pub fn pass(&self, id: &SessionId) -> Result<RegistryEntry, ClientError> {
         self.entered(id, |_| Stage::Leaving)
     }
 
-    fn entered(&self, id: &SessionId, stage: impl FnOnce(&Mailbox) -> Stage) -> Result<Entered, Refused> {
+    fn entered(
+        &self,
+        id: &SessionId,
+        stage: impl FnOnce(&Mailbox) -> Stage,
+    ) -> Result<RegistryEntry, ClientError> {
         let mut entries = self.lock();
         if let Some(mailbox) = entries.get(id).and_then(|entry| entry.stage.mailbox()) {
-            return Ok(Entered::There(mailbox.clone()));
+            return Ok(RegistryEntry::There(mailbox.clone()));
         }
-        let full = |_| Refused::new(ErrorName::Overloaded, "too many sessions are open in this editor");
+        let full = |_| ClientError::new(ErrorName::Overloaded, "too many sessions are open in this editor");
         let room = Arc::clone(&self.room).try_acquire_owned().map_err(full)?;
         let (mailbox, mail) = Mailbox::new();
         let (was_open, over) = watch::channel(false);
         let number = Arc::new(());
-        let entry = Entry { number: number.clone(), stage: stage(&mailbox), over: Over(over) };
+        let entry = Entry { number: number.clone(), stage: stage(&mailbox), over: LifeEnd(over) };
         let before = entries.insert(id.clone(), entry).map(|entry| entry.over);
         let (registry, id) = (self.clone(), id.clone());
         let life = Life { registry, id, number, before, was_open, _room: room };
-        Ok(Entered::New(life, mailbox, mail))
+        Ok(RegistryEntry::New(life, mailbox, mail))
     }
 
     /// Returns the mailbox of a session that is in memory or on its way there.
@@ -121,12 +125,12 @@ impl Registry {
 
     /// Sends a session on its way out, and returns its end. `farewell` posts the last message.
     /// It is not called for a session that leaves already.
-    pub fn leave(&self, id: &SessionId, farewell: impl FnOnce(&Mailbox)) -> Option<Over> {
+    pub fn leave(&self, id: &SessionId, farewell: impl FnOnce(&Mailbox)) -> Option<LifeEnd> {
         self.lock().get_mut(id).map(|entry| entry.leave(farewell))
     }
 
     /// Sends all sessions on their way out, and returns their ends.
-    pub fn leave_all(&self, farewell: impl Fn(&Mailbox)) -> Vec<Over> {
+    pub fn leave_all(&self, farewell: impl Fn(&Mailbox)) -> Vec<LifeEnd> {
         self.lock().values_mut().map(|entry| entry.leave(&farewell)).collect()
     }
 }
@@ -148,7 +152,7 @@ impl Stage {
 }
 
 impl Entry {
-    fn leave(&mut self, farewell: impl FnOnce(&Mailbox)) -> Over {
+    fn leave(&mut self, farewell: impl FnOnce(&Mailbox)) -> LifeEnd {
         let before = std::mem::replace(&mut self.stage, Stage::Leaving);
         if let Some(mailbox) = before.mailbox() {
             farewell(mailbox);
@@ -157,7 +161,7 @@ impl Entry {
     }
 }
 
-impl Over {
+impl LifeEnd {
     /// Waits, bounded, until the life has ended. Returns whether the session was in memory in it;
     /// none when the life goes on.
     pub async fn reached(mut self) -> Option<bool> {
@@ -215,8 +219,8 @@ mod tests {
 
     fn new(registry: &Registry, id: &SessionId) -> (Life, Mailbox, Mail) {
         match registry.enter(id) {
-            Ok(Entered::New(life, mailbox, mail)) => (life, mailbox, mail),
-            Ok(Entered::There(_)) => panic!("it is there already"),
+            Ok(RegistryEntry::New(life, mailbox, mail)) => (life, mailbox, mail),
+            Ok(RegistryEntry::There(_)) => panic!("it is there already"),
             Err(refused) => panic!("{refused}"),
         }
     }

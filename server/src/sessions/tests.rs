@@ -7,14 +7,14 @@ use adjutant_core::config::Settings;
 
 use super::*;
 use crate::documents::Documents;
-use crate::doors::Doors;
+use crate::doors::ClientLink;
 use crate::model::Models;
 use crate::session::catalog::Catalog;
 use crate::session::frontier::Syncer;
 use crate::session::storage::Disk;
 
 fn sessions(dir: &Path) -> Sessions {
-    let doors = Doors::to_nobody();
+    let doors = ClientLink::to_nobody();
     Sessions::new(Arc::new(World {
         documents: Documents::default(),
         doors,

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::frontier::Syncer;
-use super::log::{EVENTS, LOCK, Log, LogMark, Notice, OpenError, Place, RecordRaw};
-use super::storage::{Held, Kind, LockError, Stat, Storage, remove_tree};
+use super::log::{EVENTS, LOCK, Log, LogMark, LogPlace, Notice, OpenError, RecordRaw};
+use super::storage::{EntryType, LockError, LockGuard, Stat, Storage, remove_tree};
 use adjutant_host::scarce;
 
 pub use summary::{AskMark, Summary};
@@ -89,7 +89,7 @@ pub enum Condition {
 
 /// One session in a list.
 #[derive(Debug, Clone)]
-pub struct Listed {
+pub struct ListedSession {
     /// Its id.
     pub id: String,
     /// What was last known of it.
@@ -117,11 +117,11 @@ impl Catalog {
     }
 
     /// Returns where the log of a session stands, or would.
-    pub fn place(&self, id: &str) -> Result<Place, CatalogError> {
+    pub fn place(&self, id: &str) -> Result<LogPlace, CatalogError> {
         if !is_id(id) {
             return Err(CatalogError::BadId { id: id.to_owned() });
         }
-        Ok(Place {
+        Ok(LogPlace {
             storage: Arc::clone(&self.storage),
             syncer: self.syncer.clone(),
             dir: self.dir.join(id),
@@ -135,23 +135,23 @@ impl Catalog {
     }
 
     /// Returns all sessions, the last changed first, damaged ones included. Blocks.
-    pub fn list(&self) -> Result<Vec<Listed>, CatalogError> {
+    pub fn list(&self) -> Result<Vec<ListedSession>, CatalogError> {
         let entries = match self.storage.list(&self.dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(|error| self.failed(error))?,
         };
-        let ids = entries.into_iter().filter(|entry| entry.kind == Kind::Dir && is_id(&entry.name));
+        let ids = entries.into_iter().filter(|entry| entry.kind == EntryType::Dir && is_id(&entry.name));
         let ids: Vec<String> = ids.take(MAX_LISTED).map(|entry| entry.name).collect();
         let mut list = side_by_side(&ids, |ids| {
             ids.iter().filter_map(|id| self.listed(id.clone()).transpose()).collect()
         })?;
-        let changed = |listed: &Listed| listed.summary.as_ref().map_or(0, |known| known.updated_at);
+        let changed = |listed: &ListedSession| listed.summary.as_ref().map_or(0, |known| known.updated_at);
         list.sort_by(|a, b| changed(b).cmp(&changed(a)).then_with(|| a.id.cmp(&b.id)));
         Ok(list)
     }
 
     /// Returns one session as a list shows it, or nothing when there is none of that id. Blocks.
-    pub fn find(&self, id: &str) -> Result<Option<Listed>, CatalogError> {
+    pub fn find(&self, id: &str) -> Result<Option<ListedSession>, CatalogError> {
         match self.has(id) {
             true => self.listed(id.to_owned()),
             false => Ok(None),
@@ -160,7 +160,7 @@ impl Catalog {
 
     /// Returns one session as a list shows it, or nothing when the directory
     /// holds no trace of a log: its first record was never acknowledged.
-    fn listed(&self, id: String) -> Result<Option<Listed>, CatalogError> {
+    fn listed(&self, id: String) -> Result<Option<ListedSession>, CatalogError> {
         let dir = self.dir.join(&id);
         let failed = |error| self.failed(error);
         let summary = summary::read(&*self.storage, &dir).map_err(failed)?;
@@ -168,7 +168,7 @@ impl Catalog {
         let stat = self.storage.stat(&dir.join(EVENTS));
         let log = stat.as_ref().ok().copied();
         let condition = match stat {
-            Ok(found) if found.kind != Kind::File => {
+            Ok(found) if found.kind != EntryType::File => {
                 Condition::Damaged("the log is not a regular file".to_owned())
             }
             Ok(found) => {
@@ -191,7 +191,7 @@ impl Catalog {
             }
             Err(error) => Condition::Damaged(format!("the log cannot be read: {error}")),
         };
-        Ok(Some(Listed { id, summary, condition, fits, log }))
+        Ok(Some(ListedSession { id, summary, condition, fits, log }))
     }
 
     /// Returns the summary of one session if it fits the last record of the log.
@@ -252,7 +252,7 @@ impl Catalog {
     /// Tells whether there is a session of this id. Blocks.
     pub fn has(&self, id: &str) -> bool {
         let found = self.place(id).ok().and_then(|place| self.storage.stat(&place.dir).ok());
-        found.is_some_and(|found| found.kind == Kind::Dir)
+        found.is_some_and(|found| found.kind == EntryType::Dir)
     }
 
     /// Tells whether some process writes a session at this moment. Blocks.
@@ -271,10 +271,10 @@ impl Catalog {
         let place = self.place(id)?;
         let failed = |error| self.failed(error);
         match self.storage.stat(&place.dir) {
-            Ok(found) if found.kind == Kind::Dir => {}
+            Ok(found) if found.kind == EntryType::Dir => {}
             _ => return Err(CatalogError::Missing { id: id.to_owned() }),
         }
-        let _lock: Held = match self.storage.lock(&place.dir.join(LOCK)) {
+        let _lock: LockGuard = match self.storage.lock(&place.dir.join(LOCK)) {
             Ok(lock) => lock,
             Err(LockError::Io(error)) => return Err(failed(error)),
             Err(source) => {
@@ -312,8 +312,8 @@ impl Catalog {
 /// the order of the list. Blocks.
 fn side_by_side(
     ids: &[String],
-    look: impl Fn(&[String]) -> Result<Vec<Listed>, CatalogError> + Sync,
-) -> Result<Vec<Listed>, CatalogError> {
+    look: impl Fn(&[String]) -> Result<Vec<ListedSession>, CatalogError> + Sync,
+) -> Result<Vec<ListedSession>, CatalogError> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     let share = ids.len().div_ceil(threads).max(MIN_SHARE);
     std::thread::scope(|scope| {

@@ -59,7 +59,7 @@ struct Pool {
 
 #[derive(Default)]
 struct Queue {
-    ready: VecDeque<Arc<Frontier>>,
+    ready: VecDeque<Arc<Watermark>>,
     working: usize,
     closed: bool,
 }
@@ -98,7 +98,7 @@ impl Pool {
         self.changed.notify_all();
     }
 
-    fn push(&self, frontier: Arc<Frontier>) -> Result<(), SyncError> {
+    fn push(&self, frontier: Arc<Watermark>) -> Result<(), SyncError> {
         let mut queue = lock(&self.queue);
         if queue.closed {
             return Err(SyncError::Closed);
@@ -132,7 +132,7 @@ impl Pool {
 
 /// How far a log is written: its length, and the last record in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Mark {
+pub struct LogPosition {
     /// Bytes from the start of the file.
     pub len: u64,
     /// The last sequence number up to there.
@@ -140,7 +140,7 @@ pub struct Mark {
 }
 
 /// What of one log is written, syncing and durable.
-pub struct Frontier {
+pub struct Watermark {
     pool: Arc<Pool>,
     progress: Mutex<Progress>,
 }
@@ -151,8 +151,8 @@ struct Progress {
     /// Directories whose names must be durable before the file counts. They are held, so that a sync
     /// never fails because no descriptor is free.
     dirs: Vec<Arc<dyn StoredDir>>,
-    written: Mark,
-    synced: Mark,
+    written: LogPosition,
+    synced: LogPosition,
     /// Bytes that somebody wants durable.
     wanted: u64,
     /// The file is in the queue, or a worker has it.
@@ -161,7 +161,7 @@ struct Progress {
     failed: Option<SyncError>,
 }
 
-impl Frontier {
+impl Watermark {
     /// Returns the frontier of a log that is not on disk yet.
     pub fn new(syncer: &Syncer) -> Arc<Self> {
         let pool = Arc::clone(&syncer.0.0);
@@ -169,17 +169,17 @@ impl Frontier {
     }
 
     /// Says which file is synced from now on; nothing in it counts as durable.
-    pub fn watch(&self, file: Arc<dyn StoredFile>, dirs: Vec<Arc<dyn StoredDir>>, written: Mark) {
+    pub fn watch(&self, file: Arc<dyn StoredFile>, dirs: Vec<Arc<dyn StoredDir>>, written: LogPosition) {
         let mut progress = lock(&self.progress);
         progress.file = Some(file);
         progress.dirs = dirs;
         progress.written = written;
-        progress.synced = Mark::default();
+        progress.synced = LogPosition::default();
         progress.failed = None;
     }
 
     /// Says that the file has grown.
-    pub fn wrote(&self, written: Mark) {
+    pub fn wrote(&self, written: LogPosition) {
         lock(&self.progress).written = written;
     }
 

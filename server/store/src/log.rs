@@ -17,13 +17,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::frontier::{Frontier, Mark, SyncError, Syncer};
-use super::storage::{Held, LockError, Open, Stat, Storage, StoredDir, StoredFile, append_all};
+use super::frontier::{LogPosition, SyncError, Syncer, Watermark};
+use super::storage::{LockError, LockGuard, Open, Stat, Storage, StoredDir, StoredFile, append_all};
 use adjutant_host::scarce;
-use line::Unfit;
+use line::UnfitEvent;
 
 pub use notice::Notice;
-pub use opening::{OpenError, Opened, ReadBack};
+pub use opening::{OpenError, OpenedLog, ReadBack};
 pub use refusal::{AppendError, Stop};
 pub use scan::RecordRaw;
 
@@ -37,7 +37,7 @@ const MAX_BATCH: usize = 64 << 20;
 
 /// Where a log stands, and what serves it.
 #[derive(Clone)]
-pub struct Place {
+pub struct LogPlace {
     /// The disk.
     pub storage: Arc<dyn Storage>,
     /// The pool that makes it durable.
@@ -48,7 +48,7 @@ pub struct Place {
     pub session: String,
 }
 
-impl Place {
+impl LogPlace {
     /// Returns the path of the log.
     pub fn events(&self) -> PathBuf {
         self.dir.join(EVENTS)
@@ -74,15 +74,15 @@ pub struct LogMark {
 
 /// A log that this process writes.
 pub struct Log {
-    place: Place,
+    place: LogPlace,
     created_at: u64,
-    state: State,
-    frontier: Arc<Frontier>,
+    state: LogState,
+    frontier: Arc<Watermark>,
     epoch: u64,
     last: LogMark,
 }
 
-enum State {
+enum LogState {
     /// Nothing is on disk: a session exists in memory until its first record.
     Unborn,
     Open(Writer),
@@ -95,7 +95,7 @@ struct Writer {
     /// A failed append may have left so many bytes behind the last good line.
     leftover: u64,
     /// Held for as long as the log may write.
-    _lock: Held,
+    _lock: LockGuard,
 }
 
 /// The lines of a batch, and what follows from them.
@@ -107,9 +107,9 @@ struct Batch {
 
 impl Log {
     /// Returns the log of a new session; its directory is created by the first append.
-    pub fn create(place: Place, now_ms: u64) -> Self {
-        let frontier = Frontier::new(&place.syncer);
-        let state = State::Unborn;
+    pub fn create(place: LogPlace, now_ms: u64) -> Self {
+        let frontier = Watermark::new(&place.syncer);
+        let state = LogState::Unborn;
         Self { place, created_at: now_ms, state, frontier, epoch: 1, last: LogMark::default() }
     }
 
@@ -129,13 +129,13 @@ impl Log {
             return Err(AppendError::SyncFailed(failed));
         }
         match &self.state {
-            State::Stopped(reason) => return Err(self.stopped(reason.clone())),
-            State::Unborn => self.give_birth(&batch)?,
-            State::Open(_) => self.write(&batch.bytes)?,
+            LogState::Stopped(reason) => return Err(self.stopped(reason.clone())),
+            LogState::Unborn => self.give_birth(&batch)?,
+            LogState::Open(_) => self.write(&batch.bytes)?,
         }
         self.last.last_seq = batch.seqs.end - 1;
         self.last.sum = batch.sum;
-        self.frontier.wrote(Mark { len: self.last.len, seq: self.last.last_seq });
+        self.frontier.wrote(LogPosition { len: self.last.len, seq: self.last.last_seq });
         if sync {
             self.frontier.start();
         }
@@ -165,14 +165,14 @@ impl Log {
     }
 
     /// Returns where the log stands.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &LogPlace {
         &self.place
     }
 
     /// Returns why the log takes no more records, if it does not.
     pub fn stop(&self) -> Option<&Stop> {
         match &self.state {
-            State::Stopped(reason) => Some(reason),
+            LogState::Stopped(reason) => Some(reason),
             _ => None,
         }
     }
@@ -189,8 +189,8 @@ impl Log {
             let stamp = (batch.seqs.end, at_ms, index + 1 < events.len());
             line::put_record(&mut batch.bytes, &self.place.session, stamp, event).map_err(
                 |unfit| match unfit {
-                    Unfit::TooLong => AppendError::TooLarge { index, limit: line::MAX_LINE },
-                    Unfit::NotAnEvent(why) => AppendError::NotAnEvent { index, why },
+                    UnfitEvent::TooLong => AppendError::TooLarge { index, limit: line::MAX_LINE },
+                    UnfitEvent::NotAnEvent(why) => AppendError::NotAnEvent { index, why },
                 },
             )?;
             if batch.bytes.len() > MAX_BATCH {
@@ -227,8 +227,8 @@ impl Log {
         let (file, stat) = first_write(&self.place, &bytes).map_err(|error| self.failed(error))?;
         self.last.len = stat.len;
         let file_too = Arc::clone(&file);
-        self.state = State::Open(Writer { file, id: stat.id, leftover: 0, _lock: lock });
-        let mark = Mark { len: stat.len, seq: 0 };
+        self.state = LogState::Open(Writer { file, id: stat.id, leftover: 0, _lock: lock });
+        let mark = LogPosition { len: stat.len, seq: 0 };
         self.frontier.watch(file_too, dirs, mark);
         Ok(())
     }
@@ -236,7 +236,7 @@ impl Log {
     fn write(&mut self, bytes: &[u8]) -> Result<(), AppendError> {
         self.check_fence()?;
         self.cut_leftover().map_err(|error| self.failed(error))?;
-        let State::Open(writer) = &mut self.state else {
+        let LogState::Open(writer) = &mut self.state else {
             return Ok(());
         };
         match append_all(&*writer.file, bytes) {
@@ -255,7 +255,7 @@ impl Log {
 
     /// Cuts the file back to the last good line after a failed append.
     fn cut_leftover(&mut self) -> io::Result<()> {
-        if let State::Open(writer) = &mut self.state
+        if let LogState::Open(writer) = &mut self.state
             && writer.leftover > 0
         {
             writer.file.truncate(self.last.len)?;
@@ -267,7 +267,7 @@ impl Log {
     /// Stops if the file under our name is not the one we wrote, to its end.
     /// Every writer writes its epoch when it opens a log, so this sees them all.
     fn check_fence(&mut self) -> Result<(), AppendError> {
-        let State::Open(writer) = &self.state else {
+        let LogState::Open(writer) = &self.state else {
             return Ok(());
         };
         let good = self.last.len;
@@ -289,7 +289,7 @@ impl Log {
     /// Saves what was written after a failed sync, into a new file through a
     /// new descriptor, or makes the log read-only. Blocks on syncs.
     pub fn recover(&mut self) -> Result<(), AppendError> {
-        if let State::Stopped(reason) = &self.state {
+        if let LogState::Stopped(reason) = &self.state {
             return Err(self.stopped(reason.clone()));
         }
         match self.frontier.failed() {
@@ -299,7 +299,7 @@ impl Log {
         }
         let saved = opening::save_anew(&self.place, self.last, self.created_at);
         let saved = saved.and_then(|saved| Ok((saved, self.place.hold_dirs()?)));
-        let State::Open(writer) = &mut self.state else {
+        let LogState::Open(writer) = &mut self.state else {
             return Ok(());
         };
         match saved {
@@ -308,7 +308,7 @@ impl Log {
                 writer.id = id;
                 writer.leftover = 0;
                 self.last.len = sound.len;
-                let mark = Mark { len: sound.len, seq: self.last.last_seq };
+                let mark = LogPosition { len: sound.len, seq: self.last.last_seq };
                 self.frontier.watch(sound.file, dirs, mark);
                 Ok(())
             }
@@ -318,7 +318,7 @@ impl Log {
 
     /// Stops for good and gives the lock back.
     fn halt(&mut self, reason: Stop) -> AppendError {
-        self.state = State::Stopped(reason.clone());
+        self.state = LogState::Stopped(reason.clone());
         self.stopped(reason)
     }
 
@@ -340,7 +340,7 @@ impl Log {
 
 /// Creates the file of a new log. On failure nothing of it is left, since
 /// nothing was promised yet.
-fn first_write(place: &Place, bytes: &[u8]) -> io::Result<(Arc<dyn StoredFile>, Stat)> {
+fn first_write(place: &LogPlace, bytes: &[u8]) -> io::Result<(Arc<dyn StoredFile>, Stat)> {
     let path = place.events();
     let written = place.storage.open(&path, Open::New).and_then(|file| {
         append_all(&*file, bytes)?;

@@ -31,7 +31,7 @@ pub enum Open {
 
 /// What stands behind a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryType {
     /// A regular file.
     File,
     /// A directory.
@@ -50,7 +50,7 @@ pub struct Stat {
     /// When its content last changed, in nanoseconds since 1970.
     pub written: u64,
     /// What it is.
-    pub kind: Kind,
+    pub kind: EntryType,
 }
 
 /// One name in a directory.
@@ -59,11 +59,11 @@ pub struct Entry {
     /// The name; entries whose name is not UTF-8 are left out.
     pub name: String,
     /// What it is, links not followed.
-    pub kind: Kind,
+    pub kind: EntryType,
 }
 
 /// A held lock; dropping it releases the lock.
-pub type Held = Box<dyn Any + Send + Sync>;
+pub type LockGuard = Box<dyn Any + Send + Sync>;
 
 /// Why a lock was not given.
 #[derive(Debug, thiserror::Error)]
@@ -109,7 +109,7 @@ pub trait Storage: Send + Sync {
         self.hold_dir(dir)?.sync()
     }
     /// Takes the lock of a lock file, which is created when missing. Never waits.
-    fn lock(&self, path: &Path) -> Result<Held, LockError>;
+    fn lock(&self, path: &Path) -> Result<LockGuard, LockError>;
 }
 
 /// A directory that is held open.
@@ -236,7 +236,7 @@ fn remove_level(storage: &dyn Storage, dir: &Path, depth: usize) -> io::Result<(
     for entry in entries {
         let path = dir.join(&entry.name);
         match entry.kind {
-            Kind::Dir if depth > 0 => remove_level(storage, &path, depth - 1)?,
+            EntryType::Dir if depth > 0 => remove_level(storage, &path, depth - 1)?,
             _ => _ = unless_gone(storage.remove(&path))?,
         }
     }

@@ -4,12 +4,12 @@
 
 use std::borrow::Cow;
 
-use adjutant_core::tool::{Effect, Kind, MAX_ARGUMENTS, MAX_PROSE, Parameter, Tool};
+use adjutant_core::tool::{ArgumentType, Effect, MAX_ARGUMENTS, MAX_PROSE, Parameter, Tool};
 
-use super::{Act, Built, fits};
+use super::{Act, BuiltTool, fits};
 
 /// The tool as data, and what it does.
-pub const ASK_USER: Built = Built {
+pub const ASK_USER: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("ask_user"),
         effect: Effect::Question,
@@ -25,10 +25,10 @@ pub const ASK_USER: Built = Built {
 };
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::needed("question", Kind::Bounded(MAX_PROSE), "The question, complete in itself."),
+    Parameter::needed("question", ArgumentType::Bounded(MAX_PROSE), "The question, complete in itself."),
     Parameter::optional(
         "options",
-        Kind::Texts,
+        ArgumentType::Texts,
         "Up to 10 short answers to choose from; the user may also answer freely.",
     ),
 ];

@@ -8,7 +8,7 @@ use adjutant_core::tool::{Effect, MAX_ARGUMENTS, MAX_COMMAND, MAX_EDIT_ARGUMENTS
 
 use super::*;
 
-fn parse(name: &str, arguments: &str) -> Result<Given, Reason> {
+fn parse(name: &str, arguments: &str) -> Result<Arguments, Reason> {
     Toolbox::default().set().parse(Mode::Code, name, arguments)
 }
 

@@ -19,7 +19,7 @@ use adjutant_host::uri;
 
 pub use buffers::{Buffer, Buffers};
 use expected::Expected;
-pub use expected::{Awaited, Expectation, Misplaced};
+pub use expected::{Expectation, ExpectedText, MisplacedEdit};
 
 /// Documents one client may have open; a client that opens more is not an editor.
 const MAX_OPEN: usize = 10_000;
@@ -27,10 +27,10 @@ const MAX_OPEN: usize = 10_000;
 /// A handle on the mirror; clones share it.
 #[derive(Clone)]
 pub struct Documents {
-    shared: Arc<Shared>,
+    shared: Arc<MirrorState>,
 }
 
-struct Shared {
+struct MirrorState {
     state: Mutex<Mirror>,
     /// Counts notifications, so that a step can wait for the next one.
     changed: watch::Sender<u64>,
@@ -98,7 +98,7 @@ impl Default for Documents {
             early: None,
             buffers: None,
         };
-        Self { shared: Arc::new(Shared { state: Mutex::new(mirror), changed: watch::Sender::new(0) }) }
+        Self { shared: Arc::new(MirrorState { state: Mutex::new(mirror), changed: watch::Sender::new(0) }) }
     }
 }
 
@@ -248,7 +248,7 @@ impl Documents {
 
     /// Looks at every text the document of this name has from now on: a user who types on at once
     /// may hide in the next version what was there in one.
-    pub fn expect(&self, uri: &str, awaited: Awaited) -> Expectation {
+    pub fn expect(&self, uri: &str, awaited: ExpectedText) -> Expectation {
         let (expected, expectation) = Expected::new(uri, awaited);
         self.lock().expected.push(expected);
         expectation

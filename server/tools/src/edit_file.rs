@@ -6,12 +6,12 @@ use std::borrow::Cow;
 
 use adjutant_core::policy::cause::{Cause, Reason};
 use adjutant_core::text::locate;
-use adjutant_core::tool::{Effect, Given, Kind, MAX_EDIT_ARGUMENTS, Parameter, Tool};
+use adjutant_core::tool::{ArgumentType, Arguments, Effect, MAX_EDIT_ARGUMENTS, Parameter, Tool};
 
-use super::{Act, Before, Built};
+use super::{Act, Before, BuiltTool};
 
 /// The tool as data, and what it does.
-pub const EDIT_FILE: Built = Built {
+pub const EDIT_FILE: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("edit_file"),
         effect: Effect::OwnEdit,
@@ -30,14 +30,14 @@ const PARAMETERS: &[Parameter] = &[
     super::PATH,
     Parameter::needed(
         "old_text",
-        Kind::Text,
+        ArgumentType::Text,
         "Text to replace, copied exactly, without line numbers; enough lines to be unique.",
     ),
-    Parameter::needed("new_text", Kind::Text, "Text to put in its place; empty to delete."),
-    Parameter::optional("replace_all", Kind::Flag, "Replace every occurrence; false without it."),
+    Parameter::needed("new_text", ArgumentType::Text, "Text to put in its place; empty to delete."),
+    Parameter::optional("replace_all", ArgumentType::Flag, "Replace every occurrence; false without it."),
 ];
 
-fn changes(given: &Given) -> Result<(), Reason> {
+fn changes(given: &Arguments) -> Result<(), Reason> {
     let (old, new) = (given.text("old_text"), given.text("new_text"));
     let (cause, text) = if old.is_empty() {
         let text =
@@ -55,7 +55,7 @@ fn changes(given: &Given) -> Result<(), Reason> {
     Err(Reason::new(cause, text))
 }
 
-fn after<'a>(given: &'a Given, before: &Before<'_>) -> Result<Cow<'a, str>, Reason> {
+fn after<'a>(given: &'a Arguments, before: &Before<'_>) -> Result<Cow<'a, str>, Reason> {
     if !before.exists {
         let text = format!("\"{}\" does not exist; write_file creates it", before.path);
         return Err(Reason::new(Cause::Missing, text));

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use adjutant_core::config::Denials;
 use ignore::DirEntry;
 
-use super::paths::{Grounded, Roots};
+use super::paths::{ResolvedPath, Roots};
 use super::protected::{FileId, Own, id_of};
 use super::walk::{LINKS_TIME, walk_all};
 use super::{Stop, counted};
@@ -27,11 +27,11 @@ pub struct Exclusions {
     /// The user was asked about Adjutant's own files, because the walk begins in them.
     own_allowed: bool,
     /// Files with several names, one of which a rule keeps from being read.
-    linked: OnceLock<Linked>,
+    linked: OnceLock<LinkedFolder>,
 }
 
 #[derive(Default)]
-struct Linked {
+struct LinkedFolder {
     kept: HashMap<FileId, String>,
     /// Not everything was looked at in time.
     partly: bool,
@@ -83,7 +83,7 @@ impl Exclusions {
     }
 
     /// The same for a walk that begins at a place about which the user was asked if need be.
-    pub fn beginning_at(mut self, at: Option<&Grounded>) -> Self {
+    pub fn beginning_at(mut self, at: Option<&ResolvedPath>) -> Self {
         self.own_allowed = at.is_some_and(|at| self.own.holds(&at.absolute));
         self
     }
@@ -126,7 +126,7 @@ impl Exclusions {
 
     /// Returns the other names of a file that rules have to be asked about; none where there was no time to look
     /// for them all.
-    pub fn other_names(&self, at: &Grounded) -> Option<Vec<String>> {
+    pub fn other_names(&self, at: &ResolvedPath) -> Option<Vec<String>> {
         let Ok(found) = at.absolute.metadata() else { return Some(Vec::new()) };
         if !at.has_other_names() || !self.denials.keep_files() {
             return Some(Vec::new());
@@ -147,9 +147,9 @@ impl Exclusions {
     }
 
     /// Looks through those once, ignored files too.
-    fn linked(&self) -> &Linked {
+    fn linked(&self) -> &LinkedFolder {
         self.linked.get_or_init(|| {
-            let (stop, mut linked) = (Stop::after(LINKS_TIME), Linked::default());
+            let (stop, mut linked) = (Stop::after(LINKS_TIME), LinkedFolder::default());
             for entry in self.walked().iter().flat_map(|folder| walk_all(folder)).flatten() {
                 if stop.reached() {
                     linked.partly = true;

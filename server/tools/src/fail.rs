@@ -4,12 +4,12 @@
 
 use std::borrow::Cow;
 
-use adjutant_core::tool::{Effect, Kind, MAX_ARGUMENTS, MAX_PROSE, Parameter, Tool};
+use adjutant_core::tool::{ArgumentType, Effect, MAX_ARGUMENTS, MAX_PROSE, Parameter, Tool};
 
-use super::{Act, Built, fits};
+use super::{Act, BuiltTool, fits};
 
 /// The tool as data, and what it does.
-pub const FAIL: Built = Built {
+pub const FAIL: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("fail"),
         effect: Effect::End,
@@ -24,6 +24,6 @@ pub const FAIL: Built = Built {
 
 const PARAMETERS: &[Parameter] = &[Parameter::needed(
     "reason",
-    Kind::Bounded(MAX_PROSE),
+    ArgumentType::Bounded(MAX_PROSE),
     "What is in the way and what the user could do, in a few sentences.",
 )];

@@ -5,13 +5,13 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use adjutant_core::tool::{Effect, Kind, MAX_ARGUMENTS, MAX_PATTERN, Parameter, Tool};
+use adjutant_core::tool::{ArgumentType, Effect, MAX_ARGUMENTS, MAX_PATTERN, Parameter, Tool};
 use globset::{GlobBuilder, GlobMatcher};
 
 use super::exclusions::{Exclusions, LeftOut};
 use super::paths::Roots;
 use super::walk::{on_one_line, once, walk_without};
-use super::{Act, Built, Output, Place, Read, Stop, counted, fits};
+use super::{Act, BuiltTool, Read, ReadTarget, Stop, ToolOutput, counted, fits};
 
 /// The most files named.
 const MAX_FILES: usize = 500;
@@ -19,7 +19,7 @@ const MAX_FILES: usize = 500;
 const MAX_COUNTED: usize = 10_000;
 
 /// The tool as data, and what it does.
-pub const FIND_FILES: Built = Built {
+pub const FIND_FILES: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("find_files"),
         effect: Effect::Read,
@@ -32,14 +32,14 @@ pub const FIND_FILES: Built = Built {
         title: |given| format!("Find {}", given.text("pattern")),
     },
     act: Act::Read(Read {
-        place: |given| Place::Everywhere(given.text("pattern")),
+        place: |given| ReadTarget::Everywhere(given.text("pattern")),
         run: |given, sight| find_files(sight.roots, given.text("pattern"), sight.exclusions, sight.stop),
     }),
 };
 
 const PARAMETERS: &[Parameter] = &[Parameter::needed(
     "pattern",
-    Kind::Bounded(MAX_PATTERN),
+    ArgumentType::Bounded(MAX_PATTERN),
     "Glob; `*` stops at a slash, `**` does not, `{a,b}` and `[ab]` work.",
 )];
 
@@ -60,16 +60,16 @@ impl Cut {
 }
 
 /// Finds the files whose path below a workspace folder matches a glob.
-pub fn find_files(roots: &Roots, pattern: &str, exclusions: &Exclusions, stop: &Stop) -> Output {
+pub fn find_files(roots: &Roots, pattern: &str, exclusions: &Exclusions, stop: &Stop) -> ToolOutput {
     if roots.is_empty() {
-        return Output::failed("no workspace folder is open, so there is nothing to search");
+        return ToolOutput::failed("no workspace folder is open, so there is nothing to search");
     }
     let folders: Vec<&Path> = roots.paths().collect();
     let mut matchers = Vec::new();
     for folder in &folders {
         match matcher(folder, pattern) {
             Ok(matcher) => matchers.extend(matcher.map(|matcher| (*folder, matcher))),
-            Err(text) => return Output::failed(text),
+            Err(text) => return ToolOutput::failed(text),
         }
     }
     let matches = |path: &Path| {
@@ -117,7 +117,7 @@ pub fn find_files(roots: &Roots, pattern: &str, exclusions: &Exclusions, stop: &
             if cut.is_some() { "; the time was over before all were seen, use a narrower place" } else { "" };
         let mut text = format!("no file matches \"{pattern}\" among {}{why}", counted(seen, "file"));
         left_out.notes("listed").iter().for_each(|note| text.push_str(&format!("\n{note}")));
-        return Output::done(text, &format!("no file matches {pattern}"));
+        return ToolOutput::done(text, &format!("no file matches {pattern}"));
     }
     let summary = match (cut, total) {
         (None, _) => format!("{} for {pattern}", counted(total, "file")),
@@ -132,7 +132,7 @@ pub fn find_files(roots: &Roots, pattern: &str, exclusions: &Exclusions, stop: &
         found.push(format!("[stopped at {}: {why}; use a narrower glob]", counted(found.len(), "file")));
     }
     found.extend(left_out.notes("listed"));
-    Output::done(found.join("\n"), &summary)
+    ToolOutput::done(found.join("\n"), &summary)
 }
 
 /// Builds the matcher of a glob for the ways below one folder; none if the glob is absolute and lies

@@ -32,14 +32,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use adjutant_core::policy::cause::{Cause, Reason};
-use adjutant_core::record::Unsaved;
+use adjutant_core::record::UnsavedText;
 use adjutant_core::text::display::one_line;
-use adjutant_core::tool::{Effect, Given, Kind, MAX_TITLE, Parameter, SameName, Tool, Toolset};
+use adjutant_core::tool::{ArgumentType, Arguments, Effect, MAX_TITLE, Parameter, SameName, Tool, Toolset};
 
 use crate::documents::Buffers;
 use adjutant_host::aside;
 use exclusions::Exclusions;
-use paths::{Grounded, Roots};
+use paths::{ResolvedPath, Roots};
 
 /// How long a read may walk or search before it answers with what it has.
 const READ_TIME: Duration = Duration::from_secs(10);
@@ -48,7 +48,7 @@ const READ_WAIT: Duration = Duration::from_secs(30);
 
 /// What came of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Output {
+pub struct ToolOutput {
     /// What the model is told; bounded by each tool.
     pub text: String,
     /// Where the whole of it is, when `text` was cut.
@@ -60,10 +60,10 @@ pub struct Output {
     /// Why it could not, as a class.
     pub cause: Option<Cause>,
     /// Open documents whose text a command did not see.
-    pub unsaved: Vec<Unsaved>,
+    pub unsaved: Vec<UnsavedText>,
 }
 
-impl Output {
+impl ToolOutput {
     /// Returns the output of a call that was done.
     pub fn done(text: impl Into<String>, summary: &str) -> Self {
         Self {
@@ -102,7 +102,7 @@ impl Output {
 
 /// A tool as data, and what it does.
 #[derive(Clone, Debug)]
-pub struct Built {
+pub struct BuiltTool {
     pub tool: Tool,
     pub act: Act,
 }
@@ -112,7 +112,7 @@ pub struct Built {
 pub enum Act {
     Read(Read),
     /// Makes a new text of a file: the text it has, and what the model gave.
-    Edit(for<'a> fn(&'a Given, &Before<'_>) -> Result<Cow<'a, str>, Reason>),
+    Edit(for<'a> fn(&'a Arguments, &Before<'_>) -> Result<Cow<'a, str>, Reason>),
     Command,
     Question,
     Complete,
@@ -135,13 +135,13 @@ impl Act {
 #[derive(Clone, Copy, Debug)]
 pub struct Read {
     /// What it reads, so that this can be judged.
-    pub place: for<'a> fn(&'a Given) -> Place<'a>,
-    pub run: fn(&Given, &Sight<'_>) -> Output,
+    pub place: for<'a> fn(&'a Arguments) -> ReadTarget<'a>,
+    pub run: fn(&Arguments, &ReadScope<'_>) -> ToolOutput,
 }
 
 /// What a tool reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place<'a> {
+pub enum ReadTarget<'a> {
     /// This file or folder, and what is below it.
     At(&'a str),
     /// All folders of the workspace, for this.
@@ -149,9 +149,9 @@ pub enum Place<'a> {
 }
 
 /// What a read may see: it was allowed.
-pub struct Sight<'a> {
+pub struct ReadScope<'a> {
     /// Its place, grounded; none where it reads through all folders.
-    pub at: Option<&'a Grounded>,
+    pub at: Option<&'a ResolvedPath>,
     pub roots: &'a Roots,
     pub buffers: &'a Buffers,
     pub exclusions: &'a Exclusions,
@@ -170,7 +170,7 @@ pub struct Before<'a> {
 
 /// The tools that are always there, in the order in which models are told of them. A further one is a file beside
 /// these and a row here.
-const BUILT: [Built; 10] = [
+const BUILT: [BuiltTool; 10] = [
     list_files::LIST_FILES,
     read_file::READ_FILE,
     find_files::FIND_FILES,
@@ -185,16 +185,16 @@ const BUILT: [Built; 10] = [
 
 /// The path of a file that a tool is about.
 const PATH: Parameter =
-    Parameter::needed("path", Kind::Path, "Path relative to the workspace folder, or absolute.");
+    Parameter::needed("path", ArgumentType::Path, "Path relative to the workspace folder, or absolute.");
 
 /// The check of a tool whose arguments need to be right each by itself only.
-fn fits(_: &Given) -> Result<(), Reason> {
+fn fits(_: &Arguments) -> Result<(), Reason> {
     Ok(())
 }
 
 /// Why a tool is not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum UnfitTool {
     #[error(transparent)]
     SameName(#[from] SameName),
     /// It would be repeated, or run beside others, as what it is not.
@@ -213,7 +213,7 @@ impl Shelf {
     }
 
     /// Adds a tool, which counts from the next run on.
-    pub fn add(&self, built: Built) -> Result<(), Unfit> {
+    pub fn add(&self, built: BuiltTool) -> Result<(), UnfitTool> {
         let mut tools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *tools = Arc::new(tools.with(built)?);
         Ok(())
@@ -224,7 +224,7 @@ impl Shelf {
 #[derive(Clone, Debug)]
 pub struct Toolbox {
     set: Arc<Toolset>,
-    built: Vec<Built>,
+    built: Vec<BuiltTool>,
 }
 
 impl Default for Toolbox {
@@ -235,16 +235,16 @@ impl Default for Toolbox {
 }
 
 impl Toolbox {
-    fn of(built: Vec<Built>) -> Result<Self, Unfit> {
+    fn of(built: Vec<BuiltTool>) -> Result<Self, UnfitTool> {
         if let Some(other) = built.iter().find(|built| built.tool.effect != built.act.effect()) {
-            return Err(Unfit::Effect(other.tool.name.clone().into_owned()));
+            return Err(UnfitTool::Effect(other.tool.name.clone().into_owned()));
         }
         let set = Toolset::new(built.iter().map(|built| built.tool.clone()).collect())?;
         Ok(Self { set: Arc::new(set), built })
     }
 
     /// Returns these tools and one more, behind them.
-    pub fn with(&self, built: Built) -> Result<Self, Unfit> {
+    pub fn with(&self, built: BuiltTool) -> Result<Self, UnfitTool> {
         Self::of(self.built.iter().cloned().chain([built]).collect())
     }
 
@@ -261,27 +261,27 @@ impl Toolbox {
 
 /// A read that was allowed.
 pub struct Reading {
-    pub run: fn(&Given, &Sight<'_>) -> Output,
-    pub given: Given,
-    pub at: Option<Grounded>,
+    pub run: fn(&Arguments, &ReadScope<'_>) -> ToolOutput,
+    pub given: Arguments,
+    pub at: Option<ResolvedPath>,
 }
 
 /// Runs a read on a blocking thread; dropping the future stops it soon.
-pub async fn read(reading: Reading, roots: Roots, buffers: Buffers, exclusions: Exclusions) -> Output {
+pub async fn read(reading: Reading, roots: Roots, buffers: Buffers, exclusions: Exclusions) -> ToolOutput {
     let stop = Stop::after(READ_TIME);
     let _guard = StopOnDrop(stop.clone());
     let work = aside::attempt(move || {
         let Reading { run, given, at } = reading;
         let at = at.as_ref();
-        run(&given, &Sight { at, roots: &roots, buffers: &buffers, exclusions: &exclusions, stop: &stop })
+        run(&given, &ReadScope { at, roots: &roots, buffers: &buffers, exclusions: &exclusions, stop: &stop })
     });
     match tokio::time::timeout(READ_WAIT, work).await {
         Ok(Ok(output)) => output,
         Ok(Err(error)) => {
             tracing::error!(%error, "a read stopped unexpectedly");
-            Output::failed("the read stopped unexpectedly; try another way")
+            ToolOutput::failed("the read stopped unexpectedly; try another way")
         }
-        Err(_) => Output::failed(format!(
+        Err(_) => ToolOutput::failed(format!(
             "the file system did not answer within {} seconds; try a smaller part",
             READ_WAIT.as_secs()
         )),

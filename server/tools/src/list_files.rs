@@ -5,12 +5,12 @@
 use std::borrow::Cow;
 
 use adjutant_core::policy::cause::Cause;
-use adjutant_core::tool::{Effect, Kind as Takes, MAX_ARGUMENTS, Parameter, Tool, nearest};
+use adjutant_core::tool::{ArgumentType as Takes, Effect, MAX_ARGUMENTS, Parameter, Tool, nearest};
 
 use super::exclusions::{Exclusions, LeftOut};
-use super::paths::{Grounded, Kind, Roots};
+use super::paths::{PathType, ResolvedPath, Roots};
 use super::walk::{on_one_line, walk};
-use super::{Act, Built, Output, Place, Read, counted, fits};
+use super::{Act, BuiltTool, Read, ReadTarget, ToolOutput, counted, fits};
 
 /// The most entries listed.
 const MAX_ENTRIES: usize = 1000;
@@ -19,7 +19,7 @@ const EMPTY: &str = "[the directory is empty]";
 const MAX_COUNTED: usize = 100_000;
 
 /// The tool as data, and what it does.
-pub const LIST_FILES: Built = Built {
+pub const LIST_FILES: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("list_files"),
         effect: Effect::Read,
@@ -32,10 +32,10 @@ pub const LIST_FILES: Built = Built {
         title: |given| format!("List {}", given.text("path")),
     },
     act: Act::Read(Read {
-        place: |given| Place::At(given.text("path")),
+        place: |given| ReadTarget::At(given.text("path")),
         run: |_, sight| match sight.at {
             Some(at) => list_files(at, sight.roots, sight.exclusions),
-            None => Output::nowhere(),
+            None => ToolOutput::nowhere(),
         },
     }),
 };
@@ -47,26 +47,26 @@ const PARAMETERS: &[Parameter] = &[Parameter::needed(
 )];
 
 /// Lists a grounded directory.
-pub fn list_files(at: &Grounded, roots: &Roots, exclusions: &Exclusions) -> Output {
+pub fn list_files(at: &ResolvedPath, roots: &Roots, exclusions: &Exclusions) -> ToolOutput {
     match at.kind {
-        Some(Kind::Directory) => {}
+        Some(PathType::Directory) => {}
         Some(_) => {
             let text = format!("\"{}\" is not a directory; use read_file to read a file", at.display);
-            return Output::refused(Cause::NotADirectory, text);
+            return ToolOutput::refused(Cause::NotADirectory, text);
         }
         None => return missing(at, "directory"),
     }
     let total = match std::fs::read_dir(&at.absolute) {
         Ok(entries) => entries.take(MAX_COUNTED).count(),
         Err(error) => {
-            return Output::refused(Cause::Unreadable, format!("list \"{}\": {error}", at.display));
+            return ToolOutput::refused(Cause::Unreadable, format!("list \"{}\": {error}", at.display));
         }
     };
     let (mut lines, listed, left_out) = names(at, exclusions);
     // The names were read by path; that path must still be the directory that was allowed.
     if at.absolute.canonicalize().ok().as_ref() != Some(&at.absolute) {
         let text = format!("\"{}\" was changed while it was listed; try again", at.display);
-        return Output::refused(Cause::Changed, text);
+        return ToolOutput::refused(Cause::Changed, text);
     }
     let notes = notes(at, roots, total.saturating_sub(left_out.denied + left_out.own), listed);
     lines.extend(notes);
@@ -78,11 +78,11 @@ pub fn list_files(at: &Grounded, roots: &Roots, exclusions: &Exclusions) -> Outp
         true => format!("{MAX_ENTRIES} of {listed} names"),
         false => counted(listed, "name"),
     };
-    Output::done(lines.join("\n"), &format!("{names} in {}", at.display))
+    ToolOutput::done(lines.join("\n"), &format!("{names} in {}", at.display))
 }
 
 /// Returns the names with their marks, how many there are, and how many are left out.
-fn names(at: &Grounded, exclusions: &Exclusions) -> (Vec<String>, usize, LeftOut) {
+fn names(at: &ResolvedPath, exclusions: &Exclusions) -> (Vec<String>, usize, LeftOut) {
     let (mut lines, mut left_out) = (Vec::new(), LeftOut::default());
     let mut listed = 0;
     let entries = walk(&at.absolute, Some(1)).flatten();
@@ -110,7 +110,7 @@ fn names(at: &Grounded, exclusions: &Exclusions) -> (Vec<String>, usize, LeftOut
 }
 
 /// Returns what the names do not show.
-fn notes(at: &Grounded, roots: &Roots, total: usize, listed: usize) -> Vec<String> {
+fn notes(at: &ResolvedPath, roots: &Roots, total: usize, listed: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if total == 0 {
         notes.push(EMPTY.to_owned());
@@ -133,7 +133,7 @@ fn notes(at: &Grounded, roots: &Roots, total: usize, listed: usize) -> Vec<Strin
 }
 
 /// Says that nothing is there, and which names nearby are most alike.
-pub(super) fn missing(at: &Grounded, what: &str) -> Output {
+pub(super) fn missing(at: &ResolvedPath, what: &str) -> ToolOutput {
     let mut above = at.absolute.as_path();
     let mut wanted = None;
     while let Some(parent) = above.parent() {
@@ -166,5 +166,5 @@ pub(super) fn missing(at: &Grounded, what: &str) -> Output {
     } else {
         text.push_str(&format!("; the nearest names there are {}", near.join(", ")));
     }
-    Output::refused(Cause::Missing, text)
+    ToolOutput::refused(Cause::Missing, text)
 }

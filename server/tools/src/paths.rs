@@ -25,7 +25,7 @@ use rustix::fs::{Mode, OFlags};
 pub(super) use open::read_beneath;
 pub use open::{OpenRefusal, open_directory, open_read};
 pub use refusal::PathRefusal;
-pub use replace::{ReplaceRefusal, Replaced, hash_of, replace_file};
+pub use replace::{ReplaceOutcome, ReplaceRefusal, hash_of, replace_file};
 pub use turns::Turns;
 
 /// The most links followed for one path, as in the kernel.
@@ -46,7 +46,7 @@ struct Root {
 /// A path resolved to one place: its links are followed and the folder it lies in
 /// is held open, so that what was checked is what is used.
 #[derive(Clone, Debug)]
-pub struct Grounded {
+pub struct ResolvedPath {
     /// Resolved, without links, `.` or `..`.
     pub absolute: PathBuf,
     /// What the user and the model are shown: relative to the first folder where
@@ -55,7 +55,7 @@ pub struct Grounded {
     /// Whether it lies in a workspace folder.
     pub inside: bool,
     /// What is there, if anything.
-    pub kind: Option<Kind>,
+    pub kind: Option<PathType>,
     /// Which workspace folder it lies in.
     pub root: Option<usize>,
     /// The held folder (the file system's root for outside paths) ...
@@ -64,7 +64,7 @@ pub struct Grounded {
     relative: PathBuf,
 }
 
-impl Grounded {
+impl ResolvedPath {
     /// Returns whether anything is there.
     pub fn exists(&self) -> bool {
         self.kind.is_some()
@@ -90,7 +90,7 @@ impl Grounded {
 
 /// What a grounded path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PathType {
     File,
     Directory,
     /// A device, pipe or socket.
@@ -138,9 +138,9 @@ impl Roots {
     }
 
     /// Returns a workspace folder itself as a grounded place.
-    pub fn folder(&self, index: usize) -> Option<Grounded> {
+    pub fn folder(&self, index: usize) -> Option<ResolvedPath> {
         let path = self.folders.get(index)?.path.clone();
-        place(self, path, Some(Kind::Directory)).ok()
+        place(self, path, Some(PathType::Directory)).ok()
     }
 }
 
@@ -148,18 +148,18 @@ const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CL
 
 /// Resolves what a model wrote: a relative or absolute path, or a file URI. A path that is shown with escaped
 /// characters leads to the file that is shown; a file of that very name is shown otherwise.
-pub fn ground(roots: &Roots, raw: &str) -> Result<Grounded, PathRefusal> {
+pub fn ground(roots: &Roots, raw: &str) -> Result<ResolvedPath, PathRefusal> {
     let written = as_written(roots, raw);
     let meant = unescaped(raw);
     if meant == raw || shown_path(&meant) != raw {
         return written;
     }
-    let exists = |at: &Result<Grounded, PathRefusal>| at.as_ref().is_ok_and(Grounded::exists);
+    let exists = |at: &Result<ResolvedPath, PathRefusal>| at.as_ref().is_ok_and(ResolvedPath::exists);
     let shown = as_written(roots, &meant);
     if exists(&written) && !exists(&shown) { written } else { shown }
 }
 
-fn as_written(roots: &Roots, raw: &str) -> Result<Grounded, PathRefusal> {
+fn as_written(roots: &Roots, raw: &str) -> Result<ResolvedPath, PathRefusal> {
     if raw.is_empty() {
         return Err(PathRefusal::Empty);
     }
@@ -207,7 +207,7 @@ fn refuse_unsaved(base: &Path, path: &Path) -> Result<(), PathRefusal> {
     Ok(())
 }
 
-fn place(roots: &Roots, absolute: PathBuf, kind: Option<Kind>) -> Result<Grounded, PathRefusal> {
+fn place(roots: &Roots, absolute: PathBuf, kind: Option<PathType>) -> Result<ResolvedPath, PathRefusal> {
     // Both sides are free of links, and `strip_prefix` compares whole components.
     let found = roots.folders.iter().enumerate().find_map(|(index, root)| {
         absolute.strip_prefix(&root.path).ok().map(|way| (index, root, way.to_owned()))
@@ -224,31 +224,31 @@ fn place(roots: &Roots, absolute: PathBuf, kind: Option<Kind>) -> Result<Grounde
     let relative = if way.as_os_str().is_empty() { PathBuf::from(".") } else { way };
     let plain = if root == Some(0) { &relative } else { &absolute };
     let display = shown_path(&plain.to_string_lossy()).into_owned();
-    Ok(Grounded { display, inside: root.is_some(), kind, root, anchor, relative, absolute })
+    Ok(ResolvedPath { display, inside: root.is_some(), kind, root, anchor, relative, absolute })
 }
 
 /// Walks an absolute path component by component, following links as the kernel
 /// would, and goes on by name where nothing is there yet. A refusal comes with the place where it arose.
-fn resolve(start: &Path) -> Result<(PathBuf, Option<Kind>), (PathRefusal, PathBuf)> {
+fn resolve(start: &Path) -> Result<(PathBuf, Option<PathType>), (PathRefusal, PathBuf)> {
     let mut ahead: VecDeque<OsString> = pieces(start).collect();
     let mut at = PathBuf::from("/");
-    let mut kind = Some(Kind::Directory);
+    let mut kind = Some(PathType::Directory);
     let mut missing = 0;
     let mut links = 0;
     while let Some(piece) = ahead.pop_front() {
         if piece == ".." {
             match kind {
-                Some(Kind::Directory) | None => {}
+                Some(PathType::Directory) | None => {}
                 Some(_) => return Err((PathRefusal::NotADirectory(at.display().to_string()), at)),
             }
             at.pop();
             missing = usize::saturating_sub(missing, 1);
             if missing == 0 {
-                kind = Some(Kind::Directory);
+                kind = Some(PathType::Directory);
             }
             continue;
         }
-        if matches!(kind, Some(Kind::File | Kind::Special)) {
+        if matches!(kind, Some(PathType::File | PathType::Special)) {
             return Err((PathRefusal::NotADirectory(at.display().to_string()), at));
         }
         let next = at.join(&piece);
@@ -313,13 +313,13 @@ fn follow(parent: &Path, link: &Path, links: usize) -> Result<PathBuf, PathRefus
     std::fs::read_link(link).map_err(|error| PathRefusal::Io(name(), error))
 }
 
-fn kind_of(found: &std::fs::Metadata) -> Kind {
+fn kind_of(found: &std::fs::Metadata) -> PathType {
     if found.is_dir() {
-        Kind::Directory
+        PathType::Directory
     } else if found.is_file() {
-        Kind::File
+        PathType::File
     } else {
-        Kind::Special
+        PathType::Special
     }
 }
 
@@ -374,6 +374,6 @@ fn decode(segment: &str) -> Option<Vec<u8>> {
 }
 
 /// Returns the last name of a grounded path.
-fn file_name(at: &Grounded) -> &OsStr {
+fn file_name(at: &ResolvedPath) -> &OsStr {
     at.absolute.file_name().unwrap_or(OsStr::new("/"))
 }

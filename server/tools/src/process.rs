@@ -45,7 +45,7 @@ use adjutant_host::aside::aside;
 use adjutant_host::scarce;
 
 pub(super) use gather::GAP;
-use gather::Gathered;
+use gather::GatheredOutput;
 use group::{GROUP_AFTER, Group};
 use kin::Tag;
 use tree::Tree;
@@ -93,7 +93,7 @@ pub enum End {
 
 /// What is known of a command that ended.
 #[derive(Clone, Debug)]
-pub struct Ended {
+pub struct CommandResult {
     pub end: End,
     pub time: Duration,
     /// The output as text, its middle left out where it is long.
@@ -117,7 +117,7 @@ pub async fn launch(
     launch: &Launch,
     live: &mut (dyn FnMut(&str) + Send),
     stop: impl Future<Output = ()> + Send,
-) -> Result<Ended, String> {
+) -> Result<CommandResult, String> {
     let mut stop = std::pin::pin!(stop);
     let of = launch.clone();
     // Only what may wait for a disk: a command that begins behind a cancel would not be wanted any more.
@@ -127,12 +127,12 @@ pub async fn launch(
         Ok::<_, String>((file, of.directory.hold()?))
     })
     .await?;
-    let (mut running, reader) = Running::spawn(launch, &directory)?;
+    let (mut running, reader) = RunningCommand::spawn(launch, &directory)?;
     let (pieces, writer) = write_whole(file);
-    let mut taken = Taken {
+    let mut taken = OutputTap {
         reader,
         eof: false,
-        gathered: Gathered::default(),
+        gathered: GatheredOutput::default(),
         pieces,
         pending: None,
         unwritten: None,
@@ -151,7 +151,7 @@ pub async fn launch(
     taken.rest().await;
     let status = running.reap().await;
     let time = started.elapsed();
-    let Taken { gathered, pieces, unwritten, .. } = taken;
+    let OutputTap { gathered, pieces, unwritten, .. } = taken;
     drop(pieces);
     let written = timeout(GRACE, writer).await;
     let unwritten = unwritten.or(match written {
@@ -160,7 +160,7 @@ pub async fn launch(
     });
     let end = why.unwrap_or_else(|| end_of(status));
     let (excerpt, left_out) = gathered.finish();
-    Ok(Ended { end, time, excerpt, left_out, left_running, unwritten })
+    Ok(CommandResult { end, time, excerpt, left_out, left_running, unwritten })
 }
 
 fn end_of(status: Option<ExitStatus>) -> End {
@@ -172,7 +172,7 @@ fn end_of(status: Option<ExitStatus>) -> End {
 }
 
 /// A started command. Dropped, it is killed with its tree, without any runtime.
-struct Running {
+struct RunningCommand {
     // The tree goes first: as long as the child is not reaped its number is not
     // given to another process, so that its group can be named safely.
     tree: Tree,
@@ -180,7 +180,7 @@ struct Running {
     exit: Exit,
 }
 
-impl Running {
+impl RunningCommand {
     /// Starts the command in the directory that is held.
     fn spawn(launch: &Launch, directory: &OwnedFd) -> Result<(Self, pipe::Receiver), String> {
         let failed = |what: &str, error: std::io::Error| match scarce::processes(&error) {
@@ -222,7 +222,7 @@ impl Running {
     async fn watch(
         &mut self,
         launch: &Launch,
-        taken: &mut Taken<'_>,
+        taken: &mut OutputTap<'_>,
         mut stop: Pin<&mut (impl Future<Output = ()> + Send)>,
     ) -> Option<End> {
         let deadline = Instant::now() + launch.time_limit;
@@ -257,7 +257,7 @@ impl Running {
     }
 
     /// Tells the tree to end and gives it a moment, still taking its output.
-    async fn ask_to_end(&mut self, taken: &mut Taken<'_>) {
+    async fn ask_to_end(&mut self, taken: &mut OutputTap<'_>) {
         self.tree.ask_to_end();
         let until = Instant::now() + GRACE;
         while !self.tree.members().is_empty() && Instant::now() < until {
@@ -315,10 +315,10 @@ impl Exit {
 }
 
 /// The output on its way to the model, the disk and the live view.
-struct Taken<'a> {
+struct OutputTap<'a> {
     reader: pipe::Receiver,
     eof: bool,
-    gathered: Gathered,
+    gathered: GatheredOutput,
     /// What was read and waits for its place in the queue to the disk.
     pending: Option<Vec<u8>>,
     pieces: mpsc::Sender<Vec<u8>>,
@@ -326,7 +326,7 @@ struct Taken<'a> {
     live: &'a mut (dyn FnMut(&str) + Send),
 }
 
-impl Taken<'_> {
+impl OutputTap<'_> {
     fn done(&self) -> bool {
         self.eof && self.pending.is_none()
     }

@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 use adjutant_core::policy::observation::FileClass;
 use adjutant_core::text::display::hidden;
 
-use super::paths::Grounded;
+use super::paths::ResolvedPath;
 pub use own::Own;
 pub(super) use own::{FileId, id_of};
 use patterns::Patterns;
@@ -29,7 +29,7 @@ static SECRETS: LazyLock<Patterns> = LazyLock::new(|| Patterns::of(SECRET));
 
 /// Returns what follows from writing a grounded file, by its names; none where nothing special does. What counts
 /// more comes first.
-pub fn class_of(at: &Grounded, own: &Own) -> Option<FileClass> {
+pub fn class_of(at: &ResolvedPath, own: &Own) -> Option<FileClass> {
     if own.holds(&at.absolute) {
         return Some(FileClass::Own);
     }
@@ -61,7 +61,7 @@ pub fn class_of(at: &Grounded, own: &Own) -> Option<FileClass> {
 }
 
 /// Returns what a grounded file likely holds that is not read unasked, or that it is Adjutant's own.
-pub fn held_by(at: &Grounded, own: &Own) -> Option<FileClass> {
+pub fn held_by(at: &ResolvedPath, own: &Own) -> Option<FileClass> {
     secret(&at.absolute).or_else(|| own.holds_by_any_name(&at.absolute).then_some(FileClass::Own))
 }
 

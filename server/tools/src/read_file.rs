@@ -6,11 +6,11 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader};
 
 use adjutant_core::policy::cause::Cause;
-use adjutant_core::tool::{Effect, Given, Kind as Takes, MAX_ARGUMENTS, Parameter, Tool};
+use adjutant_core::tool::{ArgumentType as Takes, Arguments, Effect, MAX_ARGUMENTS, Parameter, Tool};
 
 use super::list_files::missing;
-use super::paths::{Grounded, Kind, OpenRefusal, open_read};
-use super::{Act, Built, Output, Place, Read, Stop, Stoppable, counted, fits};
+use super::paths::{OpenRefusal, PathType, ResolvedPath, open_read};
+use super::{Act, BuiltTool, Read, ReadTarget, Stop, Stoppable, ToolOutput, counted, fits};
 use crate::documents::Buffers;
 
 /// The most lines given at once.
@@ -25,7 +25,7 @@ const HEAD: usize = 8 * 1024;
 const MAX_COUNTED: u64 = 64 * 1024 * 1024;
 
 /// The tool as data, and what it does.
-pub const READ_FILE: Built = Built {
+pub const READ_FILE: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("read_file"),
         effect: Effect::Read,
@@ -38,10 +38,10 @@ pub const READ_FILE: Built = Built {
         title: |given| format!("Read {}", given.text("path")),
     },
     act: Act::Read(Read {
-        place: |given| Place::At(given.text("path")),
+        place: |given| ReadTarget::At(given.text("path")),
         run: |given, sight| match sight.at {
-            Some(at) => read_file(at, sight.buffers, Wanted::of(given), sight.stop),
-            None => Output::nowhere(),
+            Some(at) => read_file(at, sight.buffers, LineRange::of(given), sight.stop),
+            None => ToolOutput::nowhere(),
         },
     }),
 };
@@ -57,20 +57,20 @@ const PARAMETERS: &[Parameter] = &[
 
 /// Which lines are wanted: the one-based first one, and how many.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wanted {
+pub struct LineRange {
     pub offset: Option<usize>,
     pub limit: Option<usize>,
 }
 
-impl Wanted {
-    fn of(given: &Given) -> Self {
+impl LineRange {
+    fn of(given: &Arguments) -> Self {
         let lines = |name| given.number(name).map(|number| number as usize);
         Self { offset: lines("offset"), limit: lines("limit") }
     }
 }
 
 /// Reads lines of a grounded file.
-pub fn read_file(at: &Grounded, buffers: &Buffers, wanted: Wanted, stop: &Stop) -> Output {
+pub fn read_file(at: &ResolvedPath, buffers: &Buffers, wanted: LineRange, stop: &Stop) -> ToolOutput {
     let first = wanted.offset.unwrap_or(1).max(1);
     let limit = wanted.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES);
     match buffers.get(&at.absolute) {
@@ -80,16 +80,16 @@ pub fn read_file(at: &Grounded, buffers: &Buffers, wanted: Wanted, stop: &Stop) 
                 "read \"{}\": it is open in the editor and its text there is not known ({reason}); work on something else or ask the user to reopen it",
                 at.display
             );
-            return Output::refused(Cause::Unreadable, text);
+            return ToolOutput::refused(Cause::Unreadable, text);
         }
         None => {}
     }
     if at.kind.is_none() {
         return missing(at, "file");
     }
-    if at.kind == Some(Kind::Directory) {
+    if at.kind == Some(PathType::Directory) {
         let text = format!("\"{}\" is a directory; use list_files", at.display);
-        return Output::refused(Cause::Directory, text);
+        return ToolOutput::refused(Cause::Directory, text);
     }
     match open_read(at) {
         Ok(file) => {
@@ -97,7 +97,7 @@ pub fn read_file(at: &Grounded, buffers: &Buffers, wanted: Wanted, stop: &Stop) 
             told(at, excerpt(source, first, limit), first)
         }
         Err(OpenRefusal::Missing) => missing(at, "file"),
-        Err(why) => Output::refused(why.cause(), format!("read \"{}\": {why}", at.display)),
+        Err(why) => ToolOutput::refused(why.cause(), format!("read \"{}\": {why}", at.display)),
     }
 }
 
@@ -115,15 +115,15 @@ enum Unreadable {
     Io(io::Error),
 }
 
-fn told(at: &Grounded, result: Result<Excerpt, Unreadable>, first: usize) -> Output {
+fn told(at: &ResolvedPath, result: Result<Excerpt, Unreadable>, first: usize) -> ToolOutput {
     let name = &at.display;
     let excerpt = match result {
         Ok(excerpt) => excerpt,
         Err(Unreadable::NotText(what)) => {
-            return Output::refused(Cause::NotText, format!("\"{name}\" cannot be read as text: {what}"));
+            return ToolOutput::refused(Cause::NotText, format!("\"{name}\" cannot be read as text: {what}"));
         }
         Err(Unreadable::Io(error)) => {
-            return Output::refused(Cause::Unreadable, format!("read \"{name}\": {error}"));
+            return ToolOutput::refused(Cause::Unreadable, format!("read \"{name}\": {error}"));
         }
     };
     let last = first + excerpt.lines.saturating_sub(1);
@@ -133,7 +133,7 @@ fn told(at: &Grounded, result: Result<Excerpt, Unreadable>, first: usize) -> Out
         Some(total) if excerpt.lines == 0 => {
             let lines = counted(total, "line");
             let text = format!("\"{name}\" has only {lines}; read from an earlier offset");
-            return Output::refused(Cause::Missing, text);
+            return ToolOutput::refused(Cause::Missing, text);
         }
         Some(total) if total > last => {
             text.push_str(&format!("[lines {first} to {last} of {total}; go on with offset {}]\n", last + 1))
@@ -148,7 +148,7 @@ fn told(at: &Grounded, result: Result<Excerpt, Unreadable>, first: usize) -> Out
         Some(_) => counted(excerpt.lines, "line"),
         None => format!("{} of many", counted(excerpt.lines, "line")),
     };
-    Output::done(text, &format!("{lines} of {name}"))
+    ToolOutput::done(text, &format!("{lines} of {name}"))
 }
 
 fn excerpt(mut source: impl BufRead, first: usize, limit: usize) -> Result<Excerpt, Unreadable> {
@@ -160,7 +160,7 @@ fn excerpt(mut source: impl BufRead, first: usize, limit: usize) -> Result<Excer
     if head.contains(&0) {
         return Err(Unreadable::NotText("it is a binary file".into()));
     }
-    let mut lines = Lines { source, read: 0 };
+    let mut lines = LineSplitter { source, read: 0 };
     let mut out = Excerpt { text: String::new(), lines: 0, total: None };
     let mut number = 0;
     loop {
@@ -188,7 +188,7 @@ fn excerpt(mut source: impl BufRead, first: usize, limit: usize) -> Result<Excer
     Ok(out)
 }
 
-fn line_text(line: &Line, number: usize) -> Result<String, Unreadable> {
+fn line_text(line: &FileLine, number: usize) -> Result<String, Unreadable> {
     let kept = match std::str::from_utf8(&line.kept) {
         Ok(text) => text,
         // The last character of a cut line may be halved.
@@ -213,20 +213,20 @@ fn line_text(line: &Line, number: usize) -> Result<String, Unreadable> {
 }
 
 /// One line without its end: its first bytes and its whole length.
-struct Line {
+struct FileLine {
     kept: Vec<u8>,
     length: usize,
 }
 
 /// Splits bytes at `\n`, `\r\n` and `\r`, as editors do, however long a line is.
-struct Lines<R> {
+struct LineSplitter<R> {
     source: R,
     read: u64,
 }
 
-impl<R: BufRead> Lines<R> {
-    fn next(&mut self, keep: usize) -> io::Result<Option<Line>> {
-        let mut line = Line { kept: Vec::new(), length: 0 };
+impl<R: BufRead> LineSplitter<R> {
+    fn next(&mut self, keep: usize) -> io::Result<Option<FileLine>> {
+        let mut line = FileLine { kept: Vec::new(), length: 0 };
         let mut any = false;
         loop {
             let piece = self.source.fill_buf()?;

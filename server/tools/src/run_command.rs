@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use adjutant_core::policy::cause::{Cause, Reason};
 use adjutant_core::prompt::image::size;
-use adjutant_core::record::Unsaved;
+use adjutant_core::record::UnsavedText;
 use adjutant_core::text::display::{hidden, shown};
 use adjutant_core::tool::{
-    Effect, Given, Kind, MAX_ARGUMENTS, MAX_COMMAND, MAX_TIMEOUT_SECONDS, Parameter, Tool,
+    ArgumentType, Arguments, Effect, MAX_ARGUMENTS, MAX_COMMAND, MAX_TIMEOUT_SECONDS, Parameter, Tool,
 };
 
-use super::process::{End, Ended, GAP, Launch, launch};
-use super::{Act, Built, Output, counted};
+use super::process::{CommandResult, End, GAP, Launch, launch};
+use super::{Act, BuiltTool, ToolOutput, counted};
 
 /// The tool as data, and what it does.
-pub const RUN_COMMAND: Built = Built {
+pub const RUN_COMMAND: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("run_command"),
         effect: Effect::Opaque,
@@ -34,11 +34,15 @@ pub const RUN_COMMAND: Built = Built {
 };
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::needed("command", Kind::Bounded(MAX_COMMAND), "The command line, run by bash."),
-    Parameter::optional("cwd", Kind::Path, "Directory to run it in; the workspace folder without it."),
+    Parameter::needed("command", ArgumentType::Bounded(MAX_COMMAND), "The command line, run by bash."),
+    Parameter::optional(
+        "cwd",
+        ArgumentType::Path,
+        "Directory to run it in; the workspace folder without it.",
+    ),
     Parameter::optional(
         "timeout_seconds",
-        Kind::Number(1, MAX_TIMEOUT_SECONDS),
+        ArgumentType::Number(1, MAX_TIMEOUT_SECONDS),
         "Time limit, 1 to 3600; 120 without it.",
     ),
 ];
@@ -50,7 +54,7 @@ const MAX_BLANK_LINES: usize = 8;
 const MAX_BLANKS: usize = 200;
 
 /// Refuses what cannot be shown to the user as it will run.
-fn can_be_shown(given: &Given) -> Result<(), Reason> {
+fn can_be_shown(given: &Arguments) -> Result<(), Reason> {
     let command = given.text("command");
     if command.trim().is_empty() {
         return Err(Reason::new(
@@ -91,18 +95,18 @@ pub fn time_limit(asked_seconds: Option<u64>) -> Duration {
 /// does not see (N06).
 pub async fn run_command(
     allowed: &Launch,
-    unsaved: &[Unsaved],
+    unsaved: &[UnsavedText],
     live: &mut (dyn FnMut(&str) + Send),
     stop: impl Future<Output = ()> + Send,
-) -> Output {
+) -> ToolOutput {
     match launch(allowed, live, stop).await {
-        Ok(ended) => Output { unsaved: unsaved.to_vec(), ..told(allowed, unsaved, &ended) },
-        Err(text) => Output::failed(text),
+        Ok(ended) => ToolOutput { unsaved: unsaved.to_vec(), ..told(allowed, unsaved, &ended) },
+        Err(text) => ToolOutput::failed(text),
     }
 }
 
 /// A command that ran and said no is an answer, not a failure of the tool.
-fn told(allowed: &Launch, unsaved: &[Unsaved], ended: &Ended) -> Output {
+fn told(allowed: &Launch, unsaved: &[UnsavedText], ended: &CommandResult) -> ToolOutput {
     let (mut line, failed) = ending(allowed, ended);
     let mut text = line.clone();
     if ended.end == End::TimedOut {
@@ -138,11 +142,11 @@ fn told(allowed: &Launch, unsaved: &[Unsaved], ended: &Ended) -> Output {
         line.push_str(&format!(", {} of its output not sent to the model", size(ended.left_out)));
     }
     let whole = (ended.left_out > 0).then(|| allowed.whole.clone());
-    Output { whole, failed, ..Output::done(text, &line) }
+    ToolOutput { whole, failed, ..ToolOutput::done(text, &line) }
 }
 
 /// Says how the command ended, and whether that is a failure of the tool.
-fn ending(allowed: &Launch, ended: &Ended) -> (String, bool) {
+fn ending(allowed: &Launch, ended: &CommandResult) -> (String, bool) {
     let time = time(ended.time);
     let limit = allowed.time_limit.as_secs_f64();
     match ended.end {

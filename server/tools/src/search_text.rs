@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use adjutant_core::tool::{Effect, Kind as Takes, MAX_ARGUMENTS, MAX_PATTERN, Parameter, Tool};
+use adjutant_core::tool::{ArgumentType as Takes, Effect, MAX_ARGUMENTS, MAX_PATTERN, Parameter, Tool};
 use globset::GlobMatcher;
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -17,9 +17,9 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 use super::exclusions::{Exclusions, LeftOut};
 use super::find_files;
 use super::list_files::missing;
-use super::paths::{Grounded, Kind, Roots, open_directory, open_read, read_beneath};
+use super::paths::{PathType, ResolvedPath, Roots, open_directory, open_read, read_beneath};
 use super::walk::{on_one_line, once, walk_without};
-use super::{Act, Built, Output, Place, Read, Stop, Stoppable, counted, fits, protected};
+use super::{Act, BuiltTool, Read, ReadTarget, Stop, Stoppable, ToolOutput, counted, fits, protected};
 use crate::documents::{Buffer, Buffers};
 
 /// The most matching lines given.
@@ -32,7 +32,7 @@ const MAX_LINE_CHARS: usize = 400;
 const MAX_HEAP: usize = 16 * 1024 * 1024;
 
 /// The tool as data, and what it does.
-pub const SEARCH_TEXT: Built = Built {
+pub const SEARCH_TEXT: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("search_text"),
         effect: Effect::Read,
@@ -49,8 +49,8 @@ pub const SEARCH_TEXT: Built = Built {
     },
     act: Act::Read(Read {
         place: |given| match given.optional("path") {
-            Some(path) => Place::At(path),
-            None => Place::Everywhere(given.text("pattern")),
+            Some(path) => ReadTarget::At(path),
+            None => ReadTarget::Everywhere(given.text("pattern")),
         },
         run: |given, sight| {
             let (pattern, glob) = (given.text("pattern"), given.optional("glob"));
@@ -79,7 +79,7 @@ const PARAMETERS: &[Parameter] = &[
 pub struct Search<'a> {
     pub pattern: &'a str,
     /// A file or directory; all workspace folders without it.
-    pub within: Option<&'a Grounded>,
+    pub within: Option<&'a ResolvedPath>,
     /// Which files, by their path below a workspace folder or `within`; a leading `!` excludes.
     pub glob: Option<&'a str>,
 }
@@ -91,20 +91,22 @@ pub fn search_text(
     buffers: &Buffers,
     exclusions: &Exclusions,
     stop: &Stop,
-) -> Output {
+) -> ToolOutput {
     let matcher = match matcher(search.pattern) {
         Ok(matcher) => matcher,
-        Err(text) => return Output::failed(text),
+        Err(text) => return ToolOutput::failed(text),
     };
     let folders = roots.paths().chain(search.within.map(|at| at.absolute.as_path()));
     let filter = match search.glob.map(|glob| Filter::new(glob, folders)).transpose() {
         Ok(filter) => filter,
-        Err(text) => return Output::failed(text),
+        Err(text) => return ToolOutput::failed(text),
     };
-    let mut hunt = Hunt { matcher, filter, roots, buffers, exclusions, stop, found: Found::default() };
+    let mut hunt = Hunt { matcher, filter, roots, buffers, exclusions, stop, found: SearchResult::default() };
     match search.within {
         None if roots.is_empty() => {
-            return Output::failed("no workspace folder is open, so there is nothing to search; give a path");
+            return ToolOutput::failed(
+                "no workspace folder is open, so there is nothing to search; give a path",
+            );
         }
         None => {
             let folders: Vec<&Path> = roots.paths().collect();
@@ -116,12 +118,12 @@ pub fn search_text(
             }
         }
         Some(at) => match at.kind {
-            Some(Kind::Directory) => hunt.tree(at, Vec::new()),
-            Some(Kind::File) => hunt.single(at),
+            Some(PathType::Directory) => hunt.tree(at, Vec::new()),
+            Some(PathType::File) => hunt.single(at),
             None if buffers.get(&at.absolute).is_some() => hunt.single(at),
             None => return missing(at, "file or directory"),
-            Some(Kind::Special) => {
-                return Output::failed(format!("\"{}\" is not a regular file", at.display));
+            Some(PathType::Special) => {
+                return ToolOutput::failed(format!("\"{}\" is not a regular file", at.display));
             }
         },
     }
@@ -187,7 +189,7 @@ impl Filter {
 
 /// What was found so far.
 #[derive(Default)]
-struct Found {
+struct SearchResult {
     /// Path, one-based line, text.
     lines: Vec<(PathBuf, u64, String)>,
     bytes: usize,
@@ -200,8 +202,8 @@ struct Found {
     late: bool,
 }
 
-impl Found {
-    fn told(mut self, pattern: &str, stop: &Stop) -> Output {
+impl SearchResult {
+    fn told(mut self, pattern: &str, stop: &Stop) -> ToolOutput {
         self.lines.sort();
         let mut text: Vec<String> = self
             .lines
@@ -241,7 +243,7 @@ impl Found {
         for name in self.unsynced.iter().take(20) {
             text.push(format!("[not searched: {name}]"));
         }
-        Output::done(text.join("\n"), &summary)
+        ToolOutput::done(text.join("\n"), &summary)
     }
 }
 
@@ -252,12 +254,12 @@ struct Hunt<'a> {
     buffers: &'a Buffers,
     exclusions: &'a Exclusions,
     stop: &'a Stop,
-    found: Found,
+    found: SearchResult,
 }
 
 impl Hunt<'_> {
     /// Searches a directory, but not these folders below it.
-    fn tree(&mut self, start: &Grounded, walked: Vec<PathBuf>) {
+    fn tree(&mut self, start: &ResolvedPath, walked: Vec<PathBuf>) {
         let Ok(held) = open_directory(start) else {
             self.found.unreadable += 1;
             return;
@@ -280,7 +282,7 @@ impl Hunt<'_> {
         }
     }
 
-    fn single(&mut self, at: &Grounded) {
+    fn single(&mut self, at: &ResolvedPath) {
         if let Some(text) = self.buffers.get(&at.absolute) {
             self.buffer(&at.absolute, text);
             return;
@@ -312,7 +314,7 @@ impl Hunt<'_> {
         true
     }
 
-    fn file(&mut self, held: &OwnedFd, start: &Grounded, path: &Path) {
+    fn file(&mut self, held: &OwnedFd, start: &ResolvedPath, path: &Path) {
         if let Some(text) = self.buffers.get(path) {
             if let Some(why) = path.metadata().ok().and_then(|found| self.exclusions.of_file(&found)) {
                 self.found.left_out.count(why);
@@ -357,7 +359,7 @@ impl Hunt<'_> {
         let name = self.named(path);
         let source = Stoppable::new(source, self.stop);
         let before = (self.found.lines.len(), self.found.bytes);
-        let mut lines = Lines { matcher: &self.matcher, name: &name, found: &mut self.found, before };
+        let mut lines = MatchingLines { matcher: &self.matcher, name: &name, found: &mut self.found, before };
         let searched = searcher().search_reader(&self.matcher, source, &mut lines);
         if searched.is_err() && !self.stop.reached() {
             self.found.unreadable += 1;
@@ -374,15 +376,15 @@ fn searcher() -> Searcher {
 }
 
 /// Takes the matching lines of one file.
-struct Lines<'a> {
+struct MatchingLines<'a> {
     matcher: &'a RegexMatcher,
     name: &'a Path,
-    found: &'a mut Found,
+    found: &'a mut SearchResult,
     /// How many lines, and bytes of them, were found before this file.
     before: (usize, usize),
 }
 
-impl Sink for Lines<'_> {
+impl Sink for MatchingLines<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, line: &SinkMatch<'_>) -> io::Result<bool> {
@@ -406,7 +408,7 @@ impl Sink for Lines<'_> {
     }
 }
 
-impl Lines<'_> {
+impl MatchingLines<'_> {
     /// The line, or the part around the match where it is long.
     fn cut(&self, line: &[u8]) -> String {
         let line = line.strip_suffix(b"\n").unwrap_or(line);

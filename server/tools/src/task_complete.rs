@@ -4,12 +4,12 @@
 
 use std::borrow::Cow;
 
-use adjutant_core::tool::{Effect, Kind, MAX_ARGUMENTS, MAX_PROSE, Parameter, Tool};
+use adjutant_core::tool::{ArgumentType, Effect, MAX_ARGUMENTS, MAX_PROSE, Parameter, Tool};
 
-use super::{Act, Built, fits};
+use super::{Act, BuiltTool, fits};
 
 /// The tool as data, and what it does.
-pub const TASK_COMPLETE: Built = Built {
+pub const TASK_COMPLETE: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("task_complete"),
         effect: Effect::End,
@@ -24,6 +24,6 @@ pub const TASK_COMPLETE: Built = Built {
 
 const PARAMETERS: &[Parameter] = &[Parameter::needed(
     "summary",
-    Kind::Bounded(MAX_PROSE),
+    ArgumentType::Bounded(MAX_PROSE),
     "What was done, in a few sentences for the user.",
 )];

@@ -1,6 +1,6 @@
 //! Tests of the reading tools, on real files.
 
-use super::read_file::Wanted;
+use super::read_file::LineRange;
 use super::*;
 use crate::documents::Buffer;
 
@@ -27,7 +27,7 @@ impl Place {
         Exclusions::new(&self.roots, Default::default(), Default::default())
     }
 
-    fn at(&self, raw: &str) -> Grounded {
+    fn at(&self, raw: &str) -> ResolvedPath {
         paths::ground(&self.roots, raw).expect(raw)
     }
 
@@ -43,15 +43,15 @@ impl Place {
         }));
     }
 
-    fn read(&self, raw: &str) -> Output {
+    fn read(&self, raw: &str) -> ToolOutput {
         self.read_lines(raw, None, None)
     }
 
-    fn read_lines(&self, raw: &str, offset: Option<usize>, limit: Option<usize>) -> Output {
-        read_file::read_file(&self.at(raw), &self.buffers, Wanted { offset, limit }, &soon())
+    fn read_lines(&self, raw: &str, offset: Option<usize>, limit: Option<usize>) -> ToolOutput {
+        read_file::read_file(&self.at(raw), &self.buffers, LineRange { offset, limit }, &soon())
     }
 
-    fn list(&self, raw: &str) -> Output {
+    fn list(&self, raw: &str) -> ToolOutput {
         list_files::list_files(&self.at(raw), &self.roots, &self.nothing_left_out())
     }
 
@@ -59,7 +59,7 @@ impl Place {
         find_files::find_files(&self.roots, pattern, &self.nothing_left_out(), &soon()).text
     }
 
-    fn search(&self, pattern: &str, within: Option<&str>, glob: Option<&str>) -> Output {
+    fn search(&self, pattern: &str, within: Option<&str>, glob: Option<&str>) -> ToolOutput {
         let within = within.map(|raw| self.at(raw));
         let search = search_text::Search { pattern, within: within.as_ref(), glob };
         search_text::search_text(&search, &self.roots, &self.buffers, &self.nothing_left_out(), &soon())
@@ -306,9 +306,9 @@ fn a_cancelled_search_ends_and_says_that_it_is_not_whole() {
 }
 
 /// A read that was allowed.
-fn reading(tool: &str, given: &[(&str, &str)], at: Option<Grounded>) -> Reading {
+fn reading(tool: &str, given: &[(&str, &str)], at: Option<ResolvedPath>) -> Reading {
     let Some(Act::Read(Read { run, .. })) = Toolbox::default().act(tool) else { panic!("{tool} reads") };
-    Reading { run, given: Given::of_texts(given), at }
+    Reading { run, given: Arguments::of_texts(given), at }
 }
 
 #[tokio::test]
@@ -316,7 +316,7 @@ async fn reads_run_off_the_async_threads() {
     let place = place(&[("a", "needle\n")]);
     let search = reading("search_text", &[("pattern", "needle")], None);
     let output = read(search, place.roots.clone(), place.buffers.clone(), place.nothing_left_out()).await;
-    assert_eq!(output, Output::done("a:1:needle", "1 match in 1 file"));
+    assert_eq!(output, ToolOutput::done("a:1:needle", "1 match in 1 file"));
     let output = read(
         reading("list_files", &[("path", ".")], Some(place.at("."))),
         place.roots.clone(),

@@ -6,12 +6,12 @@ use std::borrow::Cow;
 
 use adjutant_core::policy::cause::Reason;
 use adjutant_core::text::edit::{rewritten, split_bom};
-use adjutant_core::tool::{Effect, Given, Kind, MAX_EDIT_ARGUMENTS, Parameter, Tool};
+use adjutant_core::tool::{ArgumentType, Arguments, Effect, MAX_EDIT_ARGUMENTS, Parameter, Tool};
 
-use super::{Act, Before, Built, fits};
+use super::{Act, Before, BuiltTool, fits};
 
 /// The tool as data, and what it does.
-pub const WRITE_FILE: Built = Built {
+pub const WRITE_FILE: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("write_file"),
         effect: Effect::OwnEdit,
@@ -27,9 +27,9 @@ pub const WRITE_FILE: Built = Built {
 };
 
 const PARAMETERS: &[Parameter] =
-    &[super::PATH, Parameter::needed("content", Kind::Text, "The complete text of the file.")];
+    &[super::PATH, Parameter::needed("content", ArgumentType::Text, "The complete text of the file.")];
 
-fn after<'a>(given: &'a Given, before: &Before<'_>) -> Result<Cow<'a, str>, Reason> {
+fn after<'a>(given: &'a Arguments, before: &Before<'_>) -> Result<Cow<'a, str>, Reason> {
     let content = given.text("content");
     Ok(rewritten(before.text, if before.has_mark { split_bom(content).1 } else { content }))
 }

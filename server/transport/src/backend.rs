@@ -26,14 +26,14 @@ pub trait Backend: Send + Sync + 'static {
     fn request(&self, method: &str, params: Params) -> Serving<Answer>;
 
     /// Serves a notification.
-    fn notification(&self, method: &str, params: Params) -> Notified;
+    fn notification(&self, method: &str, params: Params) -> NotificationOutcome;
 
     /// A message of the client could not be read. It may have been any notification.
     fn lost(&self);
 }
 
 /// What becomes of a notification.
-pub enum Notified {
+pub enum NotificationOutcome {
     Serving(Serving<()>),
     /// Nobody has to do anything.
     PassedOver,

@@ -13,7 +13,7 @@ use futures_util::future::{AbortHandle, Abortable};
 
 use super::backend::{Answer, Serving};
 use super::envelope::IdKey;
-use super::intake::Weight;
+use super::intake::IntakePermit;
 
 /// What the backend does for one message.
 pub(super) enum Work {
@@ -39,7 +39,7 @@ pub(super) struct Ticket {
     pub(super) request: Option<IdKey>,
     pub(super) method: Box<str>,
     /// Held until the call is over, so that the intake stays bounded.
-    pub(super) _weight: Weight,
+    pub(super) _weight: IntakePermit,
 }
 
 /// How a call ended.

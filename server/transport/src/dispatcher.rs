@@ -15,8 +15,8 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::Ended;
-use super::backend::{Answer, Backend, Notified};
+use super::ConnectionEnd;
+use super::backend::{Answer, Backend, NotificationOutcome};
 use super::calls::{Call, Outcome, Ticket, Work, guard};
 use super::envelope::{self, IdKey, Refusal, RequestId, code};
 use super::intake::{Inbound, RawCall};
@@ -58,7 +58,7 @@ impl<B: Backend> Dispatcher<B> {
     }
 
     /// Serves until the connection ends; what is in flight then is dropped.
-    pub(super) async fn run(mut self, mut inbound: mpsc::Receiver<Inbound>) -> Ended {
+    pub(super) async fn run(mut self, mut inbound: mpsc::Receiver<Inbound>) -> ConnectionEnd {
         let out = self.out.clone();
         let mut closed = pin!(out.closed());
         loop {
@@ -67,15 +67,15 @@ impl<B: Backend> Dispatcher<B> {
                 tokio::select! {
                     written = timeout(STALL_LIMIT, out.answers_written()) => {
                         if written.is_err() {
-                            return Ended::OutputClosed;
+                            return ConnectionEnd::OutputClosed;
                         }
                     }
-                    () = &mut closed => return Ended::OutputClosed,
+                    () = &mut closed => return ConnectionEnd::OutputClosed,
                 }
                 continue;
             }
             tokio::select! {
-                () = &mut closed => return Ended::OutputClosed,
+                () = &mut closed => return ConnectionEnd::OutputClosed,
                 Some((ticket, outcome)) = self.calls.next(), if !self.calls.is_empty() => {
                     if ticket.request.is_none() {
                         self.waiting_notifications -= 1;
@@ -84,7 +84,7 @@ impl<B: Backend> Dispatcher<B> {
                 }
                 arrival = inbound.recv(), if self.waiting_notifications < NOTIFICATION_LIMIT => {
                     let Some(arrival) = arrival else {
-                        return Ended::InputClosed;
+                        return ConnectionEnd::InputClosed;
                     };
                     if let Some(ended) = self.arrive(arrival) {
                         return ended;
@@ -94,7 +94,7 @@ impl<B: Backend> Dispatcher<B> {
         }
     }
 
-    fn arrive(&mut self, arrival: Inbound) -> Option<Ended> {
+    fn arrive(&mut self, arrival: Inbound) -> Option<ConnectionEnd> {
         match arrival {
             Inbound::Request { id, call } => self.request(id, call),
             Inbound::Notification(call) => return self.notification(call),
@@ -110,8 +110,8 @@ impl<B: Backend> Dispatcher<B> {
                 }
                 self.refuse(&refusal);
             }
-            Inbound::Ended(InputEnd::Closed) => return Some(Ended::InputClosed),
-            Inbound::Ended(InputEnd::Broken(error)) => return Some(Ended::InputBroken(error)),
+            Inbound::Ended(InputEnd::Closed) => return Some(ConnectionEnd::InputClosed),
+            Inbound::Ended(InputEnd::Broken(error)) => return Some(ConnectionEnd::InputBroken(error)),
         }
         None
     }
@@ -146,12 +146,12 @@ impl<B: Backend> Dispatcher<B> {
         }
     }
 
-    fn notification(&mut self, call: RawCall) -> Option<Ended> {
+    fn notification(&mut self, call: RawCall) -> Option<ConnectionEnd> {
         let RawCall { method, params, weight } = call;
         let notified = guard(|| self.backend.notification(&method, params));
         let ticket = Ticket { request: None, method: method.into(), _weight: weight };
         match notified {
-            Ok(Notified::Serving(serving)) => {
+            Ok(NotificationOutcome::Serving(serving)) => {
                 let (mut served, _abort) = Call::new(ticket, Work::Notification(serving));
                 match served.first_poll() {
                     Poll::Ready((ticket, outcome)) => self.finish(ticket, outcome),
@@ -161,12 +161,14 @@ impl<B: Backend> Dispatcher<B> {
                     }
                 }
             }
-            Ok(Notified::PassedOver) => {}
-            Ok(Notified::Unreadable(why)) => {
+            Ok(NotificationOutcome::PassedOver) => {}
+            Ok(NotificationOutcome::Unreadable(why)) => {
                 tracing::error!(method = %ticket.method, why, "could not read a notification");
                 self.lost();
             }
-            Ok(Notified::Exit { after_shutdown }) => return Some(Ended::Exit { after_shutdown }),
+            Ok(NotificationOutcome::Exit { after_shutdown }) => {
+                return Some(ConnectionEnd::Exit { after_shutdown });
+            }
             Err(text) => self.finish(ticket, Outcome::Panicked(text)),
         }
         None

@@ -62,7 +62,7 @@ pub(super) type Reply = Result<Box<RawValue>, ReplyError>;
 
 /// What the writer gives back when a frame is written.
 #[derive(Debug)]
-pub(super) enum Toll {
+pub(super) enum Permit {
     /// One frame and so many bytes of room.
     Produced(u32),
     /// One answer.
@@ -77,15 +77,15 @@ pub(super) enum Toll {
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) body: Vec<u8>,
-    pub(super) toll: Toll,
+    pub(super) toll: Permit,
 }
 
 /// Requests of ours without a reply; `None` once the connection is over.
-type Pending = Option<HashMap<i32, oneshot::Sender<Reply>>>;
+type PendingReplies = Option<HashMap<i32, oneshot::Sender<Reply>>>;
 
 /// Room, pending replies and the end of a connection, shared by all its parts.
 #[derive(Debug)]
-pub(super) struct Gauge {
+pub(super) struct ConnectionLimits {
     pub(super) frames: Semaphore,
     pub(super) bytes: Semaphore,
     answers: AtomicUsize,
@@ -94,13 +94,13 @@ pub(super) struct Gauge {
     /// Those who go on behind the next answer.
     pub(super) behind_answer: Mutex<Vec<oneshot::Sender<()>>>,
     next_id: AtomicU32,
-    pending: Mutex<Pending>,
+    pending: Mutex<PendingReplies>,
     pub(super) closed: watch::Sender<bool>,
 }
 
-impl Gauge {
+impl ConnectionLimits {
     pub(super) fn new() -> Self {
-        Gauge {
+        ConnectionLimits {
             frames: Semaphore::new(FRAME_ROOM),
             bytes: Semaphore::new(BYTE_ROOM),
             answers: AtomicUsize::new(0),
@@ -113,7 +113,7 @@ impl Gauge {
         }
     }
 
-    fn pending(&self) -> MutexGuard<'_, Pending> {
+    fn pending(&self) -> MutexGuard<'_, PendingReplies> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -183,19 +183,19 @@ impl Gauge {
     }
 
     /// Gives back the room of frames that were written or given up.
-    pub(super) fn release(&self, tolls: impl Iterator<Item = (usize, Toll)>) {
+    pub(super) fn release(&self, tolls: impl Iterator<Item = (usize, Permit)>) {
         let (mut frames, mut bytes, mut answers, mut answer_bytes) = (0, 0, 0, 0);
         for (length, toll) in tolls {
             match toll {
-                Toll::Produced(permits) => {
+                Permit::Produced(permits) => {
                     frames += 1;
                     bytes += permits as usize;
                 }
-                Toll::Answer => {
+                Permit::Answer => {
                     answers += 1;
                     answer_bytes += length;
                 }
-                Toll::Free | Toll::Close => {}
+                Permit::Free | Permit::Close => {}
             }
         }
         self.frames.add_permits(frames);

@@ -36,35 +36,35 @@ pub(super) enum Inbound {
 pub(super) struct RawCall {
     pub(super) method: String,
     pub(super) params: Result<Option<Value>, String>,
-    pub(super) weight: Weight,
+    pub(super) weight: IntakePermit,
 }
 
 /// The bytes of messages that are not yet done with.
 #[derive(Debug, Default)]
-struct Scale {
+struct IntakeLimit {
     load: Mutex<usize>,
     lighter: Condvar,
 }
 
 /// The part of the load that one message is; dropped with the message.
 #[derive(Debug)]
-pub(super) struct Weight {
-    scale: Arc<Scale>,
+pub(super) struct IntakePermit {
+    scale: Arc<IntakeLimit>,
     bytes: usize,
 }
 
-impl Scale {
+impl IntakeLimit {
     /// Waits until there is room. A message on its own always passes.
-    fn take(self: &Arc<Self>, bytes: usize) -> Weight {
+    fn take(self: &Arc<Self>, bytes: usize) -> IntakePermit {
         let load = self.load.lock().unwrap_or_else(PoisonError::into_inner);
         let full = |load: &mut usize| *load > 0 && load.saturating_add(bytes) > BYTE_ROOM;
         let mut load = self.lighter.wait_while(load, full).unwrap_or_else(PoisonError::into_inner);
         *load += bytes;
-        Weight { scale: Arc::clone(self), bytes }
+        IntakePermit { scale: Arc::clone(self), bytes }
     }
 }
 
-impl Drop for Weight {
+impl Drop for IntakePermit {
     fn drop(&mut self) {
         let mut load = self.scale.load.lock().unwrap_or_else(PoisonError::into_inner);
         *load = load.saturating_sub(self.bytes);
@@ -78,7 +78,7 @@ impl Drop for Weight {
 pub(super) fn channel() -> (impl FnMut(Arrival) -> ControlFlow<()> + Send + 'static, mpsc::Receiver<Inbound>)
 {
     let (tx, rx) = mpsc::channel(MESSAGE_ROOM);
-    let scale = Arc::new(Scale::default());
+    let scale = Arc::new(IntakeLimit::default());
     let deliver = move |arrival| {
         let inbound = match arrival {
             Arrival::Message(message, bytes) => match ready(message, bytes, &scale) {
@@ -96,7 +96,7 @@ pub(super) fn channel() -> (impl FnMut(Arrival) -> ControlFlow<()> + Send + 'sta
     (deliver, rx)
 }
 
-fn ready(message: Envelope, bytes: usize, scale: &Arc<Scale>) -> Option<Inbound> {
+fn ready(message: Envelope, bytes: usize, scale: &Arc<IntakeLimit>) -> Option<Inbound> {
     let call = |method, params: Option<Box<RawValue>>| {
         let params = params.map(|raw| envelope::tree(&raw)).transpose();
         RawCall { method, params: params.map_err(|error| error.to_string()), weight: scale.take(bytes) }

@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-pub use backend::{Answer, Backend, Notified, Params, Serving, answer};
+pub use backend::{Answer, Backend, NotificationOutcome, Params, Serving, answer};
 pub use envelope::{ErrorBody, RequestId, code};
 pub use framing::FrameError;
 pub use gauge::{ReplyError, SendError};
@@ -38,7 +38,7 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 
 /// How a connection ended.
 #[derive(Debug)]
-pub enum Ended {
+pub enum ConnectionEnd {
     /// The client said `exit`.
     Exit {
         /// Whether it asked for `shutdown` before, as it should.
@@ -79,7 +79,7 @@ pub async fn serve(
     parts: Parts,
     reader: impl Read + Send + 'static,
     writer: impl Write + Send + 'static,
-) -> Ended {
+) -> ConnectionEnd {
     serve_framed(Framing::Headers, backend, parts, reader, writer).await
 }
 
@@ -90,19 +90,19 @@ pub async fn serve_framed(
     parts: Parts,
     reader: impl Read + Send + 'static,
     writer: impl Write + Send + 'static,
-) -> Ended {
+) -> ConnectionEnd {
     let Parts { out, frames } = parts;
     let stopped = match writer::spawn(framing, writer, frames, out.downgrade(), seen::outgoing) {
         Ok(stopped) => stopped,
         Err(error) => {
             out.close();
-            return Ended::NotStarted(error);
+            return ConnectionEnd::NotStarted(error);
         }
     };
     let (deliver, inbound) = intake::channel();
     let ended = match reader::spawn(framing, reader, seen::incoming, deliver) {
         Ok(()) => dispatcher::Dispatcher::new(backend, out.clone()).run(inbound).await,
-        Err(error) => Ended::NotStarted(error),
+        Err(error) => ConnectionEnd::NotStarted(error),
     };
     out.close();
     if timeout(DRAIN_LIMIT, stopped).await.is_err() {

@@ -17,20 +17,20 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
 use super::envelope::{self, ErrorBody, RequestId, code};
-use super::gauge::{BYTE_ROOM, Frame, Gauge, Reply, ReplyError, SendError, Toll};
+use super::gauge::{BYTE_ROOM, ConnectionLimits, Frame, Permit, Reply, ReplyError, SendError};
 
 /// The handle through which everything is sent; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Out {
     tx: mpsc::UnboundedSender<Frame>,
-    gauge: Arc<Gauge>,
+    gauge: Arc<ConnectionLimits>,
 }
 
 /// An `Out` that does not keep the connection open.
 #[derive(Debug, Clone)]
 pub(super) struct WeakOut {
     tx: mpsc::WeakUnboundedSender<Frame>,
-    pub(super) gauge: Arc<Gauge>,
+    pub(super) gauge: Arc<ConnectionLimits>,
 }
 
 impl WeakOut {
@@ -44,7 +44,7 @@ impl WeakOut {
 /// bound; the room that `Gauge` gives out is the bound.
 pub(super) fn queue() -> (Out, mpsc::UnboundedReceiver<Frame>) {
     let (tx, rx) = mpsc::unbounded_channel();
-    let gauge = Arc::new(Gauge::new());
+    let gauge = Arc::new(ConnectionLimits::new());
     (Out { tx, gauge }, rx)
 }
 
@@ -140,7 +140,7 @@ impl Out {
     /// Ends the connection: what is queued is still written, nothing follows.
     pub fn close(&self) {
         self.gauge.close();
-        self.push(Frame { body: Vec::new(), toll: Toll::Close });
+        self.push(Frame { body: Vec::new(), toll: Permit::Close });
     }
 
     /// Hands a response of the peer to whoever waits for it.
@@ -167,7 +167,7 @@ impl Out {
         });
         let Ok(body) = body else { return };
         self.gauge.count_answer(body.len());
-        self.push(Frame { body, toll: Toll::Answer });
+        self.push(Frame { body, toll: Permit::Answer });
         self.gauge.answer_queued();
     }
 
@@ -197,7 +197,7 @@ impl Out {
         {
             frame.forget();
             bytes.forget();
-            self.push(Frame { body, toll: Toll::Produced(permits) });
+            self.push(Frame { body, toll: Permit::Produced(permits) });
             return Sending::done(Ok(()));
         }
         let out = self.clone();
@@ -207,7 +207,7 @@ impl Out {
             let bytes = out.gauge.bytes.acquire_many(permits).await.map_err(closed)?;
             frame.forget();
             bytes.forget();
-            out.push(Frame { body, toll: Toll::Produced(permits) });
+            out.push(Frame { body, toll: Permit::Produced(permits) });
             Ok(())
         });
         Sending { state: SendState::Waiting(waiting) }
@@ -300,7 +300,7 @@ impl Drop for PendingReply {
         if let Ok(body) = envelope::call_body(None, "$/cancelRequest", &params) {
             // Behind its request in the same queue, and never waiting: there
             // is at most one for each open request.
-            self.out.push(Frame { body, toll: Toll::Free });
+            self.out.push(Frame { body, toll: Permit::Free });
         }
     }
 }

@@ -11,7 +11,7 @@ use std::thread;
 use super::envelope::{self, Envelope, Refusal, code};
 use super::framing::{Decoder, FrameError};
 use super::lines::LineDecoder;
-use super::seen::Seen;
+use super::seen::MessageTap;
 
 /// Size of one read.
 const READ_STEP: usize = 64 * 1024;
@@ -77,7 +77,7 @@ impl Frames {
 pub(super) fn spawn(
     framing: Framing,
     reader: impl Read + Send + 'static,
-    seen: Seen,
+    seen: MessageTap,
     mut deliver: impl FnMut(Arrival) -> ControlFlow<()> + Send + 'static,
 ) -> io::Result<()> {
     let name = "transport-reader".to_owned();
@@ -93,7 +93,7 @@ pub(super) fn spawn(
 fn run(
     framing: Framing,
     mut reader: impl Read,
-    seen: Seen,
+    seen: MessageTap,
     deliver: &mut impl FnMut(Arrival) -> ControlFlow<()>,
 ) -> ControlFlow<(), InputEnd> {
     let mut decoder = Frames::new(framing);

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// Notes one message; the server's own side of a connection does.
-pub(super) type Seen = fn(&[u8]);
+pub(super) type MessageTap = fn(&[u8]);
 
 /// The part of a message that may be shown.
 #[derive(Deserialize)]
@@ -28,11 +28,11 @@ struct Head<'a> {
 struct Update<'a> {
     seq: u64,
     #[serde(borrow)]
-    update: Kind<'a>,
+    update: MessageHead<'a>,
 }
 
 #[derive(Deserialize)]
-struct Kind<'a> {
+struct MessageHead<'a> {
     #[serde(rename = "sessionUpdate", borrow)]
     name: Cow<'a, str>,
 }

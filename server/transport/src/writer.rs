@@ -9,10 +9,10 @@ use std::thread;
 use tokio::sync::{mpsc, oneshot};
 
 use super::framing::push_header;
-use super::gauge::{Frame, Toll};
+use super::gauge::{Frame, Permit};
 use super::out::WeakOut;
 use super::reader::Framing;
-use super::seen::Seen;
+use super::seen::MessageTap;
 
 /// Most frames in one write.
 const BATCH_FRAMES: usize = 256;
@@ -25,7 +25,7 @@ pub(super) fn spawn(
     writer: impl Write + Send + 'static,
     frames: mpsc::UnboundedReceiver<Frame>,
     out: WeakOut,
-    seen: Seen,
+    seen: MessageTap,
 ) -> io::Result<oneshot::Receiver<()>> {
     let (stopped, done) = oneshot::channel();
     let name = "transport-writer".to_owned();
@@ -46,7 +46,7 @@ fn run(
     mut writer: impl Write,
     mut frames: mpsc::UnboundedReceiver<Frame>,
     out: &WeakOut,
-    seen: Seen,
+    seen: MessageTap,
 ) -> io::Result<()> {
     let mut bytes = Vec::with_capacity(BATCH_BYTES / 4);
     let mut tolls = Vec::with_capacity(BATCH_FRAMES);
@@ -57,7 +57,7 @@ fn run(
         };
         let (mut next, mut large) = (Some(first), None);
         while let Some(frame) = next {
-            if matches!(frame.toll, Toll::Close) {
+            if matches!(frame.toll, Permit::Close) {
                 open = false;
                 break;
             }

@@ -11,7 +11,8 @@ use adjutant::agent::{self, Agent, Opening, Options, Serve, read};
 use adjutant::doors::face::Bare;
 use adjutant::doors::surfaces::Surfaces;
 use adjutant::transport::{
-    self, Answer, Backend, Ended, ErrorBody, Framing, Notified, Out, Params, Serving, answer, code,
+    self, Answer, Backend, ConnectionEnd, ErrorBody, Framing, NotificationOutcome, Out, Params, Serving,
+    answer, code,
 };
 use adjutant_protocol::capability::ClientAgentCapabilities;
 use serde::{Deserialize, Serialize};
@@ -47,7 +48,7 @@ pub async fn serve(
     options: Options,
     reader: impl Read + Send + 'static,
     writer: impl Write + Send + 'static,
-) -> Ended {
+) -> ConnectionEnd {
     let (out, parts) = transport::channel();
     let agent: Arc<OnceLock<Arc<Agent>>> = Arc::default();
     let face = Lines { out, options, agent: agent.clone() };
@@ -92,17 +93,17 @@ impl Backend for Lines {
         served.unwrap_or_else(|answer| Box::pin(ready(answer)))
     }
 
-    fn notification(&self, method: &str, params: Params) -> Notified {
+    fn notification(&self, method: &str, params: Params) -> NotificationOutcome {
         let params = match params {
             Ok(params) => params,
-            Err(why) => return Notified::Unreadable(why),
+            Err(why) => return NotificationOutcome::Unreadable(why),
         };
         match (agent::method(method), self.agent()) {
             (Some(Serve::Notification(serve)), Ok(agent)) => match serve(agent, params) {
-                Ok(serving) => Notified::Serving(serving),
-                Err(why) => Notified::Unreadable(why.message),
+                Ok(serving) => NotificationOutcome::Serving(serving),
+                Err(why) => NotificationOutcome::Unreadable(why.message),
             },
-            _ => Notified::PassedOver,
+            _ => NotificationOutcome::PassedOver,
         }
     }
 

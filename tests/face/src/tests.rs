@@ -25,7 +25,7 @@ const DEADLINE: Duration = Duration::from_secs(10);
 struct Client {
     writer: Option<std::io::PipeWriter>,
     heard: Receiver<Value>,
-    ended: Receiver<Ended>,
+    ended: Receiver<ConnectionEnd>,
     last_id: u64,
     /// What was heard and nobody waited for yet.
     kept: RefCell<Vec<Value>>,
@@ -136,7 +136,7 @@ fn a_run_is_started_answered_and_cancelled_over_lines() {
 
     client.writer = None;
     let ended = client.ended.recv_timeout(DEADLINE).expect("the server ends with its client");
-    assert!(matches!(ended, Ended::InputClosed), "{ended:?}");
+    assert!(matches!(ended, ConnectionEnd::InputClosed), "{ended:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
-use adjutant::tools::paths::{Grounded, Kind, Roots, ground, open_read};
+use adjutant::tools::paths::{PathType, ResolvedPath, Roots, ground, open_read};
 use adjutant::uri;
 use adjutant_core::text::display::shown_path;
 
@@ -91,13 +91,13 @@ impl Place {
     }
 }
 
-fn is_one_place(place: &Place, at: &Grounded) {
+fn is_one_place(place: &Place, at: &ResolvedPath) {
     let plain = |component: Component| matches!(component, Component::RootDir | Component::Normal(_));
     assert!(at.absolute.is_absolute() && at.absolute.components().all(plain), "{at:?}");
     let root = place.folders.iter().position(|folder| at.absolute.starts_with(folder));
     assert_eq!((at.inside, at.root), (root.is_some(), root), "{at:?}");
     assert_eq!(at.exists(), at.absolute.symlink_metadata().is_ok(), "{at:?}");
-    if at.inside && at.kind == Some(Kind::File) {
+    if at.inside && at.kind == Some(PathType::File) {
         let (mut here, mut there) = (Vec::new(), Vec::new());
         open_read(at).expect("a file that is there").read_to_end(&mut here).expect("it is read");
         std::fs::File::open(&at.absolute)
@@ -108,10 +108,10 @@ fn is_one_place(place: &Place, at: &Grounded) {
 }
 
 /// Where the kernel finds something, it is what we found; where it finds nothing, we found nothing.
-fn as_the_kernel(place: &Place, raw: &str, at: &Grounded) {
+fn as_the_kernel(place: &Place, raw: &str, at: &ResolvedPath) {
     // Of a file, `x/` is a slip of the pen for us and nothing for the kernel.
     let mut path = place.folders[0].join(raw).components().as_path().to_owned();
-    path.as_mut_os_string().push(if at.kind == Some(Kind::Directory) { "/" } else { "" });
+    path.as_mut_os_string().push(if at.kind == Some(PathType::Directory) { "/" } else { "" });
     match path.canonicalize() {
         // `missing/..` is a place for us and none for the kernel; that is all we may add.
         Ok(found) => assert_eq!((&at.absolute, at.exists()), (&found, true), "{raw:?}"),

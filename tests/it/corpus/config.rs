@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use adjutant::settings::{Loaded, Sources, load};
+use adjutant::settings::{LoadedSettings, Sources, load};
 use adjutant_core::config::{Flaw, Problem, Settings};
 use adjutant_testkit::corpus::Line;
 use adjutant_testkit::editor::{Answer, Options};
@@ -46,7 +46,7 @@ impl Start {
     }
 
     /// What a server that starts here finds.
-    pub fn load(&self) -> Loaded {
+    pub fn load(&self) -> LoadedSettings {
         let environment: std::collections::BTreeMap<_, _> = self.workspace.env().into_iter().collect();
         let home = environment.get("HOME").map(PathBuf::from);
         let (roots, editor) = (vec![self.workspace.path().to_owned()], Some(self.editor()));
@@ -54,7 +54,7 @@ impl Start {
     }
 
     /// Starts a server: `initialize` is answered, and each problem is told to the user.
-    pub fn open(self, id: &str) -> (Stage, Loaded) {
+    pub fn open(self, id: &str) -> (Stage, LoadedSettings) {
         let loaded = self.load();
         let since = Instant::now();
         let options = Options { initialization_options: self.editor(), ..Options::new(&self.workspace) };
@@ -129,7 +129,7 @@ fn play_as(line: &Line, text: &str, reason: &str) {
         }
     };
     let (stage, loaded) = start.open(id);
-    let Loaded { settings, problems } = &loaded;
+    let LoadedSettings { settings, problems } = &loaded;
     let told: Vec<String> = problems.iter().map(|problem| name(problem.flaw)).collect();
     if word != "ok" {
         assert!(told.iter().any(|flaw| flaw == reason), "{id}: {text:?} is {reason}: {problems:?}");

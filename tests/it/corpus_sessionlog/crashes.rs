@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use adjutant::session::log::line::{self, Line};
+use adjutant::session::log::line::{self, LogLine};
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::methods;
 use adjutant_protocol::session::{ResumeResult, SessionListResult};
@@ -62,7 +62,7 @@ pub type Told = (bool, Value);
 impl Over {
     pub fn told(&self) -> Vec<Told> {
         let told = |line: &[u8]| match line::parse(&self.session.0, line) {
-            Some(Line::Record(record)) => {
+            Some(LogLine::Record(record)) => {
                 Some((record.more, serde_json::from_slice(record.event).expect("JSON")))
             }
             _ => None,

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::PathBuf;
 
-use adjutant::session::log::line::{self, Line};
+use adjutant::session::log::line::{self, LogLine};
 use adjutant_protocol::SessionId;
 use adjutant_protocol::state::State;
 use adjutant_testkit::fixture::Workspace;
@@ -115,7 +115,7 @@ impl Sound {
     /// The records of the last batch.
     pub fn last_batch(&self) -> std::ops::RangeInclusive<u64> {
         let goes_on = |line: &&[u8]| match line::parse(&self.session.0, line) {
-            Some(Line::Record(record)) => record.more,
+            Some(LogLine::Record(record)) => record.more,
             _ => false,
         };
         let body = self.bytes.strip_suffix(b"\n").expect("a whole line");
@@ -226,7 +226,7 @@ impl Sound {
 
     fn seal_anew(&self, line: &mut Vec<u8>, seq: Option<u64>, at: Option<u64>, event: Option<&Value>) {
         let body = line.strip_suffix(b"\n").expect("an end");
-        let Some(Line::Record(record)) = line::parse(&self.session.0, body) else { panic!("no record") };
+        let Some(LogLine::Record(record)) = line::parse(&self.session.0, body) else { panic!("no record") };
         let event = match event {
             Some(event) => event.to_string(),
             None => String::from_utf8(record.event.to_vec()).expect("text"),
@@ -242,7 +242,9 @@ impl Sound {
 /// The number and the content of each whole record in these bytes.
 pub fn records(session: &SessionId, bytes: &[u8]) -> Vec<(u64, String)> {
     let whole = |line: &[u8]| match line::parse(&session.0, line.strip_suffix(b"\r").unwrap_or(line)) {
-        Some(Line::Record(record)) => Some((record.seq, String::from_utf8_lossy(record.event).into_owned())),
+        Some(LogLine::Record(record)) => {
+            Some((record.seq, String::from_utf8_lossy(record.event).into_owned()))
+        }
         _ => None,
     };
     bytes.split(|byte| *byte == b'\n').filter_map(whole).collect()
@@ -250,7 +252,7 @@ pub fn records(session: &SessionId, bytes: &[u8]) -> Vec<(u64, String)> {
 
 fn seq_of(session: &SessionId, line: &[u8]) -> Option<u64> {
     match line::parse(&session.0, line.strip_suffix(b"\n")?) {
-        Some(Line::Record(record)) => Some(record.seq),
+        Some(LogLine::Record(record)) => Some(record.seq),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@
 use std::fs;
 
 use adjutant::faults::POINTS;
-use adjutant_core::record::{Event, Fact};
+use adjutant_core::record::{Event, Record};
 use adjutant_protocol::ask::AskKind;
 use adjutant_protocol::session::PromptResult;
 use adjutant_protocol::state::{Outcome, State};
@@ -95,7 +95,7 @@ impl Scene {
         Scene { workspace, server, editor, session }
     }
 
-    fn facts(&self) -> Vec<Fact> {
+    fn facts(&self) -> Vec<Record> {
         facts(&self.workspace, &self.session.0)
     }
 
@@ -116,7 +116,7 @@ impl Scene {
         let next = self.editor.prompt(&self.session, "and now?").run_id;
         self.editor.await_run_end(&self.session, &next);
         let all = self.facts();
-        let end = |fact: &&Fact| matches!(&fact.event, Event::RunEnded { run: of, .. } if of == run);
+        let end = |fact: &&Record| matches!(&fact.event, Event::RunEnded { run: of, .. } if of == run);
         assert_eq!(all.iter().filter(end).count(), 1, "{place}: not one end");
         let at = all.iter().position(|fact| end(&fact)).unwrap_or(0);
         let own: Vec<String> = calls(&all[..=at]).into_keys().collect();

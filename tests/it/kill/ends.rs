@@ -7,7 +7,7 @@ use std::fs::OpenOptions;
 use std::time::Instant;
 
 use adjutant_core::machine::retry::FailureClass;
-use adjutant_core::record::{CallEnd, Event, Fact};
+use adjutant_core::record::{CallEnd, Event, Record};
 use adjutant_protocol::ask::{AskKind, RespondStatus};
 use adjutant_protocol::session::{Disposition, ReplayFrom};
 use adjutant_protocol::state::{Outcome, State};
@@ -93,7 +93,7 @@ fn go_on_in_editor(workspace: &Workspace, session: &SessionId) -> (Server, Edito
 }
 
 /// The ends of all commands, in the order of the log.
-fn command_ends(facts: &[Fact]) -> Vec<CallEnd> {
+fn command_ends(facts: &[Record]) -> Vec<CallEnd> {
     let ends = facts.iter().filter_map(|fact| match &fact.event {
         Event::ToolFinished { result, .. } => Some(result.end),
         _ => None,
@@ -101,7 +101,7 @@ fn command_ends(facts: &[Fact]) -> Vec<CallEnd> {
     ends.collect()
 }
 
-fn is_open(facts: &[Fact]) -> bool {
+fn is_open(facts: &[Record]) -> bool {
     !facts.iter().any(|fact| matches!(fact.event, Event::RunEnded { .. }))
 }
 
@@ -241,7 +241,7 @@ fn l15_s96_a_stream_that_is_cut_keeps_its_text_and_is_answered_whole_later() {
 }
 
 /// The text that is kept of a reply under way.
-fn partial(facts: &[Fact]) -> String {
+fn partial(facts: &[Record]) -> String {
     let partial = facts.iter().rev().find_map(|fact| match &fact.event {
         Event::ReplyPartial { text, .. } => Some(text.clone()),
         _ => None,
@@ -249,7 +249,7 @@ fn partial(facts: &[Fact]) -> String {
     partial.unwrap_or_default()
 }
 
-fn interruptions(facts: &[Fact]) -> usize {
+fn interruptions(facts: &[Record]) -> usize {
     let failed = facts.iter().filter(|fact| match &fact.event {
         Event::AttemptFailed { failure, .. } => failure.class == FailureClass::Interrupted,
         _ => false,

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use adjutant_core::record::AskKind;
-use adjutant_core::record::{CallEnd, Event, Fact};
+use adjutant_core::record::{CallEnd, Event, Record};
 use adjutant_protocol::SessionId;
 use adjutant_protocol::session::PromptResult;
 use adjutant_protocol::state::{Outcome, State};
@@ -100,7 +100,7 @@ impl Hunted {
         (server, editor)
     }
 
-    fn facts(&self) -> Vec<Fact> {
+    fn facts(&self) -> Vec<Record> {
         let folder = |id: &SessionId| self.workspace.state_dir().join("sessions").join(&id.0);
         match &self.session {
             // A server that died before its first write leaves the folder at most.
@@ -142,7 +142,8 @@ impl Hunted {
         if let Some(Ok(result)) = told_run {
             let PromptResult { run_id, .. } =
                 serde_json::from_value(result).unwrap_or_else(|e| panic!("{e}"));
-            let begun = |fact: &Fact| matches!(&fact.event, Event::RunStarted { run, .. } if *run == run_id);
+            let begun =
+                |fact: &Record| matches!(&fact.event, Event::RunStarted { run, .. } if *run == run_id);
             assert!(now.iter().any(begun), "run {run_id} was acknowledged, and is not in the log");
         }
     }
@@ -171,7 +172,7 @@ impl Hunted {
     }
 
     /// Everything this editor was told stands in the log, at its place.
-    fn nothing_told_is_lost(&self, editor: &Editor, now: &[Fact]) {
+    fn nothing_told_is_lost(&self, editor: &Editor, now: &[Record]) {
         let in_log = told(now);
         for update in editor.updates() {
             // What streams is told at once and is in the log with its message.
@@ -196,7 +197,7 @@ impl Hunted {
         self.begin(&editor, &mut server);
         let session = self.session.clone().unwrap_or_else(|| panic!("no session was made"));
         wait_until("the end of the run", || {
-            let ended = |fact: &Fact| matches!(fact.event, Event::RunEnded { .. });
+            let ended = |fact: &Record| matches!(fact.event, Event::RunEnded { .. });
             let now = facts(&self.workspace, &session.0);
             now.last().is_some_and(ended) && fold(&now).open_run().is_none()
         });

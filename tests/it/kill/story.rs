@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use adjutant::session::log::{Log, RecordRaw};
 use adjutant::session::past;
 use adjutant::session::storage::Disk;
-use adjutant_core::record::{CallEnd, Event, Fact};
+use adjutant_core::record::{CallEnd, Event, Record};
 use adjutant_core::session::Session;
-use adjutant_core::wire::state::{self, Teller, Told};
+use adjutant_core::wire::state::{self, Projector, Updates};
 use adjutant_protocol::state::{Outcome, State};
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use adjutant_testkit::command::{Line, Ran};
@@ -120,7 +120,7 @@ impl Story {
     }
 
     /// The facts of the log as they can be read now.
-    pub fn facts(&self) -> Vec<Fact> {
+    pub fn facts(&self) -> Vec<Record> {
         facts(&self.workspace, &self.id())
     }
 
@@ -213,7 +213,7 @@ impl Story {
     }
 
     /// `grep -c` on the log counts turns (S97).
-    fn turns_can_be_counted(&self, facts: &[Fact]) {
+    fn turns_can_be_counted(&self, facts: &[Record]) {
         let log = fs::read_to_string(self.log()).unwrap_or_else(|error| panic!("{error}"));
         let lines = log.lines().filter(|line| line.contains("\"turn_started\"")).count();
         let turns = facts.iter().filter(|fact| matches!(fact.event, Event::TurnStarted { .. })).count();
@@ -232,7 +232,7 @@ pub struct CallSeen {
     pub ends: Vec<CallEnd>,
 }
 
-pub fn calls(facts: &[Fact]) -> BTreeMap<String, CallSeen> {
+pub fn calls(facts: &[Record]) -> BTreeMap<String, CallSeen> {
     let mut calls = BTreeMap::new();
     for fact in facts {
         match &fact.event {
@@ -256,7 +256,7 @@ pub fn calls(facts: &[Fact]) -> BTreeMap<String, CallSeen> {
 }
 
 /// One run, with one end, this one; every call began at most once and ended once.
-pub fn ran_once(facts: &[Fact], outcome: Outcome) {
+pub fn ran_once(facts: &[Record], outcome: Outcome) {
     let started: Vec<_> = facts
         .iter()
         .filter_map(|fact| match &fact.event {
@@ -279,7 +279,7 @@ pub fn ran_once(facts: &[Fact], outcome: Outcome) {
     }
 }
 
-pub fn fold(facts: &[Fact]) -> Session {
+pub fn fold(facts: &[Record]) -> Session {
     let id = facts.iter().find_map(|fact| match &fact.event {
         Event::SessionCreated { session, .. } => Some(session.clone()),
         _ => None,
@@ -289,13 +289,13 @@ pub fn fold(facts: &[Fact]) -> Session {
     session
 }
 
-pub fn told(facts: &[Fact]) -> Vec<Update> {
+pub fn told(facts: &[Record]) -> Vec<Update> {
     let mut session = fold(&facts[..0]);
-    let mut teller = Teller::new(&session);
+    let mut teller = Projector::new(&session);
     let mut updates = Vec::new();
     for fact in facts {
         session.apply(fact);
-        if let Told::Lasting(told) = teller.told(&session, fact) {
+        if let Updates::Lasting(told) = teller.told(&session, fact) {
             updates.extend(told);
         }
     }
@@ -314,7 +314,7 @@ pub fn sessions(workspace: &Workspace) -> Vec<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-pub fn facts(workspace: &Workspace, id: &str) -> Vec<Fact> {
+pub fn facts(workspace: &Workspace, id: &str) -> Vec<Record> {
     let facts: Result<_, _> =
         records(workspace, id).iter().filter_map(|record| past::fact_of(record).transpose()).collect();
     facts.unwrap_or_else(|why| panic!("read the log: {why}"))

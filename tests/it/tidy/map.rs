@@ -1,4 +1,4 @@
-//! The code map of `docs/architecture.md` names what is there, and nothing else.
+//! `docs/code-map.md` names what is there, and nothing else.
 //!
 //! Looks at the first level of each crate only: a map is no list of files.
 
@@ -17,7 +17,7 @@ const CRATES: [&str; 8] = [
 
 /// The names in code letters of one crate's table, whose head names its folder.
 fn named(folder: &str) -> Vec<String> {
-    let page = read("docs/architecture.md");
+    let page = read("docs/code-map.md");
     let head = format!("| `{folder}/` |");
     let table = page.lines().skip_while(|line| !line.starts_with(&head)).take_while(|line| !line.is_empty());
     let names = table.skip(1).flat_map(|row| row.split('`').skip(1).step_by(2).map(str::to_owned)).collect();
@@ -43,10 +43,7 @@ fn the_code_map_names_every_module() {
             .filter(|path| !path.contains('/') && !path.ends_with("tests.rs") && path != "lib.rs")
             .filter(|path| !named.contains(path))
             .collect();
-        assert!(
-            missing.is_empty(),
-            "say in the code map of docs/architecture.md what these of {folder} do: {missing:?}"
-        );
+        assert!(missing.is_empty(), "say in docs/code-map.md what these of {folder} do: {missing:?}");
     }
 }
 
@@ -60,10 +57,7 @@ fn every_seat_of_a_decision_exists() {
         for name in names {
             // A folder by any file in it, a file of a folder by its own name.
             let is_there = |path: &String| format!("/{path}").contains(&format!("/{name}"));
-            assert!(
-                paths.iter().any(is_there),
-                "docs/architecture.md names {name} of {folder}; was it moved?"
-            );
+            assert!(paths.iter().any(is_there), "docs/code-map.md names {name} of {folder}; was it moved?");
         }
     }
 }

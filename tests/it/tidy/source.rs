@@ -3,6 +3,7 @@
 //! Never follows links and never looks into what a build or a package manager made.
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Directories no check looks into.
@@ -100,33 +101,57 @@ fn without_tests(code: &str) -> &str {
 
 /// Replaces comments and the insides of literals by spaces; keeps every line and every length.
 pub fn blank(text: &str) -> String {
+    let mut out = text.as_bytes().to_vec();
+    for (span, _) in spans(text) {
+        erase(&mut out[span]);
+    }
+    String::from_utf8(out).expect("blanked bytes are spaces")
+}
+
+/// Replaces all that is no comment by spaces; keeps every line and every length.
+pub fn comments(text: &str) -> String {
+    let mut out = text.as_bytes().to_vec();
+    let mut from = 0;
+    for (span, _) in spans(text).into_iter().filter(|(_, is_comment)| *is_comment) {
+        erase(&mut out[from..span.start]);
+        from = span.end;
+    }
+    erase(&mut out[from..]);
+    String::from_utf8(out).expect("blanked bytes are spaces")
+}
+
+fn erase(bytes: &mut [u8]) {
+    for byte in bytes.iter_mut().filter(|byte| **byte != b'\n') {
+        *byte = b' ';
+    }
+}
+
+/// Returns where comments and literals are, in order; `true` marks a comment.
+fn spans(text: &str) -> Vec<(Range<usize>, bool)> {
     let bytes = text.as_bytes();
-    let mut out = bytes.to_vec();
+    let mut spans = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
         let rest = &bytes[at..];
-        let end = if rest.starts_with(b"//") {
-            at + rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len())
+        let (length, is_comment) = if rest.starts_with(b"//") {
+            (rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len()), true)
         } else if rest.starts_with(b"/*") {
-            at + block_comment(rest)
+            (block_comment(rest), true)
         } else if let Some(length) = raw_string(bytes, at) {
-            at + length
+            (length, false)
         } else if rest[0] == b'"' {
-            at + quoted(rest, b'"')
+            (quoted(rest, b'"'), false)
         } else if let Some(length) = character(rest) {
-            at + length
+            (length, false)
         } else {
             at += 1;
             continue;
         };
-        for byte in &mut out[at..end.min(bytes.len())] {
-            if *byte != b'\n' {
-                *byte = b' ';
-            }
-        }
+        let end = (at + length).min(bytes.len());
+        spans.push((at..end, is_comment));
         at = end;
     }
-    String::from_utf8(out).expect("blanked bytes are spaces")
+    spans
 }
 
 fn block_comment(rest: &[u8]) -> usize {

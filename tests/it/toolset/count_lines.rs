@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use adjutant::tools::{Act, Built, Output, Place, Read, Sight};
-use adjutant_core::tool::{Effect, Given, Kind, MAX_ARGUMENTS, Parameter, Tool};
+use adjutant::tools::{Act, BuiltTool, Read, ReadScope, ReadTarget, ToolOutput};
+use adjutant_core::tool::{ArgumentType, Arguments, Effect, MAX_ARGUMENTS, Parameter, Tool};
 
-pub const COUNT_LINES: Built = Built {
+pub const COUNT_LINES: BuiltTool = BuiltTool {
     tool: Tool {
         name: Cow::Borrowed("count_lines"),
         effect: Effect::Read,
@@ -15,15 +15,15 @@ pub const COUNT_LINES: Built = Built {
         check: |_| Ok(()),
         title: |given| format!("Count the lines of {}", given.text("path")),
     },
-    act: Act::Read(Read { place: |given| Place::At(given.text("path")), run: count_lines }),
+    act: Act::Read(Read { place: |given| ReadTarget::At(given.text("path")), run: count_lines }),
 };
 
-const PARAMETERS: &[Parameter] = &[Parameter::needed("path", Kind::Path, "The file.")];
+const PARAMETERS: &[Parameter] = &[Parameter::needed("path", ArgumentType::Path, "The file.")];
 
-fn count_lines(given: &Given, sight: &Sight<'_>) -> Output {
+fn count_lines(given: &Arguments, sight: &ReadScope<'_>) -> ToolOutput {
     let text = sight.at.and_then(|at| std::fs::read_to_string(&at.absolute).ok());
     match text.map(|text| text.lines().count()) {
-        Some(count) => Output::done(format!("{count} lines"), &format!("{count} lines")),
-        None => Output::failed(format!("\"{}\" cannot be read", given.text("path"))),
+        Some(count) => ToolOutput::done(format!("{count} lines"), &format!("{count} lines")),
+        None => ToolOutput::failed(format!("\"{}\" cannot be read", given.text("path"))),
     }
 }

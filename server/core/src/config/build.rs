@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::cells::{Cell, Value, provider_names};
 use super::keys::POPUP_NEVER;
 use super::rules::Denials;
-use super::{KeySource, Limits, ModelLimits, Origin, Popups, Provider, Reach, Settings, Wire};
+use super::{KeySource, Limits, ModelLimits, Popups, Provider, Reach, SettingOrigin, Settings, Wire};
 use crate::machine::retry::RetryPolicy;
-use crate::prompt::message::{Level, Manner};
-use crate::record::Unattended;
+use crate::prompt::message::{GenerationSettings, Level};
+use crate::record::UnattendedPolicy;
 
 /// Builds the settings; a provider that lacks something is kept apart with what to set.
 pub(super) fn settings(
@@ -43,12 +43,12 @@ pub(super) fn settings(
             Some(Value::Models(models)) => models.clone(),
             _ => Vec::new(),
         },
-        manner: Manner { effort: level("effort"), verbosity: level("verbosity") },
+        manner: GenerationSettings { effort: level("effort"), verbosity: level("verbosity") },
         deny: match cells.get("permissions.deny").map(|cell| &cell.value) {
             Some(Value::Rules(rules)) => Denials { rules: rules.clone() },
             _ => Denials::default(),
         },
-        unattended: Unattended {
+        unattended: UnattendedPolicy {
             edit: truth_of(&cells, "unattended.edit"),
             command: truth_of(&cells, "unattended.command"),
             max_requests: narrow_of(&cells, "unattended.max_requests").unwrap_or(0),
@@ -183,7 +183,10 @@ fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, Stri
 
 /// Returns the places of a key that are set for a provider, in the order of the table, each with where
 /// that was said.
-pub(super) fn keys_of<'a>(cells: &'a BTreeMap<String, Cell>, name: &str) -> Vec<(KeySource, &'a Origin)> {
+pub(super) fn keys_of<'a>(
+    cells: &'a BTreeMap<String, Cell>,
+    name: &str,
+) -> Vec<(KeySource, &'a SettingOrigin)> {
     let places = ["api_key_env", "api_key_command", "api_key_file"].into_iter().filter_map(|key| {
         let cell = cells.get(&format!("providers.{name}.{key}"))?;
         let place = match &cell.value {
@@ -207,7 +210,7 @@ fn key(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Option<KeySource>, 
     // Editors take settings from workspaces too: such an address gets no key that the user's own
     // file alone can name.
     let address = cells.get(&format!("providers.{name}.base_url")).map(|cell| &cell.origin);
-    if address == Some(&Origin::Editor) {
+    if address == Some(&SettingOrigin::Editor) {
         let setting = place.setting();
         return Err(format!(
             "the key of its `{setting}` goes only to an address that stands in the same file: set its `base_url` there"

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Origin;
+use super::SettingOrigin;
 use super::keys::Literal;
 use super::rules::DenyRule;
 
@@ -15,9 +15,9 @@ pub(super) const MOST_RULES: usize = 500;
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     pub(super) value: Value,
-    pub(super) origin: Origin,
+    pub(super) origin: SettingOrigin,
     /// What a project file tightened it to; it stays at least that tight.
-    pub(super) bound: Option<(Value, Origin)>,
+    pub(super) bound: Option<(Value, SettingOrigin)>,
 }
 
 #[derive(Clone, PartialEq)]
@@ -81,7 +81,7 @@ pub(super) fn provider_names(cells: &BTreeMap<String, Cell>) -> BTreeSet<&str> {
 
 /// Where the values being read come from.
 pub(super) struct Source {
-    pub(super) origin: Origin,
+    pub(super) origin: SettingOrigin,
     /// A project file.
     pub(super) project: bool,
     /// Only what tightens is taken: a project file, or a file that does not parse.
@@ -91,13 +91,13 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn plain(origin: Origin) -> Self {
+    pub(super) fn plain(origin: SettingOrigin) -> Self {
         Self { origin, project: false, tighten: false, directory: None }
     }
 
-    pub(super) fn origin_at(&self, at: Option<u32>) -> Origin {
+    pub(super) fn origin_at(&self, at: Option<u32>) -> SettingOrigin {
         let mut origin = self.origin.clone();
-        if let Origin::UserFile { line, .. } | Origin::ProjectFile { line, .. } = &mut origin {
+        if let SettingOrigin::UserFile { line, .. } | SettingOrigin::ProjectFile { line, .. } = &mut origin {
             *line = at;
         }
         origin

@@ -3,7 +3,7 @@
 //! Never decides what stands in for a bad value: that is the resolver's.
 
 use super::cells::{MOST_RULES, Source, Value};
-use super::keys::{Key, Kind, POPUP_AUTO, POPUP_NEVER};
+use super::keys::{Key, POPUP_AUTO, POPUP_NEVER, ValueType};
 use super::rules::DenyRule;
 use super::tree::{Node, Raw};
 use super::values::{self, Complaint};
@@ -19,31 +19,37 @@ pub(super) type Notes = Vec<(Option<u32>, Complaint)>;
 /// Checks one value; `notes` takes what the user should hear about a value that is used all the same.
 pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) -> Result<Value, Complaint> {
     match key.kind {
-        Kind::Truth => match node.raw {
+        ValueType::Truth => match node.raw {
             Raw::Truth(truth) => Ok(Value::Truth(truth)),
             _ => Err(Complaint::shape(&node.raw, "true or false, without quotes")),
         },
-        Kind::Whole { min, max } => values::whole(node, min, max).map(Value::Whole),
-        Kind::Amount { max } => values::amount(node, max).map(Value::Number),
-        Kind::Headers => values::headers(node).map(Value::Headers),
-        Kind::Rules => Ok(Value::Rules(rules(node, source, notes)?)),
-        Kind::Variable => values::variable(values::text(node, "the name of a variable")?).map(Value::Text),
-        Kind::Script => path(values::text(node, "a path")?, "name the script", source).map(Value::Text),
-        Kind::KeyFile | Kind::CaFile => {
+        ValueType::Whole { min, max } => values::whole(node, min, max).map(Value::Whole),
+        ValueType::Amount { max } => values::amount(node, max).map(Value::Number),
+        ValueType::Headers => values::headers(node).map(Value::Headers),
+        ValueType::Rules => Ok(Value::Rules(rules(node, source, notes)?)),
+        ValueType::Variable => {
+            values::variable(values::text(node, "the name of a variable")?).map(Value::Text)
+        }
+        ValueType::Script => path(values::text(node, "a path")?, "name the script", source).map(Value::Text),
+        ValueType::KeyFile | ValueType::CaFile => {
             path(values::text(node, "a path")?, "name the file", source).map(Value::Text)
         }
-        Kind::Command => command(node, source).map(Value::Words),
-        Kind::Proxy => proxy(values::text(node, "the address of a proxy")?).map(Value::Text),
-        Kind::Hosts => Ok(Value::Text(values::text(node, "hosts, with commas between them")?.to_owned())),
-        Kind::Wire => {
+        ValueType::Command => command(node, source).map(Value::Words),
+        ValueType::Proxy => proxy(values::text(node, "the address of a proxy")?).map(Value::Text),
+        ValueType::Hosts => {
+            Ok(Value::Text(values::text(node, "hosts, with commas between them")?.to_owned()))
+        }
+        ValueType::Wire => {
             let known = |text: &str| Wire::ALL.iter().any(|wire| wire.name() == text);
             named(key, node, known, "is no wire format")
         }
-        Kind::Model => model(node).map(Value::Text),
-        Kind::Models => models(node).map(Value::Models),
-        Kind::Popup => named(key, node, |text| [POPUP_AUTO, POPUP_NEVER].contains(&text), "is no choice"),
-        Kind::Level => named(key, node, |text| Level::named(text).is_some(), "is no level"),
-        Kind::Url => {
+        ValueType::Model => model(node).map(Value::Text),
+        ValueType::Models => models(node).map(Value::Models),
+        ValueType::Popup => {
+            named(key, node, |text| [POPUP_AUTO, POPUP_NEVER].contains(&text), "is no choice")
+        }
+        ValueType::Level => named(key, node, |text| Level::named(text).is_some(), "is no level"),
+        ValueType::Url => {
             let url = values::base_url(values::text(node, "a URL")?)?;
             if let Some(warning) = url.warning {
                 notes.push((node.line, warning));

@@ -10,7 +10,7 @@ use std::fmt;
 pub struct Key {
     /// Dotted; the segment `NAME` stands for any name.
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: ValueType,
     pub default: Literal,
     /// What a bad value becomes; `Literal::None` keeps what the layers below say.
     pub strict: Literal,
@@ -20,7 +20,7 @@ pub struct Key {
 
 /// What a value must look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueType {
     Model,
     Models,
     Level,
@@ -49,11 +49,11 @@ pub enum Kind {
     },
 }
 
-impl Kind {
+impl ValueType {
     /// Says whether only the user's own file may set it: what a workspace brings along for an editor
     /// must neither start a program, nor send a file away, nor say whom to trust.
     pub(super) fn is_for_the_user_file(self) -> bool {
-        matches!(self, Kind::Command | Kind::KeyFile | Kind::CaFile)
+        matches!(self, ValueType::Command | ValueType::KeyFile | ValueType::CaFile)
     }
 }
 
@@ -79,7 +79,7 @@ pub enum Project {
     Add,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ValueType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Model => write!(f, "text \"PROVIDER/MODEL\""),
@@ -131,15 +131,15 @@ pub(super) const POPUP_AUTO: &str = "auto";
 /// No question is a popup.
 pub(super) const POPUP_NEVER: &str = "never";
 
-const fn whole(min: u64, max: u64) -> Kind {
-    Kind::Whole { min, max }
+const fn whole(min: u64, max: u64) -> ValueType {
+    ValueType::Whole { min, max }
 }
 
 /// Every key there is, in the order the user reads them.
 pub const KEYS: &[Key] = &[
     Key {
         name: "model",
-        kind: Kind::Model,
+        kind: ValueType::Model,
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
@@ -147,7 +147,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "fallback_models",
-        kind: Kind::Models,
+        kind: ValueType::Models,
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
@@ -155,7 +155,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "effort",
-        kind: Kind::Level,
+        kind: ValueType::Level,
         default: Literal::None,
         strict: Literal::None,
         project: Project::Never,
@@ -163,7 +163,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "verbosity",
-        kind: Kind::Level,
+        kind: ValueType::Level,
         default: Literal::None,
         strict: Literal::None,
         project: Project::Never,
@@ -171,7 +171,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "providers.NAME.wire",
-        kind: Kind::Wire,
+        kind: ValueType::Wire,
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
@@ -179,7 +179,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "providers.NAME.base_url",
-        kind: Kind::Url,
+        kind: ValueType::Url,
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
@@ -187,7 +187,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "providers.NAME.api_key_env",
-        kind: Kind::Variable,
+        kind: ValueType::Variable,
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
@@ -195,7 +195,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "providers.NAME.api_key_command",
-        kind: Kind::Command,
+        kind: ValueType::Command,
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
@@ -203,7 +203,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "providers.NAME.api_key_file",
-        kind: Kind::KeyFile,
+        kind: ValueType::KeyFile,
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
@@ -211,7 +211,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "providers.NAME.script",
-        kind: Kind::Script,
+        kind: ValueType::Script,
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
@@ -219,7 +219,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "providers.NAME.headers",
-        kind: Kind::Headers,
+        kind: ValueType::Headers,
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
@@ -243,7 +243,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "providers.NAME.temperature",
-        kind: Kind::Amount { max: 2 },
+        kind: ValueType::Amount { max: 2 },
         default: Literal::None,
         strict: Literal::None,
         project: Project::Never,
@@ -251,7 +251,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "providers.NAME.tools",
-        kind: Kind::Truth,
+        kind: ValueType::Truth,
         default: Literal::None,
         strict: Literal::None,
         project: Project::Never,
@@ -259,7 +259,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "providers.NAME.images",
-        kind: Kind::Truth,
+        kind: ValueType::Truth,
         default: Literal::None,
         strict: Literal::None,
         project: Project::Never,
@@ -267,7 +267,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "http.proxy",
-        kind: Kind::Proxy,
+        kind: ValueType::Proxy,
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
@@ -275,7 +275,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "http.no_proxy",
-        kind: Kind::Hosts,
+        kind: ValueType::Hosts,
         default: Literal::None,
         strict: Literal::None,
         project: Project::Never,
@@ -283,7 +283,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "http.ca_file",
-        kind: Kind::CaFile,
+        kind: ValueType::CaFile,
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
@@ -291,7 +291,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "permissions.deny",
-        kind: Kind::Rules,
+        kind: ValueType::Rules,
         default: Literal::None,
         strict: Literal::DenyAll,
         project: Project::Add,
@@ -299,7 +299,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "unattended.edit",
-        kind: Kind::Truth,
+        kind: ValueType::Truth,
         default: Literal::Truth(true),
         strict: Literal::Truth(false),
         project: Project::TurnOff,
@@ -307,7 +307,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "unattended.command",
-        kind: Kind::Truth,
+        kind: ValueType::Truth,
         default: Literal::Truth(false),
         strict: Literal::Truth(false),
         project: Project::TurnOff,
@@ -388,7 +388,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "asks.popup",
-        kind: Kind::Popup,
+        kind: ValueType::Popup,
         default: Literal::Text(POPUP_AUTO),
         strict: Literal::None,
         project: Project::Never,

@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 
 use super::cells::{Cell, MOST_RULES, Source, Value, provider_names};
-use super::keys::{self, KEYS, Key, Kind, Literal, Project};
+use super::keys::{self, KEYS, Key, Literal, Project, ValueType};
 use super::rules::DenyRule;
 use super::tree::{self, Entries, Node, Raw};
 use super::values::{self, Complaint};
 use super::well_known::{WELL_KNOWN, WellKnown};
-use super::{Content, File, Flag, Flaw, Layer, Origin, Problem, Settings, build, check};
+use super::{Content, File, Flag, Flaw, Layer, Problem, SettingOrigin, Settings, build, check};
 
 /// The most problems that are reported one by one.
 const MOST_PROBLEMS: usize = 100;
@@ -62,7 +62,8 @@ impl Resolver {
         let mut cells = BTreeMap::new();
         for key in KEYS {
             if let Some(value) = Value::of(key.default) {
-                cells.insert(key.name.to_owned(), Cell { value, origin: Origin::Default, bound: None });
+                cells
+                    .insert(key.name.to_owned(), Cell { value, origin: SettingOrigin::Default, bound: None });
             }
         }
         Self { cells, problems: Vec::new(), unreported: 0, environment: None, user_file: None, broken: None }
@@ -74,11 +75,13 @@ impl Resolver {
             return;
         }
         let (file, line) = match &source.origin {
-            Origin::UserFile { path, .. } | Origin::ProjectFile { path, .. } => (Some(path.clone()), line),
-            Origin::Editor => (Some("editor settings".to_owned()), None),
-            Origin::Environment(name) => (Some(format!("environment variable {name}")), None),
-            Origin::Flag(name) => (Some(format!("flag {name}")), None),
-            Origin::Default => (None, None),
+            SettingOrigin::UserFile { path, .. } | SettingOrigin::ProjectFile { path, .. } => {
+                (Some(path.clone()), line)
+            }
+            SettingOrigin::Editor => (Some("editor settings".to_owned()), None),
+            SettingOrigin::Environment(name) => (Some(format!("environment variable {name}")), None),
+            SettingOrigin::Flag(name) => (Some(format!("flag {name}")), None),
+            SettingOrigin::Default => (None, None),
         };
         let key = key.map(|key| values::shorten(&key.escape_debug().to_string()));
         let Complaint { flaw, message, what_to_do } = complaint;
@@ -87,8 +90,8 @@ impl Resolver {
 
     fn file(&mut self, file: File, project: bool) {
         let origin = match project {
-            true => Origin::ProjectFile { path: file.path.clone(), line: None },
-            false => Origin::UserFile { path: file.path.clone(), line: None },
+            true => SettingOrigin::ProjectFile { path: file.path.clone(), line: None },
+            false => SettingOrigin::UserFile { path: file.path.clone(), line: None },
         };
         let directory =
             std::path::Path::new(&file.path).parent().map(|dir| dir.to_string_lossy().into_owned());
@@ -141,8 +144,8 @@ impl Resolver {
 
     /// Notes what is wrong with the user's own file: what it lacks may stand in it.
     fn breaks(&mut self, source: &Source, line: Option<u32>, why: &str, what_to_do: &str) {
-        if let Origin::UserFile { path, .. } = &source.origin {
-            let place = Origin::UserFile { path: path.clone(), line };
+        if let SettingOrigin::UserFile { path, .. } = &source.origin {
+            let place = SettingOrigin::UserFile { path: path.clone(), line };
             self.broken.get_or_insert_with(|| format!("the {place} {why}; {what_to_do}"));
         }
     }
@@ -155,7 +158,7 @@ impl Resolver {
     }
 
     fn editor(&mut self, value: &serde_json::Value) {
-        let source = Source::plain(Origin::Editor);
+        let source = Source::plain(SettingOrigin::Editor);
         let inner = value.get("adjutant").filter(|inner| inner.is_object()).unwrap_or(value);
         match tree::from_json(inner) {
             Some(entries) => self.table(&mut Vec::new(), &entries, &source),
@@ -171,7 +174,7 @@ impl Resolver {
 
     fn environment(&mut self, variables: BTreeMap<String, String>) {
         if let Some(model) = variables.get("ADJUTANT_MODEL").filter(|model| !model.is_empty()) {
-            let source = Source::plain(Origin::Environment("ADJUTANT_MODEL".to_owned()));
+            let source = Source::plain(SettingOrigin::Environment("ADJUTANT_MODEL".to_owned()));
             let node = Node { line: None, raw: Raw::Text(model.clone()) };
             self.set_named(&["model"], &node, &source);
         }
@@ -202,14 +205,14 @@ impl Resolver {
             says.push((variable, "wire", wire.name().to_owned()));
         }
         for (variable, key, text) in says {
-            let source = Source::plain(Origin::Environment(variable.to_owned()));
+            let source = Source::plain(SettingOrigin::Environment(variable.to_owned()));
             let node = Node { line: None, raw: Raw::Text(text) };
             self.set_named(&["providers", known.provider, key], &node, &source);
         }
     }
 
     fn flag(&mut self, flag: Flag) {
-        let source = Source::plain(Origin::Flag(flag.flag));
+        let source = Source::plain(SettingOrigin::Flag(flag.flag));
         let raw = match flag.value.as_str() {
             "true" => Raw::Truth(true),
             "false" => Raw::Truth(false),
@@ -309,8 +312,10 @@ impl Resolver {
         }
         let origin = source.origin_at(node.line);
         // An editor may take its settings from a workspace, which must not send any variable anywhere.
-        let names_variable = matches!(key.kind, Kind::Variable) && origin == Origin::Editor;
-        if names_variable || key.kind.is_for_the_user_file() && !matches!(origin, Origin::UserFile { .. }) {
+        let names_variable = matches!(key.kind, ValueType::Variable) && origin == SettingOrigin::Editor;
+        if names_variable
+            || key.kind.is_for_the_user_file() && !matches!(origin, SettingOrigin::UserFile { .. })
+        {
             let complaint = Complaint::new(
                 "only your own settings file may set this, so it is ignored",
                 self.set_in_the_user_file(),
@@ -342,7 +347,7 @@ impl Resolver {
         &mut self,
         key: &Key,
         full: &str,
-        (value, origin): (Value, Origin),
+        (value, origin): (Value, SettingOrigin),
         source: &Source,
         line: Option<u32>,
     ) {
@@ -372,7 +377,7 @@ impl Resolver {
     fn add_rules(&mut self, full: &str, rules: Vec<DenyRule>, source: &Source, line: Option<u32>) {
         let cell = self.cells.entry(full.to_owned()).or_insert_with(|| Cell {
             value: Value::Rules(Vec::new()),
-            origin: Origin::Default,
+            origin: SettingOrigin::Default,
             bound: None,
         });
         let Value::Rules(all) = &mut cell.value else { return };
@@ -393,7 +398,7 @@ impl Resolver {
     }
 
     /// Puts the strict value of a key in place of one that makes no sense.
-    fn strict_value(&mut self, key: &Key, full: &str, origin: Origin, project: bool) {
+    fn strict_value(&mut self, key: &Key, full: &str, origin: SettingOrigin, project: bool) {
         match key.strict {
             Literal::None => {}
             Literal::DenyAll => {
@@ -428,7 +433,7 @@ impl Resolver {
         }
         for (full, message, origin) in found {
             let line = match &origin {
-                Origin::UserFile { line, .. } | Origin::ProjectFile { line, .. } => *line,
+                SettingOrigin::UserFile { line, .. } | SettingOrigin::ProjectFile { line, .. } => *line,
                 _ => None,
             };
             let complaint = Complaint::new(message, "keep one of them; until then the provider is not used")

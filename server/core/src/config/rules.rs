@@ -6,7 +6,7 @@
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::{Origin, keys};
+use super::{SettingOrigin, keys};
 use crate::tool;
 
 mod paths;
@@ -52,7 +52,7 @@ const MOST_TEXT: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct DenyRule {
     pub text: String,
-    pub origin: Origin,
+    pub origin: SettingOrigin,
     /// `None`: every tool.
     tool: Option<String>,
     /// `None`: whatever the tool is asked to do.
@@ -108,12 +108,12 @@ pub(super) struct Fault {
 
 impl DenyRule {
     /// Returns the rule that denies every tool, standing for something unreadable.
-    pub(super) fn everything(origin: Origin) -> Self {
+    pub(super) fn everything(origin: SettingOrigin) -> Self {
         Self { text: "*".to_owned(), origin, tool: None, pattern: None, unread: false }
     }
 
     /// Reads a rule; with a fault it is stricter than written, never looser.
-    pub(super) fn parse(text: &str, origin: Origin) -> (Self, Option<Fault>) {
+    pub(super) fn parse(text: &str, origin: SettingOrigin) -> (Self, Option<Fault>) {
         let shown = super::values::shorten(text);
         let trimmed = text.trim();
         if trimmed.is_empty() || text.len() > MOST_TEXT || trimmed.chars().any(char::is_control) {
@@ -147,7 +147,11 @@ impl DenyRule {
         }
     }
 
-    fn for_every_tool(text: &str, inner: Result<Option<&str>, ()>, origin: Origin) -> (Self, Option<Fault>) {
+    fn for_every_tool(
+        text: &str,
+        inner: Result<Option<&str>, ()>,
+        origin: SettingOrigin,
+    ) -> (Self, Option<Fault>) {
         let fault = match inner {
             Ok(None) => None,
             _ => Some(blocks(format!("{text:?} gives a pattern for \"*\", which takes none"), "every tool")),
@@ -358,7 +362,7 @@ pub struct Denials {
 impl Denials {
     /// Reads rules as the log keeps them; one that cannot be understood denies more, never less.
     pub fn of_texts(texts: &[String]) -> Self {
-        Self { rules: texts.iter().map(|text| DenyRule::parse(text, Origin::Default).0).collect() }
+        Self { rules: texts.iter().map(|text| DenyRule::parse(text, SettingOrigin::Default).0).collect() }
     }
 
     /// Adds the rules of another list that are not in this one.

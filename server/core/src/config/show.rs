@@ -5,8 +5,8 @@
 use std::fmt::Write;
 
 use super::cells::{Value, provider_names};
-use super::keys::{KEYS, Key, Kind};
-use super::{Origin, Settings, toml_key, values};
+use super::keys::{KEYS, Key, ValueType};
+use super::{SettingOrigin, Settings, toml_key, values};
 
 /// Returns every key with its value and where it came from, in aligned columns.
 pub fn explain(settings: &Settings) -> String {
@@ -34,11 +34,11 @@ pub fn explain(settings: &Settings) -> String {
 fn row(settings: &Settings, key: &Key, full: &str, shown: String, rows: &mut Vec<[String; 3]>) {
     let Some(cell) = settings.cells.get(full) else {
         let unset = if key.name == "permissions.deny" { "[]" } else { "(not set)" };
-        rows.push([shown, unset.to_owned(), Origin::Default.to_string()]);
+        rows.push([shown, unset.to_owned(), SettingOrigin::Default.to_string()]);
         return;
     };
     let value = match &cell.value {
-        Value::Text(text) if matches!(key.kind, Kind::Url | Kind::Proxy) => {
+        Value::Text(text) if matches!(key.kind, ValueType::Url | ValueType::Proxy) => {
             format!("{:?}", values::redact_url(text))
         }
         // An argument may be a secret.

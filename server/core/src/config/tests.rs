@@ -46,7 +46,7 @@ fn check_problems(layers: Vec<Layer>, expected: Expect) -> Settings {
 #[test]
 fn defaults_are_the_documented_ones() {
     let settings = check_problems(vec![], expect![""]);
-    assert_eq!(settings.unattended, Unattended { edit: true, command: false, max_requests: 50 });
+    assert_eq!(settings.unattended, UnattendedPolicy { edit: true, command: false, max_requests: 50 });
     let model =
         ModelLimits { first_byte_ms: 120_000, idle_ms: 60_000, total_ms: 1_800_000, silence_ms: 10_000 };
     let limits = Limits {
@@ -105,12 +105,15 @@ fn a_user_file_sets_everything() {
     let demo = settings.provider_for(Some("demo/any")).unwrap().0;
     assert_eq!(demo.wire, Wire::Scripted);
     assert_eq!(demo.script.as_deref(), Some("/home/ada/.config/adjutant/demo.jsonl"));
-    assert_eq!(settings.unattended, Unattended { edit: false, command: true, max_requests: 7 });
+    assert_eq!(settings.unattended, UnattendedPolicy { edit: false, command: true, max_requests: 7 });
     assert_eq!(settings.limits.model.total_ms, 4_000_000);
     assert_eq!(settings.limits.requests, Some(300));
     assert_eq!(settings.retry, RetryPolicy { base_ms: 100, cap_ms: 100, max_attempts: 2 });
     let path = "/home/ada/.config/adjutant/config.toml".to_owned();
-    assert_eq!(settings.origin_of("limits.mistakes"), Some(&Origin::UserFile { path, line: Some(19) }));
+    assert_eq!(
+        settings.origin_of("limits.mistakes"),
+        Some(&SettingOrigin::UserFile { path, line: Some(19) })
+    );
 }
 
 #[test]
@@ -123,12 +126,12 @@ fn later_layers_win_whatever_order_they_come_in() {
     ];
     let settings = check_problems(layers.clone(), expect![""]);
     assert_eq!(settings.model.as_deref(), Some("a/flag"));
-    assert_eq!(settings.origin_of("model"), Some(&Origin::Flag("--model".into())));
+    assert_eq!(settings.origin_of("model"), Some(&SettingOrigin::Flag("--model".into())));
     assert_eq!(settings.limits.mistakes, 9);
-    assert_eq!(settings.origin_of("limits.mistakes"), Some(&Origin::Editor));
+    assert_eq!(settings.origin_of("limits.mistakes"), Some(&SettingOrigin::Editor));
     assert_eq!(settings.limits.model.idle_ms, 5_000);
     let settings = resolve(layers.into_iter().skip(1).collect()).0;
-    assert_eq!(settings.origin_of("model"), Some(&Origin::Environment("ADJUTANT_MODEL".into())));
+    assert_eq!(settings.origin_of("model"), Some(&SettingOrigin::Environment("ADJUTANT_MODEL".into())));
 }
 
 #[test]
@@ -171,7 +174,7 @@ deny = ["run_command"]
     );
     assert_eq!(settings.model.as_deref(), Some("a/b"));
     assert!(settings.providers.is_empty());
-    assert_eq!(settings.unattended, Unattended { edit: false, command: false, max_requests: 20 });
+    assert_eq!(settings.unattended, UnattendedPolicy { edit: false, command: false, max_requests: 20 });
     assert_eq!(settings.limits.mistakes, 1);
     assert_eq!(settings.limits.requests, Some(40));
     assert!(
@@ -207,7 +210,7 @@ fn l03_what_a_project_file_tightened_stays_tight() {
             editor settings: unattended.edit: a project file keeps this tighter, so this is ignored; it is set in project file .adjutant/config.toml:2
             flag --allow-commands: unattended.command: a project file keeps this tighter, so this is ignored; it is set in project file .adjutant/config.toml:3"#]],
     );
-    assert_eq!(settings.unattended, Unattended { edit: false, command: false, max_requests: 8 });
+    assert_eq!(settings.unattended, UnattendedPolicy { edit: false, command: false, max_requests: 8 });
     assert!(settings.deny.denial("write_file", Some("x")).is_some());
 }
 
@@ -220,7 +223,7 @@ fn a_broken_file_gives_strict_values_and_keeps_what_it_denies() {
         expect![[r#"
             ~/config.toml:7: not valid TOML: duplicate key; correct this line; until then only what makes Adjutant stricter is taken from it, and nothing is done unattended"#]],
     );
-    assert_eq!(settings.unattended, Unattended { edit: false, command: false, max_requests: 50 });
+    assert_eq!(settings.unattended, UnattendedPolicy { edit: false, command: false, max_requests: 50 });
     assert!(settings.deny.denial("run_command", Some("rm -rf /")).is_some());
     assert_eq!(settings.model, None);
 }
@@ -239,7 +242,7 @@ fn an_unreadable_file_acts_on_nothing_unasked() {
             editor settings: unattended.command: a project file keeps this tighter, so this is ignored; it is set in project file .adjutant/config.toml
             editor settings: unattended.edit: a project file keeps this tighter, so this is ignored; it is set in project file .adjutant/config.toml"#]],
     );
-    assert_eq!(settings.unattended, Unattended { edit: false, command: false, max_requests: 50 });
+    assert_eq!(settings.unattended, UnattendedPolicy { edit: false, command: false, max_requests: 50 });
     check_problems(vec![Layer::UserFile(file(Content::Missing))], expect![""]);
 }
 
@@ -290,7 +293,7 @@ allow = "ls"
             ~/config.toml:21: permissions.deny: this is a whole number; write a list of rules; until then every tool is denied
             ~/config.toml:22: permissions.allow: there is no such key; remove it; `adjutant config` lists the keys there are"#]],
     );
-    assert_eq!(settings.unattended, Unattended { edit: false, command: false, max_requests: 50 });
+    assert_eq!(settings.unattended, UnattendedPolicy { edit: false, command: false, max_requests: 50 });
     assert_eq!(settings.limits.mistakes, 3);
     assert_eq!(settings.limits.requests, Some(50));
     assert!(settings.deny.denial("read_file", Some("x")).is_some());
@@ -535,7 +538,7 @@ fn a_policy_is_what_the_settings_say() {
     )]);
     let policy = settings.policy(Mode::Ask, true);
     assert_eq!((policy.mistakes, policy.retry.max_attempts), (2, 1));
-    assert_eq!(policy.unattended, Some(Unattended { edit: true, command: false, max_requests: 4 }));
+    assert_eq!(policy.unattended, Some(UnattendedPolicy { edit: true, command: false, max_requests: 4 }));
     let denials = Denials::of_texts(&policy.deny);
     assert!(denials.denial("run_command", Some("ls")).is_some());
     assert!(denials.denial("edit_file", Some("a")).is_some());
@@ -544,7 +547,7 @@ fn a_policy_is_what_the_settings_say() {
 
 /// Denies `subject` of `tool` under one rule?
 fn denied(rule: &str, tool: &str, subject: &str) -> bool {
-    let (rule, fault) = DenyRule::parse(rule, Origin::Default);
+    let (rule, fault) = DenyRule::parse(rule, SettingOrigin::Default);
     assert!(fault.is_none(), "{}", fault.map(|fault| fault.message).unwrap_or_default());
     Denials { rules: vec![rule] }.denial(tool, Some(subject)).is_some()
 }
@@ -711,7 +714,7 @@ fn command_rules() {
     }
     // What is too long to compare is denied, and a call that names nothing too.
     assert!(denied(rm, "run_command", &"ls ".repeat(10_000)));
-    let rule = DenyRule::parse(rm, Origin::Default).0;
+    let rule = DenyRule::parse(rm, SettingOrigin::Default).0;
     assert!(Denials { rules: vec![rule] }.denial("run_command", None).is_some());
 }
 
@@ -734,7 +737,7 @@ fn a_rule_that_makes_no_sense_blocks_what_it_may_have_meant() {
         ("*(x)", "read_file", None),
         ("edit_file(\u{0})", "read_file", None),
     ] {
-        let (parsed, fault) = DenyRule::parse(rule, Origin::Default);
+        let (parsed, fault) = DenyRule::parse(rule, SettingOrigin::Default);
         assert!(fault.is_some(), "{rule}");
         let read_back = Denials::of_texts(std::slice::from_ref(&parsed.text));
         assert!(read_back.denial(blocked, Some("rm x")).is_some(), "{rule} read back");
@@ -744,7 +747,7 @@ fn a_rule_that_makes_no_sense_blocks_what_it_may_have_meant() {
     }
     // One class after another would need more memory than a glob may have.
     let huge = format!("edit_file({})", "[!a]".repeat(250));
-    let (rule, _) = DenyRule::parse(&huge, Origin::Default);
+    let (rule, _) = DenyRule::parse(&huge, SettingOrigin::Default);
     assert!(rule.denies("edit_file", None));
 }
 
@@ -824,7 +827,7 @@ proptest! {
     #[test]
     fn any_rule_parses_without_a_panic(text in "\\PC{0,60}", tool in "(edit_file|run_command)\\(\\PC{0,30}\\)", line in "\\PC{0,60}") {
         for rule in [text, tool] {
-            let (rule, _) = DenyRule::parse(&rule, Origin::Default);
+            let (rule, _) = DenyRule::parse(&rule, SettingOrigin::Default);
             let rules = Denials { rules: vec![rule] };
             let _ = rules.denial("run_command", Some(&line)).or(rules.denial_of_file("edit_file", &line, &[]));
         }

@@ -29,7 +29,7 @@ pub(super) enum Raw {
 pub(super) type Entries = Vec<(String, Node)>;
 
 /// What could be read of a text, and what was wrong with it.
-pub(super) struct Parsed {
+pub(super) struct ParsedText {
     pub(super) entries: Entries,
     pub(super) faults: Vec<(Option<u32>, String)>,
 }
@@ -55,9 +55,9 @@ impl Raw {
 }
 
 /// Reads TOML; what parses is returned even when other parts do not.
-pub(super) fn from_toml(text: &str) -> Parsed {
+pub(super) fn from_toml(text: &str) -> ParsedText {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let lines = Lines::new(text);
+    let lines = LineStarts::new(text);
     let (root, errors) = DeTable::parse_recoverable(text);
     let faults = errors
         .iter()
@@ -69,10 +69,10 @@ pub(super) fn from_toml(text: &str) -> Parsed {
             )
         })
         .collect();
-    Parsed { entries: toml_entries(root.get_ref(), &lines), faults }
+    ParsedText { entries: toml_entries(root.get_ref(), &lines), faults }
 }
 
-fn toml_entries(table: &DeTable<'_>, lines: &Lines) -> Entries {
+fn toml_entries(table: &DeTable<'_>, lines: &LineStarts) -> Entries {
     let mut entries: Entries = table
         .iter()
         .map(|(key, value)| {
@@ -85,7 +85,7 @@ fn toml_entries(table: &DeTable<'_>, lines: &Lines) -> Entries {
     entries
 }
 
-fn toml_raw(value: &DeValue<'_>, lines: &Lines) -> Raw {
+fn toml_raw(value: &DeValue<'_>, lines: &LineStarts) -> Raw {
     match value {
         DeValue::String(text) => Raw::Text(text.to_string()),
         DeValue::Boolean(truth) => Raw::Truth(*truth),
@@ -144,11 +144,11 @@ fn json_raw(value: &serde_json::Value) -> Raw {
 }
 
 /// Where each line of a text begins.
-struct Lines {
+struct LineStarts {
     starts: Vec<usize>,
 }
 
-impl Lines {
+impl LineStarts {
     fn new(text: &str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         Self { starts: std::iter::once(0).chain(ends).collect() }

@@ -8,12 +8,13 @@ use crate::machine::retry::CallFailure;
 use crate::machine::step::{Step, Wake};
 use crate::policy::ask::REJECT;
 use crate::policy::cause::Reason;
-use crate::policy::choices::{Chosen, Follows, Offer};
-use crate::policy::observation::Seen;
+use crate::policy::choices::{Follows, JudgedChoice, Offer};
+use crate::policy::observation::ObservedPath;
 use crate::prompt::image::Image;
-use crate::prompt::message::{Manner, Reply};
+use crate::prompt::message::{GenerationSettings, Reply};
 use crate::record::{
-    AskId, AskKind, CallResult, Change, Found, KeyUse, Origin, Payload, Policy, RunId, Unattended, Unsaved,
+    AskId, AskKind, CallResult, EditCheck, FileChange, KeyUse, Payload, Policy, RunId, RunOrigin,
+    UnattendedPolicy, UnsavedText,
 };
 
 /// Time and randomness for one input, brought in from outside.
@@ -58,10 +59,10 @@ pub enum Input {
     /// The deny rules that the settings have now.
     Denials(Vec<String>),
     /// A client that follows the open run gives this consent.
-    Consent(Unattended),
+    Consent(UnattendedPolicy),
     /// The user chooses a mode or a model for the session.
     Choose {
-        chosen: Chosen,
+        chosen: JudgedChoice,
         offer: Offer,
     },
     /// A writer opened the log with facts in it.
@@ -91,12 +92,12 @@ pub struct Prompt {
     pub expected_run: Option<RunId>,
     /// `provider/model`.
     pub model: String,
-    pub manner: Manner,
+    pub manner: GenerationSettings,
     pub policy: Policy,
     /// What of it are the session's choices, not this prompt's own.
     pub follows: Follows,
     /// Where in the workspace the user was.
-    pub origin: Option<Origin>,
+    pub origin: Option<RunOrigin>,
     pub key: Option<KeyUse>,
 }
 
@@ -109,7 +110,7 @@ pub struct Answer {
     pub surface: String,
     /// What may run unasked in the run that goes on by this answer: only where the one who answers gives
     /// consent with it. What an earlier run or process had is not taken over.
-    pub consent: Option<Unattended>,
+    pub consent: Option<UnattendedPolicy>,
 }
 
 /// What an answer chooses.
@@ -171,7 +172,7 @@ pub enum Report {
     Replied(Reply),
     CallFailed(CallFailure),
     /// `Prepare` looked at the world.
-    Prepared(Box<Prepared>),
+    Prepared(Box<Preparation>),
     /// `RunTool` ended.
     Finished(CallResult),
     /// `RunTool` of an edit: all its hunks are in the text.
@@ -185,28 +186,28 @@ pub enum Report {
     /// `RunTool` of an edit: the text moved on and none of it landed. This is the change as it would be
     /// made now, and what the model is told where it has been shown often enough.
     Overtaken {
-        change: Box<Change>,
-        seen: Box<Seen>,
+        change: Box<FileChange>,
+        seen: Box<ObservedPath>,
         result: CallResult,
     },
-    Settled(Found),
+    Settled(EditCheck),
 }
 
 /// What `Prepare` found out about one call.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct Preparation {
     /// The file or folder it is about; none where it is about no single one.
-    pub seen: Option<Seen>,
+    pub seen: Option<ObservedPath>,
     pub prospect: Prospect,
     /// Open documents that a command would not see as they are.
-    pub unsaved: Vec<Unsaved>,
+    pub unsaved: Vec<UnsavedText>,
 }
 
 /// What would come of a call.
 #[derive(Clone, Debug)]
 pub enum Prospect {
     Payload(Payload),
-    Change(Box<Change>),
+    Change(Box<FileChange>),
     /// It cannot be made.
     Refused {
         why: Reason,
@@ -217,7 +218,7 @@ pub enum Prospect {
     Forbidden,
 }
 
-impl Prepared {
+impl Preparation {
     /// The call names no file.
     pub fn of(payload: Payload) -> Self {
         Self { seen: None, prospect: Prospect::Payload(payload), unsaved: Vec::new() }
@@ -230,7 +231,7 @@ impl Prepared {
 
     /// The same of a call about this file.
     #[must_use]
-    pub fn about(self, seen: Seen) -> Self {
+    pub fn about(self, seen: ObservedPath) -> Self {
         Self { seen: Some(seen), ..self }
     }
 }

@@ -6,7 +6,7 @@ use super::random::change;
 use super::{Bench, done, option};
 use crate::machine::input::{Input, Report};
 use crate::machine::step::{Step, next_steps};
-use crate::record::{CallEnd, Found};
+use crate::record::{CallEnd, EditCheck};
 use crate::session::Session;
 
 const EDIT: (&str, &str) = ("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#);
@@ -41,7 +41,7 @@ fn a_session_of_a_thousand_edits_keeps_the_change_sets_of_its_turn_only() {
         if edit % 10 == 9 {
             bench.input(Input::Cancel { run: None }).unwrap();
             assert_eq!(bench.session.unsettled().count(), 1, "an edit that was cut short is looked for");
-            bench.report(is_settle, Report::Settled(Found::Landed));
+            bench.report(is_settle, Report::Settled(EditCheck::Landed));
         } else {
             bench.report(super::is_tool, Report::Applied(done(CallEnd::Completed)));
         }
@@ -65,7 +65,7 @@ fn a_change_set_that_nobody_has_looked_for_is_kept_until_somebody_has() {
         assert!(next_steps(&bench.session).iter().any(is_settle), "it is still looked for");
         assert_eq!(bench.session.changes.len(), 1);
     }
-    bench.report(is_settle, Report::Settled(Found::NotLanded));
+    bench.report(is_settle, Report::Settled(EditCheck::NotLanded));
     assert!(!next_steps(&bench.session).iter().any(is_settle));
 }
 

@@ -9,25 +9,25 @@ use crate::machine::input::{Input, Prompt, Report};
 use crate::machine::retry::{CallFailure, FailureClass};
 use crate::machine::step::{Step, next_steps};
 use crate::policy::cause::Cause;
-use crate::policy::choices::{Chosen, Follows, Takes};
-use crate::policy::observation::Seen;
+use crate::policy::choices::{Follows, JudgedChoice, Takes};
+use crate::policy::observation::ObservedPath;
 use crate::policy::permission::{Act, Verdict, verdict};
 use crate::prompt::models;
-use crate::prompt::{Level, Manner, request};
+use crate::prompt::{GenerationSettings, Level, request};
 use crate::record::{Event, Mode, Policy};
 use crate::session::Session;
-use crate::wire::state::{Teller, Told};
+use crate::wire::state::{Projector, Updates};
 
-const ASK: Chosen = Chosen::Mode { mode: Mode::Ask };
-const CODE: Chosen = Chosen::Mode { mode: Mode::Code };
+const ASK: JudgedChoice = JudgedChoice::Mode { mode: Mode::Ask };
+const CODE: JudgedChoice = JudgedChoice::Mode { mode: Mode::Code };
 
-fn choose(bench: &mut Bench, chosen: Chosen) -> Result<Vec<Event>, Refusal> {
+fn choose(bench: &mut Bench, chosen: JudgedChoice) -> Result<Vec<Event>, Refusal> {
     let offer = bench.session.offer(Some("p/default".to_owned()), Vec::new(), |_| Takes::default());
     bench.input(Input::Choose { chosen, offer })
 }
 
-fn model(name: &str) -> Chosen {
-    Chosen::Model { model: name.to_owned() }
+fn model(name: &str) -> JudgedChoice {
+    JudgedChoice::Model { model: name.to_owned() }
 }
 
 fn mode_of_run(bench: &Bench) -> Mode {
@@ -44,11 +44,11 @@ fn offers_edits(bench: &Bench) -> bool {
 /// Every change that is told of the log, from the first update on.
 fn told(bench: &Bench) -> Vec<ConfigChange> {
     let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
-    let mut teller = Teller::new(&session);
+    let mut teller = Projector::new(&session);
     let mut changes = Vec::new();
     for fact in &bench.log {
         session.apply(fact);
-        let Told::Lasting(updates) = teller.told(&session, fact) else { continue };
+        let Updates::Lasting(updates) = teller.told(&session, fact) else { continue };
         for update in updates {
             if let Update::ConfigOptionUpdate { changed, .. } = update {
                 changes.push(changed);
@@ -68,7 +68,7 @@ fn s11_a_mode_chosen_during_a_run_counts_from_the_next_model_call_and_is_told_on
     assert_eq!(mode_of_run(&bench), Mode::Code, "the call under way has the mode it began with");
     bench.report(is_model, Report::Replied(super::reply("", &[("read_file", r#"{"path":"a"}"#)])));
     let policy = &bench.session.open_run().unwrap().policy;
-    let judged = verdict(&bench.session, policy, "edit_file", Act::Edit(&Seen::inside("a")));
+    let judged = verdict(&bench.session, policy, "edit_file", Act::Edit(&ObservedPath::inside("a")));
     assert!(matches!(judged, Verdict::Ask(_)), "what it asked for is judged by that mode: {judged:?}");
     bench.report(is_prepare, super::refused(Cause::Missing, "no"));
     bench.report(is_model, Report::TurnBegan);
@@ -131,19 +131,19 @@ fn s84_what_was_given_for_one_run_stays_its_own_when_the_session_changes() {
 
 #[test]
 fn s84_a_run_that_goes_on_keeps_what_was_given_for_it_alone() {
-    let given = Manner { effort: Some(Level::Low), verbosity: Some(Level::High) };
-    let chosen = Manner { effort: Some(Level::High), verbosity: Some(Level::Low) };
+    let given = GenerationSettings { effort: Some(Level::Low), verbosity: Some(Level::High) };
+    let chosen = GenerationSettings { effort: Some(Level::High), verbosity: Some(Level::Low) };
     for (effort, verbosity) in [(false, false), (true, false), (false, true), (true, true)] {
         let mut bench = Bench::new();
         let follows = Follows { effort, verbosity, ..Follows::default() };
         bench.input(Input::Prompt(Prompt { manner: given, follows, ..words("look") })).unwrap();
         bench.report(is_model, Report::TurnBegan);
-        choose(&mut bench, Chosen::Effort { effort: chosen.effort }).unwrap();
-        choose(&mut bench, Chosen::Verbosity { verbosity: chosen.verbosity }).unwrap();
+        choose(&mut bench, JudgedChoice::Effort { effort: chosen.effort }).unwrap();
+        choose(&mut bench, JudgedChoice::Verbosity { verbosity: chosen.verbosity }).unwrap();
         assert_eq!(bench.session.open_run().unwrap().manner, given, "a run goes on as it began");
         fail(&mut bench);
         bench.answer(option("retry")).unwrap();
-        let expected = Manner {
+        let expected = GenerationSettings {
             effort: if effort { chosen.effort } else { given.effort },
             verbosity: if verbosity { chosen.verbosity } else { given.verbosity },
         };

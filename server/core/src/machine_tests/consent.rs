@@ -4,16 +4,16 @@ use expect_test::expect;
 
 use super::stories::{check, command, last_output};
 use super::{Bench, done, is_model, is_prepare, is_tool, option};
-use crate::machine::input::{Answer, Choice, Input, Prepared, Prospect, Report};
+use crate::machine::input::{Answer, Choice, Input, Preparation, Prospect, Report};
 use crate::machine::retry::{CallFailure, FailureClass};
 use crate::policy::cause::Cause;
-use crate::policy::observation::{FileClass, Seen};
-use crate::record::{AskKind, CallEnd, Event, Payload, Policy, Unattended};
+use crate::policy::observation::{FileClass, ObservedPath};
+use crate::record::{AskKind, CallEnd, Event, Payload, Policy, UnattendedPolicy};
 use crate::wire::state::view;
 
 #[test]
 fn finding_b1_consent_ends_with_the_process_that_gave_it() {
-    let unattended = Some(Unattended { edit: true, command: true, max_requests: 9 });
+    let unattended = Some(UnattendedPolicy { edit: true, command: true, max_requests: 9 });
     let begin = || {
         let mut bench = Bench::new();
         bench.prompt_with("go", Policy { unattended, ..Policy::default() }).unwrap();
@@ -63,7 +63,7 @@ fn finding_b1_consent_ends_with_the_process_that_gave_it() {
 
 #[test]
 fn finding_b1_consent_that_is_given_again_counts() {
-    let unattended = Some(Unattended { edit: true, command: true, max_requests: 9 });
+    let unattended = Some(UnattendedPolicy { edit: true, command: true, max_requests: 9 });
     let runs = |bench: &mut Bench| {
         bench.reply("", &[("run_command", r#"{"command":"make test"}"#)]);
         check(&bench.report(is_prepare, command()), expect!["call_prepared tool_started"]);
@@ -88,7 +88,7 @@ fn finding_b1_consent_that_is_given_again_counts() {
 
 #[test]
 fn finding_b1_deny_rules_of_now_join_those_of_then_at_each_verdict() {
-    let unattended = Some(Unattended { edit: true, command: true, max_requests: 9 });
+    let unattended = Some(UnattendedPolicy { edit: true, command: true, max_requests: 9 });
     let now = || Input::Denials(vec!["run_command(make*)".to_owned(), "run_command(rm*)".to_owned()]);
     let mut bench = Bench::new();
     assert!(bench.input(now()).is_err(), "no run is open");
@@ -167,8 +167,8 @@ fn finding_b2_what_is_denied_for_a_reason_of_its_own_is_told_with_that_reason() 
     let policy = Policy { deny: vec!["read_file(private/**)".to_owned()], ..Policy::default() };
     bench.prompt_with("go", policy).unwrap();
     bench.reply("", &[("edit_file", r#"{"path":".git/config","old_text":"x","new_text":"y"}"#)]);
-    let seen = Seen { class: Some(FileClass::VersionControl), ..Seen::inside(".git/config") };
-    let prepared = Prepared { seen: Some(seen), prospect: Prospect::Forbidden, unsaved: Vec::new() };
+    let seen = ObservedPath { class: Some(FileClass::VersionControl), ..ObservedPath::inside(".git/config") };
+    let prepared = Preparation { seen: Some(seen), prospect: Prospect::Forbidden, unsaved: Vec::new() };
     let events = bench.report(is_prepare, Report::Prepared(Box::new(prepared)));
     let Some(Event::ToolFinished { result, .. }) = events.last() else { panic!("{events:?}") };
     assert!(

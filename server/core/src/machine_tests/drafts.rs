@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::random::change;
 use super::{Bench, done};
-use crate::record::{CallEnd, Change, Event};
+use crate::record::{CallEnd, Event, FileChange};
 use crate::session::Call;
 use crate::text::draft::draft;
 use crate::text::review::{apply_hunks, hunks};
@@ -29,7 +29,7 @@ fn call(bench: &Bench, index: usize) -> Call {
 fn propose(bench: &mut Bench, index: usize, (before, after): (&str, &str), target: &str) {
     let change_set = format!("change-{index}").as_str().into();
     let hunks = Arc::from(hunks(before, after));
-    let change = Change { change_set, target: target.to_owned(), hunks, ..change(true) };
+    let change = FileChange { change_set, target: target.to_owned(), hunks, ..change(true) };
     bench.fact(Event::ChangeProposed { call: call(bench, index).id, change: Box::new(change), seen: None });
 }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::random::{Dice, input};
 use super::*;
-use crate::policy::observation::Seen;
+use crate::policy::observation::ObservedPath;
 use crate::prompt;
 use crate::prompt::message::ModelMessage;
 
@@ -19,7 +19,7 @@ fn drive(bench: &mut Bench, bytes: &[u8]) {
 }
 
 /// The session a log gives, and how many of its facts cannot stand where they stand.
-fn folded(log: &[Fact]) -> (Session, usize) {
+fn folded(log: &[Record]) -> (Session, usize) {
     let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
     let mut strays = 0;
     for fact in log {
@@ -108,7 +108,7 @@ fn log_043_a_call_whose_reply_is_lost_takes_no_arguments_of_another() {
     let mut bench = Bench::new();
     bench.prompt("go").unwrap();
     bench.reply("", &[("read_file", r#"{"path":"a"}"#)]);
-    bench.report(is_prepare, super::read_of(Seen::inside("a")));
+    bench.report(is_prepare, super::read_of(ObservedPath::inside("a")));
     bench.report(is_tool, Report::Finished(done(CallEnd::Completed)));
     bench.reply("", &[("run_command", r#"{"command":"true"}"#)]);
     assert!(bench.session.calls_now().next().is_some());

@@ -10,7 +10,7 @@ use super::{Bench, done, is_prepare, is_tool, names, option};
 use crate::machine::accept::Refusal;
 use crate::machine::input::{Answer, Input, Report};
 use crate::machine::step::{Step, Wake, Why, next_steps};
-use crate::policy::observation::Seen;
+use crate::policy::observation::ObservedPath;
 use crate::record::{CallEnd, Event, Payload, Policy};
 use crate::wire::state::view;
 
@@ -20,7 +20,7 @@ fn n04_an_edit_the_text_ran_away_from_is_shown_anew_three_times_at_most() {
     bench.input(Input::Answer(answer_of(&bench, "allow_always"))).unwrap();
     let again = || Report::Overtaken {
         change: Box::new(change(true)),
-        seen: Box::new(Seen { overtaken: Some("it moved".to_owned()), ..Seen::inside("a") }),
+        seen: Box::new(ObservedPath { overtaken: Some("it moved".to_owned()), ..ObservedPath::inside("a") }),
         result: done(CallEnd::Failed),
     };
     for _ in 0..2 {
@@ -91,7 +91,7 @@ fn s15_time_takes_the_first_suggestion_where_the_user_has_set_it_and_nothing_els
     for (tool, arguments, report) in [
         ("run_command", r#"{"command":"make test"}"#, command()),
         ("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#, super::edit_of(change(true))),
-        ("read_file", r#"{"path":"/b"}"#, super::read_of(Seen::outside("/b"))),
+        ("read_file", r#"{"path":"/b"}"#, super::read_of(ObservedPath::outside("/b"))),
     ] {
         let mut bench = Bench::new();
         bench.prompt_with("go", policy()).unwrap();

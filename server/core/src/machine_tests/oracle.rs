@@ -3,7 +3,7 @@
 //! Guesses from the last message, `partial` and an API request without cost;
 //! never used outside tests.
 
-use crate::record::{AskGroup, AskKind, Event, Fact};
+use crate::record::{AskGroup, AskKind, Event, Record};
 
 /// A message as seed 000 knows it.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub enum Guess {
 }
 
 /// The stream of messages Roo's extension would have sent for these facts.
-fn messages(log: &[Fact]) -> Vec<Message> {
+fn messages(log: &[Record]) -> Vec<Message> {
     let mut messages = Vec::new();
     for fact in log {
         match &fact.event {
@@ -74,7 +74,7 @@ fn settle_streams(messages: &mut [Message]) {
 }
 
 /// "The last message determines state": asks block by group, `partial` or a request without cost streams.
-pub fn guess(log: &[Fact]) -> Guess {
+pub fn guess(log: &[Record]) -> Guess {
     let messages = messages(log);
     let last_ask = messages.iter().rev().find_map(|message| match message {
         Message::Ask { kind, .. } if kind.group() != AskGroup::NonBlocking => Some(kind.group()),

@@ -15,10 +15,10 @@ use super::random::{Dice, input, report};
 use crate::machine::accept::{Refusal, accept};
 use crate::machine::input::{Answer, Choice, Input, Prompt, Stamp};
 use crate::machine::step::{Step, Wake, Why, next_steps};
-use crate::prompt::message::{Manner, ModelMessage};
-use crate::record::{AllowedBy, AskKind, Event, Fact, Unattended};
+use crate::prompt::message::{GenerationSettings, ModelMessage};
+use crate::record::{AllowedBy, AskKind, Event, Record, UnattendedPolicy};
 use crate::session::Session;
-use crate::wire::state::{EDGES, Teller, Told, view};
+use crate::wire::state::{EDGES, Projector, Updates, view};
 
 pub fn drive(bytes: &[u8]) -> Bench {
     let mut bench = Bench::new();
@@ -35,7 +35,7 @@ pub fn numbers() -> impl Strategy<Value = Vec<u8>> {
 }
 
 /// Folds the log again and hands out the session after each fact.
-pub fn at_each_fact(log: &[Fact], mut check: impl FnMut(&Session, &[Fact])) {
+pub fn at_each_fact(log: &[Record], mut check: impl FnMut(&Session, &[Record])) {
     let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
     check(&session, &[]);
     for (index, fact) in log.iter().enumerate() {
@@ -77,7 +77,7 @@ proptest! {
         for (fact, line) in bench.log.iter().zip(&text) {
             let event: Event = serde_json::from_str(line).unwrap();
             prop_assert_eq!(&event, &fact.event);
-            session.apply(&Fact { seq: fact.seq, at: fact.at, last: fact.last, event });
+            session.apply(&Record { seq: fact.seq, at: fact.at, last: fact.last, event });
         }
         prop_assert_eq!(&session, &bench.session);
     }
@@ -93,15 +93,15 @@ proptest! {
         let mut session = Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
         let mut shown = view(&session);
         let mut open: BTreeSet<String> = BTreeSet::new();
-        let mut teller = Teller::new(&session);
+        let mut teller = Projector::new(&session);
         for fact in &bench.log {
             session.apply(fact);
             let updates = match teller.told(&session, fact) {
-                Told::Lasting(updates) => {
+                Updates::Lasting(updates) => {
                     prop_assert!(fact.event.is_barrier(), "{} may be lost", fact.event.name());
                     updates
                 }
-                Told::Passing(updates) => updates,
+                Updates::Passing(updates) => updates,
             };
             for update in updates {
                 match update {
@@ -127,7 +127,7 @@ proptest! {
     fn s09_what_is_told_again_is_the_same_for_a_reader_that_forgets_what_it_told(bytes in numbers()) {
         let new = || Session::new("s1".into(), vec!["/ws".to_owned()]).with_tools(super::tools::tools());
         let (mut whole, mut forgetful) = (new(), new());
-        let (mut first, mut again) = (Teller::new(&whole), Teller::new(&forgetful));
+        let (mut first, mut again) = (Projector::new(&whole), Projector::new(&forgetful));
         for fact in &drive(&bytes).log {
             prop_assert_eq!(whole.is_out_of_place(&fact.event), forgetful.is_out_of_place(&fact.event));
             whole.apply(fact);
@@ -189,9 +189,9 @@ proptest! {
             let stamp = Stamp::new(9_999, [7; 16]);
             let events = accept(session, &stamp, Input::Cancel { run: None }).expect("an open run is cancelled");
             let mut after = session.clone();
-            let mut whole: Vec<Fact> = log.to_vec();
+            let mut whole: Vec<Record> = log.to_vec();
             for event in events {
-                let fact = Fact { seq: after.seq + 1, at: stamp.now, last: true, event };
+                let fact = Record { seq: after.seq + 1, at: stamp.now, last: true, event };
                 after.apply(&fact);
                 whole.push(fact);
             }
@@ -364,7 +364,7 @@ proptest! {
                     title: None,
                     expected_run: Some(text.as_str().into()),
                     model: text.clone(),
-                    manner: Manner::default(),
+                    manner: GenerationSettings::default(),
                     policy: Default::default(),
             follows: Default::default(),
                     origin: None, key: None,
@@ -379,7 +379,7 @@ proptest! {
 }
 
 /// What may run unattended by the end of this log.
-fn consent(log: &[Fact]) -> Option<Unattended> {
+fn consent(log: &[Record]) -> Option<UnattendedPolicy> {
     let changed = log.iter().rev().find_map(|fact| match &fact.event {
         Event::RunStarted { policy, .. } => Some(policy.unattended),
         Event::RulesChanged { unattended, .. } => Some(*unattended),
@@ -389,7 +389,7 @@ fn consent(log: &[Fact]) -> Option<Unattended> {
 }
 
 /// Whether the verdict on this call was "safe" without an ask.
-fn was_free(log: &[Fact], call: &crate::record::ToolCallId, edit: bool) -> bool {
+fn was_free(log: &[Record], call: &crate::record::ToolCallId, edit: bool) -> bool {
     use crate::record::{Payload, Rule};
     let unattended = consent(log);
     let rules: Vec<&Rule> = log
@@ -418,7 +418,7 @@ fn was_free(log: &[Fact], call: &crate::record::ToolCallId, edit: bool) -> bool 
     }
 }
 
-fn one_terminal_fact(log: &[Fact], run: &str) {
+fn one_terminal_fact(log: &[Record], run: &str) {
     let ends: Vec<usize> = log
         .iter()
         .enumerate()
@@ -493,7 +493,7 @@ fn s08_no_edge_is_taken_that_is_not_in_the_table_and_none_is_there_for_nothing()
     let mut taken = BTreeSet::new();
     for _ in 0..1_500 {
         let bytes = numbers().new_tree(&mut runner).expect("a tree").current();
-        let mut before = crate::session::run::State::None;
+        let mut before = crate::session::run::SessionState::None;
         at_each_batch(&drive(&bytes), |session| {
             let (now, _) = session.shown();
             if now != before {

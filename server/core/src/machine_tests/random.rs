@@ -3,14 +3,14 @@
 //! Every input is one the shell could send; illegal ones are a test of their own.
 
 use super::{Bench, done, reply};
-use crate::machine::input::{Answer, Choice, Input, Prepared, Prompt, Prospect, Report};
+use crate::machine::input::{Answer, Choice, Input, Preparation, Prompt, Prospect, Report};
 use crate::machine::retry::{CallFailure, FailureClass};
 use crate::machine::step::{Step, next_steps};
 use crate::policy::cause::Cause;
-use crate::policy::choices::{Chosen, Follows, Takes};
-use crate::policy::observation::{FileClass, Seen};
+use crate::policy::choices::{Follows, JudgedChoice, Takes};
+use crate::policy::observation::{FileClass, ObservedPath};
 use crate::prompt::image::{Image, MediaType};
-use crate::record::{CallEnd, Change, Found, Mode, Payload, Policy, ToolCallId, Unattended};
+use crate::record::{CallEnd, EditCheck, FileChange, Mode, Payload, Policy, ToolCallId, UnattendedPolicy};
 use crate::text::review::Hunk;
 
 /// Numbers to draw from; the test's seed.
@@ -54,7 +54,7 @@ pub fn input(bench: &Bench, dice: &mut Dice<'_>) -> Input {
 }
 
 fn prompt(dice: &mut Dice<'_>) -> Prompt {
-    let unattended = (dice.roll(3) == 0).then(|| Unattended {
+    let unattended = (dice.roll(3) == 0).then(|| UnattendedPolicy {
         edit: dice.roll(2) == 0,
         command: dice.roll(2) == 0,
         max_requests: 2,
@@ -89,10 +89,10 @@ fn choice(bench: &Bench, dice: &mut Dice<'_>) -> Input {
     let offer = bench.session.offer(Some("p/m".to_owned()), Vec::new(), |_| Takes::default());
     let chosen = if dice.roll(2) == 0 {
         let mode = if bench.session.choices.mode == Mode::Code { Mode::Ask } else { Mode::Code };
-        Chosen::Mode { mode }
+        JudgedChoice::Mode { mode }
     } else {
         let other = if offer.model.as_deref() == Some("p/m") { "p/n" } else { "p/m" };
-        Chosen::Model { model: other.to_owned() }
+        JudgedChoice::Model { model: other.to_owned() }
     };
     Input::Choose { chosen, offer }
 }
@@ -130,7 +130,10 @@ pub fn report(bench: &Bench, step: &Step, dice: &mut Dice<'_>) -> Report {
             match dice.roll(5) {
                 4 => Report::Overtaken {
                     change: Box::new(change(true)),
-                    seen: Box::new(Seen { overtaken: Some("it moved".to_owned()), ..Seen::inside("a") }),
+                    seen: Box::new(ObservedPath {
+                        overtaken: Some("it moved".to_owned()),
+                        ..ObservedPath::inside("a")
+                    }),
                     result: done(CallEnd::Failed),
                 },
                 0 => Report::Applied(done(CallEnd::Completed)),
@@ -143,7 +146,7 @@ pub fn report(bench: &Bench, step: &Step, dice: &mut Dice<'_>) -> Report {
             }
         }
         Step::Settle { .. } => {
-            Report::Settled([Found::Landed, Found::NotLanded, Found::Unclear][dice.roll(3)])
+            Report::Settled([EditCheck::Landed, EditCheck::NotLanded, EditCheck::Unclear][dice.roll(3)])
         }
         Step::DeliverAsk { .. } | Step::Wake(_) => Report::TurnBegan,
     }
@@ -191,12 +194,15 @@ fn model_report(dice: &mut Dice<'_>) -> Report {
 fn prepared(bench: &Bench, id: &ToolCallId, dice: &mut Dice<'_>) -> Report {
     let tool = bench.session.call(id).map_or("", |call| call.tool.as_str());
     if dice.roll(8) == 0 {
-        let seen = Seen { class: Some(FileClass::Own), names_unknown: true, ..Seen::inside("a") };
-        let prepared = Prepared { seen: Some(seen), prospect: Prospect::Forbidden, unsaved: Vec::new() };
+        let seen =
+            ObservedPath { class: Some(FileClass::Own), names_unknown: true, ..ObservedPath::inside("a") };
+        let prepared = Preparation { seen: Some(seen), prospect: Prospect::Forbidden, unsaved: Vec::new() };
         return Report::Prepared(Box::new(prepared));
     }
     match tool {
-        "read_file" => super::read_of(Seen { inside: dice.roll(3) != 0, ..Seen::inside("a") }),
+        "read_file" => {
+            super::read_of(ObservedPath { inside: dice.roll(3) != 0, ..ObservedPath::inside("a") })
+        }
         "edit_file" => super::edit_of(change(dice.roll(2) == 0)),
         "run_command" => super::looked(Payload::Command {
             line: "true".to_owned(),
@@ -213,8 +219,8 @@ fn prepared(bench: &Bench, id: &ToolCallId, dice: &mut Dice<'_>) -> Report {
     }
 }
 
-pub fn change(open: bool) -> Change {
-    Change {
+pub fn change(open: bool) -> FileChange {
+    FileChange {
         change_set: "".into(),
         path: "a".to_owned(),
         uri: "file:///ws/a".to_owned(),

@@ -6,7 +6,7 @@ use super::random::change;
 use super::{Bench, done, names, option};
 use crate::machine::input::{Answer, Input, Report};
 use crate::machine::step::{Step, next_steps};
-use crate::policy::observation::Seen;
+use crate::policy::observation::ObservedPath;
 use crate::prompt::message::ModelMessage;
 use crate::record::{AskKind, CallEnd, CallResult, Event, Policy, ToolCallId};
 
@@ -37,7 +37,7 @@ fn id_of(bench: &Bench, index: usize) -> ToolCallId {
 /// Prepares a read, and runs it where it need not be asked about.
 fn prepare_read(bench: &mut Bench, index: usize, asks: bool) -> Vec<Event> {
     let step = Step::Prepare { call: id_of(bench, index), epoch: bench.session.epoch };
-    let seen = Seen { inside: !asks, ..Seen::inside(format!("a{index}")) };
+    let seen = ObservedPath { inside: !asks, ..ObservedPath::inside(format!("a{index}")) };
     bench.input(Input::Step { step, report: super::read_of(seen) }).unwrap()
 }
 
@@ -148,7 +148,7 @@ fn l06_an_always_answers_the_same_question_wherever_it_is_open() {
     let mut bench = turn_of(&[READ, READ, READ, READ], Policy::default());
     let same = |bench: &mut Bench, index: usize, path: &str| {
         let step = Step::Prepare { call: id_of(bench, index), epoch: bench.session.epoch };
-        bench.input(Input::Step { step, report: super::read_of(Seen::outside(path)) }).unwrap();
+        bench.input(Input::Step { step, report: super::read_of(ObservedPath::outside(path)) }).unwrap();
     };
     ["far", "far", "other", "far"].iter().enumerate().for_each(|(index, path)| same(&mut bench, index, path));
     let events = bench.answer(option("allow_always")).unwrap();

@@ -10,10 +10,10 @@ use crate::machine::input::{Answer, Choice, Input, Prompt, Report};
 use crate::machine::retry::{CallFailure, FailureClass, RetryPolicy};
 use crate::machine::step::{Step, next_steps};
 use crate::policy::cause::Cause;
-use crate::policy::observation::Seen;
+use crate::policy::observation::ObservedPath;
 use crate::prompt::message::{ModelMessage, Reply, StopCause};
 use crate::record::{
-    AskKind, CallEnd, Event, Found, Outcome, Payload, Policy, Resolution, StopReason, Unattended,
+    AskKind, CallEnd, EditCheck, Event, Outcome, Payload, Policy, Resolution, StopReason, UnattendedPolicy,
 };
 use crate::wire::state::view;
 
@@ -127,7 +127,7 @@ fn s26_three_failures_in_a_row_end_the_run_and_continue_takes_it_up_again() {
     bench.prompt("go").unwrap();
     for _ in 0..2 {
         bench.reply("", &[("read_file", r#"{"path":"a"}"#)]);
-        bench.report(is_prepare, super::read_of(Seen::inside("a")));
+        bench.report(is_prepare, super::read_of(ObservedPath::inside("a")));
         check(&bench.report(is_tool, Report::Finished(done(CallEnd::Failed))), expect!["tool_finished"]);
     }
     bench.reply("", &[("nonsense", "{"), ("read_file", r#"{"path":"a"}"#)]);
@@ -145,7 +145,7 @@ fn s26_a_success_between_failures_starts_the_count_anew() {
     bench.prompt("go").unwrap();
     for end in [CallEnd::Failed, CallEnd::Failed, CallEnd::Completed, CallEnd::Failed, CallEnd::Failed] {
         bench.reply("", &[("read_file", r#"{"path":"a"}"#)]);
-        bench.report(is_prepare, super::read_of(Seen::inside("a")));
+        bench.report(is_prepare, super::read_of(ObservedPath::inside("a")));
         bench.report(is_tool, Report::Finished(done(end)));
     }
     assert!(bench.session.open_run().is_some());
@@ -302,7 +302,7 @@ fn s91_cancel_while_an_edit_is_on_its_way_settles_it_by_the_text() {
     check(&bench.input(Input::Cancel { run: None }).unwrap(), expect!["tool_finished run_ended"]);
     let steps = next_steps(&bench.session);
     assert!(matches!(steps[..], [Step::Settle { .. }]), "{steps:?}");
-    let events = bench.report(|step| matches!(step, Step::Settle { .. }), Report::Settled(Found::Landed));
+    let events = bench.report(|step| matches!(step, Step::Settle { .. }), Report::Settled(EditCheck::Landed));
     check(&events, expect!["settled"]);
     assert!(next_steps(&bench.session).is_empty());
     let told = format!("{:?}", bench.session.transcript.last());
@@ -428,7 +428,7 @@ fn s04_a_completed_session_that_is_reopened_says_so() {
 
 #[test]
 fn s04_s13_the_unattended_limit_is_an_ask_and_continuing_is_by_hand() {
-    let unattended = Some(Unattended { edit: true, command: true, max_requests: 1 });
+    let unattended = Some(UnattendedPolicy { edit: true, command: true, max_requests: 1 });
     let mut bench = Bench::new();
     bench.prompt_with("go", Policy { unattended, ..Policy::default() }).unwrap();
     bench.reply("", &[("run_command", r#"{"command":"make test"}"#)]);
@@ -444,7 +444,7 @@ fn s04_s13_the_unattended_limit_is_an_ask_and_continuing_is_by_hand() {
 #[test]
 fn l03_a_denial_wins_over_unattended() {
     let policy = Policy {
-        unattended: Some(Unattended { edit: true, command: true, max_requests: 9 }),
+        unattended: Some(UnattendedPolicy { edit: true, command: true, max_requests: 9 }),
         deny: vec!["run_command".to_owned()],
         ..Policy::default()
     };

@@ -6,7 +6,7 @@ use super::random::change;
 use super::{Bench, done, names, option};
 use crate::machine::input::{Answer, Input, Report};
 use crate::machine::step::{Step, next_steps};
-use crate::record::{Ask, AskKind, CallEnd, Change, Event};
+use crate::record::{Ask, AskKind, CallEnd, Event, FileChange};
 use crate::session::Call;
 
 const EDIT: (&str, &str) = ("edit_file", r#"{"path":"a","old_text":"x","new_text":"y"}"#);
@@ -23,7 +23,7 @@ fn asked_together() -> Bench {
     // The first is asked about by itself; what it says is said of both.
     let opened = bench.report(super::is_prepare, super::edit_of(change(true)));
     let Some(Event::AskOpened { ask }) = opened.last() else { panic!("it is asked: {opened:?}") };
-    let change = Change { change_set: "change-2".into(), ..change(true) };
+    let change = FileChange { change_set: "change-2".into(), ..change(true) };
     let second = call(&bench, 1).id;
     bench.fact(Event::ChangeProposed { call: second.clone(), change: Box::new(change), seen: None });
     let closed = crate::record::Resolution::Superseded;

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::tool::{Effect, Given, Kind, MAX_EDIT_ARGUMENTS, Parameter, Tool, Toolset};
+use crate::tool::{ArgumentType, Arguments, Effect, MAX_EDIT_ARGUMENTS, Parameter, Tool, Toolset};
 
 const TOOLS: [(&str, Effect, &[&str]); 10] = [
     ("list_files", Effect::Read, &["path"]),
@@ -20,14 +20,14 @@ const TOOLS: [(&str, Effect, &[&str]); 10] = [
     ("fail", Effect::End, &["reason"]),
 ];
 
-fn title(given: &Given) -> String {
+fn title(given: &Arguments) -> String {
     let first = ["path", "pattern", "command", "question", "summary", "reason"];
     first.iter().find_map(|name| given.optional(name)).unwrap_or_default().to_owned()
 }
 
 /// A tool of this name and effect that takes these texts.
 pub fn tool(name: &'static str, effect: Effect, takes: &'static [&'static str]) -> Tool {
-    let parameters = takes.iter().map(|name| Parameter::optional(name, Kind::Text, "A text."));
+    let parameters = takes.iter().map(|name| Parameter::optional(name, ArgumentType::Text, "A text."));
     Tool {
         name: Cow::Borrowed(name),
         effect,

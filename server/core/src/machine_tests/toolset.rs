@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::tools::{tool, tools};
 use super::{Bench, done, is_model, is_prepare, is_tool, read_of};
 use crate::machine::input::{Input, Report};
-use crate::policy::observation::Seen;
+use crate::policy::observation::ObservedPath;
 use crate::prompt::request;
 use crate::record::{CallEnd, Event, Mode};
 use crate::tool::{Effect, Toolset};
@@ -48,7 +48,7 @@ fn a_tool_that_is_added_counts_from_the_next_run_on() {
     bench.reply("", &[("count_lines", r#"{"path":"a"}"#)]);
     let call = bench.session.calls_now().next().unwrap();
     assert_eq!((call.effect, &*call.title), (Effect::Read, "a"));
-    bench.report(is_prepare, read_of(Seen::inside("a")));
+    bench.report(is_prepare, read_of(ObservedPath::inside("a")));
     bench.report(is_tool, Report::Finished(done(CallEnd::Completed)));
     // What a tool does is in the log: a version without it knows that nothing was changed.
     assert!(bench.replayed().calls_now().next().is_none());

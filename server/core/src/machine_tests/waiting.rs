@@ -12,9 +12,9 @@ use crate::machine::accept::Refusal;
 use crate::machine::input::{Input, Report};
 use crate::machine::retry::{CallFailure, FailureClass, RetryPolicy};
 use crate::machine::step::{Step, Wake, Why, next_steps};
-use crate::prompt::message::{Kept, ModelMessage, Reply, StopCause, Usage};
+use crate::prompt::message::{ModelMessage, OpaqueItems, Reply, StopCause, Usage};
 use crate::record::{AskKind, CallEnd, Event, Outcome, Policy, StopReason};
-use crate::wire::state::{Teller, Told, view};
+use crate::wire::state::{Projector, Updates, view};
 
 fn failed(class: FailureClass, retry_after_ms: Option<u64>) -> Report {
     Report::CallFailed(CallFailure { class, message: "it broke".to_owned(), retry_after_ms })
@@ -78,11 +78,11 @@ fn s113_the_next_model_takes_the_turn_says_so_and_stays_for_the_run() {
     let before = tools_of(&bench);
     check(&bench.report(is_model, failed(FailureClass::Overloaded, None)), expect!["attempt_failed"]);
     wake(&mut bench);
-    let mut teller = Teller::new(&bench.session);
+    let mut teller = Projector::new(&bench.session);
     let events = bench.report(is_model, failed(FailureClass::Overloaded, None));
     check(&events, expect!["attempt_failed model_replaced"]);
     let fact = bench.log.last().unwrap().clone();
-    let Told::Lasting(told) = teller.told(&bench.session, &fact) else { panic!("it has a number") };
+    let Updates::Lasting(told) = teller.told(&bench.session, &fact) else { panic!("it has a number") };
     let Some(Update::Turn(turn)) = told.first() else { panic!("it is told: {told:?}") };
     assert_eq!((turn.phase, turn.model.as_deref()), (TurnPhase::ModelReplaced, Some("q/big")));
     assert_eq!(
@@ -136,7 +136,7 @@ fn s81_after_two_broken_streams_the_answer_is_asked_for_whole() {
 #[test]
 fn s83_a_refused_conversation_is_repaired_once_and_for_good() {
     let mut bench = patient(6, &[]);
-    let kept = Kept {
+    let kept = OpaqueItems {
         wire: Wire::AnthropicMessages,
         provider: "p".to_owned(),
         model: "m".to_owned(),

@@ -4,7 +4,7 @@
 
 use crate::prompt::message::Level;
 use crate::prompt::models::Facts;
-pub use crate::record::{ChoiceChange, ChoiceId, Choices, Chosen, Follows, Offer, Takes};
+pub use crate::record::{ChoiceChange, ChoiceId, Choices, Follows, JudgedChoice, Offer, Takes};
 
 /// Models one list offers; more are not shown, and can be set all the same.
 pub const MAX_MODELS: usize = 100;
@@ -33,8 +33,8 @@ impl Offer {
     }
 
     /// The same offer after a choice; what another model takes is for the caller to say.
-    pub fn after(mut self, chosen: &Chosen) -> Self {
-        if let Chosen::Model { model } = chosen {
+    pub fn after(mut self, chosen: &JudgedChoice) -> Self {
+        if let JudgedChoice::Model { model } = chosen {
             if !self.models.contains(model) {
                 self.models.truncate(MAX_MODELS - 1);
                 self.models.push(model.clone());
@@ -46,18 +46,18 @@ impl Offer {
 }
 
 /// What changes by a choice; nothing where it is so already.
-pub fn change(choices: &Choices, offer: &Offer, chosen: &Chosen) -> Option<ChoiceChange> {
+pub fn change(choices: &Choices, offer: &Offer, chosen: &JudgedChoice) -> Option<ChoiceChange> {
     let change = match chosen {
-        Chosen::Mode { mode } => ChoiceChange {
+        JudgedChoice::Mode { mode } => ChoiceChange {
             config_id: ChoiceId::Mode,
             from: Some(choices.mode.name().to_owned()),
             to: mode.name().to_owned(),
         },
-        Chosen::Model { model } => {
+        JudgedChoice::Model { model } => {
             ChoiceChange { config_id: ChoiceId::Model, from: offer.model.clone(), to: model.clone() }
         }
-        Chosen::Effort { effort } => of_level(ChoiceId::Effort, choices.manner.effort, *effort),
-        Chosen::Verbosity { verbosity } => {
+        JudgedChoice::Effort { effort } => of_level(ChoiceId::Effort, choices.manner.effort, *effort),
+        JudgedChoice::Verbosity { verbosity } => {
             of_level(ChoiceId::Verbosity, choices.manner.verbosity, *verbosity)
         }
     };

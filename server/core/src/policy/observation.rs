@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The file or folder that a call is about, as it was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct ObservedPath {
     /// As shown to the user; as it was given where nobody has allowed to look where it leads.
     pub path: String,
     /// Whether it lies in a folder of the workspace.
@@ -24,14 +24,14 @@ pub struct Seen {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub names_unknown: bool,
     /// How an edit of it would reach it.
-    #[serde(default, skip_serializing_if = "Way::is_editor")]
-    pub way: Way,
+    #[serde(default, skip_serializing_if = "EditRoute::is_editor")]
+    pub way: EditRoute,
     /// An edit of it was allowed, and its text moved on while that was on its way: how.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overtaken: Option<String>,
 }
 
-impl Seen {
+impl ObservedPath {
     /// A place in the workspace of which nothing else is known, as in logs of 0.1.
     pub fn inside(path: impl Into<String>) -> Self {
         Self { path: path.into(), inside: true, ..Self::default() }
@@ -90,7 +90,7 @@ pub enum FileClass {
 /// How an edit reaches a file (decision 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum EditRoute {
     #[default]
     Editor,
     /// Nobody has it open, so it is replaced on disk.
@@ -103,8 +103,8 @@ pub enum Way {
     Nowhere,
 }
 
-impl Way {
+impl EditRoute {
     fn is_editor(&self) -> bool {
-        *self == Way::Editor
+        *self == EditRoute::Editor
     }
 }

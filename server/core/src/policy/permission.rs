@@ -8,10 +8,10 @@ mod tests;
 
 use crate::config::{Denials, FileUse};
 use crate::policy::cause::{Cause, Reason};
-use crate::policy::observation::{FileClass, Seen, Way};
+use crate::policy::observation::{EditRoute, FileClass, ObservedPath};
 use crate::policy::standing::may_stand;
 use crate::record::Mode;
-use crate::record::{AllowedBy, Change, Payload, Policy, Rule};
+use crate::record::{AllowedBy, FileChange, Payload, Policy, Rule};
 use crate::session::{Call, Session};
 use crate::text::display::{shown, unseen};
 
@@ -32,11 +32,11 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug)]
 pub enum Act<'a> {
     /// Reads this file or folder, and what is below it.
-    Read(&'a Seen),
+    Read(&'a ObservedPath),
     /// Reads through all folders of the workspace.
     Walk,
     /// Changes this file, or makes it.
-    Edit(&'a Seen),
+    Edit(&'a ObservedPath),
     Command {
         line: &'a str,
         cwd: &'a str,
@@ -49,7 +49,7 @@ pub enum Act<'a> {
 impl<'a> Act<'a> {
     /// What a payload does; `seen` is the file it is about. None where that file was not looked at: nothing can
     /// be said of it then.
-    pub fn of(payload: &'a Payload, seen: Option<&'a Seen>) -> Option<Self> {
+    pub fn of(payload: &'a Payload, seen: Option<&'a ObservedPath>) -> Option<Self> {
         Some(match payload {
             Payload::Read { everywhere: false, .. } => Act::Read(seen?),
             Payload::Read { everywhere: true, .. } => Act::Walk,
@@ -132,18 +132,18 @@ fn denied_by(denials: &Denials, roots: &[String], tool: &str, act: Act<'_>) -> O
 /// What no answer and no rule of the settings allows.
 fn ours(act: Act<'_>) -> Option<Reason> {
     match act {
-        Act::Read(Seen { path, names_unknown: true, .. }) => {
+        Act::Read(ObservedPath { path, names_unknown: true, .. }) => {
             let text = format!(
                 "\"{path}\" has other names (hard links), and there was no time to see whether a deny rule of the \
                  settings keeps one of them"
             );
             Some(Reason::new(Cause::Rule, text))
         }
-        Act::Edit(Seen { path, inside: false, .. }) => {
+        Act::Edit(ObservedPath { path, inside: false, .. }) => {
             let text = format!("\"{path}\" is outside the workspace, where nothing is written");
             Some(Reason::new(Cause::Outside, text))
         }
-        Act::Edit(Seen { path, class: Some(class), .. }) if on_write(*class) == OnWrite::Denied => {
+        Act::Edit(ObservedPath { path, class: Some(class), .. }) if on_write(*class) == OnWrite::Denied => {
             let text = format!("\"{path}\" is protected: it {}", files::words(*class));
             Some(Reason::new(files::cause(*class), text))
         }
@@ -152,7 +152,7 @@ fn ours(act: Act<'_>) -> Option<Reason> {
 }
 
 /// Why reading this place needs an answer (P1, P5).
-pub fn read_asks(seen: &Seen) -> Option<Reason> {
+pub fn read_asks(seen: &ObservedPath) -> Option<Reason> {
     let path = &seen.path;
     match (seen.holds, seen.inside) {
         (None, true) => None,
@@ -170,7 +170,7 @@ pub const BY_ACTION: &str =
     "only the code action \"Adjutant: Yes, apply\" makes this edit in your editor; choose it there";
 
 /// Why no standing answer and no consent covers this edit.
-fn edit_asks(seen: &Seen) -> Option<Reason> {
+fn edit_asks(seen: &ObservedPath) -> Option<Reason> {
     let asked = seen.class.filter(|class| on_write(*class) == OnWrite::Asked).or(seen.holds);
     let of_class = asked.map(|class| of_class(&seen.path, class));
     let overtaken = seen.overtaken.as_ref().map(|how| {
@@ -178,15 +178,15 @@ fn edit_asks(seen: &Seen) -> Option<Reason> {
     });
     let of_way = match seen.way {
         // It may be open all the same (decision 4).
-        Way::DiskIfSaved => Some(Reason::new(
+        EditRoute::DiskIfSaved => Some(Reason::new(
             Cause::OnDisk,
             format!(
                 "\"{}\" is written on disk: if this file is open with unsaved changes, save it first",
                 seen.path
             ),
         )),
-        Way::Action => Some(Reason::new(Cause::ByAction, BY_ACTION)),
-        Way::Editor | Way::Disk | Way::Nowhere => None,
+        EditRoute::Action => Some(Reason::new(Cause::ByAction, BY_ACTION)),
+        EditRoute::Editor | EditRoute::Disk | EditRoute::Nowhere => None,
     };
     let all = [overtaken, of_class, of_way].into_iter().flatten();
     all.reduce(|one, other| Reason { text: format!("{}; {}", one.text, other.text), ..one })
@@ -194,7 +194,7 @@ fn edit_asks(seen: &Seen) -> Option<Reason> {
 
 /// What the user should know of a change beside why it is asked: its file runs on build, or it has characters
 /// that nobody sees.
-pub fn mark(seen: &Seen, change: &Change) -> Option<String> {
+pub fn mark(seen: &ObservedPath, change: &FileChange) -> Option<String> {
     let marked = seen.class.filter(|class| on_write(*class) == OnWrite::Marked && seen.holds.is_none());
     let of_class = marked.map(|class| of_class(&seen.path, class).text);
     let odd = change.hunks.iter().flat_map(|hunk| &hunk.inserted).find_map(|line| unseen(line));
@@ -209,7 +209,12 @@ fn of_class(path: &str, class: FileClass) -> Reason {
 
 /// Why an edit cannot be made, as it may be told: nothing of a text that nobody has allowed to be read (P5).
 /// `quotes` says whether the reason has some of it.
-pub fn told(roots: &[String], policy: &Policy, seen: Option<&Seen>, (why, quotes): (Reason, bool)) -> Reason {
+pub fn told(
+    roots: &[String],
+    policy: &Policy,
+    seen: Option<&ObservedPath>,
+    (why, quotes): (Reason, bool),
+) -> Reason {
     let Some(seen) = seen.filter(|_| quotes) else { return why };
     let denials = Denials::of_texts(&policy.deny);
     let kept = || denials.denial_of_file("read_file", &seen.path, roots).is_some();

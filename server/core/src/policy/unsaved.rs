@@ -2,7 +2,7 @@
 //!
 //! Never looks whether a document is saved: the list comes with what was prepared or has run.
 
-use crate::record::Unsaved;
+use crate::record::UnsavedText;
 use crate::text::display::one_line;
 
 /// The most documents of one list.
@@ -15,7 +15,7 @@ const MAX_NAME: usize = 60;
 const MAX_COMMAND: usize = 80;
 
 /// Returns what a command's ask says; nothing where every document is saved.
-pub fn before(unsaved: &[Unsaved]) -> Option<String> {
+pub fn before(unsaved: &[UnsavedText]) -> Option<String> {
     sentence(unsaved.iter().map(|document| document.path.as_str()))
 }
 
@@ -36,13 +36,13 @@ pub fn in_short<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<Str
 }
 
 /// Returns the one line on a result, with the files whose text the command did not see.
-pub fn after(summary: &str, unsaved: &[Unsaved]) -> String {
+pub fn after(summary: &str, unsaved: &[UnsavedText]) -> String {
     let names = named(unsaved.iter().map(|document| document.path.as_str()));
     names.map_or_else(|| summary.to_owned(), |names| format!("{summary}; it saw {names} as last saved"))
 }
 
 /// Returns the warning for the user after a command read files whose documents were not saved.
-pub fn notice(command: &str, unsaved: &[Unsaved]) -> Option<String> {
+pub fn notice(command: &str, unsaved: &[UnsavedText]) -> Option<String> {
     let names = named(unsaved.iter().map(|document| document.path.as_str()))?;
     let (was, save) = if unsaved.len() == 1 { ("it was", "it") } else { ("they were", "them") };
     Some(format!(
@@ -69,8 +69,9 @@ fn named<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn list(count: usize) -> Vec<Unsaved> {
-        let document = |at: usize| Unsaved { uri: format!("file:///w/{at}"), path: format!("src/{at}.rs") };
+    fn list(count: usize) -> Vec<UnsavedText> {
+        let document =
+            |at: usize| UnsavedText { uri: format!("file:///w/{at}"), path: format!("src/{at}.rs") };
         (0..count).map(document).collect()
     }
 
@@ -105,7 +106,7 @@ mod tests {
     #[test]
     fn finding_d12_the_longest_sentence_has_room_and_hides_nothing() {
         let name = "[x](command:y) \u{202e}".to_owned() + &"long/".repeat(100);
-        let document = Unsaved { uri: String::new(), path: name };
+        let document = UnsavedText { uri: String::new(), path: name };
         let sentence = before(&vec![document; MAX_LISTED]).unwrap();
         assert!(sentence.chars().count() <= 280, "{}: {sentence}", sentence.chars().count());
         assert_eq!(one_line(&sentence, 300), sentence, "nobody has to change it");

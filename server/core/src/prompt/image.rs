@@ -89,12 +89,12 @@ impl Image {
 pub struct Picture {
     pub image: Image,
     /// Why a text stands in its place.
-    pub withheld: Option<Withheld>,
+    pub withheld: Option<ImageRefusal>,
 }
 
 /// Why a model is told of an image in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Withheld {
+pub enum ImageRefusal {
     /// The model takes no images.
     NotTaken,
     /// Newer ones fill the request.
@@ -107,12 +107,12 @@ pub enum Withheld {
 
 impl Picture {
     /// What stands in its place for this reason.
-    pub fn in_words(&self, why: Withheld) -> String {
+    pub fn in_words(&self, why: ImageRefusal) -> String {
         let why = match why {
-            Withheld::NotTaken => "not shown to this model",
-            Withheld::TooMany => "not shown any more: newer images fill the request",
-            Withheld::Refused => "not shown: the provider refused it",
-            Withheld::Lost => "not shown: its content is lost",
+            ImageRefusal::NotTaken => "not shown to this model",
+            ImageRefusal::TooMany => "not shown any more: newer images fill the request",
+            ImageRefusal::Refused => "not shown: the provider refused it",
+            ImageRefusal::Lost => "not shown: its content is lost",
         };
         format!("[image: {}, {}, {why}]", self.image.mime_type.name(), size(self.image.bytes))
     }

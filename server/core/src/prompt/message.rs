@@ -25,19 +25,19 @@ pub struct ModelRequest {
     /// The most tokens the reply may have; `None` leaves it to the provider.
     pub max_output_tokens: Option<u32>,
     /// What of this the model takes; the rest is left to the provider.
-    pub manner: Manner,
+    pub manner: GenerationSettings,
     /// Asks for the whole answer at once: streams of this turn broke (S81).
     pub whole: bool,
     /// What the pictures of the conversation show, by hash. The shell adds it just before the call; one
     /// that is not withheld and not in here is lost.
-    pub images: BTreeMap<String, Encoded>,
+    pub images: BTreeMap<String, Base64Image>,
 }
 
 /// An image as base64. Its debug text shows no more than its length: it may be megabytes.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Encoded(pub Arc<str>);
+pub struct Base64Image(pub Arc<str>);
 
-impl fmt::Debug for Encoded {
+impl fmt::Debug for Base64Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Encoded({} characters)", self.0.len())
     }
@@ -82,7 +82,7 @@ impl Wire {
 
 /// How a model is to answer; what is not set is left to its provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manner {
+pub struct GenerationSettings {
     /// How much it thinks before it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<Level>,
@@ -91,10 +91,13 @@ pub struct Manner {
     pub verbosity: Option<Level>,
 }
 
-impl Manner {
+impl GenerationSettings {
     /// Returns what is set here, and that of `other` for the rest.
-    pub fn or(self, other: Manner) -> Manner {
-        Manner { effort: self.effort.or(other.effort), verbosity: self.verbosity.or(other.verbosity) }
+    pub fn or(self, other: GenerationSettings) -> GenerationSettings {
+        GenerationSettings {
+            effort: self.effort.or(other.effort),
+            verbosity: self.verbosity.or(other.verbosity),
+        }
     }
 }
 
@@ -190,13 +193,13 @@ pub struct Reply {
     pub usage: Option<Usage>,
     pub stop: StopCause,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept: Option<Kept>,
+    pub kept: Option<OpaqueItems>,
 }
 
 /// A reply as its provider wrote it, where that has to come back verbatim: signed or encrypted
 /// reasoning. Means something only to the model it came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct OpaqueItems {
     pub wire: Wire,
     pub provider: String,
     pub model: String,

@@ -3,7 +3,7 @@
 //! A dated table, never a guess: what is not in it has the defaults below. Never asks the
 //! settings, which win over both (`config/models.rs`). No prices.
 
-use crate::prompt::message::{Level, Manner};
+use crate::prompt::message::{GenerationSettings, Level};
 
 /// When the table was last compared with the makers' documentation.
 pub const AS_OF: &str = "2026-11";
@@ -60,8 +60,8 @@ const fn tells(context_window: u32, max_output_tokens: u32) -> Facts {
 
 impl Facts {
     /// Returns what the model takes of this.
-    pub fn taken(&self, manner: Manner) -> Manner {
-        Manner {
+    pub fn taken(&self, manner: GenerationSettings) -> GenerationSettings {
+        GenerationSettings {
             effort: manner.effort.filter(|level| self.efforts.contains(level)),
             verbosity: manner.verbosity.filter(|level| self.verbosities.contains(level)),
         }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AskId, RunId, ToolCallId, Unsaved};
+use super::{AskId, RunId, ToolCallId, UnsavedText};
 use crate::policy::cause::Cause;
 
 /// The twelve kinds, under the same names on the wire and in the log.
@@ -145,7 +145,7 @@ pub struct Ask {
     pub cause: Option<Cause>,
     /// Of a command: the open documents that were not saved when it was asked; never part of the digest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unsaved: Vec<Unsaved>,
+    pub unsaved: Vec<UnsavedText>,
 }
 
 impl Ask {

@@ -91,7 +91,7 @@ pub enum AllowedBy {
 
 /// All edits of one tool call to one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct FileChange {
     pub change_set: ChangeSetId,
     /// As shown to the user.
     pub path: String,
@@ -158,12 +158,12 @@ pub struct CallResult {
     pub whole: Option<String>,
     /// Of a command: the open documents whose text in the editor it did not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unsaved: Vec<Unsaved>,
+    pub unsaved: Vec<UnsavedText>,
 }
 
 /// An open document whose text in the editor is not what is on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unsaved {
+pub struct UnsavedText {
     /// As the editor names it.
     pub uri: String,
     /// As shown to the user.
@@ -173,7 +173,7 @@ pub struct Unsaved {
 /// What the text says about an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Found {
+pub enum EditCheck {
     Landed,
     NotLanded,
     /// The text was changed around it, or the document is not open any more.

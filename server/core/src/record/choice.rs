@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Mode;
-use crate::prompt::message::{Level, Manner};
+use crate::prompt::message::{GenerationSettings, Level};
 
 /// What holds for every run of a session that does not say otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub struct Choices {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     #[serde(flatten)]
-    pub manner: Manner,
+    pub manner: GenerationSettings,
 }
 
 impl Choices {
@@ -40,7 +40,7 @@ pub struct Follows {
 /// A choice, judged by the settings already.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "option", rename_all = "snake_case")]
-pub enum Chosen {
+pub enum JudgedChoice {
     Mode {
         mode: Mode,
     },

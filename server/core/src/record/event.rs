@@ -8,14 +8,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AllowedBy, Ask, AskId, CallResult, Change, ChangeSetId, ChoiceChange, Choices, Chosen, Effect, Follows,
-    Found, KeyUse, MessageId, Offer, Origin, Outcome, Payload, Policy, Resolution, Rule, RunId, SessionId,
-    StopReason, ToolCallId, Unattended,
+    AllowedBy, Ask, AskId, CallResult, ChangeSetId, ChoiceChange, Choices, EditCheck, Effect, FileChange,
+    Follows, JudgedChoice, KeyUse, MessageId, Offer, Outcome, Payload, Policy, Resolution, Rule, RunId,
+    RunOrigin, SessionId, StopReason, ToolCallId, UnattendedPolicy,
 };
 use crate::machine::retry::CallFailure;
-use crate::policy::observation::Seen;
+use crate::policy::observation::ObservedPath;
 use crate::prompt::image::Image;
-use crate::prompt::message::{Manner, Reply};
+use crate::prompt::message::{GenerationSettings, Reply};
 
 /// Everything that can have happened in a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ pub enum Event {
         model: String,
         policy: Policy,
         #[serde(flatten)]
-        manner: Manner,
+        manner: GenerationSettings,
         /// The first call of the model waits until then; milliseconds since the Unix epoch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_before: Option<u64>,
@@ -52,7 +52,7 @@ pub enum Event {
         title: String,
         /// Where in the workspace it was started from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        origin: Option<Origin>,
+        origin: Option<RunOrigin>,
         /// The hash of its tools, which are the same to its end; empty in logs of 0.1.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         toolset: String,
@@ -141,14 +141,14 @@ pub enum Event {
         payload: Payload,
         /// The file or folder it is about, as it was seen.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        seen: Option<Seen>,
+        seen: Option<ObservedPath>,
     },
     ChangeProposed {
         call: ToolCallId,
-        change: Box<Change>,
+        change: Box<FileChange>,
         /// Its file as it was seen; none in logs of 0.1.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        seen: Option<Seen>,
+        seen: Option<ObservedPath>,
     },
     AskOpened {
         ask: Box<Ask>,
@@ -171,11 +171,11 @@ pub enum Event {
         run: RunId,
         deny: Vec<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        unattended: Option<Unattended>,
+        unattended: Option<UnattendedPolicy>,
     },
     /// The user chose another mode or model for the session.
     ConfigChanged {
-        chosen: Chosen,
+        chosen: JudgedChoice,
         change: ChoiceChange,
         /// What there is to choose from after it, so that a replay tells the same list.
         offer: Offer,
@@ -212,7 +212,7 @@ pub enum Event {
     /// What became of an edit whose run was cut short, found by the text.
     Settled {
         change_set: ChangeSetId,
-        found: Found,
+        found: EditCheck,
     },
     Completed {
         run: RunId,

@@ -12,14 +12,14 @@ use super::Event;
 /// says what the mark promises; no kind of this version needs it.
 pub fn read(json: &str) -> Result<Option<Event>, serde_json::Error> {
     #[derive(Deserialize)]
-    struct Mark {
+    struct SkipMark {
         #[serde(default)]
         may_skip: bool,
     }
     match serde_json::from_str(json) {
         Ok(event) => Ok(Some(event)),
         Err(error) => match serde_json::from_str(json) {
-            Ok(Mark { may_skip: true }) => Ok(None),
+            Ok(SkipMark { may_skip: true }) => Ok(None),
             _ => Err(error),
         },
     }

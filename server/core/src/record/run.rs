@@ -30,7 +30,7 @@ impl Mode {
 
 /// The document and the lines a run was started from. Never used to edit: the text may have moved since.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Origin {
+pub struct RunOrigin {
     pub uri: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<Range>,
@@ -77,7 +77,7 @@ pub struct Policy {
     pub deny: Vec<String>,
     /// Consent of the process that gave it: it ends when another one opens the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unattended: Option<Unattended>,
+    pub unattended: Option<UnattendedPolicy>,
     /// Model requests of one run before the user is asked to go on; unlimited when not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_requests: Option<u32>,
@@ -112,7 +112,7 @@ impl Default for Policy {
 
 /// What may run unasked while nobody watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unattended {
+pub struct UnattendedPolicy {
     pub edit: bool,
     pub command: bool,
     /// Model requests of one run before `auto_approval_max_req_reached`.

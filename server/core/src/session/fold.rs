@@ -9,16 +9,16 @@ use super::{
     Call, CallPhase, ChangeState, EndedRun, OpenAsk, REMEMBERED, Run, Session, Turn, TurnPhase, UsedKey,
 };
 use crate::machine::retry::{FailureClass, Tries};
-use crate::policy::observation::Seen;
+use crate::policy::observation::ObservedPath;
 use crate::prompt::image::{Image, Picture, withheld};
 use crate::prompt::message::{ModelMessage, Reply, Usage};
-use crate::record::{AskGroup, AskKind, CallEnd, ChangeSetId, Event, Fact, Found, Payload, ToolCallId};
+use crate::record::{AskGroup, AskKind, CallEnd, ChangeSetId, EditCheck, Event, Payload, Record, ToolCallId};
 use crate::session::run::{HunkState, RunEnd};
 use crate::tool::Effect;
 
 impl Session {
     /// Takes one fact into the session; `apply` tells what changed by it.
-    pub(super) fn fold(&mut self, fact: &Fact) {
+    pub(super) fn fold(&mut self, fact: &Record) {
         match &fact.event {
             Event::SessionCreated { session, roots, title, choices } => {
                 self.choices = choices.clone();
@@ -69,7 +69,7 @@ impl Session {
         }
     }
 
-    fn fold_run(&mut self, fact: &Fact) {
+    fn fold_run(&mut self, fact: &Record) {
         match &fact.event {
             Event::RunStarted {
                 run,
@@ -123,7 +123,7 @@ impl Session {
         }
     }
 
-    fn fold_ask(&mut self, fact: &Fact) {
+    fn fold_ask(&mut self, fact: &Record) {
         match &fact.event {
             Event::AskOpened { ask } => {
                 let observed = self.epoch;
@@ -157,7 +157,7 @@ impl Session {
         }
     }
 
-    fn fold_turn(&mut self, fact: &Fact) {
+    fn fold_turn(&mut self, fact: &Record) {
         let event = &fact.event;
         let Some(run) = &mut self.run else { return };
         if matches!(event, Event::TurnStarted { .. } | Event::AttemptStarted { .. }) {
@@ -221,7 +221,7 @@ impl Session {
         }
     }
 
-    fn fold_call(&mut self, fact: &Fact) {
+    fn fold_call(&mut self, fact: &Record) {
         match &fact.event {
             Event::CallOpened { call, index, tool, title, effect, .. } => {
                 let effect = effect.unwrap_or_else(|| Effect::in_0_1(tool));
@@ -230,7 +230,7 @@ impl Session {
             Event::CallPrepared { call, payload, seen } => {
                 // Logs of 0.1 say nothing of what was seen; whatever waits is looked at again before it goes on.
                 let known = || match payload {
-                    Payload::Read { path, everywhere: false } => Some(Seen::inside(path)),
+                    Payload::Read { path, everywhere: false } => Some(ObservedPath::inside(path)),
                     _ => None,
                 };
                 let seen = seen.clone().or_else(known);
@@ -241,7 +241,10 @@ impl Session {
             }
             Event::ChangeProposed { call, change, seen } => {
                 let hunks = change.hunks.iter().map(|hunk| (hunk.id.clone(), HunkState::Proposed)).collect();
-                let known = || Seen { overtaken: change.always_ask.clone(), ..Seen::inside(&change.path) };
+                let known = || ObservedPath {
+                    overtaken: change.always_ask.clone(),
+                    ..ObservedPath::inside(&change.path)
+                };
                 let seen = seen.clone().unwrap_or_else(known);
                 self.with_call(call, |call| {
                     call.change_set = Some(change.change_set.clone());
@@ -342,15 +345,15 @@ impl Session {
         self.changes.retain(|_, state| state.unsettled || has(&state.call));
     }
 
-    fn settle(&mut self, id: &ChangeSetId, found: Found) {
+    fn settle(&mut self, id: &ChangeSetId, found: EditCheck) {
         // This one stays until the next: updates show what became of it.
         self.drop_unread_changes();
         let Some(state) = self.changes.get_mut(id) else { return };
         // While its call is open, the call's own output says what became of it.
         let unsettled = std::mem::take(&mut state.unsettled);
         let became = match found {
-            Found::Landed => HunkState::Applied,
-            Found::NotLanded | Found::Unclear => HunkState::NotApplied,
+            EditCheck::Landed => HunkState::Applied,
+            EditCheck::NotLanded | EditCheck::Unclear => HunkState::NotApplied,
         };
         for hunk in state.hunks.values_mut().filter(|hunk| **hunk == HunkState::Applying) {
             *hunk = became;
@@ -359,9 +362,9 @@ impl Session {
             return;
         }
         let told = match found {
-            Found::Landed => "is in the file",
-            Found::NotLanded => "is not in the file",
-            Found::Unclear => "may or may not be in the file; read it before you go on",
+            EditCheck::Landed => "is in the file",
+            EditCheck::NotLanded => "is not in the file",
+            EditCheck::Unclear => "may or may not be in the file; read it before you go on",
         };
         let note = format!("[note] The edit of \"{}\" that was cut short {told}.", state.change.path);
         match &mut self.run {
@@ -378,7 +381,7 @@ impl Session {
         }
     }
 
-    fn end_run(&mut self, fact: &Fact) {
+    fn end_run(&mut self, fact: &Record) {
         let Event::RunEnded { outcome, stop, summary, .. } = &fact.event else { return };
         let Some(mut run) = self.run.take() else { return };
         self.transcript.extend(run.turn.iter_mut().flat_map(untold));

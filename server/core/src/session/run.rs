@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use crate::machine::retry::Tries;
 use crate::policy::choices::Follows;
-use crate::policy::observation::Seen;
-use crate::prompt::message::{Manner, ModelMessage, Reply, Usage};
+use crate::policy::observation::ObservedPath;
+use crate::prompt::message::{GenerationSettings, ModelMessage, Reply, Usage};
 use crate::record::{
-    Ask, CallEnd, Change, ChangeSetId, KeyUse, MessageId, Mode, Origin, Outcome, Payload, Policy, RunId,
-    StopReason, ToolCallId,
+    Ask, CallEnd, ChangeSetId, FileChange, KeyUse, MessageId, Mode, Outcome, Payload, Policy, RunId,
+    RunOrigin, StopReason, ToolCallId,
 };
 use crate::tool::Effect;
 
@@ -24,7 +24,7 @@ pub struct Run {
     pub model: String,
     /// The model that took over, for the rest of the run.
     pub stand_in: Option<String>,
-    pub manner: Manner,
+    pub manner: GenerationSettings,
     /// The first call of the model waits until then.
     pub not_before: Option<u64>,
     /// How long the provider of the call that failed last asked to wait.
@@ -35,7 +35,7 @@ pub struct Run {
     /// The mode from the next model call on.
     pub next_mode: Option<Mode>,
     pub title: String,
-    pub origin: Option<Origin>,
+    pub origin: Option<RunOrigin>,
     /// The hash of its tools.
     pub toolset: String,
     pub turn: Option<Turn>,
@@ -92,7 +92,7 @@ pub struct Call {
     pub phase: CallPhase,
     pub payload: Option<Payload>,
     /// The file or folder it is about, as it was seen.
-    pub seen: Option<Seen>,
+    pub seen: Option<ObservedPath>,
     pub change_set: Option<ChangeSetId>,
     pub output_asked: bool,
     /// What it gave, until its turn has come to tell the model.
@@ -131,7 +131,7 @@ pub struct OpenAsk {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangeState {
     pub call: ToolCallId,
-    pub change: Change,
+    pub change: FileChange,
     pub hunks: BTreeMap<String, HunkState>,
     /// Sent, its run is over, and nobody has looked yet whether it landed.
     pub unsettled: bool,
@@ -144,11 +144,11 @@ pub struct EndedRun {
     pub started_at: u64,
     /// The model it was given, whichever stood in.
     pub model: String,
-    pub manner: Manner,
+    pub manner: GenerationSettings,
     pub policy: Policy,
     pub follows: Follows,
     pub title: String,
-    pub origin: Option<Origin>,
+    pub origin: Option<RunOrigin>,
     pub end: RunEnd,
     /// How long to wait before its last call is made again, where its provider said so.
     pub wait_ms: Option<u64>,
@@ -280,7 +280,7 @@ pub struct RunEnd {
 
 /// The state of a session (L13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
+pub enum SessionState {
     /// Nobody has prompted yet.
     None,
     Running,

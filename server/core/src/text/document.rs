@@ -28,7 +28,7 @@ pub struct ContentChange {
 
 /// Why we do not know the text of an open document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unsynced {
+pub enum UnsyncedReason {
     #[error("follow the changes of the document: version {got} came after version {have}")]
     Version { have: i32, got: i32 },
     #[error("apply change {index} of version {version}: {error}")]
@@ -44,7 +44,7 @@ pub enum Unsynced {
 pub struct Document {
     uri: Arc<str>,
     version: i32,
-    text: Result<Rope, Unsynced>,
+    text: Result<Rope, UnsyncedReason>,
 }
 
 impl Document {
@@ -64,12 +64,12 @@ impl Document {
     }
 
     /// Returns the text, or why it is not known.
-    pub fn text(&self) -> Result<&Rope, Unsynced> {
+    pub fn text(&self) -> Result<&Rope, UnsyncedReason> {
         self.text.as_ref().map_err(|reason| *reason)
     }
 
     /// Returns an immutable copy, or why there is none; cheap.
-    pub fn snapshot(&self) -> Result<Snapshot, Unsynced> {
+    pub fn snapshot(&self) -> Result<Snapshot, UnsyncedReason> {
         let text = self.text()?.clone();
         Ok(Snapshot { uri: self.uri.clone(), version: Some(self.version), text })
     }
@@ -77,7 +77,7 @@ impl Document {
     /// Notes that a change may have been missed: only a full text heals that.
     pub fn lose(&mut self) {
         if self.text.is_ok() {
-            self.text = Err(Unsynced::Lost);
+            self.text = Err(UnsyncedReason::Lost);
         }
     }
 
@@ -93,9 +93,9 @@ impl Document {
         version: i32,
         changes: &[ContentChange],
         encoding: Encoding,
-    ) -> Result<(), Unsynced> {
+    ) -> Result<(), UnsyncedReason> {
         if version <= self.version && self.text.is_ok() {
-            self.text = Err(Unsynced::Version { have: self.version, got: version });
+            self.text = Err(UnsyncedReason::Version { have: self.version, got: version });
         }
         self.version = version;
         for (index, change) in changes.iter().enumerate() {
@@ -134,9 +134,9 @@ impl Snapshot {
     }
 }
 
-fn within_limit(text: &str) -> Result<Rope, Unsynced> {
+fn within_limit(text: &str) -> Result<Rope, UnsyncedReason> {
     if text.len() > MAX_DOCUMENT_BYTES {
-        return Err(Unsynced::TooLarge { bytes: text.len() });
+        return Err(UnsyncedReason::TooLarge { bytes: text.len() });
     }
     Ok(Rope::from_str(text))
 }
@@ -148,18 +148,21 @@ fn edit(
     text: &str,
     encoding: Encoding,
     at: (i32, usize),
-) -> Result<(), Unsynced> {
+) -> Result<(), UnsyncedReason> {
     let (version, index) = at;
-    let bytes =
-        offsets_of(rope, range, encoding).map_err(|error| Unsynced::Change { version, index, error })?;
+    let bytes = offsets_of(rope, range, encoding).map_err(|error| UnsyncedReason::Change {
+        version,
+        index,
+        error,
+    })?;
     let after = rope.len_bytes() - bytes.len() + text.len();
     if after > MAX_DOCUMENT_BYTES {
-        return Err(Unsynced::TooLarge { bytes: after });
+        return Err(UnsyncedReason::TooLarge { bytes: after });
     }
     // Offsets of positions are always boundaries within the text, so ropey
     // cannot refuse; should it, the reason is the offset it refused.
     let refused =
-        |offset| Unsynced::Change { version, index, error: PositionError::InsideCodePoint { offset } };
+        |offset| UnsyncedReason::Change { version, index, error: PositionError::InsideCodePoint { offset } };
     let start = rope.try_byte_to_char(bytes.start).map_err(|_| refused(bytes.start))?;
     let end = rope.try_byte_to_char(bytes.end).map_err(|_| refused(bytes.end))?;
     rope.try_remove(start..end).map_err(|_| refused(bytes.start))?;

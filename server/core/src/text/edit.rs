@@ -78,17 +78,17 @@ impl LineEnds {
 }
 
 /// Returns the lines of a text with their line ends; their concatenation is the text.
-pub fn lines(text: &str) -> Lines<'_> {
-    Lines { rest: text }
+pub fn lines(text: &str) -> LineIterator<'_> {
+    LineIterator { rest: text }
 }
 
 /// The iterator of [`lines`].
 #[derive(Clone, Debug)]
-pub struct Lines<'t> {
+pub struct LineIterator<'t> {
     rest: &'t str,
 }
 
-impl<'t> Iterator for Lines<'t> {
+impl<'t> Iterator for LineIterator<'t> {
     type Item = &'t str;
 
     fn next(&mut self) -> Option<&'t str> {

@@ -50,7 +50,7 @@ pub enum Shift {
 
 /// One place where the quoted text stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Occurrence {
     /// Bytes of the text.
     pub range: Range<usize>,
     /// One-based line where it begins.
@@ -62,9 +62,9 @@ pub struct Place {
 
 /// The places of a quoted text: one, or with `replace_all` at least one.
 #[derive(Clone, Debug)]
-pub struct Located<'t> {
+pub struct Location<'t> {
     pub rung: Rung,
-    pub places: Vec<Place>,
+    pub places: Vec<Occurrence>,
     text: &'t str,
     old: &'t str,
 }
@@ -73,7 +73,7 @@ pub struct Located<'t> {
 ///
 /// A byte order mark belongs to the file and never to the quotation. Line ends
 /// of any style are equal, for a model only ever writes `\n`.
-pub fn locate<'t>(text: &'t str, old: &'t str, replace_all: bool) -> Result<Located<'t>, NotLocated> {
+pub fn locate<'t>(text: &'t str, old: &'t str, replace_all: bool) -> Result<Location<'t>, NotLocated> {
     let (_, old) = split_bom(old);
     if old.is_empty() {
         return Err(NotLocated::Empty);
@@ -90,7 +90,7 @@ pub fn locate<'t>(text: &'t str, old: &'t str, replace_all: bool) -> Result<Loca
         let more = places.len() > MAX_CANDIDATES;
         return Err(NotLocated::Ambiguous { times: places.len().min(MAX_CANDIDATES), lines, more });
     }
-    Ok(Located { rung, places, text, old })
+    Ok(Location { rung, places, text, old })
 }
 
 /// Replaces what a model quoted and returns the whole new text.
@@ -107,7 +107,7 @@ pub fn replace(text: &str, old: &str, new: &str, replace_all: bool) -> Result<St
     if result == text { Err(EditFailure::NoChange) } else { Ok(result) }
 }
 
-impl Located<'_> {
+impl Location<'_> {
     /// Returns the whole text with every place replaced.
     pub fn apply(&self, new: &str) -> Result<String, EditFailure> {
         let plan = Plan::new(self, new);
@@ -128,7 +128,7 @@ impl Located<'_> {
     }
 
     /// Returns what is to stand at one place instead.
-    pub fn replacement(&self, place: &Place, new: &str) -> String {
+    pub fn replacement(&self, place: &Occurrence, new: &str) -> String {
         Plan::new(self, new).replacement(place)
     }
 }
@@ -143,7 +143,7 @@ struct Plan<'l> {
 }
 
 impl<'l> Plan<'l> {
-    fn new(located: &Located<'l>, new: &str) -> Self {
+    fn new(located: &Location<'l>, new: &str) -> Self {
         let (_, new) = split_bom(new);
         let old = View::new(located.old, Fold::LineEnds).text;
         // A lone `\r` in a replacement is a character like any other, unless
@@ -164,7 +164,7 @@ impl<'l> Plan<'l> {
         }
     }
 
-    fn replacement(&self, place: &Place) -> String {
+    fn replacement(&self, place: &Occurrence) -> String {
         let present = &self.text[place.range.clone()];
         let style = LineEnds::of(present).dominant().unwrap_or(self.style);
         let mut present_lines: Vec<&str> = lines(present).collect();
@@ -215,7 +215,7 @@ fn push_shifted(result: &mut String, line: &str, shift: Option<&Shift>, style: L
 }
 
 /// Gives matches within the body of a file their place in the whole text.
-fn numbered(body: &str, skipped: usize, matches: Vec<Match>) -> Vec<Place> {
+fn numbered(body: &str, skipped: usize, matches: Vec<Match>) -> Vec<Occurrence> {
     let mut starts = lines(body).scan(0, |at, line| {
         *at += line.len();
         Some(*at)
@@ -227,7 +227,7 @@ fn numbered(body: &str, skipped: usize, matches: Vec<Match>) -> Vec<Place> {
         {
             (line, line_stops) = (line + 1, next);
         }
-        Place {
+        Occurrence {
             range: found.range.start + skipped..found.range.end + skipped,
             line,
             shift: found.shift,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use similar::DiffOp;
 
 use crate::text::edit::{line_diff, lines};
-use interned::{Indexed, Interner};
+use interned::{Interner, LineIndex};
 use place::standing;
 
 mod interned;
@@ -78,20 +78,20 @@ pub fn hunks(before: &str, after: &str) -> Vec<Hunk> {
 }
 
 /// A changed stretch of lines in both texts.
-struct Change {
+struct LineChange {
     old: Range<usize>,
     new: Range<usize>,
 }
 
-fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
-    let mut changes: Vec<Change> = Vec::new();
+fn changes(old: &[&str], new: &[&str]) -> Vec<LineChange> {
+    let mut changes: Vec<LineChange> = Vec::new();
     for op in line_diff(old, new).iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
         match changes.last_mut() {
             Some(last) if op.old_range().start - last.old.end < CONTEXT_LINES => {
                 last.old.end = op.old_range().end;
                 last.new.end = op.new_range().end;
             }
-            _ => changes.push(Change { old: op.old_range(), new: op.new_range() }),
+            _ => changes.push(LineChange { old: op.old_range(), new: op.new_range() }),
         }
     }
     changes
@@ -104,8 +104,8 @@ fn has_word(line: &str) -> bool {
 
 /// Chooses how much context each hunk needs.
 struct Widening {
-    old: Indexed,
-    new: Indexed,
+    old: LineIndex,
+    new: LineIndex,
     /// Which old lines have a word in them.
     worded: Vec<bool>,
     spent: usize,
@@ -115,13 +115,13 @@ impl Widening {
     fn new(old: &[&str], new: &[&str]) -> Self {
         let mut interner = Interner::default();
         let worded = old.iter().map(|line| has_word(line)).collect();
-        let old = Indexed::new(old.iter().map(|line| interner.add(line)).collect());
-        let new = Indexed::new(new.iter().map(|line| interner.add(line)).collect());
+        let old = LineIndex::new(old.iter().map(|line| interner.add(line)).collect());
+        let new = LineIndex::new(new.iter().map(|line| interner.add(line)).collect());
         Widening { old, new, worded, spent: 0 }
     }
 
     /// Returns the lines of context above and below, within the unchanged lines of `free`.
-    fn context(&mut self, change: &Change, free: Range<usize>) -> (Range<usize>, Range<usize>) {
+    fn context(&mut self, change: &LineChange, free: Range<usize>) -> (Range<usize>, Range<usize>) {
         let sides = |width: usize| {
             let above = free.start.max(change.old.start.saturating_sub(width))..change.old.start;
             let below = change.old.end..free.end.min(change.old.end + width);
@@ -146,12 +146,12 @@ impl Widening {
     }
 
     /// Whether each state is found once in its own text and never in the other.
-    fn tells(&mut self, change: &Change, above: &Range<usize>, below: &Range<usize>) -> bool {
+    fn tells(&mut self, change: &LineChange, above: &Range<usize>, below: &Range<usize>) -> bool {
         let (old, new) = (&self.old, &self.new);
         let (above, below) = (&old.ids()[above.clone()], &old.ids()[below.clone()]);
         let (removed, inserted) = (&old.ids()[change.old.clone()], &new.ids()[change.new.clone()]);
         let mut spent = 0;
-        let mut at_most = |text: &Indexed, block: &[u32], most: usize| {
+        let mut at_most = |text: &LineIndex, block: &[u32], most: usize| {
             // Most hunks have a line that settles it without a search.
             let mut lines = above.iter().chain(block).chain(below);
             if lines.any(|line| text.lines_of(*line).len() <= most) {

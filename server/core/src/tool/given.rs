@@ -4,9 +4,9 @@ use serde_json::Value;
 
 /// Arguments by their names; what was left out is not there.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Given(Vec<(String, Value)>);
+pub struct Arguments(Vec<(String, Value)>);
 
-impl Given {
+impl Arguments {
     pub(super) fn new(values: Vec<(String, Value)>) -> Self {
         Self(values)
     }

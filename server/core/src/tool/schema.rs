@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, Parameter, Tool};
+use super::{ArgumentType, Parameter, Tool};
 use crate::prompt::message::ToolSpec;
 
 pub(super) fn spec(tool: &Tool) -> ToolSpec {
@@ -19,14 +19,14 @@ fn object(parameters: &[Parameter]) -> Value {
         .map(|parameter| {
             let description = &parameter.description;
             let value = match parameter.kind {
-                Kind::Texts => {
+                ArgumentType::Texts => {
                     json!({"type": "array", "items": {"type": "string"}, "description": description})
                 }
-                Kind::Path | Kind::Text | Kind::Bounded(_) => {
+                ArgumentType::Path | ArgumentType::Text | ArgumentType::Bounded(_) => {
                     json!({"type": "string", "description": description})
                 }
-                Kind::Number(..) => json!({"type": "integer", "description": description}),
-                Kind::Flag => json!({"type": "boolean", "description": description}),
+                ArgumentType::Number(..) => json!({"type": "integer", "description": description}),
+                ArgumentType::Flag => json!({"type": "boolean", "description": description}),
             };
             (parameter.name.clone().into_owned(), value)
         })

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{Effect, Given, MAX_TITLE, Mode, Tool, schema, strict};
+use super::{Arguments, Effect, MAX_TITLE, Mode, Tool, schema, strict};
 use crate::policy::cause::Reason;
 use crate::prompt::message::ToolSpec;
 use crate::text::display::one_line;
@@ -72,7 +72,7 @@ impl Toolset {
     }
 
     /// Checks a call against its tool, with only the tools of a mode known, or says what to do instead.
-    pub fn parse(&self, mode: Mode, name: &str, arguments: &str) -> Result<Given, Reason> {
+    pub fn parse(&self, mode: Mode, name: &str, arguments: &str) -> Result<Arguments, Reason> {
         match self.find(name).filter(|tool| tool.is_in(mode)) {
             Some(tool) => strict::parse(tool, arguments),
             None => Err(strict::unknown(self.find(name).is_some(), name, self.names(mode))),
@@ -98,14 +98,14 @@ impl Toolset {
 }
 
 /// The file of an edit that carries much text: only its path is read, and the text is passed over.
-fn place_in(tool: &Tool, arguments: &str) -> Option<Given> {
+fn place_in(tool: &Tool, arguments: &str) -> Option<Arguments> {
     #[derive(Deserialize)]
-    struct Place {
+    struct ToolRow {
         path: String,
     }
-    let place: Place =
+    let place: ToolRow =
         (tool.effect == Effect::OwnEdit).then(|| serde_json::from_str(arguments).ok()).flatten()?;
-    Some(Given::of_texts(&[("path", &place.path)]))
+    Some(Arguments::of_texts(&[("path", &place.path)]))
 }
 
 fn hash_of(tools: &[Tool], specs: &[ToolSpec]) -> String {

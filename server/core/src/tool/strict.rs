@@ -8,12 +8,12 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
-use super::{Given, Kind, MAX_PATH, Parameter, Tool};
+use super::{ArgumentType, Arguments, MAX_PATH, Parameter, Tool};
 use crate::policy::cause::{Cause, Reason};
 use crate::text::display::one_line;
 
 /// Checks a call against its tool, or says what to do instead.
-pub fn parse(tool: &Tool, arguments: &str) -> Result<Given, Reason> {
+pub fn parse(tool: &Tool, arguments: &str) -> Result<Arguments, Reason> {
     let (name, limit) = (&tool.name, tool.most_bytes);
     if arguments.len() > limit {
         let text = format!(
@@ -46,7 +46,7 @@ pub fn parse(tool: &Tool, arguments: &str) -> Result<Given, Reason> {
     }
     // In the order of the schema, however the model wrote them.
     fields.sort_by_key(|(key, _)| tool.parameters.iter().position(|parameter| parameter.name == *key));
-    let given = Given::new(fields);
+    let given = Arguments::new(fields);
     (tool.check)(&given)?;
     Ok(given)
 }
@@ -135,8 +135,8 @@ fn fits(tool: &str, parameter: &Parameter, value: &Value) -> Result<(), Reason> 
     let key = &parameter.name;
     let wrong = |wanted: &str, found: &Value| Err(wrong(tool, key, wanted, found));
     match (parameter.kind, value) {
-        (Kind::Text, Value::String(_)) | (Kind::Flag, Value::Bool(_)) => Ok(()),
-        (Kind::Path, Value::String(text)) => {
+        (ArgumentType::Text, Value::String(_)) | (ArgumentType::Flag, Value::Bool(_)) => Ok(()),
+        (ArgumentType::Path, Value::String(text)) => {
             bounded(tool, key, text, MAX_PATH)?;
             match text.chars().find(|c| c.is_control()) {
                 Some(c) => {
@@ -149,12 +149,12 @@ fn fits(tool: &str, parameter: &Parameter, value: &Value) -> Result<(), Reason> 
                 None => Ok(()),
             }
         }
-        (Kind::Bounded(most), Value::String(text)) => bounded(tool, key, text, most),
-        (Kind::Number(least, most), value) => match value.as_u64() {
+        (ArgumentType::Bounded(most), Value::String(text)) => bounded(tool, key, text, most),
+        (ArgumentType::Number(least, most), value) => match value.as_u64() {
             Some(number) if (least..=most).contains(&number) => Ok(()),
             _ => wrong(&format!("a whole number from {least} to {most}"), value),
         },
-        (Kind::Texts, value) => {
+        (ArgumentType::Texts, value) => {
             const WANTED: &str = "an array of up to 10 strings of 1 to 1000 bytes";
             let Some(items) = value.as_array().filter(|items| items.len() <= 10) else {
                 return wrong(WANTED, value);
@@ -162,8 +162,10 @@ fn fits(tool: &str, parameter: &Parameter, value: &Value) -> Result<(), Reason> 
             let is_text = |item: &Value| item.as_str().is_some_and(|text| (1..=1000).contains(&text.len()));
             items.iter().find(|item| !is_text(item)).map_or(Ok(()), |item| wrong(WANTED, item))
         }
-        (Kind::Path | Kind::Text | Kind::Bounded(_), other) => wrong("a string", other),
-        (Kind::Flag, other) => wrong("true or false", other),
+        (ArgumentType::Path | ArgumentType::Text | ArgumentType::Bounded(_), other) => {
+            wrong("a string", other)
+        }
+        (ArgumentType::Flag, other) => wrong("true or false", other),
     }
 }
 

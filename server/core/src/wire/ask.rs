@@ -4,7 +4,7 @@ use adjutant_protocol::ask::{AskOption, AskSubject, AskView, OptionKind, Unsaved
 
 use crate::policy::ask::WAIT;
 use crate::policy::permission::read_asks;
-use crate::record::{self, Ask, AskId, Payload, Unsaved};
+use crate::record::{self, Ask, AskId, Payload, UnsavedText};
 use crate::session::{Call, Session};
 use crate::text::display::one_line;
 use crate::text::review::unified_diff;
@@ -62,7 +62,7 @@ pub fn open_view(session: &Session, id: &AskId) -> Option<AskView> {
     session.asks.get(id).map(|open| view(session, &open.ask))
 }
 
-fn subject(session: &Session, call: &Call, unsaved: &[Unsaved]) -> Option<AskSubject> {
+fn subject(session: &Session, call: &Call, unsaved: &[UnsavedText]) -> Option<AskSubject> {
     if let Some(state) = session.change_of(call) {
         let change = &state.change;
         return Some(AskSubject::Edit {
@@ -79,7 +79,7 @@ fn subject(session: &Session, call: &Call, unsaved: &[Unsaved]) -> Option<AskSub
             timeout_seconds: Some(*timeout_seconds),
             unsaved: unsaved
                 .iter()
-                .map(|Unsaved { uri, path }| UnsavedDocument { uri: uri.clone(), path: path.clone() })
+                .map(|UnsavedText { uri, path }| UnsavedDocument { uri: uri.clone(), path: path.clone() })
                 .collect(),
         }),
         Payload::Read { path, .. } => {

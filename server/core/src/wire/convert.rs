@@ -56,7 +56,7 @@ same!(record::Outcome => state::Outcome { Completed, Stopped, Failed, Limit, Can
 same!(record::StopReason => state::StopReason {
     EndTurn, MaxTokens, MaxTurnRequests, Refusal, Cancelled, Failed, Mistakes, GaveUp,
 });
-same!(run::State => state::State { None, Running, RequiresAction, Idle, Resumable });
+same!(run::SessionState => state::State { None, Running, RequiresAction, Idle, Resumable });
 same!(run::SubState => state::SubState {
     Preparing, Model, Streaming, Stalled, Tools, Retrying, Completed, Stopped, Failed, Limit, Cancelled,
 });
@@ -96,13 +96,13 @@ impl From<origin::Range> for Range {
     }
 }
 
-impl From<record::Origin> for origin::Origin {
-    fn from(record::Origin { uri, range }: record::Origin) -> Self {
+impl From<record::RunOrigin> for origin::Origin {
+    fn from(record::RunOrigin { uri, range }: record::RunOrigin) -> Self {
         Self { uri, range: range.map(Into::into) }
     }
 }
 
-impl From<origin::Origin> for record::Origin {
+impl From<origin::Origin> for record::RunOrigin {
     fn from(origin::Origin { uri, range }: origin::Origin) -> Self {
         Self { uri, range: range.map(Into::into) }
     }

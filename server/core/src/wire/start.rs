@@ -64,7 +64,7 @@ pub enum StartProblem {
 
 /// Makes the prompt of a start.
 pub fn task(params: &StartParams, passage: Option<&Passage<'_>>) -> Result<Task, StartProblem> {
-    let place = Place::new(params, passage)?;
+    let place = StartPlace::new(params, passage)?;
     let added = params.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
     let Some(template) = params.template else {
         let text = added.ok_or(StartProblem::Nothing)?;
@@ -90,7 +90,7 @@ struct Verb {
     title: String,
 }
 
-fn fix(params: &StartParams, place: &Place<'_>, added: Option<&str>) -> Result<Verb, StartProblem> {
+fn fix(params: &StartParams, place: &StartPlace<'_>, added: Option<&str>) -> Result<Verb, StartProblem> {
     let (what, title) = match (params.diagnostics.as_slice(), added) {
         ([], None) => return Err(StartProblem::NoDiagnostic),
         ([], Some(text)) => ("what the user names below".to_owned(), one_line(text, TITLE_CHARS)),
@@ -107,7 +107,7 @@ fn fix(params: &StartParams, place: &Place<'_>, added: Option<&str>) -> Result<V
     Ok(Verb { words, title: format!("Fix: {title}") })
 }
 
-fn explain(params: &StartParams, place: &Place<'_>) -> Result<Verb, StartProblem> {
+fn explain(params: &StartParams, place: &StartPlace<'_>) -> Result<Verb, StartProblem> {
     let name = place.named()?;
     if let Some(first) = params.diagnostics.first() {
         let words = format!(
@@ -122,7 +122,7 @@ fn explain(params: &StartParams, place: &Place<'_>) -> Result<Verb, StartProblem
     Ok(Verb { words, title: format!("Explain: {}", place.title(params)) })
 }
 
-fn write_tests(params: &StartParams, place: &Place<'_>) -> Result<Verb, StartProblem> {
+fn write_tests(params: &StartParams, place: &StartPlace<'_>) -> Result<Verb, StartProblem> {
     let name = place.named()?;
     let words = format!(
         "Write tests for {} of {name}, where and as this project has its tests already, and run them. \
@@ -132,7 +132,7 @@ fn write_tests(params: &StartParams, place: &Place<'_>) -> Result<Verb, StartPro
     Ok(Verb { words, title: format!("Write tests: {}", place.title(params)) })
 }
 
-fn of_comment(place: &Place<'_>) -> Result<Verb, StartProblem> {
+fn of_comment(place: &StartPlace<'_>) -> Result<Verb, StartProblem> {
     let name = place.named()?;
     let (Some(text), Some(range)) = (place.text, place.range) else { return Err(StartProblem::NoPlace) };
     let line = range.start.line as usize;
@@ -146,7 +146,7 @@ fn of_comment(place: &Place<'_>) -> Result<Verb, StartProblem> {
 }
 
 /// The place of a start, its range checked against the text.
-struct Place<'a> {
+struct StartPlace<'a> {
     path: Option<String>,
     text: Option<&'a Rope>,
     encoding: Encoding,
@@ -154,7 +154,7 @@ struct Place<'a> {
     range: Option<Range>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> StartPlace<'a> {
     fn new(params: &StartParams, passage: Option<&Passage<'a>>) -> Result<Self, StartProblem> {
         let first = params.diagnostics.first().and_then(|diagnostic| diagnostic.range.as_ref());
         let range = params.range.as_ref().or(first).map(|range| (*range).into());

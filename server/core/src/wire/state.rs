@@ -12,26 +12,26 @@ use adjutant_protocol::update::{
 use super::{ask, options};
 use crate::machine::retry::CallFailure;
 use crate::policy::unsaved;
-use crate::record::{AskKind, CallEnd, ChangeSetId, Event, Fact, Rule, RunId, ToolCallId};
-use crate::session::run::{HunkState, State};
+use crate::record::{AskKind, CallEnd, ChangeSetId, Event, Record, Rule, RunId, ToolCallId};
+use crate::session::run::{HunkState, SessionState};
 use crate::session::{Call, Session};
 
 /// Every edge between two states that a batch of facts can take; there are no others (S08).
-pub const EDGES: [(State, State); 9] = [
-    (State::None, State::Running),
-    (State::Running, State::RequiresAction),
-    (State::RequiresAction, State::Running),
-    (State::Running, State::Idle),
+pub const EDGES: [(SessionState, SessionState); 9] = [
+    (SessionState::None, SessionState::Running),
+    (SessionState::Running, SessionState::RequiresAction),
+    (SessionState::RequiresAction, SessionState::Running),
+    (SessionState::Running, SessionState::Idle),
     // Cancelled at the question, or its answer was the last mistake.
-    (State::RequiresAction, State::Idle),
+    (SessionState::RequiresAction, SessionState::Idle),
     // A prompt, or an answer that continues the run before.
-    (State::Idle, State::Running),
+    (SessionState::Idle, SessionState::Running),
     // The session was opened again with a run that nobody runs.
-    (State::Running, State::Resumable),
+    (SessionState::Running, SessionState::Resumable),
     // Resumed.
-    (State::Resumable, State::Running),
+    (SessionState::Resumable, SessionState::Running),
     // Discarded, or cancelled.
-    (State::Resumable, State::Idle),
+    (SessionState::Resumable, SessionState::Idle),
 ];
 
 /// The state as clients see it.
@@ -47,17 +47,17 @@ pub fn view(session: &Session) -> StateView {
         ask_kind: asks.iter().find(|ask| ask.kind != AskKind::CommandOutput).map(|ask| ask.kind.into()),
         asks: asks.iter().map(|ask| ask.id.clone()).collect(),
         required_action: required_action(session, state),
-        stop_reason: ended.filter(|_| state == State::Idle).map(|ended| ended.end.stop_reason.into()),
+        stop_reason: ended.filter(|_| state == SessionState::Idle).map(|ended| ended.end.stop_reason.into()),
     }
 }
 
-fn required_action(session: &Session, state: State) -> RequiredAction {
+fn required_action(session: &Session, state: SessionState) -> RequiredAction {
     match state {
-        State::None => RequiredAction::Start,
-        State::Running => RequiredAction::None,
-        State::RequiresAction => RequiredAction::Answer,
-        State::Resumable => RequiredAction::ResumeOrDiscard,
-        State::Idle => match session.open_asks().next().map(|ask| ask.kind) {
+        SessionState::None => RequiredAction::Start,
+        SessionState::Running => RequiredAction::None,
+        SessionState::RequiresAction => RequiredAction::Answer,
+        SessionState::Resumable => RequiredAction::ResumeOrDiscard,
+        SessionState::Idle => match session.open_asks().next().map(|ask| ask.kind) {
             Some(AskKind::ApiReqFailed) => RequiredAction::RetryOrNewTask,
             Some(AskKind::MistakeLimitReached | AskKind::AutoApprovalMaxReqReached) => {
                 RequiredAction::ContinueOrNewTask
@@ -82,7 +82,7 @@ fn required_action(session: &Session, state: State) -> RequiredAction {
 
 /// The updates that one fact becomes.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Told {
+pub enum Updates {
     /// Each has a number, and is told again.
     Lasting(Vec<Update>),
     /// A power failure may take the fact away: they have no number and are told once.
@@ -91,20 +91,20 @@ pub enum Told {
 
 /// What has been told of the state so far; folds along with the session.
 #[derive(Clone, Debug)]
-pub struct Teller {
+pub struct Projector {
     shown: StateView,
     /// The run that was open last.
     run: Option<RunId>,
 }
 
-impl Teller {
+impl Projector {
     pub fn new(session: &Session) -> Self {
         Self { shown: view(session), run: session.open_run().map(|run| run.id.clone()) }
     }
 
     /// The run that the updates of one fact belong to; `session` already holds it. The last updates of
     /// a run belong to it, though it is over by then; what is chosen between two runs is of neither.
-    pub fn run_of(&mut self, session: &Session, fact: &Fact) -> Option<RunId> {
+    pub fn run_of(&mut self, session: &Session, fact: &Record) -> Option<RunId> {
         let open = session.open_run().map(|run| run.id.clone());
         if open.is_some() {
             self.run = open;
@@ -116,7 +116,7 @@ impl Teller {
 
     /// The updates one fact becomes; `session` already holds it. Pure, so that a replay numbers
     /// them alike.
-    pub fn told(&mut self, session: &Session, fact: &Fact) -> Told {
+    pub fn told(&mut self, session: &Session, fact: &Record) -> Updates {
         let mut updates = of_event(session, fact);
         if fact.last {
             let now = view(session);
@@ -125,11 +125,11 @@ impl Teller {
                 updates.push(Update::StateUpdate(now));
             }
         }
-        if fact.event.is_barrier() { Told::Lasting(updates) } else { Told::Passing(updates) }
+        if fact.event.is_barrier() { Updates::Lasting(updates) } else { Updates::Passing(updates) }
     }
 }
 
-fn of_event(session: &Session, fact: &Fact) -> Vec<Update> {
+fn of_event(session: &Session, fact: &Record) -> Vec<Update> {
     match &fact.event {
         Event::Prompted { message, text, images, .. } => vec![Update::UserMessage {
             message_id: message.clone(),

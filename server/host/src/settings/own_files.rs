@@ -7,7 +7,7 @@ use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use adjutant_core::config::{Flaw, KeySource, Origin, Problem, Settings};
+use adjutant_core::config::{Flaw, KeySource, Problem, SettingOrigin, Settings};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
@@ -164,7 +164,7 @@ pub(super) fn problems(settings: &Settings) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut tell = |key: String, why: String, what_to_do: &str| {
         let place = match settings.origin_of(&key) {
-            Some(Origin::UserFile { path, line }) => (Some(path.clone()), *line),
+            Some(SettingOrigin::UserFile { path, line }) => (Some(path.clone()), *line),
             _ => (None, None),
         };
         let (message, what_to_do) = why.split_once("; ").unwrap_or((&why, what_to_do));

@@ -7,31 +7,31 @@ use std::sync::Arc;
 
 use adjutant_core::config::Wire;
 use adjutant_core::machine::retry::CallFailure;
-use adjutant_core::prompt::{Kept, ModelRequest, Reply, StopCause};
+use adjutant_core::prompt::{ModelRequest, OpaqueItems, Reply, StopCause};
 use serde_json::value::RawValue;
 
 use super::super::draft::Draft;
-use super::super::failure::Asked;
-use super::super::reading::{Assembly, OnDelta, State};
+use super::super::failure::Endpoint;
+use super::super::reading::{Assembly, OnDelta, ReplyState};
 use super::super::secret::Redactor;
 use super::super::sse::Event;
 use super::block::Block;
-use super::event::{Begun, Change, Counts, Piece, Whole};
+use super::event::{BlockDelta, BlockStart, MessagesEvent, MessagesUsage, Whole};
 
 /// The most blocks of one reply.
 const MAX_BLOCKS: usize = 4096;
 
 pub(crate) struct MessagesAssembly<'a> {
     draft: Draft<'a>,
-    parts: Vec<Part>,
-    counts: Counts,
+    parts: Vec<BlockPart>,
+    counts: MessagesUsage,
     stop_reason: Option<String>,
     began: bool,
     done: bool,
 }
 
 /// One block of the content.
-struct Part {
+struct BlockPart {
     /// Its place in the content, by which later pieces name it.
     index: u64,
     open: bool,
@@ -67,16 +67,16 @@ impl Assembly for MessagesAssembly<'_> {
             data.len() < 64
                 && data.replace(' ', "").contains(r#""type":"ping""#)
                 // Only what can be read whole is believed: the same bytes cut short may say something else.
-                && serde_json::from_str::<Piece<'_>>(data).is_ok_and(|read| read.kind.as_deref() == Some("ping"))
+                && serde_json::from_str::<MessagesEvent<'_>>(data).is_ok_and(|read| read.kind.as_deref() == Some("ping"))
         };
         data.is_empty() || event.name == "ping" || is_ping()
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> ReplyState {
         match (self.done, &self.stop_reason) {
-            (true, _) => State::Done,
-            (false, Some(_)) => State::Finished,
-            (false, None) => State::Open,
+            (true, _) => ReplyState::Done,
+            (false, Some(_)) => ReplyState::Finished,
+            (false, None) => ReplyState::Open,
         }
     }
 
@@ -89,12 +89,12 @@ impl Assembly for MessagesAssembly<'_> {
         if event.name == "error" {
             return Err(self.draft.refused(data));
         }
-        let piece: Piece<'_> = self.draft.read(data)?;
+        let piece: MessagesEvent<'_> = self.draft.read(data)?;
         if piece.error.is_some() {
             return Err(self.draft.refused(data));
         }
         let kind = piece.kind.unwrap_or(Cow::Borrowed(event.name));
-        let open = self.state() == State::Open;
+        let open = self.state() == ReplyState::Open;
         match &*kind {
             "error" => Err(self.draft.refused(data)),
             "message_start" if open => self.begin(piece.message.and_then(|message| message.usage)),
@@ -142,11 +142,11 @@ impl Assembly for MessagesAssembly<'_> {
     }
 
     fn complete(mut self) -> Result<Reply, CallFailure> {
-        if self.state() == State::Open {
+        if self.state() == ReplyState::Open {
             return Err(self.draft.cut_short());
         }
         let stop = self.stop_cause()?;
-        let is_open_call = |part: &Part| part.open && matches!(part.content, Content::Call { .. });
+        let is_open_call = |part: &BlockPart| part.open && matches!(part.content, Content::Call { .. });
         // A reply cut at its limit may end inside a call, which will not run then.
         if stop != StopCause::MaxTokens && self.parts.iter().any(is_open_call) {
             return Err(self.draft.broken("a tool call of its reply never ended"));
@@ -161,7 +161,7 @@ impl Assembly for MessagesAssembly<'_> {
         let named = self.draft.reply.calls.iter().map(|call| !call.name.is_empty()).collect::<Vec<_>>();
         let asked = self.draft.asked;
         let mut reply = self.draft.complete(stop)?;
-        reply.kept = kept(self.parts, &reply, &named).map(|items| Kept {
+        reply.kept = kept(self.parts, &reply, &named).map(|items| OpaqueItems {
             wire: Wire::AnthropicMessages,
             provider: asked.provider.to_owned(),
             model: asked.model.to_owned(),
@@ -176,18 +176,18 @@ impl Assembly for MessagesAssembly<'_> {
 }
 
 impl<'a> MessagesAssembly<'a> {
-    pub fn new(request: &ModelRequest, asked: Asked<'a>, redactor: Arc<Redactor>) -> MessagesAssembly<'a> {
+    pub fn new(request: &ModelRequest, asked: Endpoint<'a>, redactor: Arc<Redactor>) -> MessagesAssembly<'a> {
         MessagesAssembly {
             draft: Draft::new(request, asked, redactor),
             parts: Vec::new(),
-            counts: Counts::default(),
+            counts: MessagesUsage::default(),
             stop_reason: None,
             began: false,
             done: false,
         }
     }
 
-    fn begin(&mut self, usage: Option<Counts>) -> Result<(), CallFailure> {
+    fn begin(&mut self, usage: Option<MessagesUsage>) -> Result<(), CallFailure> {
         if std::mem::replace(&mut self.began, true) {
             return Err(self.draft.broken("its reply began twice"));
         }
@@ -195,7 +195,7 @@ impl<'a> MessagesAssembly<'a> {
         Ok(())
     }
 
-    fn count(&mut self, usage: Option<Counts>) {
+    fn count(&mut self, usage: Option<MessagesUsage>) {
         if let Some(counts) = usage {
             self.counts.grow(counts);
             self.draft.reply.usage = Some(self.counts.counted());
@@ -214,7 +214,7 @@ impl<'a> MessagesAssembly<'a> {
         if self.parts.len() == MAX_BLOCKS {
             return Err(self.draft.too_much("blocks", MAX_BLOCKS, "of them"));
         }
-        let begun: Begun<'_> = self.draft.read(block.get())?;
+        let begun: BlockStart<'_> = self.draft.read(block.get())?;
         let content = match &*begun.kind {
             "text" => Content::Text(String::new()),
             "thinking" => Content::Thinking { text: String::new(), signature: String::new() },
@@ -233,7 +233,7 @@ impl<'a> MessagesAssembly<'a> {
                 Content::Opaque { json: block.get().to_owned(), secret: kind == "redacted_thinking" }
             }
         };
-        self.parts.push(Part { index, open: true, content });
+        self.parts.push(BlockPart { index, open: true, content });
         let at = self.parts.len() - 1;
         self.say(at, begun.text, on_delta)?;
         self.think(at, begun.thinking, on_delta)?;
@@ -253,7 +253,7 @@ impl<'a> MessagesAssembly<'a> {
     fn change(
         &mut self,
         at: usize,
-        change: Change<'_>,
+        change: BlockDelta<'_>,
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
         let kind = change.kind.unwrap_or_default();
@@ -334,7 +334,7 @@ fn given(text: Option<String>) -> Option<String> {
 /// Returns the content as it has to come back, if there is reasoning in it that has to.
 ///
 /// `named` says of each call of the draft whether it is in `reply`.
-fn kept(mut parts: Vec<Part>, reply: &Reply, named: &[bool]) -> Option<Vec<String>> {
+fn kept(mut parts: Vec<BlockPart>, reply: &Reply, named: &[bool]) -> Option<Vec<String>> {
     parts.sort_by_key(|part| part.index);
     let mut has_reasoning = false;
     let mut items = Vec::new();

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use adjutant_core::prompt::RequestedCall;
 use serde_json::value::RawValue;
 
-use super::super::parts::{Inline, Part};
+use super::super::parts::{Inline, UserPart};
 use super::super::sendable::{lettered, named, sendable};
 
 #[derive(serde::Serialize)]
@@ -52,10 +52,10 @@ impl<'a> Block<'a> {
     }
 
     /// A part of what the user says; none of a blank text.
-    pub fn of_part(part: Part<'a>) -> Option<Block<'a>> {
+    pub fn of_part(part: UserPart<'a>) -> Option<Block<'a>> {
         match part {
-            Part::Text(text) => Block::text(text),
-            Part::Image(Inline { media_type, base64 }) => {
+            UserPart::Text(text) => Block::text(text),
+            UserPart::Image(Inline { media_type, base64 }) => {
                 Some(Block::Image { source: Image { kind: "base64", media_type, data: base64 } })
             }
         }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::super::failure::unwritable;
-use super::super::frozen::{Frozen, Lines, List, Source};
+use super::super::frozen::{FrozenRequest, List, Source, WireFormat};
 use super::super::parts::parts;
 use super::block::Block;
 use super::thinking;
@@ -36,7 +36,7 @@ const GO_ON: &[u8] = br#",{"role":"user","content":[{"type":"text","text":"Go on
 /// Writes the request for `provider`.
 pub(super) fn write(
     request: &ModelRequest,
-    frozen: &Frozen,
+    frozen: &FrozenRequest,
     provider: &Provider,
 ) -> Result<Vec<u8>, CallFailure> {
     let tools = frozen.tools::<Messages>(&request.tools).map_err(unwritable)?;
@@ -81,7 +81,7 @@ struct Head<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<&'a serde_json::Number>,
     #[serde(flatten)]
-    asked: thinking::Asked,
+    asked: thinking::ThinkingFields,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,14 +118,14 @@ struct ToolLine<'a> {
 }
 
 #[derive(serde::Serialize)]
-struct Line<'a> {
+struct MessageLine<'a> {
     role: &'static str,
     content: Vec<Block<'a>>,
 }
 
 struct Messages;
 
-impl Lines for Messages {
+impl WireFormat for Messages {
     fn tool(tool: &ToolSpec) -> impl Serialize {
         ToolLine { name: &tool.name, description: &tool.description, input_schema: &tool.parameters }
     }
@@ -164,13 +164,15 @@ fn add_reply(list: &mut List, reply: &Reply, source: &Source<'_>) -> serde_json:
         return Ok(());
     }
     open(list)?;
-    list.push(&Line { role: "assistant", content })
+    list.push(&MessageLine { role: "assistant", content })
 }
 
 /// Sees to it that the first message is the user's.
 fn open(list: &mut List) -> serde_json::Result<()> {
     match list.is_empty() {
-        true => list.push(&Line { role: "user", content: vec![Block::Text { text: NO_BEGINNING.into() }] }),
+        true => {
+            list.push(&MessageLine { role: "user", content: vec![Block::Text { text: NO_BEGINNING.into() }] })
+        }
         false => Ok(()),
     }
 }
@@ -190,7 +192,7 @@ fn add_input(list: &mut List, group: &[ModelMessage], source: &Source<'_>) -> se
     if content.is_empty() {
         content.push(Block::Text { text: NO_WORDS.into() });
     }
-    list.push(&Line { role: "user", content })?;
+    list.push(&MessageLine { role: "user", content })?;
     // In the last block, before the brackets that close it, the content and the message.
     list.mark_before_end("}]}".len());
     Ok(())

@@ -12,7 +12,7 @@ use super::super::draft::count;
 
 /// One event; which fields it has depends on its kind.
 #[derive(serde::Deserialize)]
-pub(super) struct Piece<'a> {
+pub(super) struct MessagesEvent<'a> {
     #[serde(rename = "type", borrow)]
     pub kind: Option<Cow<'a, str>>,
     pub index: Option<u64>,
@@ -20,20 +20,20 @@ pub(super) struct Piece<'a> {
     #[serde(borrow)]
     pub content_block: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub delta: Option<Change<'a>>,
-    pub usage: Option<Counts>,
+    pub delta: Option<BlockDelta<'a>>,
+    pub usage: Option<MessagesUsage>,
     #[serde(borrow)]
     pub error: Option<&'a RawValue>,
 }
 
 #[derive(serde::Deserialize)]
 pub(super) struct Opening {
-    pub usage: Option<Counts>,
+    pub usage: Option<MessagesUsage>,
 }
 
 /// What a delta adds: to a block, or the end of the message.
 #[derive(serde::Deserialize)]
-pub(super) struct Change<'a> {
+pub(super) struct BlockDelta<'a> {
     #[serde(rename = "type", borrow)]
     pub kind: Option<Cow<'a, str>>,
     pub text: Option<String>,
@@ -51,14 +51,14 @@ pub(super) struct Whole<'a> {
     #[serde(borrow)]
     pub content: Option<Vec<&'a RawValue>>,
     pub stop_reason: Option<String>,
-    pub usage: Option<Counts>,
+    pub usage: Option<MessagesUsage>,
     #[serde(borrow)]
     pub error: Option<&'a RawValue>,
 }
 
 /// A block of the content as it begins; in a whole answer, all of it.
 #[derive(serde::Deserialize)]
-pub(super) struct Begun<'a> {
+pub(super) struct BlockStart<'a> {
     #[serde(rename = "type", borrow)]
     pub kind: Cow<'a, str>,
     pub text: Option<String>,
@@ -71,7 +71,7 @@ pub(super) struct Begun<'a> {
 }
 
 #[derive(Clone, Copy, Default, serde::Deserialize)]
-pub(super) struct Counts {
+pub(super) struct MessagesUsage {
     /// What was neither read from the cache nor written to it.
     #[serde(default, deserialize_with = "count")]
     pub input_tokens: u64,
@@ -83,9 +83,9 @@ pub(super) struct Counts {
     pub cache_read_input_tokens: u64,
 }
 
-impl Counts {
+impl MessagesUsage {
     /// Takes up later counts. They only grow, and some servers leave out later what they said at first.
-    pub fn grow(&mut self, later: Counts) {
+    pub fn grow(&mut self, later: MessagesUsage) {
         self.input_tokens = self.input_tokens.max(later.input_tokens);
         self.output_tokens = self.output_tokens.max(later.output_tokens);
         self.cache_creation_input_tokens =

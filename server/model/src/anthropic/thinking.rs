@@ -8,7 +8,7 @@ use super::super::frozen::Source;
 
 /// The fields of a request that ask for thinking.
 #[derive(Debug, Default, PartialEq, serde::Serialize)]
-pub(super) struct Asked {
+pub(super) struct ThinkingFields {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<Thinking>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,18 +40,18 @@ const BUDGETED: (u32, u32) = (3, 7);
 const LEAST_BUDGET: u32 = 1024;
 
 /// Says how to ask for the effort of `request`, whose reply may have `max_tokens`.
-pub(super) fn asked(request: &ModelRequest, max_tokens: u32, source: &Source<'_>) -> Asked {
-    let Some(effort) = request.manner.effort else { return Asked::default() };
+pub(super) fn asked(request: &ModelRequest, max_tokens: u32, source: &Source<'_>) -> ThinkingFields {
+    let Some(effort) = request.manner.effort else { return ThinkingFields::default() };
     let output_config = Some(OutputConfig { effort: effort.name() });
     let claude = request.model.to_ascii_lowercase().contains("claude");
     match generation(&request.model) {
         // Others that speak this wire take an effort or skip it; to ask them for more could be refused.
-        _ if !claude => Asked { thinking: None, output_config },
-        Some(known) if known < BUDGETED => Asked::default(),
+        _ if !claude => ThinkingFields { thinking: None, output_config },
+        Some(known) if known < BUDGETED => ThinkingFields::default(),
         Some(known) if known < ADAPTIVE => {
-            Asked { thinking: budget(effort, request, max_tokens, source), output_config: None }
+            ThinkingFields { thinking: budget(effort, request, max_tokens, source), output_config: None }
         }
-        _ => Asked { thinking: Some(Thinking::Adaptive { display: "summarized" }), output_config },
+        _ => ThinkingFields { thinking: Some(Thinking::Adaptive { display: "summarized" }), output_config },
     }
 }
 

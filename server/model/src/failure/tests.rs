@@ -7,8 +7,8 @@ use crate::secret::Secret;
 
 static KEY: LazyLock<KeySource> = LazyLock::new(|| KeySource::Variable("ACME_KEY".to_owned()));
 
-fn asked() -> Asked<'static> {
-    Asked { provider: "acme", model: "m1", key: Some(&KEY) }
+fn asked() -> Endpoint<'static> {
+    Endpoint { provider: "acme", model: "m1", key: Some(&KEY) }
 }
 
 fn classified(status: u16, body: &str) -> CallFailure {
@@ -206,7 +206,7 @@ fn s83_the_sentence_names_the_key_the_user_must_mend() {
         refused,
         "the key in ACME_KEY was refused by provider \"acme\" (401: \"bad key [hidden]\"); set ACME_KEY to a valid key and try again"
     );
-    let asked = Asked { key: None, ..asked() };
+    let asked = Endpoint { key: None, ..asked() };
     let missing = classify(401, &Complaint::default(), asked, &Redactor::default()).message;
     assert!(missing.contains("set `api_key_env`"), "{missing}");
 }

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use adjutant_core::config::Wire;
-use adjutant_core::prompt::{Encoded, Kept, ModelMessage, ModelRequest, Reply};
+use adjutant_core::prompt::{Base64Image, ModelMessage, ModelRequest, OpaqueItems, Reply};
 use serde::Serialize;
 
-use super::Lines;
+use super::WireFormat;
 
 /// Conversations that are kept: those of the sessions that work at the moment.
 const KEPT: usize = 4;
@@ -26,13 +26,13 @@ pub(crate) struct Source<'a> {
     /// The longest id of a call that is taken, in bytes.
     pub max_call_id: usize,
     /// What pictures of the conversation show.
-    pub images: &'a BTreeMap<String, Encoded>,
+    pub images: &'a BTreeMap<String, Base64Image>,
 }
 
 impl Source<'_> {
     /// Returns what `reply` kept, if it came from here.
     pub fn kept<'r>(&self, reply: &'r Reply) -> Option<&'r [String]> {
-        let Kept { wire, provider, model, items } = reply.kept.as_ref()?;
+        let OpaqueItems { wire, provider, model, items } = reply.kept.as_ref()?;
         let own = *wire == self.wire && provider == self.provider && model == self.model;
         own.then_some(items.as_slice())
     }
@@ -89,12 +89,12 @@ impl List {
 #[derive(Default)]
 pub(crate) struct Conversations {
     /// The one used last stands last.
-    kept: Mutex<VecDeque<Written>>,
+    kept: Mutex<VecDeque<FrozenPrefix>>,
 }
 
 /// The start of a conversation. Holding the messages themselves keeps their
 /// addresses from being given to others.
-struct Written {
+struct FrozenPrefix {
     provider: String,
     model: String,
     max_call_id: usize,
@@ -106,7 +106,7 @@ struct Written {
 impl Conversations {
     /// Appends the messages of `request` to `body`, as the elements of a list. At each of the last
     /// `marked` marks it writes `mark`.
-    pub fn append<L: Lines>(
+    pub fn append<L: WireFormat>(
         &self,
         request: &ModelRequest,
         source: &Source<'_>,
@@ -115,7 +115,7 @@ impl Conversations {
     ) -> serde_json::Result<()> {
         let mut written = match self.take(request, source) {
             Some(written) => written,
-            None => Written::begin::<L>(request, source)?,
+            None => FrozenPrefix::begin::<L>(request, source)?,
         };
         let new = request.messages.get(written.messages.len()..).unwrap_or_default();
         L::add(&mut written.list, new, source)?;
@@ -148,7 +148,7 @@ impl Conversations {
     }
 
     /// Takes out the longest start of this conversation.
-    fn take(&self, request: &ModelRequest, source: &Source<'_>) -> Option<Written> {
+    fn take(&self, request: &ModelRequest, source: &Source<'_>) -> Option<FrozenPrefix> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let starts = kept.iter().enumerate().filter(|(_, written)| written.starts(request, source));
         let (at, _) = starts.max_by_key(|(_, written)| written.messages.len())?;
@@ -156,11 +156,11 @@ impl Conversations {
     }
 }
 
-impl Written {
-    fn begin<L: Lines>(request: &ModelRequest, source: &Source<'_>) -> serde_json::Result<Written> {
+impl FrozenPrefix {
+    fn begin<L: WireFormat>(request: &ModelRequest, source: &Source<'_>) -> serde_json::Result<FrozenPrefix> {
         let mut list = List::default();
         L::begin(&mut list, &request.system)?;
-        Ok(Written {
+        Ok(FrozenPrefix {
             provider: source.provider.to_owned(),
             model: source.model.to_owned(),
             max_call_id: source.max_call_id,

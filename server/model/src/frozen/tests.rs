@@ -6,7 +6,7 @@ use super::*;
 
 struct Names;
 
-impl Lines for Names {
+impl WireFormat for Names {
     fn tool(tool: &ToolSpec) -> impl Serialize {
         tool.name.clone()
     }

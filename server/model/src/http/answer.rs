@@ -25,7 +25,7 @@ const FINISHING_WAIT: Duration = Duration::from_secs(5);
 
 /// What the reader of a body says of one piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Eaten {
+pub(crate) enum BodyProgress {
     /// It carried content: the idle limit starts anew.
     Progress,
     /// It kept the connection open and no more (G4).
@@ -37,15 +37,15 @@ pub(crate) enum Eaten {
 }
 
 /// An answer that began as a reply.
-pub(crate) struct Answer<'a> {
+pub(crate) struct HttpAnswer<'a> {
     pub post: Post<'a>,
     pub(super) response: Response,
     pub(super) first_byte: Instant,
     pub(super) total: Instant,
 }
 
-impl<'a> Answer<'a> {
-    pub(super) async fn checked(mut self) -> Result<Answer<'a>, CallFailure> {
+impl<'a> HttpAnswer<'a> {
+    pub(super) async fn checked(mut self) -> Result<HttpAnswer<'a>, CallFailure> {
         let status = self.response.status();
         if status.is_redirection() {
             return Err(self.redirected());
@@ -132,7 +132,7 @@ impl<'a> Answer<'a> {
     /// done or the body ends.
     pub async fn pump(
         &mut self,
-        mut eat: impl FnMut(&[u8]) -> Result<Eaten, CallFailure>,
+        mut eat: impl FnMut(&[u8]) -> Result<BodyProgress, CallFailure>,
     ) -> Result<(), CallFailure> {
         let idle = Duration::from_millis(self.post.limits.idle_ms);
         // Many servers send headers at once and then read a long prompt: until
@@ -154,15 +154,15 @@ impl<'a> Answer<'a> {
                 return Err(self.post.total());
             }
             match eaten {
-                Eaten::Progress => until = now + idle,
-                Eaten::KeepAlive if now >= until => return Err(self.post.stalled()),
-                Eaten::KeepAlive => {}
-                Eaten::Finishing if finishing => {}
-                Eaten::Finishing => {
+                BodyProgress::Progress => until = now + idle,
+                BodyProgress::KeepAlive if now >= until => return Err(self.post.stalled()),
+                BodyProgress::KeepAlive => {}
+                BodyProgress::Finishing if finishing => {}
+                BodyProgress::Finishing => {
                     finishing = true;
                     until = now + idle.min(FINISHING_WAIT);
                 }
-                Eaten::Done => {
+                BodyProgress::Done => {
                     self.drain().await;
                     return Ok(());
                 }

@@ -30,28 +30,28 @@ const MAX_KEPT: usize = 8;
 pub(crate) struct Clients {
     pub(crate) keys: Keys,
     /// The one used last stands last.
-    kept: Mutex<Vec<Arc<Kept>>>,
+    kept: Mutex<Vec<Arc<CachedClient>>>,
 }
 
-struct Kept {
-    way: Way,
+struct CachedClient {
+    way: ClientKey,
     client: OnceCell<Client>,
 }
 
 /// All that makes one client differ from another.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct ClientKey {
     secure: bool,
     ca_file: Option<String>,
     pub proxy: Option<Proxy>,
 }
 
-impl Way {
+impl ClientKey {
     /// Returns the way to the address of a provider.
-    pub fn to(provider: &Provider, url: &Url, variables: &Variables) -> Result<Way, CallFailure> {
+    pub fn to(provider: &Provider, url: &Url, variables: &Variables) -> Result<ClientKey, CallFailure> {
         if url.scheme() != "https" {
             // Plain HTTP stays on this machine.
-            return Ok(Way { secure: false, ca_file: None, proxy: None });
+            return Ok(ClientKey { secure: false, ca_file: None, proxy: None });
         }
         let port = url.port_or_known_default().unwrap_or(443);
         let found = provider.reach.proxy_for(url.host_str().unwrap_or_default(), port, variables);
@@ -59,7 +59,7 @@ impl Way {
             let message = format!("provider \"{}\" cannot be reached: {why}", provider.name);
             failure(FailureClass::InvalidRequest, message)
         })?;
-        Ok(Way { secure: true, ca_file: provider.reach.ca_file.clone(), proxy })
+        Ok(ClientKey { secure: true, ca_file: provider.reach.ca_file.clone(), proxy })
     }
 }
 
@@ -69,7 +69,7 @@ impl Clients {
     }
 
     /// Returns the client for a way, built when it is first needed.
-    pub(super) async fn of(&self, way: &Way) -> Result<Client, CallFailure> {
+    pub(super) async fn of(&self, way: &ClientKey) -> Result<Client, CallFailure> {
         let kept = self.kept(way);
         let client = kept.client.get_or_try_init(|| async {
             let way = way.clone();
@@ -82,11 +82,11 @@ impl Clients {
         client.await.cloned()
     }
 
-    fn kept(&self, way: &Way) -> Arc<Kept> {
+    fn kept(&self, way: &ClientKey) -> Arc<CachedClient> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let one = match kept.iter().position(|one| one.way == *way) {
             Some(at) => kept.remove(at),
-            None => Arc::new(Kept { way: way.clone(), client: OnceCell::new() }),
+            None => Arc::new(CachedClient { way: way.clone(), client: OnceCell::new() }),
         };
         if kept.len() >= MAX_KEPT {
             // Calls that use it have it for themselves and end well.
@@ -97,7 +97,7 @@ impl Clients {
     }
 
     /// Forgets the client of a way that did not know a certificate: the file may be mended by now.
-    pub(super) fn forget(&self, way: &Way) {
+    pub(super) fn forget(&self, way: &ClientKey) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).retain(|one| one.way != *way);
     }
 
@@ -108,7 +108,7 @@ impl Clients {
 }
 
 /// Builds a client; an error says what to do.
-fn build(way: &Way) -> Result<Client, String> {
+fn build(way: &ClientKey) -> Result<Client, String> {
     // An error only says that a provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder()
@@ -129,7 +129,7 @@ fn build(way: &Way) -> Result<Client, String> {
     })
 }
 
-fn secure(mut builder: ClientBuilder, way: &Way) -> Result<ClientBuilder, String> {
+fn secure(mut builder: ClientBuilder, way: &ClientKey) -> Result<ClientBuilder, String> {
     builder =
         builder.https_only(true).http2_keep_alive_interval(PING_AFTER).http2_keep_alive_timeout(PING_WAIT);
     if let Some(path) = &way.ca_file {

@@ -31,11 +31,11 @@ pub(crate) struct Keys {
     pub variables: Box<Variables>,
     /// Set by who may start programs.
     pub run: OnceLock<RunCommand>,
-    kept: Mutex<Vec<Arc<Kept>>>,
+    kept: Mutex<Vec<Arc<CachedKey>>>,
 }
 
 /// The key of one command, for one provider at one address.
-struct Kept {
+struct CachedKey {
     provider: String,
     words: Vec<String>,
     origin: String,
@@ -44,7 +44,7 @@ struct Kept {
 }
 
 /// Whose key is wanted, and from whom it has to be hidden.
-pub(super) struct Wanted<'a> {
+pub(super) struct KeyRequest<'a> {
     pub provider: &'a Provider,
     /// Where it will be sent.
     pub url: &'a Url,
@@ -52,7 +52,7 @@ pub(super) struct Wanted<'a> {
 }
 
 /// A key, and whether it may be old.
-pub(super) struct Found {
+pub(super) struct FetchedKey {
     pub key: Secret,
     /// It is from an earlier call, so that another run of its command may give a better one.
     pub kept: bool,
@@ -64,8 +64,8 @@ impl Keys {
     }
 
     /// Returns the key of a provider, or none if it needs none.
-    pub(super) async fn find(&self, wanted: &Wanted<'_>) -> Result<Option<Found>, CallFailure> {
-        let fresh = |key| Some(Found { key, kept: false });
+    pub(super) async fn find(&self, wanted: &KeyRequest<'_>) -> Result<Option<FetchedKey>, CallFailure> {
+        let fresh = |key| Some(FetchedKey { key, kept: false });
         match &wanted.provider.key {
             None => Ok(None),
             Some(KeySource::Variable(name)) => self.variable(name, wanted).map(fresh),
@@ -75,7 +75,7 @@ impl Keys {
                 let mut kept = place.key.lock().await;
                 if let Some(key) = &*kept {
                     wanted.redactor.hide(key.clone());
-                    return Ok(Some(Found { key: key.clone(), kept: true }));
+                    return Ok(Some(FetchedKey { key: key.clone(), kept: true }));
                 }
                 let key = self.ask(words, wanted).await?;
                 *kept = Some(key.clone());
@@ -87,9 +87,9 @@ impl Keys {
     /// Takes back a key that was refused and returns another one, if its command now gives one.
     pub(super) async fn renewed(
         &self,
-        refused: &Found,
-        wanted: &Wanted<'_>,
-    ) -> Result<Option<Found>, CallFailure> {
+        refused: &FetchedKey,
+        wanted: &KeyRequest<'_>,
+    ) -> Result<Option<FetchedKey>, CallFailure> {
         let Some(KeySource::Command(words)) = &wanted.provider.key else { return Ok(None) };
         let place = self.place(words, wanted);
         let mut kept = place.key.lock().await;
@@ -97,7 +97,7 @@ impl Keys {
             // Another call was faster.
             Some(key) if *key != refused.key => {
                 wanted.redactor.hide(key.clone());
-                return Ok(Some(Found { key: key.clone(), kept: false }));
+                return Ok(Some(FetchedKey { key: key.clone(), kept: false }));
             }
             _ => *kept = None,
         }
@@ -110,13 +110,13 @@ impl Keys {
             return Ok(None);
         }
         *kept = Some(key.clone());
-        Ok(Some(Found { key, kept: false }))
+        Ok(Some(FetchedKey { key, kept: false }))
     }
 
-    fn place(&self, words: &[String], wanted: &Wanted<'_>) -> Arc<Kept> {
+    fn place(&self, words: &[String], wanted: &KeyRequest<'_>) -> Arc<CachedKey> {
         let origin = wanted.url.origin().ascii_serialization();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |one: &&Arc<Kept>| {
+        let same = |one: &&Arc<CachedKey>| {
             one.provider == wanted.provider.name && one.words == words && one.origin == origin
         };
         if let Some(one) = kept.iter().find(same) {
@@ -126,13 +126,17 @@ impl Keys {
             kept.remove(0);
         }
         let provider = wanted.provider.name.clone();
-        let one =
-            Arc::new(Kept { provider, words: words.to_vec(), origin, key: tokio::sync::Mutex::default() });
+        let one = Arc::new(CachedKey {
+            provider,
+            words: words.to_vec(),
+            origin,
+            key: tokio::sync::Mutex::default(),
+        });
         kept.push(Arc::clone(&one));
         one
     }
 
-    fn variable(&self, name: &str, wanted: &Wanted<'_>) -> Result<Secret, CallFailure> {
+    fn variable(&self, name: &str, wanted: &KeyRequest<'_>) -> Result<Secret, CallFailure> {
         let value = (self.variables)(name).unwrap_or_default();
         let Some(key) = wanted.only_line(&value) else {
             return Err(wanted.none(format!(
@@ -143,7 +147,7 @@ impl Keys {
     }
 
     /// Runs the command of a key.
-    async fn ask(&self, words: &[String], wanted: &Wanted<'_>) -> Result<Secret, CallFailure> {
+    async fn ask(&self, words: &[String], wanted: &KeyRequest<'_>) -> Result<Secret, CallFailure> {
         const SETTING: &str = "`api_key_command`";
         let refused = |why: &str| wanted.none(format!("has no key: its {SETTING} {why}"));
         let Some(run) = self.run.get() else { return Err(refused("cannot be run here")) };
@@ -167,7 +171,7 @@ impl Keys {
     }
 }
 
-impl Wanted<'_> {
+impl KeyRequest<'_> {
     async fn file(&self, path: &str) -> Result<Secret, CallFailure> {
         let owned = path.to_owned();
         let read = tokio::task::spawn_blocking(move || own_files::private_text(&owned)).await;

@@ -13,7 +13,7 @@ use crate::failure::{failure, quote};
 use crate::secret::Redactor;
 
 /// Who was being spoken to, and how.
-pub(super) struct Line<'a> {
+pub(super) struct Connection<'a> {
     pub provider: &'a str,
     /// Scheme, host and port of the provider.
     pub place: String,
@@ -22,7 +22,7 @@ pub(super) struct Line<'a> {
     pub redactor: &'a Redactor,
 }
 
-impl Line<'_> {
+impl Connection<'_> {
     /// Says what a failure of the connection means.
     pub fn broke(&self, error: &reqwest::Error) -> CallFailure {
         let name = self.provider;

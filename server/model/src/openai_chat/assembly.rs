@@ -9,8 +9,8 @@ use adjutant_core::prompt::{ModelRequest, Reply, RequestedCall, StopCause, Usage
 use serde::de::IgnoredAny;
 
 use super::super::draft::Draft;
-use super::super::failure::{Asked, failure};
-use super::super::reading::{Assembly, OnDelta, State};
+use super::super::failure::{Endpoint, failure};
+use super::super::reading::{Assembly, OnDelta, ReplyState};
 use super::super::secret::Redactor;
 use super::super::sse::Event;
 use super::chunk::{CallPiece, Choice, Chunk, Message};
@@ -27,11 +27,11 @@ pub(crate) struct ChatAssembly<'a> {
 }
 
 impl Assembly for ChatAssembly<'_> {
-    fn state(&self) -> State {
+    fn state(&self) -> ReplyState {
         match (self.done, &self.finish_reason) {
-            (true, _) => State::Done,
-            (false, Some(_)) => State::Finished,
-            (false, None) => State::Open,
+            (true, _) => ReplyState::Done,
+            (false, Some(_)) => ReplyState::Finished,
+            (false, None) => ReplyState::Open,
         }
     }
 
@@ -63,7 +63,7 @@ impl Assembly for ChatAssembly<'_> {
         let choices = chunk.choices.unwrap_or_default();
         let choice = choices.into_iter().find(|choice| choice.index.unwrap_or(0) == 0);
         match choice {
-            Some(choice) if self.state() == State::Open => self.take_choice(choice, on_delta),
+            Some(choice) if self.state() == ReplyState::Open => self.take_choice(choice, on_delta),
             _ => Ok(()),
         }
     }
@@ -83,7 +83,7 @@ impl Assembly for ChatAssembly<'_> {
 }
 
 impl<'a> ChatAssembly<'a> {
-    pub fn new(request: &ModelRequest, asked: Asked<'a>, redactor: Arc<Redactor>) -> ChatAssembly<'a> {
+    pub fn new(request: &ModelRequest, asked: Endpoint<'a>, redactor: Arc<Redactor>) -> ChatAssembly<'a> {
         ChatAssembly {
             draft: Draft::new(request, asked, redactor),
             indices: Vec::new(),
@@ -202,7 +202,7 @@ impl<'a> ChatAssembly<'a> {
     }
 }
 
-impl super::chunk::Counts {
+impl super::chunk::ChatUsage {
     /// The provider's count; its input includes what it read from its cache.
     fn counted(self) -> Usage {
         Usage {

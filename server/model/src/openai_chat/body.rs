@@ -11,9 +11,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::super::failure::unwritable;
-use super::super::frozen::{Frozen, Lines, List, Source};
+use super::super::frozen::{FrozenRequest, List, Source, WireFormat};
 use super::super::http::Post;
-use super::super::parts::{Inline, Part, parts};
+use super::super::parts::{Inline, UserPart, parts};
 use super::super::sendable::{named, paired, sendable};
 
 /// The longest id of a call that OpenAI takes. Others get back what they gave, for they may read it.
@@ -22,7 +22,7 @@ const MAX_OPENAI_CALL_ID: usize = 40;
 /// Writes the request for `post`.
 pub(super) fn write(
     request: &ModelRequest,
-    frozen: &Frozen,
+    frozen: &FrozenRequest,
     post: &Post<'_>,
 ) -> Result<Vec<u8>, CallFailure> {
     let tools = frozen.tools::<Chat>(&request.tools).map_err(unwritable)?;
@@ -96,7 +96,7 @@ struct ToolBody<'a> {
 
 struct Chat;
 
-impl Lines for Chat {
+impl WireFormat for Chat {
     fn tool(tool: &ToolSpec) -> impl Serialize {
         ToolLine {
             kind: "function",
@@ -109,16 +109,16 @@ impl Lines for Chat {
     }
 
     fn begin(list: &mut List, system: &str) -> serde_json::Result<()> {
-        if system.is_empty() { Ok(()) } else { list.push(&Line::text("system", system)) }
+        if system.is_empty() { Ok(()) } else { list.push(&ChatLine::text("system", system)) }
     }
 
     fn add(list: &mut List, new: &[ModelMessage], source: &Source<'_>) -> serde_json::Result<()> {
-        new.iter().try_for_each(|message| list.push(&Line::of(message, source)))
+        new.iter().try_for_each(|message| list.push(&ChatLine::of(message, source)))
     }
 }
 
 #[derive(serde::Serialize)]
-struct Line<'a> {
+struct ChatLine<'a> {
     role: &'static str,
     content: Option<Content<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -148,13 +148,13 @@ struct Url<'a> {
 }
 
 impl<'a> Content<'a> {
-    fn of(mut parts: Vec<Part<'a>>) -> Content<'a> {
-        if let [Part::Text(text)] = parts.as_mut_slice() {
+    fn of(mut parts: Vec<UserPart<'a>>) -> Content<'a> {
+        if let [UserPart::Text(text)] = parts.as_mut_slice() {
             return Content::Text(std::mem::take(text));
         }
         let lines = parts.into_iter().map(|part| match part {
-            Part::Text(text) => PartLine::Text { text },
-            Part::Image(url) => PartLine::ImageUrl { image_url: Url { url } },
+            UserPart::Text(text) => PartLine::Text { text },
+            UserPart::Image(url) => PartLine::ImageUrl { image_url: Url { url } },
         });
         Content::Parts(lines.collect())
     }
@@ -174,20 +174,26 @@ struct CallBody<'a> {
     arguments: Cow<'a, str>,
 }
 
-impl<'a> Line<'a> {
-    fn text(role: &'static str, text: &'a str) -> Line<'a> {
-        Line { role, content: Some(Content::Text(text.into())), tool_calls: Vec::new(), tool_call_id: None }
+impl<'a> ChatLine<'a> {
+    fn text(role: &'static str, text: &'a str) -> ChatLine<'a> {
+        ChatLine {
+            role,
+            content: Some(Content::Text(text.into())),
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+        }
     }
 
-    fn of(message: &'a ModelMessage, source: &Source<'a>) -> Line<'a> {
+    fn of(message: &'a ModelMessage, source: &Source<'a>) -> ChatLine<'a> {
         match message {
             ModelMessage::User { text, pictures } => {
                 let content = Some(Content::of(parts(text, pictures, source.images)));
-                Line { role: "user", content, tool_calls: Vec::new(), tool_call_id: None }
+                ChatLine { role: "user", content, tool_calls: Vec::new(), tool_call_id: None }
             }
-            ModelMessage::Tool { call_id, output } => {
-                Line { tool_call_id: Some(paired(call_id, source.max_call_id)), ..Line::text("tool", output) }
-            }
+            ModelMessage::Tool { call_id, output } => ChatLine {
+                tool_call_id: Some(paired(call_id, source.max_call_id)),
+                ..ChatLine::text("tool", output)
+            },
             ModelMessage::Assistant { reply } => {
                 let calls = reply.calls.iter().map(|call| CallLine {
                     id: paired(&call.id, source.max_call_id),
@@ -197,7 +203,7 @@ impl<'a> Line<'a> {
                 let tool_calls = calls.collect::<Vec<_>>();
                 let content = (tool_calls.is_empty() || !reply.text.is_empty())
                     .then(|| Content::Text(reply.text.as_str().into()));
-                Line { role: "assistant", content, tool_calls, tool_call_id: None }
+                ChatLine { role: "assistant", content, tool_calls, tool_call_id: None }
             }
         }
     }

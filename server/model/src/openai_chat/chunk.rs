@@ -13,7 +13,7 @@ use super::super::draft::count;
 #[derive(serde::Deserialize)]
 pub(super) struct Chunk<'a> {
     pub choices: Option<Vec<Choice>>,
-    pub usage: Option<Counts>,
+    pub usage: Option<ChatUsage>,
     #[serde(borrow)]
     pub error: Option<&'a RawValue>,
 }
@@ -50,18 +50,18 @@ pub(super) struct FunctionPiece {
 }
 
 #[derive(serde::Deserialize)]
-pub(super) struct Counts {
+pub(super) struct ChatUsage {
     #[serde(default, deserialize_with = "count")]
     pub prompt_tokens: u64,
     #[serde(default, deserialize_with = "count")]
     pub completion_tokens: u64,
     #[serde(default, deserialize_with = "count")]
     pub prompt_cache_hit_tokens: u64,
-    pub prompt_tokens_details: Option<CountDetails>,
+    pub prompt_tokens_details: Option<ChatUsageDetails>,
 }
 
 #[derive(serde::Deserialize)]
-pub(super) struct CountDetails {
+pub(super) struct ChatUsageDetails {
     #[serde(default, deserialize_with = "count")]
     pub cached_tokens: u64,
 }

@@ -14,12 +14,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::draft::{Draft, MAX_KEPT_BYTES};
-use super::super::failure::Asked;
-use super::super::reading::{Assembly, OnDelta, State};
+use super::super::failure::Endpoint;
+use super::super::reading::{Assembly, OnDelta, ReplyState};
 use super::super::secret::Redactor;
 use super::super::sse::Event;
-use super::event::{Answer, ItemText, Kind, Piece, parts, plain};
-use super::item::{Items, Mark, Part, Sort, Voice};
+use super::event::{EventType, ItemText, ResponsesEvent, WholeResponse, parts, plain};
+use super::item::{ItemKey, ItemPart, Items, Sort, TextSource};
 use super::kept;
 
 pub(crate) struct ResponsesAssembly<'a> {
@@ -52,11 +52,11 @@ impl Assembly for ResponsesAssembly<'_> {
         let mut kinds = head.split(r#""type":""#).skip(1).filter_map(|rest| rest.split('"').next());
         // Only what can be read whole is believed: the same bytes cut short may say something else.
         kinds.any(|kind| IDLE.contains(&kind))
-            && serde_json::from_str::<Kind<'_>>(data).is_ok_and(|read| IDLE.contains(&&*read.kind))
+            && serde_json::from_str::<EventType<'_>>(data).is_ok_and(|read| IDLE.contains(&&*read.kind))
     }
 
-    fn state(&self) -> State {
-        if self.end.is_some() { State::Done } else { State::Open }
+    fn state(&self) -> ReplyState {
+        if self.end.is_some() { ReplyState::Done } else { ReplyState::Open }
     }
 
     fn take(&mut self, event: &Event<'_>, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
@@ -68,7 +68,7 @@ impl Assembly for ResponsesAssembly<'_> {
         if event.name == "error" {
             return Err(self.draft.refused(data));
         }
-        let Kind { kind, error } = self.draft.read(data)?;
+        let EventType { kind, error } = self.draft.read(data)?;
         let kind = if kind.is_empty() { event.name } else { &*kind };
         if kind == "error" || (kind.is_empty() && error.is_some()) {
             return Err(self.draft.refused(data));
@@ -76,12 +76,12 @@ impl Assembly for ResponsesAssembly<'_> {
         if !is_known(kind) {
             return Ok(());
         }
-        let piece: Piece<'_> = self.draft.read(data)?;
+        let piece: ResponsesEvent<'_> = self.draft.read(data)?;
         self.take_piece(kind, piece, on_delta)
     }
 
     fn take_whole(&mut self, body: &str, on_delta: &mut OnDelta<'_>) -> Result<(), CallFailure> {
-        let answer: Answer<'_> = self.draft.read(body)?;
+        let answer: WholeResponse<'_> = self.draft.read(body)?;
         match (&answer.error, &answer.status, &answer.output) {
             (Some(_), _, _) => Err(self.draft.refused(body)),
             // What is still being made in the background is no answer.
@@ -140,7 +140,11 @@ fn is_known(kind: &str) -> bool {
 }
 
 impl<'a> ResponsesAssembly<'a> {
-    pub fn new(request: &ModelRequest, asked: Asked<'a>, redactor: Arc<Redactor>) -> ResponsesAssembly<'a> {
+    pub fn new(
+        request: &ModelRequest,
+        asked: Endpoint<'a>,
+        redactor: Arc<Redactor>,
+    ) -> ResponsesAssembly<'a> {
         ResponsesAssembly {
             draft: Draft::new(request, asked, redactor),
             items: Items::default(),
@@ -153,15 +157,15 @@ impl<'a> ResponsesAssembly<'a> {
     fn take_piece(
         &mut self,
         kind: &str,
-        piece: Piece<'_>,
+        piece: ResponsesEvent<'_>,
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
         let id = piece.item_id.as_deref().filter(|id| !id.is_empty());
-        let mark = Mark { id, index: piece.output_index, call_id: None };
-        let part = |voice, index: Option<i64>| Part { voice, index: index.unwrap_or(0) };
-        let said = part(Voice::Said, piece.content_index);
-        let summary = part(Voice::Summary, piece.summary_index);
-        let thought = part(Voice::Thought, piece.content_index);
+        let mark = ItemKey { id, index: piece.output_index, call_id: None };
+        let part = |voice, index: Option<i64>| ItemPart { voice, index: index.unwrap_or(0) };
+        let said = part(TextSource::Said, piece.content_index);
+        let summary = part(TextSource::Summary, piece.summary_index);
+        let thought = part(TextSource::Thought, piece.content_index);
         match (kind, piece.item, piece.response) {
             ("response.output_item.added", Some(item), _) => self.begin_item(mark, item, on_delta),
             ("response.output_item.done", Some(item), _) => self.end_item(mark, item, None, on_delta),
@@ -194,17 +198,17 @@ impl<'a> ResponsesAssembly<'a> {
                 self.final_arguments(at, piece.arguments).map(drop)
             }
             (kind, _, Some(response)) if !kind.contains("item") => {
-                let answer: Answer<'_> = self.draft.read(response.get())?;
+                let answer: WholeResponse<'_> = self.draft.read(response.get())?;
                 self.finish(answer, kind, on_delta)
             }
             ("response.output_item.added" | "response.output_item.done", ..) => Ok(()),
-            (kind, ..) => self.finish(Answer::default(), kind, on_delta),
+            (kind, ..) => self.finish(WholeResponse::default(), kind, on_delta),
         }
     }
 
     fn begin_item(
         &mut self,
-        mark: Mark<'_>,
+        mark: ItemKey<'_>,
         raw: &RawValue,
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
@@ -225,7 +229,7 @@ impl<'a> ResponsesAssembly<'a> {
     /// Takes an item that is complete: when it ends, or at its place in the final output.
     fn end_item(
         &mut self,
-        mark: Mark<'_>,
+        mark: ItemKey<'_>,
         raw: &RawValue,
         place: Option<usize>,
         on_delta: &mut OnDelta<'_>,
@@ -281,7 +285,7 @@ impl<'a> ResponsesAssembly<'a> {
     /// Takes the last event, or an answer that came all at once.
     fn finish(
         &mut self,
-        answer: Answer<'_>,
+        answer: WholeResponse<'_>,
         kind: &str,
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
@@ -302,11 +306,11 @@ impl<'a> ResponsesAssembly<'a> {
             let sort = self.sort_of(raw)?;
             if sort != Sort::Other {
                 let text: ItemText<'_> = self.draft.read(raw.get())?;
-                self.items.place(sort, text.marked(Mark::default()), place);
+                self.items.place(sort, text.marked(ItemKey::default()), place);
             }
         }
         for (place, raw) in answer.output.iter().flatten().enumerate() {
-            self.end_item(Mark::default(), raw, Some(place), on_delta)?;
+            self.end_item(ItemKey::default(), raw, Some(place), on_delta)?;
         }
         if let Some(usage) = answer.usage {
             self.draft.reply.usage = Some(usage.counted());
@@ -320,7 +324,7 @@ impl<'a> ResponsesAssembly<'a> {
     }
 
     fn sort_of(&self, raw: &RawValue) -> Result<Sort, CallFailure> {
-        let Kind { kind, .. } = self.draft.read(raw.get())?;
+        let EventType { kind, .. } = self.draft.read(raw.get())?;
         Ok(match &*kind {
             "message" => Sort::Message,
             "reasoning" => Sort::Reasoning,
@@ -359,7 +363,7 @@ impl<'a> ResponsesAssembly<'a> {
         }
     }
 
-    fn open_call(&mut self, mark: Mark<'_>) -> Result<usize, CallFailure> {
+    fn open_call(&mut self, mark: ItemKey<'_>) -> Result<usize, CallFailure> {
         let at = match self.items.of_piece(Sort::Call, mark) {
             Some(at) => at,
             None if self.items.is_over(Sort::Call, mark) => return Err(self.went_on()),

@@ -12,22 +12,22 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::super::failure::unwritable;
-use super::super::frozen::{Frozen, Lines, List, Source};
+use super::super::frozen::{FrozenRequest, List, Source, WireFormat};
 use super::super::http::Post;
-use super::super::parts::{Inline, Part, parts};
+use super::super::parts::{Inline, UserPart, parts};
 use super::super::sendable::{named, paired, sendable};
 use super::kept::{self, MAX_CALL_ID};
 use super::reasoning;
-use super::refused::Refused;
+use super::refused::RejectedFields;
 
 /// Writes the request for `post`.
 pub(super) fn write(
     request: &ModelRequest,
-    frozen: &Frozen,
+    frozen: &FrozenRequest,
     post: &Post<'_>,
-    refused: Refused,
+    refused: RejectedFields,
 ) -> Result<Vec<u8>, CallFailure> {
-    let tools = frozen.tools::<Responses>(&request.tools).map_err(unwritable)?;
+    let tools = frozen.tools::<ResponsesFormat>(&request.tools).map_err(unwritable)?;
     let head = Head {
         model: &request.model,
         stream: !request.whole,
@@ -51,7 +51,7 @@ pub(super) fn write(
         max_call_id: MAX_CALL_ID,
         images: &request.images,
     };
-    let body = frozen.body::<Responses>(&head, "input", request, &source, (0, ""));
+    let body = frozen.body::<ResponsesFormat>(&head, "input", request, &source, (0, ""));
     let mut bytes = body.map_err(unwritable)?;
     bytes.extend_from_slice(b"]}");
     Ok(bytes)
@@ -66,7 +66,7 @@ struct Head<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
     #[serde(flatten)]
-    asked: reasoning::Asked,
+    asked: reasoning::ReasoningFields,
     #[serde(skip_serializing_if = "Option::is_none")]
     parallel_tool_calls: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,7 +111,7 @@ struct ToolLine<'a> {
 /// One item of the input.
 #[derive(serde::Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Line<'a> {
+enum InputLine<'a> {
     Message { role: &'static str, content: Vec<Words<'a>> },
     FunctionCall { call_id: Cow<'a, str>, name: Cow<'a, str>, arguments: Cow<'a, str> },
     FunctionCallOutput { call_id: Cow<'a, str>, output: &'a str },
@@ -125,9 +125,9 @@ enum Words<'a> {
     OutputText { text: &'a str },
 }
 
-struct Responses;
+struct ResponsesFormat;
 
-impl Lines for Responses {
+impl WireFormat for ResponsesFormat {
     fn tool(tool: &ToolSpec) -> impl Serialize {
         ToolLine {
             kind: "function",
@@ -147,14 +147,15 @@ impl Lines for Responses {
         new.iter().try_for_each(|message| match message {
             ModelMessage::User { text, pictures } => {
                 let words = parts(text, pictures, source.images).into_iter().map(|part| match part {
-                    Part::Text(text) => Words::InputText { text },
-                    Part::Image(image_url) => Words::InputImage { image_url },
+                    UserPart::Text(text) => Words::InputText { text },
+                    UserPart::Image(image_url) => Words::InputImage { image_url },
                 });
-                list.push(&Line::Message { role: "user", content: words.collect() })
+                list.push(&InputLine::Message { role: "user", content: words.collect() })
             }
-            ModelMessage::Tool { call_id, output } => {
-                list.push(&Line::FunctionCallOutput { call_id: paired(call_id, source.max_call_id), output })
-            }
+            ModelMessage::Tool { call_id, output } => list.push(&InputLine::FunctionCallOutput {
+                call_id: paired(call_id, source.max_call_id),
+                output,
+            }),
             ModelMessage::Assistant { reply } => add_reply(list, reply, source),
         })
     }
@@ -169,10 +170,10 @@ fn add_reply(list: &mut List, reply: &Reply, source: &Source<'_>) -> serde_json:
     }
     if !reply.text.is_empty() {
         let content = vec![Words::OutputText { text: &reply.text }];
-        list.push(&Line::Message { role: "assistant", content })?;
+        list.push(&InputLine::Message { role: "assistant", content })?;
     }
     reply.calls.iter().try_for_each(|call| {
-        list.push(&Line::FunctionCall {
+        list.push(&InputLine::FunctionCall {
             call_id: paired(&call.id, source.max_call_id),
             name: named(&call.name),
             arguments: sendable(&call.arguments),

@@ -8,11 +8,11 @@ use adjutant_core::prompt::Usage;
 use serde_json::value::RawValue;
 
 use super::super::draft::count;
-use super::item::Mark;
+use super::item::ItemKey;
 
 /// What an event or an item is; the rest of it is read only if that is known.
 #[derive(serde::Deserialize)]
-pub(super) struct Kind<'a> {
+pub(super) struct EventType<'a> {
     #[serde(rename = "type", borrow, default)]
     pub kind: Cow<'a, str>,
     #[serde(borrow)]
@@ -21,7 +21,7 @@ pub(super) struct Kind<'a> {
 
 /// One event; which fields it has depends on its kind.
 #[derive(serde::Deserialize)]
-pub(super) struct Piece<'a> {
+pub(super) struct ResponsesEvent<'a> {
     pub item_id: Option<String>,
     pub output_index: Option<i64>,
     pub content_index: Option<i64>,
@@ -41,7 +41,7 @@ pub(super) struct Piece<'a> {
 
 /// The whole answer: of the last event, or instead of a stream.
 #[derive(Default, serde::Deserialize)]
-pub(super) struct Answer<'a> {
+pub(super) struct WholeResponse<'a> {
     #[serde(borrow, default)]
     pub status: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -49,7 +49,7 @@ pub(super) struct Answer<'a> {
     #[serde(borrow)]
     pub error: Option<&'a RawValue>,
     pub incomplete_details: Option<Incomplete>,
-    pub usage: Option<Counts>,
+    pub usage: Option<ResponsesUsage>,
 }
 
 #[derive(serde::Deserialize)]
@@ -79,9 +79,9 @@ pub(super) struct ItemText<'a> {
 
 impl ItemText<'_> {
     /// Adds to what the event says of an item what the item says of itself.
-    pub fn marked<'m>(&'m self, mark: Mark<'m>) -> Mark<'m> {
+    pub fn marked<'m>(&'m self, mark: ItemKey<'m>) -> ItemKey<'m> {
         let given = |text: &'m Option<String>| text.as_deref().filter(|text| !text.is_empty());
-        Mark { id: given(&self.id).or(mark.id), call_id: given(&self.call_id), ..mark }
+        ItemKey { id: given(&self.id).or(mark.id), call_id: given(&self.call_id), ..mark }
     }
 }
 
@@ -114,21 +114,21 @@ pub(super) fn parts(raw: Option<&RawValue>) -> serde_json::Result<Vec<ContentPar
 }
 
 #[derive(serde::Deserialize)]
-pub(super) struct Counts {
+pub(super) struct ResponsesUsage {
     #[serde(default, deserialize_with = "count")]
     pub input_tokens: u64,
     #[serde(default, deserialize_with = "count")]
     pub output_tokens: u64,
-    pub input_tokens_details: Option<CountDetails>,
+    pub input_tokens_details: Option<ResponsesUsageDetails>,
 }
 
 #[derive(serde::Deserialize)]
-pub(super) struct CountDetails {
+pub(super) struct ResponsesUsageDetails {
     #[serde(default, deserialize_with = "count")]
     pub cached_tokens: u64,
 }
 
-impl Counts {
+impl ResponsesUsage {
     /// The provider's count; its input includes what it read from its cache, its output the reasoning.
     pub fn counted(self) -> Usage {
         Usage {

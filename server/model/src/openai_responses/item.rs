@@ -21,7 +21,7 @@ pub(super) enum Sort {
 
 /// By what an event names its item.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mark<'a> {
+pub(super) struct ItemKey<'a> {
     pub id: Option<&'a str>,
     pub index: Option<i64>,
     pub call_id: Option<&'a str>,
@@ -41,7 +41,7 @@ pub(super) struct Item {
     /// What was told of its text.
     pub told: String,
     /// The part of the text that is told now, and where it begins in `told`.
-    pub part: Option<(Part, usize)>,
+    pub part: Option<(ItemPart, usize)>,
     /// It ended in the middle.
     pub cut: bool,
     /// As the provider wrote it, once it is complete.
@@ -52,13 +52,13 @@ pub(super) struct Item {
 
 /// One part of the text of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
-    pub voice: Voice,
+pub(super) struct ItemPart {
+    pub voice: TextSource,
     pub index: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Voice {
+pub(super) enum TextSource {
     Said,
     /// What is told of the reasoning.
     Summary,
@@ -66,12 +66,12 @@ pub(super) enum Voice {
     Thought,
 }
 
-impl Voice {
+impl TextSource {
     /// The sort of item that speaks so.
     pub fn sort(self) -> Sort {
         match self {
-            Voice::Said => Sort::Message,
-            Voice::Summary | Voice::Thought => Sort::Reasoning,
+            TextSource::Said => Sort::Message,
+            TextSource::Summary | TextSource::Thought => Sort::Reasoning,
         }
     }
 }
@@ -84,7 +84,12 @@ pub(super) struct Items {
 
 impl Items {
     /// Begins an item.
-    pub fn begin(&mut self, sort: Sort, mark: Mark<'_>, draft: &mut Draft<'_>) -> Result<usize, CallFailure> {
+    pub fn begin(
+        &mut self,
+        sort: Sort,
+        mark: ItemKey<'_>,
+        draft: &mut Draft<'_>,
+    ) -> Result<usize, CallFailure> {
         if self.all.len() == MAX_ITEMS {
             return Err(draft.too_much("items", MAX_ITEMS, "of them"));
         }
@@ -110,7 +115,7 @@ impl Items {
     }
 
     /// Finds the item a piece belongs to; the latest is looked at first, so that long ones stay cheap.
-    pub fn of_piece(&self, sort: Sort, mark: Mark<'_>) -> Option<usize> {
+    pub fn of_piece(&self, sort: Sort, mark: ItemKey<'_>) -> Option<usize> {
         let open = |item: &Item| item.sort == sort && !item.ended;
         if mark.id.is_none() && mark.index.is_none() {
             return self.last(open);
@@ -120,20 +125,20 @@ impl Items {
     }
 
     /// Returns whether a piece comes for an item that has ended, and for no open one.
-    pub fn is_over(&self, sort: Sort, mark: Mark<'_>) -> bool {
+    pub fn is_over(&self, sort: Sort, mark: ItemKey<'_>) -> bool {
         let named = |item: &Item| if mark.id.is_some() { item.is(mark) } else { item.at(mark) };
         self.of_piece(sort, mark).is_none()
             && self.last(|item| item.sort == sort && item.ended && named(item)).is_some()
     }
 
     /// Finds the item that is announced, if a piece of it came before.
-    pub fn of_announced(&self, sort: Sort, mark: Mark<'_>) -> Option<usize> {
+    pub fn of_announced(&self, sort: Sort, mark: ItemKey<'_>) -> Option<usize> {
         let fresh = |item: &Item| item.sort == sort && !item.announced && !item.ended;
         self.last(|item| fresh(item) && (item.is(mark) || item.at(mark)))
     }
 
     /// Finds the item that is said to be complete.
-    pub fn of_ended(&self, sort: Sort, mark: Mark<'_>) -> Option<usize> {
+    pub fn of_ended(&self, sort: Sort, mark: ItemKey<'_>) -> Option<usize> {
         let known = |item: &Item| item.sort == sort && !item.is_other_call(mark);
         let open = |item: &Item| known(item) && !item.ended;
         self.last(|item| known(item) && (item.is_call(mark) || item.is(mark)))
@@ -143,7 +148,7 @@ impl Items {
 
     /// Gives the item that stands here in the final output its place, if its own marks tell it; before
     /// all others, so that no other takes it.
-    pub fn place(&mut self, sort: Sort, mark: Mark<'_>, place: usize) {
+    pub fn place(&mut self, sort: Sort, mark: ItemKey<'_>, place: usize) {
         let named = |item: &Item| item.is_left(sort, mark) && (item.is_call(mark) || item.is(mark));
         if let Some(at) = self.first(named) {
             self.all[at].place = Some(place);
@@ -151,8 +156,8 @@ impl Items {
     }
 
     /// Finds the item that stands at this place of the final output.
-    pub fn of_final(&self, sort: Sort, mark: Mark<'_>, place: usize) -> Option<usize> {
-        let here = Mark { index: i64::try_from(place).ok(), ..mark };
+    pub fn of_final(&self, sort: Sort, mark: ItemKey<'_>, place: usize) -> Option<usize> {
+        let here = ItemKey { index: i64::try_from(place).ok(), ..mark };
         self.first(|item| item.place == Some(place))
             .or_else(|| self.first(|item| item.is_left(sort, mark) && item.at(here)))
             .or_else(|| self.first(|item| item.is_left(sort, mark)))
@@ -176,7 +181,7 @@ impl Items {
 }
 
 impl Item {
-    pub fn announce(&mut self, mark: Mark<'_>, draft: &mut Draft<'_>) -> Result<(), CallFailure> {
+    pub fn announce(&mut self, mark: ItemKey<'_>, draft: &mut Draft<'_>) -> Result<(), CallFailure> {
         self.announced = true;
         self.take_up(mark, draft)
     }
@@ -184,7 +189,7 @@ impl Item {
     /// Ends the item: by its own event, or by its place in the final output.
     pub fn end(
         &mut self,
-        mark: Mark<'_>,
+        mark: ItemKey<'_>,
         place: Option<usize>,
         draft: &mut Draft<'_>,
     ) -> Result<(), CallFailure> {
@@ -194,7 +199,7 @@ impl Item {
     }
 
     /// Takes up what the pieces of the item did not say before.
-    fn take_up(&mut self, mark: Mark<'_>, draft: &mut Draft<'_>) -> Result<(), CallFailure> {
+    fn take_up(&mut self, mark: ItemKey<'_>, draft: &mut Draft<'_>) -> Result<(), CallFailure> {
         self.index = self.index.or(mark.index);
         for (known, said) in [(&mut self.id, mark.id), (&mut self.call_id, mark.call_id)] {
             if known.is_empty() {
@@ -211,29 +216,29 @@ impl Item {
         &self.call_id
     }
 
-    fn is(&self, mark: Mark<'_>) -> bool {
+    fn is(&self, mark: ItemKey<'_>) -> bool {
         mark.id.is_some_and(|id| !id.is_empty() && id == self.id)
     }
 
-    fn at(&self, mark: Mark<'_>) -> bool {
+    fn at(&self, mark: ItemKey<'_>) -> bool {
         mark.index.is_some() && self.index == mark.index
     }
 
-    fn is_call(&self, mark: Mark<'_>) -> bool {
+    fn is_call(&self, mark: ItemKey<'_>) -> bool {
         mark.call_id.is_some_and(|id| !id.is_empty() && id == self.call_id)
     }
 
     /// Whether the two are known to stand at different places.
-    fn is_elsewhere(&self, mark: Mark<'_>) -> bool {
+    fn is_elsewhere(&self, mark: ItemKey<'_>) -> bool {
         mark.index.is_some() && self.index.is_some() && self.index != mark.index
     }
 
     /// Whether the item has no place in the final output yet, and may be what stands there.
-    fn is_left(&self, sort: Sort, mark: Mark<'_>) -> bool {
+    fn is_left(&self, sort: Sort, mark: ItemKey<'_>) -> bool {
         self.sort == sort && self.place.is_none() && !self.is_other_call(mark)
     }
 
-    fn is_other_call(&self, mark: Mark<'_>) -> bool {
+    fn is_other_call(&self, mark: ItemKey<'_>) -> bool {
         let call_id = mark.call_id.unwrap_or_default();
         !call_id.is_empty() && !self.call_id.is_empty() && call_id != self.call_id
     }

@@ -5,11 +5,11 @@
 //! followed, and reasoning without the item that followed it.
 
 use adjutant_core::config::Wire;
-use adjutant_core::prompt::{Kept, Reply, StopCause};
+use adjutant_core::prompt::{OpaqueItems, Reply, StopCause};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::super::failure::Asked;
+use super::super::failure::Endpoint;
 use super::super::sendable::{named, sendable};
 use super::event::{ItemText, plain};
 use super::item::{Item, Sort};
@@ -26,7 +26,7 @@ pub(super) fn is_sealed(text: &ItemText<'_>, content: &[String]) -> bool {
 
 /// Returns the items of a reply in their order, if there is something in them that the reply does not
 /// say: reasoning, or the phase of a message.
-pub(super) fn of(mut items: Vec<Item>, reply: &Reply, asked: Asked<'_>) -> Option<Kept> {
+pub(super) fn of(mut items: Vec<Item>, reply: &Reply, asked: Endpoint<'_>) -> Option<OpaqueItems> {
     // What was cut will not be gone on with.
     if !matches!(reply.stop, StopCause::EndTurn | StopCause::ToolCalls) {
         return None;
@@ -44,7 +44,7 @@ pub(super) fn of(mut items: Vec<Item>, reply: &Reply, asked: Asked<'_>) -> Optio
         return None;
     }
     let items = items.into_iter().map(|item| item.json).collect::<Option<Vec<_>>>()?;
-    Some(Kept {
+    Some(OpaqueItems {
         wire: Wire::OpenaiResponses,
         provider: asked.provider.to_owned(),
         model: asked.model.to_owned(),

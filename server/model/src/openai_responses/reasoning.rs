@@ -7,11 +7,11 @@
 use adjutant_core::config::Provider;
 use adjutant_core::prompt::ModelRequest;
 
-use super::refused::Refused;
+use super::refused::RejectedFields;
 
 /// What the provider is asked for of the reasoning.
 #[derive(serde::Serialize)]
-pub(super) struct Asked {
+pub(super) struct ReasoningFields {
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Effort>,
     /// The reasoning comes sealed, so that it can be sent back to a provider that keeps nothing.
@@ -28,11 +28,16 @@ struct Effort {
 
 /// Returns what is asked for: all of it where an effort is set, for then the model reasons; else only the
 /// sealed reasoning, and that of OpenAI's own models that are known to reason.
-pub(super) fn asked(request: &ModelRequest, provider: &Provider, is_openai: bool, refused: Refused) -> Asked {
+pub(super) fn asked(
+    request: &ModelRequest,
+    provider: &Provider,
+    is_openai: bool,
+    refused: RejectedFields,
+) -> ReasoningFields {
     let summary = (!refused.summary).then_some("auto");
     let reasoning = request.manner.effort.map(|effort| Effort { effort: effort.name(), summary });
     let is_known = || !provider.facts(&request.model).efforts.is_empty();
     let reasons = reasoning.is_some() || (is_openai && is_known());
     let include = (reasons && !refused.sealed).then_some(["reasoning.encrypted_content"]);
-    Asked { reasoning, include }
+    ReasoningFields { reasoning, include }
 }

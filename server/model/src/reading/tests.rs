@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::failure::Asked;
+use crate::failure::Endpoint;
 use crate::openai_chat::ChatAssembly;
 use crate::tests::request;
 
 #[test]
 fn s82_a_flood_in_one_event_is_not_asked_for_again() {
-    let asked = Asked { provider: "acme", model: "m1", key: None };
+    let asked = Endpoint { provider: "acme", model: "m1", key: None };
     let assembly = ChatAssembly::new(&request("hello"), asked, Arc::default());
     let failed = unreadable(&SseError::TooLong { limit: 64 << 20 }, &assembly);
     assert_eq!(failed.class, FailureClass::Total);

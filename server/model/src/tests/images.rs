@@ -1,21 +1,21 @@
 //! Images on every wire: shown where the model takes them, a text in their place where not.
 
-use adjutant_core::prompt::Encoded;
-use adjutant_core::prompt::image::{Image, MediaType, Picture, Withheld};
+use adjutant_core::prompt::Base64Image;
+use adjutant_core::prompt::image::{Image, ImageRefusal, MediaType, Picture};
 use serde_json::{Value, json};
 
 use super::*;
 
 const BASE64: &str = "iVBORw0KGgo+/w==";
 
-fn picture(hash: &str, withheld: Option<Withheld>) -> Picture {
+fn picture(hash: &str, withheld: Option<ImageRefusal>) -> Picture {
     let image = Image { mime_type: MediaType::Png, bytes: 11_500, hash: hash.to_owned() };
     Picture { image, withheld }
 }
 
 fn request_with(text: &str, pictures: Vec<Picture>) -> ModelRequest {
     let messages = vec![ModelMessage::User { text: text.into(), pictures }];
-    let images = BTreeMap::from([("known".to_owned(), Encoded(BASE64.into()))]);
+    let images = BTreeMap::from([("known".to_owned(), Base64Image(BASE64.into()))]);
     ModelRequest { messages, images, ..request("") }
 }
 
@@ -69,7 +69,7 @@ async fn s85_an_image_is_shown_as_each_wire_has_it_and_stands_before_the_words()
             request_with("", vec![picture("known", None)]),
             request_with(
                 "And these?",
-                vec![picture("known", None), picture("known", Some(Withheld::TooMany))],
+                vec![picture("known", None), picture("known", Some(ImageRefusal::TooMany))],
             ),
         ];
         let bodies = sent(wire, &models(), &requests).await;
@@ -88,8 +88,8 @@ async fn s85_an_image_is_shown_as_each_wire_has_it_and_stands_before_the_words()
 async fn s85_what_is_not_shown_is_a_text_in_its_place_and_one_that_every_model_takes() {
     for wire in Dialect::ALL {
         for (hash, withheld, why) in [
-            ("known", Some(Withheld::NotTaken), "not shown to this model"),
-            ("known", Some(Withheld::Refused), "not shown: the provider refused it"),
+            ("known", Some(ImageRefusal::NotTaken), "not shown to this model"),
+            ("known", Some(ImageRefusal::Refused), "not shown: the provider refused it"),
             ("gone", None, "not shown: its content is lost"),
         ] {
             let request = request_with("What is this?", vec![picture(hash, withheld)]);
@@ -120,7 +120,7 @@ async fn s35_s85_the_beginning_stays_the_same_bytes_with_images_in_it() {
         // The same words that show nothing are another conversation.
         let mut blind = first.clone();
         let ModelMessage::User { pictures, .. } = &mut blind.messages[0] else { panic!("it is the user's") };
-        pictures[0].withheld = Some(Withheld::NotTaken);
+        pictures[0].withheld = Some(ImageRefusal::NotTaken);
         let told = sent(wire, &self::models(), &[first.clone(), blind]).await;
         let bodies = sent(wire, &models, &[first, second]).await;
         let bare = |body: &str| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use adjutant_core::prompt::{Kept, Level};
+use adjutant_core::prompt::{Level, OpaqueItems};
 use serde_json::{Value, json};
 
 use super::*;
@@ -10,7 +10,7 @@ use super::*;
 /// A request to a model that reasons, with a sealed reply in it.
 fn reasoning_request() -> ModelRequest {
     let items = [r#"{"type":"reasoning","encrypted_content":"gAAA"}"#, r#"{"type":"message","content":[]}"#];
-    let kept = Kept {
+    let kept = OpaqueItems {
         wire: Wire::OpenaiResponses,
         provider: "acme".to_owned(),
         model: "m1".to_owned(),

@@ -6,17 +6,17 @@ use adjutant_protocol::ask::{AskOption, AskView, OptionKind, PermissionOutcome};
 
 /// What a line means.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Given {
+pub enum TypedAnswer {
     Answer(PermissionOutcome),
     /// Nothing; with what to type instead.
     Unclear(String),
 }
 
 /// Reads a line as an answer to an ask.
-pub fn parse(ask: &AskView, line: &str) -> Given {
+pub fn parse(ask: &AskView, line: &str) -> TypedAnswer {
     let line = line.trim();
     if line.is_empty() {
-        return Given::Unclear(super::hint(ask));
+        return TypedAnswer::Unclear(super::hint(ask));
     }
     let lower = line.to_lowercase();
     if of_kind(ask, OptionKind::AllowOnce).is_some() {
@@ -24,13 +24,13 @@ pub fn parse(ask: &AskView, line: &str) -> Given {
     }
     let chosen = numbered(ask, &lower).or_else(|| named(ask, &lower));
     match chosen {
-        Some(option) => Given::Answer(select(option, None)),
-        None if ask.free_text => Given::Answer(PermissionOutcome::Answered { text: line.to_owned() }),
-        None => Given::Unclear(super::hint(ask)),
+        Some(option) => TypedAnswer::Answer(select(option, None)),
+        None if ask.free_text => TypedAnswer::Answer(PermissionOutcome::Answered { text: line.to_owned() }),
+        None => TypedAnswer::Unclear(super::hint(ask)),
     }
 }
 
-fn permission(ask: &AskView, line: &str, lower: &str) -> Given {
+fn permission(ask: &AskView, line: &str, lower: &str) -> TypedAnswer {
     let kind = match lower {
         "y" | "yes" => OptionKind::AllowOnce,
         "always" => OptionKind::AllowAlways,
@@ -41,8 +41,8 @@ fn permission(ask: &AskView, line: &str, lower: &str) -> Given {
         _ => Some(line.to_owned()),
     };
     match of_kind(ask, kind) {
-        Some(option) => Given::Answer(select(option, reason)),
-        None => Given::Unclear(super::hint(ask)),
+        Some(option) => TypedAnswer::Answer(select(option, reason)),
+        None => TypedAnswer::Unclear(super::hint(ask)),
     }
 }
 

@@ -18,32 +18,32 @@ const ROOM: usize = 64;
 
 /// One ask, and the request that wants its answer; one that is left after a run has none.
 #[derive(Clone, Debug)]
-pub struct Delivery {
+pub struct PendingAsk {
     pub request: Option<RequestId>,
     pub ask: AskView,
 }
 
 #[derive(Debug, Default)]
-pub struct Desk {
-    shown: Option<(Delivery, Instant)>,
-    waiting: VecDeque<Delivery>,
+pub struct AskDesk {
+    shown: Option<(PendingAsk, Instant)>,
+    waiting: VecDeque<PendingAsk>,
 }
 
-impl Desk {
+impl AskDesk {
     /// Says whether another delivery may come.
     pub fn has_room(&self) -> bool {
         self.waiting.len() < ROOM
     }
 
     /// Takes a delivery.
-    pub fn take(&mut self, delivery: Delivery) {
+    pub fn take(&mut self, delivery: PendingAsk) {
         self.waiting.push_back(delivery);
     }
 
     /// Returns the next ask to be put, if the desk is free. What does not block
     /// the run makes room for what does.
     pub fn next(&mut self, now: Instant) -> Option<&AskView> {
-        let blocking = |delivery: &Delivery| delivery.ask.group != AskGroup::NonBlocking;
+        let blocking = |delivery: &PendingAsk| delivery.ask.group != AskGroup::NonBlocking;
         let first = self.waiting.iter().position(blocking);
         if let Some((present, _)) = &self.shown {
             if blocking(present) || first.is_none() {
@@ -73,32 +73,32 @@ impl Desk {
     }
 
     /// Takes the ask on the desk away, to answer it.
-    pub fn answered(&mut self) -> Option<Delivery> {
+    pub fn answered(&mut self) -> Option<PendingAsk> {
         self.shown.take().map(|(delivery, _)| delivery)
     }
 
     /// Takes down an ask that was closed; says whether it was the one on the desk.
-    pub fn closed(&mut self, ask: &AskId) -> (Vec<Delivery>, bool) {
+    pub fn closed(&mut self, ask: &AskId) -> (Vec<PendingAsk>, bool) {
         self.take_down(|delivery| delivery.ask.ask_id == *ask)
     }
 
     /// Takes down the delivery that a request made, as `closed`.
-    pub fn withdrawn(&mut self, request: &str) -> (Vec<Delivery>, bool) {
+    pub fn withdrawn(&mut self, request: &str) -> (Vec<PendingAsk>, bool) {
         self.take_down(|delivery| delivery.request.as_ref().is_some_and(|id| id.token() == request))
     }
 
     /// Takes everything down.
-    pub fn clear(&mut self) -> Vec<Delivery> {
+    pub fn clear(&mut self) -> Vec<PendingAsk> {
         self.take_down(|_| true).0
     }
 
-    fn take_down(&mut self, which: impl Fn(&Delivery) -> bool) -> (Vec<Delivery>, bool) {
+    fn take_down(&mut self, which: impl Fn(&PendingAsk) -> bool) -> (Vec<PendingAsk>, bool) {
         let present = match &self.shown {
             Some((delivery, _)) if which(delivery) => self.answered(),
             _ => None,
         };
         let was_shown = present.is_some();
-        let (gone, left): (VecDeque<Delivery>, _) =
+        let (gone, left): (VecDeque<PendingAsk>, _) =
             std::mem::take(&mut self.waiting).into_iter().partition(which);
         self.waiting = left;
         let mut gone = Vec::from(gone);

@@ -6,7 +6,7 @@ use adjutant_core::text::cells;
 use adjutant_core::text::display::{Surface, display_diff, shown_command};
 use adjutant_protocol::ask::{AskGroup, AskSubject, AskView, OptionKind};
 
-use crate::cli::page::{Ink, Page};
+use crate::cli::page::{Ink, Printer};
 
 use super::answer::of_kind;
 
@@ -15,7 +15,7 @@ const COLUMNS: usize = 80;
 const ROWS: usize = 15;
 
 /// Puts an ask on a page, its ways to answer numbered where a number can be typed.
-pub fn put(page: &mut Page, ask: &AskView) {
+pub fn put(page: &mut Printer, ask: &AskView) {
     put_whole(page, ask);
     if of_kind(ask, OptionKind::AllowOnce).is_none() && ask.group == AskGroup::Interactive {
         for (at, option) in ask.options.iter().enumerate() {
@@ -25,7 +25,7 @@ pub fn put(page: &mut Page, ask: &AskView) {
 }
 
 /// Puts what is asked on a page: title, reason, and all of what it is about.
-pub fn put_whole(page: &mut Page, ask: &AskView) {
+pub fn put_whole(page: &mut Printer, ask: &AskView) {
     page.line_in(Ink::Bold, &format!("? {}", ask.title));
     if let Some(description) = &ask.description {
         for line in description.lines() {
@@ -58,7 +58,7 @@ pub fn put_whole(page: &mut Page, ask: &AskView) {
 }
 
 /// Writes each line of a diff, split at line feeds alone, so that a line end that differs is seen.
-fn put_diff(page: &mut Page, diff: &str) {
+fn put_diff(page: &mut Printer, diff: &str) {
     let diff = display_diff(diff, Surface::Plain).text;
     // A line that is inserted may look like the head of a file; heads come before the first hunk.
     let mut in_head = true;
@@ -77,7 +77,7 @@ fn put_diff(page: &mut Page, diff: &str) {
 }
 
 /// Says how long a text is whose head may have left the screen.
-fn put_length(page: &mut Page, lines: &[impl AsRef<str>]) {
+fn put_length(page: &mut Printer, lines: &[impl AsRef<str>]) {
     let rows: usize = lines.iter().map(|line| cells::rows(line.as_ref(), COLUMNS)).sum();
     if rows > ROWS {
         page.line(&format!("  {} lines in all; scroll up to read the first.", lines.len()));

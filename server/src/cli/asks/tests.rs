@@ -28,19 +28,22 @@ fn ask(kind: AskKind, suggestions: &[&str]) -> AskView {
     }
 }
 
-fn selected(id: &str, text: Option<&str>) -> Given {
-    Given::Answer(PermissionOutcome::Selected { option_id: id.to_owned(), text: text.map(str::to_owned) })
+fn selected(id: &str, text: Option<&str>) -> TypedAnswer {
+    TypedAnswer::Answer(PermissionOutcome::Selected {
+        option_id: id.to_owned(),
+        text: text.map(str::to_owned),
+    })
 }
 
-fn answered(text: &str) -> Given {
-    Given::Answer(PermissionOutcome::Answered { text: text.to_owned() })
+fn answered(text: &str) -> TypedAnswer {
+    TypedAnswer::Answer(PermissionOutcome::Answered { text: text.to_owned() })
 }
 
-fn delivery(number: u32, ask: AskView) -> Delivery {
+fn delivery(number: u32, ask: AskView) -> PendingAsk {
     let body = format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"m"}}"#);
     let read = crate::transport::envelope::parse(body.as_bytes());
     let Ok(crate::transport::envelope::Envelope::Request { id, .. }) = read else { panic!("no request") };
-    Delivery { request: Some(id), ask }
+    PendingAsk { request: Some(id), ask }
 }
 
 #[test]
@@ -54,7 +57,7 @@ fn s16_a_permission_takes_yes_no_always_or_a_reason() {
         assert_eq!(parse(&ask, "use tabs"), selected("reject", Some("use tabs")));
         // Nearly a yes is no yes.
         assert_eq!(parse(&ask, "yy"), selected("reject", Some("yy")));
-        assert!(matches!(parse(&ask, " \n"), Given::Unclear(_)));
+        assert!(matches!(parse(&ask, " \n"), TypedAnswer::Unclear(_)));
     }
 }
 
@@ -65,7 +68,7 @@ fn s15_a_question_takes_a_number_a_suggestion_or_a_text() {
     assert_eq!(parse(&ask, "tabs"), selected("option-1", None));
     assert_eq!(parse(&ask, "3"), answered("3"));
     assert_eq!(parse(&ask, "neither, please"), answered("neither, please"));
-    assert!(matches!(parse(&ask, ""), Given::Unclear(_)));
+    assert!(matches!(parse(&ask, ""), TypedAnswer::Unclear(_)));
 }
 
 #[test]
@@ -73,7 +76,7 @@ fn what_takes_no_text_takes_none() {
     let ask = ask(AskKind::CommandOutput, &[]);
     assert_eq!(parse(&ask, "2"), selected("abort", None));
     assert_eq!(parse(&ask, "stop the command"), selected("abort", None));
-    assert!(matches!(parse(&ask, "what?"), Given::Unclear(_)));
+    assert!(matches!(parse(&ask, "what?"), TypedAnswer::Unclear(_)));
 }
 
 #[test]
@@ -166,7 +169,7 @@ fn finding_a6_a_line_that_looks_like_the_head_of_a_file_is_drawn_as_what_it_is()
 
 #[test]
 fn an_answer_counts_only_when_the_ask_could_be_read() {
-    let mut desk = Desk::default();
+    let mut desk = AskDesk::default();
     let start = Instant::now();
     desk.take(delivery(1, ask(AskKind::Command, &[])));
     assert!(desk.next(start).is_some());
@@ -177,7 +180,7 @@ fn an_answer_counts_only_when_the_ask_could_be_read() {
 
 #[test]
 fn one_ask_is_on_the_desk_and_what_blocks_comes_first() {
-    let mut desk = Desk::default();
+    let mut desk = AskDesk::default();
     let now = Instant::now();
     let (slow, edit, question) =
         (ask(AskKind::CommandOutput, &[]), ask(AskKind::Tool, &[]), ask(AskKind::Followup, &[]));

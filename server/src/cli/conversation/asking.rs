@@ -8,15 +8,15 @@ use adjutant_core::machine::input::Choice;
 use adjutant_protocol::ask::{AskGroup, AskView, PermissionOutcome, PermissionResponse, Resolution};
 
 use super::{Answers, Conversation};
-use crate::cli::asks::{Delivery, Given, hint, parse, put};
-use crate::cli::page::{Ink, Page};
-use crate::cli::present::Typed;
+use crate::cli::asks::{PendingAsk, TypedAnswer, hint, parse, put};
+use crate::cli::page::{Ink, Printer};
+use crate::cli::present::TerminalInput;
 
 /// How long the demo leaves its own asks to be read.
 const DEMO_READS: Duration = Duration::from_millis(900);
 
 impl Conversation {
-    pub(super) fn delivered(&mut self, delivery: Delivery) {
+    pub(super) fn delivered(&mut self, delivery: PendingAsk) {
         let ours = self.session.as_ref() == Some(&delivery.ask.session_id);
         if ours && self.desk.has_room() {
             self.desk.take(delivery);
@@ -26,11 +26,11 @@ impl Conversation {
     }
 
     /// Gives a delivery back; the ask stays open elsewhere.
-    pub(super) fn close_surface(&self, delivery: &Delivery) {
+    pub(super) fn close_surface(&self, delivery: &PendingAsk) {
         self.respond(delivery, PermissionOutcome::Cancelled);
     }
 
-    fn respond(&self, delivery: &Delivery, outcome: PermissionOutcome) {
+    fn respond(&self, delivery: &PendingAsk, outcome: PermissionOutcome) {
         if let Some(request) = &delivery.request {
             self.client.out().respond(request, &PermissionResponse { outcome });
         }
@@ -71,10 +71,10 @@ impl Conversation {
         }
     }
 
-    pub(super) fn typed(&mut self, typed: Typed) {
+    pub(super) fn typed(&mut self, typed: TerminalInput) {
         let (text, at) = match typed {
-            Typed::Line { text, at } => (text, at),
-            Typed::Gone => {
+            TerminalInput::Line { text, at } => (text, at),
+            TerminalInput::Gone => {
                 self.answers = Answers::Nobody;
                 if let Some(ask) = self.desk.shown().cloned() {
                     let text = "(end of input: from here on nobody answers, and what asks is not allowed)";
@@ -94,8 +94,8 @@ impl Conversation {
             return;
         }
         match parse(&ask, &text) {
-            Given::Answer(outcome) => self.answer(outcome),
-            Given::Unclear(what_to_type) => {
+            TypedAnswer::Answer(outcome) => self.answer(outcome),
+            TypedAnswer::Unclear(what_to_type) => {
                 self.on_page(|page| page.line_in(Ink::Dim, &what_to_type));
                 self.listen(blocking);
             }
@@ -105,7 +105,7 @@ impl Conversation {
     /// Answers the ask on the desk as the demo does, and says so.
     pub(super) fn demo_answers(&mut self) {
         let Some(ask) = self.desk.shown().cloned() else { return };
-        let Given::Answer(outcome) = parse(&ask, "y") else { return };
+        let TypedAnswer::Answer(outcome) = parse(&ask, "y") else { return };
         self.on_page(|page| page.line_in(Ink::Bold, "[demo answers: y]"));
         self.answer(outcome);
     }
@@ -131,7 +131,7 @@ impl Conversation {
 
     fn answer(&mut self, outcome: PermissionOutcome) {
         match self.desk.answered() {
-            Some(Delivery { request: None, .. }) => self.decided = Some(outcome),
+            Some(PendingAsk { request: None, .. }) => self.decided = Some(outcome),
             Some(delivery) => self.respond(&delivery, outcome),
             None => {}
         }
@@ -159,7 +159,7 @@ impl Conversation {
         }
     }
 
-    pub(super) fn on_page(&mut self, write: impl FnOnce(&mut Page)) {
+    pub(super) fn on_page(&mut self, write: impl FnOnce(&mut Printer)) {
         self.view.aside(&mut self.pages);
         write(self.pages.rest());
     }

@@ -13,15 +13,15 @@ use adjutant_protocol::methods;
 use adjutant_protocol::session::RunEnd;
 use adjutant_protocol::state::Outcome;
 
-use crate::cli::asks::Delivery;
+use crate::cli::asks::PendingAsk;
 
-use super::ears::Heard;
-use super::{Answers, Conversation, IDLE_LIMIT, Left};
+use super::ears::IncomingEvent;
+use super::{Answers, Conversation, IDLE_LIMIT, LeaveReason};
 
 impl Conversation {
     /// Hears everything up to the end of the run that is followed, and of those that a person lets
     /// go on from it.
-    pub async fn until_over(&mut self) -> Result<RunEnd, Left> {
+    pub async fn until_over(&mut self) -> Result<RunEnd, LeaveReason> {
         loop {
             let end = self.until_ended().await?;
             let goes_on = match end.outcome {
@@ -37,7 +37,7 @@ impl Conversation {
     }
 
     /// Returns the open asks of the session.
-    pub async fn open_asks(&mut self) -> Result<Vec<AskView>, Left> {
+    pub async fn open_asks(&mut self) -> Result<Vec<AskView>, LeaveReason> {
         let params = AskListParams { session_id: self.session.clone() };
         let listed: AskListResult = self.request(methods::ASK_LIST, &params).await?;
         Ok(listed.asks)
@@ -45,7 +45,7 @@ impl Conversation {
 
     /// Puts the question that a limit left before the person, and answers it as they say; `true` when
     /// another run has begun.
-    async fn goes_on(&mut self) -> Result<bool, Left> {
+    async fn goes_on(&mut self) -> Result<bool, LeaveReason> {
         if !matches!(self.answers, Answers::Person(_)) {
             return Ok(false);
         }
@@ -56,14 +56,14 @@ impl Conversation {
         // The run that the answer begins, here or at another door, is followed.
         (self.run, self.ended, self.idle) = (None, None, false);
         let ask_id = ask.ask_id.clone();
-        self.desk.take(Delivery { request: None, ask });
+        self.desk.take(PendingAsk { request: None, ask });
         self.put_next();
         while self.decided.is_none() && self.desk.holds(&ask_id) {
             self.ears.wake_at(self.next_wake());
             match self.ears.next(&mut self.answers).await {
-                Heard::Interrupt => {
+                IncomingEvent::Interrupt => {
                     self.at_once = true;
-                    return Err(Left::Interrupted);
+                    return Err(LeaveReason::Interrupted);
                 }
                 heard => self.hear(heard).await?,
             }
@@ -89,7 +89,7 @@ impl Conversation {
     }
 
     /// The question was answered at another door; says whether a run begins by that.
-    async fn begins_elsewhere(&mut self) -> Result<bool, Left> {
+    async fn begins_elsewhere(&mut self) -> Result<bool, LeaveReason> {
         let until = Instant::now() + IDLE_LIMIT;
         while self.run.is_none() && Instant::now() < until {
             self.ears.wake_at(Some(until));

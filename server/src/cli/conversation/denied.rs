@@ -12,19 +12,19 @@ const MAX_TITLE: usize = 120;
 
 /// What the command line allows unasked.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Allowed {
+pub struct AllowedFlags {
     pub edits: bool,
     pub commands: bool,
 }
 
 #[derive(Debug, Default)]
-pub struct Denied {
+pub struct DenialSummary {
     titles: Vec<String>,
     edits: bool,
     commands: bool,
 }
 
-impl Denied {
+impl DenialSummary {
     pub fn add(&mut self, ask: &AskView) {
         let title = one_line(&ask.title, MAX_TITLE);
         if !self.titles.contains(&title) {
@@ -38,7 +38,7 @@ impl Denied {
     }
 
     /// Returns one line that names what was not allowed and says how to allow it; `None` if nothing was.
-    pub fn in_words(&self, allowed: Allowed) -> Option<String> {
+    pub fn in_words(&self, allowed: AllowedFlags) -> Option<String> {
         if self.titles.is_empty() {
             return None;
         }

@@ -5,20 +5,20 @@
 use std::future::pending;
 use std::time::Instant;
 
-use crate::cli::client::Hearing;
-use crate::cli::present::Typed;
-use crate::cli::signals::{Signals, Told};
+use crate::cli::client::IncomingStream;
+use crate::cli::present::TerminalInput;
+use crate::cli::signals::{ProcessSignal, Signals};
 use crate::transport::client::Incoming;
 
 use super::Answers;
 
 /// What was heard.
 #[derive(Debug)]
-pub enum Heard {
+pub enum IncomingEvent {
     Said(Incoming),
     /// The connection is over.
     Closed,
-    Typed(Typed),
+    Typed(TerminalInput),
     Interrupt,
     Terminate,
     /// It is time for something.
@@ -26,13 +26,13 @@ pub enum Heard {
 }
 
 pub struct Ears {
-    hearing: Hearing,
+    hearing: IncomingStream,
     signals: Signals,
     wake: Option<Instant>,
 }
 
 impl Ears {
-    pub fn new(hearing: Hearing, signals: Signals) -> Self {
+    pub fn new(hearing: IncomingStream, signals: Signals) -> Self {
         Ears { hearing, signals, wake: None }
     }
 
@@ -41,17 +41,17 @@ impl Ears {
         self.wake = at;
     }
 
-    pub fn into_hearing(self) -> Hearing {
+    pub fn into_hearing(self) -> IncomingStream {
         self.hearing
     }
 
     /// Returns what was said already and not heard yet.
-    pub fn said(&mut self) -> Option<Heard> {
-        self.hearing.try_recv().ok().map(Heard::Said)
+    pub fn said(&mut self) -> Option<IncomingEvent> {
+        self.hearing.try_recv().ok().map(IncomingEvent::Said)
     }
 
     /// Returns what is heard next; may be dropped and called again.
-    pub async fn next(&mut self, answers: &mut Answers) -> Heard {
+    pub async fn next(&mut self, answers: &mut Answers) -> IncomingEvent {
         let typed = async {
             match answers {
                 Answers::Person(person) => person.typed().await,
@@ -68,16 +68,16 @@ impl Ears {
         tokio::select! {
             biased;
             told = self.signals.told() => match told {
-                Told::Interrupt => Heard::Interrupt,
-                Told::Terminate => Heard::Terminate,
+                ProcessSignal::Interrupt => IncomingEvent::Interrupt,
+                ProcessSignal::Terminate => IncomingEvent::Terminate,
             },
-            typed = typed => Heard::Typed(typed),
+            typed = typed => IncomingEvent::Typed(typed),
             () = wake => {
                 // Once: a time that is over would be heard before all that the server says.
                 self.wake = None;
-                Heard::Wake
+                IncomingEvent::Wake
             }
-            said = self.hearing.recv() => said.map_or(Heard::Closed, Heard::Said),
+            said = self.hearing.recv() => said.map_or(IncomingEvent::Closed, IncomingEvent::Said),
         }
     }
 }
@@ -95,6 +95,9 @@ mod tests {
         say.send(said).await.expect("it is heard");
         let first = ears.next(&mut Answers::Nobody).await;
         let second = ears.next(&mut Answers::Nobody).await;
-        assert!(matches!((&first, &second), (Heard::Wake, Heard::Said(_))), "{first:?}, {second:?}");
+        assert!(
+            matches!((&first, &second), (IncomingEvent::Wake, IncomingEvent::Said(_))),
+            "{first:?}, {second:?}"
+        );
     }
 }

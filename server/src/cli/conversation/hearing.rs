@@ -12,14 +12,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::cli::asks::Delivery;
+use crate::cli::asks::PendingAsk;
 use crate::cli::client::read;
 use crate::cli::page::note;
 use crate::doors;
 use crate::transport::client::Incoming;
 use crate::transport::{RequestId, code};
 
-use super::{Conversation, Left};
+use super::{Conversation, LeaveReason};
 
 #[derive(Deserialize)]
 struct Withdrawal {
@@ -27,13 +27,13 @@ struct Withdrawal {
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct ShownMessage {
     #[serde(rename = "type")]
     kind: u8,
     message: String,
 }
 
-impl Message {
+impl ShownMessage {
     /// Errors and warnings; the rest is in the updates.
     fn is_problem(&self) -> bool {
         self.kind <= 2
@@ -43,14 +43,14 @@ impl Message {
 /// Shows what the server still says while it stops, if the user has to know it.
 pub(super) fn last_word(said: Incoming) {
     let Incoming::Notification { method, params: Some(params) } = said else { return };
-    let message = (method == "window/showMessage").then(|| read::<Message>(&params));
-    if let Some(message) = message.and_then(Result::ok).filter(Message::is_problem) {
+    let message = (method == "window/showMessage").then(|| read::<ShownMessage>(&params));
+    if let Some(message) = message.and_then(Result::ok).filter(ShownMessage::is_problem) {
         note(&message.message);
     }
 }
 
 impl Conversation {
-    pub(super) async fn take(&mut self, incoming: Incoming) -> Result<(), Left> {
+    pub(super) async fn take(&mut self, incoming: Incoming) -> Result<(), LeaveReason> {
         match incoming {
             Incoming::Request { id, method, params } => self.requested(&id, &method, params).await,
             Incoming::Notification { method, params } => {
@@ -68,12 +68,12 @@ impl Conversation {
         id: &RequestId,
         method: &str,
         params: Option<Box<RawValue>>,
-    ) -> Result<(), Left> {
+    ) -> Result<(), LeaveReason> {
         let params = params.unwrap_or_default();
         let answered = match method {
             methods::REQUEST_PERMISSION => match read::<AskView>(&params) {
                 Ok(ask) => {
-                    self.delivered(Delivery { request: Some(id.clone()), ask });
+                    self.delivered(PendingAsk { request: Some(id.clone()), ask });
                     return Ok(());
                 }
                 Err(error) => Err(error),
@@ -123,7 +123,7 @@ impl Conversation {
                 }
             }
             "window/showMessage" => {
-                let message: Message = read(params)?;
+                let message: ShownMessage = read(params)?;
                 // The message has the form that a client may draw.
                 let told = self.said.take().is_some_and(|said| message.message == doors::message(&said));
                 if message.is_problem() && !told {
@@ -180,10 +180,10 @@ impl Conversation {
 /// No section of this client's settings says anything: it has its own flags.
 fn configuration(params: &RawValue) -> Value {
     #[derive(Deserialize)]
-    struct Wanted {
+    struct AwaitedReply {
         #[serde(default)]
         items: Vec<Value>,
     }
-    let items = read::<Wanted>(params).map_or(0, |wanted| wanted.items.len());
+    let items = read::<AwaitedReply>(params).map_or(0, |wanted| wanted.items.len());
     Value::Array(vec![Value::Null; items])
 }

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use adjutant_protocol::update::{ChangeSetView, HunkState};
 
 #[derive(Debug, Default)]
-pub struct Unmade(BTreeSet<String>);
+pub struct MissingEdits(BTreeSet<String>);
 
-impl Unmade {
+impl MissingEdits {
     /// Takes the latest state of a change set.
     pub fn told(&mut self, change: &ChangeSetView) {
         let is = |state| change.hunks.iter().any(|hunk| hunk.state == state);
@@ -54,7 +54,7 @@ mod tests {
     fn finding_c1_an_edit_that_was_not_made_is_an_error_until_one_of_the_file_is_made() {
         use HunkState::{Applied, Applying, NotApplied, Proposed, Rejected};
         let named = Some("error: allowed edits are not on disk: a.txt".to_owned());
-        let mut unmade = Unmade::default();
+        let mut unmade = MissingEdits::default();
         for state in [Proposed, Applying] {
             unmade.told(&change("a.txt", &[state]));
             assert_eq!(unmade.in_words(), None, "{state:?}");

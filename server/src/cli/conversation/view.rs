@@ -9,7 +9,7 @@ use adjutant_protocol::state::{State, SubState};
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use serde_json::value::RawValue;
 
-use crate::cli::page::{Ink, Page};
+use crate::cli::page::{Ink, Printer};
 use crate::cli::pages::Pages;
 use crate::cli::show::Show;
 use crate::clock::now_ms;
@@ -23,7 +23,7 @@ pub struct View {
     quiet: bool,
     /// Whether everything goes to one page even where nobody reads it.
     together: bool,
-    waiting: Option<Waiting>,
+    waiting: Option<WaitNotice>,
 }
 
 enum Form {
@@ -32,7 +32,7 @@ enum Form {
 }
 
 /// What has been waited for, and when the page says so next.
-struct Waiting {
+struct WaitNotice {
     what: &'static str,
     since: Instant,
     next: Instant,
@@ -69,8 +69,8 @@ impl View {
     pub fn pages(&self) -> Pages {
         let text = matches!(self.form, Form::Text(_));
         match text && (self.together || stdout().is_terminal()) {
-            true => Pages::one(Page::of_stdout()),
-            false => Pages::two(Page::of_stdout(), Page::of_stderr()),
+            true => Pages::one(Printer::of_stdout()),
+            false => Pages::two(Printer::of_stdout(), Printer::of_stderr()),
         }
     }
 
@@ -150,7 +150,7 @@ impl View {
             _ => self.waiting.as_ref().map(|waiting| waiting.what),
         };
         let since = Instant::now();
-        self.waiting = what.map(|what| Waiting { what, since, next: since + SILENCE, said: false });
+        self.waiting = what.map(|what| WaitNotice { what, since, next: since + SILENCE, said: false });
     }
 
     /// The session says that nothing comes: so does the page, at once, unless it has said so already.
@@ -205,7 +205,7 @@ mod tests {
     fn remarks_on_a_wait_keep_their_distance_whatever_the_clock_says() {
         let mut view = View::text(false, false);
         let look = crate::cli::page::Look { width: 80, colour: false, wrap: true };
-        let mut pages = Pages::one(Page::new(std::io::sink(), look));
+        let mut pages = Pages::one(Printer::new(std::io::sink(), look));
         view.watch(&running(SubState::Model, 0));
         // The wait began in the future, for the clock was set back.
         view.watch(&running(SubState::Stalled, u64::MAX));

@@ -28,15 +28,15 @@ impl Write for Paper {
     }
 }
 
-pub fn plain(width: usize, wrap: bool) -> (Page, Paper) {
+pub fn plain(width: usize, wrap: bool) -> (Printer, Paper) {
     let paper = Paper::default();
-    (Page::new(paper.clone(), Look { width, colour: false, wrap }), paper)
+    (Printer::new(paper.clone(), Look { width, colour: false, wrap }), paper)
 }
 
 /// A coloured page, and what is written on it.
-pub fn coloured(width: usize) -> (Page, Paper) {
+pub fn coloured(width: usize) -> (Printer, Paper) {
     let paper = Paper::default();
-    (Page::new(paper.clone(), Look { width, colour: true, wrap: false }), paper)
+    (Printer::new(paper.clone(), Look { width, colour: true, wrap: false }), paper)
 }
 
 fn words(text: &str) -> Vec<&str> {
@@ -61,7 +61,7 @@ fn colour_is_written_only_where_it_is_wanted() {
     page.line_in(Ink::Red, "stop");
     assert_eq!(paper.text(), "stop\n");
     let paper = Paper::default();
-    let mut page = Page::new(paper.clone(), Look { width: 80, colour: true, wrap: true });
+    let mut page = Printer::new(paper.clone(), Look { width: 80, colour: true, wrap: true });
     page.line_in(Ink::Red, "stop");
     assert_eq!(paper.text(), "\x1b[31mstop\x1b[0m\n");
 }
@@ -78,7 +78,7 @@ fn code_between_fences_keeps_its_lines() {
 #[test]
 fn a_reader_that_has_gone_is_noticed_and_no_more_is_written() {
     let (reader, writer) = io::pipe().unwrap_or_else(|error| panic!("{error}"));
-    let mut page = Page::new(writer, Look { width: 80, colour: false, wrap: true });
+    let mut page = Printer::new(writer, Look { width: 80, colour: false, wrap: true });
     page.line("read");
     assert!(!page.is_broken());
     drop(reader);

@@ -9,12 +9,12 @@ use rustix::process::{Signal as Sent, getpid, kill_process};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::cli::page::{Ink, Page};
-use crate::cli::present::{Person, Typed};
+use crate::cli::page::{Ink, Printer};
+use crate::cli::present::{Person, TerminalInput};
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum QuestionEnd {
     /// Ctrl-C.
     Interrupted,
     /// It was told to end.
@@ -24,8 +24,8 @@ pub enum Left {
 }
 
 /// Where questions are asked and answered.
-pub struct Desk {
-    pub page: Page,
+pub struct QuestionDesk {
+    pub page: Printer,
     person: Person,
     /// Ctrl-Z.
     suspend: Signal,
@@ -50,20 +50,20 @@ impl Drop for Silent {
     }
 }
 
-impl Desk {
+impl QuestionDesk {
     /// Returns a desk, if a person is at a terminal.
-    pub fn at_terminal() -> anyhow::Result<Option<Desk>> {
+    pub fn at_terminal() -> anyhow::Result<Option<QuestionDesk>> {
         if !io::stdout().is_terminal() {
             return Ok(None);
         }
         let Some(person) = Person::at_terminal(false, false) else { return Ok(None) };
         // SIGTSTP; the same number on Linux, macOS and the BSDs has no name of its own in the library.
         let suspend = signal(SignalKind::from_raw(Sent::TSTP.as_raw()))?;
-        Ok(Some(Desk { page: Page::of_stdout(), person, suspend }))
+        Ok(Some(QuestionDesk { page: Printer::of_stdout(), person, suspend }))
     }
 
     /// Asks until something is said; nothing typed is the usual answer, where there is one.
-    pub async fn ask(&mut self, question: &str, usual: Option<&str>) -> Result<String, Left> {
+    pub async fn ask(&mut self, question: &str, usual: Option<&str>) -> Result<String, QuestionEnd> {
         loop {
             let hint = usual.map(|usual| format!(" [{usual}]")).unwrap_or_default();
             let typed = self.typed(&format!("{question}{hint}"), Echo::Shown).await?;
@@ -76,14 +76,14 @@ impl Desk {
     }
 
     /// Asks for a text that nobody else may see; it may be empty.
-    pub async fn secret(&mut self, question: &str) -> Result<String, Left> {
+    pub async fn secret(&mut self, question: &str) -> Result<String, QuestionEnd> {
         let typed = self.typed(question, Echo::Hidden).await;
         // The line end that was typed was not shown.
         self.page.line("");
         typed
     }
 
-    async fn typed(&mut self, question: &str, echo: Echo) -> Result<String, Left> {
+    async fn typed(&mut self, question: &str, echo: Echo) -> Result<String, QuestionEnd> {
         let typed = loop {
             // Silent before the question can be read: who pastes at once is not shown either.
             let silent = if echo == Echo::Hidden { Silent::new() } else { None };
@@ -102,8 +102,8 @@ impl Desk {
         };
         self.page.entered();
         match typed {
-            Typed::Line { text, .. } => Ok(one_line(text.trim(), usize::MAX)),
-            Typed::Gone => Err(Left::Gone),
+            TerminalInput::Line { text, .. } => Ok(one_line(text.trim(), usize::MAX)),
+            TerminalInput::Gone => Err(QuestionEnd::Gone),
         }
     }
 }

@@ -132,23 +132,24 @@ fn replace(file: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 /// The settings as they would be, and the key, under names of their own until this is dropped.
-pub struct Scratch {
+pub struct ScratchFiles {
     file: PathBuf,
     key: PathBuf,
 }
 
-impl Scratch {
+impl ScratchFiles {
     /// Writes them beside the real ones, where relative paths mean the same.
     pub fn make(
         file: &Path,
         present: &str,
         provider: &NewProvider,
         key: Option<&Key>,
-    ) -> anyhow::Result<Scratch> {
+    ) -> anyhow::Result<ScratchFiles> {
         folder_of(file)?;
         let named = |what: &str| format!(".setup-{}.{what}", std::process::id());
         let (settings, key_name) = (named("toml"), named("key"));
-        let scratch = Scratch { file: file.with_file_name(settings), key: file.with_file_name(&key_name) };
+        let scratch =
+            ScratchFiles { file: file.with_file_name(settings), key: file.with_file_name(&key_name) };
         let text = changed(present, provider, key.map(|key| (key, key_name.as_str())), file)?;
         if let Some(Key::Typed(key)) = key {
             replace(&scratch.key, key)?;
@@ -162,7 +163,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFiles {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.file);
         let _ = fs::remove_file(&self.key);

@@ -3,7 +3,7 @@
 //! Never shows more than its first lines: the model gets the text, the user
 //! a view of it.
 
-use crate::cli::page::{Ink, Page};
+use crate::cli::page::{Ink, Printer};
 
 /// The most lines that are shown of one command.
 const MOST_LINES: usize = 40;
@@ -12,15 +12,15 @@ const MOST_HELD: usize = 4096;
 
 /// The output of one command.
 #[derive(Debug, Default)]
-pub struct Output {
+pub struct CommandOutput {
     lines: usize,
     /// The line that has not ended yet.
     held: String,
 }
 
-impl Output {
+impl CommandOutput {
     /// Takes a piece of the output and shows the lines that are whole.
-    pub fn take(&mut self, page: &mut Page, text: &str) {
+    pub fn take(&mut self, page: &mut Printer, text: &str) {
         let mut text = std::mem::take(&mut self.held) + text;
         let mut rest = text.as_str();
         while let Some((line, behind)) = rest.split_once('\n') {
@@ -36,14 +36,14 @@ impl Output {
     }
 
     /// Shows what is left.
-    pub fn end(&mut self, page: &mut Page) {
+    pub fn end(&mut self, page: &mut Printer) {
         let line = std::mem::take(&mut self.held);
         if !line.is_empty() {
             self.line(page, &line);
         }
     }
 
-    fn line(&mut self, page: &mut Page, line: &str) {
+    fn line(&mut self, page: &mut Printer, line: &str) {
         self.lines += 1;
         if self.lines <= MOST_LINES {
             // A line end of two characters is one.

@@ -221,7 +221,7 @@ proptest! {
         text in "[ab \né]{0,40}", cuts in proptest::collection::vec(0_usize..40, 0..6), streamed in 0_usize..8,
     ) {
         // Any split, any number of pieces streamed before the finished text comes.
-        let mut told = Told::default();
+        let mut told = MessageView::default();
         let mut prints: Vec<Print> =
             pieces_of(&text, &cuts).iter().take(streamed).map(|piece| told.chunk(piece)).collect();
         prints.push(told.whole(&text));
@@ -237,7 +237,7 @@ proptest! {
     fn s14_an_attempt_that_broke_off_is_never_repeated(
         first in "[ab ]{0,20}", text in "[ab ]{0,20}", cut in 0_usize..20, streamed in 0_usize..20,
     ) {
-        let mut told = Told::default();
+        let mut told = MessageView::default();
         let first: String = first.chars().take(cut).collect();
         let mut prints = vec![told.chunk(&first)];
         told.broke_off();
@@ -257,7 +257,7 @@ proptest! {
     fn s14_a_piece_that_was_not_streamed_is_made_good(
         text in "[ab ]{0,30}", cuts in proptest::collection::vec(0_usize..30, 2..5), lost in 0_usize..5,
     ) {
-        let mut told = Told::default();
+        let mut told = MessageView::default();
         let pieces = pieces_of(&text, &cuts);
         let mut prints = Vec::new();
         for (_, piece) in pieces.iter().enumerate().filter(|(at, _)| *at != lost) {

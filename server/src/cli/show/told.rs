@@ -18,13 +18,13 @@ pub enum Print {
 
 /// One message: what was printed of it, and the attempt that is coming in.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct MessageView {
     printed: String,
     /// The attempt after one that broke off, until it has caught up.
     attempt: Option<String>,
 }
 
-impl Told {
+impl MessageView {
     /// Says whether nothing came yet.
     pub fn is_new(&self) -> bool {
         self.printed.is_empty() && self.attempt.is_none()

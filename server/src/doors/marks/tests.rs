@@ -7,7 +7,7 @@ use adjutant_protocol::origin::{Origin, Position, Range};
 
 use super::*;
 
-const LINES: Room = Room { lines: popup::MAX_LINES, one_line: false };
+const LINES: SurfaceRoom = SurfaceRoom { lines: popup::MAX_LINES, one_line: false };
 const URI: &str = "file:///project/a.rs";
 
 fn ask(id: &str, origin: Option<u32>, subject: Option<AskSubject>) -> AskView {
@@ -36,7 +36,7 @@ fn lines(told: &MarkedDocument) -> Vec<u32> {
 
 #[test]
 fn s03_an_ask_is_shown_at_its_origin_and_taken_back() {
-    let (documents, mut marks) = (Documents::default(), Marks::new(true));
+    let (documents, mut marks) = (Documents::default(), Diagnostics::new(true));
     let one = ask("one", Some(3), None);
     let told = marks.changed([(&one, false)].into_iter(), &documents, LINES);
     assert_eq!((told.len(), lines(&told[0])), (1, vec![3]));
@@ -68,7 +68,7 @@ fn an_edit_without_origin_is_shown_at_its_first_changed_line() {
         diff: diff.into(),
         new_file,
     };
-    let (documents, mut marks) = (Documents::default(), Marks::new(true));
+    let (documents, mut marks) = (Documents::default(), Diagnostics::new(true));
     let edit = ask("edit", None, Some(subject(false)));
     assert_eq!(lines(&marks.changed([(&edit, false)].into_iter(), &documents, LINES)[0]), [6]);
     let made = ask("made", None, Some(subject(true)));
@@ -84,7 +84,7 @@ fn an_edit_without_origin_is_shown_at_its_first_changed_line() {
 
 #[test]
 fn finding_d4_a_diagnostic_follows_its_line_and_is_not_told_at_each_keystroke() {
-    let (documents, mut marks) = (Documents::default(), Marks::new(true));
+    let (documents, mut marks) = (Documents::default(), Diagnostics::new(true));
     documents.opened(URI, 1, "a\nb\nc\nd\n");
     let one = ask("one", Some(2), None);
     let mut tell = || marks.changed([(&one, false)].into_iter(), &documents, LINES);
@@ -111,7 +111,7 @@ fn finding_d4_a_diagnostic_follows_its_line_and_is_not_told_at_each_keystroke() 
 
 #[test]
 fn a_client_that_does_not_want_versions_is_told_none() {
-    let (documents, mut marks) = (Documents::default(), Marks::default());
+    let (documents, mut marks) = (Documents::default(), Diagnostics::default());
     documents.opened(URI, 1, "a\nb\n");
     let one = ask("one", Some(1), None);
     let told = marks.changed([(&one, false)].into_iter(), &documents, LINES);

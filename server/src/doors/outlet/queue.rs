@@ -12,7 +12,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::oneshot;
 
-use super::super::past::{Spot, Stretch};
+use super::super::past::{UpdateCursor, UpdateRange};
 use crate::transport::{Out, PendingReply};
 
 /// Bytes of updates of all sessions that wait; at the bound chunks are withheld and gaps are left.
@@ -26,7 +26,7 @@ const ENTRY: usize = 256;
 pub type SendRequest = Box<dyn FnOnce(&Out) -> PendingReply + Send>;
 
 /// One entry of the queue.
-pub enum Waiting {
+pub enum QueueEntry {
     /// What is told once: a piece of text, kept open for what merges into it, or a state.
     Piece(Box<SessionUpdateParams>),
     /// A lasting update.
@@ -34,10 +34,10 @@ pub enum Waiting {
     /// An ask closed.
     Resolved(Box<RawValue>),
     /// Updates of this session that are to be asked back.
-    Gap(SessionId, Stretch),
+    Gap(SessionId, UpdateRange),
     /// Updates of this session that a client asked for again. It resumed the session, so it has no
     /// ask open whose end it would have to hear of.
-    Replay(SessionId, Stretch),
+    Replay(SessionId, UpdateRange),
     /// Somebody waits for everything before it to be handed to the writer.
     Marker(oneshot::Sender<()>),
     /// A request of ours that belongs here; nobody sends it once its asker has gone.
@@ -48,19 +48,19 @@ pub enum Waiting {
     Turnstile { reached: oneshot::Sender<()>, go_on: oneshot::Receiver<()> },
 }
 
-impl Waiting {
+impl QueueEntry {
     fn bytes(&self) -> usize {
         match self {
-            Waiting::Piece(params) => ENTRY + piece(&params.update).map_or(0, |(_, text)| text.len()),
-            Waiting::Update(body) | Waiting::Resolved(body) | Waiting::Notification { params: body, .. } => {
-                ENTRY + body.get().len()
-            }
+            QueueEntry::Piece(params) => ENTRY + piece(&params.update).map_or(0, |(_, text)| text.len()),
+            QueueEntry::Update(body)
+            | QueueEntry::Resolved(body)
+            | QueueEntry::Notification { params: body, .. } => ENTRY + body.get().len(),
             // Bounded by what waits for them: an asker, an answer, or one gap of a session between.
-            Waiting::Gap(..)
-            | Waiting::Replay(..)
-            | Waiting::Marker(_)
-            | Waiting::Request { .. }
-            | Waiting::Turnstile { .. } => 0,
+            QueueEntry::Gap(..)
+            | QueueEntry::Replay(..)
+            | QueueEntry::Marker(_)
+            | QueueEntry::Request { .. }
+            | QueueEntry::Turnstile { .. } => 0,
         }
     }
 }
@@ -68,7 +68,7 @@ impl Waiting {
 /// The queue of one connection.
 #[derive(Default)]
 pub struct Queue {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueueEntry>,
     /// How many entries were ever taken, so that the place of one can be told while others go.
     taken: u64,
     /// The gap of each session that still grows.
@@ -88,12 +88,12 @@ impl Queue {
         if params.sub.is_some() {
             return self.ephemeral(params);
         }
-        let spot = Spot { seq: params.seq, behind: false };
+        let spot = UpdateCursor { seq: params.seq, behind: false };
         self.states.remove(&params.session_id);
         if self.leave_gap(&params.session_id, spot) {
             return true;
         }
-        self.put(to_raw_value(&params).map(Waiting::Update))
+        self.put(to_raw_value(&params).map(QueueEntry::Update))
     }
 
     /// Queues the word that an ask closed, behind the update `seq` that says so too.
@@ -101,15 +101,15 @@ impl Queue {
         if self.closed {
             return false;
         }
-        if self.leave_gap(&params.session_id, Spot { seq, behind: true }) {
+        if self.leave_gap(&params.session_id, UpdateCursor { seq, behind: true }) {
             return true;
         }
-        self.put(to_raw_value(params).map(Waiting::Resolved))
+        self.put(to_raw_value(params).map(QueueEntry::Resolved))
     }
 
     /// Queues a last word that no log has; there is one for each session that breaks.
     pub fn last_word(&mut self, params: &SessionUpdateParams) -> bool {
-        !self.closed && self.put(to_raw_value(params).map(Waiting::Update))
+        !self.closed && self.put(to_raw_value(params).map(QueueEntry::Update))
     }
 
     /// Queues a notification; one that may be lost is, when there is no room.
@@ -117,31 +117,31 @@ impl Queue {
         let room = lasting || self.bytes < ROOM;
         !self.closed
             && room
-            && self.put(to_raw_value(params).map(|params| Waiting::Notification { method, params }))
+            && self.put(to_raw_value(params).map(|params| QueueEntry::Notification { method, params }))
     }
 
     /// Queues what everything later has to stay behind.
-    pub fn barrier(&mut self, waiting: Waiting) -> bool {
+    pub fn barrier(&mut self, waiting: QueueEntry) -> bool {
         if self.closed {
             return false;
         }
         self.gaps.clear();
         let states = std::mem::take(&mut self.states);
-        states.into_values().for_each(|state| self.push(Waiting::Piece(state)));
+        states.into_values().for_each(|state| self.push(QueueEntry::Piece(state)));
         self.push(waiting);
         true
     }
 
     /// Takes what is first.
-    pub fn pop(&mut self) -> Option<Waiting> {
+    pub fn pop(&mut self) -> Option<QueueEntry> {
         let next = self.waiting.pop_front()?;
-        if let Waiting::Gap(session, _) = &next
+        if let QueueEntry::Gap(session, _) = &next
             && self.gaps.get(session) == Some(&self.taken)
         {
             self.gaps.remove(session);
             if let Some(state) = self.states.remove(session) {
                 // It takes the place of the gap, so that no other place changes.
-                let state = Waiting::Piece(state);
+                let state = QueueEntry::Piece(state);
                 self.bytes += state.bytes();
                 self.waiting.push_front(state);
                 return Some(next);
@@ -152,7 +152,7 @@ impl Queue {
         Some(next)
     }
 
-    pub fn first(&self) -> Option<&Waiting> {
+    pub fn first(&self) -> Option<&QueueEntry> {
         self.waiting.front()
     }
 
@@ -175,12 +175,12 @@ impl Queue {
         self.bytes = 0;
     }
 
-    fn push(&mut self, waiting: Waiting) {
+    fn push(&mut self, waiting: QueueEntry) {
         self.bytes += waiting.bytes();
         self.waiting.push_back(waiting);
     }
 
-    fn put(&mut self, waiting: serde_json::Result<Waiting>) -> bool {
+    fn put(&mut self, waiting: serde_json::Result<QueueEntry>) -> bool {
         match waiting {
             Ok(waiting) => self.push(waiting),
             Err(error) => tracing::error!(%error, "an update cannot be written"),
@@ -194,7 +194,7 @@ impl Queue {
                 self.states.insert(params.session_id.clone(), Box::new(params));
             } else {
                 // A few in a turn, whose numbered updates make a gap when there is no room.
-                self.push(Waiting::Piece(Box::new(params)));
+                self.push(QueueEntry::Piece(Box::new(params)));
             }
             return true;
         }
@@ -202,22 +202,22 @@ impl Queue {
         if self.gaps.contains_key(&params.session_id) || self.bytes >= ROOM {
             return false;
         }
-        if let Some(Waiting::Piece(last)) = self.waiting.back_mut()
+        if let Some(QueueEntry::Piece(last)) = self.waiting.back_mut()
             && let Some(added) = merge(last, &params)
         {
             self.bytes += added;
             return true;
         }
-        self.push(Waiting::Piece(Box::new(params)));
+        self.push(QueueEntry::Piece(Box::new(params)));
         true
     }
 
     /// Leaves out what there is no room for. A gap that still waits grows, so that the log is read
     /// once for all of it.
-    fn leave_gap(&mut self, session: &SessionId, spot: Spot) -> bool {
+    fn leave_gap(&mut self, session: &SessionId, spot: UpdateCursor) -> bool {
         let open = self.gaps.get(session).and_then(|place| place.checked_sub(self.taken));
         let open = open.and_then(|index| self.waiting.get_mut(usize::try_from(index).ok()?));
-        if let Some(Waiting::Gap(_, stretch)) = open {
+        if let Some(QueueEntry::Gap(_, stretch)) = open {
             stretch.last = stretch.last.max(spot);
             return true;
         }
@@ -226,7 +226,7 @@ impl Queue {
         }
         tracing::info!(%session, seq = spot.seq, "the client does not read; what follows comes from the log");
         self.gaps.insert(session.clone(), self.taken + self.waiting.len() as u64);
-        self.push(Waiting::Gap(session.clone(), Stretch { first: spot, last: spot }));
+        self.push(QueueEntry::Gap(session.clone(), UpdateRange { first: spot, last: spot }));
         true
     }
 }

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-const LINES: Room = Room { lines: MAX_LINES, one_line: false };
-const LINE: Room = Room { lines: MAX_LINES, one_line: true };
+const LINES: SurfaceRoom = SurfaceRoom { lines: MAX_LINES, one_line: false };
+const LINE: SurfaceRoom = SurfaceRoom { lines: MAX_LINES, one_line: true };
 
 fn ask(kind: AskKind, subject: Option<AskSubject>, suggestions: &[&str]) -> AskView {
     let suggestions: Vec<String> = suggestions.iter().map(|text| (*text).to_owned()).collect();
@@ -240,7 +240,7 @@ fn finding_a6_a_line_that_is_cut_is_shown_before_it_is_allowed() {
 
 #[test]
 fn finding_a3_a_client_that_does_not_say_how_much_it_shows_gets_show_first_from_four_lines_on() {
-    let few = Room { lines: 3, one_line: false };
+    let few = SurfaceRoom { lines: 3, one_line: false };
     for (line, fits) in [
         ("one", true),
         ("one\ntwo\nthree", true),
@@ -262,7 +262,9 @@ fn finding_a3_a_client_that_does_not_say_how_much_it_shows_gets_show_first_from_
 /// Where an ask does not fit, its whole can be opened, and then it can be allowed.
 #[track_caller]
 fn can_be_allowed(ask: &AskView, parts: &[&str]) {
-    for room in [LINES, LINE, Room { lines: 3, one_line: false }, Room { lines: 1, one_line: false }] {
+    for room in
+        [LINES, LINE, SurfaceRoom { lines: 3, one_line: false }, SurfaceRoom { lines: 1, one_line: false }]
+    {
         let approves = |seen| {
             let buttons = buttons(ask, seen, room);
             buttons.iter().any(|offer| matches!(offer.choice, Choice::Option { approves: true, .. }))
@@ -303,7 +305,7 @@ fn d15_a_long_question_is_opened_whole_beside_its_answers() {
 
 #[test]
 fn finding_a3_a_wide_character_takes_two_columns() {
-    let few = Room { lines: 3, one_line: false };
+    let few = SurfaceRoom { lines: 3, one_line: false };
     for (line, fits) in [("日".repeat(120), true), ("日".repeat(121), false)] {
         let offered = buttons(&command(&line), false, few);
         assert_eq!(titles(&offered).contains(&"Yes, once"), fits, "{}", line.chars().count());

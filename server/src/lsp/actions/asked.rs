@@ -15,7 +15,7 @@ use adjutant_protocol::commands::{RESPOND, SHOW};
 use serde_json::{Value, json};
 use tower_lsp::ls_types::{CodeActionParams, Diagnostic};
 
-use super::{ANSWER, MAX_TITLE, Offered, is_ours};
+use super::{ANSWER, ActionOffer, MAX_TITLE, is_ours};
 use crate::agent::Agent;
 use crate::aside::aside;
 use crate::documents::Text;
@@ -40,12 +40,12 @@ struct OpenAsk {
     words: String,
     /// The user has seen the whole of it, or will where it is offered.
     seen: bool,
-    carried: Carried,
+    carried: CarriedEdit,
     offers: Vec<Offer>,
 }
 
 /// What the action that allows an edit carries.
-enum Carried {
+enum CarriedEdit {
     /// The editor takes edits that are sent to it.
     Nothing,
     /// It takes no others, and nobody has noted yet that this one is made so.
@@ -72,13 +72,13 @@ impl<'a> Asks<'a> {
     }
 
     /// Returns the actions that answer them. Waits for the edits that actions carry to be made.
-    pub(super) async fn offered(self) -> Vec<Offered> {
+    pub(super) async fn offered(self) -> Vec<ActionOffer> {
         let mut offered = Vec::new();
         for OpenAsk { ask, words, seen, carried, offers } in self.asks {
             let (by_action, made) = match carried {
-                Carried::Nothing => (false, None),
-                Carried::NotYet => (true, None),
-                Carried::Edit(make) => (true, Some(aside(make).await)),
+                CarriedEdit::Nothing => (false, None),
+                CarriedEdit::NotYet => (true, None),
+                CarriedEdit::Edit(make) => (true, Some(aside(make).await)),
             };
             for offer in offers {
                 let mut edit = None;
@@ -95,7 +95,7 @@ impl<'a> Asks<'a> {
                     Choice::Option { id, .. } => (RESPOND, json!({ "askId": ask.ask_id, "optionId": id })),
                 };
                 let about = self.ours.iter().filter(|one| is_of(one, &ask));
-                offered.push(Offered {
+                offered.push(ActionOffer {
                     title: title(&ask, &offer, &words),
                     kind: ANSWER,
                     command,
@@ -110,17 +110,17 @@ impl<'a> Asks<'a> {
     }
 }
 
-fn by_action(ask: &AskView, agent: &Agent) -> Carried {
+fn by_action(ask: &AskView, agent: &Agent) -> CarriedEdit {
     let world = agent.sessions.world();
     let abilities = world.doors.abilities();
-    let Some(AskSubject::Edit { uri, .. }) = &ask.subject else { return Carried::Nothing };
-    let Text::Open(open) = world.documents.under(uri) else { return Carried::Nothing };
+    let Some(AskSubject::Edit { uri, .. }) = &ask.subject else { return CarriedEdit::Nothing };
+    let Text::Open(open) = world.documents.under(uri) else { return CarriedEdit::Nothing };
     if !abilities.takes_by_action() {
-        return Carried::Nothing;
+        return CarriedEdit::Nothing;
     }
-    let Some(hunks) = world.doors.items().carried(&ask.ask_id) else { return Carried::NotYet };
+    let Some(hunks) = world.doors.items().carried(&ask.ask_id) else { return CarriedEdit::NotYet };
     let (uri, encoding) = (uri.clone(), world.documents.encoding());
-    Carried::Edit(Box::new(move || {
+    CarriedEdit::Edit(Box::new(move || {
         let text = open.string();
         let is_as_shown = |place: &Placement| {
             matches!(place, Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. })

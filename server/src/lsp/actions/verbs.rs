@@ -10,7 +10,7 @@ use adjutant_protocol::start::{DiagnosticCode, StartDiagnostic, StartParams, Tem
 use serde_json::json;
 use tower_lsp::ls_types::{self, CodeActionParams, CodeActionTriggerKind, Diagnostic, NumberOrString};
 
-use super::{FIX, MAX_TITLE, Offered, REWRITE, Why, is_ours};
+use super::{ActionOffer, FIX, MAX_TITLE, REWRITE, Why, is_ours};
 use crate::agent::Agent;
 use crate::agent::start::{NO_FILE, NO_FOLDER, OUTSIDE};
 use crate::documents::Text;
@@ -21,7 +21,7 @@ const MAX_DIAGNOSTICS: usize = 10;
 /// Characters of a message it carries.
 const MAX_MESSAGE: usize = 500;
 
-pub(super) fn offered(agent: &Agent, params: &CodeActionParams, why: Why) -> Vec<Offered> {
+pub(super) fn offered(agent: &Agent, params: &CodeActionParams, why: Why) -> Vec<ActionOffer> {
     let explicit = why == Why::Asked;
     let uri = params.text_document.uri.as_str();
     let documents = &agent.sessions.world().documents;
@@ -48,7 +48,7 @@ pub(super) fn offered(agent: &Agent, params: &CodeActionParams, why: Why) -> Vec
         };
         let diagnostics =
             if kind == FIX { about.iter().map(|one| (*one).clone()).collect() } else { Vec::new() };
-        Offered {
+        ActionOffer {
             title,
             kind,
             command: START,
@@ -89,7 +89,7 @@ pub(super) fn offered(agent: &Agent, params: &CodeActionParams, why: Why) -> Vec
 }
 
 /// Stands in the list for what cannot be started at a document, and says why.
-fn nothing(agent: &Agent, uri: &str) -> Offered {
+fn nothing(agent: &Agent, uri: &str) -> ActionOffer {
     let folders = agent.configured.folders();
     let why = match (uri.starts_with("file:"), folders.is_empty()) {
         (false, _) => NO_FILE,
@@ -101,7 +101,7 @@ fn nothing(agent: &Agent, uri: &str) -> Offered {
         uri: Some(uri.to_owned()),
         ..StartParams::default()
     };
-    Offered {
+    ActionOffer {
         title: format!("Adjutant: Explain: {why}"),
         kind: REWRITE,
         command: START,

@@ -11,13 +11,13 @@ use crate::transport::ErrorBody;
 
 /// What a command was given.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Given {
+pub(super) enum CommandArguments {
     Nothing,
     Text(String),
     Object(Map<String, Value>),
 }
 
-impl Given {
+impl CommandArguments {
     /// Reads the list of a request; `null` stands for nothing.
     pub(super) fn of(arguments: Vec<Value>) -> Result<Self> {
         let mut words = Vec::new();
@@ -33,9 +33,9 @@ impl Given {
             }
         }
         match (words.join(" ").trim(), object) {
-            ("", None) => Ok(Given::Nothing),
-            ("", Some(map)) => Ok(Given::Object(map)),
-            (text, None) => Ok(Given::Text(text.to_owned())),
+            ("", None) => Ok(CommandArguments::Nothing),
+            ("", Some(map)) => Ok(CommandArguments::Object(map)),
+            (text, None) => Ok(CommandArguments::Text(text.to_owned())),
             (_, Some(_)) => Err(wrong()),
         }
     }
@@ -46,11 +46,11 @@ fn wrong() -> ErrorBody {
 }
 
 /// Reads what a command takes; plain strings stand for the field `field`.
-pub(super) fn read<T: DeserializeOwned>(given: Given, field: &str) -> Result<T> {
+pub(super) fn read<T: DeserializeOwned>(given: CommandArguments, field: &str) -> Result<T> {
     let map = match given {
-        Given::Nothing => Map::new(),
-        Given::Text(text) => Map::from_iter([(field.to_owned(), Value::String(text))]),
-        Given::Object(map) => map,
+        CommandArguments::Nothing => Map::new(),
+        CommandArguments::Text(text) => Map::from_iter([(field.to_owned(), Value::String(text))]),
+        CommandArguments::Object(map) => map,
     };
     serde_json::from_value(Value::Object(map))
         .map_err(|why| ErrorBody::invalid_params(format!("the arguments make no sense: {why}")))
@@ -65,11 +65,14 @@ mod tests {
 
     #[test]
     fn words_are_joined_and_objects_stand_alone() {
-        let of = |value: Value| Given::of(value.as_array().cloned().unwrap_or_default());
-        assert_eq!(of(json!([])), Ok(Given::Nothing));
-        assert_eq!(of(json!([null, " "])), Ok(Given::Nothing));
-        assert_eq!(of(json!(["fix", "the", 3, true])), Ok(Given::Text("fix the 3 true".to_owned())));
-        assert!(matches!(of(json!([{ "a": 1 }])), Ok(Given::Object(_))));
+        let of = |value: Value| CommandArguments::of(value.as_array().cloned().unwrap_or_default());
+        assert_eq!(of(json!([])), Ok(CommandArguments::Nothing));
+        assert_eq!(of(json!([null, " "])), Ok(CommandArguments::Nothing));
+        assert_eq!(
+            of(json!(["fix", "the", 3, true])),
+            Ok(CommandArguments::Text("fix the 3 true".to_owned()))
+        );
+        assert!(matches!(of(json!([{ "a": 1 }])), Ok(CommandArguments::Object(_))));
         for wrong in [json!([{}, {}]), json!([[1]]), json!(["a", {}])] {
             assert!(of(wrong.clone()).is_err(), "{wrong}");
         }
@@ -78,9 +81,10 @@ mod tests {
     #[test]
     fn an_unknown_name_is_refused_by_name() {
         let map = Map::from_iter([("sesion".to_owned(), json!("s"))]);
-        let error = read::<CancelArguments>(Given::Object(map), "runId").expect_err("nobody knows it");
+        let error =
+            read::<CancelArguments>(CommandArguments::Object(map), "runId").expect_err("nobody knows it");
         assert!(error.message.contains("sesion"), "{error:?}");
-        let read = read::<CancelArguments>(Given::Text("run-1".to_owned()), "runId");
+        let read = read::<CancelArguments>(CommandArguments::Text("run-1".to_owned()), "runId");
         assert_eq!(read.map(|read| read.run_id), Ok(Some("run-1".into())));
     }
 }

@@ -12,7 +12,7 @@ use tower_lsp::ls_types::{NumberOrString, WorkDoneProgressCancelParams};
 use super::say;
 use crate::agent::{Agent, Result};
 use crate::doors::{Level, OpenRun};
-use crate::session::mailbox::Refused;
+use crate::session::mailbox::ClientError;
 
 /// Titles named in one message.
 const MAX_NAMED: usize = 5;
@@ -37,7 +37,7 @@ pub(super) async fn cancel_command(agent: &Agent, arguments: CancelArguments) ->
     cancelled.extend(more);
     if cancelled.is_empty() {
         let why = if named { "that run is not open, so nothing was cancelled" } else { "nothing runs" };
-        return Err(Refused::new(ErrorName::RunMismatch, why).into());
+        return Err(ClientError::new(ErrorName::RunMismatch, why).into());
     }
     say_which(agent, &cancelled, &left);
     let cancelled = cancelled

@@ -15,12 +15,12 @@ use adjutant_protocol::commands::RespondArguments;
 use adjutant_protocol::errors::ErrorName;
 use serde_json::{Value, json};
 
-use super::arguments::{Given, read};
+use super::arguments::{CommandArguments, read};
 use super::say;
 use crate::agent::{Agent, Result};
 use crate::doors::{self, Level};
 use crate::session::SURFACE_OF_COMMANDS;
-use crate::session::mailbox::Refused;
+use crate::session::mailbox::ClientError;
 use crate::transport::ErrorBody;
 
 /// Asks named in one message.
@@ -29,9 +29,9 @@ const MAX_NAMED: usize = 5;
 const MAX_TITLE: usize = 120;
 
 /// Serves `adjutant.respond`.
-pub(super) async fn respond_command(agent: &Agent, given: Given) -> Result<Option<Value>> {
+pub(super) async fn respond_command(agent: &Agent, given: CommandArguments) -> Result<Option<Value>> {
     let (named, given) = named_in_words(given);
-    let words = matches!(given, Given::Text(_));
+    let words = matches!(given, CommandArguments::Text(_));
     let arguments: RespondArguments = read(given, "text")?;
     let named = named.or(arguments.ask_id);
     let unnamed = named.is_none();
@@ -65,7 +65,7 @@ pub(super) fn the_ask(agent: &Agent, named: Option<AskId>) -> Result<AskId> {
     let asks = if pressing.is_empty() { idle } else { pressing };
     match asks.as_slice() {
         [one] => Ok(one.ask_id.clone()),
-        [] => Err(Refused::new(ErrorName::AskNotFound, "nothing is asked").into()),
+        [] => Err(ClientError::new(ErrorName::AskNotFound, "nothing is asked").into()),
         many => {
             let list: Vec<String> = many
                 .iter()
@@ -118,14 +118,15 @@ fn unnamed_approval(ask: &AskView) -> String {
 }
 
 /// Plain words may begin with the id of an ask: some editors send nothing but words.
-fn named_in_words(given: Given) -> (Option<AskId>, Given) {
-    let Given::Text(text) = &given else { return (None, given) };
+fn named_in_words(given: CommandArguments) -> (Option<AskId>, CommandArguments) {
+    let CommandArguments::Text(text) = &given else { return (None, given) };
     let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     if !is_an_id(first) {
         return (None, given);
     }
     let rest = rest.trim();
-    let left = if rest.is_empty() { Given::Nothing } else { Given::Text(rest.to_owned()) };
+    let left =
+        if rest.is_empty() { CommandArguments::Nothing } else { CommandArguments::Text(rest.to_owned()) };
     (Some(first.into()), left)
 }
 

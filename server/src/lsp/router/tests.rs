@@ -42,7 +42,10 @@ async fn a_connection_begins_once_and_ends_once() {
     let router = router(&state);
     assert_eq!(code_of(&router, MODEL_LIST, json!({})).await, -32002);
     assert_eq!(code_of(&router, "shutdown", Value::Null).await, -32002);
-    assert!(matches!(router.notification("exit", Ok(None)), Notified::Exit { after_shutdown: false }));
+    assert!(matches!(
+        router.notification("exit", Ok(None)),
+        NotificationOutcome::Exit { after_shutdown: false }
+    ));
     // One that fails, or that its client withdraws, leaves room for another.
     assert_eq!(code_of(&router, "initialize", json!({"capabilities": "x"})).await, -32602);
     assert_eq!(code_of(&router, "initialize", Value::Null).await, -32602);
@@ -58,7 +61,10 @@ async fn a_connection_begins_once_and_ends_once() {
     assert_eq!(code_of(&router, "shutdown", json!({})).await, 0);
     assert_eq!(code_of(&router, MODEL_LIST, json!({})).await, -32600);
     assert_eq!(code_of(&router, "shutdown", Value::Null).await, -32600);
-    assert!(matches!(router.notification("exit", Ok(None)), Notified::Exit { after_shutdown: true }));
+    assert!(matches!(
+        router.notification("exit", Ok(None)),
+        NotificationOutcome::Exit { after_shutdown: true }
+    ));
 }
 
 #[tokio::test]
@@ -68,27 +74,36 @@ async fn what_nobody_serves_is_refused_and_a_notification_is_passed_over() {
     let open = || {
         Ok(Some(json!({"textDocument": {"uri": "file:///a", "languageId": "", "version": 1, "text": ""}})))
     };
-    assert!(matches!(router.notification("textDocument/didOpen", open()), Notified::PassedOver), "too early");
+    assert!(
+        matches!(router.notification("textDocument/didOpen", open()), NotificationOutcome::PassedOver),
+        "too early"
+    );
     assert_eq!(code_of(&router, "initialize", initialize()).await, 0);
     for method in ["no/such", "$/noSuch", "textDocument/hover"] {
         assert_eq!(code_of(&router, method, json!([3])).await, -32601, "{method}");
-        assert!(matches!(router.notification(method, Ok(None)), Notified::PassedOver), "{method}");
+        assert!(matches!(router.notification(method, Ok(None)), NotificationOutcome::PassedOver), "{method}");
     }
     for method in NOTIFICATIONS {
         assert_eq!(code_of(&router, method, json!({})).await, -32600, "{method} with an id");
     }
     for method in ["initialize", "shutdown", SESSION_NEW] {
-        assert!(matches!(router.notification(method, Ok(Some(json!({})))), Notified::PassedOver), "{method}");
+        assert!(
+            matches!(router.notification(method, Ok(Some(json!({})))), NotificationOutcome::PassedOver),
+            "{method}"
+        );
     }
     assert_eq!(code_of(&router, MODEL_LIST, json!({})).await, 0, "nothing of that ended anything");
     assert_eq!(code_of(&router, SESSION_PROMPT, Value::Null).await, -32602);
     assert_eq!(code_of(&router, SESSION_PROMPT, json!({"prompt": 1})).await, -32602);
-    assert!(matches!(router.notification("textDocument/didOpen", open()), Notified::Serving(_)));
+    assert!(matches!(router.notification("textDocument/didOpen", open()), NotificationOutcome::Serving(_)));
     for method in ["textDocument/didOpen", "textDocument/didChange", "textDocument/didClose"] {
         let unread = router.notification(method, Ok(Some(json!({"textDocument": 5}))));
-        assert!(matches!(unread, Notified::Unreadable(_)), "{method}: each of them counts");
+        assert!(matches!(unread, NotificationOutcome::Unreadable(_)), "{method}: each of them counts");
     }
-    assert!(matches!(router.notification("textDocument/didSave", Ok(Some(json!(5)))), Notified::PassedOver));
+    assert!(matches!(
+        router.notification("textDocument/didSave", Ok(Some(json!(5)))),
+        NotificationOutcome::PassedOver
+    ));
 }
 
 /// A client that is leaving is let go whatever it says with it.
@@ -106,11 +121,17 @@ async fn the_end_of_a_connection_does_not_depend_on_params_that_cannot_be_read()
     let refused = router.request(MODEL_LIST, unread()).await.expect_err("it has params");
     assert_eq!(refused.code, -32602);
     for method in ["initialize", "shutdown"] {
-        assert!(matches!(router.notification(method, unread()), Notified::PassedOver), "{method}");
+        assert!(matches!(router.notification(method, unread()), NotificationOutcome::PassedOver), "{method}");
     }
-    assert!(matches!(router.notification("no/such", unread()), Notified::Unreadable(_)), "it may be any");
+    assert!(
+        matches!(router.notification("no/such", unread()), NotificationOutcome::Unreadable(_)),
+        "it may be any"
+    );
     assert!(router.request("shutdown", unread()).await.is_ok());
-    assert!(matches!(router.notification("exit", unread()), Notified::Exit { after_shutdown: true }));
+    assert!(matches!(
+        router.notification("exit", unread()),
+        NotificationOutcome::Exit { after_shutdown: true }
+    ));
 }
 
 /// Nobody could name such a session, and it would keep its room until the connection ends.

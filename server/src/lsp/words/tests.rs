@@ -4,7 +4,7 @@ use adjutant_protocol::AskId;
 
 use super::*;
 use crate::doors::Choice;
-use crate::doors::face::Mark;
+use crate::doors::face::AskDiagnostic;
 
 const PLAIN: Words = Words { item_properties: false, diagnostic_data: false };
 const ABLE: Words = Words { item_properties: true, diagnostic_data: true };
@@ -56,7 +56,7 @@ fn an_item_carries_what_it_means_only_where_it_comes_back_whole() {
 
 #[test]
 fn finding_d4_data_and_version_are_sent_to_clients_that_take_them() {
-    let marks = vec![Mark { ask: "one".into(), line: 3, message: "Run echo".to_owned() }];
+    let marks = vec![AskDiagnostic { ask: "one".into(), line: 3, message: "Run echo".to_owned() }];
     let document = |version| MarkedDocument { uri: "file:///a".to_owned(), version, marks: marks.clone() };
     let told = PLAIN.marks(&document(None)).expect("LSP has diagnostics").params;
     let diagnostic = &told["diagnostics"][0];

@@ -9,23 +9,23 @@ use std::time::Instant;
 
 use adjutant_core::machine::input::Report;
 use adjutant_core::policy::cause::Cause;
-use adjutant_core::policy::observation::{Seen, Way};
+use adjutant_core::policy::observation::{EditRoute, ObservedPath};
 use adjutant_core::policy::permission::BY_ACTION;
-use adjutant_core::record::{CallEnd, CallResult, Change};
+use adjutant_core::record::{CallEnd, CallResult, FileChange};
 use adjutant_core::session::Call;
 use adjutant_core::text::display::one_line;
 use adjutant_core::text::edit::{TextEdit, replaced, split_bom, text_edits};
 use adjutant_core::text::review::{Placement, apply_hunks, follow, hunks, placement_all};
 use tokio::sync::OwnedMutexGuard;
 
-use super::kept::{Kept, keep, ours_to_save, settled_place, shows_only};
-use super::sight::{Sent, Shown, Sight, Tried, is_called_applied};
-use super::{Now, Place, SETTLE, no_way, now, put_blob};
+use super::kept::{LandedIn, keep, ours_to_save, settled_place, shows_only};
+use super::sight::{ApplyAttempt, EditVerifier, Presented, SentEdit, is_called_applied};
+use super::{Now, SETTLE, SessionWorld, no_way, now, put_blob};
 use crate::aside::{self, aside};
-use crate::documents::{Awaited, Expectation, Misplaced};
+use crate::documents::{Expectation, ExpectedText, MisplacedEdit};
 use crate::editor::{DocumentEdit, NoAnswer};
 use crate::faults::point;
-use crate::tools::paths::{Grounded, ReplaceRefusal, Replaced, ground, replace_file};
+use crate::tools::paths::{ReplaceOutcome, ReplaceRefusal, ResolvedPath, ground, replace_file};
 use crate::uri;
 
 /// The turn at one file.
@@ -41,7 +41,7 @@ const MISPLACED: &str = "the editor made it at the wrong place, because the text
 
 /// Brings an approved change into the text: at most three placements, each against the text as it
 /// is then, each believed only when the text shows it.
-pub async fn apply(place: &Arc<Place>, call: &Call, change: &Change) -> Report {
+pub async fn apply(place: &Arc<SessionWorld>, call: &Call, change: &FileChange) -> Report {
     let started = Instant::now();
     // Up to the save: another edit in between would be saved with this one, or look like a save that failed.
     let target = uri::to_path(&change.target).unwrap_or_default();
@@ -49,18 +49,18 @@ pub async fn apply(place: &Arc<Place>, call: &Call, change: &Change) -> Report {
     let mut stale = String::new();
     for _ in 0..=MORE_TRIES {
         match attempt(place, call, (change, &turn)).await {
-            Tried::Landed { exact, text, saves } => {
+            ApplyAttempt::Landed { exact, text, saves } => {
                 let (here, of) = (place.clone(), change.clone());
                 let only = move || text.is_none_or(|text| shows_only(&here, &of, &text));
                 let saves = saves && exact && aside(only).await;
                 return finished(place, change, (saves, exact), started).await;
             }
-            Tried::Undone => return undone(change, started),
-            Tried::Misplaced => return misplaced(change, started),
-            Tried::Stale(why) => stale = why,
-            Tried::Overtaken(why) => return show_anew(place, (call, change), why, started).await,
-            Tried::Partly(hunks) => return partly(change, hunks, started),
-            Tried::Failed { why, in_doubt } => return not_applied(change, &why, in_doubt, started),
+            ApplyAttempt::Undone => return undone(change, started),
+            ApplyAttempt::Misplaced => return misplaced(change, started),
+            ApplyAttempt::Stale(why) => stale = why,
+            ApplyAttempt::Overtaken(why) => return show_anew(place, (call, change), why, started).await,
+            ApplyAttempt::Partly(hunks) => return partly(change, hunks, started),
+            ApplyAttempt::Failed { why, in_doubt } => return not_applied(change, &why, in_doubt, started),
         }
     }
     show_anew(place, (call, change), format!("the text kept changing ({stale})"), started).await
@@ -68,17 +68,17 @@ pub async fn apply(place: &Arc<Place>, call: &Call, change: &Change) -> Report {
 
 /// Saves what is ours to save, and says where the change is then.
 async fn finished(
-    place: &Arc<Place>,
-    change: &Change,
+    place: &Arc<SessionWorld>,
+    change: &FileChange,
     (saves, exact): (bool, bool),
     started: Instant,
 ) -> Report {
     match keep(place, change, saves).await {
-        Kept::Elsewhere(path) => {
+        LandedIn::Elsewhere(path) => {
             let summary = format!("landed in another file: {}", one_line(&path, 50));
             strayed(change, (&leads_elsewhere(&path), &summary), started)
         }
-        Kept::Unknown(why) => {
+        LandedIn::Unknown(why) => {
             let summary = format!("made, but where it is now is not known: {}", one_line(&why, 40));
             strayed(change, (&format!("where it is now is not known: {why}"), &summary), started)
         }
@@ -89,8 +89,8 @@ async fn finished(
 /// The change as it would be made in the text as it is now, for the user to decide again; where it has
 /// no place there any more, the model is told.
 async fn show_anew(
-    place: &Arc<Place>,
-    (call, change): (&Call, &Change),
+    place: &Arc<SessionWorld>,
+    (call, change): (&Call, &FileChange),
     why: String,
     started: Instant,
 ) -> Report {
@@ -103,8 +103,8 @@ async fn show_anew(
 
 /// Makes the change for the text as it is now; nothing where that has it already. Blocks.
 fn anew(
-    place: &Place,
-    (seen, change): (Option<Seen>, &Change),
+    place: &SessionWorld,
+    (seen, change): (Option<ObservedPath>, &FileChange),
     why: &str,
     started: Instant,
 ) -> Option<Report> {
@@ -127,12 +127,12 @@ fn anew(
         Ok(before) => before,
         Err(why) => return failed(why),
     };
-    let seen = Seen {
+    let seen = ObservedPath {
         overtaken: Some(why.to_owned()),
         way: place.world.abilities().way(now.open.is_some(), now.exists, now.mark),
-        ..seen.unwrap_or_else(|| Seen::inside(&change.path))
+        ..seen.unwrap_or_else(|| ObservedPath::inside(&change.path))
     };
-    let anew = Change {
+    let anew = FileChange {
         open: now.open.is_some(),
         existed: now.exists,
         before,
@@ -145,7 +145,7 @@ fn anew(
 }
 
 /// The user's undo is an answer too.
-fn undone(change: &Change, started: Instant) -> Report {
+fn undone(change: &FileChange, started: Instant) -> Report {
     let result = failed_result(
         format!(
             "The edit of {} was applied and taken back at once, most likely by the user's undo. Do not make it \
@@ -161,7 +161,7 @@ fn undone(change: &Change, started: Instant) -> Report {
 }
 
 /// It was made, and the path that was allowed leads to another file, or nobody knows where.
-fn strayed(change: &Change, (why, summary): (&str, &str), started: Instant) -> Report {
+fn strayed(change: &FileChange, (why, summary): (&str, &str), started: Instant) -> Report {
     let output =
         format!("The edit of {} was made, but {why}. Look at what is there before you go on.", change.path);
     let result = failed_result(output, summary, started);
@@ -173,22 +173,22 @@ fn leads_elsewhere(path: &str) -> String {
     format!("the path leads elsewhere since it was allowed: the editor may have written \"{path}\"")
 }
 
-fn landed(change: &Change, (kept, exact): (Kept, bool), started: Instant) -> Report {
+fn landed(change: &FileChange, (kept, exact): (LandedIn, bool), started: Instant) -> Report {
     let removed: usize = change.hunks.iter().map(|hunk| hunk.removed.len()).sum();
     let inserted: usize = change.hunks.iter().map(|hunk| hunk.inserted.len()).sum();
     let verb = if change.existed { "Edited" } else { "Created" };
     let mut output = format!("{verb} {}: +{inserted} -{removed} lines.", change.path);
     let unsaved = match &kept {
-        Kept::Unsaved(Some(why)) => format!(", not saved: {}", one_line(why, 50)),
+        LandedIn::Unsaved(Some(why)) => format!(", not saved: {}", one_line(why, 50)),
         _ => String::new(),
     };
     match kept {
-        Kept::Saved | Kept::Elsewhere(_) | Kept::Unknown(_) => {}
-        Kept::Open => output.push_str(" The file is open in the editor and not saved yet."),
-        Kept::Unsaved(None) => {
+        LandedIn::Saved | LandedIn::Elsewhere(_) | LandedIn::Unknown(_) => {}
+        LandedIn::Open => output.push_str(" The file is open in the editor and not saved yet."),
+        LandedIn::Unsaved(None) => {
             output.push_str(" The editor has the change in a buffer that is not saved yet.");
         }
-        Kept::Unsaved(Some(why)) => {
+        LandedIn::Unsaved(Some(why)) => {
             output.push_str(&format!(" The editor has the change in a buffer, but did not save it: {why}."));
         }
     }
@@ -208,7 +208,7 @@ fn landed(change: &Change, (kept, exact): (Kept, bool), started: Instant) -> Rep
     })
 }
 
-fn not_applied(change: &Change, why: &str, in_doubt: bool, started: Instant) -> Report {
+fn not_applied(change: &FileChange, why: &str, in_doubt: bool, started: Instant) -> Report {
     let (doubt, what) = match in_doubt {
         true => (" It may still appear; read the file before you go on.", "may still appear"),
         false => ("", "not applied"),
@@ -222,7 +222,7 @@ fn not_applied(change: &Change, why: &str, in_doubt: bool, started: Instant) -> 
 }
 
 /// It stands where nobody approved it.
-fn misplaced(change: &Change, started: Instant) -> Report {
+fn misplaced(change: &FileChange, started: Instant) -> Report {
     let output = format!("The edit of {} was not applied: {MISPLACED}.", change.path);
     let summary = "made at the wrong place; undo the last change of the file";
     let result = failed_result(output, summary, started);
@@ -230,7 +230,7 @@ fn misplaced(change: &Change, started: Instant) -> Report {
 }
 
 /// What the editor left out, the user may have left out on purpose; so it is not sent again.
-fn partly(change: &Change, landed: Vec<String>, started: Instant) -> Report {
+fn partly(change: &FileChange, landed: Vec<String>, started: Instant) -> Report {
     let (all, made) = (change.hunks.len(), landed.len());
     let left = change.hunks.iter().filter(|hunk| !landed.contains(&hunk.id));
     let lines: Vec<String> = left.take(10).map(|hunk| (hunk.line + 1).to_string()).collect();
@@ -262,30 +262,34 @@ fn failed_result(output: String, summary: &str, started: Instant) -> CallResult 
 
 /// What is left of one try once the text was looked at.
 enum Plan {
-    Over(Tried),
+    Over(ApplyAttempt),
     /// The editor is sent an edit.
-    Send(Box<Sending>),
+    Send(Box<PendingEdit>),
     /// The chosen code action carries the edit.
-    Await(Box<Sending>),
+    Await(Box<PendingEdit>),
     /// The file is replaced on disk.
     Write {
-        at: Grounded,
+        at: ResolvedPath,
         now: Now,
         wanted: Arc<str>,
     },
 }
 
 /// An edit that the editor makes, and what is looked at for it.
-struct Sending {
-    sight: Sight,
+struct PendingEdit {
+    sight: EditVerifier,
     edit: DocumentEdit,
-    at: Arc<Grounded>,
+    at: Arc<ResolvedPath>,
     wanted: Arc<str>,
     /// It is saved once it is there.
     saves: bool,
 }
 
-async fn attempt(place: &Arc<Place>, call: &Call, (change, turn): (&Change, &Arc<Turn>)) -> Tried {
+async fn attempt(
+    place: &Arc<SessionWorld>,
+    call: &Call,
+    (change, turn): (&FileChange, &Arc<Turn>),
+) -> ApplyAttempt {
     let (here, title, of) = (place.clone(), call.title.clone(), change.clone());
     match aside(move || plan(&here, &title, &of)).await {
         Plan::Over(tried) => tried,
@@ -296,8 +300,8 @@ async fn attempt(place: &Arc<Place>, call: &Call, (change, turn): (&Change, &Arc
 }
 
 /// Looks at the text and decides how the change gets there. Blocks.
-fn plan(place: &Arc<Place>, title: &str, change: &Change) -> Plan {
-    let failed = |why: String| Plan::Over(Tried::Failed { why, in_doubt: false });
+fn plan(place: &Arc<SessionWorld>, title: &str, change: &FileChange) -> Plan {
+    let failed = |why: String| Plan::Over(ApplyAttempt::Failed { why, in_doubt: false });
     let at = match ground(&place.roots, &change.path) {
         Ok(at) if !at.inside || uri::of_path(&at.absolute) != change.target => {
             return failed("the path leads elsewhere than when it was shown".to_owned());
@@ -325,29 +329,33 @@ fn plan(place: &Arc<Place>, title: &str, change: &Change) -> Plan {
     };
     // An empty file that is open and not there yet has only to be saved.
     if *wanted == *now.text && (now.exists || now.blank.is_some()) {
-        return Plan::Over(Tried::Landed { exact: true, text: None, saves: ours_to_save(&at, &now) });
+        return Plan::Over(ApplyAttempt::Landed { exact: true, text: None, saves: ours_to_save(&at, &now) });
     }
-    let overtaken = |why: &str| Plan::Over(Tried::Overtaken(why.to_owned()));
+    let overtaken = |why: &str| Plan::Over(ApplyAttempt::Overtaken(why.to_owned()));
     match place.world.abilities().way(now.open.is_some(), now.exists, now.mark) {
-        Way::Editor => Plan::Send(Box::new(sending(place, title, change.into_owned(), (at, now, wanted)))),
+        EditRoute::Editor => {
+            Plan::Send(Box::new(sending(place, title, change.into_owned(), (at, now, wanted))))
+        }
         // No action carries it there.
-        Way::Action if matches!(change, Cow::Owned(_)) => {
+        EditRoute::Action if matches!(change, Cow::Owned(_)) => {
             overtaken("the lines around it changed since it was shown")
         }
-        Way::Action => Plan::Await(Box::new(sending(place, title, change.into_owned(), (at, now, wanted)))),
-        Way::DiskIfSaved if change.open => overtaken("the editor does not have the file open any more"),
-        Way::Disk | Way::DiskIfSaved => Plan::Write { at, now, wanted },
-        Way::Nowhere => failed(no_way(&change.path)),
+        EditRoute::Action => {
+            Plan::Await(Box::new(sending(place, title, change.into_owned(), (at, now, wanted))))
+        }
+        EditRoute::DiskIfSaved if change.open => overtaken("the editor does not have the file open any more"),
+        EditRoute::Disk | EditRoute::DiskIfSaved => Plan::Write { at, now, wanted },
+        EditRoute::Nowhere => failed(no_way(&change.path)),
     }
 }
 
 /// Makes the edit for the editor, and looks from now on at each text of its document. Blocks.
 fn sending(
-    place: &Arc<Place>,
+    place: &Arc<SessionWorld>,
     title: &str,
-    change: Change,
-    (at, now, wanted): (Grounded, Now, Arc<str>),
-) -> Sending {
+    change: FileChange,
+    (at, now, wanted): (ResolvedPath, Now, Arc<str>),
+) -> PendingEdit {
     let documents = &place.world.documents;
     // By the text that the edit is made for: what the user types from here on makes that text another one.
     let saves = ours_to_save(&at, &now);
@@ -357,14 +365,20 @@ fn sending(
     let version = now.open;
     let edit = DocumentEdit { label: format!("Adjutant: {title}"), uri, version, unversioned: false, edits };
     let (at, before) = (Arc::new(at), Arc::new(now));
-    let sent =
-        Sent { place: place.clone(), change, at: at.clone(), before, wanted: wanted.clone(), expectation };
-    Sending { sight: Sight::of(sent), edit, at, wanted, saves }
+    let sent = SentEdit {
+        place: place.clone(),
+        change,
+        at: at.clone(),
+        before,
+        wanted: wanted.clone(),
+        expectation,
+    };
+    PendingEdit { sight: EditVerifier::of(sent), edit, at, wanted, saves }
 }
 
 /// The edits that make one text of another, and the wait for their outcome. Blocks.
 fn expected(
-    place: &Place,
+    place: &SessionWorld,
     uri: &str,
     text: &str,
     (wanted, version): (&Arc<str>, Option<i32>),
@@ -372,14 +386,19 @@ fn expected(
     let documents = &place.world.documents;
     let edits: Arc<[_]> = text_edits(text, wanted, documents.encoding()).into();
     let replaced = replaced(text, &edits, documents.encoding());
-    let awaited = Awaited { text: wanted.clone(), replaced, version, edits: edits.clone() };
+    let awaited = ExpectedText { text: wanted.clone(), replaced, version, edits: edits.clone() };
     (edits, documents.expect(uri, awaited))
 }
 
 /// Replaces the file on disk. A cancel ends the wait and not the write, which keeps the turn until its end: so
 /// whoever looks for the edit afterwards finds it whole or not at all.
-async fn write(place: &Place, at: Grounded, (now, wanted): (Now, Arc<str>), turn: Arc<Turn>) -> Tried {
-    let failed = |why: String| Tried::Failed { why, in_doubt: false };
+async fn write(
+    place: &SessionWorld,
+    at: ResolvedPath,
+    (now, wanted): (Now, Arc<str>),
+    turn: Arc<Turn>,
+) -> ApplyAttempt {
+    let failed = |why: String| ApplyAttempt::Failed { why, in_doubt: false };
     let turns = place.world.turns.clone();
     point("edit-sent");
     let replace = move || {
@@ -390,26 +409,32 @@ async fn write(place: &Place, at: Grounded, (now, wanted): (Now, Arc<str>), turn
     point("edit-answered");
     match written {
         Ok(Ok(replaced)) => {
-            if let Replaced::Unsynced(error) = replaced {
+            if let ReplaceOutcome::Unsynced(error) = replaced {
                 tracing::warn!(%error, "the folder of an edited file could not be synced");
             }
             point("edit-landed");
             point("edit-saved");
-            Tried::Landed { exact: true, text: None, saves: false }
+            ApplyAttempt::Landed { exact: true, text: None, saves: false }
         }
         // Somebody else wrote it meanwhile; the change may have its place in the new text, too.
-        Ok(Err(why @ ReplaceRefusal::Changed(_))) => Tried::Stale(why.to_string()),
+        Ok(Err(why @ ReplaceRefusal::Changed(_))) => ApplyAttempt::Stale(why.to_string()),
         // It may have the name of the file.
-        Ok(Err(why @ ReplaceRefusal::Crossed(..))) => Tried::Failed { why: why.to_string(), in_doubt: true },
+        Ok(Err(why @ ReplaceRefusal::Crossed(..))) => {
+            ApplyAttempt::Failed { why: why.to_string(), in_doubt: true }
+        }
         Ok(Err(why)) => failed(why.to_string()),
         Err(_) => failed("writing it broke inside Adjutant".to_owned()),
     }
 }
 
 /// Sends the edit to the editor and looks at the text for what became of it.
-async fn send(place: &Arc<Place>, call: &Call, (change, sending): (&Change, Sending)) -> Tried {
+async fn send(
+    place: &Arc<SessionWorld>,
+    call: &Call,
+    (change, sending): (&FileChange, PendingEdit),
+) -> ApplyAttempt {
     let (documents, doors) = (&place.world.documents, &place.world.doors);
-    let Sending { sight, mut edit, at, wanted, saves } = sending;
+    let PendingEdit { sight, mut edit, at, wanted, saves } = sending;
     let was_open = edit.version.is_some();
     let mut watch = documents.watch();
     point("edit-sent");
@@ -430,18 +455,20 @@ async fn send(place: &Arc<Place>, call: &Call, (change, sending): (&Change, Send
         shown = sight.shows(watch, &reply).await;
     }
     let exact = match shown {
-        Some(Shown::Exactly) => true,
-        Some(Shown::Otherwise) => false,
-        Some(Shown::Undone) => return Tried::Undone,
-        Some(Shown::Misplaced(misplaced)) => return take_back(place, call, (at, misplaced)).await,
+        Some(Presented::Exactly) => true,
+        Some(Presented::Otherwise) => false,
+        Some(Presented::Undone) => return ApplyAttempt::Undone,
+        Some(Presented::Misplaced(misplaced)) => return take_back(place, call, (at, misplaced)).await,
         None if reply == Err(NoAnswer::Unknown) && doors.abilities().takes_by_action() => {
-            return Tried::Overtaken("the editor takes no edits that are sent to it".to_owned());
+            return ApplyAttempt::Overtaken("the editor takes no edits that are sent to it".to_owned());
         }
         None => {
             let (here, of) = (place.clone(), change.clone());
-            return match aside(move || settled_place(&here, &of, Kept::Open)).await {
-                Kept::Elsewhere(path) => Tried::Failed { why: leads_elsewhere(&path), in_doubt: false },
-                Kept::Unknown(why) => Tried::Failed { why, in_doubt: true },
+            return match aside(move || settled_place(&here, &of, LandedIn::Open)).await {
+                LandedIn::Elsewhere(path) => {
+                    ApplyAttempt::Failed { why: leads_elsewhere(&path), in_doubt: false }
+                }
+                LandedIn::Unknown(why) => ApplyAttempt::Failed { why, in_doubt: true },
                 _ => sight.disbelieved(reply).await,
             };
         }
@@ -451,28 +478,32 @@ async fn send(place: &Arc<Place>, call: &Call, (change, sending): (&Change, Send
         let documents = documents.clone();
         aside(move || documents.opened_by_us(&at.absolute)).await;
     }
-    Tried::Landed { exact, text: Some(wanted), saves }
+    ApplyAttempt::Landed { exact, text: Some(wanted), saves }
 }
 
 /// Waits for the edit that the chosen code action carries: nothing is sent, so nothing is made twice.
-async fn come_by_action(place: &Place, sending: Sending) -> Tried {
-    let Sending { sight, wanted, saves, .. } = sending;
+async fn come_by_action(place: &SessionWorld, sending: PendingEdit) -> ApplyAttempt {
+    let PendingEdit { sight, wanted, saves, .. } = sending;
     match sight.shows(place.world.documents.watch(), &Err(NoAnswer::Unknown)).await {
-        Some(Shown::Exactly) => Tried::Landed { exact: true, text: Some(wanted), saves },
-        Some(Shown::Otherwise) => Tried::Landed { exact: false, text: Some(wanted), saves },
-        Some(Shown::Undone) => Tried::Undone,
-        Some(Shown::Misplaced(_)) => Tried::Misplaced,
-        None => Tried::Failed { why: BY_ACTION.to_owned(), in_doubt: false },
+        Some(Presented::Exactly) => ApplyAttempt::Landed { exact: true, text: Some(wanted), saves },
+        Some(Presented::Otherwise) => ApplyAttempt::Landed { exact: false, text: Some(wanted), saves },
+        Some(Presented::Undone) => ApplyAttempt::Undone,
+        Some(Presented::Misplaced(_)) => ApplyAttempt::Misplaced,
+        None => ApplyAttempt::Failed { why: BY_ACTION.to_owned(), in_doubt: false },
     }
 }
 
 /// The editor ignored the version and made the edit where nobody approved it: our own doing is taken back,
 /// and the user's typing stays.
-async fn take_back(place: &Arc<Place>, call: &Call, (at, misplaced): (Arc<Grounded>, Misplaced)) -> Tried {
+async fn take_back(
+    place: &Arc<SessionWorld>,
+    call: &Call,
+    (at, misplaced): (Arc<ResolvedPath>, MisplacedEdit),
+) -> ApplyAttempt {
     let (documents, doors) = (&place.world.documents, &place.world.doors);
     let (here, label) = (place.clone(), format!("Adjutant: taken back, {}", call.title));
     let Some((edit, expectation)) = aside(move || way_back(&here, label, (&at, misplaced))).await else {
-        return Tried::Misplaced;
+        return ApplyAttempt::Misplaced;
     };
     let mut watch = documents.watch();
     let _ = doors.edit(edit).await;
@@ -480,17 +511,17 @@ async fn take_back(place: &Arc<Place>, call: &Call, (at, misplaced): (Arc<Ground
     while !expectation.seen() {
         match tokio::time::timeout_at(deadline, watch.changed()).await {
             Ok(Ok(())) => {}
-            Ok(Err(_)) | Err(_) => return Tried::Misplaced,
+            Ok(Err(_)) | Err(_) => return ApplyAttempt::Misplaced,
         }
     }
-    Tried::Stale("the editor made the edit for an older text, which was taken back".to_owned())
+    ApplyAttempt::Stale("the editor made the edit for an older text, which was taken back".to_owned())
 }
 
 /// The edit that takes a misplaced one back; none once the text has moved on. Blocks.
 fn way_back(
-    place: &Place,
+    place: &SessionWorld,
     label: String,
-    (at, misplaced): (&Grounded, Misplaced),
+    (at, misplaced): (&ResolvedPath, MisplacedEdit),
 ) -> Option<(DocumentEdit, Expectation)> {
     let now = now(place, at).ok().filter(|now| now.text == misplaced.after)?;
     let uri = place.world.documents.name_of(&at.absolute);
@@ -501,7 +532,11 @@ fn way_back(
 
 /// An approval binds each hunk with its context (decision 15). Where that changed, the hunk goes with the
 /// lines it replaces if these are untouched and there once; anything else was not approved.
-fn placed<'a>(place: &Place, change: &'a Change, text: &str) -> Result<Cow<'a, Change>, Tried> {
+fn placed<'a>(
+    place: &SessionWorld,
+    change: &'a FileChange,
+    text: &str,
+) -> Result<Cow<'a, FileChange>, ApplyAttempt> {
     let places = placement_all(text, &change.hunks);
     let holds = |place: &Placement| {
         matches!(place, Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. })
@@ -512,10 +547,10 @@ fn placed<'a>(place: &Place, change: &'a Change, text: &str) -> Result<Cow<'a, C
     let before = change.before.as_deref().and_then(|hash| place.blobs.get(hash).ok()).unwrap_or_default();
     let before = String::from_utf8(before).unwrap_or_default();
     if let Some(hunks) = follow(split_bom(&before).1, text, &change.hunks) {
-        return Ok(Cow::Owned(Change { hunks: hunks.into(), ..change.clone() }));
+        return Ok(Cow::Owned(FileChange { hunks: hunks.into(), ..change.clone() }));
     }
     match places.iter().any(|place| matches!(place, Placement::At { unchanged: false, .. })) {
-        true => Err(Tried::Overtaken("the lines around it changed since it was shown".to_owned())),
+        true => Err(ApplyAttempt::Overtaken("the lines around it changed since it was shown".to_owned())),
         // What stands in the way is said by those who make it.
         false => Ok(Cow::Borrowed(change)),
     }

@@ -4,18 +4,18 @@
 
 use std::sync::Arc;
 
-use adjutant_core::record::{Change, Found};
+use adjutant_core::record::{EditCheck, FileChange};
 use adjutant_core::text::edit::split_bom;
 
-use super::{Now, Place, found, on_disk};
+use super::{Now, SessionWorld, found, on_disk};
 use crate::aside::aside;
 use crate::documents::Text;
 use crate::faults::point;
-use crate::tools::paths::{Grounded, ground};
+use crate::tools::paths::{ResolvedPath, ground};
 use crate::uri;
 
 /// Where a change is when it has landed.
-pub(super) enum Kept {
+pub(super) enum LandedIn {
     /// On disk.
     Saved,
     /// In a document the user has open; it is the user's to save.
@@ -30,7 +30,7 @@ pub(super) enum Kept {
 
 /// Whether a change is saved once it is there: when nothing of the file was unsaved in the text it is made for,
 /// so that only the change is written.
-pub(super) fn ours_to_save(at: &Grounded, now: &Now) -> bool {
+pub(super) fn ours_to_save(at: &ResolvedPath, now: &Now) -> bool {
     if now.open.is_none() || now.blank.is_some() {
         return true;
     }
@@ -38,7 +38,7 @@ pub(super) fn ours_to_save(at: &Grounded, now: &Now) -> bool {
 }
 
 /// Whether the document is as it was sent: typing between edit and save makes it the user's to save.
-pub(super) fn shows_only(place: &Place, change: &Change, text: &str) -> bool {
+pub(super) fn shows_only(place: &SessionWorld, change: &FileChange, text: &str) -> bool {
     let Ok(at) = ground(&place.roots, &change.path) else { return false };
     match place.world.documents.text(&at.absolute) {
         Text::Open(snapshot) => same_text(&snapshot.string(), text),
@@ -47,18 +47,18 @@ pub(super) fn shows_only(place: &Place, change: &Change, text: &str) -> bool {
 }
 
 /// What is left to do for a change that is there.
-enum Saving {
-    Over(Kept),
+enum SaveStep {
+    Over(LandedIn),
     /// The editor is asked to save the document of this URI.
     Asks(String),
 }
 
 /// Saves what is ours to save; says where the change is then.
-pub(super) async fn keep(place: &Arc<Place>, change: &Change, saves: bool) -> Kept {
+pub(super) async fn keep(place: &Arc<SessionWorld>, change: &FileChange, saves: bool) -> LandedIn {
     let (here, of) = (place.clone(), change.clone());
     let uri = match aside(move || saving(&here, &of, saves)).await {
-        Saving::Over(kept) => return kept,
-        Saving::Asks(uri) => uri,
+        SaveStep::Over(kept) => return kept,
+        SaveStep::Asks(uri) => uri,
     };
     let answer = place.world.doors.save(&uri, "nothing else in the file was unsaved").await;
     let (here, of) = (place.clone(), change.clone());
@@ -68,7 +68,7 @@ pub(super) async fn keep(place: &Arc<Place>, change: &Change, saves: bool) -> Ke
                 point("edit-saved");
                 saved(&here, &of)
             }
-            Err(why) => Kept::Unsaved(Some(why.to_string())),
+            Err(why) => LandedIn::Unsaved(Some(why.to_string())),
         };
         settled_place(&here, &of, kept)
     })
@@ -76,58 +76,59 @@ pub(super) async fn keep(place: &Arc<Place>, change: &Change, saves: bool) -> Ke
 }
 
 /// Says where a change is, or that it has to be saved first. Blocks.
-fn saving(place: &Place, change: &Change, saves: bool) -> Saving {
+fn saving(place: &SessionWorld, change: &FileChange, saves: bool) -> SaveStep {
     let at = match ground(&place.roots, &change.path) {
         Ok(at) => at,
-        Err(why) => return Saving::Over(Kept::Unknown(why.to_string())),
+        Err(why) => return SaveStep::Over(LandedIn::Unknown(why.to_string())),
     };
     let documents = &place.world.documents;
     if !matches!(documents.text(&at.absolute), Text::Open(_)) {
-        return Saving::Over(settled_place(place, change, Kept::Saved));
+        return SaveStep::Over(settled_place(place, change, LandedIn::Saved));
     }
     if !saves {
         let ours = documents.is_ours(&at.absolute);
-        return Saving::Over(if ours { Kept::Unsaved(None) } else { Kept::Open });
+        return SaveStep::Over(if ours { LandedIn::Unsaved(None) } else { LandedIn::Open });
     }
     if !place.world.doors.surfaces().abilities.save {
         // Some editors save by themselves what a server has changed.
         let kept = match shows_only_disk(place, &at) {
-            true => settled_place(place, change, Kept::Saved),
-            false if change.open => Kept::Open,
-            false => Kept::Unsaved(None),
+            true => settled_place(place, change, LandedIn::Saved),
+            false if change.open => LandedIn::Open,
+            false => LandedIn::Unsaved(None),
         };
-        return Saving::Over(kept);
+        return SaveStep::Over(kept);
     }
-    Saving::Asks(documents.name_of(&at.absolute))
+    SaveStep::Asks(documents.name_of(&at.absolute))
 }
 
 /// An editor writes by the name it has, whatever that leads to by then: a file that landed elsewhere is
 /// told.
-pub(super) fn settled_place(place: &Place, change: &Change, kept: Kept) -> Kept {
+pub(super) fn settled_place(place: &SessionWorld, change: &FileChange, kept: LandedIn) -> LandedIn {
     match ground(&place.roots, &change.path) {
         Ok(at) if at.inside && uri::of_path(&at.absolute) == change.target => kept,
-        Ok(at) => Kept::Elsewhere(at.display),
-        Err(why) => Kept::Unknown(why.to_string()),
+        Ok(at) => LandedIn::Elsewhere(at.display),
+        Err(why) => LandedIn::Unknown(why.to_string()),
     }
 }
 
 /// The file decides whether it was saved; one that is kept in another encoding is not compared.
-fn saved(place: &Place, change: &Change) -> Kept {
+fn saved(place: &SessionWorld, change: &FileChange) -> LandedIn {
     let at = match ground(&place.roots, &change.path) {
         Ok(at) => at,
-        Err(why) => return Kept::Unknown(why.to_string()),
+        Err(why) => return LandedIn::Unknown(why.to_string()),
     };
-    let shows = |buffer: &str, disk: &str| same_text(buffer, disk) || found(disk, change) == Found::Landed;
+    let shows =
+        |buffer: &str, disk: &str| same_text(buffer, disk) || found(disk, change) == EditCheck::Landed;
     match (place.world.documents.text(&at.absolute), on_disk(&at)) {
         (Text::Open(buffer), Ok(disk)) if !disk.exists || !shows(&buffer.string(), &disk.text) => {
-            Kept::Unsaved(Some("the editor said it was saved, but the file does not show it".to_owned()))
+            LandedIn::Unsaved(Some("the editor said it was saved, but the file does not show it".to_owned()))
         }
-        _ => Kept::Saved,
+        _ => LandedIn::Saved,
     }
 }
 
 /// Whether the document is what is on disk.
-fn shows_only_disk(place: &Place, at: &Grounded) -> bool {
+fn shows_only_disk(place: &SessionWorld, at: &ResolvedPath) -> bool {
     match (place.world.documents.text(&at.absolute), on_disk(at)) {
         (Text::Open(buffer), Ok(disk)) => disk.exists && same_text(&buffer.string(), &disk.text),
         _ => false,

@@ -5,16 +5,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use adjutant_core::record::{Change, Found};
+use adjutant_core::record::{EditCheck, FileChange};
 use adjutant_core::text::edit::split_bom;
 use adjutant_core::text::review::{Presence, present_all};
 use tokio::sync::watch;
 
-use super::{Now, Place, SETTLE, found, now};
+use super::{Now, SETTLE, SessionWorld, found, now};
 use crate::aside::aside;
-use crate::documents::{Expectation, Misplaced};
-use crate::editor::{Applied, NoAnswer};
-use crate::tools::paths::Grounded;
+use crate::documents::{Expectation, MisplacedEdit};
+use crate::editor::{ApplyReply, NoAnswer};
+use crate::tools::paths::ResolvedPath;
 
 /// How long the text of an edit is waited for that the editor has refused.
 const REFUSED: Duration = Duration::from_millis(50);
@@ -23,7 +23,7 @@ const REFUSED: Duration = Duration::from_millis(50);
 const MUTE: Duration = Duration::from_millis(500);
 
 /// What one try to bring the hunks into the text came to.
-pub(super) enum Tried {
+pub(super) enum ApplyAttempt {
     /// They are there.
     Landed {
         /// The text is otherwise what was sent.
@@ -48,7 +48,7 @@ pub(super) enum Tried {
 }
 
 /// What a text shows of all hunks.
-pub(super) enum Shown {
+pub(super) enum Presented {
     /// They are there, and all is as it was sent.
     Exactly,
     /// They are or were there, and something else is there as well.
@@ -56,40 +56,40 @@ pub(super) enum Shown {
     /// They were there, and the text is without them again.
     Undone,
     /// They were made at the wrong place, by an editor that ignores versions.
-    Misplaced(Misplaced),
+    Misplaced(MisplacedEdit),
 }
 
-fn refused(reply: &Result<Applied, NoAnswer>) -> bool {
-    matches!(reply, Ok(Applied { applied: false, .. }) | Err(NoAnswer::Refused(_)))
+fn refused(reply: &Result<ApplyReply, NoAnswer>) -> bool {
+    matches!(reply, Ok(ApplyReply { applied: false, .. }) | Err(NoAnswer::Refused(_)))
 }
 
 /// What is looked at after an edit was sent. Clones are of the same edit.
 #[derive(Clone)]
-pub(super) struct Sight(Arc<Sent>);
+pub(super) struct EditVerifier(Arc<SentEdit>);
 
-pub(super) struct Sent {
-    pub place: Arc<Place>,
-    pub change: Change,
-    pub at: Arc<Grounded>,
+pub(super) struct SentEdit {
+    pub place: Arc<SessionWorld>,
+    pub change: FileChange,
+    pub at: Arc<ResolvedPath>,
     /// The file as it was when the edit was made for it.
     pub before: Arc<Now>,
     pub wanted: Arc<str>,
     pub expectation: Expectation,
 }
 
-impl Sight {
-    pub fn of(sent: Sent) -> Self {
+impl EditVerifier {
+    pub fn of(sent: SentEdit) -> Self {
         Self(Arc::new(sent))
     }
 
     /// Waits for the client's reply; once the text shows the edit, only for a moment.
     pub async fn reply(
         &self,
-        asked: impl Future<Output = Result<Applied, NoAnswer>>,
+        asked: impl Future<Output = Result<ApplyReply, NoAnswer>>,
         mut watch: watch::Receiver<u64>,
-    ) -> Result<Applied, NoAnswer> {
+    ) -> Result<ApplyReply, NoAnswer> {
         let shown = async {
-            while !matches!(self.look().await, Some(Shown::Exactly)) {
+            while !matches!(self.look().await, Some(Presented::Exactly)) {
                 if watch.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
@@ -109,8 +109,8 @@ impl Sight {
     pub async fn shows(
         &self,
         mut watch: watch::Receiver<u64>,
-        reply: &Result<Applied, NoAnswer>,
-    ) -> Option<Shown> {
+        reply: &Result<ApplyReply, NoAnswer>,
+    ) -> Option<Presented> {
         // A client that has refused has nothing more to send; one that has not is given time.
         let patience = if refused(reply) { REFUSED } else { SETTLE };
         let deadline = tokio::time::Instant::now() + patience;
@@ -130,49 +130,49 @@ impl Sight {
     }
 
     /// Looks at the text where one may wait for the disk.
-    async fn look(&self) -> Option<Shown> {
+    async fn look(&self) -> Option<Presented> {
         let sent = self.0.clone();
         aside(move || sent.look()).await
     }
 
     /// Whether the editor refused the edit, or said it was made, and the text is still the one it was made for.
-    pub async fn is_ignored(&self, reply: &Result<Applied, NoAnswer>) -> bool {
+    pub async fn is_ignored(&self, reply: &Result<ApplyReply, NoAnswer>) -> bool {
         let sent = self.0.clone();
         (refused(reply) || is_called_applied(reply)) && !aside(move || sent.has_moved()).await
     }
 
     /// The editor answered and the text does not show the change.
-    pub async fn disbelieved(&self, reply: Result<Applied, NoAnswer>) -> Tried {
+    pub async fn disbelieved(&self, reply: Result<ApplyReply, NoAnswer>) -> ApplyAttempt {
         let sent = self.0.clone();
         aside(move || sent.disbelieved(reply)).await
     }
 }
 
 /// Whether the editor said that it made the edit.
-pub(super) fn is_called_applied(reply: &Result<Applied, NoAnswer>) -> bool {
-    matches!(reply, Ok(Applied { applied: true, .. }))
+pub(super) fn is_called_applied(reply: &Result<ApplyReply, NoAnswer>) -> bool {
+    matches!(reply, Ok(ApplyReply { applied: true, .. }))
 }
 
 /// All of it blocks.
-impl Sent {
-    fn look(&self) -> Option<Shown> {
+impl SentEdit {
+    fn look(&self) -> Option<Presented> {
         // Before the text: what is seen in between would look like an undo.
         let (seen, misplaced) = (self.expectation.seen(), self.expectation.misplaced());
         let now = now(&self.place, &self.at).ok().filter(|now| now.exists)?;
         // It may look exactly as it was allowed, because what the user had typed there is gone.
         if let Some(misplaced) = misplaced.as_ref().filter(|misplaced| misplaced.took) {
-            return Some(Shown::Misplaced(misplaced.clone()));
+            return Some(Presented::Misplaced(misplaced.clone()));
         }
         // Editors differ in whether a byte order mark is part of the text.
         if *now.text == *self.wanted || split_bom(&now.text).1 == split_bom(&self.wanted).1 {
-            return Some(Shown::Exactly);
+            return Some(Presented::Exactly);
         }
         match (found(&now.text, &self.change), misplaced) {
-            (Found::Landed, None) => Some(Shown::Otherwise),
-            (Found::Landed, Some(_)) if !seen => Some(Shown::Otherwise),
-            (_, Some(misplaced)) => Some(Shown::Misplaced(misplaced)),
-            (Found::NotLanded, None) if seen => Some(Shown::Undone),
-            (Found::NotLanded | Found::Unclear, None) => seen.then_some(Shown::Otherwise),
+            (EditCheck::Landed, None) => Some(Presented::Otherwise),
+            (EditCheck::Landed, Some(_)) if !seen => Some(Presented::Otherwise),
+            (_, Some(misplaced)) => Some(Presented::Misplaced(misplaced)),
+            (EditCheck::NotLanded, None) if seen => Some(Presented::Undone),
+            (EditCheck::NotLanded | EditCheck::Unclear, None) => seen.then_some(Presented::Otherwise),
         }
     }
 
@@ -182,28 +182,28 @@ impl Sent {
     }
 
     /// The editor answered and the text does not show the change.
-    fn disbelieved(&self, reply: Result<Applied, NoAnswer>) -> Tried {
+    fn disbelieved(&self, reply: Result<ApplyReply, NoAnswer>) -> ApplyAttempt {
         let landed = now(&self.place, &self.at).map(|now| self.new_hunks(&now.text)).unwrap_or_default();
         if !landed.is_empty() {
-            return Tried::Partly(landed);
+            return ApplyAttempt::Partly(landed);
         }
-        let in_doubt = !matches!(reply, Ok(Applied { applied: false, .. }) | Err(NoAnswer::Unknown));
+        let in_doubt = !matches!(reply, Ok(ApplyReply { applied: false, .. }) | Err(NoAnswer::Unknown));
         let stale = self.has_moved() && !matches!(reply, Err(NoAnswer::Silent(_) | NoAnswer::Gone));
         let why = match reply {
-            Ok(Applied { applied: false, reason: Some(reason) }) => reason,
-            Ok(Applied { applied: false, reason: None }) if stale => {
+            Ok(ApplyReply { applied: false, reason: Some(reason) }) => reason,
+            Ok(ApplyReply { applied: false, reason: None }) if stale => {
                 "the editor refused a stale version".to_owned()
             }
-            Ok(Applied { applied: false, reason: None }) => {
+            Ok(ApplyReply { applied: false, reason: None }) => {
                 "the editor refused it without a reason".to_owned()
             }
-            Ok(Applied { applied: true, .. }) if stale => "the text was changed meanwhile".to_owned(),
-            Ok(Applied { applied: true, .. }) => {
+            Ok(ApplyReply { applied: true, .. }) if stale => "the text was changed meanwhile".to_owned(),
+            Ok(ApplyReply { applied: true, .. }) => {
                 "the editor said it was applied, but the text does not show it".to_owned()
             }
             Err(why) => why.to_string(),
         };
-        if stale { Tried::Stale(why) } else { Tried::Failed { why, in_doubt } }
+        if stale { ApplyAttempt::Stale(why) } else { ApplyAttempt::Failed { why, in_doubt } }
     }
 
     /// The hunks in the text, if the edit brought any of them there.

@@ -12,17 +12,17 @@ use adjutant_protocol::errors::ErrorName;
 use tokio::task::JoinHandle;
 
 use super::watch::Reader;
-use super::{INBOX, Letter, Looked, SURFACE};
+use super::{INBOX, InboxMessage, InboxScan, SURFACE};
 use crate::faults::point;
 use crate::session::mailbox::Message;
-use crate::session::{Place, SessionTask};
+use crate::session::{SessionTask, SessionWorld};
 
 /// How often an inbox is looked into where the system tells no events, while an ask is open.
 const WITHOUT_EVENTS: Duration = Duration::from_secs(1);
 
 /// Whether and how a session minds its inbox.
 pub struct Inbox {
-    place: Arc<Place>,
+    place: Arc<SessionWorld>,
     dir: PathBuf,
     reader: Reader,
     watched: bool,
@@ -34,7 +34,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    pub fn new(place: Arc<Place>) -> Self {
+    pub fn new(place: Arc<SessionWorld>) -> Self {
         let (dir, reader) = (place.dir.join(INBOX), Reader::new(place.mailbox.clone()));
         Inbox { place, dir, reader, watched: false, looking: false, due: false, pulse: None }
     }
@@ -96,7 +96,7 @@ impl SessionTask {
 }
 
 /// Looks until nothing is left that one look could not take.
-async fn look(place: Arc<Place>, reader: Reader, begin: bool) {
+async fn look(place: Arc<SessionWorld>, reader: Reader, begin: bool) {
     let events = !begin || begun(&place, &reader).await;
     loop {
         reader.looks();
@@ -105,11 +105,11 @@ async fn look(place: Arc<Place>, reader: Reader, begin: bool) {
             Some(Ok(looked)) => looked,
             Some(Err(error)) => {
                 tracing::warn!(%error, session = %place.id, "the inbox cannot be read");
-                Looked::default()
+                InboxScan::default()
             }
-            None => Looked::default(),
+            None => InboxScan::default(),
         };
-        let Looked { letters, junk, more } = looked;
+        let InboxScan { letters, junk, more } = looked;
         let judged = answer(&place, letters).await;
         let progress = junk + judged.len() > 0;
         if !judged.is_empty() {
@@ -131,7 +131,7 @@ async fn look(place: Arc<Place>, reader: Reader, begin: bool) {
 }
 
 /// Watches first and looks then, so that nothing comes in between.
-async fn begun(place: &Arc<Place>, reader: &Reader) -> bool {
+async fn begun(place: &Arc<SessionWorld>, reader: &Reader) -> bool {
     let (of, reader) = (place.clone(), reader.clone());
     let begun = blocking(place, move |inbox| {
         let world = &of.world;
@@ -149,7 +149,7 @@ async fn begun(place: &Arc<Place>, reader: &Reader) -> bool {
 
 /// Puts answers before the session and returns those that it judged. One that could not be
 /// judged stays for whoever opens the session next.
-async fn answer(place: &Place, letters: Vec<Letter>) -> Vec<Letter> {
+async fn answer(place: &SessionWorld, letters: Vec<InboxMessage>) -> Vec<InboxMessage> {
     let asked: Vec<_> = letters
         .into_iter()
         .map(|letter| {
@@ -182,7 +182,7 @@ async fn answer(place: &Place, letters: Vec<Letter>) -> Vec<Letter> {
 
 /// Does work on the disk away from the runtime; nothing when it broke.
 async fn blocking<T: Send + 'static>(
-    place: &Place,
+    place: &SessionWorld,
     work: impl FnOnce(&Path) -> T + Send + 'static,
 ) -> Option<T> {
     let inbox = place.dir.join(INBOX);

@@ -12,8 +12,8 @@ use super::*;
 use crate::session::frontier::Syncer;
 use crate::session::storage::Disk;
 
-fn place(folder: &TempDir) -> Place {
-    Place {
+fn place(folder: &TempDir) -> LogPlace {
+    LogPlace {
         storage: Arc::new(Disk),
         syncer: Syncer::start().expect("threads"),
         dir: folder.path().join("sessions/s-1"),

@@ -11,7 +11,7 @@ use futures_util::poll;
 
 use super::*;
 use crate::documents::Documents;
-use crate::doors::Doors;
+use crate::doors::ClientLink;
 use crate::model::Models;
 use crate::session::World;
 use crate::session::blobs::Blobs;
@@ -20,10 +20,10 @@ use crate::session::frontier::Syncer;
 use crate::session::mailbox::Mailbox;
 use crate::session::storage::Disk;
 
-fn place(dir: &Path) -> Place {
+fn place(dir: &Path) -> SessionWorld {
     let world = World {
         documents: Documents::default(),
-        doors: Doors::to_nobody(),
+        doors: ClientLink::to_nobody(),
         edit_turns: Default::default(),
         models: Models::new(),
         tools: Default::default(),
@@ -35,7 +35,7 @@ fn place(dir: &Path) -> Place {
         inboxes: Default::default(),
         asks: Mutex::default(),
     };
-    Place {
+    SessionWorld {
         world: Arc::new(world),
         id: "s-1".into(),
         roots: Roots::open(&[dir.to_owned()]).0,

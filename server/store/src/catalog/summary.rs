@@ -8,8 +8,8 @@ use adjutant_core::record::AskKind;
 use adjutant_protocol::AskId;
 use serde::{Deserialize, Serialize};
 
-use super::{Condition, EVENTS, LogMark, Place};
-use crate::log::line::{self, Line, MAX_LINE};
+use super::{Condition, EVENTS, LogMark, LogPlace};
+use crate::log::line::{self, LogLine, MAX_LINE};
 use crate::storage::{Open, Stat, Storage, read_exact_at, read_whole, replace};
 use adjutant_host::scarce;
 
@@ -139,14 +139,14 @@ pub fn check_head(storage: &dyn Storage, dir: &Path, session: &str) -> io::Resul
     let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let first = first.strip_suffix(b"\r").unwrap_or(first);
     Ok(match line::parse(session, first) {
-        Some(Line::Header(_)) => Condition::Stale,
+        Some(LogLine::Header(_)) => Condition::Stale,
         _ if head.is_empty() => Condition::Damaged("the log is empty".to_owned()),
         _ => Condition::Damaged("the head of the log is damaged".to_owned()),
     })
 }
 
 /// Returns how far a log reaches, judged by its last record alone.
-pub fn last_mark(place: &Place) -> Option<LogMark> {
+pub fn last_mark(place: &LogPlace) -> Option<LogMark> {
     let file = place.storage.open(&place.events(), Open::Read).ok()?;
     let len = file.stat().ok()?.len;
     for window in [64 << 10, 2 * MAX_LINE as u64] {
@@ -155,7 +155,7 @@ pub fn last_mark(place: &Place) -> Option<LogMark> {
         read_exact_at(&*file, &mut bytes, from).ok()?;
         let mut lines = bytes.split(|byte| *byte == b'\n').rev();
         let last = lines.find_map(|body| match line::parse(&place.session, body) {
-            Some(Line::Record(record)) => Some((record.seq, record.sum)),
+            Some(LogLine::Record(record)) => Some((record.seq, record.sum)),
             _ => None,
         });
         if let Some((last_seq, sum)) = last {

@@ -8,7 +8,7 @@ use std::thread::ThreadId;
 
 use super::*;
 use crate::storage::faulty::FaultyDisk;
-use crate::storage::{Kind, Stat};
+use crate::storage::{EntryType, Stat};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -39,13 +39,13 @@ impl StoredFile for SlowFile {
     }
 
     fn stat(&self) -> io::Result<Stat> {
-        Ok(Stat { id: (1, 1), len: 0, written: 0, kind: Kind::File })
+        Ok(Stat { id: (1, 1), len: 0, written: 0, kind: EntryType::File })
     }
 }
 
 /// A frontier over a slow file, and the ends by which a test drives it.
 struct Slow {
-    frontier: Arc<Frontier>,
+    frontier: Arc<Watermark>,
     file: Arc<SlowFile>,
     started: Receiver<ThreadId>,
     permit: Sender<io::Result<()>>,
@@ -56,14 +56,14 @@ fn slow(syncer: &Syncer) -> Slow {
     let (permit, permits) = channel();
     let file =
         Arc::new(SlowFile { started: started_tx, permits: Mutex::new(permits), syncs: AtomicUsize::new(0) });
-    let frontier = Frontier::new(syncer);
-    frontier.watch(Arc::clone(&file) as Arc<dyn StoredFile>, Vec::new(), Mark::default());
+    let frontier = Watermark::new(syncer);
+    frontier.watch(Arc::clone(&file) as Arc<dyn StoredFile>, Vec::new(), LogPosition::default());
     Slow { frontier, file, started, permit }
 }
 
 impl Slow {
     fn wrote(&self, seq: u64) {
-        self.frontier.wrote(Mark { len: seq * 10, seq });
+        self.frontier.wrote(LogPosition { len: seq * 10, seq });
     }
 
     fn ask(&self) -> Receiver<Result<u64, SyncError>> {
@@ -189,7 +189,7 @@ fn f6_ten_thousand_events_over_two_hundred_files_are_all_told_in_order() {
             let dir = Path::new("/sessions").join(&session);
             let storage = Arc::new(disk.clone());
             let syncer = syncer.clone();
-            let place = crate::log::Place { storage, syncer, dir, session };
+            let place = crate::log::LogPlace { storage, syncer, dir, session };
             crate::log::Log::create(place, 0)
         })
         .collect();

@@ -23,13 +23,13 @@ const TAIL: usize = SUM.len() + 8 + 2;
 
 /// What a whole line says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum LogLine<'a> {
     /// The head of the file.
     Header(Header),
     /// A writer opened the log.
     Epoch(u64),
     /// A record, with the bytes of its event.
-    Record(Record<'a>),
+    Record(StoredRecord<'a>),
 }
 
 /// The head of a file.
@@ -43,7 +43,7 @@ pub struct Header {
 
 /// A record as it stands in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Record<'a> {
+pub struct StoredRecord<'a> {
     /// The sequence number.
     pub seq: u64,
     /// The time of writing, in milliseconds since 1970.
@@ -89,7 +89,7 @@ pub fn put_epoch(line: &mut Vec<u8>, session: &str, epoch: u64, at_ms: u64) {
 
 /// Why an event does not become a line.
 #[derive(Debug)]
-pub enum Unfit {
+pub enum UnfitEvent {
     /// The line would be longer than `MAX_LINE`.
     TooLong,
     /// The event is no JSON object with a `type`.
@@ -102,7 +102,7 @@ pub fn put_record<E: Serialize>(
     session: &str,
     (seq, at_ms, more): (u64, u64, bool),
     event: &E,
-) -> Result<(), Unfit> {
+) -> Result<(), UnfitEvent> {
     let start = line.len();
     let more = if more { ",\"more\":true" } else { "" };
     line.extend_from_slice(format!("{{\"seq\":{seq},\"at\":{at_ms}{more},\"event\":").as_bytes());
@@ -116,14 +116,15 @@ pub fn put_record<E: Serialize>(
     outcome
 }
 
-fn write_event<E: Serialize>(line: &mut Vec<u8>, end: usize, event: &E) -> Result<(), Unfit> {
-    serde_json::to_writer(Bounded { line, end }, event)
-        .map_err(|error| if error.is_io() { Unfit::TooLong } else { Unfit::NotAnEvent(error.to_string()) })
+fn write_event<E: Serialize>(line: &mut Vec<u8>, end: usize, event: &E) -> Result<(), UnfitEvent> {
+    serde_json::to_writer(BoundedWriter { line, end }, event).map_err(|error| {
+        if error.is_io() { UnfitEvent::TooLong } else { UnfitEvent::NotAnEvent(error.to_string()) }
+    })
 }
 
-fn check_event(event: &[u8]) -> Result<(), Unfit> {
+fn check_event(event: &[u8]) -> Result<(), UnfitEvent> {
     #[derive(Deserialize)]
-    struct Typed<'a> {
+    struct EventType<'a> {
         #[serde(borrow, rename = "type")]
         _kind: std::borrow::Cow<'a, str>,
     }
@@ -131,24 +132,24 @@ fn check_event(event: &[u8]) -> Result<(), Unfit> {
     if event.starts_with(b"{\"type\":\"") && !event.contains(&b'\n') {
         return Ok(());
     }
-    match serde_json::from_slice::<Typed<'_>>(event) {
+    match serde_json::from_slice::<EventType<'_>>(event) {
         // A raw JSON value may bring line ends of its own.
         Ok(_) if event.contains(&b'\n') => {
-            Err(Unfit::NotAnEvent("it holds a line end outside a string".to_owned()))
+            Err(UnfitEvent::NotAnEvent("it holds a line end outside a string".to_owned()))
         }
         Ok(_) => Ok(()),
-        Err(error) => Err(Unfit::NotAnEvent(error.to_string())),
+        Err(error) => Err(UnfitEvent::NotAnEvent(error.to_string())),
     }
 }
 
 /// Stops a line before it grows past its limit, so that an event of any size
 /// costs no more memory than one that fits.
-struct Bounded<'a> {
+struct BoundedWriter<'a> {
     line: &'a mut Vec<u8>,
     end: usize,
 }
 
-impl Write for Bounded<'_> {
+impl Write for BoundedWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.line.len() + bytes.len() > self.end {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -188,30 +189,30 @@ pub fn has_shape(line: &[u8]) -> bool {
 }
 
 /// Returns what a line says, if its checksum proves it whole.
-pub fn parse<'a>(session: &str, line: &'a [u8]) -> Option<Line<'a>> {
+pub fn parse<'a>(session: &str, line: &'a [u8]) -> Option<LogLine<'a>> {
     let (body, sum) = split(line)?;
     if checksum(session, body) != sum {
         return None;
     }
     if let Some(record) = record(body, sum) {
-        return Some(Line::Record(record));
+        return Some(LogLine::Record(record));
     }
     if let Some(rest) = body.strip_prefix(b"{\"epoch\":") {
         let (epoch, rest) = number(rest)?;
         let (_, rest) = number(rest.strip_prefix(b",\"at\":")?)?;
-        return rest.is_empty().then_some(Line::Epoch(epoch));
+        return rest.is_empty().then_some(LogLine::Epoch(epoch));
     }
     let head: HeadLine = serde_json::from_slice(line).ok()?;
     let header = Header { format: head.adjutant_log, created_at: head.created_at.unwrap_or(0) };
-    (head.session == session).then_some(Line::Header(header))
+    (head.session == session).then_some(LogLine::Header(header))
 }
 
 /// Returns the record in a line that was proved whole before.
-pub fn proved_record(line: &[u8]) -> Option<Record<'_>> {
+pub fn proved_record(line: &[u8]) -> Option<StoredRecord<'_>> {
     split(line).and_then(|(body, sum)| record(body, sum))
 }
 
-fn record(body: &[u8], sum: u32) -> Option<Record<'_>> {
+fn record(body: &[u8], sum: u32) -> Option<StoredRecord<'_>> {
     let (seq, rest) = number(body.strip_prefix(b"{\"seq\":")?)?;
     let (at_ms, rest) = number(rest.strip_prefix(b",\"at\":")?)?;
     let (more, rest) = match rest.strip_prefix(b",\"more\":true") {
@@ -219,7 +220,7 @@ fn record(body: &[u8], sum: u32) -> Option<Record<'_>> {
         None => (false, rest),
     };
     let event = rest.strip_prefix(b",\"event\":")?;
-    Some(Record { seq, at_ms, event, sum, more })
+    Some(StoredRecord { seq, at_ms, event, sum, more })
 }
 
 #[derive(Deserialize)]

@@ -10,13 +10,13 @@ use super::line::{self, FORMAT, MAX_SEQ};
 use super::notice::Notice;
 use super::repair::{self, Sound};
 use super::scan::{self, RecordRaw, Scan};
-use super::{EVENTS, LOCK, Log, LogMark, Place, State, Writer};
-use crate::frontier::{Frontier, Mark};
-use crate::storage::{Kind, LockError, Open, Storage, StoredFile, append_all};
+use super::{EVENTS, LOCK, Log, LogMark, LogPlace, LogState, Writer};
+use crate::frontier::{LogPosition, Watermark};
+use crate::storage::{EntryType, LockError, Open, Storage, StoredFile, append_all};
 use adjutant_host::scarce;
 
 /// A log that was opened for writing.
-pub struct Opened {
+pub struct OpenedLog {
     /// The log, ready to be continued.
     pub log: Log,
     /// Its records in order; empty when they went to a sink.
@@ -129,7 +129,7 @@ fn io_error(session: &str, source: io::Error) -> OpenError {
 
 impl Log {
     /// Opens a log for writing and returns its records. Blocks.
-    pub fn open(place: Place, now_ms: u64) -> Result<Opened, OpenError> {
+    pub fn open(place: LogPlace, now_ms: u64) -> Result<OpenedLog, OpenError> {
         let mut records = Vec::new();
         let mut opened = Self::open_each(place, now_ms, &mut |record| {
             records.push(record);
@@ -142,10 +142,10 @@ impl Log {
     /// Opens a log for writing and gives its records to `sink`, which keeps the memory of a long one
     /// bounded. When the sink cannot take one, nothing is changed. Blocks.
     pub fn open_each(
-        place: Place,
+        place: LogPlace,
         now_ms: u64,
         sink: &mut dyn FnMut(RecordRaw) -> Result<(), String>,
-    ) -> Result<Opened, OpenError> {
+    ) -> Result<OpenedLog, OpenError> {
         let session = place.session.clone();
         let failed = |error| io_error(&session, error);
         check_dir(&*place.storage, &place.dir).map_err(failed)?;
@@ -178,12 +178,12 @@ impl Log {
         let sound = repair::repair(&place, file, &mut scan, now_ms).map_err(failed)?;
         let (len, id) = write_epoch(&place, &sound, epoch, now_ms).map_err(failed)?;
         let last = LogMark { len, last_seq: scan.last_seq(), sum: scan.last_sum() };
-        let frontier = Frontier::new(&place.syncer);
-        let mark = Mark { len, seq: last.last_seq };
+        let frontier = Watermark::new(&place.syncer);
+        let mark = LogPosition { len, seq: last.last_seq };
         frontier.watch(Arc::clone(&sound.file), dirs, mark);
-        let state = State::Open(Writer { file: sound.file, id, leftover: 0, _lock: lock });
+        let state = LogState::Open(Writer { file: sound.file, id, leftover: 0, _lock: lock });
         let log = Log { place, created_at: sound.created_at, state, frontier, epoch, last };
-        Ok(Opened { log, records: Vec::new(), notices: scan.notices.into_vec(), epoch })
+        Ok(OpenedLog { log, records: Vec::new(), notices: scan.notices.into_vec(), epoch })
     }
 
     /// Reads a log without its lock, also while another process writes it: a
@@ -223,7 +223,7 @@ impl Log {
 /// Proves that the directory of a session is one, and no link to another place.
 fn check_dir(storage: &dyn Storage, dir: &Path) -> io::Result<()> {
     match storage.stat(dir)?.kind {
-        Kind::Dir => Ok(()),
+        EntryType::Dir => Ok(()),
         _ => Err(io::Error::new(
             io::ErrorKind::NotADirectory,
             format!("\"{}\" is not a directory", dir.display()),
@@ -256,7 +256,7 @@ fn check_identity(session: &str, path: &Path, scan: &Scan) -> Result<(), OpenErr
 
 /// Makes this writer known to any other; returns the length and identity of
 /// the file afterwards.
-fn write_epoch(place: &Place, sound: &Sound, epoch: u64, now_ms: u64) -> io::Result<(u64, (u64, u64))> {
+fn write_epoch(place: &LogPlace, sound: &Sound, epoch: u64, now_ms: u64) -> io::Result<(u64, (u64, u64))> {
     let mut bytes = Vec::new();
     line::put_epoch(&mut bytes, &place.session, epoch, now_ms);
     if let Err(error) = append_all(&*sound.file, &bytes) {
@@ -267,13 +267,13 @@ fn write_epoch(place: &Place, sound: &Sound, epoch: u64, now_ms: u64) -> io::Res
 }
 
 /// Returns the newest epoch in the file that has the log's name, if it can be read.
-pub(super) fn newest_epoch(place: &Place) -> Option<u64> {
+pub(super) fn newest_epoch(place: &LogPlace) -> Option<u64> {
     let file: Arc<dyn StoredFile> = place.storage.open(&place.events(), Open::Read).ok()?;
     Some(scan::scan(&file, &place.session).ok()?.epoch)
 }
 
 /// Writes a log whose sync failed anew, if all that was written is still there.
-pub(super) fn save_anew(place: &Place, last: LogMark, created_at: u64) -> io::Result<(Sound, (u64, u64))> {
+pub(super) fn save_anew(place: &LogPlace, last: LogMark, created_at: u64) -> io::Result<(Sound, (u64, u64))> {
     let file = place.storage.open(&place.events(), Open::Read)?;
     let scan = scan::scan(&file, &place.session)?;
     let whole = scan.bad.is_empty() && (scan.last_seq(), scan.last_sum()) == (last.last_seq, last.sum);

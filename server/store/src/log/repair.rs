@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::line::{self, FORMAT, Header};
 use super::notice::Notice;
-use super::scan::{Lines, Scan};
-use super::{EVENTS, Place};
+use super::scan::{LineReader, Scan};
+use super::{EVENTS, LogPlace};
 use crate::storage::{Open, Storage, StoredFile, append_all, read_exact_at};
 
 /// Copies kept of one kind; a log that needs more has a broken disk under it.
@@ -29,7 +29,7 @@ pub struct Sound {
 /// Brings a scanned file into order, adding to the notices what was kept.
 /// Blocks on syncs when there is something to bring into order.
 pub fn repair(
-    place: &Place,
+    place: &LogPlace,
     file: Arc<dyn StoredFile>,
     scan: &mut Scan,
     created_at: u64,
@@ -64,7 +64,7 @@ pub fn repair(
 
 /// Copies a part of a file beside the log, durably.
 fn keep(
-    place: &Place,
+    place: &LogPlace,
     file: &Arc<dyn StoredFile>,
     (from, to): (u64, u64),
     kind: &str,
@@ -82,7 +82,7 @@ fn keep(
     Ok(())
 }
 
-fn new_copy(place: &Place, kind: &str) -> io::Result<(PathBuf, Arc<dyn StoredFile>)> {
+fn new_copy(place: &LogPlace, kind: &str) -> io::Result<(PathBuf, Arc<dyn StoredFile>)> {
     for number in 1..=MAX_COPIES {
         let path = place.dir.join(format!("{EVENTS}.{kind}-{number}"));
         match place.storage.open(&path, Open::New) {
@@ -113,10 +113,15 @@ fn copy_range(from: &dyn StoredFile, to: &dyn StoredFile, at: u64, end: u64) -> 
 }
 
 /// Writes all whole records into a new file, which then takes the log's name.
-pub fn rewrite(place: &Place, file: &Arc<dyn StoredFile>, scan: &Scan, created_at: u64) -> io::Result<Sound> {
+pub fn rewrite(
+    place: &LogPlace,
+    file: &Arc<dyn StoredFile>,
+    scan: &Scan,
+    created_at: u64,
+) -> io::Result<Sound> {
     let path = place.dir.join(format!("{EVENTS}.new"));
     let fresh = fresh_file(&*place.storage, &path)?;
-    let mut lines = Lines::new(file, scan);
+    let mut lines = LineReader::new(file, scan);
     let mut batch = Vec::new();
     let mut len = 0;
     line::put_header(&mut batch, &place.session, created_at);

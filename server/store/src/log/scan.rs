@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::line::{self, Claim, Header, Line, MAX_LINE, MAX_SEQ};
+use super::line::{self, Claim, Header, LogLine, MAX_LINE, MAX_SEQ};
 use super::notice::{Notice, Notices};
 use crate::storage::{Reader, StoredFile, read_exact_at};
 
@@ -28,7 +28,7 @@ pub struct RecordRaw {
 
 /// Where a whole record line stands in the file.
 #[derive(Debug, Clone, Copy)]
-pub struct Spot {
+pub struct LineSpan {
     /// Its sequence number.
     pub seq: u64,
     /// Its first byte.
@@ -58,7 +58,7 @@ pub struct Scan {
     /// What the first line claims when it is not.
     pub claim: Claim,
     /// The records, in the order of their sequence numbers, each once.
-    pub spots: Vec<Spot>,
+    pub spots: Vec<LineSpan>,
     /// The newest epoch of a writer.
     pub epoch: u64,
     /// Invalid bytes with something whole after them.
@@ -159,17 +159,23 @@ impl Walk<'_> {
     /// Takes a line if it is whole.
     fn whole(&mut self, at: u64, body: &[u8]) -> bool {
         match line::parse(self.session, body) {
-            Some(Line::Header(header)) if at == 0 => self.scan.header = Some(header),
+            Some(LogLine::Header(header)) if at == 0 => self.scan.header = Some(header),
             // The head again, from a file joined to itself: its records tell.
-            Some(Line::Header(_)) => {}
-            Some(Line::Epoch(epoch)) if epoch < MAX_SEQ => {
+            Some(LogLine::Header(_)) => {}
+            Some(LogLine::Epoch(epoch)) if epoch < MAX_SEQ => {
                 self.scan.epoch = self.scan.epoch.max(epoch);
             }
-            Some(Line::Record(record)) if (1..MAX_SEQ).contains(&record.seq) => {
+            Some(LogLine::Record(record)) if (1..MAX_SEQ).contains(&record.seq) => {
                 let len = body.len() as u32;
-                self.scan.spots.push(Spot { seq: record.seq, at, len, sum: record.sum, more: record.more });
+                self.scan.spots.push(LineSpan {
+                    seq: record.seq,
+                    at,
+                    len,
+                    sum: record.sum,
+                    more: record.more,
+                });
             }
-            Some(Line::Epoch(number) | Line::Record(line::Record { seq: number, .. })) => {
+            Some(LogLine::Epoch(number) | LogLine::Record(line::StoredRecord { seq: number, .. })) => {
                 self.scan.notices.push(Notice::ImpossibleSeq { seq: number });
                 return false;
             }
@@ -232,8 +238,8 @@ impl Walk<'_> {
 
 /// Puts records into the order of their numbers, drops copies, and tells what
 /// is missing, late or contradictory.
-fn order(spots: &mut Vec<Spot>, notices: &mut Notices) {
-    let rising = |pair: &[Spot]| pair[0].seq < pair[1].seq;
+fn order(spots: &mut Vec<LineSpan>, notices: &mut Notices) {
+    let rising = |pair: &[LineSpan]| pair[0].seq < pair[1].seq;
     if !spots.windows(2).all(rising) {
         spots.sort_by_key(|spot| spot.seq);
         let mut copies = 0;
@@ -271,21 +277,21 @@ fn last_start(body: &[u8]) -> Option<usize> {
 }
 
 /// Reads the bytes of record lines, a window of the file at a time.
-pub struct Lines {
+pub struct LineReader {
     file: Arc<dyn StoredFile>,
     end: u64,
     at: u64,
     window: Vec<u8>,
 }
 
-impl Lines {
+impl LineReader {
     /// Returns a reader of the lines a scan of this file has found.
     pub fn new(file: &Arc<dyn StoredFile>, scan: &Scan) -> Self {
         Self { file: Arc::clone(file), end: scan.len, at: 0, window: Vec::new() }
     }
 
     /// Returns the bytes of one line, without its end.
-    pub fn get(&mut self, spot: &Spot) -> io::Result<&[u8]> {
+    pub fn get(&mut self, spot: &LineSpan) -> io::Result<&[u8]> {
         let len = spot.len as usize;
         let held = spot.at.checked_sub(self.at).map(|skip| skip as usize);
         let inside = held.filter(|skip| skip + len <= self.window.len());
@@ -310,7 +316,7 @@ pub fn each_record(
     scan: &mut Scan,
     sink: &mut dyn FnMut(RecordRaw),
 ) -> io::Result<()> {
-    let mut lines = Lines::new(file, scan);
+    let mut lines = LineReader::new(file, scan);
     for spot in &scan.spots {
         let body = lines.get(spot)?;
         let Some(record) = line::proved_record(body) else {

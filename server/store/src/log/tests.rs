@@ -40,14 +40,14 @@ fn syncer() -> Syncer {
     POOL.get_or_init(|| Syncer::start().unwrap()).clone()
 }
 
-fn place(disk: &FaultyDisk) -> Place {
+fn place(disk: &FaultyDisk) -> LogPlace {
     let storage = Arc::new(disk.clone());
-    Place { storage, syncer: syncer(), dir: DIR.into(), session: ID.to_owned() }
+    LogPlace { storage, syncer: syncer(), dir: DIR.into(), session: ID.to_owned() }
 }
 
-fn real_place(dir: &Path) -> Place {
+fn real_place(dir: &Path) -> LogPlace {
     let storage = Arc::new(crate::storage::Disk);
-    Place { storage, syncer: syncer(), dir: dir.join("sessions").join(ID), session: ID.to_owned() }
+    LogPlace { storage, syncer: syncer(), dir: dir.join("sessions").join(ID), session: ID.to_owned() }
 }
 
 fn events_path() -> std::path::PathBuf {
@@ -86,7 +86,7 @@ fn holding(bytes: &[u8]) -> FaultyDisk {
     disk
 }
 
-fn open(disk: &FaultyDisk) -> Result<Opened, OpenError> {
+fn open(disk: &FaultyDisk) -> Result<OpenedLog, OpenError> {
     Log::open(place(disk), 9_000)
 }
 
@@ -96,7 +96,7 @@ fn seqs(records: &[RecordRaw]) -> Vec<u64> {
 
 /// Proves that a log that was opened goes on: it takes a record, and the next
 /// reader finds it after all the others.
-fn goes_on(disk: &FaultyDisk, mut opened: Opened) {
+fn goes_on(disk: &FaultyDisk, mut opened: OpenedLog) {
     let before = seqs(&opened.records);
     let new = opened.log.append(9_001, &[prompted("go on")], true).unwrap();
     drop(opened);

@@ -11,7 +11,7 @@ use std::time::UNIX_EPOCH;
 
 use rustix::fs::OFlags;
 
-use super::{Entry, Held, Kind, LockError, Open, Stat, Storage, StoredDir, StoredFile};
+use super::{Entry, EntryType, LockError, LockGuard, Open, Stat, Storage, StoredDir, StoredFile};
 
 /// The file system of this machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,13 +54,13 @@ impl StoredFile for OpenFile {
     }
 }
 
-fn kind_of(kind: fs::FileType) -> Kind {
+fn kind_of(kind: fs::FileType) -> EntryType {
     if kind.is_file() {
-        Kind::File
+        EntryType::File
     } else if kind.is_dir() {
-        Kind::Dir
+        EntryType::Dir
     } else {
-        Kind::Other
+        EntryType::Other
     }
 }
 
@@ -183,7 +183,7 @@ impl Storage for Disk {
         }
     }
 
-    fn lock(&self, path: &Path) -> Result<Held, LockError> {
+    fn lock(&self, path: &Path) -> Result<LockGuard, LockError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         // The holder may delete the whole session while we wait in `open`; a

@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::{Entry, Held, Kind, LockError, Open, Stat, Storage, StoredDir, StoredFile};
+use super::{Entry, EntryType, LockError, LockGuard, Open, Stat, Storage, StoredDir, StoredFile};
 pub use loss::Loss;
 use loss::lose;
 
@@ -60,7 +60,7 @@ enum Node {
 }
 
 #[derive(Clone)]
-enum Change {
+enum DiskChange {
     Born(u64, bool),
     Names(u64, Vec<(String, Option<u64>)>),
     Write(u64, usize, Arc<[u8]>),
@@ -69,7 +69,7 @@ enum Change {
     SyncLost(u64),
 }
 
-struct Planned {
+struct PlannedFault {
     op: Op,
     at: usize,
     lasting: bool,
@@ -82,10 +82,10 @@ type Tree = BTreeMap<u64, Node>;
 struct Sim {
     live: Tree,
     start: Tree,
-    journal: Vec<Change>,
+    journal: Vec<DiskChange>,
     next: u64,
     counts: BTreeMap<u8, usize>,
-    planned: Vec<Planned>,
+    planned: Vec<PlannedFault>,
     locks: BTreeSet<u64>,
     /// Syncs of files wait.
     held: bool,
@@ -207,7 +207,7 @@ impl FaultyDisk {
     fn plan(&self, op: Op, nth: usize, fault: Fault, lasting: bool) {
         let mut sim = self.sim();
         let at = sim.counts.get(&(op as u8)).copied().unwrap_or(0) + nth;
-        sim.planned.push(Planned { op, at, lasting, fault });
+        sim.planned.push(PlannedFault { op, at, lasting, fault });
     }
 
     /// Forgets all planned faults.
@@ -230,18 +230,18 @@ impl FaultyDisk {
     pub fn after_power_loss(&self, point: usize, loss: Loss) -> FaultyDisk {
         let sim = self.sim();
         let mut tree = sim.start.clone();
-        let mut pending: Vec<Change> = Vec::new();
+        let mut pending: Vec<DiskChange> = Vec::new();
         for change in sim.journal.iter().take(point) {
             match change {
-                Change::Born(..) => apply(&mut tree, change),
-                Change::Synced(ino) => pending.retain(|waiting| {
+                DiskChange::Born(..) => apply(&mut tree, change),
+                DiskChange::Synced(ino) => pending.retain(|waiting| {
                     let synced = waiting.node() == *ino;
                     if synced {
                         apply(&mut tree, waiting);
                     }
                     !synced
                 }),
-                Change::SyncLost(ino) => pending.retain(|waiting| waiting.node() != *ino),
+                DiskChange::SyncLost(ino) => pending.retain(|waiting| waiting.node() != *ino),
                 _ => pending.push(change.clone()),
             }
         }
@@ -276,26 +276,26 @@ impl FaultyDisk {
     }
 }
 
-impl Change {
+impl DiskChange {
     fn node(&self) -> u64 {
         match self {
-            Change::Born(ino, _)
-            | Change::Names(ino, _)
-            | Change::Write(ino, ..)
-            | Change::Cut(ino, _)
-            | Change::Synced(ino)
-            | Change::SyncLost(ino) => *ino,
+            DiskChange::Born(ino, _)
+            | DiskChange::Names(ino, _)
+            | DiskChange::Write(ino, ..)
+            | DiskChange::Cut(ino, _)
+            | DiskChange::Synced(ino)
+            | DiskChange::SyncLost(ino) => *ino,
         }
     }
 }
 
-fn apply(tree: &mut Tree, change: &Change) {
+fn apply(tree: &mut Tree, change: &DiskChange) {
     match (change, tree.get_mut(&change.node())) {
-        (Change::Born(ino, dir), _) => {
+        (DiskChange::Born(ino, dir), _) => {
             let node = if *dir { Node::Dir(BTreeMap::new()) } else { Node::File(Vec::new()) };
             tree.insert(*ino, node);
         }
-        (Change::Names(_, changes), Some(Node::Dir(names))) => {
+        (DiskChange::Names(_, changes), Some(Node::Dir(names))) => {
             for (name, target) in changes {
                 match target {
                     Some(ino) => names.insert(name.clone(), *ino),
@@ -303,14 +303,14 @@ fn apply(tree: &mut Tree, change: &Change) {
                 };
             }
         }
-        (Change::Write(_, at, bytes), Some(Node::File(content))) => {
+        (DiskChange::Write(_, at, bytes), Some(Node::File(content))) => {
             let end = at + bytes.len();
             if content.len() < end {
                 content.resize(end, 0);
             }
             content[*at..end].copy_from_slice(bytes);
         }
-        (Change::Cut(_, len), Some(Node::File(content))) => content.resize(*len, 0),
+        (DiskChange::Cut(_, len), Some(Node::File(content))) => content.resize(*len, 0),
         _ => {}
     }
 }
@@ -362,7 +362,7 @@ impl Sim {
         Ok((self.find(path.parent().unwrap_or(Path::new("/")))?, name))
     }
 
-    fn change(&mut self, change: Change) {
+    fn change(&mut self, change: DiskChange) {
         apply(&mut self.live, &change);
         self.journal.push(change);
     }
@@ -371,7 +371,7 @@ impl Sim {
         let count = self.counts.entry(op as u8).or_insert(0);
         *count += 1;
         let now = *count;
-        let due = |plan: &&Planned| plan.op == op && (plan.at == now || plan.lasting && now >= plan.at);
+        let due = |plan: &&PlannedFault| plan.op == op && (plan.at == now || plan.lasting && now >= plan.at);
         self.planned.iter().find(due).map(|plan| plan.fault)
     }
 
@@ -384,15 +384,15 @@ impl Sim {
         let (parent, name) = self.parent(path)?;
         let ino = self.next;
         self.next += 1;
-        self.change(Change::Born(ino, dir));
-        self.change(Change::Names(parent, vec![(name, Some(ino))]));
+        self.change(DiskChange::Born(ino, dir));
+        self.change(DiskChange::Names(parent, vec![(name, Some(ino))]));
         Ok(ino)
     }
 
     fn stat(&self, ino: u64) -> io::Result<Stat> {
         let (len, kind) = match self.live.get(&ino).ok_or_else(not_found)? {
-            Node::File(bytes) => (bytes.len() as u64, Kind::File),
-            Node::Dir(_) => (0, Kind::Dir),
+            Node::File(bytes) => (bytes.len() as u64, EntryType::File),
+            Node::Dir(_) => (0, EntryType::Dir),
         };
         // Its clock stands still.
         Ok(Stat { id: (1, ino), len, written: 0, kind })
@@ -417,7 +417,7 @@ impl Storage for FaultyDisk {
         for name in names_of(path) {
             so_far.push(name);
             match sim.find(&so_far).map(|ino| sim.stat(ino)) {
-                Ok(Ok(Stat { kind: Kind::Dir, .. })) => {}
+                Ok(Ok(Stat { kind: EntryType::Dir, .. })) => {}
                 Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
                 Err(_) => _ = sim.create(&so_far, true)?,
             }
@@ -432,7 +432,7 @@ impl Storage for FaultyDisk {
             (Err(_), Open::New) => sim.create(path, false)?,
             (found, _) => found?,
         };
-        if sim.stat(ino)?.kind != Kind::File {
+        if sim.stat(ino)?.kind != EntryType::File {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         Ok(Arc::new(OpenFile { disk: self.clone(), ino }))
@@ -462,7 +462,7 @@ impl Storage for FaultyDisk {
         if dir != target {
             return Err(io::ErrorKind::CrossesDevices.into());
         }
-        sim.change(Change::Names(dir, vec![(old, None), (new, Some(ino))]));
+        sim.change(DiskChange::Names(dir, vec![(old, None), (new, Some(ino))]));
         Ok(())
     }
 
@@ -470,7 +470,7 @@ impl Storage for FaultyDisk {
         let mut sim = self.sim();
         sim.find(path)?;
         let (dir, name) = sim.parent(path)?;
-        sim.change(Change::Names(dir, vec![(name, None)]));
+        sim.change(DiskChange::Names(dir, vec![(name, None)]));
         Ok(())
     }
 
@@ -488,7 +488,7 @@ impl Storage for FaultyDisk {
         Ok(Arc::new(OpenDir { disk: self.clone(), ino }))
     }
 
-    fn lock(&self, path: &Path) -> Result<Held, LockError> {
+    fn lock(&self, path: &Path) -> Result<LockGuard, LockError> {
         let mut sim = self.free_for(path);
         let ino = match sim.find(path) {
             Ok(ino) => ino,
@@ -504,16 +504,16 @@ impl Storage for FaultyDisk {
 impl Sim {
     fn sync(&mut self, ino: u64, op: Op) -> io::Result<()> {
         if let Some(fault) = self.try_op(op) {
-            self.change(Change::SyncLost(ino));
+            self.change(DiskChange::SyncLost(ino));
             return Err(fault.error());
         }
-        self.change(Change::Synced(ino));
+        self.change(DiskChange::Synced(ino));
         Ok(())
     }
 
     fn write(&mut self, ino: u64, bytes: &[u8]) -> io::Result<()> {
         let at = usize::try_from(self.stat(ino)?.len).map_err(io::Error::other)?;
-        self.change(Change::Write(ino, at, bytes.into()));
+        self.change(DiskChange::Write(ino, at, bytes.into()));
         Ok(())
     }
 }
@@ -578,7 +578,7 @@ impl StoredFile for OpenFile {
         let mut sim = self.disk.sim();
         sim.check(Op::Cut)?;
         let len = usize::try_from(len).map_err(io::Error::other)?;
-        sim.change(Change::Cut(self.ino, len));
+        sim.change(DiskChange::Cut(self.ino, len));
         Ok(())
     }
 

@@ -42,7 +42,7 @@ fn check(storage: &dyn Storage, root: &Path) {
     storage.rename(&path, &dir.join("moved")).unwrap();
     let names: Vec<_> = storage.list(&dir).unwrap().into_iter().map(|entry| entry.name).collect();
     assert_eq!(names, ["lock", "moved"]);
-    assert_eq!(storage.list(root).unwrap(), [Entry { name: "a".into(), kind: Kind::Dir }]);
+    assert_eq!(storage.list(root).unwrap(), [Entry { name: "a".into(), kind: EntryType::Dir }]);
     assert!(storage.open(&dir, Open::Read).is_err(), "a directory is no file");
     assert!(storage.remove_dir(&dir).is_err(), "it is not empty");
     remove_tree(storage, &root.join("a")).unwrap();

@@ -14,7 +14,7 @@ use adjutant_core::text::position::{Encoding, Position, Range, offset_of};
 use adjutant_host::uri;
 
 /// What was sent, and what should come of it.
-pub struct Awaited {
+pub struct ExpectedText {
     pub text: Arc<str>,
     /// What each of the edits replaces.
     pub replaced: Option<Vec<String>>,
@@ -23,7 +23,7 @@ pub struct Awaited {
     pub edits: Arc<[TextEdit]>,
 }
 
-impl Awaited {
+impl ExpectedText {
     /// Whether the edits, made as they are in this text, replace what is neither what they were made to replace
     /// nor what they bring themselves, as where they are made twice.
     fn takes_from(&self, text: &str, encoding: Encoding) -> bool {
@@ -37,7 +37,7 @@ impl Awaited {
 
 /// An edit that an editor which ignores versions made at the wrong place.
 #[derive(Clone)]
-pub struct Misplaced {
+pub struct MisplacedEdit {
     /// The text it came upon, the user's typing in it.
     pub before: String,
     pub after: String,
@@ -49,9 +49,9 @@ pub struct Misplaced {
 pub(super) struct Expected {
     /// Where the document is, by the editor's name.
     path: Option<PathBuf>,
-    awaited: Awaited,
+    awaited: ExpectedText,
     seen: AtomicBool,
-    misplaced: Mutex<Option<Misplaced>>,
+    misplaced: Mutex<Option<MisplacedEdit>>,
 }
 
 /// Waits for one text of one document; the wait ends when it is dropped.
@@ -64,13 +64,13 @@ impl Expectation {
     }
 
     /// The texts around the edit, if it was made for another text than the one it came upon.
-    pub fn misplaced(&self) -> Option<Misplaced> {
+    pub fn misplaced(&self) -> Option<MisplacedEdit> {
         self.0.misplaced.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl Expected {
-    pub(super) fn new(uri: &str, awaited: Awaited) -> (Weak<Expected>, Expectation) {
+    pub(super) fn new(uri: &str, awaited: ExpectedText) -> (Weak<Expected>, Expectation) {
         let expected = Arc::new(Expected {
             path: uri::to_document_path(uri).ok(),
             awaited,
@@ -116,7 +116,7 @@ impl Expected {
         if made(false) || made(true) {
             let before = old.to_string();
             let took = self.awaited.takes_from(&before, encoding);
-            let misplaced = Misplaced { before, after: new.to_string(), took };
+            let misplaced = MisplacedEdit { before, after: new.to_string(), took };
             *self.misplaced.lock().unwrap_or_else(PoisonError::into_inner) = Some(misplaced);
         }
     }

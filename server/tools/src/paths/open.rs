@@ -11,7 +11,7 @@ use adjutant_core::policy::cause::Cause;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::Grounded;
+use super::ResolvedPath;
 use adjutant_host::faults::point;
 
 /// Why a grounded path cannot be read.
@@ -54,7 +54,7 @@ impl From<Errno> for OpenRefusal {
 }
 
 /// Opens a regular file for reading: exactly the one that was grounded.
-pub fn open_read(at: &Grounded) -> Result<File, OpenRefusal> {
+pub fn open_read(at: &ResolvedPath) -> Result<File, OpenRefusal> {
     read_beneath(at.anchor.as_fd(), &at.relative)
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn read_beneath(directory: BorrowedFd<'_>, relative: &Path) -> Result
 }
 
 /// Returns how many names a regular file has; 0 for anything else, and for what cannot be looked at.
-pub(super) fn links(at: &Grounded) -> u64 {
+pub(super) fn links(at: &ResolvedPath) -> u64 {
     let found = open_beneath(at.anchor.as_fd(), &at.relative, OFlags::PATH).and_then(rustix::fs::fstat);
     match found {
         Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile => found.st_nlink,
@@ -91,7 +91,7 @@ pub(super) fn links(at: &Grounded) -> u64 {
 }
 
 /// Opens a grounded directory so that its entries can be read.
-pub fn open_directory(at: &Grounded) -> Result<OwnedFd, OpenRefusal> {
+pub fn open_directory(at: &ResolvedPath) -> Result<OwnedFd, OpenRefusal> {
     Ok(open_beneath(at.anchor.as_fd(), &at.relative, OFlags::RDONLY | OFlags::DIRECTORY)?)
 }
 

@@ -15,12 +15,12 @@ use sha2::{Digest, Sha256};
 
 use super::open::open_beneath;
 use super::turns::{Turn, Turns};
-use super::{Grounded, file_name};
+use super::{ResolvedPath, file_name};
 use adjutant_host::faults::point;
 
 /// What is certain of a file that was replaced.
 #[derive(Debug)]
-pub enum Replaced {
+pub enum ReplaceOutcome {
     /// It is on disk.
     Durably,
     /// Every reader sees it, but the disk could not say that it keeps the name of the file.
@@ -67,10 +67,10 @@ pub fn hash_of(bytes: &[u8]) -> [u8; 32] {
 /// exchange comes out of the exchange, and is put back.
 pub fn replace_file(
     turns: &Turns,
-    at: &Grounded,
+    at: &ResolvedPath,
     expected: Option<[u8; 32]>,
     bytes: &[u8],
-) -> Result<Replaced, ReplaceRefusal> {
+) -> Result<ReplaceOutcome, ReplaceRefusal> {
     let name = || at.display.clone();
     if !at.inside {
         return Err(ReplaceRefusal::Outside(name()));
@@ -108,13 +108,13 @@ pub fn replace_file(
     }
     drop(beside);
     Ok(match rustix::fs::fsync(&parent) {
-        Ok(()) => Replaced::Durably,
-        Err(error) => Replaced::Unsynced(error.into()),
+        Ok(()) => ReplaceOutcome::Durably,
+        Err(error) => ReplaceOutcome::Unsynced(error.into()),
     })
 }
 
 /// A rename asks the folder for leave and not the file, so a read-only file is asked itself.
-fn may_be_written(at: &Grounded, parent: &OwnedFd) -> Result<(), ReplaceRefusal> {
+fn may_be_written(at: &ResolvedPath, parent: &OwnedFd) -> Result<(), ReplaceRefusal> {
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     match open_beneath(parent.as_fd(), Path::new(file_name(at)), flags) {
         Err(Errno::ACCESS | Errno::PERM) => Err(ReplaceRefusal::ReadOnly(at.display.clone())),
@@ -127,7 +127,7 @@ fn may_be_written(at: &Grounded, parent: &OwnedFd) -> Result<(), ReplaceRefusal>
 /// Gives the new content the name of the file, and looks at what had it: bytes that were not compared
 /// get it back.
 fn exchange(
-    at: &Grounded,
+    at: &ResolvedPath,
     parent: &OwnedFd,
     beside: &Beside<'_>,
     (seen, hash): (&Stat, [u8; 32]),
@@ -144,7 +144,7 @@ fn exchange(
 
 /// The same, by what exchanges two names.
 fn exchanged(
-    at: &Grounded,
+    at: &ResolvedPath,
     parent: &OwnedFd,
     beside: &Beside<'_>,
     (seen, hash): (&Stat, [u8; 32]),
@@ -196,7 +196,7 @@ fn put_back(
 
 /// Checks that the present file is a plain one and holds what is expected.
 fn same_content(
-    at: &Grounded,
+    at: &ResolvedPath,
     parent: &OwnedFd,
     found: Stat,
     hash: [u8; 32],
@@ -242,7 +242,7 @@ fn unchanged(before: &Stat, now: &Stat) -> bool {
 }
 
 /// Opens the directory a file goes to, making missing ones where a file is created.
-fn parent_directory(at: &Grounded, way: &Path, make: bool) -> Result<OwnedFd, Errno> {
+fn parent_directory(at: &ResolvedPath, way: &Path, make: bool) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     let whole = if way.as_os_str().is_empty() { Path::new(".") } else { way };
     match open_beneath(at.anchor.as_fd(), whole, flags) {

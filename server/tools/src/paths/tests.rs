@@ -31,7 +31,7 @@ impl Place {
         self.directory.path().canonicalize().expect("temp dir").join("ws")
     }
 
-    fn ground(&self, raw: &str) -> Grounded {
+    fn ground(&self, raw: &str) -> ResolvedPath {
         let raw = raw.replace("{{WS}}", self.ws().to_str().expect("utf-8"));
         ground(&self.roots, &raw).unwrap_or_else(|error| panic!("{raw}: {error}"))
     }
@@ -64,7 +64,7 @@ fn s55_p1_every_spelling_is_grounded_to_one_place() {
         let at = place.ground(raw);
         assert_eq!(at.absolute, place.ws().join("src/main.rs"), "{raw}");
         assert_eq!((at.display.as_str(), at.inside, at.root), ("src/main.rs", true, Some(0)), "{raw}");
-        assert_eq!(at.kind, Some(Kind::File));
+        assert_eq!(at.kind, Some(PathType::File));
     }
     assert_eq!(place.read("file://{{WS}}/src/a%20b.rs").expect("read"), "// a b\n");
     assert_eq!(place.ground(".").display, ".");

@@ -154,7 +154,7 @@ fn clear(mut file: &File) {
     let mut note = Vec::new();
     let read = file.take(MOST_NOTE).read_to_end(&mut note);
     if read.is_ok() && !note.is_empty() {
-        Left::of(&note).clear();
+        WriteNote::of(&note).clear();
         if file.set_len(0).and_then(|()| file.rewind()).is_err() {
             tracing::warn!("what a killed server left is noted for good");
         }
@@ -162,7 +162,7 @@ fn clear(mut file: &File) {
 }
 
 /// What a server noted of its write before it was killed.
-struct Left {
+struct WriteNote {
     /// The name beside the file.
     beside: PathBuf,
     exchange: Option<Exchange>,
@@ -177,7 +177,7 @@ struct Exchange {
     may_go: String,
 }
 
-impl Left {
+impl WriteNote {
     fn of(note: &[u8]) -> Self {
         let path = |bytes: &[u8]| PathBuf::from(std::ffi::OsString::from_vec(bytes.to_vec()));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

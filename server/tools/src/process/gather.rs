@@ -11,7 +11,7 @@ const NEAR: usize = 1024;
 
 /// What came so far.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct GatheredOutput {
     /// How many bytes the command wrote.
     pub(super) raw: u64,
     clean: Cleaner,
@@ -21,7 +21,7 @@ pub(super) struct Gathered {
     total: u64,
 }
 
-impl Gathered {
+impl GatheredOutput {
     /// Takes bytes and returns them as text.
     pub(super) fn push(&mut self, bytes: &[u8]) -> String {
         self.raw += bytes.len() as u64;
@@ -86,13 +86,13 @@ fn ceil(text: &str, mut at: usize) -> usize {
 #[derive(Debug, Default)]
 pub(super) struct Cleaner {
     partial: Vec<u8>,
-    state: State,
+    state: TerminalState,
     carriage: bool,
 }
 
 /// Where in a terminal sequence the text is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum TerminalState {
     #[default]
     Text,
     Escape,
@@ -139,29 +139,29 @@ impl Cleaner {
     fn character(&mut self, c: char, out: &mut String) {
         // No sequence crosses a line: an unfinished one must not swallow the rest.
         if c == '\n' {
-            self.state = State::Text;
+            self.state = TerminalState::Text;
         }
         self.state = match (self.state, c) {
-            (State::Text, '\u{1b}') => State::Escape,
-            (State::Text, '\u{9b}') => State::Control,
-            (State::Text, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}') => State::Device,
-            (State::Text, c) => {
+            (TerminalState::Text, '\u{1b}') => TerminalState::Escape,
+            (TerminalState::Text, '\u{9b}') => TerminalState::Control,
+            (TerminalState::Text, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}') => TerminalState::Device,
+            (TerminalState::Text, c) => {
                 self.plain(c, out);
-                State::Text
+                TerminalState::Text
             }
-            (State::Escape, '[') => State::Control,
-            (State::Escape, ']' | 'P' | '_' | '^' | 'X') => State::Device,
-            (State::Escape, ' '..='/') => State::Single,
-            (State::Escape, '\u{1b}') => State::Escape,
-            (State::Escape | State::Single, _) => State::Text,
-            (State::Control, ' '..='?') => State::Control,
-            (State::Control, '\u{1b}') => State::Escape,
-            (State::Control, _) => State::Text,
-            (State::Device, '\u{7}' | '\u{9c}') => State::Text,
-            (State::Device, '\u{1b}') => State::DeviceEscape,
-            (State::Device, _) => State::Device,
-            (State::DeviceEscape, '\\') => State::Text,
-            (State::DeviceEscape, _) => State::Device,
+            (TerminalState::Escape, '[') => TerminalState::Control,
+            (TerminalState::Escape, ']' | 'P' | '_' | '^' | 'X') => TerminalState::Device,
+            (TerminalState::Escape, ' '..='/') => TerminalState::Single,
+            (TerminalState::Escape, '\u{1b}') => TerminalState::Escape,
+            (TerminalState::Escape | TerminalState::Single, _) => TerminalState::Text,
+            (TerminalState::Control, ' '..='?') => TerminalState::Control,
+            (TerminalState::Control, '\u{1b}') => TerminalState::Escape,
+            (TerminalState::Control, _) => TerminalState::Text,
+            (TerminalState::Device, '\u{7}' | '\u{9c}') => TerminalState::Text,
+            (TerminalState::Device, '\u{1b}') => TerminalState::DeviceEscape,
+            (TerminalState::Device, _) => TerminalState::Device,
+            (TerminalState::DeviceEscape, '\\') => TerminalState::Text,
+            (TerminalState::DeviceEscape, _) => TerminalState::Device,
         };
     }
 

@@ -204,7 +204,7 @@ fn unescaped(field: &str) -> String {
 mod tests {
     use std::sync::{Arc, mpsc};
 
-    use super::super::seen::Seen;
+    use super::super::seen::ProcessEntry;
     use super::*;
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("folder");
         // A folder in place of a group: what is written to it stays.
         let group = Arc::new(Group { path: dir.path().to_owned(), over: AtomicBool::new(false) });
-        let me = Seen::of(rustix::process::getpid()).expect("this process").member();
+        let me = ProcessEntry::of(rustix::process::getpid()).expect("this process").member();
         let (asked, file) = (dir.path().join("cgroup.procs"), dir.path().join("cgroup.kill"));
         let members = (0..3).map(|at| {
             if at == 1 {

@@ -15,7 +15,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, getpid, waitid};
 use sha2::{Digest, Sha256};
 use tokio::process::{Child, Command};
 
-use super::seen::{Seen, raw};
+use super::seen::{ProcessEntry, raw};
 
 /// The number of one command: above all that anybody could mean as a limit, below "unlimited".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,13 +76,13 @@ pub(super) fn spawn(command: &mut Command, tag: Tag) -> io::Result<Child> {
     // Held until the child is known: whoever looks for orphans must not take it for one, and no other
     // command may be started with this number.
     let mut kin = kin();
-    let worn = Worn::put_on(tag);
+    let worn = RaisedLimit::put_on(tag);
     let child = command.spawn();
     drop(worn);
     let child = child?;
     if let Some(id) = child.id().and_then(|id| i32::try_from(id).ok()) {
         kin.children.insert(id);
-        let start = Pid::from_raw(id).and_then(Seen::of).map_or(0, |seen| seen.start);
+        let start = Pid::from_raw(id).and_then(ProcessEntry::of).map_or(0, |seen| seen.start);
         kin.commands.insert(id, start);
     }
     Ok(child)
@@ -100,13 +100,13 @@ pub(super) fn over(root: Pid, reaped: bool) {
 /// The orphans that changed their limits, too, whatever session they are in: children of this process that it did
 /// not start, without any number. They are of the command `root`, or of one that is over: while another command runs
 /// that is older than an orphan, nobody knows whose it is.
-pub(super) fn strangers(seen: &[Seen], root: Pid) -> Vec<Pid> {
+pub(super) fn strangers(seen: &[ProcessEntry], root: Pid) -> Vec<Pid> {
     if !alone() {
         return Vec::new();
     }
     let kin = kin();
     let me = raw(getpid());
-    let is_stranger = |seen: &&Seen| {
+    let is_stranger = |seen: &&ProcessEntry| {
         seen.parent == me
             && seen.alive
             && !kin.children.contains(&raw(seen.pid))
@@ -125,11 +125,12 @@ pub(super) fn reap(killed: &BTreeSet<i32>) {
     let children = children();
     // The lists of the kernel may leave out some while others end.
     let me = raw(getpid());
-    let is_child = |pid: i32| Pid::from_raw(pid).and_then(Seen::of).is_some_and(|seen| seen.parent == me);
+    let is_child =
+        |pid: i32| Pid::from_raw(pid).and_then(ProcessEntry::of).is_some_and(|seen| seen.parent == me);
     kin.children.retain(|pid| children.contains(pid) || is_child(*pid));
     for number in children {
         let Some(pid) = Pid::from_raw(number).filter(|_| !kin.children.contains(&number)) else { continue };
-        let ended = Seen::of(pid).is_some_and(|seen| !seen.alive);
+        let ended = ProcessEntry::of(pid).is_some_and(|seen| !seen.alive);
         if ended && (killed.contains(&number) || Tag::carried_by(pid).is_some()) {
             let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
         }
@@ -147,7 +148,7 @@ fn children() -> BTreeSet<i32> {
             lists.iter().flat_map(|list| list.split_whitespace()).filter_map(|pid| pid.parse().ok()).collect()
         }
         // A thread ended meanwhile, or the kernel keeps no lists.
-        _ => Seen::all().filter(|seen| seen.parent == me).map(|seen| raw(seen.pid)).collect(),
+        _ => ProcessEntry::all().filter(|seen| seen.parent == me).map(|seen| raw(seen.pid)).collect(),
     }
 }
 
@@ -163,10 +164,10 @@ fn become_subreaper() {
 
 /// The limit of this process while a command is started; put back when dropped.
 #[cfg(target_os = "linux")]
-struct Worn(Option<rustix::process::Rlimit>);
+struct RaisedLimit(Option<rustix::process::Rlimit>);
 
 #[cfg(target_os = "linux")]
-impl Worn {
+impl RaisedLimit {
     fn put_on(Tag(number): Tag) -> Self {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         let before = getrlimit(Resource::Rttime);
@@ -183,7 +184,7 @@ impl Worn {
 }
 
 #[cfg(target_os = "linux")]
-impl Drop for Worn {
+impl Drop for RaisedLimit {
     fn drop(&mut self) {
         if let Some(before) = self.0.take()
             && let Err(error) = rustix::process::setrlimit(rustix::process::Resource::Rttime, before)
@@ -203,7 +204,7 @@ fn become_subreaper() {
 struct Worn;
 
 #[cfg(not(target_os = "linux"))]
-impl Worn {
+impl RaisedLimit {
     fn put_on(_: Tag) -> Self {
         Self
     }

@@ -21,32 +21,32 @@ const OWN_TIME: Duration = Duration::from_secs(10);
 const MAX_PRINTED: usize = 8 << 10;
 
 /// A program that runs; dropped, it is killed with all it started.
-pub type Running = Pin<Box<dyn Future<Output = Result<Output, String>> + Send>>;
+pub type RunningProgram = Pin<Box<dyn Future<Output = Result<Output, String>> + Send>>;
 
 /// Runs a program and its arguments; an error fits behind the name of what asked for it, and quotes
 /// neither.
 ///
 /// It gets the user's own environment, for it is the user's own program; it starts in the root
 /// directory, so that no workspace can stand in for what it looks for.
-pub fn run_own(words: Vec<String>) -> Running {
+pub fn run_own(words: Vec<String>) -> RunningProgram {
     Box::pin(run_within(words, OWN_TIME))
 }
 
 async fn run_within(words: Vec<String>, time: Duration) -> Result<Output, String> {
-    let mut started = Started::spawn(&words)?;
+    let mut started = StartedProgram::spawn(&words)?;
     match timeout(time, started.finish()).await {
         Ok(output) => output,
         Err(_) => Err(format!("did not end within {} s", time.as_secs_f32())),
     }
 }
 
-struct Started {
+struct StartedProgram {
     // The tree goes first, as for every command.
     tree: Tree,
     child: Child,
 }
 
-impl Started {
+impl StartedProgram {
     fn spawn(words: &[String]) -> Result<Self, String> {
         let (program, arguments) = words.split_first().ok_or("names no program")?;
         let marker = tree::marker("own")?;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
-use crate::paths::{Grounded, Kind};
+use crate::paths::{PathType, ResolvedPath};
 
 /// The shell that commands run in, known by more than its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,9 +81,9 @@ pub struct PinnedDirectory {
 }
 
 /// Pins a grounded directory.
-pub fn pin_directory(at: &Grounded) -> Result<PinnedDirectory, String> {
+pub fn pin_directory(at: &ResolvedPath) -> Result<PinnedDirectory, String> {
     match at.kind {
-        Some(Kind::Directory) => {}
+        Some(PathType::Directory) => {}
         Some(_) => return Err(format!("run in \"{}\": it is not a directory", at.display)),
         None => return Err(format!("run in \"{}\": it does not exist", at.display)),
     }

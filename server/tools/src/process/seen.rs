@@ -6,7 +6,7 @@
 use rustix::process::{Pid, Signal, kill_process};
 
 /// One process as the system shows it.
-pub(super) struct Seen {
+pub(super) struct ProcessEntry {
     pub pid: Pid,
     pub parent: i32,
     pub group: i32,
@@ -14,7 +14,7 @@ pub(super) struct Seen {
     pub alive: bool,
 }
 
-impl Seen {
+impl ProcessEntry {
     /// Returns all processes; none where the system does not show them.
     pub fn all() -> impl Iterator<Item = Self> {
         std::fs::read_dir("/proc")
@@ -76,6 +76,6 @@ impl Member {
     }
 
     pub fn is_same(&self) -> bool {
-        Seen::of(self.pid).is_some_and(|seen| seen.start == self.start)
+        ProcessEntry::of(self.pid).is_some_and(|seen| seen.start == self.start)
     }
 }

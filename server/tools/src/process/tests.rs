@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 
 mod escapes;
 
-use adjutant_core::record::Unsaved;
+use adjutant_core::record::UnsavedText;
 
 use super::gather::Cleaner;
 use super::*;
-use crate::Output;
+use crate::ToolOutput;
 use crate::paths::{Roots, ground};
 use crate::run_command::{run_command, time_limit};
 
@@ -42,7 +42,7 @@ impl Place {
         }
     }
 
-    async fn run(&self, command: &str) -> Output {
+    async fn run(&self, command: &str) -> ToolOutput {
         run(&self.launch(command)).await
     }
 
@@ -62,7 +62,7 @@ impl Place {
     }
 }
 
-async fn run(launch: &Launch) -> Output {
+async fn run(launch: &Launch) -> ToolOutput {
     run_command(launch, &[], &mut |_| {}, std::future::pending()).await
 }
 
@@ -316,7 +316,7 @@ async fn a3_a_changed_shell_or_directory_is_not_used() {
 async fn n06_files_the_command_did_not_see_are_named() {
     let place = place();
     let launch = place.launch("true");
-    let unsaved = vec![Unsaved { uri: "file:///w/src/a.rs".to_owned(), path: "src/a.rs".to_owned() }];
+    let unsaved = vec![UnsavedText { uri: "file:///w/src/a.rs".to_owned(), path: "src/a.rs".to_owned() }];
     let output = run_command(&launch, &unsaved, &mut |_| {}, std::future::pending()).await;
     assert!(
         output.text.contains("[unsaved in the editor, so the command saw an older text on disk: src/a.rs]")
@@ -517,7 +517,7 @@ proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(40))]
     #[test]
     fn no_output_panics_or_grows(pieces in proptest::collection::vec(proptest::collection::vec(proptest::num::u8::ANY, 0..9000), 0..20)) {
-        let mut gathered = Gathered::default();
+        let mut gathered = GatheredOutput::default();
         let mut total = 0;
         for piece in &pieces {
             total += gathered.push(piece).len() as u64;

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::group::{self, Group};
 use super::kin::{self, Tag};
-use super::seen::{Member, Seen, raw};
+use super::seen::{Member, ProcessEntry, raw};
 
 /// The environment variable that marks the processes of a command.
 pub(super) const MARKER: &str = "ADJUTANT_CALL";
@@ -65,8 +65,10 @@ pub(super) fn end_left_over(call: &str) -> usize {
     let mut ended = 0;
     // What is killed may just have started another; a few passes find that as well.
     for _ in 0..10 {
-        let left: Vec<Member> =
-            Seen::all().filter(|seen| seen.alive && marked(seen.pid)).map(|seen| seen.member()).collect();
+        let left: Vec<Member> = ProcessEntry::all()
+            .filter(|seen| seen.alive && marked(seen.pid))
+            .map(|seen| seen.member())
+            .collect();
         if left.is_empty() {
             break;
         }
@@ -80,7 +82,8 @@ pub(super) fn end_left_over(call: &str) -> usize {
 impl Signs {
     /// Returns the living processes of the command.
     fn members(&self) -> Vec<Member> {
-        let (seen, older): (Vec<Seen>, Vec<Seen>) = Seen::all().partition(|seen| seen.start >= self.start);
+        let (seen, older): (Vec<ProcessEntry>, Vec<ProcessEntry>) =
+            ProcessEntry::all().partition(|seen| seen.start >= self.start);
         let mut ours: BTreeSet<i32> = BTreeSet::from([raw(self.root)]);
         for process in &seen {
             if process.group == raw(self.root) || self.are_at(process.pid) {
@@ -102,9 +105,9 @@ impl Signs {
         let mut members: Vec<Member> = seen
             .iter()
             .filter(|seen| seen.alive && ours.contains(&raw(seen.pid)))
-            .map(Seen::member)
+            .map(ProcessEntry::member)
             .collect();
-        members.extend(older.iter().filter(|seen| left.contains(&seen.pid)).map(Seen::member));
+        members.extend(older.iter().filter(|seen| left.contains(&seen.pid)).map(ProcessEntry::member));
         members
     }
 
@@ -140,7 +143,7 @@ impl Tree {
         group: Option<Group>,
     ) -> Option<Self> {
         let root = Pid::from_raw(i32::try_from(id).ok()?)?;
-        let start = Seen::of(root).map_or(0, |seen| seen.start);
+        let start = ProcessEntry::of(root).map_or(0, |seen| seen.start);
         let mark = format!("{MARKER}={marker}").into_bytes();
         Some(Self {
             signs: Signs { root, start, tag, mark, output },
@@ -165,7 +168,7 @@ impl Tree {
     /// Returns the living processes of the command.
     pub(super) fn members(&self) -> Vec<Member> {
         let mut members = self.signs.members();
-        let grouped = self.group.iter().flat_map(|group| group.pids()).filter_map(Seen::of);
+        let grouped = self.group.iter().flat_map(|group| group.pids()).filter_map(ProcessEntry::of);
         for member in grouped.filter(|seen| seen.alive).map(|seen| seen.member()) {
             if !members.contains(&member) {
                 members.push(member);

@@ -1,7 +1,7 @@
 //! Tests of protected and secret files.
 
 use adjutant_core::policy::cause::Cause;
-use adjutant_core::policy::observation::Seen;
+use adjutant_core::policy::observation::ObservedPath;
 use adjutant_core::policy::permission::{Act, Verdict, verdict};
 use adjutant_core::record::Policy;
 use adjutant_core::session::Session;
@@ -18,8 +18,12 @@ fn workspace() -> (tempfile::TempDir, Roots) {
 }
 
 /// What core says of a write, in one word, and of which class the file is.
-fn write_class(at: &Grounded, own: &Own) -> (&'static str, Option<FileClass>) {
-    let seen = Seen { class: class_of(at, own), holds: held_by(at, own), ..Seen::inside(&at.display) };
+fn write_class(at: &ResolvedPath, own: &Own) -> (&'static str, Option<FileClass>) {
+    let seen = ObservedPath {
+        class: class_of(at, own),
+        holds: held_by(at, own),
+        ..ObservedPath::inside(&at.display)
+    };
     let session = Session::new("s-1".into(), Vec::new());
     let word = match verdict(&session, &Policy::default(), "edit_file", Act::Edit(&seen)) {
         Verdict::Deny(_) => "deny",
@@ -32,7 +36,7 @@ fn write_class(at: &Grounded, own: &Own) -> (&'static str, Option<FileClass>) {
 }
 
 /// The class of a file that must never be written; none where it may be.
-fn protected(at: &Grounded, own: &Own) -> Option<FileClass> {
+fn protected(at: &ResolvedPath, own: &Own) -> Option<FileClass> {
     let (word, class) = write_class(at, own);
     class.filter(|_| word == "deny")
 }

@@ -12,7 +12,7 @@ fn b6_6_exit_ends_though_the_client_holds_the_stream_open() {
     rig.request(2, "shutdown", json!({}));
     assert_eq!(rig.hear(), json!({"jsonrpc":"2.0","id":2,"result":null}));
     rig.notify("exit", json!(null));
-    assert!(matches!(rig.ended(), Ended::Exit { after_shutdown: true }));
+    assert!(matches!(rig.ended(), ConnectionEnd::Exit { after_shutdown: true }));
     assert_eq!(rig.alive(), 0);
     rig.assert_silence_and_end();
     assert!(rig.out.is_closed());
@@ -22,7 +22,7 @@ fn b6_6_exit_ends_though_the_client_holds_the_stream_open() {
 fn exit_without_shutdown_is_told_apart() {
     let mut rig = Rig::mute();
     rig.notify("exit", json!(null));
-    assert!(matches!(rig.ended(), Ended::Exit { after_shutdown: false }));
+    assert!(matches!(rig.ended(), ConnectionEnd::Exit { after_shutdown: false }));
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn what_came_before_the_end_of_the_stream_is_served() {
     }
     rig.hang_up();
     assert_eq!(rig.hear_answers(1000).len(), 1000);
-    assert!(matches!(rig.ended(), Ended::InputClosed));
+    assert!(matches!(rig.ended(), ConnectionEnd::InputClosed));
     rig.assert_silence_and_end();
 }
 
@@ -48,7 +48,7 @@ fn a_stream_that_cannot_be_followed_ends_with_the_reason() {
         rig.bytes(bytes.as_bytes());
         let told = rig.hear();
         assert_eq!((&told["id"], &told["error"]["code"]), (&json!(null), &json!(-32700)));
-        assert!(matches!(rig.ended(), Ended::InputBroken(_)));
+        assert!(matches!(rig.ended(), ConnectionEnd::InputBroken(_)));
         rig.assert_silence_and_end();
     }
 }
@@ -61,7 +61,7 @@ fn at_the_end_open_questions_are_withdrawn_and_waiters_told() {
     let outside = rig.spawn(rig.out.request("client/outside", &json!({})));
     assert_eq!(rig.hear()["method"], "client/outside");
     rig.notify("exit", json!(null));
-    assert!(matches!(rig.ended(), Ended::Exit { .. }));
+    assert!(matches!(rig.ended(), ConnectionEnd::Exit { .. }));
     let withdrawn = rig.hear();
     assert_eq!(withdrawn["method"], "$/cancelRequest");
     assert_eq!(withdrawn["params"]["id"], question["id"]);
@@ -79,7 +79,7 @@ fn a_client_that_closed_its_stream_ends_the_connection() {
     let open = rig.spawn(rig.out.request("client/ask", &json!({})));
     drop(reader);
     let _ = rig.out.try_notify("anything", &json!({}));
-    assert!(matches!(rig.ended(), Ended::OutputClosed));
+    assert!(matches!(rig.ended(), ConnectionEnd::OutputClosed));
     let reply = rig.wait(open).unwrap();
     assert_eq!(reply.unwrap_err(), ReplyError::ConnectionClosed);
 }

@@ -125,7 +125,7 @@ fn answers_nobody_reads_stop_the_intake_and_go_on_later() {
     rig.listen(reader);
     assert_eq!(rig.hear_answers(count).len(), count);
     drop(writing.join().unwrap());
-    assert!(matches!(rig.ended(), Ended::InputClosed));
+    assert!(matches!(rig.ended(), ConnectionEnd::InputClosed));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn the_end_does_not_wait_for_a_client_that_does_not_read() {
         rig.out.try_notify("delta", &json!({"text": text})) == Err(SendError::Full)
     });
     rig.notify("exit", json!(null));
-    assert!(matches!(rig.ended(), Ended::Exit { .. }));
+    assert!(matches!(rig.ended(), ConnectionEnd::Exit { .. }));
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn the_headless_client_speaks_over_the_same_code() {
         assert!(matches!(reply.await, Err(ReplyError::Refused { code: -32601, .. })));
         assert_eq!(*seen.alive.lock().unwrap(), 0);
         drop(peer);
-        assert!(matches!(served.await.unwrap(), Ended::InputClosed));
+        assert!(matches!(served.await.unwrap(), ConnectionEnd::InputClosed));
         assert!(incoming.recv().await.is_none());
     };
     runtime.block_on(async { tokio::time::timeout(DEADLINE, dialogue).await }).expect("in time");

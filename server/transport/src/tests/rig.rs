@@ -81,23 +81,25 @@ impl Backend for Face {
         }
     }
 
-    fn notification(&self, method: &str, params: Params) -> Notified {
+    fn notification(&self, method: &str, params: Params) -> NotificationOutcome {
         let face = self.clone();
         let params = match params {
             Ok(params) => params.unwrap_or_default(),
             Err(_) if method == "exit" => Value::Null,
-            Err(why) => return Notified::Unreadable(why),
+            Err(why) => return NotificationOutcome::Unreadable(why),
         };
         match method {
-            "exit" => Notified::Exit { after_shutdown: self.shut_down.load(Ordering::Acquire) },
-            "test/note" => Notified::Serving(Box::pin(async move { face.note(params).await })),
-            "test/panicNote" if params["later"] == json!(true) => Notified::Serving(Box::pin(async {
-                tokio::task::yield_now().await;
-                panic!("in a notification")
-            })),
+            "exit" => NotificationOutcome::Exit { after_shutdown: self.shut_down.load(Ordering::Acquire) },
+            "test/note" => NotificationOutcome::Serving(Box::pin(async move { face.note(params).await })),
+            "test/panicNote" if params["later"] == json!(true) => {
+                NotificationOutcome::Serving(Box::pin(async {
+                    tokio::task::yield_now().await;
+                    panic!("in a notification")
+                }))
+            }
             "test/panicNote" => panic!("in a notification"),
-            "test/strict" => Notified::Unreadable("nothing can be read".to_owned()),
-            _ => Notified::PassedOver,
+            "test/strict" => NotificationOutcome::Unreadable("nothing can be read".to_owned()),
+            _ => NotificationOutcome::PassedOver,
         }
     }
 
@@ -159,7 +161,7 @@ pub struct Rig {
     pub seen: Seen,
     writer: Option<PipeWriter>,
     incoming: Receiver<Value>,
-    ended: Receiver<Ended>,
+    ended: Receiver<ConnectionEnd>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -273,7 +275,7 @@ impl Rig {
     }
 
     #[track_caller]
-    pub fn ended(&self) -> Ended {
+    pub fn ended(&self) -> ConnectionEnd {
         self.ended.recv_timeout(DEADLINE).expect("the end in time")
     }
 

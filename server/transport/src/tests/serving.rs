@@ -177,7 +177,7 @@ fn id_tokens_are_echoed_byte_for_byte() {
         let start = format!(r#"{{"jsonrpc":"2.0","id":{token},"result":"#);
         assert_eq!(output.matches(&start).count(), 1, "{token} in {output}");
     }
-    assert!(matches!(served.join().unwrap(), super::super::Ended::InputClosed));
+    assert!(matches!(served.join().unwrap(), super::super::ConnectionEnd::InputClosed));
 }
 
 #[test]

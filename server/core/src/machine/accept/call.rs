@@ -4,15 +4,15 @@
 
 use super::Refusal;
 use super::ending::{Ending, end_run, result};
-use crate::machine::input::{Prepared, Prospect, Stamp};
+use crate::machine::input::{Preparation, Prospect, Stamp};
 use crate::policy::ask;
 use crate::policy::cause::{Cause, Reason};
-use crate::policy::observation::Seen;
+use crate::policy::observation::ObservedPath;
 use crate::policy::permission::{self, Act, Verdict, forbidden, mark, standing_rule, verdict};
 use crate::policy::unsaved;
 use crate::record::{
-    Ask, AskGroup, AskKind, CallEnd, CallResult, Change, Event, Found, Outcome, Payload, Resolution,
-    StopReason, ToolCallId, Unsaved,
+    Ask, AskGroup, AskKind, CallEnd, CallResult, EditCheck, Event, FileChange, Outcome, Payload, Resolution,
+    StopReason, ToolCallId, UnsavedText,
 };
 use crate::session::run::HunkState;
 use crate::session::{Call, CallPhase, ChangeState, Run, Session, mistakes_after};
@@ -26,10 +26,10 @@ pub fn prepared(
     session: &Session,
     stamp: &Stamp,
     id: &ToolCallId,
-    prepared: Prepared,
+    prepared: Preparation,
 ) -> Result<Vec<Event>, Refusal> {
     let of = current(session, id)?;
-    let Prepared { seen, prospect, unsaved } = prepared;
+    let Preparation { seen, prospect, unsaved } = prepared;
     match (prospect, seen) {
         (Prospect::Payload(payload), seen) => {
             prepared_payload(session, stamp, of, ((payload, seen), unsaved))
@@ -48,7 +48,7 @@ fn prepared_payload(
     session: &Session,
     stamp: &Stamp,
     (run, call): (&Run, &Call),
-    ((payload, seen), unsaved): ((Payload, Option<Seen>), Vec<Unsaved>),
+    ((payload, seen), unsaved): ((Payload, Option<ObservedPath>), Vec<UnsavedText>),
 ) -> Result<Vec<Event>, Refusal> {
     let digest = ask::payload_digest(&payload, seen.as_ref());
     // A file is judged only once the shell has looked at it.
@@ -87,7 +87,7 @@ fn prepared_change(
     session: &Session,
     stamp: &Stamp,
     (run, call): (&Run, &Call),
-    (change, mut seen): (Box<Change>, Seen),
+    (change, mut seen): (Box<FileChange>, ObservedPath),
 ) -> Vec<Event> {
     let digest = ask::change_digest(&change);
     let is_forbidden = forbidden(&session.roots, &run.policy, &call.tool, Act::Edit(&seen)).is_some();
@@ -108,7 +108,7 @@ fn not_made(
     session: &Session,
     stamp: &Stamp,
     (run, call): (&Run, &Call),
-    (seen, why): (Option<Seen>, Option<(Reason, bool)>),
+    (seen, why): (Option<ObservedPath>, Option<(Reason, bool)>),
 ) -> Vec<Event> {
     let is_edit = call.effect == Effect::OwnEdit;
     let act = seen.as_ref().map(|seen| if is_edit { Act::Edit(seen) } else { Act::Read(seen) });
@@ -133,7 +133,7 @@ fn propose(
     session: &Session,
     stamp: &Stamp,
     (run, call): (&Run, &Call),
-    (mut change, seen): (Box<Change>, Seen),
+    (mut change, seen): (Box<FileChange>, ObservedPath),
     digest: String,
 ) -> Vec<Event> {
     change.change_set = stamp.id("change").as_str().into();
@@ -189,13 +189,13 @@ pub fn overtaken(
     session: &Session,
     stamp: &Stamp,
     id: &ToolCallId,
-    (change, seen, result): (Box<Change>, Seen, CallResult),
+    (change, seen, result): (Box<FileChange>, ObservedPath, CallResult),
 ) -> Result<Vec<Event>, Refusal> {
     let (run, call) = current(session, id)?;
     let state = session.change_of(call).ok_or(Refusal::Stale)?;
     let change_set = state.change.change_set.clone();
     let mut events = supersede(session, call);
-    events.push(Event::Settled { change_set, found: Found::NotLanded });
+    events.push(Event::Settled { change_set, found: EditCheck::NotLanded });
     let tried = |state: &&ChangeState| !state.hunks.values().all(|hunk| *hunk == HunkState::Proposed);
     let shown = session.changes.values().filter(|state| state.call == *id).filter(tried).count();
     if shown < MOST_PROPOSALS {
@@ -249,7 +249,10 @@ pub fn not_applied(
         events.push(Event::Applied { change_set: state.change.change_set.clone(), hunks: landed });
     }
     if !in_doubt {
-        events.push(Event::Settled { change_set: state.change.change_set.clone(), found: Found::NotLanded });
+        events.push(Event::Settled {
+            change_set: state.change.change_set.clone(),
+            found: EditCheck::NotLanded,
+        });
     }
     events.extend(end_call(session, stamp, call, result));
     Ok(events)
@@ -285,7 +288,7 @@ fn open_ask(
     stamp: &Stamp,
     (run, call): (&Run, &Call),
     ((payload, act), digest): ((&Payload, Act<'_>), String),
-    (Reason { cause, text: mut why }, unsaved): (Reason, Vec<Unsaved>),
+    (Reason { cause, text: mut why }, unsaved): (Reason, Vec<UnsavedText>),
 ) -> Event {
     if let Some(sentence) = unsaved::before(&unsaved) {
         // Every door shows the reason.

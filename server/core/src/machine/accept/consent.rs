@@ -3,7 +3,7 @@
 //! Judges no call; `permission` does, by the rules as they are then.
 
 use super::Refusal;
-use crate::record::{Event, Unattended};
+use crate::record::{Event, UnattendedPolicy};
 use crate::session::{Run, Session};
 
 /// The settings have these deny rules now: an open run gets those it did not begin with, and keeps its own.
@@ -23,14 +23,14 @@ pub fn denials(session: &Session, now: Vec<String>) -> Result<Vec<Event>, Refusa
 
 /// Gives the open run consent without an answer to an ask. It is needed where the open question answers itself
 /// after a time: the calls after it must not ask.
-pub fn follows(session: &Session, consent: Unattended) -> Result<Vec<Event>, Refusal> {
+pub fn follows(session: &Session, consent: UnattendedPolicy) -> Result<Vec<Event>, Refusal> {
     let run = session.open_run().ok_or(Refusal::Nothing)?;
     let given = given(run, Some(consent)).ok_or(Refusal::Nothing)?;
     Ok(vec![given])
 }
 
 /// The open run has this consent from now on; nothing where it has it already.
-pub fn given(run: &Run, unattended: Option<Unattended>) -> Option<Event> {
+pub fn given(run: &Run, unattended: Option<UnattendedPolicy>) -> Option<Event> {
     let deny = run.policy.deny.clone();
     let changed = Event::RulesChanged { run: run.id.clone(), deny, unattended };
     (run.policy.unattended != unattended).then_some(changed)

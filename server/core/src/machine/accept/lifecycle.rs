@@ -8,7 +8,7 @@ use crate::machine::input::{Answer, Choice, Stamp};
 use crate::machine::retry::{CallFailure, FailureClass};
 use crate::machine::step::Why;
 use crate::policy::ask;
-use crate::policy::choices::{self, Chosen, Offer};
+use crate::policy::choices::{self, JudgedChoice, Offer};
 use crate::record::{
     Ask, AskGroup, AskId, AskKind, CallEnd, Event, Outcome, Resolution, RunId, StopReason, ToolCallId,
 };
@@ -26,7 +26,7 @@ pub fn cancel(session: &Session, stamp: &Stamp, named: Option<&RunId>) -> Result
 
 /// Another mode or model for the session. Before its first prompt there is no log to say it in:
 /// `Session::choose` keeps it until then.
-pub fn choose(session: &Session, chosen: Chosen, offer: Offer) -> Result<Vec<Event>, Refusal> {
+pub fn choose(session: &Session, chosen: JudgedChoice, offer: Offer) -> Result<Vec<Event>, Refusal> {
     if !session.created {
         return Err(Refusal::Nothing);
     }

@@ -5,11 +5,11 @@
 
 use serde_json::Value;
 
-use crate::policy::observation::{FileClass, Seen, Way};
-use crate::record::{Change, Payload};
+use crate::policy::observation::{EditRoute, FileClass, ObservedPath};
+use crate::record::{FileChange, Payload};
 
 /// Returns the digest of the frozen payload and of what was seen of its file, and of nothing else.
-pub fn payload_digest(payload: &Payload, seen: Option<&Seen>) -> String {
+pub fn payload_digest(payload: &Payload, seen: Option<&ObservedPath>) -> String {
     let payload = payload_json(payload);
     match seen {
         Some(seen) => crate::digest_parts(&[payload.as_bytes(), seen_json(seen).as_bytes()]),
@@ -18,7 +18,7 @@ pub fn payload_digest(payload: &Payload, seen: Option<&Seen>) -> String {
 }
 
 /// Returns the digest of an edit: its file, and per hunk the removed and inserted lines with their context.
-pub fn change_digest(change: &Change) -> String {
+pub fn change_digest(change: &FileChange) -> String {
     let mut digest = crate::Parts::default();
     digest.add(change.target.as_bytes());
     for hunk in change.hunks.iter() {
@@ -79,8 +79,8 @@ fn payload_json(payload: &Payload) -> String {
     fields.end()
 }
 
-fn seen_json(seen: &Seen) -> String {
-    let Seen { path, inside, holds, class, also, names_unknown, way, overtaken } = seen;
+fn seen_json(seen: &ObservedPath) -> String {
+    let ObservedPath { path, inside, holds, class, also, names_unknown, way, overtaken } = seen;
     let fields = Fields::new()
         .with("path", path.as_str())
         .with("inside", *inside)
@@ -121,13 +121,13 @@ fn class_name(class: FileClass) -> &'static str {
 }
 
 /// The name of a way in the log, which leaves out the usual one.
-fn way_name(way: Way) -> Option<&'static str> {
+fn way_name(way: EditRoute) -> Option<&'static str> {
     match way {
-        Way::Editor => None,
-        Way::Disk => Some("disk"),
-        Way::DiskIfSaved => Some("disk_if_saved"),
-        Way::Action => Some("action"),
-        Way::Nowhere => Some("nowhere"),
+        EditRoute::Editor => None,
+        EditRoute::Disk => Some("disk"),
+        EditRoute::DiskIfSaved => Some("disk_if_saved"),
+        EditRoute::Action => Some("action"),
+        EditRoute::Nowhere => Some("nowhere"),
     }
 }
 
@@ -160,7 +160,8 @@ mod tests {
         FileClass::WholeSystem,
         FileClass::Unknown,
     ];
-    const WAYS: [Way; 5] = [Way::Editor, Way::Disk, Way::DiskIfSaved, Way::Action, Way::Nowhere];
+    const WAYS: [EditRoute; 5] =
+        [EditRoute::Editor, EditRoute::Disk, EditRoute::DiskIfSaved, EditRoute::Action, EditRoute::Nowhere];
 
     fn payloads() -> impl Strategy<Value = Payload> {
         let text = || any::<String>();
@@ -177,12 +178,12 @@ mod tests {
         ]
     }
 
-    fn sights() -> impl Strategy<Value = Seen> {
+    fn sights() -> impl Strategy<Value = ObservedPath> {
         let class = || prop::option::of(prop::sample::select(&CLASSES[..]));
         let (path, also) = (any::<String>(), prop::collection::vec(any::<String>(), 0..3));
         let marks = (any::<bool>(), any::<bool>(), prop::option::of(any::<String>()));
         (path, also, class(), class(), prop::sample::select(&WAYS[..]), marks).prop_map(
-            |(path, also, holds, class, way, (inside, names_unknown, overtaken))| Seen {
+            |(path, also, holds, class, way, (inside, names_unknown, overtaken))| ObservedPath {
                 path,
                 inside,
                 holds,
@@ -196,7 +197,7 @@ mod tests {
     }
 
     /// The digest as versions up to 0.1 made it.
-    fn of_0_1(payload: &Payload, seen: Option<&Seen>) -> String {
+    fn of_0_1(payload: &Payload, seen: Option<&ObservedPath>) -> String {
         let mut parts = vec![serde_json::to_vec(payload).unwrap()];
         parts.extend(seen.map(|seen| serde_json::to_vec(seen).unwrap()));
         let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::machine::input::Choice;
-use crate::record::{AskKind, Change, Payload};
+use crate::record::{AskKind, FileChange, Payload};
 use crate::text::review::Hunk;
 
 fn command() -> Payload {
@@ -69,7 +69,7 @@ fn f22_whatever_is_changed_in_the_lines_of_an_edit_its_digest_changes() {
         id: "h1".to_owned(),
     };
     let digest = |target: &str, hunks: Vec<Hunk>| {
-        change_digest(&Change {
+        change_digest(&FileChange {
             change_set: "set".into(),
             path: "a.txt".to_owned(),
             uri: target.to_owned(),

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::policy::observation::{FileClass, Seen, Way};
-use crate::record::{Event, Fact, Mode, Unattended};
+use crate::policy::observation::{EditRoute, FileClass, ObservedPath};
+use crate::record::{Event, Mode, Record, UnattendedPolicy};
 
 const TABLE: &str = include_str!("../../../../../tests/corpus/permission.txt");
 const COMMAND_FOLDER: &str = "/ws";
@@ -32,8 +32,8 @@ impl<'a> Row<'a> {
         Self { tool, what, seen, rules, verdict }
     }
 
-    fn seen(&self) -> Seen {
-        let mut seen = Seen::outside(self.what);
+    fn seen(&self) -> ObservedPath {
+        let mut seen = ObservedPath::outside(self.what);
         for word in self.seen.split(' ') {
             match word.split_once('=').unwrap_or((word, "")) {
                 ("inside", "") => seen.inside = true,
@@ -43,7 +43,7 @@ impl<'a> Row<'a> {
                 ("class", class) => seen.class = Some(named(class)),
                 ("also", name) => seen.also.push(name.to_owned()),
                 ("unknown_names", "") => seen.names_unknown = true,
-                ("way", way) => seen.way = named::<Way>(way),
+                ("way", way) => seen.way = named::<EditRoute>(way),
                 ("overtaken", "") => seen.overtaken = Some("it moved on".to_owned()),
                 other => panic!("nobody sees {other:?}"),
             }
@@ -63,8 +63,11 @@ impl<'a> Row<'a> {
                 ("mode", "ask") => policy.mode = Mode::Ask,
                 ("consent", what) => {
                     let has = |part| what.split(',').any(|given| given == part);
-                    policy.unattended =
-                        Some(Unattended { edit: has("edit"), command: has("command"), max_requests: 100 });
+                    policy.unattended = Some(UnattendedPolicy {
+                        edit: has("edit"),
+                        command: has("command"),
+                        max_requests: 100,
+                    });
                 }
                 ("standing", "edits") => add(&mut session, Rule::Edits),
                 ("standing", rule) => match rule.split_once(':') {
@@ -120,7 +123,7 @@ impl<'a> Row<'a> {
 
 fn add(session: &mut Session, rule: Rule) {
     let event = Event::RuleAdded { rule };
-    session.apply(&Fact { seq: session.seq + 1, at: 1, last: true, event });
+    session.apply(&Record { seq: session.seq + 1, at: 1, last: true, event });
 }
 
 fn rows() -> impl Iterator<Item = Row<'static>> {
@@ -187,12 +190,13 @@ fn p5_nothing_is_told_of_a_text_that_nobody_has_allowed_to_be_read() {
     let quoting = || (Reason::new(Cause::NotFound, "the nearest text is: secret"), true);
     let plain = Policy::default();
     let kept = Policy { deny: vec!["read_file(private/**)".to_owned()], ..Policy::default() };
-    let told = |policy: &Policy, seen: &Seen| told(&["/ws".to_owned()], policy, Some(seen), quoting()).text;
-    assert!(told(&plain, &Seen::inside("a.txt")).ends_with("secret"));
-    assert!(told(&plain, &Seen::inside("private/a.txt")).ends_with("secret"));
-    assert!(!told(&kept, &Seen::inside("private/a.txt")).contains("secret:"));
-    let holds = Seen { holds: Some(FileClass::Keys), ..Seen::inside("id_rsa") };
-    for (policy, seen) in [(&kept, &Seen::inside("private/a.txt")), (&plain, &holds)] {
+    let told =
+        |policy: &Policy, seen: &ObservedPath| told(&["/ws".to_owned()], policy, Some(seen), quoting()).text;
+    assert!(told(&plain, &ObservedPath::inside("a.txt")).ends_with("secret"));
+    assert!(told(&plain, &ObservedPath::inside("private/a.txt")).ends_with("secret"));
+    assert!(!told(&kept, &ObservedPath::inside("private/a.txt")).contains("secret:"));
+    let holds = ObservedPath { holds: Some(FileClass::Keys), ..ObservedPath::inside("id_rsa") };
+    for (policy, seen) in [(&kept, &ObservedPath::inside("private/a.txt")), (&plain, &holds)] {
         assert!(told(policy, seen).ends_with("read the file first, which asks the user"), "{seen:?}");
     }
     let silent =

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use super::{MAX_SHOWN, MAX_TOGETHER, Picture, Withheld};
+use super::{ImageRefusal, MAX_SHOWN, MAX_TOGETHER, Picture};
 use crate::prompt::message::ModelMessage;
 
 /// Withholds what a model is not to see: everything if it takes no images, else the oldest of what is
@@ -15,14 +15,14 @@ pub fn withhold(messages: &mut [ModelMessage], taken: bool) {
     for at in 0..messages.len() {
         let pictures = pictures_of(&mut messages[at]);
         if !taken {
-            pictures.iter_mut().for_each(|picture| picture.withheld = Some(Withheld::NotTaken));
+            pictures.iter_mut().for_each(|picture| picture.withheld = Some(ImageRefusal::NotTaken));
             continue;
         }
         let shown = pictures.iter().filter(|picture| picture.withheld.is_none());
         let load = shown.fold(Load::default(), |load, picture| load.and(picture.image.encoded()));
         for old in window.take(at, load) {
             for picture in pictures_of(&mut messages[old]) {
-                picture.withheld.get_or_insert(Withheld::TooMany);
+                picture.withheld.get_or_insert(ImageRefusal::TooMany);
             }
         }
     }
@@ -31,7 +31,7 @@ pub fn withhold(messages: &mut [ModelMessage], taken: bool) {
 /// Withholds every image from now on, because a provider refused one of them without saying which.
 pub fn refuse(messages: &mut [ModelMessage]) {
     let pictures = messages.iter_mut().flat_map(pictures_of);
-    pictures.for_each(|picture| picture.withheld = Some(Withheld::Refused));
+    pictures.for_each(|picture| picture.withheld = Some(ImageRefusal::Refused));
 }
 
 fn pictures_of(message: &mut ModelMessage) -> &mut [Picture] {

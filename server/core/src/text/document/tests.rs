@@ -79,7 +79,7 @@ fn a_document_past_the_limit_is_known_but_has_no_text() {
     let large = "x".repeat(MAX_DOCUMENT_BYTES);
     let mut document = Document::open("file:///a", 1, &large);
     document.apply_changes(2, &[change(Some([0, 0, 0, 0]), "y")], Encoding::Utf8).unwrap_err();
-    assert_eq!(document.text().unwrap_err(), Unsynced::TooLarge { bytes: MAX_DOCUMENT_BYTES + 1 });
+    assert_eq!(document.text().unwrap_err(), UnsyncedReason::TooLarge { bytes: MAX_DOCUMENT_BYTES + 1 });
     document.apply_changes(3, &[change(None, "small")], Encoding::Utf8).unwrap();
     assert_eq!(text_of(&document), "small");
 }

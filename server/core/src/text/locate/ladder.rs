@@ -75,7 +75,7 @@ fn substrings(view: &View, wanted: &str, all: bool) -> Vec<Match> {
 }
 
 /// One line of a view.
-struct Line<'v> {
+struct ViewLine<'v> {
     /// Where it begins and where its content ends.
     bounds: Range<usize>,
     indent: &'v str,
@@ -123,7 +123,7 @@ fn shifted(view: &View, wanted: &str, all: bool) -> Vec<Match> {
     matches
 }
 
-fn split(text: &str) -> Vec<Line<'_>> {
+fn split(text: &str) -> Vec<ViewLine<'_>> {
     let mut at = 0;
     let line = |line: &str| {
         let start = at;
@@ -136,7 +136,7 @@ fn split(text: &str) -> Vec<Line<'_>> {
         .map(|bounds| {
             let line = &text[bounds.clone()];
             let content = line.trim();
-            Line { indent: &line[..line.len() - line.trim_start().len()], content, bounds }
+            ViewLine { indent: &line[..line.len() - line.trim_start().len()], content, bounds }
         })
         .collect()
 }
@@ -152,7 +152,7 @@ fn shift_of(have: &str, want: &str) -> Option<Shift> {
     }
 }
 
-fn fits(have: &Line<'_>, want: &Line<'_>, shift: &Shift) -> bool {
+fn fits(have: &ViewLine<'_>, want: &ViewLine<'_>, shift: &Shift) -> bool {
     if have.content != want.content {
         return false;
     }

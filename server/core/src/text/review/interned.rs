@@ -27,7 +27,7 @@ impl<'t> Interner<'t> {
 }
 
 /// The numbers of the lines of a text, and where each number is.
-pub(super) struct Indexed {
+pub(super) struct LineIndex {
     ids: Vec<u32>,
     /// The lines in the order of their numbers, those of one number in the order of the text.
     by_id: Vec<u32>,
@@ -35,7 +35,7 @@ pub(super) struct Indexed {
     starts: Vec<u32>,
 }
 
-impl Indexed {
+impl LineIndex {
     /// Reads the numbers of a text once.
     pub(super) fn new(ids: Vec<u32>) -> Self {
         let kinds = ids.iter().max().map_or(0, |most| *most as usize + 1);
@@ -135,7 +135,7 @@ mod tests {
         ) {
             let naive: Vec<usize> = (0..text.len()).filter(|at| text[*at..].starts_with(&pattern)).collect();
             prop_assert_eq!(find_all(&text, &pattern), naive.clone());
-            prop_assert_eq!(Indexed::new(text).find_all(&pattern), naive);
+            prop_assert_eq!(LineIndex::new(text).find_all(&pattern), naive);
         }
     }
 }

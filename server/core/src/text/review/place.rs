@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fmt;
 
-use super::interned::{Indexed, Interner, UNKNOWN};
+use super::interned::{Interner, LineIndex, UNKNOWN};
 use super::{CONTEXT_LINES, Hunk, has_word};
 use crate::text::edit::{line_end, lines};
 
@@ -181,14 +181,14 @@ fn followed(before: &TextLines<'_>, now: &TextLines<'_>, hunk: &Hunk) -> Option<
 struct TextLines<'t> {
     all: Vec<&'t str>,
     interner: Interner<'t>,
-    index: Indexed,
+    index: LineIndex,
 }
 
 impl<'t> TextLines<'t> {
     fn new(text: &'t str) -> Self {
         let all: Vec<&str> = lines(text).collect();
         let mut interner = Interner::default();
-        let index = Indexed::new(all.iter().map(|line| interner.add(line)).collect());
+        let index = LineIndex::new(all.iter().map(|line| interner.add(line)).collect());
         TextLines { all, interner, index }
     }
 
@@ -199,7 +199,7 @@ impl<'t> TextLines<'t> {
 
     fn placement(&self, hunk: &Hunk) -> Placement {
         let survey = Survey::new(self, hunk);
-        let exactly = |found: &Found, grade| found.grade >= grade && found.places.contains(&hunk.line);
+        let exactly = |found: &BestPlaces, grade| found.grade >= grade && found.places.contains(&hunk.line);
         let chosen = match (&survey.before, survey.presence) {
             (Some(found), _) if exactly(found, Grade::Whole) => Ok((hunk.line, found.grade)),
             (_, Presence::Landed) => {
@@ -259,15 +259,15 @@ enum Grade {
 }
 
 /// The places of the best grade at which a state was found, in order, at least one.
-struct Found {
+struct BestPlaces {
     grade: Grade,
     places: Vec<usize>,
 }
 
 /// Both states of a hunk as a text shows them.
 struct Survey {
-    before: Option<Found>,
-    after: Option<Found>,
+    before: Option<BestPlaces>,
+    after: Option<BestPlaces>,
     presence: Presence,
 }
 
@@ -280,13 +280,13 @@ impl Survey {
         // others show a state only if those that only the other has are gone.
         let bare = above.len() < CONTEXT_LINES && below.len() < CONTEXT_LINES;
         let find = |block, other| {
-            let state = State { above, block, below, other };
+            let state = HunkLines { above, block, below, other };
             let found = seek(&text.index, &state)?;
             (found.grade == Grade::Whole || !bare || !state.leaves_other()).then_some(found)
         };
         let (before, after) = (find(removed, inserted), find(inserted, removed));
         // Half a context alone shows less than half a context with lines.
-        let rank = |found: &Option<Found>, own: &[u32]| {
+        let rank = |found: &Option<BestPlaces>, own: &[u32]| {
             found.as_ref().map(|found| (found.grade, found.grade > Grade::Half || !own.is_empty()))
         };
         let presence = match rank(&before, removed).cmp(&rank(&after, inserted)) {
@@ -299,7 +299,7 @@ impl Survey {
 }
 
 /// One state of a hunk, as numbers of lines.
-struct State<'l> {
+struct HunkLines<'l> {
     above: &'l [u32],
     block: &'l [u32],
     below: &'l [u32],
@@ -307,7 +307,7 @@ struct State<'l> {
     other: &'l [u32],
 }
 
-impl State<'_> {
+impl HunkLines<'_> {
     /// Whether the text still has lines that are only in the other state.
     fn leaves_other(&self) -> bool {
         let own: HashSet<u32> = self.block.iter().copied().collect();
@@ -316,11 +316,11 @@ impl State<'_> {
 }
 
 /// Finds the lines of one state with their context.
-fn seek(text: &Indexed, state: &State<'_>) -> Option<Found> {
-    let State { above, block, below, .. } = *state;
+fn seek(text: &LineIndex, state: &HunkLines<'_>) -> Option<BestPlaces> {
+    let HunkLines { above, block, below, .. } = *state;
     if above.is_empty() && block.is_empty() && below.is_empty() {
         // The state is the empty text.
-        return text.ids().is_empty().then(|| Found { grade: Grade::Whole, places: vec![0] });
+        return text.ids().is_empty().then(|| BestPlaces { grade: Grade::Whole, places: vec![0] });
     }
     let at_start = |place: usize| place == above.len();
     let at_end = |place: usize| place + block.len() + below.len() == text.ids().len();
@@ -330,10 +330,10 @@ fn seek(text: &Indexed, state: &State<'_>) -> Option<Found> {
     };
     let whole: Vec<usize> = near.iter().copied().filter(in_bounds).collect();
     if !whole.is_empty() {
-        return Some(Found { grade: Grade::Whole, places: whole });
+        return Some(BestPlaces { grade: Grade::Whole, places: whole });
     }
     if !near.is_empty() {
-        return Some(Found { grade: Grade::Near, places: near });
+        return Some(BestPlaces { grade: Grade::Near, places: near });
     }
     if encloses_other_lines(text, state) {
         return None;
@@ -341,14 +341,14 @@ fn seek(text: &Indexed, state: &State<'_>) -> Option<Found> {
     let mut half = halves(text, state);
     half.sort_unstable();
     half.dedup();
-    (!half.is_empty()).then_some(Found { grade: Grade::Half, places: half })
+    (!half.is_empty()).then_some(BestPlaces { grade: Grade::Half, places: half })
 }
 
 /// Finds one state with all its context, anywhere.
 ///
 /// Between the edge of the text and the lines next to it there is no place for
 /// a state without lines: what stands there now may be the other state.
-pub(super) fn standing(text: &Indexed, above: &[u32], block: &[u32], below: &[u32]) -> Vec<usize> {
+pub(super) fn standing(text: &LineIndex, above: &[u32], block: &[u32], below: &[u32]) -> Vec<usize> {
     let open = |place: &usize| {
         block.is_empty() && (above.is_empty() && *place > 0 || below.is_empty() && *place < text.ids().len())
     };
@@ -360,7 +360,7 @@ pub(super) fn standing(text: &Indexed, above: &[u32], block: &[u32], below: &[u3
 ///
 /// When neither state stands between them, the user has edited the hunk
 /// itself, and half a context elsewhere is another place that looks like it.
-fn encloses_other_lines(text: &Indexed, state: &State<'_>) -> bool {
+fn encloses_other_lines(text: &LineIndex, state: &HunkLines<'_>) -> bool {
     let farthest = 2 * (state.block.len() + state.other.len() + CONTEXT_LINES);
     let ends: Vec<usize> = match state.above {
         [] => vec![0],
@@ -384,8 +384,8 @@ fn encloses_other_lines(text: &Indexed, state: &State<'_>) -> bool {
 /// but one line of the other side must be where they were, and more of them
 /// than fit the lines of the other state. The end of a function that was
 /// added looks much like the end of the function before it.
-fn halves(index: &Indexed, state: &State<'_>) -> Vec<usize> {
-    let State { above, block, below, other } = *state;
+fn halves(index: &LineIndex, state: &HunkLines<'_>) -> Vec<usize> {
+    let HunkLines { above, block, below, other } = *state;
     let text = index.ids();
     let from_above = match above {
         [] if text.starts_with(block) => vec![0],

@@ -40,7 +40,7 @@ fn spaced(line: &str) -> String {
 
 /// Where in a text of Markdown a reader is.
 #[derive(Default)]
-enum Place {
+enum MarkdownState {
     #[default]
     Text,
     /// In a fence that every reader sees: only there are lines copied as they are.
@@ -60,7 +60,7 @@ struct Fence {
 
 #[derive(Default)]
 struct Reader {
-    place: Place,
+    place: MarkdownState,
     /// Since the last empty line, a backtick was opened that a later line may close. Until then nobody knows
     /// which text is code.
     loose: bool,
@@ -71,26 +71,26 @@ impl Reader {
     fn line(&mut self, line: &str) -> String {
         let empty = line.is_empty();
         match self.place {
-            Place::Code(fence) => {
+            MarkdownState::Code(fence) => {
                 if fence.may_end(line) {
-                    self.place = if fence.ends(line) { Place::Text } else { Place::Unknown };
+                    self.place = if fence.ends(line) { MarkdownState::Text } else { MarkdownState::Unknown };
                 }
                 line.to_owned()
             }
-            Place::Indented(fence) => {
+            MarkdownState::Indented(fence) => {
                 if fence.ends(line) && indent(line) == fence.indent {
-                    (self.place, self.loose) = (Place::Text, true);
+                    (self.place, self.loose) = (MarkdownState::Text, true);
                 } else if !empty && (indent(line) < fence.indent || has_fence(line)) {
-                    self.place = Place::Unknown;
+                    self.place = MarkdownState::Unknown;
                 }
                 escaped(line)
             }
-            Place::Unknown => escaped(line),
-            Place::Text if empty => {
+            MarkdownState::Unknown => escaped(line),
+            MarkdownState::Text if empty => {
                 self.loose = false;
                 String::new()
             }
-            Place::Text => self.text(line),
+            MarkdownState::Text => self.text(line),
         }
     }
 
@@ -101,12 +101,12 @@ impl Reader {
         }
         match Fence::opened(line) {
             Some(fence) if fence.indent == 0 => {
-                self.place = Place::Code(fence);
+                self.place = MarkdownState::Code(fence);
                 self.loose = false;
                 format!("{}{}", &line[..fence.run], language(&line[fence.run..]))
             }
             fence => {
-                self.place = fence.map_or(Place::Unknown, Place::Indented);
+                self.place = fence.map_or(MarkdownState::Unknown, MarkdownState::Indented);
                 escaped(line)
             }
         }

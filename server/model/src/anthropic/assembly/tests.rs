@@ -9,7 +9,7 @@ use super::*;
 use crate::draft::MAX_CALLS;
 use crate::tests::request;
 
-const ASKED: Asked<'static> = Asked { provider: "acme", model: "m1", key: None };
+const ASKED: Endpoint<'static> = Endpoint { provider: "acme", model: "m1", key: None };
 
 fn new() -> MessagesAssembly<'static> {
     MessagesAssembly::new(&request("hello"), ASKED, Arc::default())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use adjutant_core::config::Wire;
-use adjutant_core::prompt::{Kept, Reply};
+use adjutant_core::prompt::{OpaqueItems, Reply};
 use serde_json::{Value, json};
 
 use super::*;
@@ -62,20 +62,20 @@ fn s84_no_budget_behind_a_reply_that_came_without_thinking() {
     request.model = "claude-haiku-4-5".to_owned();
     request.manner.effort = Some(Level::High);
     let source = Source { model: "claude-haiku-4-5", ..SOURCE };
-    let mut thinks = |kept: Option<Kept>| {
+    let mut thinks = |kept: Option<OpaqueItems>| {
         let reply = Reply { text: "so".to_owned(), kept, ..Reply::default() };
         request.messages.push(ModelMessage::Assistant { reply: Arc::new(reply) });
         request.messages.push(ModelMessage::Tool { call_id: "c1".into(), output: "out".into() });
         asked(&request, 32_000, &source).thinking.is_some()
     };
-    let own = Kept {
+    let own = OpaqueItems {
         wire: Wire::AnthropicMessages,
         provider: "acme".to_owned(),
         model: "claude-haiku-4-5".to_owned(),
         items: vec!["{}".to_owned()],
     };
     assert!(thinks(Some(own.clone())));
-    assert!(!thinks(Some(Kept { model: "other".to_owned(), ..own })));
+    assert!(!thinks(Some(OpaqueItems { model: "other".to_owned(), ..own })));
     assert!(!thinks(None));
     request.messages.push(ModelMessage::user("go on"));
     assert!(asked(&request, 32_000, &source).thinking.is_some());

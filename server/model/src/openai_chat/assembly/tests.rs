@@ -19,7 +19,7 @@ fn assemble_streamed(deltas: &[Value], finish: &str) -> Result<(Reply, Vec<Delta
 }
 
 fn assemble_events(events: Vec<String>) -> Result<(Reply, Vec<Delta>), CallFailure> {
-    let asked = Asked { provider: "acme", model: "m1", key: None };
+    let asked = Endpoint { provider: "acme", model: "m1", key: None };
     let mut assembly = ChatAssembly::new(&request("hello"), asked, Arc::default());
     let mut streamed = Vec::new();
     for data in &events {

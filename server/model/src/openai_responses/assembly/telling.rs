@@ -5,7 +5,7 @@
 use adjutant_core::machine::retry::CallFailure;
 
 use super::super::super::reading::OnDelta;
-use super::super::item::{Mark, Part, Voice};
+use super::super::item::{ItemKey, ItemPart, TextSource};
 use super::ResponsesAssembly;
 
 /// What stands between two items, and between two parts of reasoning.
@@ -15,8 +15,8 @@ impl ResponsesAssembly<'_> {
     /// Tells a piece of the text of an item.
     pub(super) fn tell(
         &mut self,
-        mark: Mark<'_>,
-        part: Part,
+        mark: ItemKey<'_>,
+        part: ItemPart,
         piece: Option<String>,
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
@@ -28,8 +28,8 @@ impl ResponsesAssembly<'_> {
     /// Tells what was not told yet of a part, all of which is known now.
     pub(super) fn tell_rest(
         &mut self,
-        mark: Mark<'_>,
-        part: Part,
+        mark: ItemKey<'_>,
+        part: ItemPart,
         whole: Option<String>,
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
@@ -50,12 +50,12 @@ impl ResponsesAssembly<'_> {
                 let rest = rest.to_owned();
                 self.tell_at(at, part, rest, on_delta)
             }
-            None if part.voice == Voice::Said => Err(self.contradicted()),
+            None if part.voice == TextSource::Said => Err(self.contradicted()),
             None => Ok(()),
         }
     }
 
-    fn telling(&mut self, mark: Mark<'_>, part: Part) -> Result<usize, CallFailure> {
+    fn telling(&mut self, mark: ItemKey<'_>, part: ItemPart) -> Result<usize, CallFailure> {
         let sort = part.voice.sort();
         match self.items.of_piece(sort, mark) {
             Some(at) => Ok(at),
@@ -67,7 +67,7 @@ impl ResponsesAssembly<'_> {
     fn tell_at(
         &mut self,
         at: usize,
-        part: Part,
+        part: ItemPart,
         piece: String,
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
@@ -78,21 +78,21 @@ impl ResponsesAssembly<'_> {
             return Ok(());
         }
         let reply = &self.draft.reply;
-        let before = if part.voice == Voice::Said { &reply.text } else { &reply.reasoning };
+        let before = if part.voice == TextSource::Said { &reply.text } else { &reply.reasoning };
         let begins_item = item.told.is_empty() && !before.is_empty();
         let begins_part = item.part.is_some_and(|(now, _)| now != part);
-        if begins_part && part.voice != Voice::Said {
+        if begins_part && part.voice != TextSource::Said {
             item.told.push_str(GAP);
         }
-        let gap = begins_item || (begins_part && part.voice != Voice::Said);
+        let gap = begins_item || (begins_part && part.voice != TextSource::Said);
         if begins_part || item.part.is_none() {
             item.part = Some((part, item.told.len()));
         }
         item.told.push_str(&piece);
         let piece = if gap { format!("{GAP}{piece}") } else { piece };
         match part.voice {
-            Voice::Said => self.draft.text(piece, on_delta),
-            Voice::Summary | Voice::Thought => self.draft.reasoning(piece, on_delta),
+            TextSource::Said => self.draft.text(piece, on_delta),
+            TextSource::Summary | TextSource::Thought => self.draft.reasoning(piece, on_delta),
         }
     }
 
@@ -108,7 +108,7 @@ impl ResponsesAssembly<'_> {
         if whole.is_empty() {
             return Ok(item.told.is_empty());
         }
-        let part = item.part.map_or(Part { voice: Voice::Said, index: 0 }, |(part, _)| part);
+        let part = item.part.map_or(ItemPart { voice: TextSource::Said, index: 0 }, |(part, _)| part);
         match rest_of(whole, &item.told).map(str::to_owned) {
             Some(rest) => self.tell_at(at, part, rest, on_delta).map(|()| true),
             None => Err(self.contradicted()),
@@ -124,11 +124,13 @@ impl ResponsesAssembly<'_> {
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
         let now = self.items.all[at].part;
-        let voice = now
-            .map_or(if summary.is_empty() { Voice::Thought } else { Voice::Summary }, |(part, _)| part.voice);
-        let texts = if voice == Voice::Summary { summary } else { content };
+        let voice = now.map_or(
+            if summary.is_empty() { TextSource::Thought } else { TextSource::Summary },
+            |(part, _)| part.voice,
+        );
+        let texts = if voice == TextSource::Summary { summary } else { content };
         let whole = texts.join(GAP);
-        let part = now.map_or(Part { voice, index: 0 }, |(part, _)| part);
+        let part = now.map_or(ItemPart { voice, index: 0 }, |(part, _)| part);
         match rest_of(&whole, &self.items.all[at].told).map(str::to_owned) {
             Some(rest) => self.tell_at(at, part, rest, on_delta),
             None => Ok(()),

@@ -15,7 +15,7 @@ use crate::tests::request;
 type Told = (Reply, Vec<Delta>);
 
 fn assembled(events: &[Value]) -> Result<Told, CallFailure> {
-    let asked = Asked { provider: "acme", model: "m1", key: None };
+    let asked = Endpoint { provider: "acme", model: "m1", key: None };
     let mut assembly = ResponsesAssembly::new(&request("hello"), asked, Arc::default());
     let mut told = Vec::new();
     for event in events {
@@ -29,7 +29,7 @@ fn assembled(events: &[Value]) -> Result<Told, CallFailure> {
 }
 
 fn whole(body: &Value) -> Result<Reply, CallFailure> {
-    let asked = Asked { provider: "acme", model: "m1", key: None };
+    let asked = Endpoint { provider: "acme", model: "m1", key: None };
     let mut assembly = ResponsesAssembly::new(&request("hello"), asked, Arc::default());
     assembly.take_whole(&body.to_string(), &mut |_| {})?;
     assembly.complete()

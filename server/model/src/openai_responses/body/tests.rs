@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use adjutant_core::config::Provider;
-use adjutant_core::prompt::{Kept, Level, RequestedCall};
+use adjutant_core::prompt::{Level, OpaqueItems, RequestedCall};
 use adjutant_testkit::model::Dialect;
 use serde_json::{Value, json};
 
@@ -16,13 +16,13 @@ fn provider(base_url: &str) -> Provider {
     provider_on(Dialect::Responses, base_url)
 }
 
-fn written(request: &ModelRequest, frozen: &Frozen, provider: &Provider) -> String {
+fn written(request: &ModelRequest, frozen: &FrozenRequest, provider: &Provider) -> String {
     let post = Post::to(provider, &LIMITS, &request.model).unwrap();
-    String::from_utf8(write(request, frozen, &post, Refused::default()).unwrap()).unwrap()
+    String::from_utf8(write(request, frozen, &post, RejectedFields::default()).unwrap()).unwrap()
 }
 
 fn json_of(request: &ModelRequest, provider: &Provider) -> Value {
-    serde_json::from_str(&written(request, &Frozen::default(), provider)).unwrap()
+    serde_json::from_str(&written(request, &FrozenRequest::default(), provider)).unwrap()
 }
 
 fn reply(text: &str, id: &str, arguments: &str) -> Reply {
@@ -45,7 +45,7 @@ fn sealed(provider: &str, model: &str) -> ModelMessage {
         r#"{"id":"rs_1","type":"reasoning","status":"completed","summary":[],"encrypted_content":"a\/b+=="}"#,
         r#"{"id":"fc_1","type":"function_call","status":"completed","call_id":"c1","name":"read_file","arguments":"{}"}"#,
     ];
-    let kept = Kept {
+    let kept = OpaqueItems {
         wire: Wire::OpenaiResponses,
         provider: provider.to_owned(),
         model: model.to_owned(),
@@ -113,7 +113,7 @@ fn s84_a_verbosity_is_asked_for_where_it_is_set() {
 
 #[test]
 fn s111_what_was_kept_goes_back_to_whom_it_came_from() {
-    let frozen = Frozen::default();
+    let frozen = FrozenRequest::default();
     let body = |message: ModelMessage| {
         let mut request = request("hello");
         request.messages.extend([message, output("c1", "text")]);
@@ -134,7 +134,7 @@ fn s111_what_was_kept_goes_back_to_whom_it_came_from() {
 
 #[test]
 fn s20_the_beginning_is_the_same_bytes_every_turn() {
-    let (frozen, provider) = (Frozen::default(), provider(LOCAL));
+    let (frozen, provider) = (FrozenRequest::default(), provider(LOCAL));
     let mut request = request("hello");
     let mut before = written(&request, &frozen, &provider);
     for turn in 0..4 {
@@ -145,7 +145,7 @@ fn s20_the_beginning_is_the_same_bytes_every_turn() {
         request.messages.extend([message, output(id, "text")]);
         let now = written(&request, &frozen, &provider);
         assert!(now.starts_with(before.strip_suffix("]}").unwrap()), "turn {turn}");
-        assert_eq!(now, written(&request, &Frozen::default(), &provider), "turn {turn}");
+        assert_eq!(now, written(&request, &FrozenRequest::default(), &provider), "turn {turn}");
         before = now;
     }
 }

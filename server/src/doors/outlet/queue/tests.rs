@@ -26,31 +26,33 @@ fn resolved(session: &str) -> AskResolvedParams {
     AskResolvedParams { session_id: session.into(), ask_id: "a".into(), resolution }
 }
 
-fn request() -> Waiting {
-    Waiting::Request { send: Box::new(|out| out.request("test/ask", &())), pending: oneshot::channel().0 }
+fn request() -> QueueEntry {
+    QueueEntry::Request { send: Box::new(|out| out.request("test/ask", &())), pending: oneshot::channel().0 }
 }
 
 /// One word for each entry that waits.
 fn words(queue: &mut Queue) -> Vec<String> {
     std::iter::from_fn(|| queue.pop())
         .map(|waiting| match waiting {
-            Waiting::Piece(params) => format!("piece {}", piece(&params.update).map_or(0, |it| it.1.len())),
-            Waiting::Update(body) => {
+            QueueEntry::Piece(params) => {
+                format!("piece {}", piece(&params.update).map_or(0, |it| it.1.len()))
+            }
+            QueueEntry::Update(body) => {
                 let params: SessionUpdateParams = serde_json::from_str(body.get()).unwrap();
                 format!("{} {}", params.session_id, params.seq)
             }
-            Waiting::Resolved(_) => "resolved".to_owned(),
-            Waiting::Gap(session, Stretch { first, last }) => {
-                let spot = |spot: Spot| format!("{}{}", spot.seq, if spot.behind { "+" } else { "" });
+            QueueEntry::Resolved(_) => "resolved".to_owned(),
+            QueueEntry::Gap(session, UpdateRange { first, last }) => {
+                let spot = |spot: UpdateCursor| format!("{}{}", spot.seq, if spot.behind { "+" } else { "" });
                 format!("gap {session} {}..{}", spot(first), spot(last))
             }
-            Waiting::Replay(session, Stretch { first, last }) => {
+            QueueEntry::Replay(session, UpdateRange { first, last }) => {
                 format!("replay {session} {}..{}", first.seq, last.seq)
             }
-            Waiting::Notification { method, .. } => method.to_owned(),
-            Waiting::Marker(_) => "marker".to_owned(),
-            Waiting::Request { .. } => "request".to_owned(),
-            Waiting::Turnstile { .. } => "turnstile".to_owned(),
+            QueueEntry::Notification { method, .. } => method.to_owned(),
+            QueueEntry::Marker(_) => "marker".to_owned(),
+            QueueEntry::Request { .. } => "request".to_owned(),
+            QueueEntry::Turnstile { .. } => "turnstile".to_owned(),
         })
         .collect()
 }
@@ -105,7 +107,7 @@ fn f8_a_gap_that_waits_grows_though_there_is_room_again() {
 fn f8_no_gap_grows_across_a_past_that_is_told_again() {
     let (mut queue, n) = full();
     queue.update(lasting("s", n + 1, 10));
-    queue.barrier(Waiting::Replay("s".into(), Stretch::of_updates(1, n + 1)));
+    queue.barrier(QueueEntry::Replay("s".into(), UpdateRange::of_updates(1, n + 1)));
     queue.update(lasting("s", n + 2, 10));
     let words = words(&mut queue);
     let gap = |seq| format!("gap s {seq}..{seq}");
@@ -149,7 +151,7 @@ fn f8_nothing_slips_past_a_request_or_an_answer() {
     queue.barrier(request());
     queue.update(lasting("s", n + 2, 10));
     queue.resolved(&resolved("s"), n + 2);
-    queue.barrier(Waiting::Marker(oneshot::channel().0));
+    queue.barrier(QueueEntry::Marker(oneshot::channel().0));
     queue.resolved(&resolved("s"), n + 2);
     let all = words(&mut queue);
     let behind = |from: u64| format!("gap s {from}..{from}");

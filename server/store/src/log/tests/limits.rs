@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::*;
 use crate::storage::faulty::Op;
 
-fn born(here: &Place) -> Log {
+fn born(here: &LogPlace) -> Log {
     let mut log = Log::create(here.clone(), 1);
     log.append(1, &[prompted("a")], false).unwrap();
     log
@@ -217,7 +217,7 @@ fn a_session_that_exists_is_not_created_again() {
     let before = fs::read(here.events()).unwrap();
     assert!(Log::create(here.clone(), 2).append(1, &[prompted("b")], false).is_err());
     assert_eq!(fs::read(here.events()).unwrap(), before);
-    let missing = Place { dir: dir.path().join("sessions/none"), ..here };
+    let missing = LogPlace { dir: dir.path().join("sessions/none"), ..here };
     assert!(matches!(Log::open(missing.clone(), 1), Err(OpenError::Missing { .. })));
     assert!(missing.storage.stat(&missing.dir).is_err(), "a missing session leaves no trace");
 }

@@ -7,7 +7,7 @@ use super::*;
 use crate::storage::faulty::{Fault, Op};
 use crate::storage::{Storage, read_whole};
 
-fn notices(opened: &Opened) -> String {
+fn notices(opened: &OpenedLog) -> String {
     opened.notices.iter().map(|notice| format!("{notice:?}\n")).collect()
 }
 
@@ -203,7 +203,7 @@ fn order_cases() -> Vec<Case> {
     let foreign = {
         let disk = FaultyDisk::new();
         let dir = PathBuf::from("/state/sessions/s-2");
-        let there = Place { dir: dir.clone(), session: "s-2".to_owned(), ..place(&disk) };
+        let there = LogPlace { dir: dir.clone(), session: "s-2".to_owned(), ..place(&disk) };
         Log::create(there, 1).append(1, &[prompted("a")], false).unwrap();
         disk.content(&dir.join(EVENTS)).unwrap()
     };

@@ -1,7 +1,7 @@
 //! What is left of changes that were not synced when power is lost. The same
 //! seed always gives the same loss. Never touches what was synced.
 
-use super::{Change, Tree, apply};
+use super::{DiskChange, Tree, apply};
 
 /// The unit in which a write is torn.
 const SECTOR: usize = 512;
@@ -20,7 +20,7 @@ pub enum Loss {
 }
 
 /// Applies to a tree what survives of the pending changes.
-pub(super) fn lose(tree: &mut Tree, pending: &[Change], loss: Loss) {
+pub(super) fn lose(tree: &mut Tree, pending: &[DiskChange], loss: Loss) {
     match loss {
         Loss::Unsynced => {}
         Loss::Nothing => pending.iter().for_each(|change| apply(tree, change)),
@@ -28,16 +28,16 @@ pub(super) fn lose(tree: &mut Tree, pending: &[Change], loss: Loss) {
             let mut coin = Coin(seed);
             let kept = coin.below(pending.len() + 1);
             pending[..kept].iter().for_each(|change| apply(tree, change));
-            if let Some(Change::Write(ino, at, bytes)) = pending.get(kept) {
+            if let Some(DiskChange::Write(ino, at, bytes)) = pending.get(kept) {
                 let sectors = coin.below((at + bytes.len()) / SECTOR + 1);
                 let end = (sectors * SECTOR).clamp(*at, at + bytes.len());
-                apply(tree, &Change::Write(*ino, *at, bytes[..end - at].into()));
+                apply(tree, &DiskChange::Write(*ino, *at, bytes[..end - at].into()));
             }
         }
         Loss::Shuffled(seed) => {
             let mut coin = Coin(seed);
             for change in pending {
-                let Change::Write(ino, at, bytes) = change else {
+                let DiskChange::Write(ino, at, bytes) = change else {
                     if coin.below(2) == 0 {
                         apply(tree, change);
                     }
@@ -47,7 +47,7 @@ pub(super) fn lose(tree: &mut Tree, pending: &[Change], loss: Loss) {
                 while from < bytes.len() {
                     let to = ((at + from) / SECTOR * SECTOR + SECTOR - at).min(bytes.len());
                     if coin.below(2) == 0 {
-                        apply(tree, &Change::Write(*ino, at + from, bytes[from..to].into()));
+                        apply(tree, &DiskChange::Write(*ino, at + from, bytes[from..to].into()));
                     }
                     from = to;
                 }
