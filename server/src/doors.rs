@@ -202,7 +202,7 @@ impl ClientLink {
 
     /// Tells one update, in order; a plain client gets nothing of ours but what its face shows.
     pub fn update(&self, params: SessionUpdateParams) {
-        self.items.told(&params);
+        self.items.update(&params);
         if let Update::Run(RunView::Ended { end, .. }) = &params.update {
             self.failed(end);
         }
@@ -265,8 +265,8 @@ impl ClientLink {
 
     /// Marks the place of an answer among the updates: those told before it are sent before it,
     /// those told after it behind it.
-    pub fn turnstile(&self) -> OrderingBarrier {
-        self.outlet.turnstile()
+    pub fn ordering_barrier(&self) -> OrderingBarrier {
+        self.outlet.ordering_barrier()
     }
 
     /// Puts an ask before the user and waits for the answer, for as long as it takes.

@@ -30,7 +30,7 @@ pub struct Abilities {
 impl Abilities {
     /// Whether an open file is edited by the code action that allows the edit, and by nothing else: never where
     /// an edit that is sent could be made a second time.
-    pub fn takes_by_action(&self) -> bool {
+    pub fn edits_by_action(&self) -> bool {
         self.edit_unknown && self.action_edits
     }
 
@@ -48,7 +48,7 @@ impl Abilities {
         let would_stay_unsaved = self.complete && !self.save;
         let takes = self.apply_edit && !self.edit_unknown;
         match (open, exists) {
-            (true, _) if self.takes_by_action() => EditRoute::Action,
+            (true, _) if self.edits_by_action() => EditRoute::Action,
             (true, _) if self.edit_unknown => EditRoute::Nowhere,
             (true, _) => EditRoute::Editor,
             (false, false) => EditRoute::Disk,

@@ -152,7 +152,7 @@ impl SessionTask {
                 tracing::warn!(session = %self.place.id, ended, "ended what a killed server left running");
             }
             let _ = self.input(Input::Opened { epoch }).await;
-            self.inbox.stirred();
+            self.inbox.wake();
         }
         loop {
             self.reconcile().await;
@@ -194,8 +194,8 @@ impl SessionTask {
                 }
                 self.answer(ask, choice, (surface, unattended), reply).await;
             }
-            Message::InboxStirred => self.inbox.stirred(),
-            Message::InboxLooked { events } => self.inbox.looked(events),
+            Message::InboxStirred => self.inbox.wake(),
+            Message::InboxLooked { events } => self.inbox.scan_finished(events),
             Message::Cancel { run, taken } => {
                 let _ = self.input(Input::Cancel { run }).await;
                 drop(taken);
@@ -238,7 +238,7 @@ impl SessionTask {
     /// goes on without it.
     async fn report(&mut self, step: Step, report: Report) {
         let too_large = steps::too_large(&report);
-        match self.take_in(Input::Step { step: step.clone(), report }).await {
+        match self.record_input(Input::Step { step: step.clone(), report }).await {
             Ok(_) => {}
             Err(RecordError::TooLarge { limit }) => {
                 if let Some(instead) = too_large {
@@ -250,14 +250,14 @@ impl SessionTask {
     }
 
     async fn input(&mut self, input: Input) -> Result<Vec<Event>, Refusal> {
-        self.take_in(input).await.map_err(|why| match why {
+        self.record_input(input).await.map_err(|why| match why {
             RecordError::Refused(refusal) => refusal,
             RecordError::TooLarge { .. } | RecordError::Later(_) => Refusal::Nothing,
         })
     }
 
     /// Puts one input through `accept`, writes what follows, folds it and queues what is told.
-    async fn take_in(&mut self, input: Input) -> Result<Vec<Event>, RecordError> {
+    async fn record_input(&mut self, input: Input) -> Result<Vec<Event>, RecordError> {
         self.join_denials(&input).await?;
         let stamp = stamp();
         let wake = matches!(input, Input::Woke(_));
@@ -342,7 +342,7 @@ impl SessionTask {
 
     fn streamed(&mut self, step: &Step) {
         let Some(stream) = self.running.stream(step) else { return };
-        let taken = stream.take();
+        let taken = stream.take_delta();
         point("reply-streaming");
         self.publisher.streamed(&self.session, step, taken, self.barrier);
     }

@@ -29,7 +29,7 @@ use registry::{Life, Registry, RegistryEntry};
 /// Logs opened at once; each takes a thread while its disk is read.
 const MAX_OPENING: usize = 64;
 /// Files that are written to be shown at once.
-const MAX_PAPERS: usize = 8;
+const MAX_TRANSCRIPTS: usize = 8;
 /// How long all sessions together may take to stop (users.md need 7: gone within 2 s).
 const STOP_LIMIT: Duration = Duration::from_millis(1_900);
 
@@ -148,15 +148,15 @@ impl Sessions {
 
     /// Writes what is to be shown, until nobody asks any more. One that a disk never gives up takes a
     /// place for good.
-    pub async fn write_papers(&self, mut requests: mpsc::Receiver<PaperRequest>) {
+    pub async fn write_transcripts(&self, mut requests: mpsc::Receiver<PaperRequest>) {
         let requests = futures_util::stream::poll_fn(|context| requests.poll_recv(context));
         let write = |PaperRequest { paper, reply }| async {
-            let _ = reply.send(self.write_paper(paper).await);
+            let _ = reply.send(self.write_transcript(paper).await);
         };
-        requests.for_each_concurrent(MAX_PAPERS, write).await;
+        requests.for_each_concurrent(MAX_TRANSCRIPTS, write).await;
     }
 
-    async fn write_paper(&self, paper: RenderedContent) -> Result<RenderedFile, String> {
+    async fn write_transcript(&self, paper: RenderedContent) -> Result<RenderedFile, String> {
         match paper {
             RenderedContent::Subject { ask, text, ending } => {
                 let catalog = self.world.catalog.clone();

@@ -279,7 +279,7 @@ fn finding_f3_s96_no_update_has_a_number_that_the_log_gives_to_something_else() 
         let mut retold = ReplayedSession::new(&session);
         let records =
             Log::read(&after, &session_dir(&workspace, &session), &session.0).expect("a log").records;
-        records.iter().for_each(|record| retold.take(record));
+        records.iter().for_each(|record| retold.fold(record));
         assert!(Some(retold.seq) >= told, "{} of {told:?} updates are in the log", retold.seq);
     };
     wait_until("the reply streams", || rig.updates().iter().any(streams));

@@ -155,7 +155,7 @@ fn meaning(folded: &FoldedSession, changes: &Changes) -> String {
         "session {}, {:?}, roots {:?}, epoch {}",
         session.id.0, session.title, session.roots, session.epoch
     ));
-    say(format!("{} facts, {} turns, shown as {:?}", session.seq, session.turns, session.shown()));
+    say(format!("{} facts, {} turns, shown as {:?}", session.seq, session.turns, session.current_state()));
     say(format!(
         "chosen: {:?} {:?} {:?}",
         session.choices.mode, session.choices.model, session.choices.manner
@@ -222,7 +222,7 @@ fn a_session_of_0_1_means_what_it_meant() {
     // A session drops the change sets that nothing reads any more, so each is kept as it was last.
     let mut changes = Changes::new();
     let mut take = |record| {
-        retold.take(&record);
+        retold.fold(&record);
         changes.extend(retold.folded.session.changes.clone());
     };
     let read = Log::read_each(&Disk, &fixture(), SESSION, &mut take).expect("it is read");

@@ -67,7 +67,7 @@ impl Session {
     /// A session that exists in memory only, until its first prompt.
     pub fn new(id: SessionId, roots: Vec<String>) -> Self {
         let mut session = Self { id, roots, ..Self::default() };
-        session.shown = Some(shown(&session));
+        session.shown = Some(current_state(&session));
         session
     }
 
@@ -85,14 +85,14 @@ impl Session {
     }
 
     /// The state and sub-state the session is in.
-    pub fn shown(&self) -> (SessionState, Option<SubState>) {
-        shown(self)
+    pub fn current_state(&self) -> (SessionState, Option<SubState>) {
+        current_state(self)
     }
 
     /// Keeps a choice of a session that has no log yet; its first fact tells it.
     pub fn choose(&mut self, chosen: &JudgedChoice) {
         if !self.created {
-            self.take_choice(chosen);
+            self.apply_choice(chosen);
         }
     }
 
@@ -119,7 +119,7 @@ impl Session {
     }
 
     /// How the model of a run answers that goes on from an ended one.
-    pub fn manner_for(&self, last: &EndedRun) -> GenerationSettings {
+    pub fn generation_settings_for(&self, last: &EndedRun) -> GenerationSettings {
         let chosen = self.choices.manner;
         GenerationSettings {
             effort: if last.follows.effort { chosen.effort } else { last.manner.effort },
@@ -127,7 +127,7 @@ impl Session {
         }
     }
 
-    fn take_choice(&mut self, chosen: &JudgedChoice) {
+    fn apply_choice(&mut self, chosen: &JudgedChoice) {
         match chosen {
             JudgedChoice::Mode { mode } => {
                 self.choices.mode = *mode;
@@ -214,7 +214,7 @@ impl Session {
     pub fn apply(&mut self, fact: &Record) {
         self.seq = fact.seq;
         self.fold(fact);
-        let shown = Some(shown(self));
+        let shown = Some(current_state(self));
         if shown != self.shown {
             self.shown = shown;
             // Silence began before anybody called it so.
@@ -225,7 +225,7 @@ impl Session {
 }
 
 /// State and sub-state, computed and never guessed (L01): every case is one line here.
-pub(crate) fn shown(session: &Session) -> (SessionState, Option<SubState>) {
+pub(crate) fn current_state(session: &Session) -> (SessionState, Option<SubState>) {
     let (state, sub) = match session.open_run() {
         None => match session.ended.back() {
             None => (SessionState::None, None),

@@ -42,7 +42,7 @@ impl ClientConfiguration {
     }
 
     /// Takes another section of the editor; runs keep their settings. Returns what is wrong with it.
-    pub fn take_section(&self, world: &World, section: Value) -> Vec<String> {
+    pub fn set_section(&self, world: &World, section: Value) -> Vec<String> {
         if !section.is_object() {
             return vec![not_an_object(&section)];
         }

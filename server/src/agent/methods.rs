@@ -111,7 +111,7 @@ impl Agent {
     ) -> Result<PromptResult> {
         let blocks = std::mem::take(&mut params.prompt);
         let Content { text, images } = content::read(blocks).map_err(ErrorBody::invalid_params)?;
-        let images = self.sessions.world().images.take(images).ok_or_else(|| {
+        let images = self.sessions.world().images.reserve(images).ok_or_else(|| {
             ClientError::new(ErrorName::Overloaded, "too many images wait to be kept; send it again later")
         })?;
         let session = params.session_id.clone();

@@ -88,7 +88,7 @@ impl Agent {
         let (writer, over) = (sessions.clone(), out.clone());
         tokio::spawn(async move {
             tokio::select! {
-                () = writer.write_papers(wants.papers) => {}
+                () = writer.write_transcripts(wants.papers) => {}
                 () = over.closed() => {}
             }
         });

@@ -20,7 +20,7 @@ use super::configured::folders_for;
 use super::{Agent, Result, content, digest_of};
 use crate::documents::Text;
 use crate::session::World;
-use crate::tools::paths::{ResolvedPath, Roots, ground, open_read};
+use crate::tools::paths::{ResolvedPath, Roots, open_read, resolve};
 use crate::tools::protected::held_by;
 use crate::transport::ErrorBody;
 
@@ -185,11 +185,11 @@ async fn find(agent: &Agent, uri: &str) -> std::result::Result<FoundPlace, Strin
     // Taken before anything waits, so that what is typed next does not count.
     let open = documents.under(uri);
     let (folders, uri) = (agent.configured.folders(), uri.to_owned());
-    let looked = tokio::task::spawn_blocking(move || look(folders, &world, &uri, open)).await;
+    let looked = tokio::task::spawn_blocking(move || resolve_place(folders, &world, &uri, open)).await;
     looked.unwrap_or_else(|error| Err(format!("the file could not be looked at: {error}")))
 }
 
-fn look(
+fn resolve_place(
     folders: Vec<PathBuf>,
     world: &World,
     uri: &str,
@@ -221,7 +221,7 @@ fn inside(folders: &[PathBuf], uri: &str) -> std::result::Result<ResolvedPath, S
         return Err(NO_FILE.to_owned());
     }
     let (roots, _) = Roots::open(folders);
-    let at = ground(&roots, uri).map_err(|refusal| refusal.to_string())?;
+    let at = resolve(&roots, uri).map_err(|refusal| refusal.to_string())?;
     match at.inside {
         true => Ok(at),
         false if roots.is_empty() => Err(NO_FOLDER.to_owned()),

@@ -75,7 +75,7 @@ pub enum LeaveReason {
 }
 
 /// Says why a conversation was left, and returns what the shell is told.
-pub fn told(left: LeaveReason) -> anyhow::Result<Exit> {
+pub fn report_leaving(left: LeaveReason) -> anyhow::Result<Exit> {
     match left {
         LeaveReason::Interrupted => Ok(Exit::Interrupted),
         LeaveReason::Terminated => Ok(Exit::Terminated),
@@ -269,7 +269,7 @@ impl Conversation {
 
     async fn hear(&mut self, heard: IncomingEvent) -> Result<(), LeaveReason> {
         match heard {
-            IncomingEvent::Said(incoming) => self.take(incoming).await?,
+            IncomingEvent::Said(incoming) => self.handle(incoming).await?,
             IncomingEvent::Closed => return Err(LeaveReason::Closed),
             IncomingEvent::Typed(typed) => self.typed(typed),
             IncomingEvent::Interrupt if self.cancelling.is_none() && self.session.is_some() => {

@@ -16,7 +16,7 @@ use anyhow::Context;
 use crate::settings::Sources;
 
 use super::Exit;
-use super::conversation::{Answers, Conversation, LeaveReason, View, told};
+use super::conversation::{Answers, Conversation, LeaveReason, View, report_leaving};
 use super::page::{Ink, Printer};
 use super::present::Person;
 use super::run::prompt;
@@ -112,7 +112,7 @@ pub async fn demo(sources: Sources) -> anyhow::Result<Exit> {
     talk.finish().await;
     match ended {
         Ok(_) => {}
-        Err(left) => return told(left),
+        Err(left) => return report_leaving(left),
     }
     page.line("");
     let passed = test(&mut page, &project, "after")?;

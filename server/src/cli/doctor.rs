@@ -11,7 +11,7 @@ use super::Exit;
 use super::folder::Folder;
 use super::page::{Ink, Printer};
 use super::probe::probe;
-use super::state_folder::{Usable, look};
+use super::state_folder::{Usable, check};
 use crate::model::script_fault;
 use crate::settings::{Sources, load};
 
@@ -78,7 +78,7 @@ fn the_state(report: &mut Report, sources: &Sources) {
         Err(why) => return report.line(Health::Bad, "sessions", &format!("could not {why:#}")),
     };
     let name = place.display();
-    match look(&place) {
+    match check(&place) {
         Ok(Usable::Yes) => report.line(Health::Fine, "sessions", &name.to_string()),
         Ok(Usable::NotYet) => {
             report.line(Health::Fine, "sessions", &format!("{name} (the first run makes it)"))

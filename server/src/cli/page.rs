@@ -89,13 +89,13 @@ impl Printer {
 
     pub fn of_stdout() -> Self {
         let stdout = io::stdout();
-        let look = look_of(&stdout, stdout.is_terminal());
+        let look = detect_look(&stdout, stdout.is_terminal());
         Printer::new(stdout, look)
     }
 
     pub fn of_stderr() -> Self {
         let stderr = io::stderr();
-        let look = look_of(&stderr, stderr.is_terminal());
+        let look = detect_look(&stderr, stderr.is_terminal());
         Printer::new(stderr, look)
     }
 
@@ -350,7 +350,7 @@ pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{}", shown(text));
 }
 
-fn look_of(stream: &impl AsFd, terminal: bool) -> Look {
+fn detect_look(stream: &impl AsFd, terminal: bool) -> Look {
     let size = if terminal { rustix::termios::tcgetwinsize(stream).ok() } else { None };
     let size = size.map(|size| usize::from(size.ws_col)).filter(|width| *width > 0);
     let told = std::env::var("COLUMNS").ok().and_then(|width| width.parse().ok()).filter(|width| *width > 0);

@@ -15,7 +15,7 @@ use clap::Args;
 
 use super::Exit;
 use super::client::Failure;
-use super::conversation::{AllowedFlags, Answers, Conversation, LeaveReason, View, told};
+use super::conversation::{AllowedFlags, Answers, Conversation, LeaveReason, View, report_leaving};
 use super::folder::Folder;
 use super::page::{Printer, note};
 use super::present::Person;
@@ -160,7 +160,7 @@ async fn by_inbox(
         }
         // Read only now: what is gone was judged, so that the log has it by now.
         let resolution = reading::resolution(catalog, session, &answer.ask_id).map_err(anyhow::Error::msg)?;
-        if is_there && !left.take_back()? {
+        if is_there && !left.withdraw()? {
             continue;
         }
         return Ok(match resolution {
@@ -237,15 +237,15 @@ async fn here(
     let answers = Person::at_terminal(false, false).map_or(Answers::Elsewhere, Answers::Person);
     let view = View::text(false, matches!(answers, Answers::Person(_)));
     let mut talk = Conversation::start(sources, &folder.workspace(), view, answers).await?;
-    let exit = match go_on(&mut talk, session, answer).await {
+    let exit = match continue_run(&mut talk, session, answer).await {
         Ok(exit) => Ok(exit),
-        Err(left) => told(left).map(Some),
+        Err(left) => report_leaving(left).map(Some),
     };
     talk.finish().await;
     exit
 }
 
-async fn go_on(
+async fn continue_run(
     talk: &mut Conversation,
     session: &SessionId,
     answer: &AskRespondParams,

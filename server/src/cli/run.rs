@@ -26,7 +26,7 @@ use clap::{Args, ValueEnum};
 use crate::settings::Sources;
 use crate::uri;
 
-use super::conversation::{AllowedFlags, Answers, Conversation, LeaveReason, View, told};
+use super::conversation::{AllowedFlags, Answers, Conversation, LeaveReason, View, report_leaving};
 use super::folder::Folder;
 use super::page::note;
 use super::piped::{CountedStdin, StdinRead, read_stdin, waited_for};
@@ -157,7 +157,7 @@ pub async fn run(sources: Sources, line: RunLine) -> anyhow::Result<Exit> {
     }
     let exit = match carry_out(&mut talk, &task).await {
         Ok(exit) => Ok(exit),
-        Err(left) => told(left),
+        Err(left) => report_leaving(left),
     };
     talk.finish().await;
     exit

@@ -20,7 +20,7 @@ use crate::sessions::reading;
 use crate::settings::Sources;
 
 use super::Exit;
-use super::conversation::{Answers, Conversation, LeaveReason, View, told};
+use super::conversation::{Answers, Conversation, LeaveReason, View, report_leaving};
 use super::folder::Folder;
 use super::page::{Printer, note};
 
@@ -120,7 +120,7 @@ async fn delete(sources: Sources, id: &str) -> anyhow::Result<Exit> {
     let folders = Folder::find(None, sources.home.as_deref())?.workspace();
     let mut talk = Conversation::start(sources, &folders, View::transcript(), Answers::Nobody).await?;
     let done = delete_named(&mut talk, id).await;
-    let exit = done.or_else(told);
+    let exit = done.or_else(report_leaving);
     talk.finish().await;
     exit
 }
@@ -153,7 +153,7 @@ pub async fn named(talk: &mut Conversation, name: &str) -> Result<Option<Session
 
 /// Returns the state directory for what is read without a server, and says what was made private in it.
 pub(super) fn own_state(sources: &Sources) -> anyhow::Result<PathBuf> {
-    let (state, told) = sources.own_state_dir()?;
-    told.iter().for_each(|told| note(told));
+    let (state, corrections) = sources.own_state_dir()?;
+    corrections.iter().for_each(|correction| note(correction));
     Ok(state)
 }

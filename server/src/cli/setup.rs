@@ -95,7 +95,7 @@ pub async fn setup(sources: Sources) -> anyhow::Result<Exit> {
     // Dropped where it is told to end, which gives the terminal back; writing happens in one go.
     let done = tokio::select! {
         biased;
-        told = signals.told() => Err(match told {
+        told = signals.next_signal() => Err(match told {
             ProcessSignal::Interrupt => QuestionEnd::Interrupted,
             ProcessSignal::Terminate => QuestionEnd::Terminated,
         }),

@@ -119,7 +119,7 @@ impl Show {
             Update::ToolCallContentChunk { tool_call_id, text }
                 if self.call.as_ref() == Some(tool_call_id) =>
             {
-                self.output.get_or_insert_default().take(pages.rest(), text);
+                self.output.get_or_insert_default().push(pages.rest(), text);
             }
             Update::Turn(turn) => self.turn(pages, turn, now),
             Update::Run(run) => self.run(pages, run),
@@ -135,7 +135,7 @@ impl Show {
             | Update::AgentThoughtChunk { .. }
             | Update::ToolCallContentChunk { .. }
             | Update::StateUpdate(_) => {}
-            Update::ChangeSet(change) => self.mark(change),
+            Update::ChangeSet(change) => self.note_change(change),
         }
     }
 
@@ -151,14 +151,14 @@ impl Show {
             // What was said before a tool call was no answer yet.
             Update::ToolCallUpdate(call) if !ends_or_asks(&call.tool) => self.answer.clear(),
             Update::Run(RunView::Started { .. }) => self.answer.clear(),
-            Update::ChangeSet(change) => self.mark(change),
+            Update::ChangeSet(change) => self.note_change(change),
             Update::Run(RunView::Ended { end, .. }) => match end.outcome {
                 Outcome::Completed | Outcome::Stopped => {
                     for text in std::mem::take(&mut self.answer) {
                         pages.answer().flow(&text);
                         pages.answer().end_flow();
                     }
-                    self.show_marks(pages);
+                    self.show_notes(pages);
                 }
                 Outcome::Failed | Outcome::Limit | Outcome::Cancelled => self.ended(pages, end),
             },
@@ -167,7 +167,7 @@ impl Show {
     }
 
     /// Says whether the line of a call has just said what a notice says.
-    pub fn has_told(&self, notice: &str) -> bool {
+    pub fn has_printed(&self, notice: &str) -> bool {
         // The line has the form in which a text of others is drawn.
         self.failed.as_deref().is_some_and(|why| one_line(notice, usize::MAX).contains(why))
     }
@@ -325,13 +325,13 @@ impl Show {
     }
 
     /// Notes what is to be known of a change that is in the text.
-    fn mark(&mut self, change: &ChangeSetView) {
+    fn note_change(&mut self, change: &ChangeSetView) {
         let landed = change.hunks.iter().any(|hunk| hunk.state == HunkState::Applied);
         self.marks.extend(change.mark.clone().filter(|_| landed));
     }
 
     /// Names the changed files that run on build, also when quiet: nobody else does.
-    fn show_marks(&mut self, pages: &mut Pages) {
+    fn show_notes(&mut self, pages: &mut Pages) {
         for mark in std::mem::take(&mut self.marks) {
             let text = format!("! changed: {mark}; look at it before the next build");
             self.remark(pages, Ink::Bold, &text);
@@ -339,7 +339,7 @@ impl Show {
     }
 
     fn ended(&mut self, pages: &mut Pages, end: &RunEnd) {
-        self.show_marks(pages);
+        self.show_notes(pages);
         let ink = match end.outcome {
             Outcome::Completed | Outcome::Stopped => Ink::Green,
             Outcome::Failed | Outcome::Limit | Outcome::Cancelled => Ink::Red,

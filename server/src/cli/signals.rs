@@ -34,7 +34,7 @@ impl Signals {
     }
 
     /// Returns what this process is told next; may be dropped and called again.
-    pub async fn told(&mut self) -> ProcessSignal {
+    pub async fn next_signal(&mut self) -> ProcessSignal {
         tokio::select! {
             biased;
             Some(()) = self.interrupt.recv() => ProcessSignal::Interrupt,

@@ -23,7 +23,7 @@ pub enum Usable {
 }
 
 /// Looks at the state directory; an error says what is wrong and what to do, and fits behind its path.
-pub fn look(state: &Path) -> Result<Usable, String> {
+pub fn check(state: &Path) -> Result<Usable, String> {
     let mut usable = Usable::Yes;
     let mut last = None;
     for place in [state.to_owned(), state.join("sessions")] {

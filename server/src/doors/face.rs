@@ -100,7 +100,7 @@ pub trait Face: Send + Sync + 'static {
     }
 
     /// The open asks of a document; an empty list takes them back.
-    fn marks(&self, _document: &MarkedDocument) -> Option<Note> {
+    fn diagnostics(&self, _document: &MarkedDocument) -> Option<Note> {
         None
     }
 

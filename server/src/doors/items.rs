@@ -100,7 +100,7 @@ impl Items {
         let mut open = self.lock();
         if open.room != room {
             open.room = room;
-            self.mark(&mut open);
+            self.publish_diagnostics(&mut open);
         }
     }
 
@@ -109,7 +109,7 @@ impl Items {
     }
 
     /// Folds in one update, and shows what follows from it.
-    pub fn told(&self, params: &SessionUpdateParams) {
+    pub fn update(&self, params: &SessionUpdateParams) {
         if params.sub.is_some() && !matches!(params.update, Update::StateUpdate(_)) {
             // Of what is ephemeral only a state is shown.
             return;
@@ -132,15 +132,15 @@ impl Items {
             }
             Update::Ask(AskChange::Opened { ask }) => {
                 open.asks.insert(ask.ask_id.clone(), Arc::new(AskView::clone(ask)));
-                self.mark(&mut open);
+                self.publish_diagnostics(&mut open);
             }
             Update::Ask(AskChange::Closed { ask_id, .. }) => {
                 open.close(ask_id);
-                self.mark(&mut open);
+                self.publish_diagnostics(&mut open);
             }
             _ => {}
         }
-        open.meters.told(session, &params.update, now_ms());
+        open.meters.update(session, &params.update, now_ms());
         self.pulse(open);
     }
 
@@ -165,7 +165,7 @@ impl Items {
         if let Some(run) = run.filter(|_| before != after) {
             open.begin(run, &progress::state_words(state));
         }
-        self.mark(&mut open);
+        self.publish_diagnostics(&mut open);
         self.pulse(open);
     }
 
@@ -181,7 +181,7 @@ impl Items {
             .map(|ask| ask.ask_id.clone())
             .collect();
         left.iter().for_each(|ask| open.close(ask));
-        self.mark(&mut open);
+        self.publish_diagnostics(&mut open);
     }
 
     /// Says what has to be said now, and has the rest said in time.
@@ -194,14 +194,14 @@ impl Items {
         }
     }
 
-    fn mark(&self, open: &mut Open) {
+    fn publish_diagnostics(&self, open: &mut Open) {
         if !self.shared.shown.marks {
             return;
         }
         let Open { asks, seen, marks, room, .. } = open;
         let asks = asks.values().map(|ask| (&**ask, seen.contains_key(&ask.ask_id)));
         for document in marks.changed(asks, &self.shared.documents, *room) {
-            if let Some(Note { method, params }) = self.shared.face.marks(&document) {
+            if let Some(Note { method, params }) = self.shared.face.diagnostics(&document) {
                 self.shared.outlet.notify(method, &params);
             }
         }
@@ -227,7 +227,7 @@ impl Items {
                     }
                     let mut open = self.lock();
                     if !open.asks.is_empty() {
-                        self.mark(&mut open);
+                        self.publish_diagnostics(&mut open);
                     }
                 }
             }
@@ -283,7 +283,7 @@ impl Items {
         let mut open = self.lock();
         if open.asks.contains_key(ask) {
             open.seen.insert(ask.clone(), at.to_owned());
-            self.mark(&mut open);
+            self.publish_diagnostics(&mut open);
         }
     }
 }

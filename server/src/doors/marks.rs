@@ -64,7 +64,7 @@ impl Diagnostics {
                     place.follow(&open);
                     entry.0 = open.version;
                 }
-                entry.1.push(mark(ask, &place, seen, room));
+                entry.1.push(diagnostic_of(ask, &place, seen, room));
                 place
             });
             places.insert(ask.ask_id.clone(), place);
@@ -162,7 +162,7 @@ impl AskLine {
     }
 }
 
-fn mark(ask: &AskView, place: &AskLine, seen: bool, room: SurfaceRoom) -> AskDiagnostic {
+fn diagnostic_of(ask: &AskView, place: &AskLine, seen: bool, room: SurfaceRoom) -> AskDiagnostic {
     let offers: Vec<String> = popup::offers(ask, seen, room).into_iter().map(|offer| offer.title).collect();
     let how = match offers.as_slice() {
         [] => "Answer with the command \"adjutant.respond\".".to_owned(),

@@ -84,23 +84,23 @@ impl RunProgress {
         let title = format!("Adjutant: {}", display(&run.title, Surface::Status(MAX_TITLE)).text);
         let step = Step::Begin { title, message: progress.message().to_owned() };
         let meter = RunMeter { token, progress, state, _over: over };
-        meter.tell(step, &self.way);
+        meter.send_step(step, &self.way);
         self.open.insert(run.session_id.clone(), meter);
     }
 
     /// Folds in one update of a session.
-    pub fn told(&mut self, session: &SessionId, update: &Update, now_ms: u64) {
+    pub fn update(&mut self, session: &SessionId, update: &Update, now_ms: u64) {
         if let Some(meter) = self.open.get_mut(session) {
-            meter.progress.told(update, Instant::now(), now_ms);
+            meter.progress.update(update, Instant::now(), now_ms);
         }
     }
 
     /// Says whatever may be said by now.
     pub fn say(&mut self, now: Instant) {
         for meter in self.open.values_mut() {
-            if let Some(text) = meter.progress.take(now) {
+            if let Some(text) = meter.progress.next_message(now) {
                 let message = text.to_owned();
-                meter.tell(Step::Report { message }, &self.way);
+                meter.send_step(Step::Report { message }, &self.way);
             }
         }
     }
@@ -113,7 +113,7 @@ impl RunProgress {
     /// Ends the progress of a session's run, if there is one.
     pub fn end(&mut self, session: &SessionId, message: &str) {
         if let Some(meter) = self.open.remove(session) {
-            meter.tell(Step::End { message: message.to_owned() }, &self.way);
+            meter.send_step(Step::End { message: message.to_owned() }, &self.way);
         }
     }
 
@@ -124,7 +124,7 @@ impl RunProgress {
 }
 
 impl RunMeter {
-    fn tell(&self, step: Step, way: &ProgressOutput) {
+    fn send_step(&self, step: Step, way: &ProgressOutput) {
         match &mut *lock(&self.state) {
             Token::Created => way.say(&self.token, &step),
             Token::Refused => {}

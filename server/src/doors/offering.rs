@@ -62,7 +62,7 @@ impl ClientLink {
 
     /// Holds the slot until an answer counts or the popup is closed.
     async fn round(&self, ask: &AskView, shown: &mut Instant) -> PopupOutcome {
-        let _slot = self.slot.take(ask.group != AskGroup::NonBlocking, ask.opened_at).await;
+        let _slot = self.slot.acquire(ask.group != AskGroup::NonBlocking, ask.opened_at).await;
         // Not while another popup was up.
         *shown = Instant::now();
         let mut early = 0;

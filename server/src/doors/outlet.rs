@@ -171,7 +171,7 @@ impl OutboundQueue {
     }
 
     /// Marks the place of an answer: nothing queued from now on is sent before it.
-    pub fn turnstile(&self) -> OrderingBarrier {
+    pub fn ordering_barrier(&self) -> OrderingBarrier {
         let (reached, was_reached) = oneshot::channel();
         let (go_on, may_go_on) = oneshot::channel();
         self.queue(|queue| queue.barrier(QueueEntry::Turnstile { reached, go_on: may_go_on }));
@@ -194,9 +194,9 @@ impl OutboundQueue {
                     sending.await
                 }
                 QueueEntry::Resolved(params) => out.notify(methods::ASK_RESOLVED, &*params).await,
-                QueueEntry::Gap(session, stretch) => self.recall(&out, session, stretch, |_| true).await,
+                QueueEntry::Gap(session, stretch) => self.backfill(&out, session, stretch, |_| true).await,
                 QueueEntry::Replay(session, stretch) => {
-                    self.recall(&out, session, stretch, |told| matches!(told, LastingMessage::Update(_)))
+                    self.backfill(&out, session, stretch, |told| matches!(told, LastingMessage::Update(_)))
                         .await
                 }
                 QueueEntry::Notification { method, params } => out.notify(method, &*params).await,
@@ -228,7 +228,7 @@ impl OutboundQueue {
 
     /// Sends a stretch as the log has it; everything behind waits, as it would have. Where the log is
     /// not read in time the client sees the gap in the numbers, and may resume the session.
-    async fn recall(
+    async fn backfill(
         &self,
         out: &Out,
         session: SessionId,

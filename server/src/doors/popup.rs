@@ -78,7 +78,7 @@ pub fn whole(ask: &AskView) -> Whole {
         Some(AskSubject::Command { cwd, timeout_seconds, unsaved, .. }) => {
             // The description says it as well, where that is shown.
             if let Some(sentence) =
-                unsaved::shown(unsaved.iter().map(|document| document.path.as_str())).filter(|_| told)
+                unsaved::sentence_for(unsaved.iter().map(|document| document.path.as_str())).filter(|_| told)
             {
                 line("", &sentence, "");
             }

@@ -52,7 +52,7 @@ impl Progress {
     }
 
     /// Folds in one update; `now_ms` is the moment `at` in milliseconds since the Unix epoch.
-    pub fn told(&mut self, update: &Update, at: Instant, now_ms: u64) {
+    pub fn update(&mut self, update: &Update, at: Instant, now_ms: u64) {
         if let Update::StateUpdate(view) = update {
             let waits = matches!(view.sub, Some(SubState::Model | SubState::Stalled));
             let waited = Duration::from_millis(now_ms.saturating_sub(view.since));
@@ -110,7 +110,7 @@ impl Progress {
     }
 
     /// Returns what is to be said now, and takes it as said.
-    pub fn take(&mut self, at: Instant) -> Option<&str> {
+    pub fn next_message(&mut self, at: Instant) -> Option<&str> {
         if self.due().is_none_or(|due| due > at) {
             return None;
         }

@@ -46,8 +46,8 @@ impl PopupLock {
     }
 
     /// Waits for the slot.
-    pub async fn take(&self, blocking: bool, opened_at: u64) -> PopupGuard {
-        let place = self.stand(blocking, opened_at);
+    pub async fn acquire(&self, blocking: bool, opened_at: u64) -> PopupGuard {
+        let place = self.join_line(blocking, opened_at);
         loop {
             let moved = self.shared.moved.notified();
             tokio::pin!(moved);
@@ -59,7 +59,7 @@ impl PopupLock {
         }
     }
 
-    fn stand(&self, blocking: bool, opened_at: u64) -> QueuePlace {
+    fn join_line(&self, blocking: bool, opened_at: u64) -> QueuePlace {
         let mut line = self.lock();
         line.number += 1;
         let rank = (!blocking, opened_at, line.number);
@@ -96,12 +96,12 @@ mod tests {
     #[tokio::test]
     async fn one_at_a_time_blocking_first_then_the_oldest() {
         let slot = PopupLock::default();
-        let first = slot.take(false, 5).await;
+        let first = slot.acquire(false, 5).await;
         let (told, mut order) = tokio::sync::mpsc::unbounded_channel();
         for (blocking, at) in [(false, 1), (true, 9), (true, 3)] {
             let (slot, told) = (slot.clone(), told.clone());
             tokio::spawn(async move {
-                let _held = slot.take(blocking, at).await;
+                let _held = slot.acquire(blocking, at).await;
                 let _ = told.send((blocking, at));
             });
         }
@@ -120,8 +120,8 @@ mod tests {
     #[tokio::test]
     async fn who_gives_up_holds_nobody_back() {
         let slot = PopupLock::default();
-        let held = slot.take(true, 1).await;
-        let mut impatient = Box::pin(slot.take(true, 2));
+        let held = slot.acquire(true, 1).await;
+        let mut impatient = Box::pin(slot.acquire(true, 2));
         tokio::select! {
             biased;
             _ = &mut impatient => panic!("the slot is taken"),
@@ -129,7 +129,7 @@ mod tests {
         }
         drop(impatient);
         drop(held);
-        drop(slot.take(true, 3).await);
+        drop(slot.acquire(true, 3).await);
         assert!(slot.lock().waiting.is_empty() && !slot.lock().taken);
     }
 }

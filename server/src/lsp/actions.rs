@@ -79,7 +79,7 @@ pub(super) async fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<Cod
     offered
         .into_iter()
         .filter(|action| wanted(action.kind))
-        .map(|action| told(action, doors.surfaces()))
+        .map(|action| code_action(action, doors.surfaces()))
         .collect()
 }
 
@@ -130,7 +130,7 @@ fn covers(only: &str, kind: &str) -> bool {
     only.is_empty() || kind.strip_prefix(only).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-fn told(action: ActionOffer, surfaces: &Surfaces) -> CodeActionOrCommand {
+fn code_action(action: ActionOffer, surfaces: &Surfaces) -> CodeActionOrCommand {
     let ActionOffer { title, kind, command, argument, edit, diagnostics, disabled } = action;
     let greyed = disabled.filter(|_| surfaces.action_literals && surfaces.action_disabled);
     let command =

@@ -52,7 +52,7 @@ impl Pulls {
         }
         lock(&self.pending).reply = None;
         self.looked.notify_one();
-        agent.configured.take_section(agent.sessions.world(), section)
+        agent.configured.set_section(agent.sessions.world(), section)
     }
 
     /// Asks the client for its settings, and returns how often it was asked by now. What was asked
@@ -69,7 +69,7 @@ impl Pulls {
     /// Waits for what was asked for, and takes it unless a handler has done so. Bounded.
     pub async fn pulled(&self, agent: &Agent, asked: u64) -> Vec<String> {
         let answer = self.answered(asked, ANSWER_LIMIT).await;
-        take(agent, answer)
+        apply_answer(agent, answer)
     }
 
     async fn answered(&self, asked: u64, limit: Duration) -> Option<Answer> {
@@ -102,7 +102,7 @@ impl Pulls {
             return Vec::new();
         }
         match self.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(answer) => take(agent, answer),
+            Poll::Ready(answer) => apply_answer(agent, answer),
             Poll::Pending => {
                 self.looked.notify_one();
                 Vec::new()
@@ -121,7 +121,7 @@ impl Pulls {
     }
 }
 
-fn take(agent: &Agent, answer: Option<Answer>) -> Vec<String> {
+fn apply_answer(agent: &Agent, answer: Option<Answer>) -> Vec<String> {
     let section = match answer {
         None => return Vec::new(),
         Some(Ok(values)) => {
@@ -138,7 +138,7 @@ fn take(agent: &Agent, answer: Option<Answer>) -> Vec<String> {
         Value::Object(keys) => !(first && keys.is_empty()),
         other => !says_nothing(other),
     });
-    said.map(|section| agent.configured.take_section(agent.sessions.world(), section)).unwrap_or_default()
+    said.map(|section| agent.configured.set_section(agent.sessions.world(), section)).unwrap_or_default()
 }
 
 fn lock<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {

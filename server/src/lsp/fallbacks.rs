@@ -77,7 +77,7 @@ impl Surfaces {
             ("settings", self.settings().to_owned()),
             ("start", self.start()),
             ("transcript", self.transcript().to_owned()),
-            ("updates", self.told()),
+            ("updates", self.message()),
         ];
         rows.into_iter().map(|(feature, surface)| (feature.to_owned(), surface)).collect()
     }
@@ -152,7 +152,7 @@ impl Surfaces {
         }
     }
 
-    fn told(&self) -> String {
+    fn message(&self) -> String {
         match (self.updates, self.chunks) {
             (true, true) => format!("{}, text while it streams", methods::SESSION_UPDATE),
             (true, false) => format!("{}, whole items", methods::SESSION_UPDATE),

@@ -85,7 +85,7 @@ impl Face for Words {
         }
     }
 
-    fn marks(&self, document: &MarkedDocument) -> Option<Note> {
+    fn diagnostics(&self, document: &MarkedDocument) -> Option<Note> {
         let MarkedDocument { uri, version, marks } = document;
         let diagnostics: Vec<Value> = marks
             .iter()

@@ -22,10 +22,10 @@ fn offer(session: &Session, settings: &Settings) -> Offer {
     let default = settings.provider_for(None).ok();
     let default = default.map(|(provider, model)| format!("{}/{model}", provider.name));
     let configured = default.iter().chain(&settings.fallback_models).cloned().collect();
-    session.offer(default, configured, |model| takes(settings, model))
+    session.offer(default, configured, |model| supported_settings(settings, model))
 }
 
-fn takes(settings: &Settings, model: &str) -> Takes {
+fn supported_settings(settings: &Settings, model: &str) -> Takes {
     settings.facts(model).map(Takes::from).unwrap_or_default()
 }
 
@@ -73,7 +73,7 @@ pub fn level(what: &str, name: &str) -> Result<Option<Level>, ClientError> {
 
 /// Returns how the model of a run answers: what was given for the run alone, else what was chosen for
 /// its session, else what the settings say.
-pub fn manner(
+pub fn generation_settings(
     own: &Overrides,
     choices: &Choices,
     settings: &Settings,
@@ -88,12 +88,12 @@ pub fn manner(
 
 impl SessionTask {
     pub(super) async fn choose(&mut self, chosen: JudgedChoice, reply: Reply<SetConfigOptionResult>) {
-        self.place.mailbox.taken();
+        self.place.mailbox.note_handled();
         let settings = self.place.world.settings();
         let mut offer = offer(&self.session, &settings);
         if let JudgedChoice::Model { model } = &chosen {
             // With the model the levels it takes change (P18).
-            offer.takes = takes(&settings, model);
+            offer.takes = supported_settings(&settings, model);
         }
         if !self.session.created && self.stopped.is_none() {
             // There is no log yet: who chose is answered, and the first fact says it.

@@ -31,7 +31,7 @@ use crate::aside::aside;
 use crate::documents::Text;
 use crate::faults::point;
 use crate::tools::Before;
-use crate::tools::paths::{OpenRefusal, PathRefusal, PathType, ResolvedPath, ground, hash_of, open_read};
+use crate::tools::paths::{OpenRefusal, PathRefusal, PathType, ResolvedPath, hash_of, open_read, resolve};
 use crate::tools::protected::{class_of, held_by};
 use crate::uri;
 
@@ -91,7 +91,7 @@ fn prepared(
     (tool, given, after): (&str, &Arguments, After),
     rules: &Denials,
 ) -> Preparation {
-    let (seen, at) = match looked(place, given.text("path")) {
+    let (seen, at) = match observe(place, given.text("path")) {
         Ok(looked) => looked,
         Err(why) => return Preparation::refused(why),
     };
@@ -148,10 +148,10 @@ fn put_blob(place: &SessionWorld, bytes: &[u8]) -> Result<String, String> {
 }
 
 /// The file of an edit as its names show it, and where it is; nowhere where nobody has allowed to look.
-fn looked(place: &SessionWorld, path: &str) -> Result<(ObservedPath, Option<ResolvedPath>), Reason> {
+fn observe(place: &SessionWorld, path: &str) -> Result<(ObservedPath, Option<ResolvedPath>), Reason> {
     // By the name that was given.
     let outside = || Ok((ObservedPath::outside(shown(path)), None));
-    let at = match ground(&place.roots, path) {
+    let at = match resolve(&place.roots, path) {
         Ok(at) if at.inside => at,
         Ok(_) | Err(PathRefusal::Outside { .. }) => return outside(),
         Err(why) => return Err(why.into()),
@@ -311,7 +311,7 @@ pub async fn settle(place: &Arc<SessionWorld>, change: &FileChange) -> Report {
     let mut over = false;
     loop {
         let (here, of) = (place.clone(), change.clone());
-        let look = aside(move || look(&here, &of)).await;
+        let look = aside(move || check_edit(&here, &of)).await;
         if look == EditCheck::Landed || over {
             return Report::Settled(look);
         }
@@ -321,8 +321,8 @@ pub async fn settle(place: &Arc<SessionWorld>, change: &FileChange) -> Report {
 }
 
 /// What the text shows of a change now. Blocks.
-fn look(place: &SessionWorld, change: &FileChange) -> EditCheck {
-    let Ok(at) = ground(&place.roots, &change.path) else { return EditCheck::Unclear };
+fn check_edit(place: &SessionWorld, change: &FileChange) -> EditCheck {
+    let Ok(at) = resolve(&place.roots, &change.path) else { return EditCheck::Unclear };
     if uri::of_path(&at.absolute) != change.target {
         return EditCheck::Unclear;
     }

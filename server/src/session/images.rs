@@ -58,7 +58,7 @@ impl Default for ImageRoom {
 
 impl ImageRoom {
     /// Lets these images wait; none where too many do already.
-    pub fn take(&self, images: Vec<NewImage>) -> Option<PendingImages> {
+    pub fn reserve(&self, images: Vec<NewImage>) -> Option<PendingImages> {
         let bytes = images.iter().map(|new| new.content.len()).sum::<usize>();
         let permits = u32::try_from(bytes.div_ceil(PERMIT)).ok()?;
         let room = Arc::clone(&self.0).try_acquire_many_owned(permits).ok()?;
@@ -119,12 +119,12 @@ mod tests {
     #[test]
     fn s85_images_that_wait_are_bounded_until_they_are_kept() {
         let room = ImageRoom::default();
-        let half = room.take(images(MAX_WAITING / 2)).expect("there is room");
-        let other = room.take(images(MAX_WAITING / 2)).expect("there is room");
-        assert!(room.take(images(1)).is_none());
-        assert!(room.take(Vec::new()).is_some(), "words need none");
+        let half = room.reserve(images(MAX_WAITING / 2)).expect("there is room");
+        let other = room.reserve(images(MAX_WAITING / 2)).expect("there is room");
+        assert!(room.reserve(images(1)).is_none());
+        assert!(room.reserve(Vec::new()).is_some(), "words need none");
         drop(half);
-        assert!(room.take(images(MAX_WAITING / 2)).is_some());
+        assert!(room.reserve(images(MAX_WAITING / 2)).is_some());
         drop(other);
     }
 }

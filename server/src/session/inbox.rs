@@ -35,7 +35,7 @@ pub const INBOX: &str = "inbox";
 /// The door of what is found here.
 pub const SURFACE: &str = adjutant_core::policy::ask::INBOX;
 /// The largest answer; a larger file is no answer.
-pub const MAX_LETTER: u64 = 256 << 10;
+pub const MAX_MESSAGE: u64 = 256 << 10;
 /// Files that are read at one look; a further look takes the next ones.
 const MAX_AT_ONCE: usize = 64;
 /// Names that are passed at one look to find them.
@@ -63,7 +63,7 @@ pub struct InboxScan {
 }
 
 /// Looks into an inbox: returns the answers, removes what is none. Blocks.
-pub fn look(inbox: &Path) -> io::Result<InboxScan> {
+pub fn scan(inbox: &Path) -> io::Result<InboxScan> {
     let mut looked = InboxScan::default();
     let Some(folder) = open_folder(inbox)? else { return Ok(looked) };
     let names = names(&folder, &mut looked.more)?;
@@ -183,8 +183,8 @@ fn read(folder: &OwnedFd, name: &CStr) -> Result<InboxMessage, NotAnAnswer> {
     let found = rustix::fs::fstat(&file)?;
     check(&found)?;
     let mut bytes = Vec::new();
-    let taken = File::from(file).take(MAX_LETTER + 1).read_to_end(&mut bytes);
-    if taken.is_err() || bytes.len() as u64 > MAX_LETTER {
+    let taken = File::from(file).take(MAX_MESSAGE + 1).read_to_end(&mut bytes);
+    if taken.is_err() || bytes.len() as u64 > MAX_MESSAGE {
         return Err(NotAnAnswer::from("it cannot be read as a whole"));
     }
     let params: AskRespondParams = serde_json::from_slice(&bytes)
@@ -213,7 +213,7 @@ fn check(found: &rustix::fs::Stat) -> Result<(), NotAnAnswer> {
     if found.st_nlink != 1 {
         return Err(NotAnAnswer::from("it has a second name"));
     }
-    if u64::try_from(found.st_size).map_or(true, |size| size > MAX_LETTER) {
+    if u64::try_from(found.st_size).map_or(true, |size| size > MAX_MESSAGE) {
         return Err(NotAnAnswer::from("it is too large"));
     }
     Ok(())
@@ -229,10 +229,10 @@ pub struct LeftAnswer {
 /// or not at all. Blocks on syncs.
 pub fn leave(place: &LogPlace, answer: &AskRespondParams) -> io::Result<LeftAnswer> {
     let bytes = serde_json::to_vec(answer)?;
-    if bytes.len() as u64 > MAX_LETTER {
+    if bytes.len() as u64 > MAX_MESSAGE {
         return Err(io::Error::new(
             io::ErrorKind::FileTooLarge,
-            format!("an answer has at most {MAX_LETTER} bytes"),
+            format!("an answer has at most {MAX_MESSAGE} bytes"),
         ));
     }
     let inbox = place.dir.join(INBOX);
@@ -273,7 +273,7 @@ impl LeftAnswer {
     }
 
     /// Takes it back; `false` when somebody has taken it.
-    pub fn take_back(&self) -> io::Result<bool> {
+    pub fn withdraw(&self) -> io::Result<bool> {
         match self.place.storage.remove(&self.path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

@@ -33,8 +33,8 @@ pub enum End {
 impl SessionTask {
     /// Ends the session for good, unless a run is open.
     pub(super) fn deleted(&mut self, reply: Reply<()>) -> Option<End> {
-        self.place.mailbox.taken();
-        let (state, _) = self.session.shown();
+        self.place.mailbox.note_handled();
+        let (state, _) = self.session.current_state();
         // Nothing runs in a session that cannot be written any more.
         if self.stopped.is_none() && matches!(state, SessionState::Running | SessionState::RequiresAction) {
             let why = "a run of this session is open; cancel it first";
@@ -59,7 +59,7 @@ impl SessionTask {
             self.publisher.durable_up_to(seq);
             self.replies.durable_up_to(seq);
         }
-        let mark = self.log().mark();
+        let mark = self.log().summary_mark();
         self.summary.write_now(&self.session, mark).await;
     }
 

@@ -225,7 +225,7 @@ impl Mailbox {
         message: impl FnOnce(Reply<T>) -> Message,
     ) -> Result<oneshot::Receiver<Result<T, ClientError>>, ClientError> {
         if self.waiting.fetch_add(1, Ordering::AcqRel) >= MAX_QUEUE {
-            self.taken();
+            self.note_handled();
             return Err(ClientError::new(ErrorName::Overloaded, "too many requests wait for this session"));
         }
         let (reply, receiver) = oneshot::channel();
@@ -252,7 +252,7 @@ impl Mailbox {
     }
 
     /// Notes that the session has looked at one request.
-    pub fn taken(&self) {
+    pub fn note_handled(&self) {
         self.waiting.fetch_sub(1, Ordering::AcqRel);
     }
 }

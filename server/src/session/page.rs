@@ -45,7 +45,7 @@ impl TranscriptProgress {
                 match since {
                     Some(since) => {
                         *self = TranscriptProgress::Growing(file);
-                        since.iter().for_each(|params| self.told(session, params));
+                        since.iter().for_each(|params| self.add_update(session, params));
                     }
                     None => {
                         tracing::warn!(%session, "too much was told while the transcript was begun; it does not grow")
@@ -61,7 +61,7 @@ impl TranscriptProgress {
     }
 
     /// Adds an update that was told, if it is a lasting one.
-    pub fn told(&mut self, session: &SessionId, params: &SessionUpdateParams) {
+    pub fn add_update(&mut self, session: &SessionId, params: &SessionUpdateParams) {
         if params.sub.is_some() {
             return;
         }
@@ -72,7 +72,7 @@ impl TranscriptProgress {
                 since.iter_mut().for_each(|since| since.push(params.clone()));
             }
             TranscriptProgress::Growing(file) => {
-                if let Err(error) = file.told(params.seq, &params.update) {
+                if let Err(error) = file.append(params.seq, &params.update) {
                     // It is written again when a client asks for it again.
                     tracing::warn!(%error, %session, "the transcript does not grow any more");
                     *self = TranscriptProgress::Absent;

@@ -65,9 +65,9 @@ impl TranscriptFile {
         let place = catalog.place(&session.0).map_err(|error| error.to_string())?;
         let path = place.dir.join(TRANSCRIPT);
         let (mut transcript, mut text, mut left) = (Transcript::default(), String::new(), MAX_TRANSCRIPT);
-        past::tell(catalog, session, UpdateRange::of_updates(1, last), |told| {
+        past::replay_range(catalog, session, UpdateRange::of_updates(1, last), |told| {
             if let LastingMessage::Update(params) = told {
-                text.push_str(&take(&mut transcript, &params.update, &mut left, session));
+                text.push_str(&block_of(&mut transcript, &params.update, &mut left, session));
             }
         })
         .map_err(|why| format!("write the transcript: {why}"))?;
@@ -77,18 +77,18 @@ impl TranscriptFile {
     }
 
     /// Adds what a new update says.
-    pub fn told(&mut self, seq: u64, update: &Update) -> io::Result<()> {
+    pub fn append(&mut self, seq: u64, update: &Update) -> io::Result<()> {
         if seq <= self.seq {
             return Ok(());
         }
         self.seq = seq;
-        let block = take(&mut self.transcript, update, &mut self.left, &self.session);
+        let block = block_of(&mut self.transcript, update, &mut self.left, &self.session);
         append_all(&*self.file, block.as_bytes())
     }
 }
 
 /// The block an update adds, within what is left of the room.
-fn take(transcript: &mut Transcript, update: &Update, left: &mut u64, session: &SessionId) -> String {
+fn block_of(transcript: &mut Transcript, update: &Update, left: &mut u64, session: &SessionId) -> String {
     let block = transcript.block(update).unwrap_or_default();
     if block.is_empty() || *left == 0 {
         return String::new();

@@ -18,7 +18,7 @@ use super::log::{Log, Notice, RecordRaw};
 use crate::doors::past::{Backfill, LastingMessage, UpdateCursor, UpdateRange};
 
 /// Reads one record as a fact; `None` for an unknown one that this version may skip, an error for any other.
-pub fn fact_of(record: &RecordRaw) -> Result<Option<Record>, String> {
+pub fn read_record(record: &RecordRaw) -> Result<Option<Record>, String> {
     let fact = |event| Record { seq: record.seq, at: record.at_ms, last: record.last, event };
     record::read(record.event.get())
         .map(|event| event.map(fact))
@@ -66,11 +66,11 @@ impl FoldedSession {
     }
 
     /// Takes one record. Behind one that cannot be read nothing is taken: it would be a guess.
-    pub fn take(&mut self, record: &RecordRaw) -> Option<Record> {
+    pub fn fold(&mut self, record: &RecordRaw) -> Option<Record> {
         if self.failed.is_some() {
             return None;
         }
-        match fact_of(record) {
+        match read_record(record) {
             Ok(None) => {
                 self.at = record.at_ms;
                 None
@@ -128,12 +128,12 @@ impl ReplayedSession {
     }
 
     /// Takes one record.
-    pub fn take(&mut self, record: &RecordRaw) {
-        self.retell(record);
+    pub fn fold(&mut self, record: &RecordRaw) {
+        self.replay(record);
     }
 
-    fn retell(&mut self, record: &RecordRaw) -> Option<ReplayedRecord> {
-        let fact = self.folded.take(record)?;
+    fn replay(&mut self, record: &RecordRaw) -> Option<ReplayedRecord> {
+        let fact = self.folded.fold(record)?;
         let run = self.teller.run_of(&self.folded.session, &fact);
         let updates = match self.teller.told(&self.folded.session, &fact) {
             state::Updates::Lasting(updates) => updates,
@@ -148,18 +148,18 @@ impl ReplayedSession {
 pub fn fold(catalog: &Catalog, id: &SessionId) -> Result<Session, String> {
     let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
     let mut folded = FoldedSession::new(id);
-    let mut sink = |record| drop(folded.take(&record));
+    let mut sink = |record| drop(folded.fold(&record));
     Log::read_each(&*place.storage, &place.dir, &id.0, &mut sink).map_err(|error| error.to_string())?;
     folded.whole().map(|()| folded.session)
 }
 
 /// Tells a stretch again, folded from the log as it was told the first time, and returns what is
 /// to be told of the log itself. Blocks.
-pub fn tell(
+pub fn replay_range(
     catalog: &Catalog,
     id: &SessionId,
     stretch: UpdateRange,
-    mut tell: impl FnMut(LastingMessage),
+    mut publish: impl FnMut(LastingMessage),
 ) -> Result<Vec<Notice>, String> {
     let place = catalog.place(&id.0).map_err(|error| error.to_string())?;
     let mut retold = ReplayedSession::new(id);
@@ -169,21 +169,21 @@ pub fn tell(
             // Behind the end of the stretch nothing is of interest.
             return;
         }
-        let Some(ReplayedRecord { fact, run, updates }) = retold.retell(&record) else { return };
+        let Some(ReplayedRecord { fact, run, updates }) = retold.replay(&record) else { return };
         // What a model sees of the past is most of a log, and is told to nobody.
-        retold.folded.session.forget_told(&fact.event);
+        retold.folded.session.forget_published(&fact.event);
         for (seq, update) in (before + 1..).zip(updates) {
             if stretch.contains(UpdateCursor { seq, behind: false }) {
                 let (session_id, run_id) = (id.clone(), run.clone());
                 let params = SessionUpdateParams { session_id, seq, sub: None, run_id, update };
-                tell(LastingMessage::Update(Box::new(params)));
+                publish(LastingMessage::Update(Box::new(params)));
             }
         }
         if let Event::AskClosed { ask, resolution } = fact.event
             && stretch.contains(UpdateCursor { seq: retold.seq, behind: true })
         {
             let session_id = id.clone();
-            tell(LastingMessage::Resolved(Box::new(AskResolvedParams {
+            publish(LastingMessage::Resolved(Box::new(AskResolvedParams {
                 session_id,
                 ask_id: ask,
                 resolution: resolution.into(),
@@ -219,7 +219,7 @@ pub async fn serve(catalog: Catalog, mut recalls: mpsc::Receiver<Backfill>) {
         tokio::task::spawn_blocking(move || {
             let _reader = reader;
             // The client may go while it is told; then nobody listens.
-            let read = tell(&catalog, &session, stretch, |past| drop(told.blocking_send(past)));
+            let read = replay_range(&catalog, &session, stretch, |past| drop(told.blocking_send(past)));
             if let Err(why) = read {
                 tracing::error!(%session, %why, "what the client missed cannot be read from the log");
             }

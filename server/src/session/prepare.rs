@@ -24,7 +24,7 @@ use crate::aside::aside;
 use crate::faults::point;
 use crate::settings::private_dir;
 use crate::tools::exclusions::Exclusions;
-use crate::tools::paths::{PathRefusal, PathType, ResolvedPath, Roots, ground};
+use crate::tools::paths::{PathRefusal, PathType, ResolvedPath, Roots, resolve};
 use crate::tools::process::{Hold, Launch, MAX_OUTPUT, child_environment, pin_directory, pin_shell};
 use crate::tools::protected::held_by;
 use crate::tools::run_command::{run_command, time_limit};
@@ -49,7 +49,7 @@ pub async fn prepare(place: &Arc<SessionWorld>, call: &Call, (mode, rules): (Mod
         Some(Act::Read(read)) => match (read.place)(&given) {
             At::At(path) => {
                 let path = path.to_owned();
-                looked(place, &rules.deny, move |roots, exclusions| reading(roots, &exclusions, &path)).await
+                observe(place, &rules.deny, move |roots, exclusions| reading(roots, &exclusions, &path)).await
             }
             At::Everywhere(_) if place.roots.is_empty() => {
                 let text = "no workspace folder is open, so there is nothing to search";
@@ -93,7 +93,7 @@ pub fn deny_rules(place: &SessionWorld, deny: &[String]) -> Denials {
 
 /// Looks at files where one may wait for the disk: to know a file by its other names takes a walk through
 /// the workspace. What is left out is found out once for each call.
-async fn looked<T: Send + 'static>(
+async fn observe<T: Send + 'static>(
     place: &SessionWorld,
     deny: &[String],
     look: impl FnOnce(&Roots, Exclusions) -> T + Send + 'static,
@@ -110,7 +110,7 @@ fn reading(roots: &Roots, exclusions: &Exclusions, path: &str) -> Preparation {
     let read = |seen: ObservedPath| {
         Preparation::of(Payload::Read { path: seen.path.clone(), everywhere: false }).about(seen)
     };
-    match ground(roots, path) {
+    match resolve(roots, path) {
         // Nothing is asked that no answer can bring about.
         Ok(at) if at.kind == Some(PathType::Special) && (at.inside || at.absolute.starts_with("/dev")) => {
             let text = format!("\"{}\" is a device, pipe or socket, which is not read", at.display);
@@ -171,7 +171,7 @@ async fn run_allowed(
     };
     let allowed = call.seen.clone();
     let documents = place.world.documents.clone();
-    let (reading, buffers, exclusions) = looked(place, &rules.deny, move |roots, exclusions| {
+    let (reading, buffers, exclusions) = observe(place, &rules.deny, move |roots, exclusions| {
         let at = match (tool.place)(&given) {
             At::At(path) => Some(allowed_place(path, allowed.as_ref(), (roots, &exclusions))?),
             At::Everywhere(_) => None,
@@ -221,7 +221,7 @@ fn allowed_place(
     allowed: Option<&ObservedPath>,
     (roots, exclusions): (&Roots, &Exclusions),
 ) -> Result<ResolvedPath, Reason> {
-    let at = ground(roots, path).map_err(PathRefusal::revealed)?;
+    let at = resolve(roots, path).map_err(PathRefusal::revealed)?;
     if allowed != Some(&seen(exclusions, &at)) {
         let text = format!("\"{path}\" leads elsewhere than when it was allowed; call again");
         return Err(Reason::new(Cause::Changed, text));
@@ -232,7 +232,7 @@ fn allowed_place(
 /// The open documents of the workspace that a command does not see as the editor has them.
 fn unsaved(place: &SessionWorld) -> Vec<UnsavedText> {
     let paths = place.world.documents.buffers().unsaved();
-    let at = |path: PathBuf| ground(&place.roots, &path.display().to_string()).ok();
+    let at = |path: PathBuf| resolve(&place.roots, &path.display().to_string()).ok();
     let inside = paths.into_iter().filter_map(at).filter(|at| at.inside);
     let unsaved =
         |at: ResolvedPath| UnsavedText { uri: place.world.documents.name_of(&at.absolute), path: at.display };
@@ -250,7 +250,7 @@ fn launch(place: &SessionWorld, call: &ToolCallId, given: &Arguments) -> Result<
         Reason::new(Cause::Outside, text)
     };
     let at = match cwd {
-        Some(cwd) => ground(&place.roots, cwd).map_err(|why| match why {
+        Some(cwd) => resolve(&place.roots, cwd).map_err(|why| match why {
             PathRefusal::Outside { .. } => outside(),
             why => why.into(),
         })?,

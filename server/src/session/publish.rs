@@ -181,7 +181,7 @@ impl Publisher {
     }
 
     /// Queues the updates of one fact behind the facts that must be durable before it.
-    pub fn told(&mut self, session: &Session, fact: &Record, barrier: u64) {
+    pub fn publish(&mut self, session: &Session, fact: &Record, barrier: u64) {
         let run = self.teller.run_of(session, fact);
         let (updates, passing) = match self.teller.told(session, fact) {
             state::Updates::Lasting(updates) => (updates, false),
@@ -332,7 +332,7 @@ impl Publisher {
                     Update::Run(RunView::Ended { .. }) => self.run_shown = false,
                     _ => {}
                 }
-                self.transcript.told(&self.place.id, params);
+                self.transcript.add_update(&self.place.id, params);
             }
             match told {
                 QueuedUpdate::Now(now) => {
@@ -379,7 +379,7 @@ fn index(place: &SessionWorld, change: impl FnOnce(&mut HashMap<AskId, SessionId
 fn follow(place: &SessionWorld, following: Follower) {
     let Follower { result, after, reply } = following;
     let last = result.seq;
-    let answer = ResumePoint { result, place: place.world.doors.turnstile() };
+    let answer = ResumePoint { result, place: place.world.doors.ordering_barrier() };
     if reply.send(Ok(answer)).is_ok() && after < last {
         // The log is read as the client takes it, while the session works on.
         place.world.doors.replay(&place.id, UpdateRange::of_updates(after + 1, last));

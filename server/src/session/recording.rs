@@ -61,17 +61,17 @@ impl SessionTask {
             }
             let fact = Record { seq, at, last: seq + 1 == end, event: event.clone() };
             self.session.apply(&fact);
-            tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?self.session.shown(), "fact");
+            tracing::debug!(session = %self.place.id, seq, event = event.name(), state = ?self.session.current_state(), "fact");
             if let Some(why) = verdicts::why(event) {
                 tracing::debug!(session = %self.place.id, seq, why, "verdict");
             }
-            self.publisher.told(&self.session, &fact, self.barrier);
+            self.publisher.publish(&self.session, &fact, self.barrier);
             self.replies.of_event(event);
             if matches!(event, Event::AskOpened { .. }) {
-                self.inbox.stirred();
+                self.inbox.wake();
             }
         }
-        let mark = self.log().mark();
+        let mark = self.log().summary_mark();
         self.summary.changed(&self.session, mark);
         self.answer_waits();
         if self.barrier > self.publisher.durable() {

@@ -94,7 +94,7 @@ impl Replies {
 
 impl SessionTask {
     pub(super) async fn prompt(&mut self, prompt: PostedPrompt, reply: Reply<PromptResult>) {
-        self.place.mailbox.taken();
+        self.place.mailbox.note_handled();
         let result = self.prompted(prompt).await;
         let barrier = self.barrier;
         match result {
@@ -112,7 +112,7 @@ impl SessionTask {
         let prompt = self.read_prompt(posted, images.names())?;
         self.keep_images(&prompt, images).await?;
         let key = prompt.key.as_ref().map(|key| key.key.clone());
-        let accepted = self.take_in(Input::Prompt(prompt)).await;
+        let accepted = self.record_input(Input::Prompt(prompt)).await;
         point("prompt-accepted");
         match accepted {
             Ok(events) => events
@@ -184,7 +184,7 @@ impl SessionTask {
         let overrides = &params.overrides;
         let mode = overrides.mode.map_or(self.session.choices.mode, Into::into);
         let policy = settings.policy(mode, overrides.unattended);
-        let manner = choosing::manner(overrides, &self.session.choices, &settings)?;
+        let manner = choosing::generation_settings(overrides, &self.session.choices, &settings)?;
         let follows = Follows {
             mode: overrides.mode.is_none(),
             model: overrides.model.is_none(),
@@ -256,7 +256,7 @@ impl SessionTask {
     }
 
     pub(super) fn wait(&mut self, run: RunId, timeout_ms: u64, reply: Reply<WaitResult>) {
-        self.place.mailbox.taken();
+        self.place.mailbox.note_handled();
         if let Some(result) = self.ended(&run) {
             let _ = reply.send(Ok(result));
         } else if self.stopped.is_some() {
@@ -320,20 +320,20 @@ impl SessionTask {
     }
 
     pub(super) fn asks(&mut self, reply: Reply<Vec<AskView>>) {
-        self.place.mailbox.taken();
+        self.place.mailbox.note_handled();
         let asks =
             self.session.open_asks().map(|ask| adjutant_core::wire::ask::view(&self.session, ask)).collect();
         let _ = reply.send(Ok(asks));
     }
 
     pub(super) fn transcript(&mut self, reply: Reply<RenderedFile>) {
-        self.place.mailbox.taken();
+        self.place.mailbox.note_handled();
         self.publisher.transcribe(reply);
     }
 
     /// Answers what is true now; the past follows as updates, read from the log.
     pub(super) fn resume(&mut self, from: Option<ReplayFrom>, reply: Reply<ResumePoint>) {
-        self.place.mailbox.taken();
+        self.place.mailbox.note_handled();
         if self.stopped.is_some() {
             // What waits for the disk would wait for ever.
             let _ = reply.send(Err(self.refused(Refusal::Nothing)));

@@ -203,7 +203,7 @@ impl Work {
                 return Some(Done::Message(Box::new(Message::Woke(wake))));
             }
             Work::Deliver { ask, hunks } => {
-                if let Some(hunks) = hunks.filter(|_| place.world.abilities().takes_by_action()) {
+                if let Some(hunks) = hunks.filter(|_| place.world.abilities().edits_by_action()) {
                     place.world.doors.items().carries(&ask.ask_id, hunks);
                 }
                 return deliver(place, ask).await;
@@ -221,7 +221,7 @@ fn model_request(session: &Session, place: &SessionWorld) -> Option<ModelRequest
     let takes = provider.facts(&model);
     let mut request = prompt::request(session, &model, run.policy.mode, &takes);
     // What another model took is not sent to one that does not.
-    request.manner = takes.taken(run.manner);
+    request.manner = takes.supported(run.manner);
     request.whole = run.turn.as_ref().is_some_and(|turn| turn.tries.asks_whole());
     Some(request)
 }
@@ -248,7 +248,7 @@ async fn call_model(
     let call = place.world.models.call(&provider, &limits, request, attempt, |delta| stream.reply(delta));
     let result = tokio::select! {
         result = call => result,
-        never = stream.tell_silence(Duration::from_millis(limits.silence_ms)) => match never {},
+        never = stream.report_silence(Duration::from_millis(limits.silence_ms)) => match never {},
         never = stream.keep_partials() => match never {},
     };
     point("reply-complete");

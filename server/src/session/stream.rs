@@ -95,7 +95,7 @@ impl Stream {
     }
 
     /// Tells the session each time the model has sent nothing for so long, until it is dropped.
-    pub async fn tell_silence(&self, limit: Duration) -> std::convert::Infallible {
+    pub async fn report_silence(&self, limit: Duration) -> std::convert::Infallible {
         let mut since = Instant::now();
         loop {
             tokio::time::sleep_until((since + limit).into()).await;
@@ -139,7 +139,7 @@ impl Stream {
         }
     }
 
-    pub fn take(&self) -> StreamDelta {
+    pub fn take_delta(&self) -> StreamDelta {
         std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).taken)
     }
 

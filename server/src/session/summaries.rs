@@ -73,7 +73,7 @@ fn write(place: &SessionWorld, summary: &Summary) {
 
 /// Makes the summary of a session anew from its log, for a list that finds none that fits. Blocks.
 pub fn rebuilt(catalog: &Catalog, id: &str) -> Result<Summary, CatalogError> {
-    let take = |folded: &mut FoldedSession, record| drop(folded.take(&record));
+    let take = |folded: &mut FoldedSession, record| drop(folded.fold(&record));
     catalog.rebuild(id, FoldedSession::new(&id.into()), take, |folded, mark| {
         let damage = folded.strays().map(|notice| notice.to_string());
         Summary { updated_at: folded.at, damage, ..summary(&folded.session, mark) }

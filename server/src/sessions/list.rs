@@ -52,7 +52,7 @@ pub struct ListFilter {
 }
 
 impl ListFilter {
-    fn takes(&self, entry: &SessionEntry) -> bool {
+    fn matches(&self, entry: &SessionEntry) -> bool {
         let fold = |text: &str| text.to_lowercase();
         self.root.as_ref().is_none_or(|root| entry.cwd == *root)
             && self.query.as_ref().is_none_or(|query| fold(&entry.title).contains(&fold(query)))
@@ -83,7 +83,7 @@ impl Scans {
     pub fn page(&self, catalog: &Catalog, wanted: &ListFilter) -> Result<SessionListResult, CatalogError> {
         // Whatever is read: a scan that is too old goes, also where this page needs none.
         let kept = {
-            let mut kept = self.kept();
+            let mut kept = self.cached();
             kept.take_if(|scan| scan.at.elapsed() >= SAME_SCAN);
             kept.clone().filter(|_| wanted.after.is_some())
         };
@@ -94,7 +94,7 @@ impl Scans {
                 (Arc::new(Scan { at: Instant::now(), read }), true)
             }
         };
-        let mut found = scan.read.iter().filter(|read| wanted.takes(&read.entry));
+        let mut found = scan.read.iter().filter(|read| wanted.matches(&read.entry));
         let listed: Vec<&Read> = found.by_ref().take(PAGE).collect();
         let more = found.next().is_some();
         let next_cursor = listed.last().filter(|_| more).map(|last| Cursor::of(&last.entry).text());
@@ -104,11 +104,11 @@ impl Scans {
         };
         let sessions = listed.iter().filter_map(|read| now(read).transpose());
         let sessions = sessions.collect::<Result<Vec<SessionEntry>, CatalogError>>()?;
-        *self.kept() = more.then(|| scan.clone());
+        *self.cached() = more.then(|| scan.clone());
         Ok(SessionListResult { sessions, next_cursor })
     }
 
-    fn kept(&self) -> MutexGuard<'_, Option<Arc<Scan>>> {
+    fn cached(&self) -> MutexGuard<'_, Option<Arc<Scan>>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

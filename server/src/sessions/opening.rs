@@ -57,7 +57,7 @@ pub fn open(world: &Arc<World>, place: &log::LogPlace) -> Result<LoadedSession, 
     let open = || {
         let mut told = ReplayedSession::new(&place.session.as_str().into());
         let mut take = |record| {
-            told.take(&record);
+            told.fold(&record);
             told.folded.whole()
         };
         Log::open_each(place.clone(), now_ms(), &mut take).map(|opened| (opened, told))

@@ -202,10 +202,11 @@ pub fn conversation(
     id: &SessionId,
     mut tell: impl FnMut(SessionUpdateParams),
 ) -> Result<Vec<String>, String> {
-    let mut notices = past::tell(catalog, id, UpdateRange::of_updates(1, u64::MAX), |told| match told {
-        LastingMessage::Update(params) => tell(*params),
-        LastingMessage::Resolved(_) => {}
-    })?;
+    let mut notices =
+        past::replay_range(catalog, id, UpdateRange::of_updates(1, u64::MAX), |told| match told {
+            LastingMessage::Update(params) => tell(*params),
+            LastingMessage::Resolved(_) => {}
+        })?;
     if catalog.is_written(&id.0) {
         // What its writer is just writing looks like a write that was cut short.
         notices.retain(|notice| !matches!(notice, Notice::TornTail { .. }));

@@ -116,7 +116,7 @@ impl Pool {
                 drop(queue);
                 frontier.run();
                 queue = lock(&self.queue);
-                if frontier.goes_on() {
+                if frontier.needs_another_sync() {
                     queue.ready.push_back(frontier);
                 }
                 queue.working -= 1;
@@ -282,7 +282,7 @@ impl Watermark {
 
     /// Returns whether something written meanwhile needs another sync; if not,
     /// the file leaves the queue.
-    fn goes_on(&self) -> bool {
+    fn needs_another_sync(&self) -> bool {
         let mut progress = lock(&self.progress);
         let more = progress.failed.is_none() && progress.wanted > progress.synced.len;
         progress.busy = more;

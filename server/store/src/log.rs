@@ -84,7 +84,7 @@ pub struct Log {
 
 enum LogState {
     /// Nothing is on disk: a session exists in memory until its first record.
-    Unborn,
+    NotCreated,
     Open(Writer),
     Stopped(Stop),
 }
@@ -109,7 +109,7 @@ impl Log {
     /// Returns the log of a new session; its directory is created by the first append.
     pub fn create(place: LogPlace, now_ms: u64) -> Self {
         let frontier = Watermark::new(&place.syncer);
-        let state = LogState::Unborn;
+        let state = LogState::NotCreated;
         Self { place, created_at: now_ms, state, frontier, epoch: 1, last: LogMark::default() }
     }
 
@@ -130,7 +130,7 @@ impl Log {
         }
         match &self.state {
             LogState::Stopped(reason) => return Err(self.stopped(reason.clone())),
-            LogState::Unborn => self.give_birth(&batch)?,
+            LogState::NotCreated => self.create_files(&batch)?,
             LogState::Open(_) => self.write(&batch.bytes)?,
         }
         self.last.last_seq = batch.seqs.end - 1;
@@ -150,7 +150,7 @@ impl Log {
     }
 
     /// Returns what a summary of the present state must remember.
-    pub fn mark(&self) -> LogMark {
+    pub fn summary_mark(&self) -> LogMark {
         self.last
     }
 
@@ -203,7 +203,7 @@ impl Log {
     }
 
     /// Creates directory, lock and file, and writes head and first batch at once.
-    fn give_birth(&mut self, batch: &Batch) -> Result<(), AppendError> {
+    fn create_files(&mut self, batch: &Batch) -> Result<(), AppendError> {
         let storage = Arc::clone(&self.place.storage);
         storage.create_dir(&self.place.dir).map_err(|error| self.failed(error))?;
         let lock = match storage.lock(&self.place.dir.join(LOCK)) {

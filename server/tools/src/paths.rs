@@ -148,7 +148,7 @@ const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CL
 
 /// Resolves what a model wrote: a relative or absolute path, or a file URI. A path that is shown with escaped
 /// characters leads to the file that is shown; a file of that very name is shown otherwise.
-pub fn ground(roots: &Roots, raw: &str) -> Result<ResolvedPath, PathRefusal> {
+pub fn resolve(roots: &Roots, raw: &str) -> Result<ResolvedPath, PathRefusal> {
     let written = as_written(roots, raw);
     let meant = unescaped(raw);
     if meant == raw || shown_path(&meant) != raw {
@@ -181,7 +181,7 @@ fn as_written(roots: &Roots, raw: &str) -> Result<ResolvedPath, PathRefusal> {
         refuse_unsaved(&base.path, &path)?;
         base.path.join(&path)
     };
-    let (absolute, kind) = resolve(&start).map_err(|(why, at)| roots.hide_outside(why, &at, raw))?;
+    let (absolute, kind) = follow_links(&start).map_err(|(why, at)| roots.hide_outside(why, &at, raw))?;
     place(roots, absolute, kind)
 }
 
@@ -229,7 +229,7 @@ fn place(roots: &Roots, absolute: PathBuf, kind: Option<PathType>) -> Result<Res
 
 /// Walks an absolute path component by component, following links as the kernel
 /// would, and goes on by name where nothing is there yet. A refusal comes with the place where it arose.
-fn resolve(start: &Path) -> Result<(PathBuf, Option<PathType>), (PathRefusal, PathBuf)> {
+fn follow_links(start: &Path) -> Result<(PathBuf, Option<PathType>), (PathRefusal, PathBuf)> {
     let mut ahead: VecDeque<OsString> = pieces(start).collect();
     let mut at = PathBuf::from("/");
     let mut kind = Some(PathType::Directory);
@@ -297,7 +297,7 @@ pub(crate) fn leads_to(path: &Path) -> PathBuf {
         })
     };
     // What the kernel alone can follow is asked of it.
-    resolve(path).map_or_else(|_| path.canonicalize().unwrap_or_else(|_| by_name()), |(place, _)| place)
+    follow_links(path).map_or_else(|_| path.canonicalize().unwrap_or_else(|_| by_name()), |(place, _)| place)
 }
 
 /// Reads one link; those of the process file system lead to open files and

@@ -74,7 +74,7 @@ pub fn read_file(at: &ResolvedPath, buffers: &Buffers, wanted: LineRange, stop: 
     let first = wanted.offset.unwrap_or(1).max(1);
     let limit = wanted.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES);
     match buffers.get(&at.absolute) {
-        Some(Ok(buffer)) => return told(at, excerpt(buffer.text.as_bytes(), first, limit), first),
+        Some(Ok(buffer)) => return output_of(at, excerpt(buffer.text.as_bytes(), first, limit), first),
         Some(Err(reason)) => {
             let text = format!(
                 "read \"{}\": it is open in the editor and its text there is not known ({reason}); work on something else or ask the user to reopen it",
@@ -94,7 +94,7 @@ pub fn read_file(at: &ResolvedPath, buffers: &Buffers, wanted: LineRange, stop: 
     match open_read(at) {
         Ok(file) => {
             let source = BufReader::with_capacity(HEAD * 8, Stoppable::new(file, stop));
-            told(at, excerpt(source, first, limit), first)
+            output_of(at, excerpt(source, first, limit), first)
         }
         Err(OpenRefusal::Missing) => missing(at, "file"),
         Err(why) => ToolOutput::refused(why.cause(), format!("read \"{}\": {why}", at.display)),
@@ -115,7 +115,7 @@ enum Unreadable {
     Io(io::Error),
 }
 
-fn told(at: &ResolvedPath, result: Result<Excerpt, Unreadable>, first: usize) -> ToolOutput {
+fn output_of(at: &ResolvedPath, result: Result<Excerpt, Unreadable>, first: usize) -> ToolOutput {
     let name = &at.display;
     let excerpt = match result {
         Ok(excerpt) => excerpt,
@@ -241,19 +241,19 @@ impl<R: BufRead> LineSplitter<R> {
             line.length += body.len();
             let Some(end) = end else {
                 let used = piece.len();
-                self.take(used);
+                self.advance(used);
                 continue;
             };
             let carriage = piece.get(end) == Some(&b'\r');
-            self.take(end + 1);
+            self.advance(end + 1);
             if carriage && self.source.fill_buf()?.first() == Some(&b'\n') {
-                self.take(1);
+                self.advance(1);
             }
             return Ok(Some(line));
         }
     }
 
-    fn take(&mut self, bytes: usize) {
+    fn advance(&mut self, bytes: usize) {
         self.source.consume(bytes);
         self.read += bytes as u64;
     }

@@ -100,13 +100,13 @@ pub async fn run_command(
     stop: impl Future<Output = ()> + Send,
 ) -> ToolOutput {
     match launch(allowed, live, stop).await {
-        Ok(ended) => ToolOutput { unsaved: unsaved.to_vec(), ..told(allowed, unsaved, &ended) },
+        Ok(ended) => ToolOutput { unsaved: unsaved.to_vec(), ..output_of(allowed, unsaved, &ended) },
         Err(text) => ToolOutput::failed(text),
     }
 }
 
 /// A command that ran and said no is an answer, not a failure of the tool.
-fn told(allowed: &Launch, unsaved: &[UnsavedText], ended: &CommandResult) -> ToolOutput {
+fn output_of(allowed: &Launch, unsaved: &[UnsavedText], ended: &CommandResult) -> ToolOutput {
     let (mut line, failed) = ending(allowed, ended);
     let mut text = line.clone();
     if ended.end == End::TimedOut {

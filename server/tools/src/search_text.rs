@@ -127,7 +127,7 @@ pub fn search_text(
             }
         },
     }
-    hunt.found.told(search.pattern, stop)
+    hunt.found.output_of(search.pattern, stop)
 }
 
 fn matcher(pattern: &str) -> Result<RegexMatcher, String> {
@@ -203,7 +203,7 @@ struct SearchResult {
 }
 
 impl SearchResult {
-    fn told(mut self, pattern: &str, stop: &Stop) -> ToolOutput {
+    fn output_of(mut self, pattern: &str, stop: &Stop) -> ToolOutput {
         self.lines.sort();
         let mut text: Vec<String> = self
             .lines

@@ -28,7 +28,7 @@ impl Place {
     }
 
     fn at(&self, raw: &str) -> ResolvedPath {
-        paths::ground(&self.roots, raw).expect(raw)
+        paths::resolve(&self.roots, raw).expect(raw)
     }
 
     fn path(&self, name: &str) -> PathBuf {

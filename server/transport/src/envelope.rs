@@ -329,13 +329,13 @@ pub fn cancelled_id(params: Option<&RawValue>) -> Option<RequestId> {
 /// hold in a buffer but no Rust string can, becomes U+FFFD: as long in UTF-16.
 pub fn tree(params: &RawValue) -> Result<Value, serde_json::Error> {
     serde_json::from_str(params.get()).or_else(|error| {
-        let mended = mend_surrogates(params.get());
+        let mended = replace_lone_surrogates(params.get());
         mended.map_or(Err(error), |text| serde_json::from_str(&text))
     })
 }
 
 /// Replaces lone `\uD800`-style escapes; `None` when there are none.
-fn mend_surrogates(json: &str) -> Option<String> {
+fn replace_lone_surrogates(json: &str) -> Option<String> {
     let unit = |rest: &str| -> Option<u16> {
         let digits = rest.strip_prefix("\\u")?.get(..4)?;
         u16::from_str_radix(digits, 16).ok()

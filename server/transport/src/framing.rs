@@ -89,14 +89,14 @@ impl Decoder {
             let event = match &mut self.place {
                 Place::Header => self.feed_header(input),
                 Place::Body { left, body } => {
-                    let taken = take(input, *left);
+                    let taken = split_front(input, *left);
                     body.extend_from_slice(taken);
                     *left -= taken.len();
                     (*left == 0).then(|| Ok(std::mem::take(body)))
                 }
                 Place::Skip { left } => {
                     let most = usize::try_from(*left).unwrap_or(usize::MAX);
-                    *left -= take(input, most).len() as u64;
+                    *left -= split_front(input, most).len() as u64;
                     if *left == 0 {
                         self.place = Place::Header;
                     }
@@ -156,7 +156,7 @@ impl Decoder {
             self.line = Vec::new();
             return Some(Err(FrameError::HeaderTooLong));
         }
-        self.line.extend_from_slice(take(input, upto));
+        self.line.extend_from_slice(split_front(input, upto));
         if !whole {
             return None;
         }
@@ -184,7 +184,7 @@ impl Decoder {
         if self.length.is_some() {
             return Err(FrameError::DuplicateLength);
         }
-        let bad = || FrameError::BadLength(shown(value));
+        let bad = || FrameError::BadLength(excerpt(value));
         if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
             return Err(bad());
         }
@@ -217,14 +217,14 @@ impl Decoder {
 }
 
 /// Splits at most `most` bytes off the front of `input`.
-fn take<'a>(input: &mut &'a [u8], most: usize) -> &'a [u8] {
+fn split_front<'a>(input: &mut &'a [u8], most: usize) -> &'a [u8] {
     let (front, rest) = input.split_at(most.min(input.len()));
     *input = rest;
     front
 }
 
 /// Makes foreign bytes short and safe to show in an error text.
-fn shown(bytes: &[u8]) -> String {
+fn excerpt(bytes: &[u8]) -> String {
     let head = &bytes[..bytes.len().min(32)];
     head.escape_ascii().to_string()
 }

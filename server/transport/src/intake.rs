@@ -55,7 +55,7 @@ pub(super) struct IntakePermit {
 
 impl IntakeLimit {
     /// Waits until there is room. A message on its own always passes.
-    fn take(self: &Arc<Self>, bytes: usize) -> IntakePermit {
+    fn acquire(self: &Arc<Self>, bytes: usize) -> IntakePermit {
         let load = self.load.lock().unwrap_or_else(PoisonError::into_inner);
         let full = |load: &mut usize| *load > 0 && load.saturating_add(bytes) > BYTE_ROOM;
         let mut load = self.lighter.wait_while(load, full).unwrap_or_else(PoisonError::into_inner);
@@ -99,7 +99,7 @@ pub(super) fn channel() -> (impl FnMut(Arrival) -> ControlFlow<()> + Send + 'sta
 fn ready(message: Envelope, bytes: usize, scale: &Arc<IntakeLimit>) -> Option<Inbound> {
     let call = |method, params: Option<Box<RawValue>>| {
         let params = params.map(|raw| envelope::tree(&raw)).transpose();
-        RawCall { method, params: params.map_err(|error| error.to_string()), weight: scale.take(bytes) }
+        RawCall { method, params: params.map_err(|error| error.to_string()), weight: scale.acquire(bytes) }
     };
     Some(match message {
         Envelope::Request { id, method, params } => Inbound::Request { id, call: call(method, params) },

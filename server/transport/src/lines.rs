@@ -27,7 +27,7 @@ impl LineDecoder {
             let (taken, rest) = input.split_at(end.map_or(input.len(), |at| at + 1));
             *input = rest;
             let body = if end.is_some() { &taken[..taken.len() - 1] } else { taken };
-            self.take(body);
+            self.push(body);
             if self.skipped > SKIP_LIMIT {
                 return Some(Err(FrameError::Absurd(self.skipped)));
             }
@@ -40,7 +40,7 @@ impl LineDecoder {
         None
     }
 
-    fn take(&mut self, bytes: &[u8]) {
+    fn push(&mut self, bytes: &[u8]) {
         if self.skipped > 0 || self.line.len() + bytes.len() > BODY_LIMIT {
             self.skipped += (std::mem::take(&mut self.line).len() + bytes.len()) as u64;
         } else {

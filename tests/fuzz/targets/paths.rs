@@ -4,7 +4,7 @@ use std::io::Read;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
-use adjutant::tools::paths::{PathType, ResolvedPath, Roots, ground, open_read};
+use adjutant::tools::paths::{PathType, ResolvedPath, Roots, open_read, resolve};
 use adjutant::uri;
 use adjutant_core::text::display::shown_path;
 
@@ -31,7 +31,7 @@ fn grounded(place: &Place, input: &[u8]) {
     let given = text(input);
     let raw = given.replace(HERE, &place.folders[0].display().to_string());
     uris(&raw);
-    let at = match ground(&place.roots, &raw) {
+    let at = match resolve(&place.roots, &raw) {
         Ok(at) => at,
         Err(refusal) => {
             assert!(!refusal.to_string().is_empty());
@@ -54,7 +54,7 @@ fn grounded(place: &Place, input: &[u8]) {
     }
     if let Some(absolute) = at.absolute.to_str() {
         // As it is shown: a name may look like one whose characters are shown escaped.
-        let again = ground(&place.roots, &shown_path(absolute)).expect("a place has a path");
+        let again = resolve(&place.roots, &shown_path(absolute)).expect("a place has a path");
         assert_eq!((&again.absolute, again.inside, again.kind), (&at.absolute, at.inside, at.kind));
     }
 }

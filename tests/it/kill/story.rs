@@ -316,7 +316,7 @@ pub fn sessions(workspace: &Workspace) -> Vec<String> {
 
 pub fn facts(workspace: &Workspace, id: &str) -> Vec<Record> {
     let facts: Result<_, _> =
-        records(workspace, id).iter().filter_map(|record| past::fact_of(record).transpose()).collect();
+        records(workspace, id).iter().filter_map(|record| past::read_record(record).transpose()).collect();
     facts.unwrap_or_else(|why| panic!("read the log: {why}"))
 }
 

@@ -172,7 +172,7 @@ fn backoff(attempt: u32, jitter: f64, policy: &RetryPolicy) -> u64 {
 /// Returns the model that takes the turn when one does not answer (S113): the next of those that may
 /// stand in. Only what another model may not suffer from is given to one: a wrong key, a used up
 /// quota and a refused request are the user's to know.
-pub fn stand_in<'a>(failure: &CallFailure, model: &str, others: &'a [String]) -> Option<&'a str> {
+pub fn fallback_model<'a>(failure: &CallFailure, model: &str, others: &'a [String]) -> Option<&'a str> {
     let at = others.iter().position(|other| other == model).map_or(0, |at| at + 1);
     let next = others.get(at..)?.iter().find(|other| *other != model)?;
     (failure.class.is_passing() && failure.class != FailureClass::Interrupted).then_some(next)

@@ -53,7 +53,7 @@ proptest! {
         let last = drive(&bytes, |_| u64::MAX - 10);
         for other in [&jumping, &stalled, &last] {
             prop_assert_eq!(happened(&even), happened(other));
-            prop_assert_eq!(even.session.shown(), other.session.shown());
+            prop_assert_eq!(even.session.current_state(), other.session.current_state());
             prop_assert_eq!(&other.replayed(), &other.session);
         }
     }

@@ -134,7 +134,7 @@ proptest! {
             forgetful.apply(fact);
             prop_assert_eq!(first.told(&whole, fact), again.told(&forgetful, fact));
             prop_assert_eq!(first.run_of(&whole, fact), again.run_of(&forgetful, fact));
-            forgetful.forget_told(&fact.event);
+            forgetful.forget_published(&fact.event);
         }
     }
 
@@ -495,7 +495,7 @@ fn s08_no_edge_is_taken_that_is_not_in_the_table_and_none_is_there_for_nothing()
         let bytes = numbers().new_tree(&mut runner).expect("a tree").current();
         let mut before = crate::session::run::SessionState::None;
         at_each_batch(&drive(&bytes), |session| {
-            let (now, _) = session.shown();
+            let (now, _) = session.current_state();
             if now != before {
                 assert!(EDGES.contains(&(before, now)), "{before:?} -> {now:?} is not in the table");
                 taken.insert(format!("{before:?} {now:?}"));

@@ -9,7 +9,7 @@ mod tests;
 use crate::config::{Denials, FileUse};
 use crate::policy::cause::{Cause, Reason};
 use crate::policy::observation::{EditRoute, FileClass, ObservedPath};
-use crate::policy::standing::may_stand;
+use crate::policy::standing::may_be_standing;
 use crate::record::Mode;
 use crate::record::{AllowedBy, FileChange, Payload, Policy, Rule};
 use crate::session::{Call, Session};
@@ -194,7 +194,7 @@ fn edit_asks(seen: &ObservedPath) -> Option<Reason> {
 
 /// What the user should know of a change beside why it is asked: its file runs on build, or it has characters
 /// that nobody sees.
-pub fn mark(seen: &ObservedPath, change: &FileChange) -> Option<String> {
+pub fn caution(seen: &ObservedPath, change: &FileChange) -> Option<String> {
     let marked = seen.class.filter(|class| on_write(*class) == OnWrite::Marked && seen.holds.is_none());
     let of_class = marked.map(|class| of_class(&seen.path, class).text);
     let odd = change.hunks.iter().flat_map(|hunk| &hunk.inserted).find_map(|line| unseen(line));
@@ -209,7 +209,7 @@ fn of_class(path: &str, class: FileClass) -> Reason {
 
 /// Why an edit cannot be made, as it may be told: nothing of a text that nobody has allowed to be read (P5).
 /// `quotes` says whether the reason has some of it.
-pub fn told(
+pub fn reportable(
     roots: &[String],
     policy: &Policy,
     seen: Option<&ObservedPath>,
@@ -245,7 +245,7 @@ fn standing<'a>(session: &'a Session, act: Act<'_>) -> Option<&'a Rule> {
         (Rule::Edits, Act::Edit(_)) => true,
         (Rule::Command { line, cwd }, Act::Command { line: wants, cwd: at }) => {
             // A log may hold an answer that could not be given today.
-            line == wants && cwd == at && may_stand(line)
+            line == wants && cwd == at && may_be_standing(line)
         }
         (Rule::Read { path }, Act::Read(seen)) => *path == seen.path,
         _ => false,
@@ -265,7 +265,7 @@ fn unattended(policy: &Policy, act: Act<'_>) -> bool {
 pub fn standing_rule(act: Act<'_>) -> Option<Rule> {
     match act {
         Act::Edit(_) => Some(Rule::Edits),
-        Act::Command { line, .. } if !may_stand(line) => None,
+        Act::Command { line, .. } if !may_be_standing(line) => None,
         Act::Command { line, cwd } => Some(Rule::Command { line: line.to_owned(), cwd: cwd.to_owned() }),
         Act::Read(seen) => Some(Rule::Read { path: seen.path.clone() }),
         Act::Walk | Act::Question | Act::Nothing => None,

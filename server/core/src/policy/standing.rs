@@ -20,7 +20,7 @@ mod tests;
 mod words;
 
 /// Whether a command line may have a standing answer.
-pub fn may_stand(line: &str) -> bool {
+pub fn may_be_standing(line: &str) -> bool {
     words::commands(line).is_some_and(|commands| {
         !commands.is_empty() && commands.iter().all(|words| programs::may_stand(words))
     })

@@ -20,7 +20,7 @@ pub fn before(unsaved: &[UnsavedText]) -> Option<String> {
 }
 
 /// Returns the same sentence for these paths.
-pub fn shown<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
+pub fn sentence_for<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
     sentence(paths)
 }
 

@@ -60,7 +60,7 @@ const fn tells(context_window: u32, max_output_tokens: u32) -> Facts {
 
 impl Facts {
     /// Returns what the model takes of this.
-    pub fn taken(&self, manner: GenerationSettings) -> GenerationSettings {
+    pub fn supported(&self, manner: GenerationSettings) -> GenerationSettings {
         GenerationSettings {
             effort: manner.effort.filter(|level| self.efforts.contains(level)),
             verbosity: manner.verbosity.filter(|level| self.verbosities.contains(level)),

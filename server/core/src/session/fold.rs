@@ -34,7 +34,7 @@ impl Session {
                     self.rules.push(rule.clone());
                 }
             }
-            Event::ConfigChanged { chosen, .. } => self.take_choice(chosen),
+            Event::ConfigChanged { chosen, .. } => self.apply_choice(chosen),
             Event::RulesChanged { run, deny, unattended } => {
                 if let Some(open) = self.run.as_mut().filter(|open| open.id == *run) {
                     open.policy.deny.clone_from(deny);
@@ -282,7 +282,7 @@ impl Session {
                 if let Some(state) = change_set.and_then(|id| self.changes.get_mut(&id)) {
                     state.unsettled = state.hunks.values().any(|hunk| *hunk == HunkState::Applying);
                 }
-                self.tell_results();
+                self.append_results();
             }
             Event::Settled { change_set, found } => self.settle(change_set, *found),
             _ => {}
@@ -322,7 +322,7 @@ impl Session {
     }
 
     /// Results enter the conversation in the order of the calls, however they came in.
-    fn tell_results(&mut self) {
+    fn append_results(&mut self) {
         let Some(run) = &mut self.run else { return };
         let Some(turn) = &mut run.turn else { return };
         while let Some(call) = turn.calls.get_mut(turn.told)

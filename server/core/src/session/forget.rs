@@ -12,7 +12,7 @@ impl Session {
     /// Forgets what only a model sees, and the text of changes whose call is over. Whoever tells the
     /// past again calls it after each fact, so that memory does not grow with the log. What is told
     /// of later facts stays the same.
-    pub fn forget_told(&mut self, event: &Event) {
+    pub fn forget_published(&mut self, event: &Event) {
         match event {
             // Calls are read out of the last reply, and out of no older one.
             Event::Replied { .. } => {

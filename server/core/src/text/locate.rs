@@ -240,8 +240,8 @@ fn numbered(body: &str, skipped: usize, matches: Vec<Match>) -> Vec<Occurrence> 
 /// Tells a missing quotation apart from an edit that was already made.
 fn already_there(text: &str, new: &str, reason: NotLocated) -> EditFailure {
     // A short replacement such as a brace is in every file.
-    const TELLING: usize = 8;
-    let telling = new.chars().filter(|c| !c.is_whitespace()).count() >= TELLING;
+    const DISTINCTIVE: usize = 8;
+    let telling = new.chars().filter(|c| !c.is_whitespace()).count() >= DISTINCTIVE;
     match reason {
         NotLocated::Missing { .. } if telling => match locate(text, new, false) {
             Ok(found) if found.rung == Rung::Exact => {

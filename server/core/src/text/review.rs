@@ -131,7 +131,7 @@ impl Widening {
         while width <= WIDEST_CONTEXT && self.spent < WIDENING_BUDGET {
             let (above, below) = sides(width);
             let named = self.names_a_place(&above) || self.names_a_place(&below);
-            if named && self.tells(change, &above, &below) {
+            if named && self.is_unique(change, &above, &below) {
                 return (above, below);
             }
             let all = above.start == free.start && below.end == free.end;
@@ -146,7 +146,7 @@ impl Widening {
     }
 
     /// Whether each state is found once in its own text and never in the other.
-    fn tells(&mut self, change: &LineChange, above: &Range<usize>, below: &Range<usize>) -> bool {
+    fn is_unique(&mut self, change: &LineChange, above: &Range<usize>, below: &Range<usize>) -> bool {
         let (old, new) = (&self.old, &self.new);
         let (above, below) = (&old.ids()[above.clone()], &old.ids()[below.clone()]);
         let (removed, inserted) = (&old.ids()[change.old.clone()], &new.ids()[change.new.clone()]);

@@ -36,7 +36,7 @@ pub const EDGES: [(SessionState, SessionState); 9] = [
 
 /// The state as clients see it.
 pub fn view(session: &Session) -> StateView {
-    let (state, sub) = session.shown();
+    let (state, sub) = session.current_state();
     let asks: Vec<_> = session.open_asks().collect();
     let ended = session.ended.back();
     StateView {

@@ -161,7 +161,7 @@ impl Assembly for MessagesAssembly<'_> {
         let named = self.draft.reply.calls.iter().map(|call| !call.name.is_empty()).collect::<Vec<_>>();
         let asked = self.draft.asked;
         let mut reply = self.draft.complete(stop)?;
-        reply.kept = kept(self.parts, &reply, &named).map(|items| OpaqueItems {
+        reply.kept = opaque_items(self.parts, &reply, &named).map(|items| OpaqueItems {
             wire: Wire::AnthropicMessages,
             provider: asked.provider.to_owned(),
             model: asked.model.to_owned(),
@@ -334,7 +334,7 @@ fn given(text: Option<String>) -> Option<String> {
 /// Returns the content as it has to come back, if there is reasoning in it that has to.
 ///
 /// `named` says of each call of the draft whether it is in `reply`.
-fn kept(mut parts: Vec<BlockPart>, reply: &Reply, named: &[bool]) -> Option<Vec<String>> {
+fn opaque_items(mut parts: Vec<BlockPart>, reply: &Reply, named: &[bool]) -> Option<Vec<String>> {
     parts.sort_by_key(|part| part.index);
     let mut has_reasoning = false;
     let mut items = Vec::new();

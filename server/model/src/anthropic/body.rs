@@ -148,7 +148,7 @@ impl WireFormat for Messages {
 }
 
 fn add_reply(list: &mut List, reply: &Reply, source: &Source<'_>) -> serde_json::Result<()> {
-    if let Some(kept) = source.kept(reply).filter(|kept| !kept.is_empty()) {
+    if let Some(kept) = source.opaque_items(reply).filter(|kept| !kept.is_empty()) {
         open(list)?;
         list.push_raw(&format!(r#"{{"role":"assistant","content":[{}]}}"#, kept.join(",")));
         return Ok(());

@@ -68,7 +68,7 @@ fn budget(effort: Level, request: &ModelRequest, max_tokens: u32, source: &Sourc
     let since =
         request.messages.iter().rev().take_while(|message| !matches!(message, ModelMessage::User { .. }));
     let unthought = since.into_iter().any(|message| match message {
-        ModelMessage::Assistant { reply } => source.kept(reply).is_none(),
+        ModelMessage::Assistant { reply } => source.opaque_items(reply).is_none(),
         _ => false,
     });
     (budget_tokens >= LEAST_BUDGET && !unthought).then_some(Thinking::Enabled { budget_tokens })

@@ -31,7 +31,7 @@ pub(crate) struct Source<'a> {
 
 impl Source<'_> {
     /// Returns what `reply` kept, if it came from here.
-    pub fn kept<'r>(&self, reply: &'r Reply) -> Option<&'r [String]> {
+    pub fn opaque_items<'r>(&self, reply: &'r Reply) -> Option<&'r [String]> {
         let OpaqueItems { wire, provider, model, items } = reply.kept.as_ref()?;
         let own = *wire == self.wire && provider == self.provider && model == self.model;
         own.then_some(items.as_slice())

@@ -70,7 +70,7 @@ impl Clients {
 
     /// Returns the client for a way, built when it is first needed.
     pub(super) async fn of(&self, way: &ClientKey) -> Result<Client, CallFailure> {
-        let kept = self.kept(way);
+        let kept = self.cached(way);
         let client = kept.client.get_or_try_init(|| async {
             let way = way.clone();
             // Reading the certificates of the platform takes milliseconds of files.
@@ -82,7 +82,7 @@ impl Clients {
         client.await.cloned()
     }
 
-    fn kept(&self, way: &ClientKey) -> Arc<CachedClient> {
+    fn cached(&self, way: &ClientKey) -> Arc<CachedClient> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let one = match kept.iter().position(|one| one.way == *way) {
             Some(at) => kept.remove(at),

@@ -169,22 +169,24 @@ impl<'a> ResponsesAssembly<'a> {
         match (kind, piece.item, piece.response) {
             ("response.output_item.added", Some(item), _) => self.begin_item(mark, item, on_delta),
             ("response.output_item.done", Some(item), _) => self.end_item(mark, item, None, on_delta),
-            ("response.output_text.delta", ..) => self.tell(mark, said, piece.delta, on_delta),
-            ("response.output_text.done", ..) => self.tell_rest(mark, said, piece.text, on_delta),
+            ("response.output_text.delta", ..) => self.stream(mark, said, piece.delta, on_delta),
+            ("response.output_text.done", ..) => self.stream_rest(mark, said, piece.text, on_delta),
             ("response.refusal.delta", ..) => {
                 self.refused = true;
-                self.tell(mark, said, piece.delta, on_delta)
+                self.stream(mark, said, piece.delta, on_delta)
             }
             ("response.refusal.done", ..) => {
                 self.refused = true;
-                self.tell_rest(mark, said, piece.refusal, on_delta)
+                self.stream_rest(mark, said, piece.refusal, on_delta)
             }
-            ("response.reasoning_summary_text.delta", ..) => self.tell(mark, summary, piece.delta, on_delta),
+            ("response.reasoning_summary_text.delta", ..) => {
+                self.stream(mark, summary, piece.delta, on_delta)
+            }
             ("response.reasoning_summary_text.done", ..) => {
-                self.tell_rest(mark, summary, piece.text, on_delta)
+                self.stream_rest(mark, summary, piece.text, on_delta)
             }
-            ("response.reasoning_text.delta", ..) => self.tell(mark, thought, piece.delta, on_delta),
-            ("response.reasoning_text.done", ..) => self.tell_rest(mark, thought, piece.text, on_delta),
+            ("response.reasoning_text.delta", ..) => self.stream(mark, thought, piece.delta, on_delta),
+            ("response.reasoning_text.done", ..) => self.stream_rest(mark, thought, piece.text, on_delta),
             ("response.function_call_arguments.delta", ..) => {
                 let at = self.open_call(mark)?;
                 self.draft.arguments(at, piece.delta.as_deref().unwrap_or_default())

@@ -162,7 +162,7 @@ impl WireFormat for ResponsesFormat {
 }
 
 fn add_reply(list: &mut List, reply: &Reply, source: &Source<'_>) -> serde_json::Result<()> {
-    let items = source.kept(reply).unwrap_or_default().iter().map(|item| kept::input_of(item));
+    let items = source.opaque_items(reply).unwrap_or_default().iter().map(|item| kept::input_of(item));
     // One item that cannot be read is not worth a session: all of them are written anew.
     if let Some(items) = items.collect::<Result<Vec<_>, _>>().ok().filter(|items| !items.is_empty()) {
         items.iter().for_each(|item| list.push_raw(item));

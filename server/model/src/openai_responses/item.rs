@@ -109,7 +109,7 @@ impl Items {
             json: None,
             irreplaceable: false,
         };
-        item.take_up(mark, draft)?;
+        item.add_rest(mark, draft)?;
         self.all.push(item);
         Ok(self.all.len() - 1)
     }
@@ -183,7 +183,7 @@ impl Items {
 impl Item {
     pub fn announce(&mut self, mark: ItemKey<'_>, draft: &mut Draft<'_>) -> Result<(), CallFailure> {
         self.announced = true;
-        self.take_up(mark, draft)
+        self.add_rest(mark, draft)
     }
 
     /// Ends the item: by its own event, or by its place in the final output.
@@ -195,11 +195,11 @@ impl Item {
     ) -> Result<(), CallFailure> {
         self.ended = true;
         self.place = place.or(self.place);
-        self.take_up(mark, draft)
+        self.add_rest(mark, draft)
     }
 
     /// Takes up what the pieces of the item did not say before.
-    fn take_up(&mut self, mark: ItemKey<'_>, draft: &mut Draft<'_>) -> Result<(), CallFailure> {
+    fn add_rest(&mut self, mark: ItemKey<'_>, draft: &mut Draft<'_>) -> Result<(), CallFailure> {
         self.index = self.index.or(mark.index);
         for (known, said) in [(&mut self.id, mark.id), (&mut self.call_id, mark.call_id)] {
             if known.is_empty() {

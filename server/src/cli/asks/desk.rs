@@ -36,7 +36,7 @@ impl AskDesk {
     }
 
     /// Takes a delivery.
-    pub fn take(&mut self, delivery: PendingAsk) {
+    pub fn add(&mut self, delivery: PendingAsk) {
         self.waiting.push_back(delivery);
     }
 
@@ -57,7 +57,7 @@ impl AskDesk {
     }
 
     /// Returns the ask on the desk.
-    pub fn shown(&self) -> Option<&AskView> {
+    pub fn current(&self) -> Option<&AskView> {
         self.shown.as_ref().map(|(delivery, _)| &delivery.ask)
     }
 
@@ -79,20 +79,20 @@ impl AskDesk {
 
     /// Takes down an ask that was closed; says whether it was the one on the desk.
     pub fn closed(&mut self, ask: &AskId) -> (Vec<PendingAsk>, bool) {
-        self.take_down(|delivery| delivery.ask.ask_id == *ask)
+        self.remove(|delivery| delivery.ask.ask_id == *ask)
     }
 
     /// Takes down the delivery that a request made, as `closed`.
     pub fn withdrawn(&mut self, request: &str) -> (Vec<PendingAsk>, bool) {
-        self.take_down(|delivery| delivery.request.as_ref().is_some_and(|id| id.token() == request))
+        self.remove(|delivery| delivery.request.as_ref().is_some_and(|id| id.token() == request))
     }
 
     /// Takes everything down.
     pub fn clear(&mut self) -> Vec<PendingAsk> {
-        self.take_down(|_| true).0
+        self.remove(|_| true).0
     }
 
-    fn take_down(&mut self, which: impl Fn(&PendingAsk) -> bool) -> (Vec<PendingAsk>, bool) {
+    fn remove(&mut self, which: impl Fn(&PendingAsk) -> bool) -> (Vec<PendingAsk>, bool) {
         let present = match &self.shown {
             Some((delivery, _)) if which(delivery) => self.answered(),
             _ => None,

@@ -171,7 +171,7 @@ fn finding_a6_a_line_that_looks_like_the_head_of_a_file_is_drawn_as_what_it_is()
 fn an_answer_counts_only_when_the_ask_could_be_read() {
     let mut desk = AskDesk::default();
     let start = Instant::now();
-    desk.take(delivery(1, ask(AskKind::Command, &[])));
+    desk.add(delivery(1, ask(AskKind::Command, &[])));
     assert!(desk.next(start).is_some());
     assert!(!desk.was_read(start));
     assert!(!desk.was_read(start + READING_TIME - Duration::from_millis(1)));
@@ -185,7 +185,7 @@ fn one_ask_is_on_the_desk_and_what_blocks_comes_first() {
     let (slow, edit, question) =
         (ask(AskKind::CommandOutput, &[]), ask(AskKind::Tool, &[]), ask(AskKind::Followup, &[]));
     for (number, ask) in [(1, &slow), (2, &edit), (3, &question)] {
-        desk.take(delivery(number, ask.clone()));
+        desk.add(delivery(number, ask.clone()));
     }
     assert_eq!(desk.next(now), Some(&edit));
     assert_eq!(desk.next(now), None);
@@ -194,10 +194,10 @@ fn one_ask_is_on_the_desk_and_what_blocks_comes_first() {
     let (gone, was_shown) = desk.withdrawn("2");
     assert_eq!((gone.len(), was_shown), (1, true));
     assert_eq!(desk.next(now), Some(&slow));
-    desk.take(delivery(4, edit.clone()));
+    desk.add(delivery(4, edit.clone()));
     assert_eq!(desk.next(now), Some(&edit), "a hint makes room for what blocks the run");
     assert_eq!(desk.clear().len(), 2);
-    assert_eq!(desk.shown(), None);
+    assert_eq!(desk.current(), None);
 }
 
 #[test]

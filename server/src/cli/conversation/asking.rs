@@ -19,7 +19,7 @@ impl Conversation {
     pub(super) fn delivered(&mut self, delivery: PendingAsk) {
         let ours = self.session.as_ref() == Some(&delivery.ask.session_id);
         if ours && self.desk.has_room() {
-            self.desk.take(delivery);
+            self.desk.add(delivery);
         } else {
             self.close_surface(&delivery);
         }
@@ -76,7 +76,7 @@ impl Conversation {
             TerminalInput::Line { text, at } => (text, at),
             TerminalInput::Gone => {
                 self.answers = Answers::Nobody;
-                if let Some(ask) = self.desk.shown().cloned() {
+                if let Some(ask) = self.desk.current().cloned() {
                     let text = "(end of input: from here on nobody answers, and what asks is not allowed)";
                     self.on_page(|page| page.line_in(Ink::Dim, text));
                     self.nobody_answers(&ask);
@@ -84,7 +84,7 @@ impl Conversation {
                 return;
             }
         };
-        let Some(ask) = self.desk.shown().cloned() else { return };
+        let Some(ask) = self.desk.current().cloned() else { return };
         self.pages.rest().entered();
         let blocking = ask.group != AskGroup::NonBlocking;
         if !self.desk.was_read(at) {
@@ -104,14 +104,14 @@ impl Conversation {
 
     /// Answers the ask on the desk as the demo does, and says so.
     pub(super) fn demo_answers(&mut self) {
-        let Some(ask) = self.desk.shown().cloned() else { return };
+        let Some(ask) = self.desk.current().cloned() else { return };
         let TypedAnswer::Answer(outcome) = parse(&ask, "y") else { return };
         self.on_page(|page| page.line_in(Ink::Bold, "[demo answers: y]"));
         self.answer(outcome);
     }
 
     /// An ask that was on the page was closed elsewhere.
-    pub(super) fn taken_down(&mut self, how: &Resolution) {
+    pub(super) fn ask_closed(&mut self, how: &Resolution) {
         self.demo_answers_at = None;
         let text = match how {
             Resolution::Selected { .. } | Resolution::Answered { .. } => "(answered elsewhere)",

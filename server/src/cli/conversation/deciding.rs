@@ -25,7 +25,7 @@ impl Conversation {
         loop {
             let end = self.until_ended().await?;
             let goes_on = match end.outcome {
-                Outcome::Limit => self.goes_on().await,
+                Outcome::Limit => self.ask_to_continue().await,
                 _ => Ok(false),
             };
             // Also where the question could not be put: the end of the run was not shown yet.
@@ -45,7 +45,7 @@ impl Conversation {
 
     /// Puts the question that a limit left before the person, and answers it as they say; `true` when
     /// another run has begun.
-    async fn goes_on(&mut self) -> Result<bool, LeaveReason> {
+    async fn ask_to_continue(&mut self) -> Result<bool, LeaveReason> {
         if !matches!(self.answers, Answers::Person(_)) {
             return Ok(false);
         }
@@ -56,7 +56,7 @@ impl Conversation {
         // The run that the answer begins, here or at another door, is followed.
         (self.run, self.ended, self.idle) = (None, None, false);
         let ask_id = ask.ask_id.clone();
-        self.desk.take(PendingAsk { request: None, ask });
+        self.desk.add(PendingAsk { request: None, ask });
         self.put_next();
         while self.decided.is_none() && self.desk.holds(&ask_id) {
             self.ears.wake_at(self.next_wake());
@@ -82,7 +82,7 @@ impl Conversation {
         match answered.status {
             RespondStatus::Accepted => Ok(!stops),
             RespondStatus::AlreadyResolved => {
-                self.taken_down(&answered.resolution);
+                self.ask_closed(&answered.resolution);
                 self.begins_elsewhere().await
             }
         }

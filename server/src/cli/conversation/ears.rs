@@ -67,7 +67,7 @@ impl Ears {
         };
         tokio::select! {
             biased;
-            told = self.signals.told() => match told {
+            told = self.signals.next_signal() => match told {
                 ProcessSignal::Interrupt => IncomingEvent::Interrupt,
                 ProcessSignal::Terminate => IncomingEvent::Terminate,
             },

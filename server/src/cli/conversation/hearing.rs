@@ -50,7 +50,7 @@ pub(super) fn last_word(said: Incoming) {
 }
 
 impl Conversation {
-    pub(super) async fn take(&mut self, incoming: Incoming) -> Result<(), LeaveReason> {
+    pub(super) async fn handle(&mut self, incoming: Incoming) -> Result<(), LeaveReason> {
         match incoming {
             Incoming::Request { id, method, params } => self.requested(&id, &method, params).await,
             Incoming::Notification { method, params } => {
@@ -106,7 +106,7 @@ impl Conversation {
                 gone.iter().for_each(|delivery| self.close_surface(delivery));
                 let withdrawn = self.withdrawn.take_if(|ask| *ask == resolved.ask_id).is_some();
                 if was_shown || withdrawn {
-                    self.taken_down(&resolved.resolution);
+                    self.ask_closed(&resolved.resolution);
                 }
             }
             "$/cancelRequest" => {
@@ -156,9 +156,9 @@ impl Conversation {
                 // A run that was going on and waits to be resumed has been given up by its server.
                 self.given_up |= state.state == State::Resumable && self.run.is_some();
             }
-            Update::ChangeSet(change) => self.unmade.told(change),
+            Update::ChangeSet(change) => self.unmade.update(change),
             Update::Notice { message } if self.view.is_text() => {
-                if !self.view.has_told(message) {
+                if !self.view.has_printed(message) {
                     self.view.aside(&mut self.pages);
                     note(message);
                 }
@@ -170,7 +170,7 @@ impl Conversation {
         }
         let awaited = self.pages.rest().awaits();
         self.view.update(&mut self.pages, raw, params);
-        if awaited && !self.pages.rest().awaits() && self.desk.shown().is_some() {
+        if awaited && !self.pages.rest().awaits() && self.desk.current().is_some() {
             // A call beside the one that is asked about has ended: the question is still there to be answered.
             self.pages.rest().prompt();
         }

@@ -11,7 +11,7 @@ pub struct MissingEdits(BTreeSet<String>);
 
 impl MissingEdits {
     /// Takes the latest state of a change set.
-    pub fn told(&mut self, change: &ChangeSetView) {
+    pub fn update(&mut self, change: &ChangeSetView) {
         let is = |state| change.hunks.iter().any(|hunk| hunk.state == state);
         if is(HunkState::NotApplied) {
             self.0.insert(change.path.clone());
@@ -56,7 +56,7 @@ mod tests {
         let named = Some("error: allowed edits are not on disk: a.txt".to_owned());
         let mut unmade = MissingEdits::default();
         for state in [Proposed, Applying] {
-            unmade.told(&change("a.txt", &[state]));
+            unmade.update(&change("a.txt", &[state]));
             assert_eq!(unmade.in_words(), None, "{state:?}");
         }
         for states in [
@@ -68,11 +68,11 @@ mod tests {
             &[Applied, Applying],
             &[Applied, NotApplied],
         ] {
-            unmade.told(&change("a.txt", states));
-            unmade.told(&change("b.txt", &[Applied]));
+            unmade.update(&change("a.txt", states));
+            unmade.update(&change("b.txt", &[Applied]));
             assert_eq!(unmade.in_words(), named, "{states:?}");
         }
-        unmade.told(&change("a.txt", &[Applied, Rejected]));
+        unmade.update(&change("a.txt", &[Applied, Rejected]));
         assert_eq!(unmade.in_words(), None);
     }
 }

@@ -94,9 +94,9 @@ impl View {
     }
 
     /// Says whether the page has just said why an effect failed, in a line of its call.
-    pub fn has_told(&self, notice: &str) -> bool {
+    pub fn has_printed(&self, notice: &str) -> bool {
         match &self.form {
-            Form::Text(show) => show.has_told(notice),
+            Form::Text(show) => show.has_printed(notice),
             Form::Json => false,
         }
     }

@@ -20,7 +20,7 @@ pub struct CommandOutput {
 
 impl CommandOutput {
     /// Takes a piece of the output and shows the lines that are whole.
-    pub fn take(&mut self, page: &mut Printer, text: &str) {
+    pub fn push(&mut self, page: &mut Printer, text: &str) {
         let mut text = std::mem::take(&mut self.held) + text;
         let mut rest = text.as_str();
         while let Some((line, behind)) = rest.split_once('\n') {

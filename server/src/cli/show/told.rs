@@ -48,16 +48,16 @@ impl MessageView {
             return Print::Nothing;
         }
         let attempt = self.attempt.take().unwrap_or_default();
-        self.go_on(attempt, true)
+        self.continue_text(attempt, true)
     }
 
     /// Takes the finished text, which is the truth.
     pub fn whole(mut self, text: &str) -> Print {
         let broke_off = self.attempt.is_some();
-        if self.printed == text { Print::Nothing } else { self.go_on(text.to_owned(), broke_off) }
+        if self.printed == text { Print::Nothing } else { self.continue_text(text.to_owned(), broke_off) }
     }
 
-    fn go_on(&mut self, text: String, broke_off: bool) -> Print {
+    fn continue_text(&mut self, text: String, broke_off: bool) -> Print {
         let print = match text.strip_prefix(self.printed.as_str()) {
             Some(rest) => more(rest),
             None => {

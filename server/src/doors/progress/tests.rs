@@ -33,7 +33,7 @@ fn call(title: &str, status: ToolStatus) -> Update {
 fn n08_every_step_has_its_words() {
     let mut progress = Progress::begin("begins", Instant::now());
     let mut say = |update: Update| {
-        progress.told(&update, Instant::now(), 10_000);
+        progress.update(&update, Instant::now(), 10_000);
         progress.message().to_owned()
     };
     assert_eq!(say(state(State::Running, Some(SubState::Model))), "waiting for the model");
@@ -65,18 +65,18 @@ fn d16_words_change_at_most_once_a_second_and_the_latest_win() {
     let mut progress = Progress::begin("begins", start);
     assert_eq!(progress.due(), None);
     for (ms, title) in [(10, "one"), (20, "two"), (400, "three")] {
-        progress.told(&call(title, ToolStatus::InProgress), start, 0);
-        assert_eq!(progress.take(at(ms)), None);
+        progress.update(&call(title, ToolStatus::InProgress), start, 0);
+        assert_eq!(progress.next_message(at(ms)), None);
     }
     assert_eq!(progress.due(), Some(at(1_000)));
-    assert_eq!(progress.take(at(999)), None);
-    assert_eq!(progress.take(at(1_000)), Some("three"));
-    assert_eq!(progress.take(at(5_000)), None, "nothing is said twice");
+    assert_eq!(progress.next_message(at(999)), None);
+    assert_eq!(progress.next_message(at(1_000)), Some("three"));
+    assert_eq!(progress.next_message(at(5_000)), None, "nothing is said twice");
     assert_eq!(progress.due(), None);
-    progress.told(&call("four", ToolStatus::InProgress), start, 0);
-    assert_eq!(progress.take(at(5_000)), Some("four"), "who was quiet for long may speak at once");
-    progress.told(&call("five", ToolStatus::InProgress), start, 0);
-    progress.told(&call("four", ToolStatus::InProgress), start, 0);
+    progress.update(&call("four", ToolStatus::InProgress), start, 0);
+    assert_eq!(progress.next_message(at(5_000)), Some("four"), "who was quiet for long may speak at once");
+    progress.update(&call("five", ToolStatus::InProgress), start, 0);
+    progress.update(&call("four", ToolStatus::InProgress), start, 0);
     assert_eq!(progress.due(), None, "back where it was");
 }
 
@@ -86,15 +86,19 @@ fn s82_a_wait_says_how_long_it_is() {
     let at = |ms| start + Duration::from_millis(ms);
     let mut progress = Progress::begin("begins", start);
     // It has waited for three seconds when that is told.
-    progress.told(&state(State::Running, Some(SubState::Model)), at(100), 13_000);
-    assert_eq!(progress.take(at(1_000)), Some("waiting for the model"));
+    progress.update(&state(State::Running, Some(SubState::Model)), at(100), 13_000);
+    assert_eq!(progress.next_message(at(1_000)), Some("waiting for the model"));
     assert_eq!(progress.due(), Some(at(7_100)));
-    assert_eq!(progress.take(at(7_099)), None);
-    assert_eq!(progress.take(at(7_100)), Some("waiting for the model (10 s)"));
+    assert_eq!(progress.next_message(at(7_099)), None);
+    assert_eq!(progress.next_message(at(7_100)), Some("waiting for the model (10 s)"));
     assert_eq!(progress.due(), Some(at(17_100)));
-    assert_eq!(progress.take(at(39_000)), Some("waiting for the model (40 s)"), "nobody looked meanwhile");
-    progress.told(&state(State::Running, Some(SubState::Streaming)), at(39_500), 50_000);
-    assert_eq!(progress.take(at(40_000)), Some("the model answers"));
+    assert_eq!(
+        progress.next_message(at(39_000)),
+        Some("waiting for the model (40 s)"),
+        "nobody looked meanwhile"
+    );
+    progress.update(&state(State::Running, Some(SubState::Streaming)), at(39_500), 50_000);
+    assert_eq!(progress.next_message(at(40_000)), Some("the model answers"));
     assert_eq!(progress.due(), None, "what moves says nothing of time");
 }
 
@@ -103,11 +107,15 @@ fn s82_a_silence_says_at_once_how_long_it_is() {
     let start = Instant::now();
     let at = |ms| start + Duration::from_millis(ms);
     let mut progress = Progress::begin("begins", start);
-    progress.told(&state(State::Running, Some(SubState::Stalled)), at(100), 13_000);
-    assert_eq!(progress.take(at(1_000)), Some("the model sends nothing (3 s)"));
+    progress.update(&state(State::Running, Some(SubState::Stalled)), at(100), 13_000);
+    assert_eq!(progress.next_message(at(1_000)), Some("the model sends nothing (3 s)"));
     assert_eq!(progress.due(), Some(at(7_100)));
-    assert_eq!(progress.take(at(7_100)), Some("the model sends nothing (10 s)"));
-    progress.told(&state(State::Running, Some(SubState::Streaming)), at(8_000), 21_000);
-    progress.told(&state(State::Running, Some(SubState::Model)), at(8_100), 10_000);
-    assert_eq!(progress.take(at(9_000)), Some("waiting for the model"), "what was silent before is over");
+    assert_eq!(progress.next_message(at(7_100)), Some("the model sends nothing (10 s)"));
+    progress.update(&state(State::Running, Some(SubState::Streaming)), at(8_000), 21_000);
+    progress.update(&state(State::Running, Some(SubState::Model)), at(8_100), 10_000);
+    assert_eq!(
+        progress.next_message(at(9_000)),
+        Some("waiting for the model"),
+        "what was silent before is over"
+    );
 }

@@ -115,7 +115,7 @@ fn by_action(ask: &AskView, agent: &Agent) -> CarriedEdit {
     let abilities = world.doors.abilities();
     let Some(AskSubject::Edit { uri, .. }) = &ask.subject else { return CarriedEdit::Nothing };
     let Text::Open(open) = world.documents.under(uri) else { return CarriedEdit::Nothing };
-    if !abilities.takes_by_action() {
+    if !abilities.edits_by_action() {
         return CarriedEdit::Nothing;
     }
     let Some(hunks) = world.doors.items().carried(&ask.ask_id) else { return CarriedEdit::NotYet };

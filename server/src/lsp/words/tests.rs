@@ -58,12 +58,12 @@ fn an_item_carries_what_it_means_only_where_it_comes_back_whole() {
 fn finding_d4_data_and_version_are_sent_to_clients_that_take_them() {
     let marks = vec![AskDiagnostic { ask: "one".into(), line: 3, message: "Run echo".to_owned() }];
     let document = |version| MarkedDocument { uri: "file:///a".to_owned(), version, marks: marks.clone() };
-    let told = PLAIN.marks(&document(None)).expect("LSP has diagnostics").params;
+    let told = PLAIN.diagnostics(&document(None)).expect("LSP has diagnostics").params;
     let diagnostic = &told["diagnostics"][0];
     assert_eq!((&diagnostic["severity"], &diagnostic["source"]), (&json!(3), &json!("adjutant")));
     assert_eq!((&diagnostic["range"]["start"]["line"], diagnostic.get("data")), (&json!(3), None));
     assert_eq!(told.get("version"), None);
-    let told = ABLE.marks(&document(Some(7))).expect("LSP has diagnostics").params;
+    let told = ABLE.diagnostics(&document(Some(7))).expect("LSP has diagnostics").params;
     assert_eq!(told["diagnostics"][0]["data"], json!({ "askId": "one" }));
     assert_eq!(told["version"], 7);
 }

@@ -25,7 +25,7 @@ use crate::aside::{self, aside};
 use crate::documents::{Expectation, ExpectedText, MisplacedEdit};
 use crate::editor::{DocumentEdit, NoAnswer};
 use crate::faults::point;
-use crate::tools::paths::{ReplaceOutcome, ReplaceRefusal, ResolvedPath, ground, replace_file};
+use crate::tools::paths::{ReplaceOutcome, ReplaceRefusal, ResolvedPath, replace_file, resolve};
 use crate::uri;
 
 /// The turn at one file.
@@ -109,7 +109,7 @@ fn anew(
     started: Instant,
 ) -> Option<Report> {
     let failed = |why: String| Some(not_applied(change, &why, false, started));
-    let at = match ground(&place.roots, &change.path) {
+    let at = match resolve(&place.roots, &change.path) {
         Ok(at) => at,
         Err(why) => return failed(why.to_string()),
     };
@@ -302,7 +302,7 @@ async fn attempt(
 /// Looks at the text and decides how the change gets there. Blocks.
 fn plan(place: &Arc<SessionWorld>, title: &str, change: &FileChange) -> Plan {
     let failed = |why: String| Plan::Over(ApplyAttempt::Failed { why, in_doubt: false });
-    let at = match ground(&place.roots, &change.path) {
+    let at = match resolve(&place.roots, &change.path) {
         Ok(at) if !at.inside || uri::of_path(&at.absolute) != change.target => {
             return failed("the path leads elsewhere than when it was shown".to_owned());
         }
@@ -458,8 +458,8 @@ async fn send(
         Some(Presented::Exactly) => true,
         Some(Presented::Otherwise) => false,
         Some(Presented::Undone) => return ApplyAttempt::Undone,
-        Some(Presented::Misplaced(misplaced)) => return take_back(place, call, (at, misplaced)).await,
-        None if reply == Err(NoAnswer::Unknown) && doors.abilities().takes_by_action() => {
+        Some(Presented::Misplaced(misplaced)) => return revert(place, call, (at, misplaced)).await,
+        None if reply == Err(NoAnswer::Unknown) && doors.abilities().edits_by_action() => {
             return ApplyAttempt::Overtaken("the editor takes no edits that are sent to it".to_owned());
         }
         None => {
@@ -495,7 +495,7 @@ async fn come_by_action(place: &SessionWorld, sending: PendingEdit) -> ApplyAtte
 
 /// The editor ignored the version and made the edit where nobody approved it: our own doing is taken back,
 /// and the user's typing stays.
-async fn take_back(
+async fn revert(
     place: &Arc<SessionWorld>,
     call: &Call,
     (at, misplaced): (Arc<ResolvedPath>, MisplacedEdit),

@@ -11,7 +11,7 @@ use super::{Now, SessionWorld, found, on_disk};
 use crate::aside::aside;
 use crate::documents::Text;
 use crate::faults::point;
-use crate::tools::paths::{ResolvedPath, ground};
+use crate::tools::paths::{ResolvedPath, resolve};
 use crate::uri;
 
 /// Where a change is when it has landed.
@@ -39,7 +39,7 @@ pub(super) fn ours_to_save(at: &ResolvedPath, now: &Now) -> bool {
 
 /// Whether the document is as it was sent: typing between edit and save makes it the user's to save.
 pub(super) fn shows_only(place: &SessionWorld, change: &FileChange, text: &str) -> bool {
-    let Ok(at) = ground(&place.roots, &change.path) else { return false };
+    let Ok(at) = resolve(&place.roots, &change.path) else { return false };
     match place.world.documents.text(&at.absolute) {
         Text::Open(snapshot) => same_text(&snapshot.string(), text),
         Text::Unsynced(_) | Text::Closed => false,
@@ -77,7 +77,7 @@ pub(super) async fn keep(place: &Arc<SessionWorld>, change: &FileChange, saves: 
 
 /// Says where a change is, or that it has to be saved first. Blocks.
 fn saving(place: &SessionWorld, change: &FileChange, saves: bool) -> SaveStep {
-    let at = match ground(&place.roots, &change.path) {
+    let at = match resolve(&place.roots, &change.path) {
         Ok(at) => at,
         Err(why) => return SaveStep::Over(LandedIn::Unknown(why.to_string())),
     };
@@ -104,7 +104,7 @@ fn saving(place: &SessionWorld, change: &FileChange, saves: bool) -> SaveStep {
 /// An editor writes by the name it has, whatever that leads to by then: a file that landed elsewhere is
 /// told.
 pub(super) fn settled_place(place: &SessionWorld, change: &FileChange, kept: LandedIn) -> LandedIn {
-    match ground(&place.roots, &change.path) {
+    match resolve(&place.roots, &change.path) {
         Ok(at) if at.inside && uri::of_path(&at.absolute) == change.target => kept,
         Ok(at) => LandedIn::Elsewhere(at.display),
         Err(why) => LandedIn::Unknown(why.to_string()),
@@ -113,7 +113,7 @@ pub(super) fn settled_place(place: &SessionWorld, change: &FileChange, kept: Lan
 
 /// The file decides whether it was saved; one that is kept in another encoding is not compared.
 fn saved(place: &SessionWorld, change: &FileChange) -> LandedIn {
-    let at = match ground(&place.roots, &change.path) {
+    let at = match resolve(&place.roots, &change.path) {
         Ok(at) => at,
         Err(why) => return LandedIn::Unknown(why.to_string()),
     };

@@ -89,7 +89,7 @@ impl EditVerifier {
         mut watch: watch::Receiver<u64>,
     ) -> Result<ApplyReply, NoAnswer> {
         let shown = async {
-            while !matches!(self.look().await, Some(Presented::Exactly)) {
+            while !matches!(self.verify().await, Some(Presented::Exactly)) {
                 if watch.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
@@ -115,7 +115,7 @@ impl EditVerifier {
         let patience = if refused(reply) { REFUSED } else { SETTLE };
         let deadline = tokio::time::Instant::now() + patience;
         loop {
-            if let Some(shown) = self.look().await {
+            if let Some(shown) = self.verify().await {
                 return Some(shown);
             }
             // A look may take longer than the next change: the time is over also where there is always one.
@@ -130,9 +130,9 @@ impl EditVerifier {
     }
 
     /// Looks at the text where one may wait for the disk.
-    async fn look(&self) -> Option<Presented> {
+    async fn verify(&self) -> Option<Presented> {
         let sent = self.0.clone();
-        aside(move || sent.look()).await
+        aside(move || sent.verify()).await
     }
 
     /// Whether the editor refused the edit, or said it was made, and the text is still the one it was made for.
@@ -155,7 +155,7 @@ pub(super) fn is_called_applied(reply: &Result<ApplyReply, NoAnswer>) -> bool {
 
 /// All of it blocks.
 impl SentEdit {
-    fn look(&self) -> Option<Presented> {
+    fn verify(&self) -> Option<Presented> {
         // Before the text: what is seen in between would look like an undo.
         let (seen, misplaced) = (self.expectation.seen(), self.expectation.misplaced());
         let now = now(&self.place, &self.at).ok().filter(|now| now.exists)?;

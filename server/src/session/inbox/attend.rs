@@ -40,19 +40,19 @@ impl Inbox {
     }
 
     /// Says that there may be something to find.
-    pub fn stirred(&mut self) {
+    pub fn wake(&mut self) {
         self.due = true;
     }
 
     /// A look is over; `events` says whether the inbox is watched.
-    pub fn looked(&mut self, events: bool) {
+    pub fn scan_finished(&mut self, events: bool) {
         self.looking = false;
         if self.watched && !events && self.pulse.is_none() {
             let reader = self.reader.clone();
             self.pulse = Some(tokio::spawn(async move {
                 loop {
                     tokio::time::sleep(WITHOUT_EVENTS).await;
-                    reader.tell();
+                    reader.notify();
                 }
             }));
         }
@@ -90,17 +90,17 @@ impl SessionTask {
             inbox.looking = true;
             inbox.watched |= begin;
             inbox.due = false;
-            tokio::spawn(look(inbox.place.clone(), inbox.reader.clone(), begin));
+            tokio::spawn(scan_all(inbox.place.clone(), inbox.reader.clone(), begin));
         }
     }
 }
 
 /// Looks until nothing is left that one look could not take.
-async fn look(place: Arc<SessionWorld>, reader: Reader, begin: bool) {
+async fn scan_all(place: Arc<SessionWorld>, reader: Reader, begin: bool) {
     let events = !begin || begun(&place, &reader).await;
     loop {
-        reader.looks();
-        let found = blocking(&place, super::look).await;
+        reader.start_scan();
+        let found = blocking(&place, super::scan).await;
         let looked = match found {
             Some(Ok(looked)) => looked,
             Some(Err(error)) => {

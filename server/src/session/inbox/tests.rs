@@ -44,19 +44,19 @@ fn what_is_left_is_found_once_and_can_be_taken_back() {
     let folder = folder();
     let place = place(&folder);
     let inbox = place.dir.join(INBOX);
-    assert!(look(&inbox).expect("no inbox is an empty one").letters.is_empty());
+    assert!(scan(&inbox).expect("no inbox is an empty one").letters.is_empty());
     let left = leave(&place, &answer("allow")).expect("left");
     assert_eq!((mode(&inbox), mode(&left.path)), (0o700, 0o600));
-    let looked = look(&inbox).expect("readable");
+    let looked = scan(&inbox).expect("readable");
     let [letter] = &looked.letters[..] else { panic!("{looked:?}") };
     assert_eq!(letter.ask, "ask-1".into());
     assert_eq!(letter.choice, Choice::Option { id: "allow".to_owned(), text: Some("because".to_owned()) });
     assert!(left.is_there(), "looking removes no answer");
     remove(&inbox, letter).expect("removed");
     assert!(!left.is_there());
-    assert!(!left.take_back().expect("nothing to take back"));
+    assert!(!left.withdraw().expect("nothing to take back"));
     let left = leave(&place, &answer("allow")).expect("left");
-    assert!(left.take_back().expect("taken back") && !left.is_there());
+    assert!(left.withdraw().expect("taken back") && !left.is_there());
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn another_file_under_the_name_of_a_judged_one_stays() {
     let place = place(&folder);
     let inbox = place.dir.join(INBOX);
     let left = leave(&place, &answer("allow")).expect("left");
-    let looked = look(&inbox).expect("readable");
+    let looked = scan(&inbox).expect("readable");
     let other = leave(&place, &answer("reject")).expect("left");
     fs::rename(&other.path, &left.path).expect("renamed");
     remove(&inbox, &looked.letters[0]).expect("no error");
@@ -80,14 +80,14 @@ fn g1_a_folder_that_others_can_write_into_or_that_is_a_link_is_not_read() {
     let left = leave(&place, &answer("allow")).expect("left");
     for open in [0o720, 0o702, 0o755, 0o777] {
         fs::set_permissions(&inbox, Permissions::from_mode(open)).expect("its mode");
-        assert!(look(&inbox).is_err(), "{open:o}");
+        assert!(scan(&inbox).is_err(), "{open:o}");
     }
     fs::set_permissions(&inbox, Permissions::from_mode(0o700)).expect("its mode");
     let link = folder.path().join("link");
     symlink(&inbox, &link).expect("a link");
-    assert!(look(&link).is_err());
+    assert!(scan(&link).is_err());
     assert!(left.is_there());
-    assert_eq!(look(&inbox).expect("readable").letters.len(), 1);
+    assert_eq!(scan(&inbox).expect("readable").letters.len(), 1);
 }
 
 #[test]
@@ -98,10 +98,10 @@ fn one_look_takes_few_files_and_says_that_there_are_more() {
     for _ in 0..MAX_AT_ONCE + 1 {
         leave(&place, &answer("allow")).expect("left");
     }
-    let looked = look(&inbox).expect("readable");
+    let looked = scan(&inbox).expect("readable");
     assert_eq!((looked.letters.len(), looked.more), (MAX_AT_ONCE, true));
     looked.letters.iter().for_each(|letter| remove(&inbox, letter).expect("removed"));
-    let looked = look(&inbox).expect("readable");
+    let looked = scan(&inbox).expect("readable");
     assert_eq!((looked.letters.len(), looked.more), (1, false));
 }
 
@@ -118,7 +118,7 @@ fn an_unfinished_file_is_left_alone_until_its_writer_must_be_dead() {
     let then = SystemTime::now() - 2 * LEFT_BEHIND;
     let file = File::options().write(true).open(&old).expect("opened");
     file.set_times(FileTimes::new().set_modified(then)).expect("its time");
-    let looked = look(&inbox).expect("readable");
+    let looked = scan(&inbox).expect("readable");
     assert_eq!((looked.letters.len(), looked.junk), (0, 0));
     assert!(young.exists() && !old.exists());
 }
@@ -130,7 +130,7 @@ fn an_answer_that_is_too_large_is_not_left() {
     let large = AskRespondParams {
         ask_id: "ask-1".into(),
         option_id: None,
-        answer: Some("x".repeat(MAX_LETTER as usize)),
+        answer: Some("x".repeat(MAX_MESSAGE as usize)),
         reason: None,
         unattended: false,
     };

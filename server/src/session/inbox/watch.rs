@@ -30,11 +30,11 @@ impl Reader {
     }
 
     /// Begins to look: what comes from now on is told anew.
-    pub fn looks(&self) {
+    pub fn start_scan(&self) {
         self.told.store(false, Ordering::Release);
     }
 
-    pub fn tell(&self) {
+    pub fn notify(&self) {
         if !self.told.swap(true, Ordering::AcqRel) {
             self.mailbox.post(Message::InboxStirred);
         }
@@ -93,15 +93,15 @@ fn heard(readers: &Readers, event: notify::Result<Event>) {
     let readers = lock(readers);
     match event {
         // Events were lost, so every inbox may have stirred.
-        Ok(event) if event.need_rescan() => readers.values().for_each(Reader::tell),
+        Ok(event) if event.need_rescan() => readers.values().for_each(Reader::notify),
         Ok(event) if brings(&event.kind) => {
             let whole = event.paths.iter().filter(|path| !is_unfinished(path));
-            whole.filter_map(|path| readers.get(path.parent()?)).for_each(Reader::tell);
+            whole.filter_map(|path| readers.get(path.parent()?)).for_each(Reader::notify);
         }
         Ok(_) => {}
         Err(error) => {
             tracing::warn!(%error, "the watch of inboxes failed; they are looked at once more");
-            readers.values().for_each(Reader::tell);
+            readers.values().for_each(Reader::notify);
         }
     }
 }

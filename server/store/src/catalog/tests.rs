@@ -22,7 +22,7 @@ fn event(text: &str) -> serde_json::Value {
 fn session(catalog: &Catalog, id: &str, events: usize, updated_at: u64) -> Log {
     let mut log = Log::create(catalog.place(id).unwrap(), 1);
     log.append(1, &vec![event("a"); events], false).unwrap();
-    let summary = Summary { log: log.mark(), updated_at, ..titled(id) };
+    let summary = Summary { log: log.summary_mark(), updated_at, ..titled(id) };
     catalog.write_summary(id, &summary).unwrap();
     log
 }
@@ -70,7 +70,7 @@ fn a_summary_that_does_not_fit_is_stale_until_it_is_rebuilt() {
     assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Stale)]);
     assert_eq!(catalog.summary("a").unwrap(), None);
     let rebuilt = rebuild(&catalog, "a").unwrap();
-    assert_eq!((rebuilt.turns, rebuilt.log, rebuilt.damage.as_ref()), (3, log.mark(), None));
+    assert_eq!((rebuilt.turns, rebuilt.log, rebuilt.damage.as_ref()), (3, log.summary_mark(), None));
     assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Current)]);
     assert_eq!(catalog.summary("a").unwrap(), Some(rebuilt));
     for text in ["", "{", "[]", "null", "{\"title\":1}"] {
@@ -198,7 +198,7 @@ fn f5_a_list_costs_a_bounded_time_a_session() {
     let catalog = catalog(dir.path());
     let log = session(&catalog, "s-0", 1, 0);
     let events = fs::read(log.place().dir.join(EVENTS)).unwrap();
-    let known = Summary { log: log.mark(), ..titled("s-0") };
+    let known = Summary { log: log.summary_mark(), ..titled("s-0") };
     for number in 1..1_000 {
         let dir = dir.path().join("sessions").join(format!("s-{number}"));
         fs::create_dir(&dir).unwrap();

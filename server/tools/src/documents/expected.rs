@@ -26,7 +26,7 @@ pub struct ExpectedText {
 impl ExpectedText {
     /// Whether the edits, made as they are in this text, replace what is neither what they were made to replace
     /// nor what they bring themselves, as where they are made twice.
-    fn takes_from(&self, text: &str, encoding: Encoding) -> bool {
+    fn removes_from(&self, text: &str, encoding: Encoding) -> bool {
         let (Some(meant), Some(now)) = (&self.replaced, replaced(text, &self.edits, encoding)) else {
             return true;
         };
@@ -115,7 +115,7 @@ impl Expected {
         };
         if made(false) || made(true) {
             let before = old.to_string();
-            let took = self.awaited.takes_from(&before, encoding);
+            let took = self.awaited.removes_from(&before, encoding);
             let misplaced = MisplacedEdit { before, after: new.to_string(), took };
             *self.misplaced.lock().unwrap_or_else(PoisonError::into_inner) = Some(misplaced);
         }

@@ -79,7 +79,7 @@ pub fn replace_file(
         Errno::LOOP => ReplaceRefusal::Changed(name()),
         other => ReplaceRefusal::Io(name(), other.into()),
     };
-    let turn = turns.take(&at.absolute).map_err(|_| ReplaceRefusal::Busy(name()))?;
+    let turn = turns.acquire(&at.absolute).map_err(|_| ReplaceRefusal::Busy(name()))?;
     let way = at.relative.parent().unwrap_or(Path::new(""));
     let parent = parent_directory(at, way, expected.is_none()).map_err(io)?;
     let file = file_name(at);
@@ -344,7 +344,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::paths::{Roots, ground};
+    use crate::paths::{Roots, resolve};
 
     #[test]
     fn finding_c6_what_cannot_be_put_back_stays_and_is_named() {
@@ -353,10 +353,10 @@ mod tests {
         let target = dir.path().join("d/a.txt");
         fs::write(&target, "read").expect("file");
         let (roots, _) = Roots::open(&[dir.path().to_owned()]);
-        let at = ground(&roots, "d/a.txt").expect("a place");
+        let at = resolve(&roots, "d/a.txt").expect("a place");
         let parent = parent_directory(&at, Path::new("d"), false).expect("folder");
         let seen = rustix::fs::statat(&parent, "a.txt", AtFlags::SYMLINK_NOFOLLOW).expect("there");
-        let turn = Turns::default().take(&target).expect("a turn");
+        let turn = Turns::default().acquire(&target).expect("a turn");
         let beside = Beside::write(&parent, Some(&seen), (&turn, &target), b"edit").expect("beside");
         let name = format!("d/{}", beside.name);
         // Other bytes came out of the exchange, and now they cannot be given their name back.

@@ -33,12 +33,12 @@ impl Place {
 
     fn ground(&self, raw: &str) -> ResolvedPath {
         let raw = raw.replace("{{WS}}", self.ws().to_str().expect("utf-8"));
-        ground(&self.roots, &raw).unwrap_or_else(|error| panic!("{raw}: {error}"))
+        resolve(&self.roots, &raw).unwrap_or_else(|error| panic!("{raw}: {error}"))
     }
 
     fn refused(&self, raw: &str) -> PathRefusal {
         let raw = raw.replace("{{WS}}", self.ws().to_str().expect("utf-8"));
-        ground(&self.roots, &raw).expect_err(&raw)
+        resolve(&self.roots, &raw).expect_err(&raw)
     }
 
     fn read(&self, raw: &str) -> Result<String, OpenRefusal> {
@@ -144,9 +144,9 @@ fn s55_p1_impossible_paths_are_refused_with_the_reason() {
     assert!(matches!(place.refused("src/main.rs/../x"), PathRefusal::NotADirectory(_)));
     assert!(matches!(place.refused("$HOME/.ssh/id_rsa"), PathRefusal::Unexpanded(_)));
     assert!(matches!(place.refused("~/.ssh/id_rsa"), PathRefusal::Unexpanded(_)));
-    let none = ground(&Roots::default(), "src").expect_err("no base");
+    let none = resolve(&Roots::default(), "src").expect_err("no base");
     assert!(matches!(none, PathRefusal::NoRoots(_)));
-    assert!(ground(&Roots::default(), "/").expect("absolute").exists());
+    assert!(resolve(&Roots::default(), "/").expect("absolute").exists());
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn s55_p1_links_are_followed_to_where_they_lead() {
     // The workspace itself may be reached through a link.
     symlink("ws", place.directory.path().join("linked")).expect("link");
     let (roots, _) = Roots::open(&[place.directory.path().join("linked")]);
-    assert_eq!(ground(&roots, "src/main.rs").expect("grounded").display, "src/main.rs");
+    assert_eq!(resolve(&roots, "src/main.rs").expect("grounded").display, "src/main.rs");
 }
 
 #[cfg(target_os = "linux")]
@@ -188,10 +188,10 @@ fn p1_several_folders_keep_their_files_apart() {
     let (roots, problems) =
         Roots::open(&[place.ws(), second.clone(), place.ws(), place.directory.path().join("none")]);
     assert_eq!((roots.paths().count(), problems.len()), (2, 1));
-    let at = ground(&roots, second.join("x").to_str().expect("utf-8")).expect("grounded");
+    let at = resolve(&roots, second.join("x").to_str().expect("utf-8")).expect("grounded");
     assert_eq!((at.inside, at.root), (true, Some(1)));
     // What is shown must mean the same file when the model sends it back.
-    assert_eq!(ground(&roots, &at.display).expect("again").absolute, at.absolute);
+    assert_eq!(resolve(&roots, &at.display).expect("again").absolute, at.absolute);
 }
 
 #[test]
@@ -391,7 +391,7 @@ fn finding_c1b_servers_take_turns_at_a_file_and_a_turn_ends_with_its_holder() {
     let state = tempfile::tempdir().expect("state");
     let turns = Turns::in_state(state.path());
     let at = place.ground("src/main.rs");
-    let held = turns.take(&at.absolute).expect("the first turn");
+    let held = turns.acquire(&at.absolute).expect("the first turn");
     let landed = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -425,7 +425,7 @@ fn finding_c6_what_a_killed_server_left_is_removed_and_nothing_else() {
     for (name, path) in [("a", &left), ("b", &theirs)] {
         std::fs::write(state.path().join("writing").join(name), path.as_os_str().as_bytes()).expect("turn");
     }
-    let holder = turns.take(Path::new("/held")).expect("a turn");
+    let holder = turns.acquire(Path::new("/held")).expect("a turn");
     holder.leaves(&held);
     turns.sweep();
     assert!(!left.exists(), "it stays for good");
@@ -451,7 +451,7 @@ fn finding_c6_what_another_program_wrote_in_the_last_moment_survives_a_kill_in_t
     let killed = |out: &str| {
         std::fs::write(&target, "new").expect("write");
         std::fs::write(&beside, out).expect("write");
-        let turn = turns.take(&target).expect("a turn");
+        let turn = turns.acquire(&target).expect("a turn");
         turn.leaves(&beside);
         turn.exchanges(&target, (id(&target), hash_of(b"new")), Some(hash_of(b"old")));
         let notes = std::fs::read_dir(state.path().join("writing")).expect("turns").flatten();
@@ -463,7 +463,7 @@ fn finding_c6_what_another_program_wrote_in_the_last_moment_survives_a_kill_in_t
     let read = || std::fs::read_to_string(&target).expect("read");
     // Swept by the next start, or cleared by the next one who writes the file.
     for start in [true, false] {
-        let next = || if start { turns.sweep() } else { drop(turns.take(&target).expect("a turn")) };
+        let next = || if start { turns.sweep() } else { drop(turns.acquire(&target).expect("a turn")) };
         killed("old");
         next();
         assert_eq!((read().as_str(), beside.exists()), ("new", false));

@@ -44,7 +44,7 @@ impl Turns {
     }
 
     /// Waits for the turn at a file. Where no lock can be made, as on a full disk, there is none.
-    pub fn take(&self, target: &Path) -> Result<Turn, Busy> {
+    pub fn acquire(&self, target: &Path) -> Result<Turn, Busy> {
         let free = Turn { held: None };
         let Some(folder) = &self.folder else { return Ok(free) };
         let path = folder.join(name_of(target));

@@ -71,7 +71,7 @@ impl Group {
     }
 
     /// Moves processes in, as long as the command is not over. Who ends it meanwhile does not wait for this.
-    pub fn take(&self, members: impl IntoIterator<Item = Member>) {
+    pub fn add(&self, members: impl IntoIterator<Item = Member>) {
         for member in members {
             if self.is_over() {
                 break;
@@ -228,7 +228,7 @@ mod tests {
             }
             me
         });
-        group.take(members);
+        group.add(members);
         assert!(!asked.exists(), "moved into a group that is over");
         assert!(file.exists(), "what was moved after the kill lives on");
     }

@@ -11,7 +11,7 @@ use adjutant_core::record::UnsavedText;
 use super::gather::Cleaner;
 use super::*;
 use crate::ToolOutput;
-use crate::paths::{Roots, ground};
+use crate::paths::{Roots, resolve};
 use crate::run_command::{run_command, time_limit};
 
 static CALLS: AtomicU64 = AtomicU64::new(1);
@@ -27,7 +27,7 @@ fn place() -> Place {
 impl Place {
     fn launch(&self, command: &str) -> Launch {
         let (roots, _) = Roots::open(&[self.directory.path().to_owned()]);
-        let at = ground(&roots, ".").expect("grounded");
+        let at = resolve(&roots, ".").expect("grounded");
         Launch {
             command: command.into(),
             shell: pin_shell().expect("a shell"),
@@ -298,7 +298,7 @@ async fn a3_a_changed_shell_or_directory_is_not_used() {
     let sub = place.directory.path().join("sub");
     std::fs::create_dir(&sub).expect("dir");
     let (roots, _) = Roots::open(&[place.directory.path().to_owned()]);
-    let directory = pin_directory(&ground(&roots, "sub").expect("grounded")).expect("pinned");
+    let directory = pin_directory(&resolve(&roots, "sub").expect("grounded")).expect("pinned");
     assert!(directory.hold().is_ok());
     std::fs::rename(&sub, place.directory.path().join("was")).expect("rename");
     std::fs::create_dir(&sub).expect("dir");
@@ -309,7 +309,7 @@ async fn a3_a_changed_shell_or_directory_is_not_used() {
     std::os::unix::fs::symlink("was", &sub).expect("link");
     let whole = whole.with_extension("b");
     assert!(run(&Launch { directory, whole, ..launch }).await.failed);
-    assert!(pin_directory(&ground(&roots, "whole.out").expect("grounded")).is_err());
+    assert!(pin_directory(&resolve(&roots, "whole.out").expect("grounded")).is_err());
 }
 
 #[tokio::test]

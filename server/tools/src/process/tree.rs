@@ -181,7 +181,7 @@ impl Tree {
     pub(super) fn gather(&self) {
         if let Some(group) = self.group.clone() {
             let signs = self.signs.clone();
-            tokio::task::spawn_blocking(move || group.take(signs.members()));
+            tokio::task::spawn_blocking(move || group.add(signs.members()));
         }
     }
 

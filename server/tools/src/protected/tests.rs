@@ -7,7 +7,7 @@ use adjutant_core::record::Policy;
 use adjutant_core::session::Session;
 
 use super::*;
-use crate::paths::{Roots, ground};
+use crate::paths::{Roots, resolve};
 
 fn workspace() -> (tempfile::TempDir, Roots) {
     let directory = tempfile::tempdir().expect("temp dir");
@@ -82,7 +82,7 @@ fn p3_protected_files_are_denied_or_asked_in_any_spelling() {
         ".vſcode/tasks.json",
     ];
     for path in denied {
-        let at = ground(&roots, path).expect(path);
+        let at = resolve(&roots, path).expect(path);
         assert!(protected(&at, &own).is_some(), "{path} is {:?}", write_class(&at, &own));
     }
     let asked = [
@@ -99,17 +99,17 @@ fn p3_protected_files_are_denied_or_asked_in_any_spelling() {
         ".cargo/config.toml",
     ];
     for path in asked {
-        let at = ground(&roots, path).expect(path);
+        let at = resolve(&roots, path).expect(path);
         assert!(write_class(&at, &own).0 == "ask", "{path} is {:?}", write_class(&at, &own));
     }
     for path in ["Cargo.toml", "web/package.json"] {
-        let at = ground(&roots, path).expect(path);
+        let at = resolve(&roots, path).expect(path);
         assert!(write_class(&at, &own).0 == "mark", "{path}");
     }
     for path in
         ["src/main.rs", "crlf.txt", ".gitignore", "git/config", "settings.json", "docs/cron.md", "profile"]
     {
-        let at = ground(&roots, path).expect(path);
+        let at = resolve(&roots, path).expect(path);
         assert_eq!(write_class(&at, &own), ("plain", None), "{path}");
     }
 }
@@ -117,7 +117,7 @@ fn p3_protected_files_are_denied_or_asked_in_any_spelling() {
 #[test]
 fn p3_a_write_to_a_secret_is_asked_for_with_the_reason_that_holds() {
     let (_directory, roots) = workspace();
-    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
+    let class = |raw: &str| write_class(&resolve(&roots, raw).expect(raw), &Own::default());
     assert_eq!(class(".env.local"), ("ask", Some(FileClass::Environment)));
     assert_eq!(class("deploy/server.pem"), ("ask", Some(FileClass::Keys)));
     assert_eq!(class("credentials.json"), ("ask", Some(FileClass::Keys)));
@@ -129,12 +129,12 @@ fn p3_a_link_to_a_protected_file_is_that_file() {
     let ws = directory.path().join("ws");
     std::fs::create_dir(ws.join(".git")).expect("git");
     std::os::unix::fs::symlink(".git", ws.join("innocent")).expect("link");
-    let at = ground(&roots, "innocent/config").expect("grounded");
+    let at = resolve(&roots, "innocent/config").expect("grounded");
     assert!(protected(&at, &Own::default()).is_some());
     // Our own directory is known behind a link as well.
     std::fs::create_dir(directory.path().join("real")).expect("real");
     std::os::unix::fs::symlink("real", directory.path().join("config")).expect("link");
-    let at = ground(&roots, directory.path().join("real/rules.toml").to_str().expect("utf-8"));
+    let at = resolve(&roots, directory.path().join("real/rules.toml").to_str().expect("utf-8"));
     assert_eq!(
         protected(&at.expect("grounded"), &Own::of([directory.path().join("config")])),
         Some(FileClass::Own)
@@ -147,7 +147,7 @@ fn p3_a_folder_opened_in_an_agents_directory_can_be_worked_in() {
     let folder = directory.path().join(".claude/worktrees/ws");
     std::fs::create_dir_all(&folder).expect("folder");
     let (roots, _) = Roots::open(&[folder]);
-    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
+    let class = |raw: &str| write_class(&resolve(&roots, raw).expect(raw), &Own::default());
     assert_eq!(class("src/main.rs"), ("plain", None));
     assert_eq!(class(".claude/settings.json"), ("deny", Some(FileClass::AgentSettings)));
     assert_eq!(class("../x"), ("deny", Some(FileClass::AgentSettings)));
@@ -171,11 +171,11 @@ fn p5_secret_stores_need_an_ask_even_to_read() {
         "/proc/1/environ",
         "credentials.json",
     ] {
-        let at = ground(&roots, path).expect(path);
+        let at = resolve(&roots, path).expect(path);
         assert!(held_by(&at, &Own::default()).is_some(), "{path}");
     }
     for path in ["src/main.rs", ".env.example", "src/env.rs", "keys.md", "monkey", ".gitignore", "README"] {
-        let at = ground(&roots, path).expect(path);
+        let at = resolve(&roots, path).expect(path);
         assert_eq!(held_by(&at, &Own::default()), None, "{path}");
     }
 }
@@ -206,7 +206,7 @@ fn finding_b6_names_from_the_documentation_of_tools_have_their_class() {
     let mut wrong = Vec::new();
     for line in &names {
         assert!(line.page.starts_with("http"), "{} has no page", line.name);
-        let at = ground(&roots, &line.name).expect(&line.name);
+        let at = resolve(&roots, &line.name).expect(&line.name);
         let class = write_class(&at, &Own::default());
         if class.0 != line.write {
             wrong.push(format!("{}: {} is {class:?}, not {}", line.tool, line.name, line.write));
@@ -257,7 +257,7 @@ fn write(path: &Path, text: &str) {
 fn finding_b6_git_by_another_name_is_git() {
     let (directory, roots) = workspace();
     let ws = directory.path().join("ws");
-    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
+    let class = |raw: &str| write_class(&resolve(&roots, raw).expect(raw), &Own::default());
     // A bare repository under an ordinary name, and one that the write would complete.
     for name in ["HEAD", "objects/x", "refs/x", "config"] {
         write(&ws.join("store").join(name), "x");
@@ -290,7 +290,7 @@ fn finding_b6_git_by_another_name_is_git() {
 fn finding_h1_a_repository_in_two_folders_is_one_and_is_not_put_together() {
     let (directory, roots) = workspace();
     let ws = directory.path().join("ws");
-    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
+    let class = |raw: &str| write_class(&resolve(&roots, raw).expect(raw), &Own::default());
     // The half that settings, objects and refs are taken from, by whichever write comes last.
     write(&ws.join("docs/common/config"), "[core]\n\tfsmonitor = x\n");
     assert_eq!(class("docs/common/objects/x"), ("plain", None));
@@ -320,7 +320,7 @@ fn finding_h1_a_repository_in_two_folders_is_one_and_is_not_put_together() {
 fn finding_m3_settings_of_git_are_read_as_git_reads_them() {
     let (directory, roots) = workspace();
     let ws = directory.path().join("ws");
-    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
+    let class = |raw: &str| write_class(&resolve(&roots, raw).expect(raw), &Own::default());
     let denied = |settings: &str, path: &str| {
         write(&ws.join(".git/config"), settings);
         assert_eq!(class(path), ("deny", Some(FileClass::Repository)), "{settings}");
@@ -348,7 +348,7 @@ fn finding_h5_a_tilde_in_the_settings_of_git_is_the_home() {
     let (directory, roots) = workspace();
     let ws = directory.path().join("ws");
     let own = Own::default().at_home(Some(directory.path().to_owned()));
-    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &own);
+    let class = |raw: &str| write_class(&resolve(&roots, raw).expect(raw), &own);
     for (settings, path) in [
         ("[core]\n\thooksPath = ~/ws/shared\n", "shared/pre-push"),
         ("[core]\n\thooksPath = \"~/ws/a b\"\n", "a b/pre-push"),
@@ -367,7 +367,7 @@ fn finding_h5_a_tilde_in_the_settings_of_git_is_the_home() {
 fn finding_h5_no_spelling_completes_a_repository() {
     let (directory, roots) = workspace();
     let ws = directory.path().join("ws");
-    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
+    let class = |raw: &str| write_class(&resolve(&roots, raw).expect(raw), &Own::default());
     write(&ws.join("half/objects/x"), "x");
     write(&ws.join("half/refs/x"), "x");
     write(&ws.join("other/objects/x"), "x");
@@ -386,7 +386,7 @@ fn finding_h5_no_spelling_completes_a_repository() {
 fn finding_b6_what_runs_by_its_name_from_the_home_is_not_written() {
     let (directory, roots) = workspace();
     let own = |home: &str| Own::default().at_home(Some(directory.path().join(home)));
-    let class = |raw: &str, own: &Own| write_class(&ground(&roots, raw).expect(raw), own);
+    let class = |raw: &str, own: &Own| write_class(&resolve(&roots, raw).expect(raw), own);
     // The workspace is the home, or the home is elsewhere.
     for name in ["bin/run", "BIN/run", "bin/sub/run"] {
         assert_eq!(class(name, &own("ws")), ("deny", Some(FileClass::Programs)), "{name}");
@@ -397,7 +397,7 @@ fn finding_b6_what_runs_by_its_name_from_the_home_is_not_written() {
     let bin = directory.path().join("ws/bin");
     std::fs::create_dir(&bin).expect("folder");
     let (inner, _) = Roots::open(&[bin]);
-    let at = ground(&inner, "run").expect("run");
+    let at = resolve(&inner, "run").expect("run");
     assert_eq!(write_class(&at, &own("ws")), ("plain", None));
 }
 
@@ -411,7 +411,7 @@ fn finding_b6_a_work_tree_beside_its_bare_repository_can_be_worked_in() {
     write(&bare.join("worktrees/main/commondir"), "../..\n");
     write(&bare.join("main/.git"), &format!("gitdir: {}\n", bare.join("worktrees/main").display()));
     let (roots, _) = Roots::open(&[bare.join("main")]);
-    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
+    let class = |raw: &str| write_class(&resolve(&roots, raw).expect(raw), &Own::default());
     assert_eq!(class("src/main.rs"), ("plain", None));
     assert_eq!(class("../config"), ("deny", Some(FileClass::Repository)));
 }
@@ -425,12 +425,12 @@ fn finding_b5_own_files_are_known_by_every_way_to_them() {
     std::fs::hard_link(config.join("key"), ws.join("second")).expect("link");
     std::os::unix::fs::symlink(&config, ws.join("way")).expect("link");
     for raw in ["second", "way/key", "way/new", "../config/key", "../other.txt"] {
-        let at = ground(&roots, raw).expect(raw);
+        let at = resolve(&roots, raw).expect(raw);
         assert_eq!(held_by(&at, &own), Some(FileClass::Own), "{raw}");
         assert!(write_class(&at, &own).0 == "deny", "{raw}");
     }
     write(&ws.join("mine"), "x");
-    let at = ground(&roots, "mine").expect("mine");
+    let at = resolve(&roots, "mine").expect("mine");
     assert_eq!((held_by(&at, &own), write_class(&at, &own)), (None, ("plain", None)));
 }
 
@@ -439,7 +439,7 @@ fn finding_m3_hooks_that_the_user_has_for_all_repositories_are_not_written() {
     let (directory, roots) = workspace();
     let (home, ws) = (directory.path(), directory.path().join("ws"));
     let own = Own::default().at_home(Some(home.to_owned()));
-    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &own);
+    let class = |raw: &str| write_class(&resolve(&roots, raw).expect(raw), &own);
     assert_eq!(class("hooks/pre-push"), ("plain", None));
     write(&home.join(".gitconfig"), "[core]\n\thooksPath = ~/ws/hooks\n[include]\n\tpath = ws/team\n");
     assert_eq!(class("hooks/pre-push"), ("deny", Some(FileClass::Repository)));
@@ -456,7 +456,7 @@ fn finding_m3_hooks_that_the_user_has_for_all_repositories_are_not_written() {
 fn finding_m3_hooks_behind_a_link_are_not_written_before_they_are_there() {
     let (directory, roots) = workspace();
     let ws = directory.path().join("ws");
-    let class = |raw: &str| write_class(&ground(&roots, raw).expect(raw), &Own::default());
+    let class = |raw: &str| write_class(&resolve(&roots, raw).expect(raw), &Own::default());
     write(&ws.join(".git/config"), "[core]\n\thooksPath = tools/hooks\n");
     std::os::unix::fs::symlink("scripts", ws.join("tools")).expect("link");
     // Neither is there what the link leads to.
@@ -475,7 +475,7 @@ fn finding_b5_a_second_name_of_a_file_of_a_session_is_adjutants_own() {
     std::fs::hard_link(state.join("sessions/s-1/outputs/call-1.txt"), ws.join("copy")).expect("link");
     std::fs::hard_link(ws.join("mine"), ws.join("also-mine")).expect("link");
     let own = Own::of([state]);
-    let class = |raw: &str| held_by(&ground(&roots, raw).expect(raw), &own);
+    let class = |raw: &str| held_by(&resolve(&roots, raw).expect(raw), &own);
     assert_eq!(class("copy"), Some(FileClass::Own));
     assert_eq!(class("also-mine"), None);
 }

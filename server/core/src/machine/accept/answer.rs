@@ -38,7 +38,7 @@ pub fn accept(session: &Session, stamp: &Stamp, answer: Answer) -> Result<Vec<Ev
         | AskKind::ApiReqFailed
         | AskKind::MistakeLimitReached
         | AskKind::AutoApprovalMaxReqReached
-        | AskKind::ResumeCompletedTask => go_on(session, stamp, ask, &answer),
+        | AskKind::ResumeCompletedTask => continue_run(session, stamp, ask, &answer),
     });
     Ok(events)
 }
@@ -266,7 +266,7 @@ fn resume(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Vec<E
 
 /// Retry, continue and feedback start a new run that says which run it continues. It asks for everything
 /// unless the one who answers gives consent: that of the run before was for that run alone.
-fn go_on(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Vec<Event> {
+fn continue_run(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Vec<Event> {
     let choice = &answer.choice;
     let text = match choice {
         Choice::Option { id, .. } if id == ask::STOP || id == ask::NEW_TASK => return Vec::new(),
@@ -285,7 +285,7 @@ fn go_on(session: &Session, stamp: &Stamp, ask: &Ask, answer: &Answer) -> Vec<Ev
         continues: Some(ask.run.clone()),
         model,
         policy,
-        manner: session.manner_for(last),
+        manner: session.generation_settings_for(last),
         not_before: waits.then(|| stamp.now.saturating_add(ask::wait_ms(last.wait_ms))),
         follows: last.follows,
         title: last.title.clone(),

@@ -8,7 +8,7 @@ use crate::machine::input::{Preparation, Prospect, Stamp};
 use crate::policy::ask;
 use crate::policy::cause::{Cause, Reason};
 use crate::policy::observation::ObservedPath;
-use crate::policy::permission::{self, Act, Verdict, forbidden, mark, standing_rule, verdict};
+use crate::policy::permission::{self, Act, Verdict, caution, forbidden, standing_rule, verdict};
 use crate::policy::unsaved;
 use crate::record::{
     Ask, AskGroup, AskKind, CallEnd, CallResult, EditCheck, Event, FileChange, Outcome, Payload, Resolution,
@@ -119,7 +119,7 @@ fn not_made(
             let changed = || {
                 (Reason::new(Cause::Changed, "the rules changed while it was looked at; call again"), false)
             };
-            refused(&permission::told(roots, policy, seen.as_ref(), why.unwrap_or_else(changed)))
+            refused(&permission::reportable(roots, policy, seen.as_ref(), why.unwrap_or_else(changed)))
         }
     };
     let mut events = supersede(session, call);
@@ -137,7 +137,7 @@ fn propose(
     digest: String,
 ) -> Vec<Event> {
     change.change_set = stamp.id("change").as_str().into();
-    change.mark = mark(&seen, &change);
+    change.mark = caution(&seen, &change);
     let proposed =
         Event::ChangeProposed { call: call.id.clone(), change: change.clone(), seen: Some(seen.clone()) };
     let mut events = vec![proposed];

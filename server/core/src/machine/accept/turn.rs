@@ -177,7 +177,7 @@ fn failed(session: &Session, stamp: &Stamp, (run, turn): (&Run, &Turn), failure:
     if let Some(delay) = retry::next_attempt(&failure, &turn.tries, stamp.jitter(), &run.policy.retry) {
         return vec![attempt_failed(failure, delay)];
     }
-    match retry::stand_in(&failure, run.current_model(), &run.policy.stand_ins) {
+    match retry::fallback_model(&failure, run.current_model(), &run.policy.stand_ins) {
         Some(to) => {
             let replaced = Event::ModelReplaced {
                 turn: turn.number,

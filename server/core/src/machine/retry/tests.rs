@@ -123,7 +123,7 @@ fn s81_two_broken_streams_make_the_answer_be_asked_for_whole() {
 #[test]
 fn s113_the_next_model_takes_over_where_that_can_help() {
     let others = ["a/1".to_owned(), "b/2".to_owned()];
-    let next = |class, model| stand_in(&failure(class, None), model, &others);
+    let next = |class, model| fallback_model(&failure(class, None), model, &others);
     assert_eq!(next(FailureClass::Overloaded, "x/0"), Some("a/1"));
     assert_eq!(next(FailureClass::Overloaded, "a/1"), Some("b/2"));
     assert_eq!(next(FailureClass::Overloaded, "b/2"), None, "each at most once");

@@ -190,8 +190,9 @@ fn p5_nothing_is_told_of_a_text_that_nobody_has_allowed_to_be_read() {
     let quoting = || (Reason::new(Cause::NotFound, "the nearest text is: secret"), true);
     let plain = Policy::default();
     let kept = Policy { deny: vec!["read_file(private/**)".to_owned()], ..Policy::default() };
-    let told =
-        |policy: &Policy, seen: &ObservedPath| told(&["/ws".to_owned()], policy, Some(seen), quoting()).text;
+    let told = |policy: &Policy, seen: &ObservedPath| {
+        reportable(&["/ws".to_owned()], policy, Some(seen), quoting()).text
+    };
     assert!(told(&plain, &ObservedPath::inside("a.txt")).ends_with("secret"));
     assert!(told(&plain, &ObservedPath::inside("private/a.txt")).ends_with("secret"));
     assert!(!told(&kept, &ObservedPath::inside("private/a.txt")).contains("secret:"));
@@ -199,8 +200,12 @@ fn p5_nothing_is_told_of_a_text_that_nobody_has_allowed_to_be_read() {
     for (policy, seen) in [(&kept, &ObservedPath::inside("private/a.txt")), (&plain, &holds)] {
         assert!(told(policy, seen).ends_with("read the file first, which asks the user"), "{seen:?}");
     }
-    let silent =
-        super::told(&[], &plain, Some(&holds), (Reason::new(Cause::Missing, "it does not exist"), false));
+    let silent = super::reportable(
+        &[],
+        &plain,
+        Some(&holds),
+        (Reason::new(Cause::Missing, "it does not exist"), false),
+    );
     assert_eq!(silent.text, "it does not exist");
 }
 

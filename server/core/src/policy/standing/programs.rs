@@ -8,7 +8,7 @@
 pub(super) fn may_stand(words: &[String]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     let Some(name) = system_name(program) else { return false };
-    if only_tells(&name, arguments) {
+    if only_reports(&name, arguments) {
         return true;
     }
     let own = FLAGS.iter().filter(|(program, _)| *program == name).flat_map(|(_, flags)| *flags);
@@ -45,7 +45,7 @@ fn system_name(program: &str) -> Option<String> {
 }
 
 /// Whether a compiler, a runner or an interpreter only says what it is.
-fn only_tells(name: &str, arguments: &[String]) -> bool {
+fn only_reports(name: &str, arguments: &[String]) -> bool {
     let end = name.trim_end_matches(|sign: char| sign.is_ascii_digit() || matches!(sign, '.' | '-'));
     let known = TELLERS.contains(&end) || RUNNERS.iter().any(|(runner, _)| *runner == name);
     known && arguments.len() == 1 && matches!(arguments[0].as_str(), "--version" | "--help" | "-V")

@@ -1,6 +1,6 @@
 //! A table of command lines: which may have a standing answer.
 
-use super::may_stand;
+use super::may_be_standing;
 
 #[test]
 fn finding_b10_no_standing_answer_for_expansion_interpreters_and_network_clients() {
@@ -49,7 +49,7 @@ fn finding_b10_no_standing_answer_for_expansion_interpreters_and_network_clients
         "while read x; do ls; done", "ls >", "ls > ", "cat <> a", "trap ls EXIT", "alias a=ls", "let a=1",
         "export A=1", "set -x", "a\u{7}b", "function x", "case a in b) ls;; esac", "coproc ls",
     ];
-    let stands: Vec<_> = never.iter().filter(|line| may_stand(line)).collect();
+    let stands: Vec<_> = never.iter().filter(|line| may_be_standing(line)).collect();
     assert!(stands.is_empty(), "must have no standing answer: {stands:?}");
 }
 
@@ -67,7 +67,7 @@ fn a_plain_line_may_have_a_standing_answer() {
         "rustc --version", "echo \"a \\\"b\\\" c\"", "echo a\\ b", "tar xf a.tar", "dotnet test --filter a",
         "sleep 1", "echo a~b", "git checkout HEAD~1", "echo a#b", "gradle test", "mvn -q test", "eslint .",
     ];
-    let refused: Vec<_> = may.iter().filter(|line| !may_stand(line)).collect();
+    let refused: Vec<_> = may.iter().filter(|line| !may_be_standing(line)).collect();
     assert!(refused.is_empty(), "may have a standing answer: {refused:?}");
 }
 
@@ -93,7 +93,7 @@ fn finding_b10_starters_options_and_builtins_have_no_standing_answer_and_usual_l
     assert!(lines.len() >= 200, "{} lines", lines.len());
     let wrong: Vec<_> = lines
         .iter()
-        .filter(|one| one.always != one.why.is_none() || may_stand(&one.line) != one.always)
+        .filter(|one| one.always != one.why.is_none() || may_be_standing(&one.line) != one.always)
         .map(|one| (&one.line, &one.why))
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -103,11 +103,11 @@ proptest::proptest! {
     /// No text is a crash, and a quote, a space or a harmless command around a line never gives it more.
     #[test]
     fn no_disguise_gives_a_line_a_standing_answer(line in "[ -~\n]{0,40}") {
-        let _ = may_stand(&line);
+        let _ = may_be_standing(&line);
         for around in [format!("{line}; curl x"), format!("curl x; {line}"), format!("ls | sh x {line}")] {
             // A line that leaves a quote open may swallow what follows; then it cannot be read at all.
-            if may_stand(&line) {
-                proptest::prop_assert!(!may_stand(&around), "{around:?}");
+            if may_be_standing(&line) {
+                proptest::prop_assert!(!may_be_standing(&around), "{around:?}");
             }
         }
     }

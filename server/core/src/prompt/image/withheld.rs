@@ -20,7 +20,7 @@ pub fn withhold(messages: &mut [ModelMessage], taken: bool) {
         }
         let shown = pictures.iter().filter(|picture| picture.withheld.is_none());
         let load = shown.fold(Load::default(), |load, picture| load.and(picture.image.encoded()));
-        for old in window.take(at, load) {
+        for old in window.add(at, load) {
             for picture in pictures_of(&mut messages[old]) {
                 picture.withheld.get_or_insert(ImageRefusal::TooMany);
             }
@@ -66,7 +66,7 @@ struct Window {
 
 impl Window {
     /// Takes one more message, and returns those that have to give way to it; it never does itself.
-    fn take(&mut self, at: usize, load: Load) -> Vec<usize> {
+    fn add(&mut self, at: usize, load: Load) -> Vec<usize> {
         if load.images == 0 {
             return Vec::new();
         }

@@ -52,7 +52,7 @@ impl View {
             match end {
                 "" => {}
                 "\n" => view.copy("\n", end_at),
-                _ => view.stand_in("\n", end_at..end_at + end.len()),
+                _ => view.replace_piece("\n", end_at..end_at + end.len()),
             }
             at += line.len();
         }
@@ -62,7 +62,7 @@ impl View {
     /// Adds the final line end that a text lacks, if it does.
     pub(super) fn complete(mut self, length: usize) -> Self {
         if !self.text.is_empty() && !self.text.ends_with('\n') {
-            self.stand_in("\n", length..length);
+            self.replace_piece("\n", length..length);
             self.completed = true;
         }
         self
@@ -110,7 +110,7 @@ impl View {
         self.text.push_str(piece);
     }
 
-    fn stand_in(&mut self, piece: &str, origin: Range<usize>) {
+    fn replace_piece(&mut self, piece: &str, origin: Range<usize>) {
         self.spans.push(Span { at: self.text.len(), length: piece.len(), origin, copied: false });
         self.text.push_str(piece);
     }
@@ -122,7 +122,7 @@ impl View {
             self.copy(&content[copied..at], from + copied);
             copied = at + c.len_utf8();
             if !plain.is_empty() {
-                self.stand_in(plain, from + at..from + copied);
+                self.replace_piece(plain, from + at..from + copied);
             }
         }
         self.copy(&content[copied..], from + copied);

@@ -244,9 +244,9 @@ impl<'t> TextLines<'t> {
 }
 
 fn numbered(places: &[usize]) -> String {
-    const SHOWN: usize = 5;
-    let shown: Vec<String> = places.iter().take(SHOWN).map(|line| (line + 1).to_string()).collect();
-    let more = if places.len() > SHOWN { " and more" } else { "" };
+    const PRESENT: usize = 5;
+    let shown: Vec<String> = places.iter().take(PRESENT).map(|line| (line + 1).to_string()).collect();
+    let more = if places.len() > PRESENT { " and more" } else { "" };
     format!("lines {}{more}", shown.join(", "))
 }
 

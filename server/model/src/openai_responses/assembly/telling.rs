@@ -13,7 +13,7 @@ const GAP: &str = "\n\n";
 
 impl ResponsesAssembly<'_> {
     /// Tells a piece of the text of an item.
-    pub(super) fn tell(
+    pub(super) fn stream(
         &mut self,
         mark: ItemKey<'_>,
         part: ItemPart,
@@ -21,12 +21,12 @@ impl ResponsesAssembly<'_> {
         on_delta: &mut OnDelta<'_>,
     ) -> Result<(), CallFailure> {
         let Some(piece) = piece.filter(|piece| !piece.is_empty()) else { return Ok(()) };
-        let at = self.telling(mark, part)?;
-        self.tell_at(at, part, piece, on_delta)
+        let at = self.streamed(mark, part)?;
+        self.stream_at(at, part, piece, on_delta)
     }
 
     /// Tells what was not told yet of a part, all of which is known now.
-    pub(super) fn tell_rest(
+    pub(super) fn stream_rest(
         &mut self,
         mark: ItemKey<'_>,
         part: ItemPart,
@@ -37,7 +37,7 @@ impl ResponsesAssembly<'_> {
         if self.items.is_over(part.voice.sort(), mark) {
             return Ok(());
         }
-        let at = self.telling(mark, part)?;
+        let at = self.streamed(mark, part)?;
         let item = &self.items.all[at];
         let told = match item.part {
             Some((now, from)) if now == part => &item.told[from..],
@@ -48,14 +48,14 @@ impl ResponsesAssembly<'_> {
         match rest_of(&whole, told) {
             Some(rest) => {
                 let rest = rest.to_owned();
-                self.tell_at(at, part, rest, on_delta)
+                self.stream_at(at, part, rest, on_delta)
             }
             None if part.voice == TextSource::Said => Err(self.contradicted()),
             None => Ok(()),
         }
     }
 
-    fn telling(&mut self, mark: ItemKey<'_>, part: ItemPart) -> Result<usize, CallFailure> {
+    fn streamed(&mut self, mark: ItemKey<'_>, part: ItemPart) -> Result<usize, CallFailure> {
         let sort = part.voice.sort();
         match self.items.of_piece(sort, mark) {
             Some(at) => Ok(at),
@@ -64,7 +64,7 @@ impl ResponsesAssembly<'_> {
         }
     }
 
-    fn tell_at(
+    fn stream_at(
         &mut self,
         at: usize,
         part: ItemPart,
@@ -110,7 +110,7 @@ impl ResponsesAssembly<'_> {
         }
         let part = item.part.map_or(ItemPart { voice: TextSource::Said, index: 0 }, |(part, _)| part);
         match rest_of(whole, &item.told).map(str::to_owned) {
-            Some(rest) => self.tell_at(at, part, rest, on_delta).map(|()| true),
+            Some(rest) => self.stream_at(at, part, rest, on_delta).map(|()| true),
             None => Err(self.contradicted()),
         }
     }
@@ -132,7 +132,7 @@ impl ResponsesAssembly<'_> {
         let whole = texts.join(GAP);
         let part = now.map_or(ItemPart { voice, index: 0 }, |(part, _)| part);
         match rest_of(&whole, &self.items.all[at].told).map(str::to_owned) {
-            Some(rest) => self.tell_at(at, part, rest, on_delta),
+            Some(rest) => self.stream_at(at, part, rest, on_delta),
             None => Ok(()),
         }
     }

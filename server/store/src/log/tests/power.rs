@@ -52,7 +52,7 @@ impl Trace {
                 }
                 5 => {
                     let turns = log.last_seq();
-                    let summary = Summary { log: log.mark(), turns, ..Summary::default() };
+                    let summary = Summary { log: log.summary_mark(), turns, ..Summary::default() };
                     catalog(disk).write_summary(ID, &summary).unwrap();
                 }
                 7 if number % 30 == 7 => {

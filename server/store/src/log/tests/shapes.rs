@@ -53,7 +53,7 @@ fn l2_what_was_appended_is_read_back() {
     assert_eq!(log.append(7, &[prompted("a"), prompted(&long)], true).unwrap(), 1..3);
     assert_eq!(log.append(6, &[prompted("c")], true).unwrap(), 3..4);
     assert_eq!(synced(&log), Ok(3));
-    let mark = log.mark();
+    let mark = log.summary_mark();
     drop(log);
     let read = Log::read(&crate::storage::Disk, &real_place(dir.path()).dir, ID).unwrap();
     assert_eq!(read.mark, mark);
