@@ -21,7 +21,7 @@ use serde_json::Value;
 pub use methods::{answered, digest_of};
 pub use opening::{OpenedAgent, Opening};
 
-use crate::doors::REACTION;
+use crate::client::REACTION;
 use crate::model::Models;
 use crate::session::mailbox::ClientError;
 use crate::session::storage::{Disk, Storage};

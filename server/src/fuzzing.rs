@@ -6,9 +6,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::session::frontier::Syncer;
 use crate::session::log::{EVENTS, Log, LogPlace, OpenError, OpenedLog, ReadBack};
 use crate::session::storage::faulty::FaultyDisk;
+use crate::session::watermark::Syncer;
 
 /// The session whose log [`LogFile`] holds.
 pub const SESSION: &str = "s-1";

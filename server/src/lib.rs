@@ -9,7 +9,7 @@ pub use adjutant_transport as transport;
 pub mod agent;
 #[cfg(feature = "lsp")]
 pub mod cli;
-pub mod doors;
+pub mod client;
 pub mod editor;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]

@@ -29,7 +29,7 @@ use tower_lsp::ls_types::{
 pub use crate::agent::Options;
 use crate::agent::configured::{absent, says_nothing};
 use crate::agent::{Agent, reopen};
-use crate::doors::message;
+use crate::client::message;
 use crate::sessions::Sessions;
 use crate::transport::{self, ConnectionEnd, ErrorBody, Out};
 use configured::Pulls;
@@ -129,7 +129,7 @@ impl Server {
 
     /// Asks the client for its settings, where it answers.
     async fn pull(&self, Ready { agent, pulls, .. }: &Ready) {
-        if agent.sessions.world().doors.surfaces().configuration {
+        if agent.sessions.world().link.surfaces().configuration {
             let asked = pulls.pull(&self.out);
             self.warn(&pulls.pulled(agent, asked).await);
         }
@@ -154,7 +154,7 @@ impl LanguageServer for Server {
         self.warn(&ready.problems);
         agent.sessions.sweep();
         // A client that takes asks itself also lists and resumes by itself.
-        let surfaces = agent.sessions.world().doors.surfaces();
+        let surfaces = agent.sessions.world().link.surfaces();
         if !surfaces.asks_by_request {
             // Off the way of what the client sends next: this reads the disk.
             tokio::spawn(reopen::left_open(agent.sessions.clone(), agent.configured.folders()));
@@ -177,7 +177,7 @@ impl LanguageServer for Server {
         if let Ok(agent) = self.agent() {
             agent.sessions.stop_all().await;
             // Behind the answer nothing may be sent any more.
-            agent.sessions.world().doors.finish().await;
+            agent.sessions.world().link.finish().await;
         }
         Ok(())
     }

@@ -11,22 +11,22 @@ pub mod inbox;
 mod leaving;
 pub mod mailbox;
 mod page;
-pub mod papers;
-pub mod past;
 mod prepare;
 mod publish;
 mod recording;
+pub mod replay;
 mod replies;
 mod spans;
 mod steps;
 mod stream;
 pub mod summaries;
+pub mod transcript_files;
 mod verdicts;
 mod world;
 
 use choosing::options_of;
 
-pub use adjutant_store::{blobs, catalog, frontier, log, storage};
+pub use adjutant_store::{blobs, catalog, log, storage, watermark};
 pub use choosing::{chosen, options_of_new};
 pub use leaving::End;
 pub use world::{SessionWorld, World};

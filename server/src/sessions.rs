@@ -18,10 +18,10 @@ use adjutant_protocol::{AskId, SessionId};
 use futures_util::StreamExt;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use crate::doors::{PaperRequest, RenderedContent, RenderedFile};
+use crate::client::{PaperRequest, RenderedContent, RenderedFile};
 use crate::session::blobs::Blobs;
 use crate::session::mailbox::{ClientError, Mail, Mailbox, Message};
-use crate::session::{End, SessionTask, SessionWorld, World, log, papers};
+use crate::session::{End, SessionTask, SessionWorld, World, log, transcript_files};
 use crate::tools::paths::Roots;
 use opening::{LoadedSession, catalog_error};
 use registry::{Life, Registry, RegistryEntry};
@@ -160,7 +160,7 @@ impl Sessions {
         match paper {
             RenderedContent::Subject { ask, text, ending } => {
                 let catalog = self.world.catalog.clone();
-                let write = move || papers::write_subject(&catalog, &ask, &text, ending);
+                let write = move || transcript_files::write_subject(&catalog, &ask, &text, ending);
                 tokio::task::spawn_blocking(write).await.unwrap_or_else(|error| Err(error.to_string()))
             }
             RenderedContent::Transcript(session) => self.transcript(&session).await,

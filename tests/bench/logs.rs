@@ -1,5 +1,5 @@
 //! What a long past costs: logs of ten thousand and a million facts opened, ten thousand sessions
-//! listed (F5).
+//! listed (finding F5).
 //!
 //! The facts are those the core itself makes of a task that reads a file a turn; only the disk's part
 //! of writing them is left out.

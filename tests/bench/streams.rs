@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use adjutant::client::face::Bare;
+use adjutant::client::surfaces::Surfaces;
+use adjutant::client::{ClientLink, Timing};
 use adjutant::documents::Documents;
-use adjutant::doors::face::Bare;
-use adjutant::doors::surfaces::Surfaces;
-use adjutant::doors::{ClientLink, Timing};
 use adjutant::transport::{self, Answer, Backend, ErrorBody, NotificationOutcome, Params, Serving, framing};
 use adjutant_protocol::update::{SessionUpdateParams, Update};
 use adjutant_testkit::model::{ModelServer, Reply};
@@ -43,7 +43,7 @@ impl Backend for Nothing {
     fn lost(&self) {}
 }
 
-/// A hundred thousand lasting updates through the doors of one connection to a client that reads.
+/// A hundred thousand lasting updates through the link of one connection to a client that reads.
 pub fn updates(_: &Ground, samples: &mut Samples) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     let (near, mut far) = transport::pipe().expect("a pipe");
@@ -55,7 +55,7 @@ pub fn updates(_: &Ground, samples: &mut Samples) {
     let timing = Timing { patience: Duration::from_secs(1), reaction: Duration::ZERO };
     // What has no room would be asked back from a log, and there is none; so nobody is told much
     // more than was read.
-    let (doors, _wants) = ClientLink::open(out, Box::new(Bare), surfaces, timing, Documents::default());
+    let (link, _wants) = ClientLink::open(out, Box::new(Bare), surfaces, timing, Documents::default());
     let read = Arc::new(AtomicU64::new(0));
     let count_read = read.clone();
     let reader = std::thread::spawn(move || {
@@ -86,7 +86,7 @@ pub fn updates(_: &Ground, samples: &mut Samples) {
             text: "a few words".to_owned(),
             images: Vec::new(),
         };
-        doors.update(SessionUpdateParams { session_id: "s-1".into(), seq, sub: None, run_id: None, update });
+        link.update(SessionUpdateParams { session_id: "s-1".into(), seq, sub: None, run_id: None, update });
     }
     let told = reader.join().expect("all came in order");
     samples.add("updates", vec![(told - began).as_secs_f64()]);

@@ -1,5 +1,5 @@
-//! What nobody's answer brings about: deny rules bind files, whichever tool touches them (B2), and Adjutant's own
-//! files are read after an answer alone and written by nobody (B5).
+//! What nobody's answer brings about: deny rules bind files, whichever tool touches them (finding B2), and Adjutant's own
+//! files are read after an answer alone and written by nobody (finding B5).
 
 use std::fs;
 use std::os::unix::fs::symlink;

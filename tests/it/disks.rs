@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use adjutant::session::log::{Log, RecordRaw};
-use adjutant::session::past::ReplayedSession;
+use adjutant::session::replay::ReplayedSession;
 use adjutant::session::storage::faulty::{Fault, FaultyDisk, Loss, Op};
 use adjutant::session::storage::{Disk, Storage};
 use adjutant_protocol::SessionId;

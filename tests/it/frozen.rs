@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use adjutant::session::log::Log;
-use adjutant::session::past::{FoldedSession, ReplayedSession};
+use adjutant::session::replay::{FoldedSession, ReplayedSession};
 use adjutant::session::storage::Disk;
 use adjutant_core::prompt::message::ModelMessage;
 use adjutant_core::record::Rule;

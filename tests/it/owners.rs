@@ -1,4 +1,4 @@
-//! Who owns what Adjutant believes and where it writes: settings, state, outputs (B8).
+//! Who owns what Adjutant believes and where it writes: settings, state, outputs (finding B8).
 //!
 //! The binary runs without the rights of root, for which no owner and no mode would count.
 

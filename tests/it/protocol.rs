@@ -151,8 +151,8 @@ fn every_method_is_routed_or_sent() {
     let router = squeezed(read("server/src/agent.rs"));
     let requests: String =
         files("server/src/agent", &[".rs"]).into_iter().map(|file| squeezed(file.text)).collect();
-    let senders: String = std::iter::once(read("server/src/doors.rs"))
-        .chain(files("server/src/doors", &[".rs"]).into_iter().map(|file| file.text))
+    let senders: String = std::iter::once(read("server/src/client.rs"))
+        .chain(files("server/src/client", &[".rs"]).into_iter().map(|file| file.text))
         .collect();
     for method in METHODS {
         let (constant, _) = constants

@@ -7,7 +7,7 @@ mod assembly;
 mod body;
 mod event;
 mod item;
-mod kept;
+mod opaque;
 mod reasoning;
 mod refused;
 

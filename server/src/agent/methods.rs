@@ -119,7 +119,7 @@ impl Agent {
         let before = self.starts.went_on(&session);
         let prompt = Box::new(PostedPrompt { params, text, images, title, body });
         // Popups that were closed without an answer come back; not those that the prompt answers.
-        let _acts = self.sessions.world().doors.user_acts();
+        let _acts = self.sessions.world().link.user_acts();
         let told = answered(mailbox.request(|reply| Message::Prompt { prompt, reply })).await;
         if told.is_err() && self.sessions.in_memory(&session).is_none() {
             self.starts.went_back(&session, before);

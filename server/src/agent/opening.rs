@@ -12,15 +12,15 @@ use serde_json::Value;
 use super::configured::{ClientConfiguration, says_nothing};
 use super::start::Starts;
 use super::{Agent, Options};
+use crate::client::face::Face;
+use crate::client::surfaces::Surfaces;
+use crate::client::{ClientLink, Timing};
 use crate::documents::Documents;
-use crate::doors::face::Face;
-use crate::doors::surfaces::Surfaces;
-use crate::doors::{ClientLink, Timing};
 use crate::editor::EditTurns;
 use crate::session::catalog::Catalog;
-use crate::session::frontier::Syncer;
 use crate::session::inbox::Watch;
-use crate::session::{World, images, past};
+use crate::session::watermark::Syncer;
+use crate::session::{World, images, replay};
 use crate::sessions::Sessions;
 use crate::settings::load;
 use crate::settings::own_files::OwnPlaces;
@@ -60,11 +60,11 @@ impl Agent {
             patience: Duration::from_millis(loaded.settings.limits.editor_ms),
             reaction: options.reaction,
         };
-        let (doors, wants) = ClientLink::open(out.clone(), face, surfaces, timing, documents.clone());
-        doors.set_popups(loaded.settings.popups);
+        let (link, wants) = ClientLink::open(out.clone(), face, surfaces, timing, documents.clone());
+        link.set_popups(loaded.settings.popups);
         let syncer = Syncer::start()?;
         let catalog = Catalog::new(options.storage.clone(), syncer, &state_dir);
-        tokio::spawn(past::serve(catalog.clone(), wants.recalls));
+        tokio::spawn(replay::serve(catalog.clone(), wants.recalls));
         let own = OwnPlaces {
             settings: sources.user_file(),
             state: Some(state_dir.clone()),
@@ -72,7 +72,7 @@ impl Agent {
         };
         let world = Arc::new(World {
             documents,
-            doors,
+            link,
             edit_turns: EditTurns::default(),
             models: options.models.clone(),
             tools: options.tools.clone(),

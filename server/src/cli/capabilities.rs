@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use crate::doors::surfaces::Surfaces;
+use crate::client::surfaces::Surfaces;
 
 use super::Exit;
 use super::page::Printer;

@@ -6,9 +6,9 @@
 
 mod output;
 
+mod message_view;
 #[cfg(test)]
 mod tests;
-mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,8 +25,8 @@ use adjutant_protocol::{MessageId, ToolCallId};
 
 use super::page::Ink;
 use super::pages::Pages;
+use message_view::{MessageView, Print};
 use output::CommandOutput;
-use told::{MessageView, Print};
 
 /// Written before an attempt that goes another way than the one that broke off.
 const AGAIN: &str = "[the answer broke off; again:]";

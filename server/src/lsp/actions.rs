@@ -17,8 +17,8 @@ use tower_lsp::ls_types::{
 
 use super::words::SOURCE;
 use crate::agent::Agent;
-use crate::doors::OpenRun;
-use crate::doors::surfaces::Surfaces;
+use crate::client::OpenRun;
+use crate::client::surfaces::Surfaces;
 
 /// Starts a fix of a diagnostic.
 const FIX: &str = "quickfix.agent.fix";
@@ -64,7 +64,7 @@ struct ActionOffer {
 pub(super) async fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
     // Many clients ask at each move of the cursor. So a request never brings back a popup that the
     // user closed.
-    let doors = &agent.sessions.world().doors;
+    let link = &agent.sessions.world().link;
     let why = Why::of(params);
     // All of it as it is now: what the client sends next does not count.
     let asks = asked::Asks::now(agent, params, why != Why::Unasked);
@@ -79,7 +79,7 @@ pub(super) async fn offered(agent: &Agent, params: &CodeActionParams) -> Vec<Cod
     offered
         .into_iter()
         .filter(|action| wanted(action.kind))
-        .map(|action| code_action(action, doors.surfaces()))
+        .map(|action| code_action(action, link.surfaces()))
         .collect()
 }
 
@@ -112,7 +112,7 @@ impl Why {
 }
 
 fn cancels(agent: &Agent) -> Vec<ActionOffer> {
-    let runs = agent.sessions.world().doors.items().open_runs();
+    let runs = agent.sessions.world().link.items().open_runs();
     let cancel = |run: OpenRun| ActionOffer {
         title: format!("Adjutant: Cancel “{}”", one_line(&run.title, MAX_TITLE)),
         kind: STOP,

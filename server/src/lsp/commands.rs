@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tower_lsp::ls_types::ExecuteCommandParams;
 
 use crate::agent::{Agent, Result, answered, digest_of, reopen};
-use crate::doors::{Level, message};
+use crate::client::{Level, message};
 use crate::session::SURFACE_OF_COMMANDS;
 use crate::session::mailbox::{ClientError, Message};
 use crate::transport::ErrorBody;
@@ -32,7 +32,7 @@ const MAX_TRIED: usize = 10;
 
 /// Serves one command.
 pub(super) async fn command(agent: &Agent, params: ExecuteCommandParams) -> Result<Option<Value>> {
-    let acts = agent.sessions.world().doors.user_acts();
+    let acts = agent.sessions.world().link.user_acts();
     let result = dispatched(agent, params).await;
     // Not before: a question that this answers must not be asked once more while the answer is on its way.
     drop(acts);
@@ -42,7 +42,7 @@ pub(super) async fn command(agent: &Agent, params: ExecuteCommandParams) -> Resu
         error
     });
     if let Err(error) = &result
-        && !agent.sessions.world().doors.surfaces().updates
+        && !agent.sessions.world().link.surfaces().updates
     {
         say(agent, Level::Warning, &error.message);
     }
@@ -104,9 +104,9 @@ async fn prompt_command(agent: &Agent, given: CommandArguments) -> Result<Option
 
 fn show_command(agent: &Agent, arguments: ShowArguments) -> Result<Option<Value>> {
     let ask = respond::the_ask(agent, arguments.ask_id)?;
-    let doors = agent.sessions.world().doors.clone();
+    let link = agent.sessions.world().link.clone();
     // The editor may answer nothing else before it has this answer.
-    tokio::spawn(async move { doors.show(&ask).await });
+    tokio::spawn(async move { link.show(&ask).await });
     Ok(None)
 }
 
@@ -114,8 +114,8 @@ fn transcript_command(agent: &Agent, arguments: SessionArguments) -> Result<Opti
     let session = arguments.session_id.or_else(|| agent.starts.last()).ok_or_else(|| {
         ErrorBody::invalid_params("nothing was started here yet, so there is no transcript to show")
     })?;
-    let doors = agent.sessions.world().doors.clone();
-    tokio::spawn(async move { doors.show_transcript(&session).await });
+    let link = agent.sessions.world().link.clone();
+    tokio::spawn(async move { link.show_transcript(&session).await });
     Ok(None)
 }
 
@@ -153,18 +153,14 @@ async fn resumed(agent: &Agent, session: &SessionId) -> Result<ResumeResult> {
 
 /// Says which surface stands for what at this client: to a plain one in a message.
 fn capabilities(agent: &Agent) -> Value {
-    let doors = &agent.sessions.world().doors;
-    if !doors.surfaces().updates {
-        say(
-            agent,
-            Level::Info,
-            &format!("what stands for what in this editor:\n{}", doors.surfaces().text()),
-        );
+    let link = &agent.sessions.world().link;
+    if !link.surfaces().updates {
+        say(agent, Level::Info, &format!("what stands for what in this editor:\n{}", link.surfaces().text()));
     }
-    json!(doors.surfaces().table())
+    json!(link.surfaces().table())
 }
 
 /// Says something to the user.
 fn say(agent: &Agent, level: Level, text: &str) {
-    agent.sessions.world().doors.say(level, &format!("Adjutant: {text}"));
+    agent.sessions.world().link.say(level, &format!("Adjutant: {text}"));
 }

@@ -16,7 +16,7 @@ use tower_lsp::ls_types::{InitializeParams, WorkspaceFolder, WorkspaceFoldersCha
 
 use crate::agent::Agent;
 use crate::agent::configured::{bound, says_nothing};
-use crate::doors::surfaces::Surfaces;
+use crate::client::surfaces::Surfaces;
 use crate::transport::{Out, PendingReply, ReplyError};
 use crate::uri;
 

@@ -12,7 +12,7 @@ use adjutant_protocol::methods;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::doors::surfaces::Surfaces;
+use crate::client::surfaces::Surfaces;
 use crate::editor::Abilities;
 
 /// How clients call themselves whose popups cannot be answered: one locks, the other takes the first button.
@@ -91,7 +91,7 @@ impl Surfaces {
 
     /// Several stand together: the first answer counts, whichever it comes by.
     fn asks(&self) -> String {
-        let doors = [
+        let surfaces = [
             (self.asks_by_request, methods::REQUEST_PERMISSION),
             (self.popup && self.popup_announced, "window/showMessageRequest"),
             (self.popup && !self.popup_announced, "window/showMessageRequest until it is refused"),
@@ -99,7 +99,7 @@ impl Surfaces {
             (self.code_actions, "code actions"),
             (self.updates, methods::ASK_RESPOND),
         ];
-        listed(&doors)
+        listed(&surfaces)
     }
 
     fn cancel(&self) -> String {

@@ -17,7 +17,7 @@ use super::configured::{self, Pulls};
 use super::words::Words;
 use super::{Ready, Server};
 use crate::agent::{Agent, Opening, Result};
-use crate::doors::surfaces::Surfaces;
+use crate::client::surfaces::Surfaces;
 use crate::session::mailbox::{MAX_QUEUE, MAX_WORDS};
 use crate::transport::{ErrorBody, code};
 

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-use crate::doors::face::{Face, MarkedDocument, Note, Popup, Request, Step};
-use crate::doors::surfaces::Surfaces;
-use crate::doors::{Level, Offer, message};
+use crate::client::face::{Face, MarkedDocument, Note, Popup, Request, Step};
+use crate::client::surfaces::Surfaces;
+use crate::client::{Level, Offer, message};
 use crate::editor::{ApplyReply, DocumentEdit};
 
 /// The source of our diagnostics.

@@ -4,8 +4,8 @@
 //! Never writes an open document and never repeats what is already there.
 
 mod apply;
-mod kept;
-mod sight;
+mod landed;
+mod verify;
 
 use std::borrow::Cow;
 use std::io::Read;

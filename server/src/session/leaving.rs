@@ -48,7 +48,7 @@ impl SessionTask {
     pub(super) async fn stop(&mut self) {
         self.running.abort_all_and_wait().await;
         let _ = self.input(Input::Stopping).await;
-        self.place.world.doors.forget(&self.place.id, "stopped with the server");
+        self.place.world.link.forget(&self.place.id, "stopped with the server");
         let (synced, wait) = oneshot::channel();
         self.log().request_sync(move |result| {
             let _ = synced.send(result.ok());

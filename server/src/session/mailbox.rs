@@ -17,8 +17,8 @@ use adjutant_protocol::{AskId, RunId};
 use tokio::sync::{mpsc, oneshot};
 
 use super::images::PendingImages;
-use super::papers::TranscriptFile;
-use crate::doors::{OrderingBarrier, RenderedFile};
+use super::transcript_files::TranscriptFile;
+use crate::client::{OrderingBarrier, RenderedFile};
 
 /// Requests that wait for one session; more are refused with `Overloaded`.
 pub const MAX_QUEUE: usize = 256;

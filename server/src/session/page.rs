@@ -7,8 +7,8 @@ use adjutant_protocol::errors::ErrorName;
 use adjutant_protocol::update::SessionUpdateParams;
 
 use super::mailbox::{ClientError, Reply};
-use super::papers::TranscriptFile;
-use crate::doors::RenderedFile;
+use super::transcript_files::TranscriptFile;
+use crate::client::RenderedFile;
 
 /// Updates kept while the transcript is begun. A session that tells more in that time has one that
 /// does not grow.

@@ -21,10 +21,10 @@ use adjutant_protocol::{AskId, SessionId, ToolCallId};
 use super::SessionWorld;
 use super::mailbox::{ClientError, Message, Reply, ResumePoint};
 use super::page::TranscriptProgress;
-use super::papers::TranscriptFile;
 use super::stream::StreamDelta;
-use crate::doors::past::UpdateRange;
-use crate::doors::{OpenRun, RenderedFile};
+use super::transcript_files::TranscriptFile;
+use crate::client::backfill::UpdateRange;
+use crate::client::{OpenRun, RenderedFile};
 
 enum QueuedUpdate {
     Update(Box<SessionUpdateParams>),
@@ -285,8 +285,8 @@ impl Publisher {
         // What waits for the disk is never told, so numbering goes on from what was.
         (self.seq, self.sub) = self.released;
         let notice = self.params(session, Update::Notice { message }, true);
-        self.place.world.doors.last_word(&notice);
-        self.place.world.doors.forget(&session.id, end);
+        self.place.world.link.last_word(&notice);
+        self.place.world.link.forget(&session.id, end);
         if session.open_run().is_none() || !self.run_shown {
             return;
         }
@@ -300,7 +300,7 @@ impl Publisher {
             ..state::view(session)
         };
         let params = self.params(session, Update::StateUpdate(view), true);
-        self.place.world.doors.last_word(&params);
+        self.place.world.link.last_word(&params);
     }
 
     fn params(&mut self, session: &Session, update: Update, ephemeral: bool) -> SessionUpdateParams {
@@ -337,15 +337,15 @@ impl Publisher {
             match told {
                 QueuedUpdate::Now(now) => {
                     self.run_shown |= now.run.is_some();
-                    self.place.world.doors.now(&self.place.id, &now.state, now.run, &now.asks);
+                    self.place.world.link.now(&self.place.id, &now.state, now.run, &now.asks);
                 }
                 QueuedUpdate::Resumed(following) => {
                     self.attached = true;
                     follow(&self.place, *following);
                 }
-                QueuedUpdate::Update(params) if self.attached => self.place.world.doors.update(*params),
+                QueuedUpdate::Update(params) if self.attached => self.place.world.link.update(*params),
                 QueuedUpdate::Resolved(params, seq) if self.attached => {
-                    self.place.world.doors.resolved(&params, seq);
+                    self.place.world.link.resolved(&params, seq);
                 }
                 QueuedUpdate::Update(_) | QueuedUpdate::Resolved(..) => {}
             }
@@ -379,9 +379,9 @@ fn index(place: &SessionWorld, change: impl FnOnce(&mut HashMap<AskId, SessionId
 fn follow(place: &SessionWorld, following: Follower) {
     let Follower { result, after, reply } = following;
     let last = result.seq;
-    let answer = ResumePoint { result, place: place.world.doors.ordering_barrier() };
+    let answer = ResumePoint { result, place: place.world.link.ordering_barrier() };
     if reply.send(Ok(answer)).is_ok() && after < last {
         // The log is read as the client takes it, while the session works on.
-        place.world.doors.replay(&place.id, UpdateRange::of_updates(after + 1, last));
+        place.world.link.replay(&place.id, UpdateRange::of_updates(after + 1, last));
     }
 }

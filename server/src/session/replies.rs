@@ -23,8 +23,8 @@ use super::mailbox::{ClientError, MAX_WORDS, Message, PostedPrompt, Reply, Resum
 use super::publish::Follower;
 use super::recording::RecordError;
 use super::{SessionTask, choosing};
+use crate::client::RenderedFile;
 use crate::clock::now_ms;
-use crate::doors::RenderedFile;
 use crate::faults::point;
 use crate::scarce;
 

@@ -28,7 +28,7 @@ use super::prepare::{Rules, prepare, run};
 use super::spans::StepTimer;
 use super::stream::Stream;
 use super::{SessionWorld, edits, images, spans};
-use crate::doors::AskDelivery;
+use crate::client::AskDelivery;
 use crate::faults::point;
 use crate::tools::Toolbox;
 
@@ -173,7 +173,7 @@ impl Work {
             }
             Step::DeliverAsk { ask } => {
                 // As the client was told of it: it may have megabytes, and is not made twice.
-                let told = place.world.doors.items().open_ask(ask);
+                let told = place.world.link.items().open_ask(ask);
                 let view = || wire::ask::open_view(session, ask).map(Arc::new);
                 // A code action carries the edit of one file.
                 let only = session.asks.get(ask).and_then(|open| match open.ask.calls.as_slice() {
@@ -204,7 +204,7 @@ impl Work {
             }
             Work::Deliver { ask, hunks } => {
                 if let Some(hunks) = hunks.filter(|_| place.world.abilities().edits_by_action()) {
-                    place.world.doors.items().carries(&ask.ask_id, hunks);
+                    place.world.link.items().carries(&ask.ask_id, hunks);
                 }
                 return deliver(place, ask).await;
             }
@@ -265,7 +265,7 @@ async fn call_model(
 async fn deliver(place: &SessionWorld, view: Arc<AskView>) -> Option<Done> {
     point("ask-delivered");
     let (id, kind) = (view.ask_id.clone(), view.kind);
-    let AskDelivery::Outcome { outcome, surface } = place.world.doors.deliver(view).await else {
+    let AskDelivery::Outcome { outcome, surface } = place.world.link.deliver(view).await else {
         return None;
     };
     let (choice, surface) = match outcome {

@@ -13,7 +13,7 @@ use adjutant_protocol::state::{State, StateView};
 use super::SessionWorld;
 use super::catalog::{AskMark, Catalog, CatalogError, Summary};
 use super::log::LogMark;
-use super::past::FoldedSession;
+use super::replay::FoldedSession;
 use crate::aside::aside;
 
 /// A summary is rewritten at most this often while a run is under way.

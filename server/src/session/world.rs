@@ -14,8 +14,8 @@ use super::catalog::Catalog;
 use super::images::ImageRoom;
 use super::inbox::Watch;
 use super::mailbox::Mailbox;
+use crate::client::ClientLink;
 use crate::documents::Documents;
-use crate::doors::ClientLink;
 use crate::editor::{Abilities, EditTurns};
 use crate::model::Models;
 use crate::settings::own_files::OwnPlaces;
@@ -26,7 +26,7 @@ use crate::tools::protected::Own;
 /// What every session of a process shares.
 pub struct World {
     pub documents: Documents,
-    pub doors: ClientLink,
+    pub link: ClientLink,
     pub edit_turns: EditTurns,
     pub models: Models,
     /// The tools of the next run of each session. A run keeps those it began with.
@@ -48,14 +48,14 @@ pub struct World {
 
 impl World {
     pub fn set_settings(&self, settings: Settings) {
-        self.doors.set_popups(settings.popups);
+        self.link.set_popups(settings.popups);
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
 
     /// What the client can do; what it has announced is not believed to be all where a message of
     /// it was lost.
     pub fn abilities(&self) -> Abilities {
-        let can = self.doors.abilities();
+        let can = self.link.abilities();
         Abilities { complete: can.complete && self.documents.are_complete(), ..can }
     }
 

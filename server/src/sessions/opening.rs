@@ -15,7 +15,7 @@ use crate::session::blobs::Blobs;
 use crate::session::catalog::CatalogError;
 use crate::session::log::{self, Log, OpenError};
 use crate::session::mailbox::ClientError;
-use crate::session::past::ReplayedSession;
+use crate::session::replay::ReplayedSession;
 use crate::tools::paths::Roots;
 
 /// How often a lock is tried again, and after how long: a list looks at each for an instant.

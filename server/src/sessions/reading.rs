@@ -16,12 +16,12 @@ use adjutant_protocol::state::State;
 use adjutant_protocol::update::SessionUpdateParams;
 use adjutant_protocol::{AskId, SessionId};
 
-use crate::doors::past::{LastingMessage, UpdateRange};
+use crate::client::backfill::{LastingMessage, UpdateRange};
 use crate::session::catalog::{Catalog, CatalogError, Condition, ListedSession, Summary};
-use crate::session::frontier::Syncer;
 use crate::session::log::Notice;
 use crate::session::storage::{Disk, Stat};
-use crate::session::{past, summaries};
+use crate::session::watermark::Syncer;
+use crate::session::{replay, summaries};
 use crate::uri;
 
 /// Sessions in which an ask that is no longer open is looked for, the last changed first.
@@ -135,7 +135,7 @@ pub fn open_asks(
             continue;
         }
         // A log that cannot be read is told by the list of sessions.
-        let Ok(session) = past::fold(catalog, &SessionId(id)) else { continue };
+        let Ok(session) = replay::fold(catalog, &SessionId(id)) else { continue };
         let open = session.open_asks().filter(|ask| wanted(ask.kind));
         asked.extend(
             open.map(|open| ListedAsk { title: session.title.clone(), ask: wire::ask::view(&session, open) }),
@@ -167,7 +167,7 @@ pub fn closed_asks(
             continue;
         }
         bytes += length;
-        let Ok(session) = past::fold(catalog, &SessionId(listed.id)) else { continue };
+        let Ok(session) = replay::fold(catalog, &SessionId(listed.id)) else { continue };
         let closed = session.closed_asks.iter().filter(|(ask, _)| meant(ask));
         found.extend(closed.map(|(ask, how)| (session.id.clone(), ask.clone(), how.clone())));
     }
@@ -192,7 +192,7 @@ pub fn who_won(how: &Resolution) -> String {
 
 /// Returns how an ask was closed, if it was. Blocks.
 pub fn resolution(catalog: &Catalog, id: &SessionId, ask: &AskId) -> Result<Option<Resolution>, String> {
-    Ok(past::fold(catalog, id)?.resolution(ask).cloned())
+    Ok(replay::fold(catalog, id)?.resolution(ask).cloned())
 }
 
 /// Tells the whole conversation of a session as updates, and returns what is to be told of its
@@ -203,7 +203,7 @@ pub fn conversation(
     mut tell: impl FnMut(SessionUpdateParams),
 ) -> Result<Vec<String>, String> {
     let mut notices =
-        past::replay_range(catalog, id, UpdateRange::of_updates(1, u64::MAX), |told| match told {
+        replay::replay_range(catalog, id, UpdateRange::of_updates(1, u64::MAX), |told| match told {
             LastingMessage::Update(params) => tell(*params),
             LastingMessage::Resolved(_) => {}
         })?;

@@ -6,18 +6,18 @@ use std::sync::Mutex;
 use adjutant_core::config::Settings;
 
 use super::*;
+use crate::client::ClientLink;
 use crate::documents::Documents;
-use crate::doors::ClientLink;
 use crate::model::Models;
 use crate::session::catalog::Catalog;
-use crate::session::frontier::Syncer;
 use crate::session::storage::Disk;
+use crate::session::watermark::Syncer;
 
 fn sessions(dir: &Path) -> Sessions {
-    let doors = ClientLink::to_nobody();
+    let link = ClientLink::to_nobody();
     Sessions::new(Arc::new(World {
         documents: Documents::default(),
-        doors,
+        link,
         edit_turns: Default::default(),
         models: Models::new(),
         tools: Default::default(),

@@ -8,9 +8,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::frontier::Syncer;
 use super::log::{EVENTS, LOCK, Log, LogMark, LogPlace, Notice, OpenError, RecordRaw};
 use super::storage::{EntryType, LockError, LockGuard, Stat, Storage, remove_tree};
+use super::watermark::Syncer;
 use adjutant_host::scarce;
 
 pub use summary::{AskMark, Summary};

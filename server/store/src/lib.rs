@@ -4,6 +4,6 @@
 
 pub mod blobs;
 pub mod catalog;
-pub mod frontier;
 pub mod log;
 pub mod storage;
+pub mod watermark;

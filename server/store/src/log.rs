@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::frontier::{LogPosition, SyncError, Syncer, Watermark};
 use super::storage::{LockError, LockGuard, Open, Stat, Storage, StoredDir, StoredFile, append_all};
+use super::watermark::{LogPosition, SyncError, Syncer, Watermark};
 use adjutant_host::scarce;
 use line::UnfitEvent;
 

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use adjutant_host::uri;
 
 pub use buffers::{Buffer, Buffers};
-use expected::Expected;
+use expected::ExpectedEdits;
 pub use expected::{Expectation, ExpectedText, MisplacedEdit};
 
 /// Documents one client may have open; a client that opens more is not an editor.
@@ -41,7 +41,7 @@ struct Mirror {
     open: HashMap<String, Open>,
     /// The workspace folders as the editor names them, and where their links lead.
     folders: Vec<(PathBuf, PathBuf)>,
-    expected: Vec<Weak<Expected>>,
+    expected: Vec<Weak<ExpectedEdits>>,
     /// Something the client opened may not be known here.
     missed: bool,
     /// The last change, if its document was not open: Helix may tell of our edit of a closed file before it
@@ -249,7 +249,7 @@ impl Documents {
     /// Looks at every text the document of this name has from now on: a user who types on at once
     /// may hide in the next version what was there in one.
     pub fn expect(&self, uri: &str, awaited: ExpectedText) -> Expectation {
-        let (expected, expectation) = Expected::new(uri, awaited);
+        let (expected, expectation) = ExpectedEdits::new(uri, awaited);
         self.lock().expected.push(expected);
         expectation
     }

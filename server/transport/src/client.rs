@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::envelope::{Envelope, RequestId};
 use super::out::{self, Out};
 use super::reader::{self, Arrival, Framing};
-use super::{seen, writer};
+use super::{tap, writer};
 
 /// Most messages that wait for the receiver; then reading pauses.
 const INCOMING_ROOM: usize = 256;
@@ -47,9 +47,9 @@ pub fn connect(
 ) -> io::Result<(Out, mpsc::Receiver<Incoming>)> {
     let (out, frames) = out::queue();
     let (tx, rx) = mpsc::channel(INCOMING_ROOM);
-    writer::spawn(Framing::Headers, writer, frames, out.downgrade(), seen::nothing)?;
+    writer::spawn(Framing::Headers, writer, frames, out.downgrade(), tap::nothing)?;
     let weak = out.downgrade();
-    let started = reader::spawn(Framing::Headers, reader, seen::nothing, move |arrival| {
+    let started = reader::spawn(Framing::Headers, reader, tap::nothing, move |arrival| {
         let incoming = match arrival {
             Arrival::Message(Envelope::Request { id, method, params }, _) => {
                 Incoming::Request { id, method, params }

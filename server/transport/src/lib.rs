@@ -11,12 +11,12 @@ pub mod client;
 mod dispatcher;
 pub mod envelope;
 pub mod framing;
-mod gauge;
 mod intake;
+mod limits;
 mod lines;
 mod out;
 mod reader;
-mod seen;
+mod tap;
 mod writer;
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -29,7 +29,7 @@ use tokio::time::timeout;
 pub use backend::{Answer, Backend, NotificationOutcome, Params, Serving, answer};
 pub use envelope::{ErrorBody, RequestId, code};
 pub use framing::FrameError;
-pub use gauge::{ReplyError, SendError};
+pub use limits::{ReplyError, SendError};
 pub use out::{Out, PendingReply, Sending};
 pub use reader::Framing;
 
@@ -58,7 +58,7 @@ pub enum ConnectionEnd {
 #[derive(Debug)]
 pub struct Parts {
     out: Out,
-    frames: mpsc::UnboundedReceiver<gauge::Frame>,
+    frames: mpsc::UnboundedReceiver<limits::Frame>,
 }
 
 /// Makes the `Out` of a connection that is served later, so that the backend
@@ -92,7 +92,7 @@ pub async fn serve_framed(
     writer: impl Write + Send + 'static,
 ) -> ConnectionEnd {
     let Parts { out, frames } = parts;
-    let stopped = match writer::spawn(framing, writer, frames, out.downgrade(), seen::outgoing) {
+    let stopped = match writer::spawn(framing, writer, frames, out.downgrade(), tap::outgoing) {
         Ok(stopped) => stopped,
         Err(error) => {
             out.close();
@@ -100,7 +100,7 @@ pub async fn serve_framed(
         }
     };
     let (deliver, inbound) = intake::channel();
-    let ended = match reader::spawn(framing, reader, seen::incoming, deliver) {
+    let ended = match reader::spawn(framing, reader, tap::incoming, deliver) {
         Ok(()) => dispatcher::Dispatcher::new(backend, out.clone()).run(inbound).await,
         Err(error) => ConnectionEnd::NotStarted(error),
     };

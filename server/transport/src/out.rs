@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
 use super::envelope::{self, ErrorBody, RequestId, code};
-use super::gauge::{BYTE_ROOM, ConnectionLimits, Frame, Permit, Reply, ReplyError, SendError};
+use super::limits::{BYTE_ROOM, ConnectionLimits, Frame, Permit, Reply, ReplyError, SendError};
 
 /// The handle through which everything is sent; cheap to clone.
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@ use std::thread;
 use super::envelope::{self, Envelope, Refusal, code};
 use super::framing::{Decoder, FrameError};
 use super::lines::LineDecoder;
-use super::seen::MessageTap;
+use super::tap::MessageTap;
 
 /// Size of one read.
 const READ_STEP: usize = 64 * 1024;

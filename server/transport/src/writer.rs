@@ -9,10 +9,10 @@ use std::thread;
 use tokio::sync::{mpsc, oneshot};
 
 use super::framing::push_header;
-use super::gauge::{Frame, Permit};
+use super::limits::{Frame, Permit};
 use super::out::WeakOut;
 use super::reader::Framing;
-use super::seen::MessageTap;
+use super::tap::MessageTap;
 
 /// Most frames in one write.
 const BATCH_FRAMES: usize = 256;

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use adjutant::agent::{self, Agent, Opening, Options, Serve, read};
-use adjutant::doors::face::Bare;
-use adjutant::doors::surfaces::Surfaces;
+use adjutant::client::face::Bare;
+use adjutant::client::surfaces::Surfaces;
 use adjutant::transport::{
     self, Answer, Backend, ConnectionEnd, ErrorBody, Framing, NotificationOutcome, Out, Params, Serving,
     answer, code,

@@ -4,9 +4,9 @@
 //! ever be reached.
 
 use adjutant::fuzzing::{LogFile, SESSION};
-use adjutant::session::frontier::Syncer;
 use adjutant::session::log::line::put_header;
 use adjutant::session::log::{Notice, OpenError, RecordRaw};
+use adjutant::session::watermark::Syncer;
 use serde_json::{Value, json};
 
 type Said = Vec<(u64, u64, bool, String)>;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use adjutant::session::log::{Log, RecordRaw};
-use adjutant::session::past;
+use adjutant::session::replay;
 use adjutant::session::storage::Disk;
 use adjutant_core::record::{CallEnd, Event, Record};
 use adjutant_core::session::Session;
@@ -316,7 +316,7 @@ pub fn sessions(workspace: &Workspace) -> Vec<String> {
 
 pub fn facts(workspace: &Workspace, id: &str) -> Vec<Record> {
     let facts: Result<_, _> =
-        records(workspace, id).iter().filter_map(|record| past::read_record(record).transpose()).collect();
+        records(workspace, id).iter().filter_map(|record| replay::read_record(record).transpose()).collect();
     facts.unwrap_or_else(|why| panic!("read the log: {why}"))
 }
 

@@ -1,4 +1,4 @@
-//! Who may import whom: architecture.md in its fourth part, as a table.
+//! Who may import whom: the last invariant of docs/architecture.md, as a table.
 //!
 //! Never trusts prose: a module that is not in the table fails.
 
@@ -16,7 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "session",
             "tools",
             "model",
-            "doors",
+            "client",
             "editor",
             "documents",
             "settings",
@@ -36,7 +36,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "session",
             "tools",
             "model",
-            "doors",
+            "client",
             "editor",
             "documents",
             "settings",
@@ -54,7 +54,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "session",
             "tools",
             "model",
-            "doors",
+            "client",
             "editor",
             "documents",
             "settings",
@@ -71,7 +71,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "session",
             "tools",
             "model",
-            "doors",
+            "client",
             "editor",
             "documents",
             "settings",
@@ -79,7 +79,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     (
         "sessions",
-        &["clock", "scarce", "uri", "session", "tools", "model", "doors", "editor", "documents", "settings"],
+        &["clock", "scarce", "uri", "session", "tools", "model", "client", "editor", "documents", "settings"],
     ),
     (
         "session",
@@ -90,7 +90,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "uri",
             "tools",
             "model",
-            "doors",
+            "client",
             "editor",
             "documents",
             "settings",
@@ -99,7 +99,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("tools", &["aside", "faults", "scarce", "editor", "documents", "settings"]),
     ("model", &["editor", "documents", "settings"]),
-    ("doors", &["clock", "transport", "editor", "documents", "settings"]),
+    ("client", &["clock", "transport", "editor", "documents", "settings"]),
     ("transport", &[]),
     ("aside", &[]),
     ("clock", &[]),

@@ -4,7 +4,7 @@
 //! the last event. Never tells a word of it twice, and never believes a reply
 //! whose tellings contradict each other.
 
-mod telling;
+mod streaming;
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::super::secret::Redactor;
 use super::super::sse::Event;
 use super::event::{EventType, ItemText, ResponsesEvent, WholeResponse, parts, plain};
 use super::item::{ItemKey, ItemPart, Items, Sort, TextSource};
-use super::kept;
+use super::opaque;
 
 pub(crate) struct ResponsesAssembly<'a> {
     draft: Draft<'a>,
@@ -112,7 +112,7 @@ impl Assembly for ResponsesAssembly<'_> {
         let mut reply = self.draft.complete(stop)?;
         if self.kept_bytes.is_some() {
             self.items.sort();
-            reply.kept = kept::of(self.items.all, &reply, asked);
+            reply.kept = opaque::of(self.items.all, &reply, asked);
         }
         Ok(reply)
     }
@@ -266,7 +266,7 @@ impl<'a> ResponsesAssembly<'a> {
                     Ok(parts.into_iter().filter_map(|part| part.text).collect())
                 };
                 let (summary, content) = (texts(text.summary)?, texts(text.content)?);
-                let sealed = kept::is_sealed(&text, &content);
+                let sealed = opaque::is_sealed(&text, &content);
                 self.end_reasoning(at, &summary, &content, on_delta)?;
                 (true, sealed)
             }

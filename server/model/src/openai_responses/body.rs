@@ -16,7 +16,7 @@ use super::super::frozen::{FrozenRequest, List, Source, WireFormat};
 use super::super::http::Post;
 use super::super::parts::{Inline, UserPart, parts};
 use super::super::sendable::{named, paired, sendable};
-use super::kept::{self, MAX_CALL_ID};
+use super::opaque::{self, MAX_CALL_ID};
 use super::reasoning;
 use super::refused::RejectedFields;
 
@@ -162,7 +162,7 @@ impl WireFormat for ResponsesFormat {
 }
 
 fn add_reply(list: &mut List, reply: &Reply, source: &Source<'_>) -> serde_json::Result<()> {
-    let items = source.opaque_items(reply).unwrap_or_default().iter().map(|item| kept::input_of(item));
+    let items = source.opaque_items(reply).unwrap_or_default().iter().map(|item| opaque::input_of(item));
     // One item that cannot be read is not worth a session: all of them are written anew.
     if let Some(items) = items.collect::<Result<Vec<_>, _>>().ok().filter(|items| !items.is_empty()) {
         items.iter().for_each(|item| list.push_raw(item));

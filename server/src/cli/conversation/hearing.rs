@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::cli::asks::PendingAsk;
 use crate::cli::client::read;
 use crate::cli::page::note;
-use crate::doors;
+use crate::client;
 use crate::transport::client::Incoming;
 use crate::transport::{RequestId, code};
 
@@ -125,7 +125,7 @@ impl Conversation {
             "window/showMessage" => {
                 let message: ShownMessage = read(params)?;
                 // The message has the form that a client may draw.
-                let told = self.said.take().is_some_and(|said| message.message == doors::message(&said));
+                let told = self.said.take().is_some_and(|said| message.message == client::message(&said));
                 if message.is_problem() && !told {
                     self.view.aside(&mut self.pages);
                     note(&message.message);

@@ -4,7 +4,7 @@ use adjutant_protocol::session::UsageView;
 use adjutant_protocol::state::StopReason;
 use proptest::prelude::*;
 
-use super::told::point;
+use super::message_view::point;
 use super::*;
 use crate::cli::page::tests::plain;
 

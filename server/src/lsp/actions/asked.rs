@@ -18,8 +18,8 @@ use tower_lsp::ls_types::{CodeActionParams, Diagnostic};
 use super::{ANSWER, ActionOffer, MAX_TITLE, is_ours};
 use crate::agent::Agent;
 use crate::aside::aside;
+use crate::client::{Choice, Offer};
 use crate::documents::Text;
-use crate::doors::{Choice, Offer};
 use crate::editor::DocumentEdit;
 use crate::lsp::words::carried;
 
@@ -57,15 +57,15 @@ enum CarriedEdit {
 impl<'a> Asks<'a> {
     /// Takes what is open now.
     pub(super) fn now(agent: &Agent, params: &'a CodeActionParams, explicit: bool) -> Self {
-        let doors = &agent.sessions.world().doors;
+        let link = &agent.sessions.world().link;
         let ours: Vec<&Diagnostic> = params.context.diagnostics.iter().filter(|one| is_ours(one)).collect();
         let shown = |ask: &AskView| ours.iter().any(|diagnostic| is_of(diagnostic, ask));
         let wanted = |ask: &Arc<AskView>| is_a_question(ask) && (explicit || shown(ask));
-        let asks = doors.items().open_asks().into_iter().filter(wanted).take(MAX_ASKS).map(|ask| {
+        let asks = link.items().open_asks().into_iter().filter(wanted).take(MAX_ASKS).map(|ask| {
             let Subject { words, whole } = subject(&ask, agent);
             // What the doors count as shown is what its diagnostic shows; without a place it has none.
-            let seen = whole || doors.is_marked(&ask) || doors.items().seen_at(&ask.ask_id).is_some();
-            OpenAsk { words, seen, carried: by_action(&ask, agent), offers: doors.offers(&ask), ask }
+            let seen = whole || link.is_marked(&ask) || link.items().seen_at(&ask.ask_id).is_some();
+            OpenAsk { words, seen, carried: by_action(&ask, agent), offers: link.offers(&ask), ask }
         });
         let asks = asks.collect();
         Self { ours, asks }
@@ -112,13 +112,13 @@ impl<'a> Asks<'a> {
 
 fn by_action(ask: &AskView, agent: &Agent) -> CarriedEdit {
     let world = agent.sessions.world();
-    let abilities = world.doors.abilities();
+    let abilities = world.link.abilities();
     let Some(AskSubject::Edit { uri, .. }) = &ask.subject else { return CarriedEdit::Nothing };
     let Text::Open(open) = world.documents.under(uri) else { return CarriedEdit::Nothing };
     if !abilities.edits_by_action() {
         return CarriedEdit::Nothing;
     }
-    let Some(hunks) = world.doors.items().carried(&ask.ask_id) else { return CarriedEdit::NotYet };
+    let Some(hunks) = world.link.items().carried(&ask.ask_id) else { return CarriedEdit::NotYet };
     let (uri, encoding) = (uri.clone(), world.documents.encoding());
     CarriedEdit::Edit(Box::new(move || {
         let text = open.string();

@@ -11,7 +11,7 @@ use tower_lsp::ls_types::{NumberOrString, WorkDoneProgressCancelParams};
 
 use super::say;
 use crate::agent::{Agent, Result};
-use crate::doors::{Level, OpenRun};
+use crate::client::{Level, OpenRun};
 use crate::session::mailbox::ClientError;
 
 /// Titles named in one message.
@@ -53,7 +53,7 @@ pub(in crate::lsp) fn progress_cancelled(agent: &Agent, params: &WorkDoneProgres
         // Ours are strings.
         NumberOrString::Number(_) => return,
     };
-    if let Some(run) = agent.sessions.world().doors.items().run_of_token(token) {
+    if let Some(run) = agent.sessions.world().link.items().run_of_token(token) {
         cancel(agent, &run);
     }
 }
@@ -61,7 +61,7 @@ pub(in crate::lsp) fn progress_cancelled(agent: &Agent, params: &WorkDoneProgres
 /// The open runs that the arguments do not exclude, in the order they began.
 fn open_runs(agent: &Agent, arguments: &CancelArguments) -> Vec<OpenRun> {
     let CancelArguments { session_id, run_id, .. } = arguments;
-    let mut runs = agent.sessions.world().doors.items().open_runs();
+    let mut runs = agent.sessions.world().link.items().open_runs();
     runs.retain(|run| {
         session_id.as_ref().is_none_or(|session| *session == run.session_id)
             && run_id.as_ref().is_none_or(|id| *id == run.run_id)

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::arguments::{CommandArguments, read};
 use super::say;
 use crate::agent::{Agent, Result};
-use crate::doors::{self, Level};
+use crate::client::{self, Level};
 use crate::session::SURFACE_OF_COMMANDS;
 use crate::session::mailbox::ClientError;
 use crate::transport::ErrorBody;
@@ -48,7 +48,7 @@ pub(super) async fn respond_command(agent: &Agent, given: CommandArguments) -> R
         return Err(ErrorBody::invalid_params(unnamed_approval(ask)));
     }
     let answered = agent.post_answer(ask_id, choice, SURFACE_OF_COMMANDS).await?;
-    if answered.status == RespondStatus::AlreadyResolved && !agent.sessions.world().doors.surfaces().updates {
+    if answered.status == RespondStatus::AlreadyResolved && !agent.sessions.world().link.surfaces().updates {
         say(agent, Level::Info, &already(&answered.resolution));
     }
     Ok(Some(json!(answered)))
@@ -82,7 +82,7 @@ pub(super) fn the_ask(agent: &Agent, named: Option<AskId>) -> Result<AskId> {
 }
 
 fn open(agent: &Agent) -> Vec<Arc<AskView>> {
-    agent.sessions.world().doors.items().open_asks()
+    agent.sessions.world().link.items().open_asks()
 }
 
 /// What plain words say: the id, the name or the button of an option, else an answer of the user's own.
@@ -105,7 +105,7 @@ fn by_words(ask: Option<&AskView>, text: String) -> Result<Choice> {
 fn approves(ask: &AskView, choice: &Choice) -> bool {
     let Choice::Option { id, .. } = choice else { return false };
     let chosen = ask.options.iter().find(|option| option.option_id == *id);
-    chosen.is_some_and(|option| doors::approves(option.kind))
+    chosen.is_some_and(|option| client::approves(option.kind))
 }
 
 /// Says how an approval names its ask: another one may be open by the time it comes.

@@ -3,8 +3,8 @@
 use adjutant_protocol::AskId;
 
 use super::*;
-use crate::doors::Choice;
-use crate::doors::face::AskDiagnostic;
+use crate::client::Choice;
+use crate::client::face::AskDiagnostic;
 
 const PLAIN: Words = Words { item_properties: false, diagnostic_data: false };
 const ABLE: Words = Words { item_properties: true, diagnostic_data: true };

@@ -18,8 +18,8 @@ use adjutant_core::text::edit::{TextEdit, replaced, split_bom, text_edits};
 use adjutant_core::text::review::{Placement, apply_hunks, follow, hunks, placement_all};
 use tokio::sync::OwnedMutexGuard;
 
-use super::kept::{LandedIn, keep, ours_to_save, settled_place, shows_only};
-use super::sight::{ApplyAttempt, EditVerifier, Presented, SentEdit, is_called_applied};
+use super::landed::{LandedIn, keep, ours_to_save, settled_place, shows_only};
+use super::verify::{ApplyAttempt, EditVerifier, HunkCheck, SentEdit, is_called_applied};
 use super::{Now, SETTLE, SessionWorld, no_way, now, put_blob};
 use crate::aside::{self, aside};
 use crate::documents::{Expectation, ExpectedText, MisplacedEdit};
@@ -433,17 +433,17 @@ async fn send(
     call: &Call,
     (change, sending): (&FileChange, PendingEdit),
 ) -> ApplyAttempt {
-    let (documents, doors) = (&place.world.documents, &place.world.doors);
+    let (documents, link) = (&place.world.documents, &place.world.link);
     let PendingEdit { sight, mut edit, at, wanted, saves } = sending;
     let was_open = edit.version.is_some();
     let mut watch = documents.watch();
     point("edit-sent");
-    let mut reply = sight.reply(doors.edit(edit.clone()), documents.watch()).await;
+    let mut reply = sight.reply(link.edit(edit.clone()), documents.watch()).await;
     point("edit-answered");
     let mut shown = sight.shows(watch, &reply).await;
     // The form it says nothing about was refused or passed over, and the text is still the one the edit was
     // made for.
-    let other_form = !doors.surfaces().abilities.document_changes;
+    let other_form = !link.surfaces().abilities.document_changes;
     if shown.is_none() && other_form && is_called_applied(&reply) {
         // It may be slow to tell of its change: an edit that is sent again comes twice then.
         shown = sight.shows(documents.watch(), &reply).await;
@@ -451,15 +451,15 @@ async fn send(
     if shown.is_none() && other_form && sight.is_ignored(&reply).await {
         edit.unversioned = true;
         watch = documents.watch();
-        reply = sight.reply(doors.edit(edit), documents.watch()).await;
+        reply = sight.reply(link.edit(edit), documents.watch()).await;
         shown = sight.shows(watch, &reply).await;
     }
     let exact = match shown {
-        Some(Presented::Exactly) => true,
-        Some(Presented::Otherwise) => false,
-        Some(Presented::Undone) => return ApplyAttempt::Undone,
-        Some(Presented::Misplaced(misplaced)) => return revert(place, call, (at, misplaced)).await,
-        None if reply == Err(NoAnswer::Unknown) && doors.abilities().edits_by_action() => {
+        Some(HunkCheck::Exactly) => true,
+        Some(HunkCheck::Otherwise) => false,
+        Some(HunkCheck::Undone) => return ApplyAttempt::Undone,
+        Some(HunkCheck::Misplaced(misplaced)) => return revert(place, call, (at, misplaced)).await,
+        None if reply == Err(NoAnswer::Unknown) && link.abilities().edits_by_action() => {
             return ApplyAttempt::Overtaken("the editor takes no edits that are sent to it".to_owned());
         }
         None => {
@@ -485,10 +485,10 @@ async fn send(
 async fn come_by_action(place: &SessionWorld, sending: PendingEdit) -> ApplyAttempt {
     let PendingEdit { sight, wanted, saves, .. } = sending;
     match sight.shows(place.world.documents.watch(), &Err(NoAnswer::Unknown)).await {
-        Some(Presented::Exactly) => ApplyAttempt::Landed { exact: true, text: Some(wanted), saves },
-        Some(Presented::Otherwise) => ApplyAttempt::Landed { exact: false, text: Some(wanted), saves },
-        Some(Presented::Undone) => ApplyAttempt::Undone,
-        Some(Presented::Misplaced(_)) => ApplyAttempt::Misplaced,
+        Some(HunkCheck::Exactly) => ApplyAttempt::Landed { exact: true, text: Some(wanted), saves },
+        Some(HunkCheck::Otherwise) => ApplyAttempt::Landed { exact: false, text: Some(wanted), saves },
+        Some(HunkCheck::Undone) => ApplyAttempt::Undone,
+        Some(HunkCheck::Misplaced(_)) => ApplyAttempt::Misplaced,
         None => ApplyAttempt::Failed { why: BY_ACTION.to_owned(), in_doubt: false },
     }
 }
@@ -500,13 +500,13 @@ async fn revert(
     call: &Call,
     (at, misplaced): (Arc<ResolvedPath>, MisplacedEdit),
 ) -> ApplyAttempt {
-    let (documents, doors) = (&place.world.documents, &place.world.doors);
+    let (documents, link) = (&place.world.documents, &place.world.link);
     let (here, label) = (place.clone(), format!("Adjutant: taken back, {}", call.title));
     let Some((edit, expectation)) = aside(move || way_back(&here, label, (&at, misplaced))).await else {
         return ApplyAttempt::Misplaced;
     };
     let mut watch = documents.watch();
-    let _ = doors.edit(edit).await;
+    let _ = link.edit(edit).await;
     let deadline = tokio::time::Instant::now() + SETTLE;
     while !expectation.seen() {
         match tokio::time::timeout_at(deadline, watch.changed()).await {

@@ -9,8 +9,8 @@ use adjutant_core::machine::input::Choice;
 use tempfile::TempDir;
 
 use super::*;
-use crate::session::frontier::Syncer;
 use crate::session::storage::Disk;
+use crate::session::watermark::Syncer;
 
 fn place(folder: &TempDir) -> LogPlace {
     LogPlace {

@@ -10,20 +10,20 @@ use adjutant_core::tool::Effect;
 use futures_util::poll;
 
 use super::*;
+use crate::client::ClientLink;
 use crate::documents::Documents;
-use crate::doors::ClientLink;
 use crate::model::Models;
 use crate::session::World;
 use crate::session::blobs::Blobs;
 use crate::session::catalog::Catalog;
-use crate::session::frontier::Syncer;
 use crate::session::mailbox::Mailbox;
 use crate::session::storage::Disk;
+use crate::session::watermark::Syncer;
 
 fn place(dir: &Path) -> SessionWorld {
     let world = World {
         documents: Documents::default(),
-        doors: ClientLink::to_nobody(),
+        link: ClientLink::to_nobody(),
         edit_turns: Default::default(),
         models: Models::new(),
         tools: Default::default(),

@@ -11,8 +11,8 @@ use super::notice::Notice;
 use super::repair::{self, Sound};
 use super::scan::{self, RecordRaw, Scan};
 use super::{EVENTS, LOCK, Log, LogMark, LogPlace, LogState, Writer};
-use crate::frontier::{LogPosition, Watermark};
 use crate::storage::{EntryType, LockError, Open, Storage, StoredFile, append_all};
+use crate::watermark::{LogPosition, Watermark};
 use adjutant_host::scarce;
 
 /// A log that was opened for writing.

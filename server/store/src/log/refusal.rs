@@ -4,8 +4,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::frontier::SyncError;
 use crate::storage::LockError;
+use crate::watermark::SyncError;
 
 /// Why nothing was appended.
 #[derive(Debug, thiserror::Error)]

@@ -46,7 +46,7 @@ pub struct MisplacedEdit {
 }
 
 /// A text that one document is waited to have.
-pub(super) struct Expected {
+pub(super) struct ExpectedEdits {
     /// Where the document is, by the editor's name.
     path: Option<PathBuf>,
     awaited: ExpectedText,
@@ -55,7 +55,7 @@ pub(super) struct Expected {
 }
 
 /// Waits for one text of one document; the wait ends when it is dropped.
-pub struct Expectation(Arc<Expected>);
+pub struct Expectation(Arc<ExpectedEdits>);
 
 impl Expectation {
     /// Whether the document had exactly that text at some time since.
@@ -69,9 +69,9 @@ impl Expectation {
     }
 }
 
-impl Expected {
-    pub(super) fn new(uri: &str, awaited: ExpectedText) -> (Weak<Expected>, Expectation) {
-        let expected = Arc::new(Expected {
+impl ExpectedEdits {
+    pub(super) fn new(uri: &str, awaited: ExpectedText) -> (Weak<ExpectedEdits>, Expectation) {
+        let expected = Arc::new(ExpectedEdits {
             path: uri::to_document_path(uri).ok(),
             awaited,
             seen: AtomicBool::new(false),

@@ -201,7 +201,7 @@ fn become_subreaper() {
 }
 
 #[cfg(not(target_os = "linux"))]
-struct Worn;
+struct RaisedLimit;
 
 #[cfg(not(target_os = "linux"))]
 impl RaisedLimit {

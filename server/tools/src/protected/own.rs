@@ -1,4 +1,4 @@
-//! What is Adjutant's own: the folder of the settings, the state, and the files that the settings name (B5); and
+//! What is Adjutant's own: the folder of the settings, the state, and the files that the settings name (finding B5); and
 //! whose home it is.
 //!
 //! Known by resolved names, and by what the disk says they are: neither a link, a second name nor a second

@@ -317,7 +317,7 @@ fn finding_h1_a_repository_in_two_folders_is_one_and_is_not_put_together() {
 }
 
 #[test]
-fn finding_m3_settings_of_git_are_read_as_git_reads_them() {
+fn settings_of_git_are_read_as_git_reads_them() {
     let (directory, roots) = workspace();
     let ws = directory.path().join("ws");
     let class = |raw: &str| write_class(&resolve(&roots, raw).expect(raw), &Own::default());
@@ -435,7 +435,7 @@ fn finding_b5_own_files_are_known_by_every_way_to_them() {
 }
 
 #[test]
-fn finding_m3_hooks_that_the_user_has_for_all_repositories_are_not_written() {
+fn hooks_that_the_user_has_for_all_repositories_are_not_written() {
     let (directory, roots) = workspace();
     let (home, ws) = (directory.path(), directory.path().join("ws"));
     let own = Own::default().at_home(Some(home.to_owned()));
@@ -453,7 +453,7 @@ fn finding_m3_hooks_that_the_user_has_for_all_repositories_are_not_written() {
 }
 
 #[test]
-fn finding_m3_hooks_behind_a_link_are_not_written_before_they_are_there() {
+fn hooks_behind_a_link_are_not_written_before_they_are_there() {
     let (directory, roots) = workspace();
     let ws = directory.path().join("ws");
     let class = |raw: &str| write_class(&resolve(&roots, raw).expect(raw), &Own::default());

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::super::client::{Incoming, connect};
-use super::super::gauge::{ANSWER_ROOM, FRAME_ROOM};
+use super::super::limits::{ANSWER_ROOM, FRAME_ROOM};
 use super::super::*;
 use super::rig::{DEADLINE, Rig, face};
 

@@ -17,8 +17,8 @@ use adjutant_protocol::update::{SessionUpdateParams, Update};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 
+use super::backfill::{Backfill, LastingMessage, UpdateRange};
 use super::face::Request;
-use super::past::{Backfill, LastingMessage, UpdateRange};
 use crate::transport::{Out, PendingReply, SendError};
 use queue::{Queue, QueueEntry, piece};
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::oneshot;
 
-use super::super::past::{UpdateCursor, UpdateRange};
+use super::super::backfill::{UpdateCursor, UpdateRange};
 use crate::transport::{Out, PendingReply};
 
 /// Bytes of updates of all sessions that wait; at the bound chunks are withheld and gaps are left.

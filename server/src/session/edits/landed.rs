@@ -60,7 +60,7 @@ pub(super) async fn keep(place: &Arc<SessionWorld>, change: &FileChange, saves: 
         SaveStep::Over(kept) => return kept,
         SaveStep::Asks(uri) => uri,
     };
-    let answer = place.world.doors.save(&uri, "nothing else in the file was unsaved").await;
+    let answer = place.world.link.save(&uri, "nothing else in the file was unsaved").await;
     let (here, of) = (place.clone(), change.clone());
     aside(move || {
         let kept = match answer {
@@ -89,7 +89,7 @@ fn saving(place: &SessionWorld, change: &FileChange, saves: bool) -> SaveStep {
         let ours = documents.is_ours(&at.absolute);
         return SaveStep::Over(if ours { LandedIn::Unsaved(None) } else { LandedIn::Open });
     }
-    if !place.world.doors.surfaces().abilities.save {
+    if !place.world.link.surfaces().abilities.save {
         // Some editors save by themselves what a server has changed.
         let kept = match shows_only_disk(place, &at) {
             true => settled_place(place, change, LandedIn::Saved),

@@ -15,12 +15,12 @@ use adjutant_protocol::update::{AskChange, RunView, SessionUpdateParams, Update}
 use adjutant_protocol::{AskId, SessionId};
 use tokio::sync::Notify;
 
+use super::diagnostics::Diagnostics;
 use super::face::{Face, Note};
-use super::marks::Diagnostics;
-use super::meters::{OpenRun, ProgressOutput, RunProgress};
-use super::outlet::OutboundQueue;
+use super::outbound::OutboundQueue;
 use super::popup::SurfaceRoom;
 use super::progress;
+use super::run_progress::{OpenRun, ProgressOutput, RunProgress};
 use crate::clock::now_ms;
 use crate::documents::Documents;
 

@@ -3,18 +3,18 @@
 //! The only seat of "which door", by what the client can do. Holds no agent
 //! state: an answer goes back to whoever asked.
 
+pub mod backfill;
+mod diagnostics;
 mod edits;
 pub mod face;
 mod items;
-mod marks;
-mod meters;
 mod offering;
-mod outlet;
-mod paper;
-pub mod past;
+mod outbound;
 mod popup;
+mod popup_lock;
 mod progress;
-mod slot;
+mod rendered;
+mod run_progress;
 pub mod surfaces;
 
 use std::sync::Arc;
@@ -36,17 +36,17 @@ use crate::editor::NoAnswer;
 use crate::transport::code::METHOD_NOT_FOUND;
 use crate::transport::{Out, ReplyError};
 
+use backfill::{Backfill, UpdateRange};
 use face::{Face, Note, Request};
 use items::{Items, OpenItems};
-pub use meters::OpenRun;
-pub use outlet::OrderingBarrier;
-use outlet::OutboundQueue;
-use paper::RenderedFiles;
-pub use paper::{PaperRequest, RenderedContent, RenderedFile};
-use past::{Backfill, UpdateRange};
+pub use outbound::OrderingBarrier;
+use outbound::OutboundQueue;
 pub use popup::{Choice, Offer, approves};
 use popup::{MAX_LINES, SurfaceRoom, Whole};
-use slot::PopupLock;
+use popup_lock::PopupLock;
+use rendered::RenderedFiles;
+pub use rendered::{PaperRequest, RenderedContent, RenderedFile};
+pub use run_progress::OpenRun;
 use surfaces::Surfaces;
 
 /// How long a client that is leaving may take to read the last updates.
@@ -160,7 +160,7 @@ impl ClientLink {
                 () = out.closed() => {}
             }
         });
-        let doors = Self {
+        let link = Self {
             outlet,
             face,
             items,
@@ -173,7 +173,7 @@ impl ClientLink {
             acted: Arc::new(watch::Sender::new(Instant::now())),
             papers: writer,
         };
-        (doors, Wants { recalls, papers })
+        (link, Wants { recalls, papers })
     }
 
     /// The doors of a connection that is over, for tests of those who have some.
@@ -337,7 +337,7 @@ impl ClientLink {
 
     /// Whether an ask is shown as a diagnostic, with as much of it as fits there.
     pub fn is_marked(&self, ask: &AskView) -> bool {
-        self.surfaces.diagnostics && marks::has_place(ask)
+        self.surfaces.diagnostics && diagnostics::has_place(ask)
     }
 
     /// Opens the whole of what an open ask is about; afterwards it may be allowed everywhere.

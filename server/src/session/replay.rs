@@ -15,7 +15,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::catalog::Catalog;
 use super::log::{Log, Notice, RecordRaw};
-use crate::doors::past::{Backfill, LastingMessage, UpdateCursor, UpdateRange};
+use crate::client::backfill::{Backfill, LastingMessage, UpdateCursor, UpdateRange};
 
 /// Reads one record as a fact; `None` for an unknown one that this version may skip, an error for any other.
 pub fn read_record(record: &RecordRaw) -> Result<Option<Record>, String> {
@@ -233,9 +233,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::session::frontier::Syncer;
     use crate::session::log::line;
     use crate::session::storage::faulty::FaultyDisk;
+    use crate::session::watermark::Syncer;
 
     #[tokio::test]
     async fn f8_a_disk_that_hangs_holds_up_only_who_waits_for_it() {

@@ -14,7 +14,7 @@ use adjutant_protocol::{RunId, SessionId};
 use tokio::sync::oneshot;
 
 use super::face::{Face, Note, Step};
-use super::outlet::OutboundQueue;
+use super::outbound::OutboundQueue;
 use super::progress::Progress;
 
 /// Characters of a title: editors put it before the step, which must stay in sight.

@@ -13,10 +13,10 @@ use adjutant_protocol::ask::AskView;
 use adjutant_protocol::update::Update;
 
 use super::catalog::{Catalog, is_id};
-use super::past;
+use super::replay;
 use super::storage::{StoredFile, append_all, replace};
-use crate::doors::RenderedFile;
-use crate::doors::past::{LastingMessage, UpdateRange};
+use crate::client::RenderedFile;
+use crate::client::backfill::{LastingMessage, UpdateRange};
 use crate::uri;
 
 /// The folder of what asks are about, in that of the session.
@@ -65,7 +65,7 @@ impl TranscriptFile {
         let place = catalog.place(&session.0).map_err(|error| error.to_string())?;
         let path = place.dir.join(TRANSCRIPT);
         let (mut transcript, mut text, mut left) = (Transcript::default(), String::new(), MAX_TRANSCRIPT);
-        past::replay_range(catalog, session, UpdateRange::of_updates(1, last), |told| {
+        replay::replay_range(catalog, session, UpdateRange::of_updates(1, last), |told| {
             if let LastingMessage::Update(params) = told {
                 text.push_str(&block_of(&mut transcript, &params.update, &mut left, session));
             }

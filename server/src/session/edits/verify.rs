@@ -48,7 +48,7 @@ pub(super) enum ApplyAttempt {
 }
 
 /// What a text shows of all hunks.
-pub(super) enum Presented {
+pub(super) enum HunkCheck {
     /// They are there, and all is as it was sent.
     Exactly,
     /// They are or were there, and something else is there as well.
@@ -89,7 +89,7 @@ impl EditVerifier {
         mut watch: watch::Receiver<u64>,
     ) -> Result<ApplyReply, NoAnswer> {
         let shown = async {
-            while !matches!(self.verify().await, Some(Presented::Exactly)) {
+            while !matches!(self.verify().await, Some(HunkCheck::Exactly)) {
                 if watch.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
@@ -110,7 +110,7 @@ impl EditVerifier {
         &self,
         mut watch: watch::Receiver<u64>,
         reply: &Result<ApplyReply, NoAnswer>,
-    ) -> Option<Presented> {
+    ) -> Option<HunkCheck> {
         // A client that has refused has nothing more to send; one that has not is given time.
         let patience = if refused(reply) { REFUSED } else { SETTLE };
         let deadline = tokio::time::Instant::now() + patience;
@@ -130,7 +130,7 @@ impl EditVerifier {
     }
 
     /// Looks at the text where one may wait for the disk.
-    async fn verify(&self) -> Option<Presented> {
+    async fn verify(&self) -> Option<HunkCheck> {
         let sent = self.0.clone();
         aside(move || sent.verify()).await
     }
@@ -155,24 +155,24 @@ pub(super) fn is_called_applied(reply: &Result<ApplyReply, NoAnswer>) -> bool {
 
 /// All of it blocks.
 impl SentEdit {
-    fn verify(&self) -> Option<Presented> {
+    fn verify(&self) -> Option<HunkCheck> {
         // Before the text: what is seen in between would look like an undo.
         let (seen, misplaced) = (self.expectation.seen(), self.expectation.misplaced());
         let now = now(&self.place, &self.at).ok().filter(|now| now.exists)?;
         // It may look exactly as it was allowed, because what the user had typed there is gone.
         if let Some(misplaced) = misplaced.as_ref().filter(|misplaced| misplaced.took) {
-            return Some(Presented::Misplaced(misplaced.clone()));
+            return Some(HunkCheck::Misplaced(misplaced.clone()));
         }
         // Editors differ in whether a byte order mark is part of the text.
         if *now.text == *self.wanted || split_bom(&now.text).1 == split_bom(&self.wanted).1 {
-            return Some(Presented::Exactly);
+            return Some(HunkCheck::Exactly);
         }
         match (found(&now.text, &self.change), misplaced) {
-            (EditCheck::Landed, None) => Some(Presented::Otherwise),
-            (EditCheck::Landed, Some(_)) if !seen => Some(Presented::Otherwise),
-            (_, Some(misplaced)) => Some(Presented::Misplaced(misplaced)),
-            (EditCheck::NotLanded, None) if seen => Some(Presented::Undone),
-            (EditCheck::NotLanded | EditCheck::Unclear, None) => seen.then_some(Presented::Otherwise),
+            (EditCheck::Landed, None) => Some(HunkCheck::Otherwise),
+            (EditCheck::Landed, Some(_)) if !seen => Some(HunkCheck::Otherwise),
+            (_, Some(misplaced)) => Some(HunkCheck::Misplaced(misplaced)),
+            (EditCheck::NotLanded, None) if seen => Some(HunkCheck::Undone),
+            (EditCheck::NotLanded | EditCheck::Unclear, None) => seen.then_some(HunkCheck::Otherwise),
         }
     }
 

@@ -105,7 +105,7 @@ impl ClientLink {
         let Some(request) = self.face.popup(&popup) else { return PopupOutcome::Never };
         let Some(reply) = self.outlet.request(request).await else { return PopupOutcome::Never };
         let since = Instant::now();
-        let reply = match (OpenPopup { reply: Some(reply), doors: self }).await {
+        let reply = match (OpenPopup { reply: Some(reply), link: self }).await {
             Ok(reply) => serde_json::from_str::<Value>(reply.get()).unwrap_or(Value::Null),
             Err(ReplyError::ConnectionClosed) => return PopupOutcome::Never,
             Err(error) => {
@@ -140,7 +140,7 @@ impl ClientLink {
 struct OpenPopup<'a> {
     /// Gone once it has come: it comes once.
     reply: Option<PendingReply>,
-    doors: &'a ClientLink,
+    link: &'a ClientLink,
 }
 
 impl Future for OpenPopup<'_> {
@@ -157,7 +157,7 @@ impl Future for OpenPopup<'_> {
 impl Drop for OpenPopup<'_> {
     fn drop(&mut self) {
         if let Some(Err(error)) = self.reply.as_mut().and_then(FutureExt::now_or_never) {
-            self.doors.has_no_popups(&error);
+            self.link.has_no_popups(&error);
         }
     }
 }
