@@ -242,7 +242,7 @@ pub fn approvals(ground: &Ground, samples: &mut Samples) {
 pub fn cancels(ground: &Ground, samples: &mut Samples) {
     let reply = || Reply::text("one two three four five six seven").hold_after(400);
     let mut stage = ground.stage(ModelServer::answering(move |_| reply()));
-    let (mut told, mut closed) = (Vec::new(), Vec::new());
+    let (mut notified, mut closed) = (Vec::new(), Vec::new());
     for number in 0..PROMPTS / 2 {
         stage.client.prompt(&stage.session, "Say something long.");
         stage.client.wait(|message| message.chunk().is_some());
@@ -250,11 +250,11 @@ pub fn cancels(ground: &Ground, samples: &mut Samples) {
         stage.client.notify("agent/session/cancel", &json!({"sessionId": stage.session}));
         let idle = stage.client.wait(Message::is_idle);
         assert_eq!(idle.update().map(|update| &update["stopReason"]), Some(&json!("cancelled")));
-        told.push(ms(idle.at - sent));
+        notified.push(ms(idle.at - sent));
         stage.model.wait_for_closed(number + 1);
         closed.push(ms(stage.model.closed_at()[number].saturating_duration_since(sent)));
     }
-    samples.add("told", told);
+    samples.add("notified", notified);
     samples.add("closed", closed);
 }
 

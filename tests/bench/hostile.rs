@@ -29,7 +29,7 @@ fn floods() -> Vec<(&'static str, Reply)> {
     ]
 }
 
-/// The floods one after the other; the largest growth and the longest time of them are told.
+/// Plays the floods in turn. Samples: the largest growth of memory and the longest time.
 pub fn hostile(ground: &Ground, samples: &mut Samples) {
     let (mut growth, mut time) = (0.0_f64, Duration::ZERO);
     for (name, flood) in floods() {

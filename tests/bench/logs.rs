@@ -1,7 +1,7 @@
-//! What a long past costs: logs of ten thousand and a million facts opened, ten thousand sessions
+//! The cost of a long history: logs of ten thousand and a million records opened, ten thousand sessions
 //! listed (finding F5).
 //!
-//! The facts are those the core itself makes of a task that reads a file a turn; only the disk's part
+//! The records are those the core itself makes of a task that reads a file a turn; only the disk's part
 //! of writing them is left out.
 
 use std::fs;
@@ -32,14 +32,14 @@ const TURNS: u32 = 50;
 const SESSIONS: usize = 10_000;
 const ID: &str = "s-0123456789abcdef";
 
-/// Opens a log of ten thousand facts.
+/// Opens a log of ten thousand records.
 pub fn opening(ground: &Ground, samples: &mut Samples) {
     let (took, peak) = open(ground, 10_000);
     samples.add("opening 10k", vec![took]);
     samples.add("opening 10k MB", vec![peak]);
 }
 
-/// Opens a log of a million facts.
+/// Opens a log of a million records.
 pub fn opening_long(ground: &Ground, samples: &mut Samples) {
     let (took, peak) = open(ground, 1_000_000);
     samples.add("opening 1M", vec![took / 1e3]);
@@ -81,15 +81,15 @@ pub fn listing(ground: &Ground, samples: &mut Samples) {
 }
 
 /// Milliseconds that opening takes, and the most memory of the server, in megabytes.
-fn open(ground: &Ground, facts: u64) -> (f64, f64) {
+fn open(ground: &Ground, records: u64) -> (f64, f64) {
     let home = home(ground);
-    write(&folder(home.path(), ID).join("events.jsonl"), &log_of(facts, &ground.workspace.root));
+    write(&folder(home.path(), ID).join("events.jsonl"), &log_of(records, &ground.workspace.root));
     let (mut client, _) = Client::start(ground.program, home.path(), &ground.workspace.root);
     let sent = Instant::now();
     let resumed = client.request("agent/session/resume", &json!({"sessionId": ID}));
     let took = ms(resumed.at - sent);
     let result = &resumed.body["result"];
-    assert!(result["seq"].as_u64().is_some_and(|seq| seq > facts / 4), "not opened: {}", resumed.body);
+    assert!(result["seq"].as_u64().is_some_and(|seq| seq > records / 4), "not opened: {}", resumed.body);
     assert_eq!(result["notices"].as_array().map_or(0, Vec::len), 0, "{result}");
     (took, memory(client.pid()).1)
 }
@@ -128,9 +128,9 @@ impl Past {
         let events: Vec<Event> = accept(&self.session, &stamp, input).expect("it is legal");
         for (index, event) in events.iter().enumerate() {
             let last = index + 1 == events.len();
-            let fact = Record { seq: self.session.seq + 1, at: stamp.now, last, event: event.clone() };
-            line::put_record(&mut self.log, ID, (fact.seq, fact.at, !last), event).expect("a record");
-            self.session.apply(&fact);
+            let record = Record { seq: self.session.seq + 1, at: stamp.now, last, event: event.clone() };
+            line::put_record(&mut self.log, ID, (record.seq, record.at, !last), event).expect("a record");
+            self.session.apply(&record);
         }
     }
 
@@ -174,12 +174,12 @@ impl Past {
     }
 }
 
-fn log_of(facts: u64, root: &Path) -> Vec<u8> {
+fn log_of(records: u64, root: &Path) -> Vec<u8> {
     let roots = vec![root.display().to_string()];
     let mut past = Past { session: Session::new(ID.into(), roots), log: Vec::new(), now: 0 };
     line::put_header(&mut past.log, ID, 1);
     line::put_epoch(&mut past.log, ID, 1, 1);
-    while past.session.seq < facts {
+    while past.session.seq < records {
         past.input(Input::Prompt(Prompt {
             text: "Look at it.".to_owned(),
             title: None,

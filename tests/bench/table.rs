@@ -13,26 +13,26 @@ const ROWS: &[Row] = &[
     (
         "start → `initialize` reply, ms",
         ["119", "269", "1299", "464", "1393", "1504", "64", "–"],
-        "15",
+        "5",
         |s| shown(s.median("start")),
     ),
     ("new session, ms", ["26", "26", "815", "18", "109", "77", "33", "–"], "3", |s| shown(s.median("new"))),
     (
         "warm prompt → model request, ms",
         ["34.7", "3.6", "77", "7.5", "2.8", "2.8", "65", "–"],
-        "1.5",
+        "0.5",
         |s| shown(s.median("prompt")),
     ),
     (
         "last byte of the reply → idle at the client, ms",
         ["13.6", "3.2", "131", "9.5", "5.3", "320", "5.5", "–"],
-        "1.5",
+        "0.8",
         |s| shown(s.median("idle")),
     ),
     (
         "read-tool turn overhead p50 / p99, ms",
         ["61 / 107", "5.7 / 17", "168 / 277", "14.5 / 20", "10.5 / 70", "19 / 483", "89 / 138", "0.55 / 1.0"],
-        "1.5 / 5, session durable",
+        "0.8 / 3, session durable",
         |s| both(s.median("read"), s.over_all("read", 99)),
     ),
     ("the same at turn 5", NONE, "", |s| both(s.median("turn 5"), s.over_all("turn 5", 99))),
@@ -55,7 +55,7 @@ const ROWS: &[Row] = &[
             "4.7 / 3.7",
             "– / 0.03",
         ],
-        "0.2 / 0.1",
+        "0.08 / 0.06",
         |s| {
             let body = shown(s.median("body kB"));
             format!("{}, last request {body} kB", both(s.median("task"), s.median("task cpu")))
@@ -91,7 +91,7 @@ const ROWS: &[Row] = &[
             "284 / 0.36",
             "–",
         ],
-        "60 / 0.08",
+        "30 / 0.03",
         |s| both(s.median("burst"), s.median("burst cpu")),
     ),
     (
@@ -103,30 +103,30 @@ const ROWS: &[Row] = &[
     (
         "approval: reply → question / answer → next request, ms",
         ["7 / 47", "–", "54 / 167", "6 / 7", "52 / 8", "–", "–", "–"],
-        "2 / 3",
+        "2.5 / 2",
         |s| both(s.median("question"), s.median("approved")),
     ),
     (
-        "cancel → client told / model connection closed, ms",
+        "cancel → client notified / model connection closed, ms",
         ["11 / 0.9", "10 / 8", "103 / 11", "10 / 3.8", "9 / 2.7", "5 / 2", "6 / 20", "–"],
-        "2 / 1",
-        |s| both(s.median("told"), s.median("closed")),
+        "2 / 0.5",
+        |s| both(s.median("notified"), s.median("closed")),
     ),
-    ("cancel while it waits to try again → told p50 / worst, ms", NONE, "– / 50", |s| {
+    ("cancel while it waits to try again → client notified p50 / worst, ms", NONE, "– / 50", |s| {
         worst(s, "cancel: back-off")
     }),
-    ("cancel while it waits as long as the provider asked → told p50 / worst, ms", NONE, "– / 50", |s| {
+    ("cancel while it waits as long as the provider asked → client notified p50 / worst, ms", NONE, "– / 50", |s| {
         worst(s, "cancel: Retry-After")
     }),
-    ("cancel before any header → told p50 / worst, ms", NONE, "– / 50", |s| worst(s, "cancel: headers")),
-    ("cancel in a stall → told p50 / worst, ms", NONE, "– / 50", |s| worst(s, "cancel: stall")),
-    ("cancel while something is asked → told p50 / worst, ms", NONE, "– / 50", |s| {
+    ("cancel before any header → client notified p50 / worst, ms", NONE, "– / 50", |s| worst(s, "cancel: headers")),
+    ("cancel in a stall → client notified p50 / worst, ms", NONE, "– / 50", |s| worst(s, "cancel: stall")),
+    ("cancel while something is asked → client notified p50 / worst, ms", NONE, "– / 50", |s| {
         worst(s, "cancel: ask")
     }),
-    ("cancel while the key is fetched → told p50 / worst, ms", NONE, "– / 50", |s| {
+    ("cancel while the key is fetched → client notified p50 / worst, ms", NONE, "– / 50", |s| {
         worst(s, "cancel: key")
     }),
-    ("cancel at a host that takes no connection → told p50 / worst, ms", NONE, "– / 50", |s| {
+    ("cancel at a host that accepts no connection → client notified p50 / worst, ms", NONE, "– / 50", |s| {
         worst(s, "cancel: connection")
     }),
     ("`adjutant setup` → settings written, typed at once, s", NONE, "30", |s| shown(s.median("setup"))),
@@ -146,7 +146,7 @@ const ROWS: &[Row] = &[
     (
         "resident memory idle / peak, MB",
         ["127 / 176", "110 / 232", "398 / 2376", "329 / 382", "417 / 525", "495 / 554", "115 / 188", "–"],
-        "15 / 40",
+        "14 / 22",
         |s| both(s.median("rss"), s.median("peak")),
     ),
     (
@@ -177,10 +177,10 @@ const ROWS: &[Row] = &[
     ("decoding one line of 1 / 8 MiB in packets, ms", NONE, "linear", |s| {
         both(s.median("line ms"), s.median("long line ms"))
     }),
-    ("opening a session of 10 000 facts: ms / peak MB", NONE, "200 / –", |s| {
+    ("opening a session of 10 000 records: ms / peak MB", NONE, "200 / –", |s| {
         both(s.median("opening 10k"), s.median("opening 10k MB"))
     }),
-    ("opening a session of 1 M facts: s / peak MiB", NONE, "5 / 128", |s| {
+    ("opening a session of 1 M records: s / peak MiB", NONE, "5 / 128", |s| {
         both(s.median("opening 1M"), s.median("opening 1M MiB"))
     }),
     ("listing 10 000 sessions: the first page, ms", NONE, "–", |s| shown(s.median("listing 10k"))),

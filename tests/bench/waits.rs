@@ -1,4 +1,4 @@
-//! Cancels while something is waited for: how soon the client is told, for each kind of wait.
+//! Cancels during each kind of wait: the time until the client is notified.
 //!
 //! Measures from the moment it surely waits; how it got there is in no figure.
 
@@ -61,7 +61,7 @@ fn connection(ground: &Ground, samples: &mut Samples) {
     });
 }
 
-/// Prompts, waits until it waits, and cancels, some times over: how long it took until that was told.
+/// Prompts, cancels once the run waits, and repeats it. Returns the times until the client was notified.
 fn cancels(samples: &mut Samples, name: &'static str, stage: &mut Stage, until: Until) {
     let took = (0..TIMES).map(|_| {
         let before = stage.model.requests().len();
