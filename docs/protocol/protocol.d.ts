@@ -1,69 +1,69 @@
-// Generated from server/protocol; the drift test says how to renew it.
+// Generated from server/protocol; docs/testing.md says how to generate it again.
 
 export type ClientAgentCapabilities = { version?: number, updates?: ClientUpdates, asks?: ClientAsks, documents?: ClientDocuments, };
 
 export type ClientUpdates = {
 /**
- * Wants text while it streams, not only finished items.
+ * The client wants text while it streams, not only finished items.
  */
 chunks?: boolean,
 /**
- * Update kinds never to be sent.
+ * Update kinds that the server must not send.
  */
 optOut?: Array<string>, };
 
 export type ClientAsks = {
 /**
- * Answers `agent/session/request_permission`.
+ * The client answers `agent/session/request_permission`.
  */
 request?: boolean,
 /**
- * Shows the text of a popup as one line; what has several lines is then not allowed from there
- * before it was shown.
+ * The client shows the text of a popup as one line. A popup can then allow a diff or command of several
+ * lines only after the user has opened it.
  */
 popupLine?: boolean, };
 
 export type ClientDocuments = {
 /**
- * Answers `agent/document/save`.
+ * The client answers `agent/document/save`.
  */
 save?: boolean,
 /**
- * Announces every open text document, so that a file without `didOpen` is not open.
+ * The client announces every open text document, so a file without `didOpen` is not open.
  */
 complete?: boolean, };
 
 export type ServerAgentCapabilities = { version: number, sessionMethods: Array<string>, updateKinds: Array<string>, modes: Array<string>, promptCapabilities: PromptCapabilities,
 /**
- * Feature to the surface chosen for this client (N19).
+ * For each feature, the surface that the server chose for this client (N19).
  */
 fallbacks: { [key in string]: string }, limits: ServerLimits, };
 
 export type PromptCapabilities = {
 /**
- * Whether images are taken where the model takes them.
+ * Whether the server accepts images for a model that accepts them.
  */
 image: boolean, };
 
 export type ServerLimits = {
 /**
- * Of the text of a prompt.
+ * Bytes of the text of a prompt.
  */
 maxPromptBytes: number,
 /**
- * Images of one prompt.
+ * Number of images in one prompt.
  */
 maxImages: number,
 /**
- * Of one image, before base64.
+ * Bytes of one image, before base64.
  */
 maxImageBytes: number,
 /**
- * Of all images of one prompt, in base64.
+ * Bytes of all images of one prompt, in base64.
  */
 maxImagesEncodedBytes: number,
 /**
- * Requests one session keeps waiting before it answers `Overloaded`.
+ * Requests that may wait for one session; a further request fails with `Overloaded`.
  */
 maxQueue: number, };
 
@@ -79,7 +79,7 @@ export type ConfigKind = "select";
 
 export type ConfigOption = { id: ConfigId, name: string,
 /**
- * `mode`, `model`, `thought_level` or `_verbosity`: a client may draw a picker of its own for each.
+ * `mode`, `model`, `thought_level` or `_verbosity`. A client may show its own picker for each.
  */
 category: string, type: ConfigKind, currentValue: string, options: Array<ConfigValue>, };
 
@@ -87,7 +87,7 @@ export type ConfigValue = { value: string, name: string, description?: string, }
 
 export type ConfigChange = { configId: ConfigId,
 /**
- * Absent where nothing was chosen before.
+ * Absent if no value was chosen before.
  */
 from?: string, to: string, };
 
@@ -95,7 +95,7 @@ export type SetConfigOptionParams = { sessionId: SessionId, configId: ConfigId, 
 
 export type SetConfigOptionResult = {
 /**
- * All options, with what they are now.
+ * All options with their current values.
  */
 configOptions: Array<ConfigOption>, };
 
@@ -103,8 +103,8 @@ export type ModelListParams = Record<symbol, never>;
 
 export type ModelListResult = {
 /**
- * Those of the settings, the one that new sessions start with first. Any other model of a
- * configured provider can be set by its name.
+ * The models of the settings. The model for new sessions comes first. A client can set any other
+ * model of a configured provider by its name.
  */
 models: Array<ModelView>, };
 
@@ -114,37 +114,37 @@ export type ModelView = {
  */
 model: string,
 /**
- * Tokens it reads.
+ * Tokens that the model can read.
  */
 contextWindow: number,
 /**
- * Tokens one reply may have.
+ * Tokens that one reply may have.
  */
 maxOutputTokens: number,
 /**
- * What it takes as `effort`; nothing where it is not known to take any.
+ * The values that it accepts as `effort`; empty if none is known.
  */
 efforts: Array<string>,
 /**
- * What it takes as `verbosity`; likewise.
+ * The values that it accepts as `verbosity`; empty if none is known.
  */
 verbosities: Array<string>,
 /**
- * Whether it is known to read images.
+ * Whether it is known to accept images.
  */
 images: boolean,
 /**
- * Whether the numbers are known; else they are stated defaults, or the settings'.
+ * Whether Adjutant knows the numbers of this model. If not, they are defaults or come from the settings.
  */
 known: boolean,
 /**
- * Why it cannot be used now, and what to set.
+ * Why the model cannot be used now, and what to set; absent if it can.
  */
 unavailable?: string, };
 
 export type NewSessionParams = {
 /**
- * A `file:` URI; the workspace folders count where it is absent.
+ * A `file:` URI; if absent, the session uses the workspace folders.
  */
 cwd?: string, };
 
@@ -170,11 +170,11 @@ export type Overrides = {
  */
 model?: string, mode?: Mode,
 /**
- * How much the model thinks: `low`, `medium` or `high`; nothing leaves it to the provider.
+ * How much the model thinks: `low`, `medium` or `high`.
  */
 effort?: string,
 /**
- * How many words the model makes: `low`, `medium` or `high`, likewise.
+ * How many words the model writes: `low`, `medium` or `high`.
  */
 verbosity?: string,
 /**
@@ -184,15 +184,15 @@ unattended?: boolean, };
 
 export type PromptParams = { sessionId: SessionId, prompt: Array<ContentBlock>, delivery?: Delivery,
 /**
- * Refuses with `RunMismatch` unless this is the open run.
+ * The server refuses with `RunMismatch` unless this is the open run.
  */
 expectedRunId?: RunId,
 /**
- * Where in the workspace the user was; its asks are shown there.
+ * Where in the workspace the user was. Clients show the asks of the run there.
  */
 origin?: Origin, overrides?: Overrides,
 /**
- * Same key and body: the first result again.
+ * A second request with the same key and body gets the first result.
  */
 key?: string, };
 
@@ -206,7 +206,7 @@ export type Disposition = "started" | "steered";
 
 export type WaitParams = { sessionId: SessionId, runId: RunId,
 /**
- * How long the answer may take; never how long the run may.
+ * How long the answer may take, in milliseconds. The run itself has no limit from it.
  */
 timeoutMs?: number, };
 
@@ -224,7 +224,7 @@ export type RunEnd = {
  */
 endedAt: number, outcome: Outcome, stopReason: StopReason, summary?: string, usage: UsageView,
 /**
- * Model calls answered or given up.
+ * Model turns of the run, answered or given up.
  */
 turns: number, };
 
@@ -232,7 +232,7 @@ export type UsageView = { inputTokens: number, outputTokens: number, cacheReadTo
 
 export type CancelParams = { sessionId: SessionId,
 /**
- * Cancels only this run; without it, whichever is open.
+ * Cancels only this run; if absent, the open run.
  */
 runId?: RunId, };
 
@@ -240,7 +240,8 @@ export type ReplayFrom = { "type": "start" } | { "type": "_seq", seq: number, };
 
 export type ResumeParams = { sessionId: SessionId, replayFrom?: ReplayFrom,
 /**
- * Consent: from now on the open run may do what `[unattended]` allows without asking. Consent of an earlier process is never taken over.
+ * Consent: from now on the open run may do what `[unattended]` allows without asking. The server never
+ * reuses the consent of an earlier process.
  */
 unattended?: boolean, };
 
@@ -250,19 +251,19 @@ export type ResumeResult = { state: StateView,
  */
 seq: number, title: string,
 /**
- * Of the open run, else of the next.
+ * The mode of the open run, else of the next run.
  */
 mode: Mode,
 /**
- * Of the open run.
+ * The model of the open run.
  */
 model?: string, configOptions: Array<ConfigOption>,
 /**
- * The number of `replayFrom` lies beyond the last update: nothing is told again.
+ * The number in `replayFrom` is higher than that of the last update, so nothing is replayed.
  */
 gap?: boolean, asks: Array<AskView>,
 /**
- * What was found wrong with the log, if anything.
+ * Problems that the server found in the log.
  */
 notices: Array<string>, };
 
@@ -272,11 +273,11 @@ export type SessionListParams = {
  */
 cwd?: string,
 /**
- * Only sessions whose title has this text, in whatever case.
+ * Only sessions whose title contains this text, in upper or lower case.
  */
 query?: string,
 /**
- * Goes on where a page ended: its `nextCursor`.
+ * The `nextCursor` of the previous page.
  */
 cursor?: string, };
 
@@ -286,7 +287,7 @@ export type SessionListResult = {
  */
 sessions: Array<SessionEntry>,
 /**
- * There are more.
+ * Present if there are more sessions.
  */
 nextCursor?: string, };
 
@@ -296,11 +297,11 @@ export type SessionEntry = { sessionId: SessionId, title: string,
  */
 cwd: string, state: State,
 /**
- * Of the last record of its log; milliseconds since the Unix epoch.
+ * Time of the last record in its log; milliseconds since the Unix epoch.
  */
 updatedAt: number, openAsks: number, turns: number,
 /**
- * What is wrong with its log, where something is.
+ * What is wrong with its log; absent if nothing is.
  */
 damaged?: string, };
 
@@ -310,7 +311,7 @@ export type Done = Record<symbol, never>;
 
 export type StartParams = {
 /**
- * Absent: a new session.
+ * If absent, the server creates a session.
  */
 sessionId?: SessionId, template?: Template,
 /**
@@ -318,19 +319,19 @@ sessionId?: SessionId, template?: Template,
  */
 uri?: string,
 /**
- * In the encoding that was agreed.
+ * In the negotiated position encoding.
  */
 range?: Range, diagnostics?: Array<StartDiagnostic>,
 /**
- * The name of what the range is in: a function, a type.
+ * The name of the function, type or other symbol that contains the range.
  */
 symbol?: string,
 /**
- * What is to be done, or what the user adds to the template.
+ * The task, or what the user adds to the template.
  */
 text?: string,
 /**
- * Same key and body: the first result again.
+ * A second request with the same key and body gets the first result.
  */
 key?: string, };
 
@@ -354,7 +355,7 @@ export type PromptArguments = { text: string, sessionId?: SessionId, };
 
 export type CancelArguments = { sessionId?: SessionId, runId?: RunId,
 /**
- * Every open run, or every one of `sessionId`.
+ * Cancels every open run, or every open run of `sessionId`.
  */
 all?: boolean, };
 
@@ -362,7 +363,7 @@ export type RespondArguments = { askId?: AskId, optionId?: string, text?: string
 
 export type ShowArguments = {
 /**
- * Without it, the only open ask.
+ * The ask to show; when absent, the only open ask.
  */
 askId?: AskId, };
 
@@ -394,8 +395,8 @@ export type AskGroup = "interactive" | "idle" | "resumable" | "non_blocking";
 
 export type AskSubject = { "type": "edit", uri: string, path: string, diff: string, newFile: boolean, } | { "type": "command", command: string, cwd: string, timeoutSeconds?: number,
 /**
- * The open documents of the workspace that were not saved when this was asked, at most 100: the command
- * sees each as it was saved last. `description` says it in words.
+ * The documents of the workspace with unsaved changes when the ask was opened, at most 100. The command
+ * reads the saved text of each. `description` contains the same as prose.
  */
 unsaved?: Array<UnsavedDocument>, } | { "type": "read", path: string, reason: string, };
 
@@ -403,29 +404,29 @@ export type OptionKind = "allow_once" | "allow_always" | "reject_once" | "choose
 
 export type AskOption = { optionId: string,
 /**
- * In full: what a tooltip or a numbered list says.
+ * The full name, for a tooltip or a numbered list.
  */
 name: string, kind: OptionKind,
 /**
- * What a button says, in at most 16 characters; always there where the server tells of an ask.
+ * The text of a button, at most 16 characters. The server always sends it.
  */
 label?: string, };
 
 export type AskView = { sessionId: SessionId, askId: AskId, kind: AskKind, group: AskGroup,
 /**
- * One line: what is asked.
+ * The question, in one line.
  */
 title: string,
 /**
- * Why it is asked, and what is known about it.
+ * Why the server asks, and what it knows about the subject.
  */
 description?: string, subject?: AskSubject, runId?: RunId, toolCallId?: ToolCallId,
 /**
- * Where the run was started from; an ask is shown there.
+ * The place from which the run was started. Clients show the ask there.
  */
 origin?: Origin, options: Array<AskOption>,
 /**
- * Whether a text of the user's own counts as an answer.
+ * Whether the user may answer with free text.
  */
 freeText: boolean,
 /**
@@ -437,7 +438,7 @@ export type PermissionResponse = { outcome: PermissionOutcome, };
 
 export type PermissionOutcome = { "outcome": "selected", optionId: string,
 /**
- * The reason of a rejection, or what the user adds.
+ * The reason for a rejection, or a remark of the user.
  */
 text?: string, } | { "outcome": "answered", text: string, } | { "outcome": "cancelled" } | { "outcome": "absent" };
 
@@ -447,12 +448,12 @@ export type AskListResult = { asks: Array<AskView>, };
 
 export type AskRespondParams = { askId: AskId, optionId?: string, answer?: string,
 /**
- * The reason of a rejection; the model is told.
+ * The reason for a rejection; the model gets it.
  */
 reason?: string,
 /**
- * Consent: the run that this answer continues may do what `[unattended]` allows without asking. Consent
- * of an earlier run or process is never taken over. Not taken from an inbox.
+ * Consent: the run that this answer continues may do what `[unattended]` allows without asking.
+ * The server never reuses the consent of an earlier run or process, and refuses it in an inbox message.
  */
 unattended?: boolean, };
 
@@ -460,13 +461,13 @@ export type RespondStatus = "accepted" | "already_resolved";
 
 export type AskRespondResult = { status: RespondStatus,
 /**
- * What the ask was resolved to: this answer, or the one that came first.
+ * The resolution of the ask: this answer, or the earlier one.
  */
 resolution: Resolution, };
 
 export type Resolution = { "type": "selected", optionId: string, text?: string,
 /**
- * The door the answer came by.
+ * The way by which the answer arrived, for example `request_permission`.
  */
 surface: string, } | { "type": "answered", text: string, surface: string, } | { "type": "cancelled" } | { "type": "superseded" } | { "type": "withdrawn" };
 
@@ -474,29 +475,29 @@ export type AskResolvedParams = { sessionId: SessionId, askId: AskId, resolution
 
 export type SessionUpdateParams = { sessionId: SessionId,
 /**
- * One more for each lasting update; ephemeral ones carry the last with `sub`.
+ * Each lasting update has the next number. An ephemeral update has the last number, and a `sub`.
  */
 seq: number, sub?: number, runId?: RunId, update: Update, };
 
 export type Update = { "sessionUpdate": "user_message", messageId: MessageId, text: string,
 /**
- * What images it had; what they show is not told again.
+ * The images of the message, without their content.
  */
 images?: Array<ImageView>, } | { "sessionUpdate": "agent_message", messageId: MessageId, text: string,
 /**
- * The stream broke off here; the next attempt replaces this item.
+ * The stream ended here too early; the next attempt replaces this item.
  */
 interrupted?: boolean, } | { "sessionUpdate": "agent_message_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought", messageId: MessageId, text: string, } | { "sessionUpdate": "agent_thought_chunk", messageId: MessageId, text: string, } | { "sessionUpdate": "tool_call_update" } & ToolCallView | { "sessionUpdate": "tool_call_content_chunk", toolCallId: ToolCallId, text: string, } | { "sessionUpdate": "state_update" } & StateView | { "sessionUpdate": "notice", message: string, } | { "sessionUpdate": "config_option_update", configOptions: Array<ConfigOption>, changed: ConfigChange, } | { "sessionUpdate": "_turn" } & TurnView | { "sessionUpdate": "_run" } & RunView | { "sessionUpdate": "_complete", summary: string, } | { "sessionUpdate": "_ask" } & AskChange | { "sessionUpdate": "_change_set" } & ChangeSetView | { "sessionUpdate": "_rule", text: string, };
 
 export type ImageView = { mimeType: string,
 /**
- * Its length before base64.
+ * Its size before base64.
  */
 bytes: number, };
 
 export type UnsavedDocument = { uri: string,
 /**
- * As shown to the user.
+ * The path as the user sees it.
  */
 path: string, };
 
@@ -504,11 +505,11 @@ export type ToolStatus = "pending" | "in_progress" | "completed" | "failed" | "c
 
 export type ToolCallView = { toolCallId: ToolCallId,
 /**
- * The tool's name as the model knows it.
+ * The name of the tool, as the model uses it.
  */
 tool: string, title: string, status: ToolStatus,
 /**
- * One line on the result, once there is one.
+ * One line about the result; absent while there is none.
  */
 summary?: string, elapsedMs?: number, };
 
@@ -518,19 +519,19 @@ export type TurnView = {
  */
 turn: number, phase: TurnPhase, attempt: number, usage?: UsageView,
 /**
- * Of a failed attempt or turn: what kind of failure it was (S115).
+ * The kind of failure, for a failed attempt or turn (S115).
  */
 failure?: FailureKind,
 /**
- * Of a failed attempt or turn, and of a model that took over: what happened.
+ * What happened, for a failed attempt or turn and for a change to a fallback model.
  */
 message?: string,
 /**
- * Of a model that took over: `provider/model`.
+ * The fallback model that continues, as `provider/model`.
  */
 model?: string,
 /**
- * Of a failed attempt: when the next one starts, in milliseconds since the Unix epoch.
+ * When the next attempt starts after a failed one, in milliseconds since the Unix epoch.
  */
 retryAt?: number, };
 
@@ -544,19 +545,19 @@ export type RunView = { "phase": "started", runId: RunId, continues?: RunId,
  */
 model: string,
 /**
- * The model of the run before in this session, where that was another one.
+ * The model of the previous run in this session; absent if it is the same.
  */
 previousModel?: string,
 /**
- * Its first call waits until then, as the user chose; milliseconds since the Unix epoch.
+ * The first model call waits until this time, as the user chose; milliseconds since the Unix epoch.
  */
 notBefore?: number,
 /**
- * What a start is called, else the first line of the prompt; at most 80 characters.
+ * The title of an `agent/start`, else the first line of the prompt; at most 80 characters.
  */
 title: string,
 /**
- * Where it was started from.
+ * The place from which the run was started.
  */
 origin?: Origin, } | { "phase": "ended", runId: RunId, end: RunEnd, };
 
@@ -566,23 +567,23 @@ export type HunkState = "proposed" | "applying" | "applied" | "rejected" | "not_
 
 export type ChangeSetView = { changeSetId: ChangeSetId, toolCallId: ToolCallId, uri: string, path: string, hunks: Array<HunkView>,
 /**
- * What the user has to know of the change, for example that the file runs on build.
+ * What the user has to know about the change, for example that the file runs on build.
  */
 mark?: string, };
 
 export type HunkView = { hunkId: string, state: HunkState,
 /**
- * Lines it takes out.
+ * Lines that it removes.
  */
 removed: number,
 /**
- * Lines it puts in.
+ * Lines that it inserts.
  */
 inserted: number, };
 
 export type DocumentSaveParams = { uris: Array<string>,
 /**
- * For the user: why the server asks.
+ * Why the server asks, for the user.
  */
 reason: string, };
 
@@ -590,7 +591,7 @@ export type DocumentSaveResult = { documents: Array<SavedDocument>, };
 
 export type SavedDocument = { uri: string, saved: boolean,
 /**
- * Why it was not saved.
+ * Why the client did not save it.
  */
 message?: string, };
 

@@ -1,6 +1,6 @@
 //! Asks: durable questions to the user.
 //!
-//! A request or popup is only one delivery of an ask; the ask itself outlives it.
+//! A request or popup is only one delivery of an ask. The ask stays open when the delivery ends.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use ts_rs::TS;
 use crate::origin::Origin;
 use crate::{AskId, RunId, SessionId, ToolCallId};
 
-/// The twelve kinds, under the same names on the wire and in the log.
+/// The twelve kinds of ask. The wire and the log use the same names.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, TS,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum AskKind {
-    /// An edit, or a read outside the roots; `subject` says which.
+    /// An edit, or a read outside the workspace or of a possible secret; `subject` says which.
     Tool,
     Command,
-    /// A question of the model's own, with suggestions and free text.
+    /// A question from the model, with suggestions and free text.
     Followup,
     BrowserActionLaunch,
     UseMcpServer,
@@ -28,7 +28,7 @@ pub enum AskKind {
     ApiReqFailed,
     MistakeLimitReached,
     AutoApprovalMaxReqReached,
-    /// A finished session was opened again.
+    /// The user opened a finished session again.
     ResumeCompletedTask,
     /// The server stopped in the middle of a run.
     ResumeTask,
@@ -36,17 +36,17 @@ pub enum AskKind {
     CommandOutput,
 }
 
-/// The four groups of kinds: they decide the state the session is in.
+/// The four groups of kinds. The group decides the state of the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum AskGroup {
-    /// Blocks the run until answered.
+    /// Blocks the run until the user answers.
     Interactive,
-    /// State after the end of a run; blocks nothing.
+    /// Describes the state after a run ended; blocks nothing.
     Idle,
     /// The run is open and waits to be resumed or discarded.
     Resumable,
-    /// Open beside a working run.
+    /// Is open while the run continues.
     NonBlocking,
 }
 
@@ -66,7 +66,7 @@ impl AskKind {
         AskKind::CommandOutput,
     ];
 
-    /// The group of this kind; exhaustive, so a new kind does not compile until it has one (S12).
+    /// Returns the group of this kind. The match is exhaustive, so a new kind compiles only with a group (S12).
     pub fn group(self) -> AskGroup {
         match self {
             AskKind::Tool
@@ -85,40 +85,40 @@ impl AskKind {
     }
 }
 
-/// What an ask of kind `tool` or `command` is about.
+/// The action that an ask of kind `tool` or `command` asks about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum AskSubject {
-    /// A change to one file, shown whole as a unified diff.
+    /// A change to one file, as a complete unified diff.
     Edit { uri: String, path: String, diff: Arc<str>, new_file: bool },
-    /// A command line, shown whole, with the directory it runs in and the time it may take.
+    /// A complete command line, with its working directory and time limit.
     Command {
         command: String,
         cwd: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[ts(optional, type = "number")]
         timeout_seconds: Option<u64>,
-        /// The open documents of the workspace that were not saved when this was asked, at most 100: the command
-        /// sees each as it was saved last. `description` says it in words.
+        /// The documents of the workspace with unsaved changes when the ask was opened, at most 100. The command
+        /// reads the saved text of each. `description` contains the same as prose.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         #[ts(optional, as = "Option<Vec<UnsavedDocument>>")]
         unsaved: Vec<UnsavedDocument>,
     },
-    /// A read of a file outside the workspace, or of one that may hold secrets.
+    /// A read of a file outside the workspace, or of a file that may contain secrets.
     Read { path: String, reason: String },
 }
 
-/// An open document whose text in the editor is not what is on disk.
+/// An open document whose text in the editor differs from the file on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct UnsavedDocument {
     pub uri: String,
-    /// As shown to the user.
+    /// The path as the user sees it.
     pub path: String,
 }
 
-/// What choosing an option means, in the words of the Agent Client Protocol;
-/// `choose` marks options that neither allow nor reject.
+/// The meaning of an option, named as in the Agent Client Protocol.
+/// `choose` is for options that neither allow nor reject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum OptionKind {
@@ -133,10 +133,10 @@ pub enum OptionKind {
 #[serde(rename_all = "camelCase")]
 pub struct AskOption {
     pub option_id: String,
-    /// In full: what a tooltip or a numbered list says.
+    /// The full name, for a tooltip or a numbered list.
     pub name: String,
     pub kind: OptionKind,
-    /// What a button says, in at most 16 characters; always there where the server tells of an ask.
+    /// The text of a button, at most 16 characters. The server always sends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub label: Option<String>,
@@ -150,9 +150,9 @@ pub struct AskView {
     pub ask_id: AskId,
     pub kind: AskKind,
     pub group: AskGroup,
-    /// One line: what is asked.
+    /// The question, in one line.
     pub title: String,
-    /// Why it is asked, and what is known about it.
+    /// Why the server asks, and what it knows about the subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub description: Option<String>,
@@ -165,12 +165,12 @@ pub struct AskView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub tool_call_id: Option<ToolCallId>,
-    /// Where the run was started from; an ask is shown there.
+    /// The place from which the run was started. Clients show the ask there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub origin: Option<Origin>,
     pub options: Vec<AskOption>,
-    /// Whether a text of the user's own counts as an answer.
+    /// Whether the user may answer with free text.
     pub free_text: bool,
     /// Milliseconds since the Unix epoch.
     #[ts(type = "number")]
@@ -184,19 +184,20 @@ pub struct PermissionResponse {
     pub outcome: PermissionOutcome,
 }
 
-/// `cancelled` says that this surface closed; the ask stays open elsewhere. `absent` says that no user is
-/// present: a permission is rejected, the model is told that nobody answers its question, and other asks stay open.
+/// The outcome of one delivery. `cancelled` means that this surface closed; the ask stays open elsewhere.
+/// `absent` means that no user is present: the server rejects a permission, answers a question of the model
+/// with the notice that no user is there, and leaves other asks open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(tag = "outcome", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum PermissionOutcome {
     Selected {
         option_id: String,
-        /// The reason of a rejection, or what the user adds.
+        /// The reason for a rejection, or a remark of the user.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[ts(optional)]
         text: Option<String>,
     },
-    /// A text of the user's own, for asks with `freeText`.
+    /// Free text, for asks with `freeText`.
     Answered {
         text: String,
     },
@@ -204,7 +205,7 @@ pub enum PermissionOutcome {
     Absent,
 }
 
-/// Params of `agent/ask/list`; without a session id, every open ask.
+/// Params of `agent/ask/list`. Without a session id, the result has every open ask.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct AskListParams {
@@ -219,7 +220,7 @@ pub struct AskListResult {
     pub asks: Vec<AskView>,
 }
 
-/// Params of `agent/ask/respond`: an option, or a text where the ask takes one.
+/// Params of `agent/ask/respond`: an option, or a text if the ask accepts one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AskRespondParams {
@@ -230,12 +231,12 @@ pub struct AskRespondParams {
     #[serde(default)]
     #[ts(optional)]
     pub answer: Option<String>,
-    /// The reason of a rejection; the model is told.
+    /// The reason for a rejection; the model gets it.
     #[serde(default)]
     #[ts(optional)]
     pub reason: Option<String>,
-    /// Consent: the run that this answer continues may do what `[unattended]` allows without asking. Consent
-    /// of an earlier run or process is never taken over. Not taken from an inbox.
+    /// Consent: the run that this answer continues may do what `[unattended]` allows without asking.
+    /// The server never reuses the consent of an earlier run or process, and refuses it in an inbox message.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(optional, as = "Option<bool>")]
     pub unattended: bool,
@@ -252,7 +253,7 @@ pub enum RespondStatus {
 #[serde(rename_all = "camelCase")]
 pub struct AskRespondResult {
     pub status: RespondStatus,
-    /// What the ask was resolved to: this answer, or the one that came first.
+    /// The resolution of the ask: this answer, or the earlier one.
     pub resolution: Resolution,
 }
 
@@ -265,7 +266,7 @@ pub enum Resolution {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[ts(optional)]
         text: Option<String>,
-        /// The door the answer came by.
+        /// The way by which the answer arrived, for example `request_permission`.
         surface: String,
     },
     Answered {
@@ -274,9 +275,9 @@ pub enum Resolution {
     },
     /// The run was cancelled or discarded.
     Cancelled,
-    /// What it asked about changed or a newer fact replaced it.
+    /// The subject of the ask changed, or a newer event replaced the ask.
     Superseded,
-    /// What it asked about ended by itself.
+    /// The subject of the ask ended by itself.
     Withdrawn,
 }
 

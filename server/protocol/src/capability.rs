@@ -1,6 +1,7 @@
-//! What client and server tell each other under `experimental.agent`.
+//! Capabilities that client and server exchange under `experimental.agent`.
 //!
-//! Absent means not supported; a plain client sends nothing and gets nothing of ours.
+//! An absent capability is not supported. A plain client sends none, and Adjutant never sends it
+//! a message of this protocol unasked.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-/// The highest protocol version this server speaks.
+/// The highest protocol version that this server supports.
 pub const VERSION: u32 = 0;
 
 /// `capabilities.experimental.agent` of a client.
@@ -28,10 +29,10 @@ pub struct ClientAgentCapabilities {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClientUpdates {
-    /// Wants text while it streams, not only finished items.
+    /// The client wants text while it streams, not only finished items.
     #[ts(optional, as = "Option<bool>")]
     pub chunks: bool,
-    /// Update kinds never to be sent.
+    /// Update kinds that the server must not send.
     #[ts(optional, as = "Option<Vec<String>>")]
     pub opt_out: Vec<String>,
 }
@@ -39,11 +40,11 @@ pub struct ClientUpdates {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClientAsks {
-    /// Answers `agent/session/request_permission`.
+    /// The client answers `agent/session/request_permission`.
     #[ts(optional, as = "Option<bool>")]
     pub request: bool,
-    /// Shows the text of a popup as one line; what has several lines is then not allowed from there
-    /// before it was shown.
+    /// The client shows the text of a popup as one line. A popup can then allow a diff or command of several
+    /// lines only after the user has opened it.
     #[ts(optional, as = "Option<bool>")]
     pub popup_line: bool,
 }
@@ -51,10 +52,10 @@ pub struct ClientAsks {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClientDocuments {
-    /// Answers `agent/document/save`.
+    /// The client answers `agent/document/save`.
     #[ts(optional, as = "Option<bool>")]
     pub save: bool,
-    /// Announces every open text document, so that a file without `didOpen` is not open.
+    /// The client announces every open text document, so a file without `didOpen` is not open.
     #[ts(optional, as = "Option<bool>")]
     pub complete: bool,
 }
@@ -68,30 +69,30 @@ pub struct ServerAgentCapabilities {
     pub update_kinds: Vec<String>,
     pub modes: Vec<String>,
     pub prompt_capabilities: PromptCapabilities,
-    /// Feature to the surface chosen for this client (N19).
+    /// For each feature, the surface that the server chose for this client (N19).
     pub fallbacks: BTreeMap<String, String>,
     pub limits: ServerLimits,
 }
 
-/// What a prompt may hold beside text, as in the Agent Client Protocol.
+/// Content that a prompt may have in addition to text, as in the Agent Client Protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptCapabilities {
-    /// Whether images are taken where the model takes them.
+    /// Whether the server accepts images for a model that accepts them.
     pub image: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerLimits {
-    /// Of the text of a prompt.
+    /// Bytes of the text of a prompt.
     pub max_prompt_bytes: u32,
-    /// Images of one prompt.
+    /// Number of images in one prompt.
     pub max_images: u32,
-    /// Of one image, before base64.
+    /// Bytes of one image, before base64.
     pub max_image_bytes: u32,
-    /// Of all images of one prompt, in base64.
+    /// Bytes of all images of one prompt, in base64.
     pub max_images_encoded_bytes: u32,
-    /// Requests one session keeps waiting before it answers `Overloaded`.
+    /// Requests that may wait for one session; a further request fails with `Overloaded`.
     pub max_queue: u32,
 }

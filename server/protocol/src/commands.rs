@@ -1,7 +1,7 @@
 //! The commands of `workspace/executeCommand`: names, arguments, meaning.
 //!
-//! A command takes one object, or plain strings that are joined by spaces:
-//! some editors send nothing else. Holds no behaviour.
+//! A command accepts one object, or plain strings that are joined by spaces,
+//! because some editors can only send strings. Never contains logic.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,9 +13,9 @@ use crate::{AskId, RunId, SessionId};
 #[derive(Clone, Copy, Debug)]
 pub struct Command {
     pub name: &'static str,
-    /// The type of the object it takes.
+    /// The type of its object argument.
     pub object: &'static str,
-    /// What plain strings stand for.
+    /// The meaning of plain string arguments, after joining.
     pub strings: &'static str,
     pub meaning: &'static str,
 }
@@ -31,12 +31,7 @@ pub const CAPABILITIES: &str = "adjutant.capabilities";
 
 pub const COMMANDS: [Command; 8] = [
     row(START, "StartParams", "`text`", "starts a run: in a new session, unless one is named"),
-    row(
-        PROMPT,
-        "PromptArguments",
-        "`text`",
-        "goes on in the last session of this editor; steers its open run",
-    ),
+    row(PROMPT, "PromptArguments", "`text`", "prompts the last session of this editor; steers its open run"),
     row(
         CANCEL,
         "CancelArguments",
@@ -46,18 +41,18 @@ pub const COMMANDS: [Command; 8] = [
     row(
         RESPOND,
         "RespondArguments",
-        "an option, by id, name or button, or `text`; `askId` before it",
-        "answers an ask; without `askId` only a rejection or a text, for the only open one",
+        "an option (its id, name or button) or `text`; `askId` may come first",
+        "answers an ask; without `askId`, a rejection or a text goes to the only open ask",
     ),
-    row(SHOW, "ShowArguments", "`askId`", "opens the whole of what is asked"),
+    row(SHOW, "ShowArguments", "`askId`", "opens the complete text of an ask"),
     row(SHOW_TRANSCRIPT, "SessionArguments", "`sessionId`", "opens the transcript of a session"),
     row(
         RESUME,
         "SessionArguments",
         "`sessionId`",
-        "resumes what a server that stopped left open in this workspace, the newest first",
+        "resumes the newest run of this workspace that a stopped server left open",
     ),
-    row(CAPABILITIES, "no arguments", "–", "says which surface stands for what in this editor"),
+    row(CAPABILITIES, "no arguments", "–", "shows which surface this editor gets for each feature"),
 ];
 
 /// Arguments of `adjutant.prompt`.
@@ -80,7 +75,7 @@ pub struct CancelArguments {
     #[serde(default)]
     #[ts(optional)]
     pub run_id: Option<RunId>,
-    /// Every open run, or every one of `sessionId`.
+    /// Cancels every open run, or every open run of `sessionId`.
     #[serde(default)]
     #[ts(optional, as = "Option<bool>")]
     pub all: bool,
@@ -105,13 +100,13 @@ pub struct RespondArguments {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ShowArguments {
-    /// Without it, the only open ask.
+    /// The ask to show; when absent, the only open ask.
     #[serde(default)]
     #[ts(optional)]
     pub ask_id: Option<AskId>,
 }
 
-/// Arguments of commands that are about one session.
+/// Arguments of commands that concern one session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SessionArguments {

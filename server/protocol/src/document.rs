@@ -1,6 +1,6 @@
-//! Requests about documents that LSP lacks.
+//! Requests about documents that LSP does not have.
 //!
-//! Edits themselves travel by `workspace/applyEdit`, never by a method of ours.
+//! Edits use `workspace/applyEdit`, never a method of this protocol.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use ts_rs::TS;
 #[serde(rename_all = "camelCase")]
 pub struct DocumentSaveParams {
     pub uris: Vec<String>,
-    /// For the user: why the server asks.
+    /// Why the server asks, for the user.
     pub reason: String,
 }
 
@@ -26,7 +26,7 @@ pub struct DocumentSaveResult {
 pub struct SavedDocument {
     pub uri: String,
     pub saved: bool,
-    /// Why it was not saved.
+    /// Why the client did not save it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub message: Option<String>,

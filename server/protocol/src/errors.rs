@@ -1,15 +1,15 @@
-//! Error codes of our own.
+//! Adjutant's own error codes.
 //!
-//! Tool and model failures are never JSON-RPC errors; they are items and outcomes.
+//! Tool and model failures are never JSON-RPC errors; they appear in updates and outcomes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-/// When a request that was refused as overloaded is worth another try, in milliseconds.
+/// How long a client should wait after `Overloaded`, in milliseconds.
 const RETRY_AFTER_MS: u64 = 100;
 
-/// One row of the error table, in the order of its codes.
+/// The errors, in the order of their codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
 pub enum ErrorName {
     SessionNotFound,
@@ -50,7 +50,7 @@ impl ErrorName {
         ErrorName::ImagesUnsupported,
     ];
 
-    /// The JSON-RPC code: -33001 and down, in table order.
+    /// Returns the JSON-RPC code: -33001 for the first error, then descending.
     pub fn code(self) -> i64 {
         -33001 - self as i64
     }
@@ -60,7 +60,7 @@ impl ErrorName {
         matches!(self, ErrorName::Overloaded | ErrorName::SessionLocked)
     }
 
-    /// When it is answered; one line for the table.
+    /// Returns when the server answers with this error; one line for the table.
     pub fn meaning(self) -> &'static str {
         match self {
             ErrorName::SessionNotFound => "no session has this id",
@@ -69,23 +69,23 @@ impl ErrorName {
             }
             ErrorName::SessionLocked => "another process writes this session",
             ErrorName::RunMismatch => "the named run is not the open one",
-            ErrorName::AskClosed => "the ask can no longer be answered",
+            ErrorName::AskClosed => "the ask is closed and accepts no answer",
             ErrorName::KeyReused => "the key was used before with another body",
-            ErrorName::HunkConflict => "the text the hunk is about has changed",
+            ErrorName::HunkConflict => "the text of the hunk has changed",
             ErrorName::ModeForbids => "the session's mode does not allow this",
             ErrorName::NotTrusted => "the workspace is not trusted",
             ErrorName::ProviderUnavailable => "no usable model is configured; the message says what to set",
             ErrorName::VersionUnsupported => "the protocol or log version is newer than this server",
             ErrorName::AskNotFound => "no ask has this id",
             ErrorName::SessionReadOnly => "the session's log can no longer be written",
-            ErrorName::AnswerInvalid => "there is no such option, or it takes no text",
-            ErrorName::DeliveryUnsupported => "this way of delivering a prompt is not offered",
-            ErrorName::ImagesUnsupported => "the model that would see the prompt takes no images",
+            ErrorName::AnswerInvalid => "the ask has no such option, or accepts no text",
+            ErrorName::DeliveryUnsupported => "this `delivery` of a prompt is not supported",
+            ErrorName::ImagesUnsupported => "the model for this prompt accepts no images",
         }
     }
 }
 
-/// `data` of every error of ours.
+/// `data` of every error of this protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorDetail {

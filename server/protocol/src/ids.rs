@@ -1,4 +1,4 @@
-//! Opaque ids. Never timestamps (L02), never parsed by anybody.
+//! Opaque ids. They are never timestamps (L02), and no program parses them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use ts_rs::TS;
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// The names of all, for the schema.
+        /// The names of all id types, for the schema.
         pub(crate) const NAMES: &[&str] = &[$(stringify!($name)),*];
     $(
         $(#[$doc])*
@@ -31,15 +31,15 @@ macro_rules! ids {
 }
 
 ids! {
-    /// One conversation with its log; names its folder.
+    /// One conversation with its log. It is also the name of the session's folder.
     SessionId,
-    /// One accepted prompt or continuation, to its one terminal event.
+    /// One accepted prompt or continuation, up to its one final event.
     RunId,
     /// A message of the conversation: the user's or the model's.
     MessageId,
-    /// One tool call; ours, not the provider's.
+    /// One tool call. Adjutant makes this id; the provider's id differs.
     ToolCallId,
-    /// A durable question; unguessable, because naming it is the right to answer it.
+    /// A durable question. It cannot be guessed, because a client that names it may answer it.
     AskId,
     /// All edits of one tool call.
     ChangeSetId,

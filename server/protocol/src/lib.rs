@@ -1,8 +1,7 @@
-//! The wire of Adjutant: every request, notification, update, ask and error.
+//! Adjutant's protocol: every request, notification, update, ask and error.
 //!
-//! One source for serde, JSON Schema, TypeScript and the tables in
-//! `docs/protocol.md`. Knows no LSP library and holds no behaviour beyond
-//! what a name means.
+//! The one source for serde, JSON Schema, TypeScript and the tables in
+//! `docs/protocol.md`. Never depends on an LSP library, and contains no logic.
 
 pub mod ask;
 pub mod capability;

@@ -1,8 +1,8 @@
 //! The table of methods: name, direction, params, result.
 //!
-//! Drives `docs/protocol.md`; a method that is not here does not exist.
+//! `docs/protocol.md` is generated from it. Never contains a handler. A method without a row does not exist.
 
-/// Which way a method goes and whether it is answered.
+/// The sender of a method, and whether it expects an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     ClientRequest,
@@ -47,28 +47,28 @@ pub const METHODS: [Method; 17] = [
         ClientRequest,
         "NewSessionParams",
         "NewSessionResult",
-        "makes a session; it has no folder until its first prompt",
+        "creates a session; it has no folder until its first prompt",
     ),
     row(
         SESSION_LIST,
         ClientRequest,
         "SessionListParams",
         "SessionListResult",
-        "lists the sessions on disk, newest first, loading none",
+        "lists the sessions on disk, newest first, without loading them",
     ),
     row(
         SESSION_RESUME,
         ClientRequest,
         "ResumeParams",
         "ResumeResult",
-        "attaches to a session, answers what is true now, then replays",
+        "attaches to a session: returns its current state, then replays updates",
     ),
     row(
         SESSION_CLOSE,
         ClientRequest,
         "SessionParams",
         "Done",
-        "frees a session from memory, cancelling its open run; it stays on disk",
+        "cancels the open run of a session and removes the session from memory; it stays on disk",
     ),
     row(SESSION_DELETE, ClientRequest, "SessionParams", "Done", "removes a session that has no open run"),
     row(
@@ -76,7 +76,7 @@ pub const METHODS: [Method; 17] = [
         ClientRequest,
         "PromptParams",
         "PromptResult",
-        "accepts a prompt; answered before any model call",
+        "accepts a prompt; the answer comes before any model call",
     ),
     row(
         SESSION_WAIT,
@@ -90,7 +90,7 @@ pub const METHODS: [Method; 17] = [
         ClientNotification,
         "CancelParams",
         "",
-        "cancels the open run, ahead of anything queued",
+        "cancels the open run before any queued request",
     ),
     row(
         SESSION_SET_CONFIG_OPTION,
@@ -104,14 +104,14 @@ pub const METHODS: [Method; 17] = [
         ClientRequest,
         "ModelListParams",
         "ModelListResult",
-        "lists the models of the settings and what is known of them; asks no provider",
+        "lists the models of the settings with their known limits; calls no provider",
     ),
     row(
         START,
         ClientRequest,
         "StartParams",
         "StartResult",
-        "starts work from a place in a document; answered as a prompt",
+        "starts work from a place in a document; the answer is that of a prompt",
     ),
     row(ASK_LIST, ClientRequest, "AskListParams", "AskListResult", "lists open asks"),
     row(
@@ -121,27 +121,27 @@ pub const METHODS: [Method; 17] = [
         "AskRespondResult",
         "answers an ask; the first valid answer wins",
     ),
-    row(SESSION_UPDATE, ServerNotification, "SessionUpdateParams", "", "tells one change, in order"),
+    row(SESSION_UPDATE, ServerNotification, "SessionUpdateParams", "", "reports one change, in order"),
     row(
         REQUEST_PERMISSION,
         ServerRequest,
         "AskView",
         "PermissionResponse",
-        "delivers an ask; sent where the client offered `asks.request`",
+        "delivers an ask; sent if the client supports `asks.request`",
     ),
     row(
         ASK_RESOLVED,
         ServerNotification,
         "AskResolvedParams",
         "",
-        "says that an ask closed, whatever closed it",
+        "reports that an ask closed, for any reason",
     ),
     row(
         DOCUMENT_SAVE,
         ServerRequest,
         "DocumentSaveParams",
         "DocumentSaveResult",
-        "asks the editor to save; sent where the client offered `documents.save`",
+        "asks the editor to save; sent if the client supports `documents.save`",
     ),
 ];
 

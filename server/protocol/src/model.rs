@@ -1,6 +1,6 @@
-//! Models that can be chosen, and what is known of them.
+//! The models that a user can choose, with their known limits.
 //!
-//! Names no price, and says of every number whether it is known.
+//! Never contains a price. `known` says whether the numbers are known or assumed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,8 +13,8 @@ pub struct ModelListParams {}
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelListResult {
-    /// Those of the settings, the one that new sessions start with first. Any other model of a
-    /// configured provider can be set by its name.
+    /// The models of the settings. The model for new sessions comes first. A client can set any other
+    /// model of a configured provider by its name.
     pub models: Vec<ModelView>,
 }
 
@@ -23,19 +23,19 @@ pub struct ModelListResult {
 pub struct ModelView {
     /// `provider/model`.
     pub model: String,
-    /// Tokens it reads.
+    /// Tokens that the model can read.
     pub context_window: u32,
-    /// Tokens one reply may have.
+    /// Tokens that one reply may have.
     pub max_output_tokens: u32,
-    /// What it takes as `effort`; nothing where it is not known to take any.
+    /// The values that it accepts as `effort`; empty if none is known.
     pub efforts: Vec<String>,
-    /// What it takes as `verbosity`; likewise.
+    /// The values that it accepts as `verbosity`; empty if none is known.
     pub verbosities: Vec<String>,
-    /// Whether it is known to read images.
+    /// Whether it is known to accept images.
     pub images: bool,
-    /// Whether the numbers are known; else they are stated defaults, or the settings'.
+    /// Whether Adjutant knows the numbers of this model. If not, they are defaults or come from the settings.
     pub known: bool,
-    /// Why it cannot be used now, and what to set.
+    /// Why the model cannot be used now, and what to set; absent if it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub unavailable: Option<String>,

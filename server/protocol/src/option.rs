@@ -1,5 +1,6 @@
-//! Config options of a session: modes, models and how they answer, in the shape of the Agent
-//! Client Protocol. Holds names only; what a choice does is the server's.
+//! Config options of a session: mode, model, effort and verbosity, as in the Agent Client Protocol.
+//!
+//! Never contains the effect of a choice, only names.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,23 +8,23 @@ use ts_rs::TS;
 
 use crate::SessionId;
 
-/// What can be chosen for a session.
+/// The options that a user can choose for a session.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, TS,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ConfigId {
-    /// Which tools a run has.
+    /// The tools of a run.
     Mode,
-    /// `provider/model`; absent from the list while no model is configured.
+    /// `provider/model`; not in the list while no model is configured.
     Model,
-    /// How much the model thinks; absent where the model is not known to take it.
+    /// How much the model thinks; not in the list if the model is not known to support it.
     Effort,
-    /// How many words the model makes; absent likewise.
+    /// How many words the model writes; not in the list if the model is not known to support it.
     Verbosity,
 }
 
-/// How an option is shown; a list to choose from is the only way yet.
+/// How a client shows an option. A list to select from is the only kind today.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfigKind {
@@ -36,7 +37,7 @@ pub enum ConfigKind {
 pub struct ConfigOption {
     pub id: ConfigId,
     pub name: String,
-    /// `mode`, `model`, `thought_level` or `_verbosity`: a client may draw a picker of its own for each.
+    /// `mode`, `model`, `thought_level` or `_verbosity`. A client may show its own picker for each.
     pub category: String,
     #[serde(rename = "type")]
     pub kind: ConfigKind,
@@ -59,7 +60,7 @@ pub struct ConfigValue {
 #[serde(rename_all = "camelCase")]
 pub struct ConfigChange {
     pub config_id: ConfigId,
-    /// Absent where nothing was chosen before.
+    /// Absent if no value was chosen before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub from: Option<String>,
@@ -77,6 +78,6 @@ pub struct SetConfigOptionParams {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct SetConfigOptionResult {
-    /// All options, with what they are now.
+    /// All options with their current values.
     pub config_options: Vec<ConfigOption>,
 }

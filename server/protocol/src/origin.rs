@@ -1,12 +1,12 @@
-//! Where in the workspace a run was started from, to show things there again.
+//! The place in the workspace from which a run was started. Asks and diagnostics appear there.
 //!
-//! Never used to edit: the text may have moved since.
+//! Never used for an edit: the text may have moved since.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-/// A place in a document, as LSP counts: zero-based, in units of the agreed encoding.
+/// A position in a document, as in LSP: zero-based, in units of the negotiated encoding.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, TS,
 )]
@@ -15,14 +15,14 @@ pub struct Position {
     pub character: u32,
 }
 
-/// A half-open stretch of a document.
+/// A half-open range of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
 pub struct Range {
     pub start: Position,
     pub end: Position,
 }
 
-/// The document and the lines the user was at.
+/// The document and the lines where the user was.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
 pub struct Origin {
     pub uri: String,

@@ -1,6 +1,6 @@
 //! Generates JSON Schema, TypeScript and the Markdown tables from the types.
 //!
-//! Writes no file; the drift test compares what stands in `docs/protocol/`.
+//! Never writes a file; a test compares the result with `docs/protocol/`.
 
 use schemars::SchemaGenerator;
 use ts_rs::TS;
@@ -111,7 +111,7 @@ macro_rules! wire_types {
     };
 }
 
-/// The JSON Schema of every type on the wire, pretty-printed.
+/// Returns the JSON Schema of every type on the wire, pretty-printed.
 pub fn json_schema() -> String {
     let mut generator = SchemaGenerator::default();
     macro_rules! each {
@@ -129,10 +129,11 @@ pub fn json_schema() -> String {
     text
 }
 
-/// TypeScript declarations of every type on the wire.
+/// Returns TypeScript declarations of every type on the wire.
 pub fn typescript() -> String {
     let config = ts_rs::Config::default();
-    let mut text = String::from("// Generated from server/protocol; the drift test says how to renew it.\n");
+    let mut text =
+        String::from("// Generated from server/protocol; docs/testing.md says how to generate it again.\n");
     macro_rules! each {
         ($($type:ty),*) => { $(
             text.push_str("\nexport ");
@@ -149,7 +150,7 @@ pub fn typescript() -> String {
     text
 }
 
-/// The generated tables of `docs/protocol.md`.
+/// Returns the generated tables of `docs/protocol.md`.
 pub fn tables() -> String {
     let mut text = String::from(
         "### Methods\n\n| method | direction | params | result | meaning |\n|---|---|---|---|---|\n",
@@ -169,10 +170,8 @@ pub fn tables() -> String {
     }
     text.push_str("\n### Commands\n\n| command | object | strings are | meaning |\n|---|---|---|---|\n");
     for command in commands::COMMANDS {
-        let object = match command.object.contains(' ') {
-            true => command.object.to_owned(),
-            false => format!("`{}`", command.object),
-        };
+        let is_prose = command.object.contains(' ');
+        let object = if is_prose { command.object.to_owned() } else { format!("`{}`", command.object) };
         text.push_str(&format!(
             "| `{}` | {object} | {} | {} |\n",
             command.name, command.strings, command.meaning
@@ -181,7 +180,7 @@ pub fn tables() -> String {
     text.push_str("\n### Update kinds\n\n| kind | nature |\n|---|---|\n");
     for (kind, lasting) in Update::KINDS {
         let nature = match (kind, lasting) {
-            ("state_update", _) => "lasting, but ephemeral where it has a `sub`",
+            ("state_update", _) => "lasting, but ephemeral if it has a `sub`",
             (_, true) => "lasting: logged, numbered, replayed",
             (_, false) => "ephemeral: never replayed",
         };

@@ -1,6 +1,6 @@
 //! Requests about sessions: params and results.
 //!
-//! Every one is answered at once; work is told by updates.
+//! The server answers each at once and reports the work in updates. Never contains logic of a session.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::origin::Origin;
 use crate::state::{Outcome, State, StateView, StopReason};
 use crate::{RunId, SessionId};
 
-/// The named set of tools and rules a run works with.
+/// The named set of tools and rules of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -37,7 +37,7 @@ impl Mode {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NewSessionParams {
-    /// A `file:` URI; the workspace folders count where it is absent.
+    /// A `file:` URI; if absent, the session uses the workspace folders.
     #[ts(optional)]
     pub cwd: Option<String>,
 }
@@ -49,7 +49,7 @@ pub struct NewSessionResult {
     pub config_options: Vec<ConfigOption>,
 }
 
-/// One piece of a prompt, as in the Agent Client Protocol.
+/// One part of a prompt, as in the Agent Client Protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ContentBlock {
@@ -64,7 +64,7 @@ pub enum ContentBlock {
     },
 }
 
-/// What becomes of a prompt that arrives while a run is open.
+/// How the server handles a prompt that arrives while a run is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
@@ -85,24 +85,24 @@ pub struct PromptParams {
     #[serde(default)]
     #[ts(optional, as = "Option<Delivery>")]
     pub delivery: Delivery,
-    /// Refuses with `RunMismatch` unless this is the open run.
+    /// The server refuses with `RunMismatch` unless this is the open run.
     #[serde(default)]
     #[ts(optional)]
     pub expected_run_id: Option<RunId>,
-    /// Where in the workspace the user was; its asks are shown there.
+    /// Where in the workspace the user was. Clients show the asks of the run there.
     #[serde(default)]
     #[ts(optional)]
     pub origin: Option<Origin>,
     #[serde(default)]
     #[ts(optional, as = "Option<Overrides>")]
     pub overrides: Overrides,
-    /// Same key and body: the first result again.
+    /// A second request with the same key and body gets the first result.
     #[serde(default)]
     #[ts(optional)]
     pub key: Option<String>,
 }
 
-/// Choices for one run; they do not leak into the next.
+/// Choices for one run; the next run does not inherit them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Overrides {
@@ -111,10 +111,10 @@ pub struct Overrides {
     pub model: Option<String>,
     #[ts(optional)]
     pub mode: Option<Mode>,
-    /// How much the model thinks: `low`, `medium` or `high`; nothing leaves it to the provider.
+    /// How much the model thinks: `low`, `medium` or `high`.
     #[ts(optional)]
     pub effort: Option<String>,
-    /// How many words the model makes: `low`, `medium` or `high`, likewise.
+    /// How many words the model writes: `low`, `medium` or `high`.
     #[ts(optional)]
     pub verbosity: Option<String>,
     /// Consent: the run may do what `[unattended]` allows without asking.
@@ -144,7 +144,7 @@ pub struct PromptResult {
 pub struct WaitParams {
     pub session_id: SessionId,
     pub run_id: RunId,
-    /// How long the answer may take; never how long the run may.
+    /// How long the answer may take, in milliseconds. The run itself has no limit from it.
     #[serde(default = "WaitParams::default_timeout_ms")]
     #[ts(optional, as = "Option<f64>")]
     pub timeout_ms: u64,
@@ -194,11 +194,11 @@ pub struct RunEnd {
     #[ts(optional)]
     pub summary: Option<String>,
     pub usage: UsageView,
-    /// Model calls answered or given up.
+    /// Model turns of the run, answered or given up.
     pub turns: u32,
 }
 
-/// Tokens as the provider counted them.
+/// Token counts as the provider reported them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageView {
@@ -216,19 +216,19 @@ pub struct UsageView {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CancelParams {
     pub session_id: SessionId,
-    /// Cancels only this run; without it, whichever is open.
+    /// Cancels only this run; if absent, the open run.
     #[serde(default)]
     #[ts(optional)]
     pub run_id: Option<RunId>,
 }
 
-/// From where a resumed client wants the past told again.
+/// The first past update that a resuming client wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(tag = "type")]
 pub enum ReplayFrom {
     #[serde(rename = "start")]
     Start,
-    /// Updates after this number.
+    /// Only updates after this number.
     #[serde(rename = "_seq")]
     Seq {
         #[ts(type = "number")]
@@ -243,13 +243,14 @@ pub struct ResumeParams {
     #[serde(default)]
     #[ts(optional)]
     pub replay_from: Option<ReplayFrom>,
-    /// Consent: from now on the open run may do what `[unattended]` allows without asking. Consent of an earlier process is never taken over.
+    /// Consent: from now on the open run may do what `[unattended]` allows without asking. The server never
+    /// reuses the consent of an earlier process.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(optional, as = "Option<bool>")]
     pub unattended: bool,
 }
 
-/// What is true now; the replay follows as updates.
+/// The current state of a session. The replay follows as updates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ResumeResult {
@@ -258,19 +259,19 @@ pub struct ResumeResult {
     #[ts(type = "number")]
     pub seq: u64,
     pub title: String,
-    /// Of the open run, else of the next.
+    /// The mode of the open run, else of the next run.
     pub mode: Mode,
-    /// Of the open run.
+    /// The model of the open run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub model: Option<String>,
     pub config_options: Vec<ConfigOption>,
-    /// The number of `replayFrom` lies beyond the last update: nothing is told again.
+    /// The number in `replayFrom` is higher than that of the last update, so nothing is replayed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[ts(optional, as = "Option<bool>")]
     pub gap: bool,
     pub asks: Vec<AskView>,
-    /// What was found wrong with the log, if anything.
+    /// Problems that the server found in the log.
     pub notices: Vec<String>,
 }
 
@@ -280,10 +281,10 @@ pub struct SessionListParams {
     /// Only sessions of this workspace folder, a `file:` URI.
     #[ts(optional)]
     pub cwd: Option<String>,
-    /// Only sessions whose title has this text, in whatever case.
+    /// Only sessions whose title contains this text, in upper or lower case.
     #[ts(optional)]
     pub query: Option<String>,
-    /// Goes on where a page ended: its `nextCursor`.
+    /// The `nextCursor` of the previous page.
     #[ts(optional)]
     pub cursor: Option<String>,
 }
@@ -293,7 +294,7 @@ pub struct SessionListParams {
 pub struct SessionListResult {
     /// Newest first, at most 100.
     pub sessions: Vec<SessionEntry>,
-    /// There are more.
+    /// Present if there are more sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub next_cursor: Option<String>,
@@ -307,12 +308,12 @@ pub struct SessionEntry {
     /// The first workspace folder, a `file:` URI.
     pub cwd: String,
     pub state: State,
-    /// Of the last record of its log; milliseconds since the Unix epoch.
+    /// Time of the last record in its log; milliseconds since the Unix epoch.
     #[ts(type = "number")]
     pub updated_at: u64,
     pub open_asks: u32,
     pub turns: u32,
-    /// What is wrong with its log, where something is.
+    /// What is wrong with its log; absent if nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub damaged: Option<String>,
@@ -324,6 +325,6 @@ pub struct SessionParams {
     pub session_id: SessionId,
 }
 
-/// An answer that says nothing but yes.
+/// An empty result: the request succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 pub struct Done {}

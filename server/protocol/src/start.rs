@@ -1,7 +1,7 @@
 //! Starting work from what the editor shows: params and result of `agent/start`.
 //!
-//! The same object is the argument of the command `adjutant.start`. Holds no
-//! words for the model; they are made in the core.
+//! The same object is the argument of the command `adjutant.start`. Never contains
+//! text for the model; `adjutant-core` writes that.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,20 +11,20 @@ use crate::origin::Range;
 use crate::session::Disposition;
 use crate::{RunId, SessionId};
 
-/// What is to be done at a place; without one, the text says it.
+/// The task at a place; without a template, `text` describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Template {
-    /// Mend what the diagnostics say.
+    /// Fix the problems that the diagnostics report.
     Fix,
-    /// Say what is there; changes nothing.
+    /// Explain the code; changes nothing.
     Explain,
     WriteTests,
-    /// Do what the comment at the place says.
+    /// Do what the comment at this place asks for.
     Comment,
 }
 
-/// A diagnostic as the editor has it; what we do not use of it is passed over.
+/// A diagnostic of the editor. Adjutant ignores the fields that it does not use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 pub struct StartDiagnostic {
     pub message: String,
@@ -43,7 +43,7 @@ pub struct StartDiagnostic {
     pub code: Option<DiagnosticCode>,
 }
 
-/// The code of a diagnostic: a number for some tools, a name for others.
+/// The code of a diagnostic; some tools use numbers, others names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(untagged)]
 pub enum DiagnosticCode {
@@ -51,11 +51,11 @@ pub enum DiagnosticCode {
     Name(String),
 }
 
-/// Params of `agent/start`: a template or a text, and the place it is about.
+/// Params of `agent/start`: a template or a text, and the place in the document.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StartParams {
-    /// Absent: a new session.
+    /// If absent, the server creates a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub session_id: Option<SessionId>,
@@ -66,22 +66,22 @@ pub struct StartParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub uri: Option<String>,
-    /// In the encoding that was agreed.
+    /// In the negotiated position encoding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub range: Option<Range>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[ts(optional, as = "Option<Vec<StartDiagnostic>>")]
     pub diagnostics: Vec<StartDiagnostic>,
-    /// The name of what the range is in: a function, a type.
+    /// The name of the function, type or other symbol that contains the range.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub symbol: Option<String>,
-    /// What is to be done, or what the user adds to the template.
+    /// The task, or what the user adds to the template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub text: Option<String>,
-    /// Same key and body: the first result again.
+    /// A second request with the same key and body gets the first result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub key: Option<String>,

@@ -1,6 +1,6 @@
-//! The state of a session as users and clients are told of it.
+//! The state of a session as users and clients see it.
 //!
-//! Computed by the loop, never guessed by a client.
+//! The server computes it; a client never derives it from other updates.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use ts_rs::TS;
 use crate::ask::AskKind;
 use crate::{AskId, RunId};
 
-/// The one source of state; sent on every change and part of every snapshot (L13).
+/// The only source of state. The server sends it on every change and in every snapshot (L13).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct StateView {
@@ -37,29 +37,29 @@ pub struct StateView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Nobody has prompted yet.
+    /// The session has no prompt yet.
     None,
     Running,
     /// The run waits for an answer.
     RequiresAction,
     /// The last run is over.
     Idle,
-    /// The server stopped during a run, and nobody has said what to do with it.
+    /// The server stopped during a run, and the user has not yet resumed or discarded it.
     Resumable,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum SubState {
-    /// A tool call is being looked at before it is judged.
+    /// The server inspects the subject of a tool call before it decides about the call.
     Preparing,
-    /// The model was asked and has not begun to answer.
+    /// The server called the model, and the reply has not begun.
     Model,
     Streaming,
-    /// The model has sent nothing for a while, since `since`; it is waited for within the limits.
+    /// The model has sent nothing since `since`; the server waits within its limits.
     Stalled,
     Tools,
-    /// An attempt failed, or the user chose to wait; the next one waits.
+    /// An attempt failed, or the user chose to wait; the next attempt starts later.
     Retrying,
     Completed,
     Stopped,
@@ -80,7 +80,7 @@ pub enum RequiredAction {
     ContinueOrNewTask,
 }
 
-/// Why a run ended: the stop reasons of the Agent Client Protocol, and ours with `_`.
+/// Why a run ended. Reasons with `_` are Adjutant's; the others come from the Agent Client Protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -102,9 +102,9 @@ pub enum StopReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The model said the task is complete.
+    /// The model reported that the task is complete.
     Completed,
-    /// The model stopped without saying so.
+    /// The model stopped without such a report.
     Stopped,
     Failed,
     /// A limit was reached; the idle ask says which.

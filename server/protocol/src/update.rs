@@ -1,6 +1,6 @@
-//! Updates: what the server tells a client while a session lives.
+//! Updates: what the server sends to clients about a session.
 //!
-//! Every item is an upsert by id; chunks append; the finished item is authoritative.
+//! Every item is an upsert by its id. Chunks append; the finished item replaces them. Never contains logic.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use crate::{AskId, ChangeSetId, MessageId, RunId, SessionId, ToolCallId};
 #[serde(rename_all = "camelCase")]
 pub struct SessionUpdateParams {
     pub session_id: SessionId,
-    /// One more for each lasting update; ephemeral ones carry the last with `sub`.
+    /// Each lasting update has the next number. An ephemeral update has the last number, and a `sub`.
     #[ts(type = "number")]
     pub seq: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,14 +30,14 @@ pub struct SessionUpdateParams {
     pub update: Update,
 }
 
-/// The kinds of update. A name with `_` is ours, the others are ACP's.
+/// The kinds of update. A name with `_` is Adjutant's; the others come from the Agent Client Protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(tag = "sessionUpdate", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Update {
     UserMessage {
         message_id: MessageId,
         text: String,
-        /// What images it had; what they show is not told again.
+        /// The images of the message, without their content.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         #[ts(optional, as = "Option<Vec<ImageView>>")]
         images: Vec<ImageView>,
@@ -45,7 +45,7 @@ pub enum Update {
     AgentMessage {
         message_id: MessageId,
         text: String,
-        /// The stream broke off here; the next attempt replaces this item.
+        /// The stream ended here too early; the next attempt replaces this item.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         interrupted: bool,
     },
@@ -69,13 +69,13 @@ pub enum Update {
         tool_call_id: ToolCallId,
         text: String,
     },
-    /// Ephemeral where it has a `sub`: a state that only passes.
+    /// Ephemeral if it has a `sub`: such a state is short-lived.
     StateUpdate(StateView),
-    /// Ephemeral: something the user should know that is no item.
+    /// Ephemeral: a message for the user that belongs to no item.
     Notice {
         message: String,
     },
-    /// A choice for the session changed: all options, and which it was.
+    /// A config option of the session changed: all options, and the change.
     ConfigOptionUpdate {
         config_options: Vec<ConfigOption>,
         changed: ConfigChange,
@@ -84,7 +84,7 @@ pub enum Update {
     Turn(TurnView),
     #[serde(rename = "_run")]
     Run(RunView),
-    /// The model said the task is complete; at most one per run.
+    /// The model reported that the task is complete; at most one per run.
     #[serde(rename = "_complete")]
     Complete {
         summary: String,
@@ -93,7 +93,7 @@ pub enum Update {
     Ask(AskChange),
     #[serde(rename = "_change_set")]
     ChangeSet(ChangeSetView),
-    /// A standing answer was recorded; the text says what it allows.
+    /// The user allowed something for the rest of the session; the text says what.
     #[serde(rename = "_rule")]
     Rule {
         text: String,
@@ -101,7 +101,7 @@ pub enum Update {
 }
 
 impl Update {
-    /// Every kind with its lasting or ephemeral nature; the table in `docs/protocol.md`.
+    /// Every kind, and whether it is lasting. A table in `docs/protocol.md` is generated from it.
     pub const KINDS: [(&'static str, bool); 16] = [
         ("user_message", true),
         ("agent_message", true),
@@ -121,7 +121,7 @@ impl Update {
         ("_rule", true),
     ];
 
-    /// The name of this kind on the wire.
+    /// Returns the name of this kind on the wire.
     pub fn kind(&self) -> &'static str {
         match self {
             Update::UserMessage { .. } => "user_message",
@@ -144,12 +144,12 @@ impl Update {
     }
 }
 
-/// An image of a prompt, without what it shows.
+/// An image of a prompt, without its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageView {
     pub mime_type: String,
-    /// Its length before base64.
+    /// Its size before base64.
     #[ts(type = "number")]
     pub bytes: u64,
 }
@@ -164,7 +164,7 @@ pub enum ToolStatus {
     Cancelled,
     #[serde(rename = "_denied")]
     Denied,
-    /// The server stopped while it ran; whether it took effect may be unknown.
+    /// The server stopped while the call ran; its effect may be unknown.
     #[serde(rename = "_interrupted")]
     Interrupted,
 }
@@ -173,11 +173,11 @@ pub enum ToolStatus {
 #[serde(rename_all = "camelCase")]
 pub struct ToolCallView {
     pub tool_call_id: ToolCallId,
-    /// The tool's name as the model knows it.
+    /// The name of the tool, as the model uses it.
     pub tool: String,
     pub title: String,
     pub status: ToolStatus,
-    /// One line on the result, once there is one.
+    /// One line about the result; absent while there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub summary: Option<String>,
@@ -196,49 +196,49 @@ pub struct TurnView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub usage: Option<UsageView>,
-    /// Of a failed attempt or turn: what kind of failure it was (S115).
+    /// The kind of failure, for a failed attempt or turn (S115).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub failure: Option<FailureKind>,
-    /// Of a failed attempt or turn, and of a model that took over: what happened.
+    /// What happened, for a failed attempt or turn and for a change to a fallback model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub message: Option<String>,
-    /// Of a model that took over: `provider/model`.
+    /// The fallback model that continues, as `provider/model`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub model: Option<String>,
-    /// Of a failed attempt: when the next one starts, in milliseconds since the Unix epoch.
+    /// When the next attempt starts after a failed one, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional, type = "number")]
     pub retry_at: Option<u64>,
 }
 
-/// Why a call of the model failed.
+/// Why a model call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
     /// Too many requests for now.
     RateLimited,
-    /// The provider has trouble.
+    /// The provider reports a server error or too much load.
     Overloaded,
     /// No connection, or it was lost.
     Network,
-    /// The answer did not begin, stood still, or took too long.
+    /// The answer did not begin, paused too long, or took too long as a whole.
     TimedOut,
-    /// The stream broke off or made no sense.
+    /// The stream ended too early, or could not be parsed.
     Broken,
-    /// The key is missing or was refused.
+    /// The key is missing, or the provider refused it.
     Auth,
     /// The credit is used up.
     Quota,
-    /// The conversation does not fit the window of the model.
+    /// The conversation is longer than the context window of the model.
     ContextExceeded,
     /// The provider does not know the model.
     ModelNotFound,
     /// The request or the settings are wrong.
     InvalidRequest,
-    /// The server stopped meanwhile.
+    /// The server stopped during the call.
     Interrupted,
 }
 
@@ -247,7 +247,7 @@ pub enum FailureKind {
 pub enum TurnPhase {
     Started,
     AttemptFailed,
-    /// The retries of one model are over, and another goes on with the same turn (S113).
+    /// All attempts of one model failed, and a fallback model continues the same turn (S113).
     ModelReplaced,
     Failed,
     Ended,
@@ -263,18 +263,18 @@ pub enum RunView {
         continues: Option<RunId>,
         /// `provider/model`.
         model: String,
-        /// The model of the run before in this session, where that was another one.
+        /// The model of the previous run in this session; absent if it is the same.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[ts(optional)]
         previous_model: Option<String>,
-        /// Its first call waits until then, as the user chose; milliseconds since the Unix epoch.
+        /// The first model call waits until this time, as the user chose; milliseconds since the Unix epoch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[ts(optional, type = "number")]
         not_before: Option<u64>,
-        /// What a start is called, else the first line of the prompt; at most 80 characters.
+        /// The title of an `agent/start`, else the first line of the prompt; at most 80 characters.
         #[serde(default)]
         title: String,
-        /// Where it was started from.
+        /// The place from which the run was started.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[ts(optional)]
         origin: Option<Origin>,
@@ -296,12 +296,12 @@ pub enum AskChange {
 #[serde(rename_all = "snake_case")]
 pub enum HunkState {
     Proposed,
-    /// Allowed and on its way.
+    /// Allowed; the edit is being applied.
     Applying,
-    /// In the text.
+    /// The text has the edit.
     Applied,
     Rejected,
-    /// Sent, and not found in the text afterwards.
+    /// The edit was sent, but the text does not have it.
     NotApplied,
 }
 
@@ -313,7 +313,7 @@ pub struct ChangeSetView {
     pub uri: String,
     pub path: String,
     pub hunks: Vec<HunkView>,
-    /// What the user has to know of the change, for example that the file runs on build.
+    /// What the user has to know about the change, for example that the file runs on build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(optional)]
     pub mark: Option<String>,
@@ -324,8 +324,8 @@ pub struct ChangeSetView {
 pub struct HunkView {
     pub hunk_id: String,
     pub state: HunkState,
-    /// Lines it takes out.
+    /// Lines that it removes.
     pub removed: u32,
-    /// Lines it puts in.
+    /// Lines that it inserts.
     pub inserted: u32,
 }
