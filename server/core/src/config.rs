@@ -1,8 +1,8 @@
-//! The one schema of settings, with provenance.
+//! The one schema of settings; each value knows its origin.
 //!
-//! Layers of text come in, one typed [`Settings`] and a list of [`Problem`]s go
-//! out. Never panics on bad input: a value that makes no sense is replaced by
-//! its strict one, and the user is told where and what to do.
+//! [`resolve`] turns layers of text into one typed [`Settings`] and a list of [`Problem`]s.
+//! Never panics on bad input: the strict value of the key replaces an invalid one,
+//! and the problem says where it is and what to do.
 
 mod build;
 mod cells;
@@ -45,24 +45,24 @@ pub struct Provider {
     pub wire: Wire,
     /// Without a trailing slash, e.g. `https://api.openai.com/v1`.
     pub base_url: Option<String>,
-    /// Where its key is.
+    /// Where to find its key.
     pub key: Option<KeySource>,
-    /// Path of the script of a scripted model, absolute.
+    /// Absolute path of the script of a scripted model.
     pub script: Option<String>,
     pub headers: BTreeMap<String, String>,
     pub reach: Reach,
     pub context_window: Option<u32>,
     pub max_output_tokens: Option<u32>,
-    /// Not sent where it is not set.
+    /// Sent only if it is set.
     pub temperature: Option<serde_json::Number>,
-    /// Whether its models take tools.
+    /// Whether its models support tool calls.
     pub tools: bool,
-    /// Whether its models take images, where it is not as the table of models says.
+    /// Whether its models accept images; `None` leaves it to the table of models.
     pub images: Option<bool>,
 }
 
 impl fmt::Debug for Provider {
-    /// Shows neither header values nor credentials in the URL: this text ends in logs.
+    /// Leaves out header values and the credentials in the URL, because logs contain this text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Provider")
             .field("name", &self.name)
@@ -90,7 +90,7 @@ pub struct ModelLimits {
     pub idle_ms: u64,
     /// The whole call.
     pub total_ms: u64,
-    /// Before the user is told that nothing comes.
+    /// How long the model may be silent before the user sees it.
     pub silence_ms: u64,
 }
 
@@ -100,22 +100,22 @@ pub struct Limits {
     pub model: ModelLimits,
     /// Mistakes in a row before the user is asked.
     pub mistakes: u32,
-    /// How long a command runs before the user may stop it by an ask.
+    /// How long a command runs before an ask offers to stop it.
     pub command_output_ms: u64,
     /// How long the editor may take to apply an edit or to save.
     pub editor_ms: u64,
-    /// How long a question with suggestions waits before the first of them is taken; for ever when not set.
+    /// How long a question waits before its first suggestion becomes the answer; for ever when not set.
     pub followup_default_ms: Option<u64>,
     /// Model requests of one run before the user is asked; unlimited when not set.
     pub requests: Option<u32>,
 }
 
-/// How questions may be popups.
+/// How asks may appear as popups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Popups {
-    /// Whether they may be at all.
+    /// Whether popups are allowed at all.
     pub on: bool,
-    /// Lines of a command or a change that a popup of the editor shows.
+    /// How many lines of a command or a change a popup of the editor shows.
     pub lines: usize,
 }
 
@@ -131,7 +131,7 @@ pub enum SettingOrigin {
 }
 
 impl fmt::Display for SettingOrigin {
-    /// Names the place a value came from.
+    /// Writes the place, for example `user file PATH:LINE`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = |path: &str, line: &Option<u32>| match line {
             Some(line) => format!("{}:{line}", path.escape_debug()),
@@ -148,34 +148,34 @@ impl fmt::Display for SettingOrigin {
     }
 }
 
-/// What kind of thing is wrong in a layer.
+/// The kind of a problem in a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flaw {
-    /// The file is missing though it was named, cannot be read, or is not what it has to be.
+    /// A named file is missing, a file cannot be read, or other users can change it.
     Unreadable,
-    /// It is not TOML.
+    /// The text is not valid TOML.
     Syntax,
     UnknownKey,
     /// A value of the wrong type.
     Shape,
-    /// A value of the right type that makes no sense.
+    /// An invalid value of the right type.
     Value,
-    /// A rule that is not understood, or is taken for another one.
+    /// A rule that cannot be parsed, or that is read as a similar rule.
     Rule,
-    /// It would be sent where others read it.
+    /// A URL that would send prompts and keys unencrypted.
     Unencrypted,
-    /// A password stands where it is shown.
+    /// Credentials in a URL, where people can see them.
     Credentials,
-    /// A project file may only tighten.
+    /// A project file, or a setting above it, would make Adjutant less strict.
     Loosens,
-    /// Only the user's own file may set it.
+    /// A key that only the user's own file may set.
     OwnFileOnly,
     /// Two settings contradict each other.
     Conflict,
     TooMany,
 }
 
-/// Something wrong in a layer, and what the user can do about it.
+/// A problem in a layer, and what the user can do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub flaw: Flaw,
@@ -187,7 +187,7 @@ pub struct Problem {
 }
 
 impl fmt::Display for Problem {
-    /// Writes one line: place, key, what is wrong, what to do.
+    /// Writes one line: place, key, problem, what to do.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(file) = &self.file {
             write!(f, "{}", file.escape_debug())?;
@@ -203,25 +203,25 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What was found where a settings file may be.
+/// The content at the path of a settings file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     Text(String),
     Missing,
-    /// There is something, but it could not be read; why, as a fragment that fits after "the file ".
+    /// The file exists but could not be read. The reason is a fragment that fits after "the file ".
     Unreadable(String),
-    /// Somebody else may have written it: only what makes Adjutant stricter is taken; why, as a fragment that fits
-    /// after "the file ", and behind "; " what to do.
+    /// Another user may have written the file, so only values that make Adjutant stricter count. `why` is a
+    /// fragment that fits after "the file "; the text after its "; " says what to do.
     Doubtful {
         text: String,
         why: String,
     },
 }
 
-/// A settings file as it was found.
+/// A settings file as the caller found it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Absolute; relative paths inside the file start at its directory.
+    /// Absolute. Relative paths in the file start at its directory.
     pub path: String,
     pub content: Content,
 }
@@ -235,29 +235,29 @@ pub struct Flag {
     pub value: String,
 }
 
-/// One source of settings; `resolve` puts them in rising order.
+/// One source of settings. [`resolve`] sorts the layers; a later layer wins.
 #[derive(Clone)]
 pub enum Layer {
     UserFile(File),
-    /// May only tighten.
+    /// May only make Adjutant stricter.
     ProjectFile(File),
     /// `initializationOptions`, or the section `adjutant` of the editor's configuration.
     Editor(serde_json::Value),
-    /// The whole environment: which keys are set decides which providers can be used.
+    /// The whole environment. The key variables that are set decide which providers can be used.
     Environment(BTreeMap<String, String>),
     Flags(Vec<Flag>),
 }
 
-/// All settings, resolved; each value knows where it came from.
+/// All settings, resolved. Each value knows its origin.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// `provider/model`.
     pub model: Option<String>,
-    /// `provider/model` of those that take over, in this order.
+    /// The fallback models as `provider/model`, in this order.
     pub fallback_models: Vec<String>,
-    /// How a model answers where nobody says otherwise.
+    /// Default generation settings; a session or a run may choose others.
     pub manner: GenerationSettings,
-    /// Those that are complete, by name.
+    /// The complete providers, by name.
     pub providers: BTreeMap<String, Provider>,
     pub deny: Denials,
     /// What a run with `-y` may do without asking.
@@ -267,12 +267,12 @@ pub struct Settings {
     /// `cap_ms` is never below `base_ms`.
     pub retry: RetryPolicy,
     cells: BTreeMap<String, Cell>,
-    /// Why a provider is missing from `providers`.
+    /// Why a provider is not in `providers`, by its name.
     incomplete: BTreeMap<String, String>,
-    /// Key variables named by a provider that are set; `None` when no environment was given.
+    /// The key variables of providers that are set in the environment; `None` without an environment layer.
     keys_set: Option<BTreeSet<String>>,
     user_file: Option<String>,
-    /// Why the user's own file is not read as a whole, and what to do.
+    /// Why the user's own file is not fully used, and what to do.
     broken: Option<String>,
 }
 
@@ -282,22 +282,22 @@ impl Default for Settings {
     }
 }
 
-/// Why no model can be called; its text is one sentence that says what to set.
+/// Why no model can be called. The text is one sentence that says what to set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProviderUnavailable {
     NoModel {
         file: String,
-        /// The providers that are set.
+        /// The configured providers.
         known: Vec<String>,
     },
-    /// What is missing may stand in the user's own file, which is not read as a whole.
+    /// The missing setting may be in the user's own file, which is not fully used.
     BrokenFile {
         why: String,
     },
     NotAModel {
         given: String,
     },
-    /// The configured model is no model's name; where it is set.
+    /// The configured model is not a valid name; `place` is where it is set.
     BadModel {
         place: String,
     },
@@ -330,7 +330,7 @@ impl fmt::Display for ProviderUnavailable {
                 [first, ..] => write!(
                     f,
                     "no model is configured: set `model = \"{first}/MODEL\"` in {file}, or use `--model {first}/MODEL`; \
-                     the providers that are set: {}",
+                     the configured providers: {}",
                     known.join(", ")
                 ),
             },
@@ -370,12 +370,12 @@ impl fmt::Display for ProviderUnavailable {
 impl std::error::Error for ProviderUnavailable {}
 
 impl Settings {
-    /// Returns where the value of `key` came from; `None` for a key that has no value.
+    /// Returns the origin of the value of `key`; `None` if the key has no value.
     pub fn origin_of(&self, key: &str) -> Option<&SettingOrigin> {
         self.cells.get(key).map(|cell| &cell.origin)
     }
 
-    /// Returns the policy of a session in this mode; `unattended` says that nobody watches (`-y`).
+    /// Returns the policy of a session in this mode. `unattended` means consent, for example by `-y`.
     pub fn policy(&self, mode: Mode, unattended: bool) -> Policy {
         Policy {
             mode,
@@ -386,7 +386,7 @@ impl Settings {
             command_output_ms: self.limits.command_output_ms,
             followup_default_ms: self.limits.followup_default_ms,
             retry: self.retry,
-            // One that cannot be called would only hide why the first failed.
+            // A fallback model that cannot be called would only hide why the first model failed.
             stand_ins: self
                 .fallback_models
                 .iter()
@@ -423,7 +423,7 @@ impl Settings {
             };
             return Err(broken().unwrap_or_else(unknown));
         };
-        // What a command prints and a file holds is known when it is asked for, at the first call.
+        // A key command or key file is read only at the first call.
         if let (Some(KeySource::Variable(variable)), Some(set)) = (&provider.key, &self.keys_set)
             && !set.contains(variable)
         {
@@ -433,7 +433,7 @@ impl Settings {
     }
 }
 
-/// Returns `name` as a TOML key, quoted where it has to be.
+/// Returns `name` as a TOML key, quoted if necessary.
 fn toml_key(name: &str) -> String {
     let bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if bare { name.to_owned() } else { format!("{name:?}") }

@@ -1,6 +1,6 @@
-//! The resolved cells turned into typed settings.
+//! Builds typed settings from the resolved cells.
 //!
-//! Never judges a value: what is in a cell passed its check already.
+//! Never checks a value: every value in a cell has passed its check.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::machine::retry::RetryPolicy;
 use crate::prompt::message::{GenerationSettings, Level};
 use crate::record::UnattendedPolicy;
 
-/// Builds the settings; a provider that lacks something is kept apart with what to set.
+/// Builds the settings. An incomplete provider is listed separately, with what to set.
 pub(super) fn settings(
     cells: BTreeMap<String, Cell>,
     environment: Option<BTreeMap<String, String>>,
@@ -90,8 +90,8 @@ fn limits(cells: &BTreeMap<String, Cell>) -> Limits {
 }
 
 fn retry(cells: &BTreeMap<String, Cell>) -> RetryPolicy {
-    let usual = RetryPolicy::default();
-    let base_ms = whole_of(cells, "retry.base_ms").unwrap_or(usual.base_ms);
+    let default = RetryPolicy::default();
+    let base_ms = whole_of(cells, "retry.base_ms").unwrap_or(default.base_ms);
     RetryPolicy {
         base_ms,
         cap_ms: whole_of(cells, "retry.cap_ms").unwrap_or(base_ms).max(base_ms),
@@ -121,7 +121,7 @@ fn truth_of(cells: &BTreeMap<String, Cell>, key: &str) -> bool {
     matches!(cells.get(key).map(|cell| &cell.value), Some(Value::Truth(true)))
 }
 
-/// Builds a provider, or says what to set.
+/// Returns a provider, or a sentence that says what to set.
 fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, String> {
     let full = |key: &str| format!("providers.{name}.{key}");
     for key in ["wire", "base_url", "api_key_env", "api_key_command", "api_key_file", "script", "headers"] {
@@ -175,14 +175,13 @@ fn provider(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Provider, Stri
         },
         tools: !matches!(cells.get(&full("tools")).map(|cell| &cell.value), Some(Value::Truth(false))),
         images: match cells.get(&full("images")).map(|cell| &cell.value) {
-            Some(Value::Truth(taken)) => Some(*taken),
+            Some(Value::Truth(accepted)) => Some(*accepted),
             _ => None,
         },
     })
 }
 
-/// Returns the places of a key that are set for a provider, in the order of the table, each with where
-/// that was said.
+/// Returns the configured key sources of a provider in the order of the table, each with its origin.
 pub(super) fn keys_of<'a>(
     cells: &'a BTreeMap<String, Cell>,
     name: &str,
@@ -200,20 +199,21 @@ pub(super) fn keys_of<'a>(
     places.collect()
 }
 
-/// Returns where the key of a provider is, or says what to set.
+/// Returns the key source of a provider, or a sentence that says what to set.
 fn key(cells: &BTreeMap<String, Cell>, name: &str) -> Result<Option<KeySource>, String> {
     let mut places = keys_of(cells, name);
     if let [(first, _), (second, _), ..] = places.as_slice() {
         return Err(format!("keep only one of its `{}` and `{}`", first.setting(), second.setting()));
     }
     let Some((place, _)) = places.pop() else { return Ok(None) };
-    // Editors take settings from workspaces too: such an address gets no key that the user's own
-    // file alone can name.
+    // An editor may read its settings from a workspace. An address from there never gets a key that only
+    // the user's own file can name.
     let address = cells.get(&format!("providers.{name}.base_url")).map(|cell| &cell.origin);
     if address == Some(&SettingOrigin::Editor) {
         let setting = place.setting();
         return Err(format!(
-            "the key of its `{setting}` goes only to an address that stands in the same file: set its `base_url` there"
+            "its `base_url` comes from the editor, and the key of its `{setting}` is not sent there: \
+             set `base_url` in the file that sets `{setting}`"
         ));
     }
     Ok(Some(place))

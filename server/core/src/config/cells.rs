@@ -1,6 +1,6 @@
-//! Values of keys, and where each came from.
+//! Values of keys, with their origins.
 //!
-//! Never decides which of two values counts.
+//! Never decides which of two values wins.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::SettingOrigin;
 use super::keys::Literal;
 use super::rules::DenyRule;
 
-/// The most rules all layers may have together.
+/// The most rules that all layers may have together.
 pub(super) const MOST_RULES: usize = 500;
 
 /// A resolved value of one key.
@@ -16,7 +16,7 @@ pub(super) const MOST_RULES: usize = 500;
 pub(super) struct Cell {
     pub(super) value: Value,
     pub(super) origin: SettingOrigin,
-    /// What a project file tightened it to; it stays at least that tight.
+    /// The value that a project file set. No later layer may be less strict.
     pub(super) bound: Option<(Value, SettingOrigin)>,
 }
 
@@ -31,12 +31,12 @@ pub(super) enum Value {
     Models(Vec<String>),
     /// A command: a program and its arguments.
     Words(Vec<String>),
-    /// It was set to something unusable, and no lower layer may stand in for it.
+    /// The configured value is unusable, and the value of a lower layer must not replace it.
     Refused,
 }
 
 impl Value {
-    /// Returns the value of a default; nothing where there is none.
+    /// Returns the value of a literal; `None` for a literal without a value.
     pub(super) fn of(literal: Literal) -> Option<Value> {
         match literal {
             Literal::Truth(truth) => Some(Value::Truth(truth)),
@@ -46,19 +46,19 @@ impl Value {
         }
     }
 
-    /// Says whether it allows more than another.
+    /// Returns whether this value allows more than `than`.
     pub(super) fn is_looser_than(&self, than: &Value) -> bool {
         match (self, than) {
             (Value::Truth(value), Value::Truth(than)) => *value && !*than,
             (Value::Whole(value), Value::Whole(than)) => value > than,
-            // Texts have no order: they are never tightened, only replaced.
+            // Texts have no order: none is stricter than another.
             _ => false,
         }
     }
 }
 
 impl std::fmt::Debug for Value {
-    /// Says the shape alone: texts and headers may be secrets.
+    /// Writes only the type of texts and headers, because they may be secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Whole(number) => write!(f, "{number}"),
@@ -79,14 +79,14 @@ pub(super) fn provider_names(cells: &BTreeMap<String, Cell>) -> BTreeSet<&str> {
     cells.keys().filter_map(|key| key.strip_prefix("providers.")?.split('.').next()).collect()
 }
 
-/// Where the values being read come from.
+/// Where the values of one layer come from.
 pub(super) struct Source {
     pub(super) origin: SettingOrigin,
-    /// A project file.
+    /// Whether this is a project file.
     pub(super) project: bool,
-    /// Only what tightens is taken: a project file, or a file that does not parse.
+    /// Whether only stricter values count: for a project file, and for a file that is broken or not trusted.
     pub(super) tighten: bool,
-    /// Where relative paths start.
+    /// The directory where relative paths start.
     pub(super) directory: Option<String>,
 }
 
@@ -95,6 +95,7 @@ impl Source {
         Self { origin, project: false, tighten: false, directory: None }
     }
 
+    /// Returns the origin with this line, if it is a file.
     pub(super) fn origin_at(&self, at: Option<u32>) -> SettingOrigin {
         let mut origin = self.origin.clone();
         if let SettingOrigin::UserFile { line, .. } | SettingOrigin::ProjectFile { line, .. } = &mut origin {

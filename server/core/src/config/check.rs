@@ -1,6 +1,6 @@
-//! One value of one key checked against its kind.
+//! Checks one value of one key against its type.
 //!
-//! Never decides what stands in for a bad value: that is the resolver's.
+//! Never decides what replaces a bad value; the resolver does.
 
 use super::cells::{MOST_RULES, Source, Value};
 use super::keys::{Key, POPUP_AUTO, POPUP_NEVER, ValueType};
@@ -10,13 +10,13 @@ use super::values::{self, Complaint};
 use super::{Flaw, Wire, reach};
 use crate::prompt::message::Level;
 
-/// The most models that may take over.
+/// The most fallback models.
 const MOST_MODELS: usize = 10;
 
-/// Complaints about values that are used all the same, with their lines.
+/// Warnings about values that are used anyway, with their lines.
 pub(super) type Notes = Vec<(Option<u32>, Complaint)>;
 
-/// Checks one value; `notes` takes what the user should hear about a value that is used all the same.
+/// Checks one value and returns it, or what is wrong with it. Adds warnings about a usable value to `notes`.
 pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) -> Result<Value, Complaint> {
     match key.kind {
         ValueType::Truth => match node.raw {
@@ -59,7 +59,7 @@ pub(super) fn check(key: &Key, node: &Node, source: &Source, notes: &mut Notes) 
     }
 }
 
-/// Checks a text that is one of a few names.
+/// Checks that a text is one of a few names.
 fn named(key: &Key, node: &Node, known: impl Fn(&str) -> bool, is_not: &str) -> Result<Value, Complaint> {
     let wanted = key.kind.to_string();
     let text = values::text(node, &wanted)?;
@@ -95,7 +95,7 @@ fn rules(node: &Node, source: &Source, notes: &mut Notes) -> Result<Vec<DenyRule
         Raw::List(items) => items.as_slice(),
         Raw::Text(_) => {
             let complaint =
-                Complaint::new("this is text, taken as a list of one rule", "write a list: [\"...\"]")
+                Complaint::new("this is text, used as a list with one rule", "write a list: [\"...\"]")
                     .of(Flaw::Shape);
             notes.push((node.line, complaint));
             one
@@ -127,7 +127,7 @@ fn rules(node: &Node, source: &Source, notes: &mut Notes) -> Result<Vec<DenyRule
 /// The most words of a command.
 const MOST_WORDS: usize = 64;
 
-/// Checks the program that prints a key; none of its words is repeated.
+/// Checks the command that prints a key. No error quotes a word of it.
 fn command(node: &Node, source: &Source) -> Result<Vec<String>, Complaint> {
     const WRITE: &str = "a list of words, for example [\"pass\", \"show\", \"openai\"]";
     let Raw::List(items) = &node.raw else { return Err(Complaint::shape(&node.raw, WRITE)) };
@@ -140,7 +140,7 @@ fn command(node: &Node, source: &Source) -> Result<Vec<String>, Complaint> {
     let words = items.iter().map(|item| values::text(item, WRITE).map(str::to_owned));
     let mut words = words.collect::<Result<Vec<_>, _>>()?;
     match words.first_mut() {
-        // A bare name is looked for in `PATH`.
+        // A name without a slash is searched in `PATH`.
         Some(program) if program.contains('/') => *program = path(program, "name the program", source)?,
         Some(program) if !program.is_empty() => {}
         _ => return Err(Complaint::new("there is no program in it", format!("write {WRITE}"))),

@@ -1,24 +1,23 @@
-//! The table of keys: it drives reading, `adjutant config` and `docs/configuration.md`.
+//! The table of keys. The resolver, `adjutant config` and `docs/configuration.md` use it.
 //!
-//! A new setting is a new row here and a field that reads it. Never holds a
-//! value of a user.
+//! A new setting is a new row here, and a field that reads it. Never contains a user's value.
 
 use std::fmt;
 
 /// One key of the settings.
 #[derive(Debug)]
 pub struct Key {
-    /// Dotted; the segment `NAME` stands for any name.
+    /// Dotted path. The segment `NAME` matches any name.
     pub name: &'static str,
     pub kind: ValueType,
     pub default: Literal,
-    /// What a bad value becomes; `Literal::None` keeps what the layers below say.
+    /// The replacement for a bad value. `Literal::None` keeps the value of the lower layers.
     pub strict: Literal,
     pub project: Project,
     pub meaning: &'static str,
 }
 
-/// What a value must look like.
+/// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueType {
     Model,
@@ -36,22 +35,22 @@ pub enum ValueType {
     Hosts,
     Headers,
     Rules,
-    /// When a question may be a popup.
+    /// Whether an ask may be a popup.
     Popup,
     Truth,
     Whole {
         min: u64,
         max: u64,
     },
-    /// From nothing to this, fractions allowed.
+    /// A number from 0 to `max`; fractions are allowed.
     Amount {
         max: u32,
     },
 }
 
 impl ValueType {
-    /// Says whether only the user's own file may set it: what a workspace brings along for an editor
-    /// must neither start a program, nor send a file away, nor say whom to trust.
+    /// Returns whether only the user's own file may set it. Editor settings can come from a workspace, and
+    /// a workspace must not start a program, send a file away, or choose whom to trust.
     pub(super) fn is_for_the_user_file(self) -> bool {
         matches!(self, ValueType::Command | ValueType::KeyFile | ValueType::CaFile)
     }
@@ -66,7 +65,7 @@ pub enum Literal {
     Whole(u64),
     /// The list that denies every tool.
     DenyAll,
-    /// It cannot be used: a guess could send a key elsewhere, or call another model.
+    /// The key is unusable until corrected. A guess could send a key elsewhere, or call another model.
     Refuse,
 }
 
@@ -126,16 +125,16 @@ impl fmt::Display for Project {
     }
 }
 
-/// A question is a popup where the editor has any.
+/// An ask is a popup if the editor supports popups.
 pub(super) const POPUP_AUTO: &str = "auto";
-/// No question is a popup.
+/// No ask is a popup.
 pub(super) const POPUP_NEVER: &str = "never";
 
 const fn whole(min: u64, max: u64) -> ValueType {
     ValueType::Whole { min, max }
 }
 
-/// Every key there is, in the order the user reads them.
+/// Every key, in the order in which users see them.
 pub const KEYS: &[Key] = &[
     Key {
         name: "model",
@@ -151,7 +150,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
-        meaning: "Models that take over, in this order, when all attempts of one model failed. The next one answers, you see which, and it stays for the rest of the run. After a wrong key, a used up quota or a refused request no other model is tried.",
+        meaning: "Fallback models, in this order. When all attempts of one model failed, the next one continues. You see which, and it stays for the rest of the run. After a wrong key, a used up quota or a refused request no other model is tried.",
     },
     Key {
         name: "effort",
@@ -436,22 +435,22 @@ pub const KEYS: &[Key] = &[
     },
 ];
 
-/// Returns the row of a key, `NAME` standing for any segment.
+/// Returns the row of a key; `NAME` matches any segment.
 pub(super) fn find(path: &[String]) -> Option<&'static Key> {
     KEYS.iter().find(|key| matches(key, path) == Some(true))
 }
 
-/// Says whether keys live below this path.
+/// Returns whether there are keys below this path.
 pub(super) fn is_group(path: &[String]) -> bool {
     KEYS.iter().any(|key| matches(key, path) == Some(false))
 }
 
-/// Returns the rows below a group that has no `NAME` in it.
+/// Returns the rows below a group, without rows that contain `NAME`.
 pub(super) fn below(path: &[String]) -> impl Iterator<Item = &'static Key> + '_ {
     KEYS.iter().filter(|key| !key.name.contains("NAME") && matches(key, path) == Some(false))
 }
 
-/// `Some(true)`: the path is this key; `Some(false)`: the path leads to it.
+/// Returns `Some(true)` if the path is this key, and `Some(false)` if the path is a group of it.
 fn matches(key: &Key, path: &[String]) -> Option<bool> {
     let mut given = path.iter();
     for segment in key.name.split('.') {
@@ -464,7 +463,7 @@ fn matches(key: &Key, path: &[String]) -> Option<bool> {
     given.next().is_none().then_some(true)
 }
 
-/// Returns the key a mistyped path most likely means, as the user would write it.
+/// Returns the key that a mistyped path most likely means, as the user would write it.
 pub(super) fn nearest_key(path: &[String]) -> Option<String> {
     let last = path.last()?;
     let siblings: Vec<String> = KEYS
@@ -483,14 +482,14 @@ pub(super) fn nearest_key(path: &[String]) -> Option<String> {
         whole.push(near.to_owned());
         return Some(whole.join("."));
     }
-    // The right name in the wrong table.
+    // The right name, but in the wrong table.
     KEYS.iter().find(|key| key.name.rsplit('.').next() == Some(last)).map(|key| key.name.to_owned())
 }
 
-/// Returns the candidate that is a slip of the finger away from `given`.
+/// Returns the candidate that differs from `given` by one typing error.
 pub(super) fn nearest<'a>(given: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Two, so that swapped letters count as one slip.
-    let slips = if given.chars().count() < 4 { 1 } else { 2 };
+    // Two, because swapped letters are a distance of two.
+    let most = if given.chars().count() < 4 { 1 } else { 2 };
     let (distance, near) = crate::tool::nearest_with_distance(given, candidates).into_iter().next()?;
-    (distance <= slips).then_some(near)
+    (distance <= most).then_some(near)
 }

@@ -1,7 +1,6 @@
-//! Putting the layers on top of one another.
+//! Merges the layers of settings; only this file decides which layer wins.
 //!
-//! The only seat of "which layer wins". Never looks at a file, a clock or the
-//! process: everything it judges is an argument.
+//! Never reads a file, a clock or the process: all its input comes as arguments.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +12,12 @@ use super::values::{self, Complaint};
 use super::well_known::{WELL_KNOWN, WellKnown};
 use super::{Content, File, Flag, Flaw, Layer, Problem, SettingOrigin, Settings, build, check};
 
-/// The most problems that are reported one by one.
+/// The most problems that are reported one by one; the rest is only counted.
 const MOST_PROBLEMS: usize = 100;
-/// The most providers all layers may have together.
+/// The most providers that all layers may have together.
 const MOST_PROVIDERS: usize = 100;
 
-/// Resolves the layers, lowest first whatever their order here, into settings and problems.
+/// Resolves the layers into settings and problems. Layers of different kinds may come in any order.
 pub fn resolve(mut layers: Vec<Layer>) -> (Settings, Vec<Problem>) {
     layers.sort_by_key(rank);
     let mut resolver = Resolver::new();
@@ -53,7 +52,7 @@ struct Resolver {
     unreported: usize,
     environment: Option<BTreeMap<String, String>>,
     user_file: Option<String>,
-    /// Why the user's own file is not read as a whole, and what to do.
+    /// Why the user's own file is not fully used, and what to do.
     broken: Option<String>,
 }
 
@@ -89,9 +88,11 @@ impl Resolver {
     }
 
     fn file(&mut self, file: File, project: bool) {
-        let origin = match project {
-            true => SettingOrigin::ProjectFile { path: file.path.clone(), line: None },
-            false => SettingOrigin::UserFile { path: file.path.clone(), line: None },
+        let path = file.path.clone();
+        let origin = if project {
+            SettingOrigin::ProjectFile { path, line: None }
+        } else {
+            SettingOrigin::UserFile { path, line: None }
         };
         let directory =
             std::path::Path::new(&file.path).parent().map(|dir| dir.to_string_lossy().into_owned());
@@ -100,7 +101,7 @@ impl Resolver {
             Content::Missing => return,
             Content::Text(text) => text,
             Content::Unreadable(why) => {
-                self.breaks(&source, None, &why, "make it a file that you can read");
+                self.note_broken_user_file(&source, None, &why, "make it a file that you can read");
                 self.problem(
                     &source,
                     None,
@@ -108,23 +109,23 @@ impl Resolver {
                     Complaint::new(format!("the file {why}"), format!("correct it; {UNTIL_THEN}"))
                         .of(Flaw::Unreadable),
                 );
-                self.go_strict(&source);
+                self.make_strict(&source);
                 return;
             }
             Content::Doubtful { text, why } => {
                 let (why, what) = why.split_once("; ").unwrap_or((&why, "make it yours alone"));
-                self.breaks(&source, None, why, what);
+                self.note_broken_user_file(&source, None, why, what);
                 let complaint = Complaint::new(format!("the file {why}"), format!("{what}; {UNTIL_THEN}"));
                 self.problem(&source, None, None, complaint.of(Flaw::Unreadable));
                 source.tighten = true;
-                self.go_strict(&source);
+                self.make_strict(&source);
                 text
             }
         };
         let parsed = tree::from_toml(&text);
         if !parsed.faults.is_empty() {
             for (line, message) in parsed.faults {
-                self.breaks(&source, line, "is not valid TOML", "correct that line");
+                self.note_broken_user_file(&source, line, "is not valid TOML", "correct that line");
                 self.problem(
                     &source,
                     line,
@@ -137,21 +138,21 @@ impl Resolver {
                 );
             }
             source.tighten = true;
-            self.go_strict(&source);
+            self.make_strict(&source);
         }
         self.table(&mut Vec::new(), &parsed.entries, &source);
     }
 
-    /// Notes what is wrong with the user's own file: what it lacks may stand in it.
-    fn breaks(&mut self, source: &Source, line: Option<u32>, why: &str, what_to_do: &str) {
+    /// Remembers why the user's own file is not fully used: a missing setting may be in it.
+    fn note_broken_user_file(&mut self, source: &Source, line: Option<u32>, why: &str, what_to_do: &str) {
         if let SettingOrigin::UserFile { path, .. } = &source.origin {
             let place = SettingOrigin::UserFile { path: path.clone(), line };
             self.broken.get_or_insert_with(|| format!("the {place} {why}; {what_to_do}"));
         }
     }
 
-    /// A file that cannot be believed may have turned things off: everything that acts unasked is off.
-    fn go_strict(&mut self, source: &Source) {
+    /// Applies the strict values, without denials and refusals: an unusable file may have turned something off.
+    fn make_strict(&mut self, source: &Source) {
         for key in KEYS.iter().filter(|key| !matches!(key.strict, Literal::DenyAll | Literal::Refuse)) {
             self.strict_value(key, key.name, source.origin.clone(), source.project);
         }
@@ -167,7 +168,7 @@ impl Resolver {
                 &source,
                 None,
                 None,
-                Complaint::new("these are no object", "send an object of keys").of(Flaw::Shape),
+                Complaint::new("these are not a JSON object", "send an object of keys").of(Flaw::Shape),
             ),
         }
     }
@@ -182,29 +183,29 @@ impl Resolver {
         self.environment = Some(variables);
     }
 
-    /// The variables of a well-known provider define it where no layer says where it is.
+    /// Defines a well-known provider by its variables, unless a layer sets its address or script.
     fn well_known(&mut self, known: &WellKnown, variables: &BTreeMap<String, String>) {
         let set = |name: &str| variables.get(name).filter(|value| !value.is_empty());
         let (url, has_key) = (set(known.address), set(known.key).is_some());
         let name_of = |key: &str| format!("providers.{}.{key}", known.provider);
-        // A configured place keeps its own key settings: ours must not send a key there.
-        let placed = ["base_url", "script"].iter().any(|key| self.cells.contains_key(&name_of(key)));
-        if placed || (url.is_none() && !has_key) {
+        // Adjutant must not send the key of a variable to a configured address.
+        let has_address = ["base_url", "script"].iter().any(|key| self.cells.contains_key(&name_of(key)));
+        if has_address || (url.is_none() && !has_key) {
             return;
         }
-        let (variable, place) = match url {
+        let (variable, address) = match url {
             Some(url) => (known.address, known.whole_address(url)),
             None => (known.key, known.home.to_owned()),
         };
-        let wire = known.wire_at(&place);
-        let mut says = vec![(variable, "base_url", place)];
+        let wire = known.wire_at(&address);
+        let mut settings = vec![(variable, "base_url", address)];
         if has_key && build::keys_of(&self.cells, known.provider).is_empty() {
-            says.push((known.key, "api_key_env", known.key.to_owned()));
+            settings.push((known.key, "api_key_env", known.key.to_owned()));
         }
         if !self.cells.contains_key(&name_of("wire")) {
-            says.push((variable, "wire", wire.name().to_owned()));
+            settings.push((variable, "wire", wire.name().to_owned()));
         }
-        for (variable, key, text) in says {
+        for (variable, key, text) in settings {
             let source = Source::plain(SettingOrigin::Environment(variable.to_owned()));
             let node = Node { line: None, raw: Raw::Text(text) };
             self.set_named(&["providers", known.provider, key], &node, &source);
@@ -269,16 +270,16 @@ impl Resolver {
     }
 
     fn unknown(&mut self, path: &[String], line: Option<u32>, source: &Source) {
-        // A recovered half of a broken file has been reported as such already.
+        // This file is already reported as broken or not trusted.
         if source.tighten && !source.project {
             return;
         }
         let what = match (path.last().map(String::as_str), keys::nearest_key(path)) {
             (Some("api_key" | "key" | "token"), _) => {
-                "keys do not belong into files: put it into an environment variable and name that in `api_key_env`".into()
+                "keys do not belong in files: put the key into an environment variable and name the variable in `api_key_env`".into()
             }
             (_, Some(near)) => format!("did you mean `{near}`?"),
-            (_, None) => "remove it; `adjutant config` lists the keys there are".to_owned(),
+            (_, None) => "remove it; `adjutant config` lists all keys".to_owned(),
         };
         self.problem(
             source,
@@ -297,12 +298,12 @@ impl Resolver {
         }
     }
 
-    /// Takes one value of one layer.
+    /// Sets one value of one layer, or reports why not.
     fn set(&mut self, key: &'static Key, full: &str, node: &Node, source: &Source) {
         if source.tighten && key.project == Project::Never {
             if source.project {
                 let complaint = Complaint::new(
-                    "a project file may only tighten, so this is ignored",
+                    "a project file can only make Adjutant stricter, so this is ignored",
                     self.set_in_the_user_file(),
                 )
                 .of(Flaw::Loosens);
@@ -311,7 +312,7 @@ impl Resolver {
             return;
         }
         let origin = source.origin_at(node.line);
-        // An editor may take its settings from a workspace, which must not send any variable anywhere.
+        // An editor may read its settings from a workspace, and a workspace must not send a variable anywhere.
         let names_variable = matches!(key.kind, ValueType::Variable) && origin == SettingOrigin::Editor;
         if names_variable
             || key.kind.is_for_the_user_file() && !matches!(origin, SettingOrigin::UserFile { .. })
@@ -330,7 +331,7 @@ impl Resolver {
         }
         match checked {
             Ok(Value::Rules(rules)) => self.add_rules(full, rules, source, node.line),
-            Ok(value) => self.put(key, full, (value, origin), source, node.line),
+            Ok(value) => self.put(key, full, value, source, node.line),
             Err(complaint) => {
                 self.problem(source, node.line, Some(full), complaint);
                 self.strict_value(key, full, origin, source.project);
@@ -342,30 +343,24 @@ impl Resolver {
         format!("set it in {}", self.user_file.as_deref().unwrap_or("your own settings file"))
     }
 
-    /// Puts a good value on top of what is there, unless that would loosen what must stay tight.
-    fn put(
-        &mut self,
-        key: &Key,
-        full: &str,
-        (value, origin): (Value, SettingOrigin),
-        source: &Source,
-        line: Option<u32>,
-    ) {
+    /// Sets a checked value, unless it is less strict than this layer may be.
+    fn put(&mut self, key: &Key, full: &str, value: Value, source: &Source, line: Option<u32>) {
+        let origin = source.origin_at(line);
         let below = self.cells.get(full);
         let bound = below.and_then(|below| below.bound.clone());
         let loosens = below.is_some_and(|below| value.is_looser_than(&below.value));
         if loosens && source.project {
             let what = format!("a project file may set it {}", key.project);
-            let complaint = Complaint::new("this would loosen what stands below, so it is ignored", what)
+            let complaint = Complaint::new("this is less strict than your settings, so it is ignored", what)
                 .of(Flaw::Loosens);
             return self.problem(source, line, Some(full), complaint);
         }
         if loosens && source.tighten {
             return;
         }
-        if let Some((_, holder)) = bound.as_ref().filter(|(limit, _)| value.is_looser_than(limit)) {
-            let what = format!("it is set in {}", holder);
-            let complaint = Complaint::new("a project file keeps this tighter, so this is ignored", what)
+        if let Some((_, set_by)) = bound.as_ref().filter(|(limit, _)| value.is_looser_than(limit)) {
+            let what = format!("it is set in {set_by}");
+            let complaint = Complaint::new("a project file sets a stricter value, so this is ignored", what)
                 .of(Flaw::Loosens);
             return self.problem(source, line, Some(full), complaint);
         }
@@ -373,7 +368,7 @@ impl Resolver {
         self.cells.insert(full.to_owned(), Cell { value, origin, bound });
     }
 
-    /// Denials of all layers add up.
+    /// Adds deny rules to those of the other layers. Too many rules deny every tool.
     fn add_rules(&mut self, full: &str, rules: Vec<DenyRule>, source: &Source, line: Option<u32>) {
         let cell = self.cells.entry(full.to_owned()).or_insert_with(|| Cell {
             value: Value::Rules(Vec::new()),
@@ -397,7 +392,7 @@ impl Resolver {
         }
     }
 
-    /// Puts the strict value of a key in place of one that makes no sense.
+    /// Sets the strict value of a key in place of an invalid one.
     fn strict_value(&mut self, key: &Key, full: &str, origin: SettingOrigin, project: bool) {
         match key.strict {
             Literal::None => {}
@@ -422,8 +417,8 @@ impl Resolver {
         }
     }
 
-    /// Complains of each provider whose key is said to be in more places than one.
-    fn one_key_each(&mut self) {
+    /// Reports each provider with more than one key source.
+    fn report_double_keys(&mut self) {
         let mut found = Vec::new();
         for name in provider_names(&self.cells) {
             if let [(first, _), (second, origin), ..] = build::keys_of(&self.cells, name).as_slice() {
@@ -443,7 +438,7 @@ impl Resolver {
     }
 
     fn finish(mut self) -> (Settings, Vec<Problem>) {
-        self.one_key_each();
+        self.report_double_keys();
         if self.unreported > 0 {
             self.problems.push(Problem {
                 flaw: Flaw::TooMany,
@@ -458,5 +453,4 @@ impl Resolver {
     }
 }
 
-const UNTIL_THEN: &str =
-    "until then only what makes Adjutant stricter is taken from it, and nothing is done unattended";
+const UNTIL_THEN: &str = "until then Adjutant uses only its stricter values, and does nothing unattended";

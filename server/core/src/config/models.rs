@@ -1,12 +1,12 @@
-//! What the settings say of models: those they name, and what each takes.
+//! The capabilities of models, after the settings.
 //!
-//! Never knows a model by itself: the table is `crate::prompt::models`.
+//! Never contains a model's numbers; the table is `crate::prompt::models`.
 
 use super::{Provider, Settings};
 use crate::prompt::models::{Facts, known};
 
 impl Provider {
-    /// Returns what is known of a model by the name this provider gives it; what is set for the provider wins.
+    /// Returns the known capabilities of a model of this provider. The settings of the provider win over the table.
     pub fn facts(&self, model: &str) -> Facts {
         let facts = known(model);
         Facts {
@@ -20,13 +20,13 @@ impl Provider {
 }
 
 impl Settings {
-    /// Returns what is known of a model; `None` for one that cannot be used.
+    /// Returns the known capabilities of a model; `None` if it cannot be used.
     pub fn facts(&self, model: &str) -> Option<Facts> {
         let (provider, model) = self.provider_for(Some(model)).ok()?;
         Some(provider.facts(&model))
     }
 
-    /// Returns whether a model takes images; no for one that cannot be used.
+    /// Returns whether a model accepts images; false if it cannot be used.
     pub fn takes_images(&self, model: &str) -> bool {
         self.facts(model).is_some_and(|facts| facts.images)
     }

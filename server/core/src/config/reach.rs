@@ -1,6 +1,6 @@
-//! How a provider is reached: where its key is, through which proxy, by whose certificates.
+//! How Adjutant reaches a provider: key source, proxy and certificate authorities.
 //!
-//! The one seat of which proxy a request takes. Never reads the environment
+//! Only this file decides which proxy a request uses. Never reads the environment
 //! itself, and never shows a login.
 
 use std::fmt;
@@ -8,19 +8,19 @@ use std::net::IpAddr;
 
 use super::values::{self, is_loopback};
 
-/// Where the key of a provider is found; a provider has one such place at most.
+/// The source of a provider's key. A provider has at most one.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeySource {
     /// The name of an environment variable.
     Variable(String),
-    /// A program and its arguments, run without a shell; what it prints is the key.
+    /// A program and its arguments. It runs without a shell and prints the key.
     Command(Vec<String>),
     /// The absolute path of a file that only its owner can read.
     File(String),
 }
 
 impl KeySource {
-    /// Returns the name of the setting that says so.
+    /// Returns the name of the setting for this kind of source.
     pub fn setting(&self) -> &'static str {
         match self {
             Self::Variable(_) => "api_key_env",
@@ -31,7 +31,7 @@ impl KeySource {
 }
 
 impl fmt::Debug for KeySource {
-    /// Shows no argument of a command: one of them may be a secret.
+    /// Leaves out the arguments of a command, because one may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Variable(name) => write!(f, "variable {name}"),
@@ -41,14 +41,14 @@ impl fmt::Debug for KeySource {
     }
 }
 
-/// How providers are reached.
+/// The network settings for all providers.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// The address of a proxy, or `none`; the environment says when this is not set.
+    /// The address of a proxy, or `none`. When not set, the environment decides.
     pub proxy: Option<String>,
-    /// Hosts that are reached without a proxy; the environment says when this is not set.
+    /// Hosts that are called without a proxy. When not set, the environment decides.
     pub no_proxy: Option<String>,
-    /// Absolute path of certificates that are trusted beside the platform's.
+    /// Absolute path of certificates that are trusted in addition to those of the system.
     pub ca_file: Option<String>,
 }
 
@@ -67,9 +67,9 @@ impl fmt::Debug for Reach {
 pub struct Proxy {
     /// Its address, without a login.
     pub address: String,
-    /// User and password, as they are and not as an address writes them.
+    /// User and password, after decoding the escapes of the address.
     pub login: Option<(String, String)>,
-    /// What names it: a setting or an environment variable.
+    /// The setting or environment variable that names it.
     pub named_by: String,
 }
 
@@ -79,14 +79,14 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// What switches the proxies of the environment off.
+/// The value of `http.proxy` that switches the proxies of the environment off.
 pub(super) const NO_PROXY_AT_ALL: &str = "none";
 
 impl Reach {
-    /// Returns the proxy for https to `host` and `port`, if there is one; an error is a sentence that
-    /// says what to mend.
+    /// Returns the proxy for https to `host` and `port`, if there is one. An error is a sentence that
+    /// says what to correct.
     ///
-    /// `variable` gives the environment. This machine is never reached through a proxy.
+    /// `variable` looks up an environment variable. A loopback host never has a proxy.
     pub fn proxy_for(
         &self,
         host: &str,
@@ -106,8 +106,8 @@ impl Reach {
             None => first(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
         };
         let Some((named_by, address)) = named.filter(|_| !is_loopback(host)) else { return Ok(None) };
-        let passed_by = self.no_proxy.clone().or_else(|| Some(first(&["no_proxy", "NO_PROXY"])?.1));
-        if passed_by.is_some_and(|list| is_listed(&list, host, port)) {
+        let exceptions = self.no_proxy.clone().or_else(|| Some(first(&["no_proxy", "NO_PROXY"])?.1));
+        if exceptions.is_some_and(|list| is_listed(&list, host, port)) {
             return Ok(None);
         }
         match parse(&address) {
@@ -118,8 +118,8 @@ impl Reach {
     }
 }
 
-/// Reads the address of a proxy; an error is a fragment that fits behind the name of what gave it,
-/// and quotes nothing.
+/// Parses the address of a proxy. An error is a fragment that fits after the name of the setting.
+/// It never quotes the address.
 pub(super) fn parse(given: &str) -> Result<(String, Option<(String, String)>), String> {
     const WRITE: &str = "write it as \"http://HOST:PORT\" or \"http://USER:PASSWORD@HOST:PORT\"";
     let bad = |why: &str| Err(format!("{why}; {WRITE}"));
@@ -128,11 +128,11 @@ pub(super) fn parse(given: &str) -> Result<(String, Option<(String, String)>), S
     match scheme.as_str() {
         "http" | "https" => {}
         "socks4" | "socks4a" | "socks5" | "socks5h" => {
-            return bad("names a SOCKS proxy, which is not spoken");
+            return bad("names a SOCKS proxy, which is not supported");
         }
         _ => return bad("is not the address of an http proxy"),
     }
-    // Up to the last "@": a password may hold any character before it.
+    // The login ends at the last "@", because a password may contain any character.
     let (login, rest) = match rest.rsplit_once('@') {
         Some((login, rest)) => (Some(login), rest),
         None => (None, rest),
@@ -151,7 +151,8 @@ pub(super) fn parse(given: &str) -> Result<(String, Option<(String, String)>), S
     Ok((format!("{scheme}://{authority}"), login))
 }
 
-/// Undoes the escapes of an address; a lone `%` stands for itself, control characters for nothing good.
+/// Decodes the escapes of an address. A `%` without two hex digits stays. Returns `None` for control characters
+/// and for bytes that are not UTF-8.
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -169,8 +170,8 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|text| !text.chars().any(char::is_control))
 }
 
-/// Says whether a list of hosts names this one: a name and all below it, an address, a range of
-/// addresses, each with a port or without, or `*` for all.
+/// Returns whether a list of hosts contains this one. An entry is a name (with all names below it), an
+/// address, a range of addresses, or `*` for all. A name or an address may have a port.
 fn is_listed(list: &str, host: &str, port: u16) -> bool {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     let address = host.parse::<IpAddr>().ok();
@@ -206,7 +207,7 @@ fn split_port(entry: &str) -> (&str, Option<u16>) {
         return (host, after.strip_prefix(':').and_then(|port| port.parse().ok()));
     }
     match entry.rsplit_once(':') {
-        // More colons than one are an address of the sixth version.
+        // More than one colon: an IPv6 address without a port.
         Some((host, port)) if !host.contains(':') => match port.parse() {
             Ok(port) => (host, Some(port)),
             Err(_) => (entry, None),
@@ -215,15 +216,16 @@ fn split_port(entry: &str) -> (&str, Option<u16>) {
     }
 }
 
+/// Returns whether an address is in the range `network/bits`.
 fn is_within(address: IpAddr, network: &str, bits: &str) -> bool {
     let as_bits = |address: IpAddr| match address {
         IpAddr::V4(address) => (u128::from(u32::from(address)) << 96, 32),
         IpAddr::V6(address) => (u128::from(address), 128),
     };
     let (Ok(network), Ok(bits)) = (network.parse::<IpAddr>(), bits.parse::<u32>()) else { return false };
-    let ((address, width), (network, same)) = (as_bits(address), as_bits(network));
-    let apart = address ^ network;
-    width == same && bits <= width && (bits == 0 || apart >> (128 - bits) == 0)
+    let ((address, width), (network, network_width)) = (as_bits(address), as_bits(network));
+    let differing = address ^ network;
+    width == network_width && bits <= width && (bits == 0 || differing >> (128 - bits) == 0)
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! Rules that deny: `tool` or `tool(pattern)`.
 //!
-//! Only ever denies. A rule that cannot be understood blocks what it may have
-//! meant, so a slip of the pen is never a hole. A rule with a path binds the file,
-//! whichever tool of its kind touches it.
+//! Never allows anything. A rule that cannot be parsed denies all that it may have meant, so a
+//! typing error never opens a hole. A rule with a path binds the file for every tool of its kind.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -12,7 +11,7 @@ use crate::tool;
 mod paths;
 use paths::{Names, folded};
 
-/// The names a rule can begin with: the tools that are there without any other being added.
+/// The names that a rule can begin with: the built-in tools.
 pub const TOOLS: [&str; 10] = [
     "list_files",
     "read_file",
@@ -26,12 +25,12 @@ pub const TOOLS: [&str; 10] = [
     "fail",
 ];
 
-/// Returns the names a rule can begin with.
+/// Returns the names that a rule can begin with.
 fn tools() -> impl Iterator<Item = &'static str> {
     TOOLS.into_iter()
 }
 
-/// What users call these tools elsewhere; a rule that says so is honoured and the right name told.
+/// Names that users know from other programs. A rule with such a name counts, and its fault gives the right name.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("shell", "run_command"),
     ("bash", "run_command"),
@@ -45,23 +44,23 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("grep", "search_text"),
 ];
 
-/// The longest rule that is read.
+/// The longest rule that is parsed, in bytes.
 const MOST_TEXT: usize = 1024;
 
-/// One denial, as written and as it is matched.
+/// One deny rule: its text and its parsed form.
 #[derive(Clone, Debug)]
 pub struct DenyRule {
     pub text: String,
     pub origin: SettingOrigin,
-    /// `None`: every tool.
+    /// `None` means every tool.
     tool: Option<String>,
-    /// `None`: whatever the tool is asked to do.
+    /// `None` means every call of the tool.
     pattern: Option<Pattern>,
-    /// The pattern could not be read, so that it may have meant any file or command.
-    unread: bool,
+    /// Whether the pattern could not be parsed, so it may have meant any file or command.
+    unparsed: bool,
 }
 
-/// What a tool does with files. A rule with a path binds every tool that does the same.
+/// What a tool does with files. A rule with a path binds every tool with the same use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileUse {
     Reads,
@@ -80,11 +79,11 @@ fn file_use(tool: &str) -> Option<FileUse> {
 enum Pattern {
     Path {
         whole: GlobSet,
-        /// It has no slash.
+        /// Whether the pattern has no slash.
         name_only: bool,
-        /// It begins with one.
+        /// Whether the pattern begins with a slash.
         from_top: bool,
-        /// The leading folders of an absolute pattern that have no wildcard.
+        /// The leading folders of an absolute pattern, up to the first wildcard.
         below: Option<String>,
     },
     Command {
@@ -100,19 +99,19 @@ impl PartialEq for DenyRule {
     }
 }
 
-/// What was wrong with a rule, and what it does instead.
+/// What is wrong with a rule, and what to do.
 pub(super) struct Fault {
     pub(super) message: String,
     pub(super) what_to_do: String,
 }
 
 impl DenyRule {
-    /// Returns the rule that denies every tool, standing for something unreadable.
+    /// Returns a rule that denies every tool, in place of one that cannot be parsed.
     pub(super) fn everything(origin: SettingOrigin) -> Self {
-        Self { text: "*".to_owned(), origin, tool: None, pattern: None, unread: false }
+        Self { text: "*".to_owned(), origin, tool: None, pattern: None, unparsed: false }
     }
 
-    /// Reads a rule; with a fault it is stricter than written, never looser.
+    /// Parses a rule. A rule with a fault is stricter than its text, never looser.
     pub(super) fn parse(text: &str, origin: SettingOrigin) -> (Self, Option<Fault>) {
         let shown = super::values::shorten(text);
         let trimmed = text.trim();
@@ -132,9 +131,9 @@ impl DenyRule {
             return (Self::everything(origin), Some(fault));
         }
         let (tool, renamed) = known_name(name);
-        let rule = |pattern, unread| {
+        let rule = |pattern, unparsed| {
             let (text, tool) = (trimmed.to_owned(), Some(tool.clone()));
-            Self { text, origin, tool, pattern, unread }
+            Self { text, origin, tool, pattern, unparsed }
         };
         let pattern = match inner {
             Ok(None) => Ok(None),
@@ -154,26 +153,27 @@ impl DenyRule {
     ) -> (Self, Option<Fault>) {
         let fault = match inner {
             Ok(None) => None,
-            _ => Some(blocks(format!("{text:?} gives a pattern for \"*\", which takes none"), "every tool")),
+            _ => Some(blocks(format!("{text:?} gives a pattern for \"*\", which has none"), "every tool")),
         };
         (Self::everything(origin), fault)
     }
 
-    /// Whether the rule binds this tool. A rule binds the tool it names. A rule with a path also binds every tool
-    /// that does the same with files. An edit shows the text of its file, so a rule for reading binds edits too.
+    /// Returns whether the rule binds this tool. A rule binds the tool that it names. A rule with a path also
+    /// binds every tool with the same file use. An edit shows the text of its file, so a rule for reading also
+    /// binds edits.
     fn binds(&self, tool: &str, used: Option<FileUse>) -> bool {
         let Some(own) = self.tool.as_deref() else { return true };
-        let names_files = self.unread || matches!(self.pattern, Some(Pattern::Path { .. }));
-        let alike = file_use(own).is_some_and(|what| used == Some(what));
-        // A file that is written whole is not shown.
-        let shows = used == Some(FileUse::Writes) && tool != "write_file";
-        let tells = file_use(own) == Some(FileUse::Reads) && shows;
-        own == tool || names_files && (alike || tells)
+        let names_files = self.unparsed || matches!(self.pattern, Some(Pattern::Path { .. }));
+        let same_use = file_use(own).is_some_and(|what| used == Some(what));
+        // `write_file` replaces a file without showing its text.
+        let shows_text = used == Some(FileUse::Writes) && tool != "write_file";
+        let reveals = file_use(own) == Some(FileUse::Reads) && shows_text;
+        own == tool || names_files && (same_use || reveals)
     }
 
-    /// `subject` is none where a call does not say what it touches.
+    /// Returns whether the rule denies a call. `subject` is `None` if the call does not name what it touches.
     pub(super) fn denies(&self, tool: &str, subject: Option<&Subject<'_>>) -> bool {
-        // A tool that is not always there is known by what it does.
+        // The use in the call also classifies a tool that is not built in.
         let used = match subject {
             Some(Subject::File(_, used)) => Some(*used),
             _ => None,
@@ -183,9 +183,9 @@ impl DenyRule {
         }
         match (&self.pattern, subject) {
             (None, _) => true,
-            // A call that does not say what it touches cannot be shown to be outside the rule.
+            // Such a call may touch what the rule protects.
             (Some(_), None) => true,
-            // It names no file; `Exclusions` filters its results.
+            // The call names no file; `Exclusions` filters its results.
             (Some(_), Some(Subject::Everywhere)) => false,
             (Some(pattern), Some(Subject::Line(line))) => pattern.matches_line(line),
             (Some(pattern), Some(Subject::File(names, _))) => pattern.matches_file(names),
@@ -193,11 +193,11 @@ impl DenyRule {
     }
 }
 
-/// What a call is about.
+/// What a call touches.
 pub(super) enum Subject<'a> {
     Line(&'a str),
     File(Names, FileUse),
-    /// The folders of the workspace as a whole.
+    /// All folders of the workspace.
     Everywhere,
 }
 
@@ -212,7 +212,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
-/// Returns the tool a name stands for, with a fault when it is not its name.
+/// Returns the tool that a name means, with a fault if the name is not exact.
 fn known_name(name: &str) -> (String, Option<Fault>) {
     if tools().any(|tool| tool == name) {
         return (name.to_owned(), None);
@@ -226,7 +226,7 @@ fn known_name(name: &str) -> (String, Option<Fault>) {
     match meant {
         Some(tool) => {
             let fault = Fault {
-                message: format!("no tool is called {name:?}; the rule is taken for {tool}"),
+                message: format!("no tool is called {name:?}; the rule is read as one for {tool}"),
                 what_to_do: format!("write \"{tool}\""),
             };
             (tool.to_owned(), Some(fault))
@@ -265,7 +265,7 @@ impl Pattern {
             return Err("\"~\" stands for no folder here, write the whole path".to_owned());
         }
         let path = text.replace('\\', "/");
-        // A slash at the end says that it is a folder: nothing else has anything below it.
+        // A slash at the end means a folder. The match is the same without it.
         let path = path.strip_prefix("./").unwrap_or(&path).trim_end_matches('/');
         if matches!(path, "" | ".") {
             return Err("the pattern names no path inside the workspace".to_owned());
@@ -292,21 +292,21 @@ impl Pattern {
     fn matches_line(&self, line: &str) -> bool {
         match self {
             Self::Path { .. } => self.matches_file(&Names::of_path(line, &[])),
-            // A longer line cannot be run either; it is not compared, but denied.
+            // A longer line cannot run anyway, so it is denied without a comparison.
             Self::Command { either } => line.len() > tool::MAX_COMMAND || a_command_matches(line, either),
         }
     }
 }
 
-/// A pattern without a slash means that name in any folder, and all below a folder of that name.
+/// Returns whether a path matches. With `name_only`, the pattern matches a name in any folder, and all below it.
 fn matches_path(path: &str, whole: &GlobSet, name_only: bool) -> bool {
     whole.is_match(path)
         || name_only && path.split('/').any(|part| whole.is_match(part))
         || path.match_indices('/').any(|(at, _)| at > 0 && whole.is_match(&path[..at]))
 }
 
-/// Compiles globs into one matcher; in paths, letters match in either case,
-/// because some disks do not tell them apart.
+/// Compiles globs into one matcher. Paths match in upper and lower case, because some disks do not
+/// distinguish them.
 fn matcher(globs: &[String], path: bool) -> Result<GlobSet, String> {
     let mut set = GlobSetBuilder::new();
     for glob in globs {
@@ -318,23 +318,22 @@ fn matcher(globs: &[String], path: bool) -> Result<GlobSet, String> {
             .map_err(|error| error.kind().to_string())?;
         set.add(glob);
     }
-    // Built as a set even when it is one: only this way reports a glob that is
-    // too large instead of panicking.
+    // A set reports a glob that is too large; a single glob would panic.
     set.build().map_err(|error| error.kind().to_string())
 }
 
-/// What ends one command and may begin another; braces too, but those are globs in a pattern.
+/// Characters that end one command and may begin another. Braces do too, but in a pattern they are globs.
 const BETWEEN_COMMANDS: [char; 10] = [';', '|', '&', '(', ')', '`', '\n', '\r', '<', '>'];
 
 fn without_quotes(text: &str) -> String {
     text.chars().filter(|c| !matches!(c, '"' | '\'' | '\\')).collect()
 }
 
-/// Says whether a command anywhere in the line matches.
+/// Returns whether a command anywhere in the line matches.
 ///
-/// No shell grammar here: quotes and backslashes are dropped, every word may
-/// begin a command (`sudo`, `env`, `xargs`), and a program is also compared by
-/// its bare name. That denies some harmless lines and misses no plain one.
+/// This is no shell grammar. It drops quotes and backslashes, treats every word as the possible
+/// begin of a command (`sudo`, `env`, `xargs`), and also compares a program by its name without
+/// folders. So it denies some harmless lines, but misses no plain one.
 fn a_command_matches(line: &str, globs: &GlobSet) -> bool {
     without_quotes(line).split(BETWEEN_COMMANDS).flat_map(|part| part.split(['{', '}'])).any(|command| {
         let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -353,19 +352,19 @@ fn a_command_matches(line: &str, globs: &GlobSet) -> bool {
     })
 }
 
-/// All denials of all layers.
+/// The deny rules of all layers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Denials {
     pub rules: Vec<DenyRule>,
 }
 
 impl Denials {
-    /// Reads rules as the log keeps them; one that cannot be understood denies more, never less.
+    /// Parses rules from the log. A rule that cannot be parsed denies more, never less.
     pub fn of_texts(texts: &[String]) -> Self {
         Self { rules: texts.iter().map(|text| DenyRule::parse(text, SettingOrigin::Default).0).collect() }
     }
 
-    /// Adds the rules of another list that are not in this one.
+    /// Returns these rules and those of `other` that are not among them.
     pub fn joined(mut self, other: &Denials) -> Self {
         let more: Vec<DenyRule> =
             other.rules.iter().filter(|rule| !self.rules.contains(rule)).cloned().collect();
@@ -373,40 +372,41 @@ impl Denials {
         self
     }
 
-    /// Returns the first rule that denies a call about `subject`: a command line, or a path where no folder of a
-    /// workspace is known; `None` when the call does not say what it touches.
+    /// Returns the first rule that denies a call. `subject` is a command line, or a path if no workspace folder
+    /// is known; `None` if the call does not name what it touches.
     pub fn denial(&self, tool: &str, subject: Option<&str>) -> Option<&DenyRule> {
         self.first(tool, subject.map(Subject::Line).as_ref())
     }
 
-    /// Returns the first rule that keeps a file from this use by a tool: a path as it is shown (inside the first
-    /// folder of the workspace, else whole), and the folders of the workspace.
+    /// Returns the first rule that denies a tool this use of a file. `path` is as the user sees it: relative to
+    /// the first workspace folder, else absolute. `folders` are the workspace folders.
     pub fn denial_of_use(
         &self,
         tool: &str,
         used: FileUse,
-        (path, folders): (&str, &[String]),
+        path: &str,
+        folders: &[String],
     ) -> Option<&DenyRule> {
         self.first(tool, Some(&Subject::File(Names::of_path(path, folders), used)))
     }
 
-    /// The same of a tool that is always there.
+    /// Returns the first rule that denies a built-in tool its use of a file.
     pub fn denial_of_file(&self, tool: &str, path: &str, folders: &[String]) -> Option<&DenyRule> {
-        self.denial_of_use(tool, file_use(tool).unwrap_or(FileUse::Reads), (path, folders))
+        self.denial_of_use(tool, file_use(tool).unwrap_or(FileUse::Reads), path, folders)
     }
 
-    /// Returns the first rule that denies this tool whatever it touches.
+    /// Returns the first rule that denies every call of this tool.
     pub fn denial_of_tool(&self, tool: &str) -> Option<&DenyRule> {
         self.first(tool, Some(&Subject::Everywhere))
     }
 
-    /// Returns whether a rule keeps files from being read by their path.
+    /// Returns whether a rule denies reading files by their path.
     pub fn keep_files(&self) -> bool {
         let of_files = |rule: &&DenyRule| matches!(rule.pattern, Some(Pattern::Path { .. }));
         self.rules.iter().filter(of_files).any(|rule| rule.binds("read_file", Some(FileUse::Reads)))
     }
 
-    /// Returns the folders that rules about reading name from the top of the file system.
+    /// Returns the absolute folders in rules about reading.
     pub fn folders_named_whole(&self) -> impl Iterator<Item = &str> {
         self.rules.iter().filter(|rule| rule.binds("read_file", Some(FileUse::Reads))).filter_map(|rule| {
             match &rule.pattern {
@@ -420,7 +420,7 @@ impl Denials {
         self.rules.iter().find(|rule| rule.denies(tool, subject))
     }
 
-    /// Returns the rules as text; [`Denials::of_texts`] reads each back as it is here.
+    /// Returns the rules as text; [`Denials::of_texts`] parses each back to the same rule.
     pub fn texts(&self) -> Vec<String> {
         self.rules.iter().map(|rule| rule.text.clone()).collect()
     }

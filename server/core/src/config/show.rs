@@ -1,6 +1,6 @@
-//! Settings as text: what `adjutant config` prints, and the configuration page.
+//! Settings as text, for `adjutant config` and for the configuration page.
 //!
-//! Never shows a header's value or the credentials in a URL.
+//! Never shows the value of a header or the credentials in a URL.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::cells::{Value, provider_names};
 use super::keys::{KEYS, Key, ValueType};
 use super::{SettingOrigin, Settings, toml_key, values};
 
-/// Returns every key with its value and where it came from, in aligned columns.
+/// Returns every key with its value and origin, in aligned columns.
 pub fn explain(settings: &Settings) -> String {
     let mut rows: Vec<[String; 3]> = Vec::new();
     for key in KEYS.iter().filter(|key| !key.name.contains("NAME")) {
@@ -31,6 +31,7 @@ pub fn explain(settings: &Settings) -> String {
     text
 }
 
+/// Adds the row of one key; several rows for a list of rules.
 fn row(settings: &Settings, key: &Key, full: &str, shown: String, rows: &mut Vec<[String; 3]>) {
     let Some(cell) = settings.cells.get(full) else {
         let unset = if key.name == "permissions.deny" { "[]" } else { "(not set)" };
@@ -41,7 +42,7 @@ fn row(settings: &Settings, key: &Key, full: &str, shown: String, rows: &mut Vec
         Value::Text(text) if matches!(key.kind, ValueType::Url | ValueType::Proxy) => {
             format!("{:?}", values::redact_url(text))
         }
-        // An argument may be a secret.
+        // Only the program: an argument may be a secret.
         Value::Words(words) => {
             let program = words.first().map_or("", String::as_str);
             if words.len() > 1 { format!("[{program:?}, …]") } else { format!("[{program:?}]") }
@@ -74,7 +75,7 @@ pub fn configuration_markdown() -> String {
     page.push_str("\n| key | value | default | a project file may set it | a bad value becomes |\n|---|---|---|---|---|\n");
     for key in KEYS {
         let strict = match key.strict {
-            super::Literal::None => "what the layers below say".to_owned(),
+            super::Literal::None => "the value of the earlier layers".to_owned(),
             strict => strict.to_string(),
         };
         let _ = writeln!(
@@ -116,9 +117,9 @@ Settings come from six places. A later one wins over an earlier one:
    one. A `.env` file of a workspace is never read;
 6. flags: `--model PROVIDER/MODEL`.
 
-A mistake in a file never stops Adjutant. It names the file, the line and what to correct. If a file is no valid TOML or cannot be
+A mistake in a file never stops Adjutant. It names the file, the line and what to correct. If a file is not valid TOML or cannot be
 read, Adjutant uses only those of its values that make it stricter, and does nothing unattended until you correct the file. The same
-holds for your own file if another user owns it, or can write to it or to its folder. A file over 1 MiB, and one that is no regular
+holds for your own file if another user owns it, or can write to it or to its folder. A file over 1 MiB, and one that is not a regular
 file, is not read.
 
 With `OPENAI_API_KEY` in the environment, the first line alone is enough for OpenAI:
@@ -172,7 +173,7 @@ A rule is `tool` or `tool(pattern)`. `*` alone denies every tool. The tools are 
 - Rules for files do not bind commands. A command that you allow can read and write all that you can.
 - For `run_command`, the pattern is the beginning of a command in whole words. `run_command(git push)` denies `git push origin` but
   not `git pushx`. `*` matches any text. Every word of the line may begin the command, so `run_command(rm *)` denies `sudo rm x` and
-  `a && rm x`. It also denies `echo rm x`: a denial rather covers too much.
+  `a && rm x`. It also denies `echo rm x`: a rule denies too much rather than too little.
 - A pattern that cannot be read denies its whole tool, and every tool of the same kind, until you correct it. A rule that names no
   tool denies every tool.
 ";

@@ -1,6 +1,6 @@
-//! Settings resolved from text: layers, bad values, rules, what is shown.
+//! Tests of settings that are resolved from text: layers, bad values, rules, and how they are shown.
 //!
-//! Never reads a file; how files are found is tested in `tests/it`.
+//! Never reads a file; `tests/it` tests how files are found.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ fn flag(flag: &str, key: &str, value: &str) -> Layer {
     Layer::Flags(vec![Flag { flag: flag.into(), key: key.into(), value: value.into() }])
 }
 
-/// Resolves and compares the problems, one a line, paths shortened.
+/// Resolves the layers and compares the problems, one a line, with shortened paths.
 fn check_problems(layers: Vec<Layer>, expected: Expect) -> Settings {
     let (settings, problems) = resolve(layers);
     let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
@@ -163,14 +163,14 @@ deny = ["run_command"]
             ),
         ],
         expect![[r#"
-            .adjutant/config.toml:2: model: a project file may only tighten, so this is ignored; set it in ~/config.toml
-            .adjutant/config.toml:4: providers.evil.base_url: a project file may only tighten, so this is ignored; set it in ~/config.toml
-            .adjutant/config.toml:5: providers.evil.headers: a project file may only tighten, so this is ignored; set it in ~/config.toml
-            .adjutant/config.toml:6: providers.evil.script: a project file may only tighten, so this is ignored; set it in ~/config.toml
-            .adjutant/config.toml:7: providers.evil.api_key_env: a project file may only tighten, so this is ignored; set it in ~/config.toml
-            .adjutant/config.toml:10: unattended.command: this would loosen what stands below, so it is ignored; a project file may set it only to turn it off
-            .adjutant/config.toml:11: unattended.max_requests: this would loosen what stands below, so it is ignored; a project file may set it only to lower it
-            .adjutant/config.toml:14: limits.idle_seconds: a project file may only tighten, so this is ignored; set it in ~/config.toml"#]],
+            .adjutant/config.toml:2: model: a project file can only make Adjutant stricter, so this is ignored; set it in ~/config.toml
+            .adjutant/config.toml:4: providers.evil.base_url: a project file can only make Adjutant stricter, so this is ignored; set it in ~/config.toml
+            .adjutant/config.toml:5: providers.evil.headers: a project file can only make Adjutant stricter, so this is ignored; set it in ~/config.toml
+            .adjutant/config.toml:6: providers.evil.script: a project file can only make Adjutant stricter, so this is ignored; set it in ~/config.toml
+            .adjutant/config.toml:7: providers.evil.api_key_env: a project file can only make Adjutant stricter, so this is ignored; set it in ~/config.toml
+            .adjutant/config.toml:10: unattended.command: this is less strict than your settings, so it is ignored; a project file may set it only to turn it off
+            .adjutant/config.toml:11: unattended.max_requests: this is less strict than your settings, so it is ignored; a project file may set it only to lower it
+            .adjutant/config.toml:14: limits.idle_seconds: a project file can only make Adjutant stricter, so this is ignored; set it in ~/config.toml"#]],
     );
     assert_eq!(settings.model.as_deref(), Some("a/b"));
     assert!(settings.providers.is_empty());
@@ -207,8 +207,8 @@ fn l03_what_a_project_file_tightened_stays_tight() {
             ]),
         ],
         expect![[r#"
-            editor settings: unattended.edit: a project file keeps this tighter, so this is ignored; it is set in project file .adjutant/config.toml:2
-            flag --allow-commands: unattended.command: a project file keeps this tighter, so this is ignored; it is set in project file .adjutant/config.toml:3"#]],
+            editor settings: unattended.edit: a project file sets a stricter value, so this is ignored; it is set in project file .adjutant/config.toml:2
+            flag --allow-commands: unattended.command: a project file sets a stricter value, so this is ignored; it is set in project file .adjutant/config.toml:3"#]],
     );
     assert_eq!(settings.unattended, UnattendedPolicy { edit: false, command: false, max_requests: 8 });
     assert!(settings.deny.denial("write_file", Some("x")).is_some());
@@ -221,7 +221,7 @@ fn a_broken_file_gives_strict_values_and_keeps_what_it_denies() {
             "model = \"a/b\"\n[permissions]\ndeny = [\"run_command(rm *)\"]\n[unattended]\ncommand = true\nmax_requests = 200\nmax_requests = 3\nedit = true",
         )],
         expect![[r#"
-            ~/config.toml:7: not valid TOML: duplicate key; correct this line; until then only what makes Adjutant stricter is taken from it, and nothing is done unattended"#]],
+            ~/config.toml:7: not valid TOML: duplicate key; correct this line; until then Adjutant uses only its stricter values, and does nothing unattended"#]],
     );
     assert_eq!(settings.unattended, UnattendedPolicy { edit: false, command: false, max_requests: 50 });
     assert!(settings.deny.denial("run_command", Some("rm -rf /")).is_some());
@@ -238,9 +238,9 @@ fn an_unreadable_file_acts_on_nothing_unasked() {
             Layer::Editor(json!({"unattended": {"edit": true, "command": true}})),
         ],
         expect![[r#"
-            .adjutant/config.toml: the file is a directory; correct it; until then only what makes Adjutant stricter is taken from it, and nothing is done unattended
-            editor settings: unattended.command: a project file keeps this tighter, so this is ignored; it is set in project file .adjutant/config.toml
-            editor settings: unattended.edit: a project file keeps this tighter, so this is ignored; it is set in project file .adjutant/config.toml"#]],
+            .adjutant/config.toml: the file is a directory; correct it; until then Adjutant uses only its stricter values, and does nothing unattended
+            editor settings: unattended.command: a project file sets a stricter value, so this is ignored; it is set in project file .adjutant/config.toml
+            editor settings: unattended.edit: a project file sets a stricter value, so this is ignored; it is set in project file .adjutant/config.toml"#]],
     );
     assert_eq!(settings.unattended, UnattendedPolicy { edit: false, command: false, max_requests: 50 });
     check_problems(vec![Layer::UserFile(file(Content::Missing))], expect![""]);
@@ -278,7 +278,7 @@ allow = "ls"
             ~/config.toml:2: modle: there is no such key; did you mean `model`?
             ~/config.toml:3: model: this is a whole number; write "PROVIDER/MODEL"
             ~/config.toml:4: base_url: there is no such key; did you mean `providers.NAME.base_url`?
-            ~/config.toml:5: api_key: there is no such key; keys do not belong into files: put it into an environment variable and name that in `api_key_env`
+            ~/config.toml:5: api_key: there is no such key; keys do not belong in files: put the key into an environment variable and name the variable in `api_key_env`
             ~/config.toml:6: retry: this is a whole number; write a table, `[retry]`
             ~/config.toml:7: unattended: this is true or false; write a table, `[unattended]`
             ~/config.toml:9: providers.p.wire: "grpc" is no wire format; write "openai_chat", "openai_responses", "anthropic_messages" or "scripted"
@@ -291,7 +291,7 @@ allow = "ls"
             ~/config.toml:18: limits.requests: this is a number that is too large; write a whole number from 1 to 100000
             ~/config.toml:19: limits.idel_seconds: there is no such key; did you mean `limits.idle_seconds`?
             ~/config.toml:21: permissions.deny: this is a whole number; write a list of rules; until then every tool is denied
-            ~/config.toml:22: permissions.allow: there is no such key; remove it; `adjutant config` lists the keys there are"#]],
+            ~/config.toml:22: permissions.allow: there is no such key; remove it; `adjutant config` lists all keys"#]],
     );
     assert_eq!(settings.unattended, UnattendedPolicy { edit: false, command: false, max_requests: 50 });
     assert_eq!(settings.limits.mistakes, 3);
@@ -388,7 +388,7 @@ fn no_secret_is_ever_shown() {
         assert!(!shown.contains(secret), "{secret} in {shown}");
     }
     assert!(problems.iter().any(|problem| problem.message.contains("has credentials in it")));
-    // The value itself is kept whole for the one who calls the provider.
+    // The value itself stays complete, because the call of the provider needs it.
     let provider = settings.providers.get("p").unwrap();
     assert_eq!(provider.base_url.as_deref(), Some("https://user:hunter2@x.example/v1"));
 }
@@ -404,7 +404,7 @@ fn the_environment_defines_openai_only_where_it_is_not_configured() {
     let provider = resolve(vec![local]).0.provider_for(Some("openai/m")).unwrap().0;
     assert_eq!((provider.base_url.as_deref(), provider.key), (Some("http://127.0.0.1:9/v1"), None));
 
-    // A configured place gets no key it did not ask for.
+    // A configured address gets no key that its settings do not name.
     let gateway = user("[providers.openai]\nbase_url = \"https://gateway.example\"");
     let settings = resolve(vec![gateway, environment(&[("OPENAI_API_KEY", "k")])]).0;
     let provider = settings.provider_for(Some("openai/m")).unwrap().0;
@@ -420,7 +420,7 @@ fn s85_openai_is_spoken_to_by_responses_at_its_own_address_alone() {
     assert_eq!(at("https://api.openai.com/v1/"), Wire::OpenaiResponses);
     assert_eq!(at("https://gateway.example/v1"), Wire::OpenaiChat);
     assert_eq!(at("http://127.0.0.1:9/v1"), Wire::OpenaiChat);
-    // What the settings say counts, wherever it is.
+    // The wire of the settings counts at any address.
     let said = |wire| user(&format!("[providers.openai]\nwire = \"{wire}\""));
     assert_eq!(wire(vec![said("openai_chat"), environment(&[key])]), Wire::OpenaiChat);
     let elsewhere = environment(&[key, ("OPENAI_BASE_URL", "https://gateway.example/v1")]);
@@ -445,7 +445,7 @@ fn s85_the_environment_defines_anthropic_with_its_own_wire() {
         let variables = environment(&[key, ("ANTHROPIC_BASE_URL", address)]);
         assert_eq!(found(vec![variables]).1, "https://gateway.example/a/v1", "{address}");
     }
-    // What is configured without a place stays, and so does a place with all of its own.
+    // Settings without an address stay, and so does a provider with its own address.
     let settings = user("[providers.anthropic]\nwire = \"openai_chat\"");
     assert_eq!(found(vec![settings, environment(&[key])]).0, Wire::OpenaiChat);
     let gateway = user("[providers.anthropic]\nbase_url = \"https://gateway.example\"");
@@ -545,7 +545,7 @@ fn a_policy_is_what_the_settings_say() {
     assert!(denials.denial("read_file", Some("a")).is_none());
 }
 
-/// Denies `subject` of `tool` under one rule?
+/// Returns whether one rule denies `tool` this subject.
 fn denied(rule: &str, tool: &str, subject: &str) -> bool {
     let (rule, fault) = DenyRule::parse(rule, SettingOrigin::Default);
     assert!(fault.is_none(), "{}", fault.map(|fault| fault.message).unwrap_or_default());
@@ -597,7 +597,7 @@ fn finding_b2_a_rule_with_a_path_binds_the_file_for_every_tool_of_its_kind() {
             assert!(denied(&format!("{one}(private/**)"), tool, "private/a"), "{one} {tool}");
         }
         assert!(!denied(&format!("{one}(private/**)"), "write_file", "private/a"), "{one}");
-        // A rule that cannot be read may have meant any file.
+        // A rule that cannot be parsed may have meant any file.
         assert!(denied(&format!("{one}([z-a])"), "read_file", "a"), "{one}");
     }
     for (one, other) in [("edit_file", "write_file"), ("write_file", "edit_file")] {
@@ -605,7 +605,7 @@ fn finding_b2_a_rule_with_a_path_binds_the_file_for_every_tool_of_its_kind() {
         assert!(!denied(&format!("{one}(**/*.lock)"), "read_file", "Cargo.lock"), "{one}");
         assert!(!denied(one, other, "Cargo.lock"), "without a path it names the tool");
     }
-    // Every folder of the workspace, and what lies above them is nothing to a relative rule.
+    // A relative rule counts in every workspace folder, and never matches the folders above them.
     for path in ["private/a", "/w/two/private/a", "/w/one/private/a"] {
         assert!(denied("read_file(private/**)", "search_text", path), "{path}");
     }
@@ -617,7 +617,7 @@ fn finding_b2_a_rule_with_a_path_binds_the_file_for_every_tool_of_its_kind() {
         denied("read_file(/w/two/**)", "read_file", "/w/two/a")
             && denied("read_file(/w/one/a)", "read_file", "a")
     );
-    // A folder that lies in another one: the user works in it, and the repository is around it.
+    // A workspace folder inside another one: the user works in a part of a repository.
     let nested = ["/r/config".to_owned(), "/r".to_owned()];
     for rule in ["read_file(config/secrets/**)", "read_file(secrets/**)", "read_file(/r/config/secrets/**)"] {
         let rules = Denials::of_texts(&[rule.to_owned()]);
@@ -626,7 +626,7 @@ fn finding_b2_a_rule_with_a_path_binds_the_file_for_every_tool_of_its_kind() {
         }
     }
     assert!(!denied("read_file(/w/two/**)", "read_file", "a"), "it is of the first folder");
-    // One spelling is as good as another.
+    // All spellings of a name are the same.
     for (rule, path) in [
         ("caf\u{e9}", "cafe\u{301}"),
         ("cafe\u{301}", "CAF\u{c9}"),
@@ -638,7 +638,7 @@ fn finding_b2_a_rule_with_a_path_binds_the_file_for_every_tool_of_its_kind() {
     ] {
         assert!(denied(&format!("read_file({rule})"), "read_file", path), "{rule} {path}");
     }
-    // A combining mark at the beginning is a part of the name: another rule does not bind the file.
+    // A combining mark at the beginning is a part of the name, so the rule without it does not match.
     assert!(!denied("read_file(ab)", "read_file", "\\u{301}ab"));
     let rules = Denials::of_texts(&["search_text(x)".to_owned(), "find_files".to_owned()]);
     assert!(rules.denial_of_tool("search_text").is_none() && rules.denial_of_tool("find_files").is_some());
@@ -712,7 +712,7 @@ fn command_rules() {
     for (rule, line) in no {
         assert!(!denied(rule, "run_command", line), "{rule} {line}");
     }
-    // What is too long to compare is denied, and a call that names nothing too.
+    // A line that is too long to compare is denied, and so is a call that names no subject.
     assert!(denied(rm, "run_command", &"ls ".repeat(10_000)));
     let rule = DenyRule::parse(rm, SettingOrigin::Default).0;
     assert!(Denials { rules: vec![rule] }.denial("run_command", None).is_some());
@@ -745,13 +745,13 @@ fn a_rule_that_makes_no_sense_blocks_what_it_may_have_meant() {
         assert!(denials.denial(blocked, Some("rm x")).is_some(), "{rule}");
         assert!(free.is_none_or(|free| denials.denial(free, Some("x")).is_none()), "{rule}");
     }
-    // One class after another would need more memory than a glob may have.
+    // So many classes need more memory than a glob may have.
     let huge = format!("edit_file({})", "[!a]".repeat(250));
     let (rule, _) = DenyRule::parse(&huge, SettingOrigin::Default);
     assert!(rule.denies("edit_file", None));
 }
 
-/// The corpus of bad configurations: (id, project file?, text, what must hold).
+/// The corpus of bad configurations: (id, whether it is a project file, text, check).
 #[test]
 fn f26_every_bad_configuration_starts_with_the_strict_value() {
     type Holds = fn(&Settings) -> bool;
@@ -801,7 +801,7 @@ proptest! {
         let _ = resolve(vec![user(&format!("{text}\n{tail}")), project(&tail)]);
     }
 
-    /// Every key of the table with values of every shape, below and on top of loose ones.
+    /// Every key of the table with values of every type, below and above looser ones.
     #[test]
     fn no_project_file_loosens(picks in prop::collection::vec((0..KEYS.len(), 0..VALUES.len()), 0..12)) {
         let text: String = picks

@@ -1,18 +1,18 @@
-//! TOML text and JSON values read into one tree that knows its lines.
+//! Parses TOML text and JSON values into one tree with line numbers.
 //!
-//! Never judges a value and never repeats file content in an error: a line that
-//! does not parse may hold a secret.
+//! Never checks a value, and never repeats file content in an error: a line that
+//! does not parse may contain a secret.
 
 use toml::de::{DeTable, DeValue};
 
-/// A value as written, with the line it stands on.
+/// A value as written, with its one-based line; no line for JSON.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) line: Option<u32>,
     pub(super) raw: Raw,
 }
 
-/// The shapes a value can have.
+/// A value by its type.
 #[derive(Debug)]
 pub(super) enum Raw {
     Text(String),
@@ -21,14 +21,14 @@ pub(super) enum Raw {
     Truth(bool),
     List(Vec<Node>),
     Table(Entries),
-    /// What it is instead, for the error text.
+    /// A type that no key has, by its name for the error text.
     Other(&'static str),
 }
 
 /// The entries of a table.
 pub(super) type Entries = Vec<(String, Node)>;
 
-/// What could be read of a text, and what was wrong with it.
+/// The part of a text that could be parsed, and the errors with their lines.
 pub(super) struct ParsedText {
     pub(super) entries: Entries,
     pub(super) faults: Vec<(Option<u32>, String)>,
@@ -40,7 +40,7 @@ const MOST_FAULTS: usize = 10;
 const MAX_MESSAGE: usize = 200;
 
 impl Raw {
-    /// Names the shape for an error text.
+    /// Returns the name of the type, for an error text.
     pub(super) fn shape(&self) -> &'static str {
         match self {
             Self::Text(_) => "text",
@@ -54,7 +54,7 @@ impl Raw {
     }
 }
 
-/// Reads TOML; what parses is returned even when other parts do not.
+/// Parses TOML. Returns the valid parts even if other parts are invalid.
 pub(super) fn from_toml(text: &str) -> ParsedText {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = LineStarts::new(text);
@@ -80,7 +80,7 @@ fn toml_entries(table: &DeTable<'_>, lines: &LineStarts) -> Entries {
             (key.get_ref().to_string(), Node { line, raw: toml_raw(value.get_ref(), lines) })
         })
         .collect();
-    // The parser sorts by name; the user reads by line.
+    // The parser sorts by name, but problems are reported by line.
     entries.sort_by_key(|(_, node)| node.line);
     entries
 }
@@ -111,7 +111,7 @@ fn toml_raw(value: &DeValue<'_>, lines: &LineStarts) -> Raw {
     }
 }
 
-/// Reads a JSON object; `null` means "not set", as editors send it for every unset key.
+/// Converts a JSON object; `None` for any other value. `null` means "not set": editors send it for unset keys.
 pub(super) fn from_json(value: &serde_json::Value) -> Option<Entries> {
     match json_raw(value) {
         Raw::Table(entries) => Some(entries),

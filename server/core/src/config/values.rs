@@ -1,7 +1,6 @@
 //! Checks of single values: models, URLs, names of variables, headers, numbers.
 //!
-//! Never quotes a value that may be a secret: what does not look right is
-//! described, not repeated.
+//! Never quotes a value that may be a secret: an error describes the value instead.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -22,29 +21,30 @@ impl Complaint {
         Self { flaw: Flaw::Value, message: message.into(), what_to_do: what_to_do.into() }
     }
 
-    /// The same of another kind than a value that makes no sense.
+    /// Returns the same complaint with this flaw.
     pub(super) fn of(self, flaw: Flaw) -> Self {
         Self { flaw, ..self }
     }
 
+    /// Returns a complaint about a value of the wrong type.
     pub(super) fn shape(raw: &Raw, wanted: impl std::fmt::Display) -> Self {
         Self::new(format!("this is {}", raw.shape()), format!("write {wanted}")).of(Flaw::Shape)
     }
 }
 
-/// The longest text a value may have.
+/// The longest text of a value, in bytes.
 const MOST_TEXT: usize = 4096;
 /// The most headers of one provider.
 const MOST_HEADERS: usize = 32;
 
-/// Splits `provider/model` at the first slash.
+/// Splits `provider/model` at the first slash; `None` if it is not a valid name of a model.
 pub(super) fn split_model(text: &str) -> Option<(&str, &str)> {
     let (provider, model) = text.split_once('/')?;
     let odd = text.len() > 256 || text.chars().any(|c| c.is_control() || c.is_whitespace());
     (!provider.is_empty() && !model.is_empty() && !odd).then_some((provider, model))
 }
 
-/// Cuts a text for an error message.
+/// Cuts a text to 80 characters, for an error message.
 pub(super) fn shorten(text: &str) -> String {
     if text.chars().count() <= 80 {
         return text.to_owned();
@@ -52,7 +52,7 @@ pub(super) fn shorten(text: &str) -> String {
     text.chars().take(79).chain(['…']).collect()
 }
 
-/// Returns the text of a node that wants text.
+/// Returns the text of a node; `wanted` describes the valid values for the complaint.
 pub(super) fn text<'a>(node: &'a Node, wanted: &str) -> Result<&'a str, Complaint> {
     match &node.raw {
         Raw::Text(text) if text.len() > MOST_TEXT => Err(Complaint::new(
@@ -67,7 +67,7 @@ pub(super) fn text<'a>(node: &'a Node, wanted: &str) -> Result<&'a str, Complain
     }
 }
 
-/// Checks the name of an environment variable; a key pasted here is not repeated.
+/// Checks the name of an environment variable. The error does not quote it, because it may be a pasted key.
 pub(super) fn variable(text: &str) -> Result<String, Complaint> {
     let mut chars = text.chars();
     let begins = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
@@ -84,7 +84,7 @@ pub(super) fn variable(text: &str) -> Result<String, Complaint> {
 pub(super) fn amount(node: &Node, max: u32) -> Result<serde_json::Number, Complaint> {
     let wanted = || format!("a number from 0 to {max}");
     let (number, written) = match node.raw {
-        // More digits than a float holds are beyond every limit anyway.
+        // A float may round such a number, but only far above every limit.
         Raw::Whole(number) => (number as f64, Some(serde_json::Number::from(number))),
         Raw::Fraction(number) => (number, serde_json::Number::from_f64(number)),
         ref other => return Err(Complaint::shape(other, wanted())),
@@ -95,7 +95,7 @@ pub(super) fn amount(node: &Node, max: u32) -> Result<serde_json::Number, Compla
     }
 }
 
-/// A base URL that may be used, with what the user should still hear about it.
+/// A usable base URL, with an optional warning for the user.
 #[derive(Debug)]
 pub(super) struct BaseUrl {
     /// Without a trailing slash.
@@ -103,7 +103,7 @@ pub(super) struct BaseUrl {
     pub(super) warning: Option<Complaint>,
 }
 
-/// Checks a base URL: https, or http to this machine alone.
+/// Checks a base URL: https, or http to this machine only.
 pub(super) fn base_url(given: &str) -> Result<BaseUrl, Complaint> {
     let shown = redact_url(given);
     let write = "write it like \"https://api.openai.com/v1\"";
@@ -160,6 +160,7 @@ pub(super) fn host_of(text: &str) -> Option<&str> {
     (port_is_fine && host_is_fine).then_some(host)
 }
 
+/// Returns whether a host is this machine, by its name or address.
 pub(super) fn is_loopback(host: &str) -> bool {
     let lower = host.to_ascii_lowercase();
     lower == "localhost"
@@ -168,19 +169,19 @@ pub(super) fn is_loopback(host: &str) -> bool {
         || host.parse::<Ipv6Addr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Returns a URL as it may be shown: without credentials and without a query.
+/// Returns a URL for display, without credentials, query and fragment.
 pub fn redact_url(url: &str) -> String {
     let (scheme, rest) = match url.find("://") {
         Some(at) => url.split_at(at + 3),
         None => ("", url),
     };
-    // Up to the last "@": a password may hold any character before it.
-    let (mark, rest) = match rest.rsplit_once('@') {
+    // The login ends at the last "@", because a password may contain any character.
+    let (redacted, rest) = match rest.rsplit_once('@') {
         Some((_, host)) => ("…@", host),
         None => ("", rest),
     };
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
-    shorten(&format!("{scheme}{mark}{rest}"))
+    shorten(&format!("{scheme}{redacted}{rest}"))
 }
 
 /// Checks a table of headers.

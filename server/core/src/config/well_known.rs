@@ -1,30 +1,30 @@
-//! The providers that variables of the environment define by themselves.
+//! The table of providers that environment variables alone can define.
 //!
-//! A table. Never looks at the environment: `layers.rs` says when a row counts.
+//! Never reads the environment: `layers.rs` decides when a row counts.
 
 use super::Wire;
 
-/// A provider whose variables many people have set.
+/// A provider with widely used environment variables.
 pub(super) struct WellKnown {
     pub provider: &'static str,
-    /// How it is spoken to at its own address.
+    /// The wire format at the provider's own address.
     pub wire: Wire,
-    /// How servers that imitate it are spoken to.
+    /// The wire format of servers that imitate the provider.
     pub wire_elsewhere: Wire,
     /// The variable that holds the key.
     pub key: &'static str,
-    /// The variable that may hold another address.
+    /// The variable that may contain another address.
     pub address: &'static str,
-    /// Its own address.
+    /// The provider's own address.
     pub home: &'static str,
-    /// What stands at the end of an address and is left out in the variable as other programs read it.
+    /// The end of an address that the variable may leave out, because other programs add it.
     pub version: &'static str,
 }
 
 pub(super) const WELL_KNOWN: [WellKnown; 2] = [
     WellKnown {
         provider: "openai",
-        // Only this wire gives its models their own reasoning back; what imitates it speaks the older one.
+        // Only this wire returns the models' own reasoning to them. Imitating servers use the older wire.
         wire: Wire::OpenaiResponses,
         wire_elsewhere: Wire::OpenaiChat,
         key: "OPENAI_API_KEY",
@@ -48,7 +48,7 @@ impl WellKnown {
         WELL_KNOWN.iter().find(|known| known.provider == provider)
     }
 
-    /// Returns the wire that is spoken at an address.
+    /// Returns the wire format at an address.
     pub fn wire_at(&self, address: &str) -> Wire {
         if address.trim_end_matches('/') == self.home { self.wire } else { self.wire_elsewhere }
     }
@@ -56,13 +56,14 @@ impl WellKnown {
     /// Returns the address with its version.
     pub fn whole_address(&self, address: &str) -> String {
         let bare = address.trim_end_matches('/');
-        match self.version.is_empty() || bare.ends_with(self.version) {
-            true => address.to_owned(),
-            false => format!("{bare}{}", self.version),
+        if self.version.is_empty() || bare.ends_with(self.version) {
+            address.to_owned()
+        } else {
+            format!("{bare}{}", self.version)
         }
     }
 
-    /// The variables that hold keys, as a person reads them.
+    /// Returns the names of the key variables, as a phrase for a message.
     pub fn keys() -> String {
         WELL_KNOWN.map(|known| known.key).join(" or ")
     }

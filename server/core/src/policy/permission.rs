@@ -115,7 +115,7 @@ pub fn forbidden_by(denials: &Denials, roots: &[String], tool: &str, act: Act<'_
 }
 
 fn denied_by(denials: &Denials, roots: &[String], tool: &str, act: Act<'_>) -> Option<Reason> {
-    let of_file = |used, path: &str| denials.denial_of_use(tool, used, (path, roots));
+    let of_file = |used, path: &str| denials.denial_of_use(tool, used, path, roots);
     let rule = match act {
         Act::Walk => denials.denial_of_tool(tool),
         Act::Read(seen) => {

@@ -1,4 +1,4 @@
-//! Tests of what is known of models, with and without settings. Never looks at a wire.
+//! Tests of the capabilities of models, with and without settings. Never calls a model.
 
 use super::*;
 use crate::config::{Content, File, Layer, resolve};

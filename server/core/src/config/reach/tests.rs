@@ -1,10 +1,10 @@
-//! Which proxy a request takes, by settings and environment.
+//! Tests of which proxy a request uses, by settings and environment.
 //!
-//! Never opens a connection; that is tested where the model is called.
+//! Never opens a connection; the tests of `adjutant-model` do.
 
 use super::*;
 
-/// Says which proxy https to `place` takes, with its login, or why none can be named.
+/// Returns the proxy for https to `place` with its login, or the error.
 fn way(reach: &Reach, variables: &[(&str, &str)], place: &str) -> String {
     let (host, port) = match place.rsplit_once(':') {
         Some((host, port)) if !host.ends_with(':') => (host, port.parse().unwrap()),

@@ -1,6 +1,6 @@
-//! The names of a file as deny rules know it, whichever way a disk would spell them.
+//! The names of a file for deny rules, in one form for all spellings that a disk may treat as the same.
 //!
-//! Never looks at the disk: the server's tools find links and other names of a file.
+//! Never reads the disk; the server's tools find links and other names of a file.
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
@@ -8,20 +8,21 @@ use crate::text::display::{hidden, unescaped};
 
 /// A path relative to each folder of the workspace, and the whole path.
 pub(in crate::config) struct Names {
-    /// What patterns without a slash at their start are compared with.
+    /// The names for patterns that do not begin with a slash.
     inside: Vec<String>,
+    /// The absolute path, for patterns that begin with a slash.
     whole: Vec<String>,
 }
 
 impl Names {
-    /// Of a path as it is shown: inside the first folder, else whole.
+    /// Returns the names of a path that is relative to the first folder, or absolute.
     pub(in crate::config) fn of_path(path: &str, folders: &[String]) -> Self {
         let path = folded(path);
         let path = path.strip_prefix("./").unwrap_or(&path);
         let folders = folders.iter().map(|folder| folded(folder));
         let folders: Vec<String> = folders.map(|folder| folder.trim_end_matches('/').to_owned()).collect();
         let path = match folders.first() {
-            // The folder may lie in another one, whose rules bind the file as well.
+            // The first folder may be inside another workspace folder, so the file has a name there too.
             Some(first) if !path.starts_with('/') => format!("{first}/{path}"),
             _ => path.to_owned(),
         };
@@ -31,23 +32,23 @@ impl Names {
         let ways = folders.iter().filter_map(|folder| path.strip_prefix(folder.as_str())?.strip_prefix('/'));
         let mut inside: Vec<String> = ways.map(str::to_owned).collect();
         if inside.is_empty() {
-            // Outside of the workspace a pattern may mean a part of any path: a denial errs on the strict side.
+            // Outside the workspace a pattern matches parts of any path: a rule denies too much rather than too little.
             inside.push(path.clone());
         }
         Self { inside, whole: vec![path] }
     }
 
-    /// The names that a pattern is compared with.
+    /// Returns the names that a pattern is compared with.
     pub(in crate::config) fn of(&self, from_top: bool) -> impl Iterator<Item = &str> {
         let names = if from_top { &self.whole } else { &self.inside };
         names.iter().map(String::as_str)
     }
 }
 
-/// Returns a path or pattern as the loosest disk would compare it: composed, in small letters, without
-/// invisible characters, with `/` between names.
+/// Returns a path or pattern in the form in which the most tolerant disk compares it: composed characters,
+/// lower case, no invisible characters, `/` as the separator.
 pub(in crate::config) fn folded(text: &str) -> String {
-    // A path is shown with its odd characters escaped; the file is the same.
+    // A displayed path has its odd characters escaped, but it means the same file.
     let plain = unescaped(text).replace('\\', "/");
     if plain.is_ascii() {
         return plain.to_ascii_lowercase();

@@ -1,6 +1,6 @@
-//! How models answer, as far as the settings say it.
+//! Tests of settings that change how a model answers.
 //!
-//! Never calls one.
+//! Never calls a model.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Where keys, proxies and certificates may be set, and what is said of a bad one.
+//! Tests of keys, proxies and certificates: which layer may set them, and the problems with bad ones.
 //!
 //! Never runs a command or opens a file.
 
@@ -47,11 +47,11 @@ fn s1_only_the_users_own_file_may_name_a_command_a_file_or_an_authority() {
             flag("--key", "providers.p.api_key_file", "/x"),
         ],
         expect![[r#"
-            .adjutant/config.toml:2: providers.p.api_key_command: a project file may only tighten, so this is ignored; set it in ~/config.toml
-            .adjutant/config.toml:3: providers.p.api_key_file: a project file may only tighten, so this is ignored; set it in ~/config.toml
-            .adjutant/config.toml:5: http.ca_file: a project file may only tighten, so this is ignored; set it in ~/config.toml
-            .adjutant/config.toml:6: http.proxy: a project file may only tighten, so this is ignored; set it in ~/config.toml
-            .adjutant/config.toml:7: http.no_proxy: a project file may only tighten, so this is ignored; set it in ~/config.toml
+            .adjutant/config.toml:2: providers.p.api_key_command: a project file can only make Adjutant stricter, so this is ignored; set it in ~/config.toml
+            .adjutant/config.toml:3: providers.p.api_key_file: a project file can only make Adjutant stricter, so this is ignored; set it in ~/config.toml
+            .adjutant/config.toml:5: http.ca_file: a project file can only make Adjutant stricter, so this is ignored; set it in ~/config.toml
+            .adjutant/config.toml:6: http.proxy: a project file can only make Adjutant stricter, so this is ignored; set it in ~/config.toml
+            .adjutant/config.toml:7: http.no_proxy: a project file can only make Adjutant stricter, so this is ignored; set it in ~/config.toml
             editor settings: http.ca_file: only your own settings file may set this, so it is ignored; set it in ~/config.toml
             editor settings: providers.p.api_key_command: only your own settings file may set this, so it is ignored; set it in ~/config.toml
             editor settings: providers.p.api_key_file: only your own settings file may set this, so it is ignored; set it in ~/config.toml
@@ -66,7 +66,7 @@ fn s1_a_key_of_the_users_file_does_not_go_where_an_editor_says() {
     let own = "[providers.p]\nbase_url = \"https://p.example\"\napi_key_command = [\"key\"]";
     let moved = Layer::Editor(json!({"providers": {"p": {"base_url": "https://evil.example"}}}));
     assert!(key_of(vec![user(own)], "p").is_ok());
-    expect![[r#"the provider "p" cannot be used: the key of its `api_key_command` goes only to an address that stands in the same file: set its `base_url` there"#]]
+    expect![[r#"the provider "p" cannot be used: its `base_url` comes from the editor, and the key of its `api_key_command` is not sent there: set `base_url` in the file that sets `api_key_command`"#]]
         .assert_eq(&key_of(vec![user(own), moved], "p").unwrap_err());
 }
 
@@ -123,7 +123,7 @@ ca_file = ["hunter2"]
             ~/config.toml:7: providers.b.api_key_command: there is no program in it; write a list of words, for example ["pass", "show", "openai"]
             ~/config.toml:10: providers.c.api_key_command: this is a whole number; write a list of words, for example ["pass", "show", "openai"]
             ~/config.toml:13: providers.d.api_key_file: the path is empty; name the file
-            ~/config.toml:15: http.proxy: this names a SOCKS proxy, which is not spoken; write it as "http://HOST:PORT" or "http://USER:PASSWORD@HOST:PORT", or "none"
+            ~/config.toml:15: http.proxy: this names a SOCKS proxy, which is not supported; write it as "http://HOST:PORT" or "http://USER:PASSWORD@HOST:PORT", or "none"
             ~/config.toml:16: http.no_proxy: this is a list; write hosts, with commas between them
             ~/config.toml:17: http.ca_file: this is a list; write a path"#]],
     );
