@@ -206,7 +206,7 @@ export type Disposition = "started" | "steered";
 
 export type WaitParams = { sessionId: SessionId, runId: RunId,
 /**
- * How long the answer may take, in milliseconds. The run itself has no limit from it.
+ * How long the answer may take, in milliseconds. It never limits the run.
  */
 timeoutMs?: number, };
 

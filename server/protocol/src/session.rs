@@ -1,6 +1,7 @@
 //! Requests about sessions: params and results.
 //!
-//! The server answers each at once and reports the work in updates. Never contains logic of a session.
+//! The server reports the work in updates; of these requests, only `agent/session/wait` waits for it.
+//! Never contains logic of a session.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -144,7 +145,7 @@ pub struct PromptResult {
 pub struct WaitParams {
     pub session_id: SessionId,
     pub run_id: RunId,
-    /// How long the answer may take, in milliseconds. The run itself has no limit from it.
+    /// How long the answer may take, in milliseconds. It never limits the run.
     #[serde(default = "WaitParams::default_timeout_ms")]
     #[ts(optional, as = "Option<f64>")]
     pub timeout_ms: u64,

@@ -85,14 +85,14 @@ pub(super) struct Source {
     /// Whether this is a project file.
     pub(super) project: bool,
     /// Whether only stricter values count: for a project file, and for a file that is broken or not trusted.
-    pub(super) tighten: bool,
+    pub(super) only_stricter: bool,
     /// The directory where relative paths start.
     pub(super) directory: Option<String>,
 }
 
 impl Source {
     pub(super) fn plain(origin: SettingOrigin) -> Self {
-        Self { origin, project: false, tighten: false, directory: None }
+        Self { origin, project: false, only_stricter: false, directory: None }
     }
 
     /// Returns the origin with this line, if it is a file.

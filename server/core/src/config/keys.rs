@@ -142,7 +142,7 @@ pub const KEYS: &[Key] = &[
         default: Literal::None,
         strict: Literal::Refuse,
         project: Project::Never,
-        meaning: "The model of every new run, unless its session or the command line chose another. The provider stands before the first slash. The rest, slashes included, is the name that the provider knows.",
+        meaning: "The model of every new run, unless its session or the command line chose another. The provider comes before the first slash. The rest, slashes included, is the name that the provider knows.",
     },
     Key {
         name: "fallback_models",

@@ -96,7 +96,7 @@ impl Resolver {
         };
         let directory =
             std::path::Path::new(&file.path).parent().map(|dir| dir.to_string_lossy().into_owned());
-        let mut source = Source { origin, project, tighten: project, directory };
+        let mut source = Source { origin, project, only_stricter: project, directory };
         let text = match file.content {
             Content::Missing => return,
             Content::Text(text) => text,
@@ -117,7 +117,7 @@ impl Resolver {
                 self.note_broken_user_file(&source, None, why, what);
                 let complaint = Complaint::new(format!("the file {why}"), format!("{what}; {UNTIL_THEN}"));
                 self.problem(&source, None, None, complaint.of(Flaw::Unreadable));
-                source.tighten = true;
+                source.only_stricter = true;
                 self.make_strict(&source);
                 text
             }
@@ -137,7 +137,7 @@ impl Resolver {
                     .of(Flaw::Syntax),
                 );
             }
-            source.tighten = true;
+            source.only_stricter = true;
             self.make_strict(&source);
         }
         self.table(&mut Vec::new(), &parsed.entries, &source);
@@ -271,7 +271,7 @@ impl Resolver {
 
     fn unknown(&mut self, path: &[String], line: Option<u32>, source: &Source) {
         // This file is already reported as broken or not trusted.
-        if source.tighten && !source.project {
+        if source.only_stricter && !source.project {
             return;
         }
         let what = match (path.last().map(String::as_str), keys::nearest_key(path)) {
@@ -300,7 +300,7 @@ impl Resolver {
 
     /// Sets one value of one layer, or reports why not.
     fn set(&mut self, key: &'static Key, full: &str, node: &Node, source: &Source) {
-        if source.tighten && key.project == Project::Never {
+        if source.only_stricter && key.project == Project::Never {
             if source.project {
                 let complaint = Complaint::new(
                     "a project file can only make Adjutant stricter, so this is ignored",
@@ -355,7 +355,7 @@ impl Resolver {
                 .of(Flaw::Loosens);
             return self.problem(source, line, Some(full), complaint);
         }
-        if loosens && source.tighten {
+        if loosens && source.only_stricter {
             return;
         }
         if let Some((_, set_by)) = bound.as_ref().filter(|(limit, _)| value.is_looser_than(limit)) {

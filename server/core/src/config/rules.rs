@@ -113,10 +113,10 @@ impl DenyRule {
 
     /// Parses a rule. A rule with a fault is stricter than its text, never looser.
     pub(super) fn parse(text: &str, origin: SettingOrigin) -> (Self, Option<Fault>) {
-        let shown = super::values::shorten(text);
+        let quoted = super::values::shorten(text);
         let trimmed = text.trim();
         if trimmed.is_empty() || text.len() > MOST_TEXT || trimmed.chars().any(char::is_control) {
-            let fault = blocks(format!("{shown:?} is not a rule"), "every tool");
+            let fault = fault_that_denies(format!("{quoted:?} is not a rule"), "every tool");
             return (Self::everything(origin), Some(fault));
         }
         let (name, inner) = match trimmed.split_once('(') {
@@ -127,10 +127,11 @@ impl DenyRule {
             return Self::for_every_tool(trimmed, inner, origin);
         }
         if !is_name(name) {
-            let fault = blocks(format!("{shown:?} does not begin with the name of a tool"), "every tool");
+            let fault =
+                fault_that_denies(format!("{quoted:?} does not begin with the name of a tool"), "every tool");
             return (Self::everything(origin), Some(fault));
         }
-        let (tool, renamed) = known_name(name);
+        let (tool, renamed) = tool_by_name(name);
         let rule = |pattern, unparsed| {
             let (text, tool) = (trimmed.to_owned(), Some(tool.clone()));
             Self { text, origin, tool, pattern, unparsed }
@@ -142,7 +143,9 @@ impl DenyRule {
         };
         match pattern {
             Ok(pattern) => (rule(pattern, false), renamed),
-            Err(why) => (rule(None, true), Some(blocks(format!("{shown:?} is not a rule: {why}"), &tool))),
+            Err(why) => {
+                (rule(None, true), Some(fault_that_denies(format!("{quoted:?} is not a rule: {why}"), &tool)))
+            }
         }
     }
 
@@ -153,7 +156,10 @@ impl DenyRule {
     ) -> (Self, Option<Fault>) {
         let fault = match inner {
             Ok(None) => None,
-            _ => Some(blocks(format!("{text:?} gives a pattern for \"*\", which has none"), "every tool")),
+            _ => Some(fault_that_denies(
+                format!("{text:?} gives a pattern for \"*\", which has none"),
+                "every tool",
+            )),
         };
         (Self::everything(origin), fault)
     }
@@ -201,7 +207,7 @@ pub(super) enum Subject<'a> {
     Everywhere,
 }
 
-fn blocks(message: String, what: &str) -> Fault {
+fn fault_that_denies(message: String, what: &str) -> Fault {
     let what_to_do = format!(
         "{what} is denied until you write `tool` or `tool(pattern)`, for example \"edit_file(**/*.lock)\""
     );
@@ -213,7 +219,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Returns the tool that a name means, with a fault if the name is not exact.
-fn known_name(name: &str) -> (String, Option<Fault>) {
+fn tool_by_name(name: &str) -> (String, Option<Fault>) {
     if tools().any(|tool| tool == name) {
         return (name.to_owned(), None);
     }
@@ -262,7 +268,7 @@ impl Pattern {
             return Ok(Self::Command { either: matcher(&[stem.clone(), format!("{stem} *")], false)? });
         }
         if text == "~" || text.starts_with("~/") {
-            return Err("\"~\" stands for no folder here, write the whole path".to_owned());
+            return Err("\"~\" does not mean your home folder here, write the whole path".to_owned());
         }
         let path = text.replace('\\', "/");
         // A slash at the end means a folder. The match is the same without it.
@@ -331,8 +337,8 @@ fn without_quotes(text: &str) -> String {
 
 /// Returns whether a command anywhere in the line matches.
 ///
-/// This is no shell grammar. It drops quotes and backslashes, treats every word as the possible
-/// begin of a command (`sudo`, `env`, `xargs`), and also compares a program by its name without
+/// This is no shell grammar. It drops quotes and backslashes, treats every word as a possible
+/// beginning of a command (`sudo`, `env`, `xargs`), and also compares a program by its name without
 /// folders. So it denies some harmless lines, but misses no plain one.
 fn a_command_matches(line: &str, globs: &GlobSet) -> bool {
     without_quotes(line).split(BETWEEN_COMMANDS).flat_map(|part| part.split(['{', '}'])).any(|command| {

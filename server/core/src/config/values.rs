@@ -105,9 +105,9 @@ pub(super) struct BaseUrl {
 
 /// Checks a base URL: https, or http to this machine only.
 pub(super) fn base_url(given: &str) -> Result<BaseUrl, Complaint> {
-    let shown = redact_url(given);
+    let redacted = redact_url(given);
     let write = "write it like \"https://api.openai.com/v1\"";
-    let bad = |why: &str| Complaint::new(format!("{shown:?} {why}"), write);
+    let bad = |why: &str| Complaint::new(format!("{redacted:?} {why}"), write);
     if given.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
         return Err(bad("has spaces or control characters in it"));
     }
@@ -128,14 +128,14 @@ pub(super) fn base_url(given: &str) -> Result<BaseUrl, Complaint> {
     let host = host_of(host_port).ok_or_else(|| bad("has no valid host"))?;
     if !encrypted && !is_loopback(host) {
         return Err(Complaint::new(
-            format!("{shown:?} would send prompts and the key unencrypted, so it is not used"),
+            format!("{redacted:?} would send prompts and the key unencrypted, so it is not used"),
             "use https; plain http goes only to this machine",
         )
         .of(Flaw::Unencrypted));
     }
     let warning = credentials.map(|_| {
         Complaint::new(
-            format!("{shown:?} has credentials in it"),
+            format!("{redacted:?} has credentials in it"),
             "put the key into an environment variable and name it in `api_key_env`",
         )
         .of(Flaw::Credentials)

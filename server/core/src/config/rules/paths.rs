@@ -53,6 +53,6 @@ pub(in crate::config) fn folded(text: &str) -> String {
     if plain.is_ascii() {
         return plain.to_ascii_lowercase();
     }
-    let seen: String = plain.chars().filter(|c| !hidden(*c)).flat_map(char::to_lowercase).collect();
-    ComposingNormalizerBorrowed::new_nfc().normalize(&seen).into_owned()
+    let visible: String = plain.chars().filter(|c| !hidden(*c)).flat_map(char::to_lowercase).collect();
+    ComposingNormalizerBorrowed::new_nfc().normalize(&visible).into_owned()
 }
