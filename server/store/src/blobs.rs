@@ -1,6 +1,7 @@
-//! Content of a session that is too large for a line of its log: files named by
-//! the hash of what they hold. A blob is durable before it is named, and is
-//! never believed without its hash. Everything here blocks.
+//! Content of a session that is too large for a line of its log.
+//!
+//! Each blob is a file whose name is the hash of its content. A blob is durable before the log
+//! names it. Never trusts a blob without checking its hash. All functions block.
 
 use std::fmt::Write as _;
 use std::io;
@@ -14,10 +15,10 @@ use sha2::{Digest, Sha256};
 use super::storage::{Open, Storage, UNFINISHED, read_whole, replace};
 use adjutant_host::scarce;
 
-/// The name of the directory in that of the session.
+/// The directory of the blobs, inside the directory of the session.
 pub const BLOBS: &str = "blobs";
 
-/// The largest blob.
+/// The largest blob, in bytes.
 pub const MAX_BLOB: u64 = 64 << 20;
 
 /// Names a blob.
@@ -29,29 +30,29 @@ pub struct BlobRef {
     pub len: u64,
 }
 
-/// Why a blob was not stored or not given.
+/// Why a blob was not stored or not returned.
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
-    /// It is larger than `MAX_BLOB`.
-    #[error("keep a blob of {len} bytes: the limit is {MAX_BLOB}")]
+    /// The content is larger than `MAX_BLOB`.
+    #[error("store a blob of {len} bytes: the limit is {MAX_BLOB}")]
     TooLarge {
-        /// Its length.
+        /// Its length in bytes.
         len: u64,
     },
-    /// There is none of that name.
-    #[error("read blob \"{hash}\": there is none")]
+    /// There is no blob of this name.
+    #[error("read blob \"{hash}\": there is no such blob")]
     Missing {
         /// The name.
         hash: String,
     },
-    /// Its content is not what its name says.
+    /// The hash of the content differs from the name.
     #[error("read blob \"{hash}\": its content is damaged")]
     Damaged {
         /// The name.
         hash: String,
     },
-    /// The name is no hash.
-    #[error("read blob \"{hash}\": that is no name of a blob")]
+    /// The name is not a hash.
+    #[error("read blob \"{hash}\": this is not the name of a blob")]
     BadName {
         /// The name.
         hash: String,
@@ -59,25 +60,25 @@ pub enum BlobError {
     /// The disk or the quota is full.
     #[error("no space is left in \"{dir}\"; free some, then open this session again")]
     NoSpace {
-        /// Their directory.
+        /// The directory of the blobs.
         dir: PathBuf,
     },
-    /// The system refused.
-    #[error("reach the blobs in \"{dir}\": {source}")]
+    /// The system returned an error.
+    #[error("use the blobs in \"{dir}\": {source}")]
     Io {
-        /// Their directory.
+        /// The directory of the blobs.
         dir: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl BlobError {
-    /// Says whether it may go well a moment later, on the same disk.
+    /// Whether a later `put` may succeed on the same disk.
     pub fn passes(&self) -> bool {
         match self {
             Self::Io { source, .. } => scarce::descriptors(source).is_some(),
-            // Of this content alone.
+            // Only this content is refused.
             Self::TooLarge { .. } => true,
             Self::NoSpace { .. } | Self::Missing { .. } | Self::Damaged { .. } | Self::BadName { .. } => {
                 false
@@ -90,14 +91,14 @@ impl BlobError {
 pub struct Blobs {
     storage: Arc<dyn Storage>,
     dir: PathBuf,
-    /// The names that lead to the directory are durable.
+    /// Whether the names that lead to the directory are durable.
     anchored: AtomicBool,
-    /// A sync of those names failed, so no later one proves anything.
+    /// A sync of those names failed, so a later successful sync proves nothing.
     lost: AtomicBool,
 }
 
 impl Blobs {
-    /// Returns the blobs beside the log in `session_dir`; nothing is created yet.
+    /// Returns the blobs of the session in `session_dir`. Creates nothing yet.
     pub fn new(storage: Arc<dyn Storage>, session_dir: &Path) -> Self {
         Self {
             storage,
@@ -124,7 +125,7 @@ impl Blobs {
         Ok(BlobRef { hash, len })
     }
 
-    /// Returns the content of a blob, proved by its hash.
+    /// Returns the content of a blob after checking its hash.
     pub fn get(&self, hash: &str) -> Result<Vec<u8>, BlobError> {
         let hash = hash.to_owned();
         if hash.len() != 64 || !hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
@@ -144,50 +145,50 @@ impl Blobs {
     fn store(&self, hash: &str, bytes: &[u8]) -> io::Result<()> {
         self.storage.create_dir(&self.dir)?;
         let path = self.dir.join(hash);
-        let held = read_whole(&*self.storage, &path, MAX_BLOB);
-        // A blob that was damaged since is replaced by what it should be.
-        let file = match held.is_ok_and(|held| held == bytes) {
-            true => self.storage.open(&path, Open::Append)?,
-            false => replace(&*self.storage, &path, bytes)?,
+        let existing = read_whole(&*self.storage, &path, MAX_BLOB);
+        // A damaged blob is replaced.
+        let file = if existing.is_ok_and(|existing| existing == bytes) {
+            self.storage.open(&path, Open::Append)?
+        } else {
+            replace(&*self.storage, &path, bytes)?
         };
-        // Under its name already: the hash tells a blob that was not written whole, and a journal takes
-        // the content and the name in one go.
-        // After a failed sync the cache may show what the disk never got, so nothing may find it there.
+        // The file already has its name, so a journaling file system can write content and name together.
+        // The hash detects a blob that was not written whole.
+        // After a failed sync the cache may show bytes that the disk never received, so the file is removed.
         file.sync().inspect_err(|_| _ = self.storage.remove(&path))?;
-        // Also for a blob that was there: the one who put it may still be about
-        // to sync its name.
+        // Also when the blob existed: the caller that stored it may not have synced its name yet.
         self.anchor().inspect_err(|error| {
-            // Where no descriptor was free, no sync was tried, and the next one covers this name too.
+            // Without a free descriptor no sync was tried, and the next one covers this name too.
             if scarce::descriptors(error).is_none() {
                 self.lost.store(true, Ordering::Release);
             }
         })
     }
 
-    /// Makes the names of the blobs durable, and at first those that lead to them.
+    /// Makes the names of the blobs durable. The first call also syncs the directories above them.
     fn anchor(&self) -> io::Result<()> {
         if self.lost.load(Ordering::Acquire) {
             return Err(io::Error::other("an earlier sync of their names failed"));
         }
-        let above = if self.anchored.load(Ordering::Acquire) { 1 } else { 5 };
-        self.dir.ancestors().take(above).try_for_each(|dir| self.storage.sync_dir(dir))?;
+        let levels = if self.anchored.load(Ordering::Acquire) { 1 } else { 5 };
+        self.dir.ancestors().take(levels).try_for_each(|dir| self.storage.sync_dir(dir))?;
         self.anchored.store(true, Ordering::Release);
         Ok(())
     }
 
-    /// Removes what an earlier process left half-written. Only for the one who
-    /// holds the lock of the session, before it stores anything.
+    /// Removes unfinished files of an earlier process. The caller must hold the lock of the session
+    /// and must not have stored anything yet.
     pub fn sweep(&self) -> io::Result<()> {
         let entries = match self.storage.list(&self.dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries?,
         };
-        let mut left = entries.iter().filter(|entry| entry.name.starts_with(UNFINISHED));
-        left.try_for_each(|entry| self.storage.remove(&self.dir.join(&entry.name)))
+        let mut unfinished = entries.iter().filter(|entry| entry.name.starts_with(UNFINISHED));
+        unfinished.try_for_each(|entry| self.storage.remove(&self.dir.join(&entry.name)))
     }
 }
 
-/// Returns the name content has.
+/// Returns the name of a blob with this content: its SHA-256 in lower-case hex.
 pub fn hash_of(bytes: &[u8]) -> String {
     let mut hex = String::with_capacity(64);
     for byte in Sha256::digest(bytes) {

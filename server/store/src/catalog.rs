@@ -1,6 +1,7 @@
-//! All sessions of this user: where each stands, what a list shows of it, and
-//! how it is deleted. A list reads summaries and no logs; a summary is derived,
-//! and never believed when it does not fit its log.
+//! The catalog of all sessions of this user: finds, lists and deletes them.
+//!
+//! A list reads summaries instead of logs. A summary is derived from its log.
+//! Never trusts a summary that does not match its log.
 
 mod summary;
 
@@ -15,75 +16,75 @@ use adjutant_host::scarce;
 
 pub use summary::{AskMark, Summary};
 
-/// The most sessions one list holds.
+/// The most sessions in one list.
 pub const MAX_LISTED: usize = 100_000;
 
-/// The most threads that look at a list.
+/// The most threads that read the sessions of a list.
 const MAX_THREADS: usize = 8;
-/// Fewer sessions are not worth a thread.
+/// The fewest sessions for which a thread is started.
 const MIN_SHARE: usize = 250;
 
-/// The most remains of deleted sessions that one sweep removes.
+/// The most partly deleted sessions that one sweep removes.
 const MAX_SWEPT: usize = 64;
 
 const SESSIONS: &str = "sessions";
-/// What is being deleted; no session id begins with a dot.
+/// Prefix of a directory that is being deleted; no session id begins with a dot.
 const DELETED: &str = ".deleted-";
 
 /// Why the catalog could not do something.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
-    /// The id could not be one of ours.
+    /// The id is not a valid session id.
     #[error("find session \"{id}\": an id has 1 to 64 of the characters a-z, 0-9 and -")]
     BadId {
         /// The id.
         id: String,
     },
     /// There is no such session.
-    #[error("find session \"{id}\": there is none")]
+    #[error("find session \"{id}\": there is no such session")]
     Missing {
         /// The id.
         id: String,
     },
-    /// It has a writer.
+    /// A process writes the session.
     #[error("delete session \"{id}\": it is in use; close it first ({source})")]
     InUse {
         /// The id.
         id: String,
-        /// Who holds it.
+        /// Which process holds the lock.
         source: LockError,
     },
-    /// Its log could not be read.
+    /// The log could not be read.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// No descriptor is free; it may be tried again.
-    #[error("reach the sessions: {0}")]
+    /// No file descriptor is free; the caller may try again.
+    #[error("read the sessions: {0}")]
     Scarce(&'static str),
-    /// The system refused.
-    #[error("reach the sessions in \"{dir}\": {source}")]
+    /// The system returned an error.
+    #[error("use the sessions in \"{dir}\": {source}")]
     Io {
         /// The directory.
         dir: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl CatalogError {
-    /// Says whether it passes by itself, so that it tells nothing about a session.
+    /// Whether the error is a temporary lack of descriptors, which says nothing about a session.
     pub fn is_scarce(&self) -> bool {
         matches!(self, CatalogError::Scarce(_) | CatalogError::Open(OpenError::Scarce { .. }))
     }
 }
 
-/// How far what is listed can be believed.
+/// How far a listed summary can be trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// The summary fits the log.
+    /// The summary matches the log.
     Current,
-    /// The log has changed since, or there is no summary; it should be rebuilt.
+    /// The log has changed since, or there is no summary. The summary should be rebuilt.
     Stale,
-    /// Something is wrong with the log, and what.
+    /// The log is damaged; the text says how.
     Damaged(String),
 }
 
@@ -92,13 +93,13 @@ pub enum Condition {
 pub struct ListedSession {
     /// Its id.
     pub id: String,
-    /// What was last known of it.
+    /// Its last summary, if there is a readable one.
     pub summary: Option<Summary>,
-    /// How far that can be believed.
+    /// How far the summary can be trusted.
     pub condition: Condition,
-    /// Whether the summary was made of this very log.
+    /// Whether the summary was made from the log as it is now.
     pub fits: bool,
-    /// The log as it was found.
+    /// Identity, length and time of the log file.
     pub log: Option<Stat>,
 }
 
@@ -111,12 +112,12 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Returns the catalog of the sessions in `state_root`; nothing is created yet.
+    /// Returns the catalog of the sessions in `state_root`. Creates nothing yet.
     pub fn new(storage: Arc<dyn Storage>, syncer: Syncer, state_root: &std::path::Path) -> Self {
         Self { storage, syncer, dir: state_root.join(SESSIONS) }
     }
 
-    /// Returns where the log of a session stands, or would.
+    /// Returns the place of a session's log, whether the log exists or not.
     pub fn place(&self, id: &str) -> Result<LogPlace, CatalogError> {
         if !is_id(id) {
             return Err(CatalogError::BadId { id: id.to_owned() });
@@ -129,20 +130,20 @@ impl Catalog {
         })
     }
 
-    /// Makes a folder inside that of a session, for its owner alone. Blocks.
+    /// Creates a directory inside that of a session, for its owner only. Blocks.
     pub fn make_folder(&self, dir: &std::path::Path) -> io::Result<()> {
         self.storage.create_dir(dir)
     }
 
-    /// Returns all sessions, the last changed first, damaged ones included. Blocks.
+    /// Returns all sessions, also damaged ones; the last changed first. Blocks.
     pub fn list(&self) -> Result<Vec<ListedSession>, CatalogError> {
         let entries = match self.storage.list(&self.dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(|error| self.failed(error))?,
+            entries => entries.map_err(|error| self.error(error))?,
         };
         let ids = entries.into_iter().filter(|entry| entry.kind == EntryType::Dir && is_id(&entry.name));
         let ids: Vec<String> = ids.take(MAX_LISTED).map(|entry| entry.name).collect();
-        let mut list = side_by_side(&ids, |ids| {
+        let mut list = in_parallel(&ids, |ids| {
             ids.iter().filter_map(|id| self.listed(id.clone()).transpose()).collect()
         })?;
         let changed = |listed: &ListedSession| listed.summary.as_ref().map_or(0, |known| known.updated_at);
@@ -150,19 +151,16 @@ impl Catalog {
         Ok(list)
     }
 
-    /// Returns one session as a list shows it, or nothing when there is none of that id. Blocks.
+    /// Returns one session as a list shows it, or `None` if there is no session of this id. Blocks.
     pub fn find(&self, id: &str) -> Result<Option<ListedSession>, CatalogError> {
-        match self.has(id) {
-            true => self.listed(id.to_owned()),
-            false => Ok(None),
-        }
+        if self.has(id) { self.listed(id.to_owned()) } else { Ok(None) }
     }
 
-    /// Returns one session as a list shows it, or nothing when the directory
-    /// holds no trace of a log: its first record was never acknowledged.
+    /// Returns one session as a list shows it. Returns `None` if the directory has no trace of a log:
+    /// then its first record was never acknowledged.
     fn listed(&self, id: String) -> Result<Option<ListedSession>, CatalogError> {
         let dir = self.dir.join(&id);
-        let failed = |error| self.failed(error);
+        let failed = |error| self.error(error);
         let summary = summary::read(&*self.storage, &dir).map_err(failed)?;
         let mut fits = false;
         let stat = self.storage.stat(&dir.join(EVENTS));
@@ -183,8 +181,8 @@ impl Catalog {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let Ok(entries) = self.storage.list(&dir) else { return Ok(None) };
-                let left = entries.iter().any(|entry| entry.name.starts_with(EVENTS));
-                if summary.is_none() && !left {
+                let has_copies = entries.iter().any(|entry| entry.name.starts_with(EVENTS));
+                if summary.is_none() && !has_copies {
                     return Ok(None);
                 }
                 Condition::Damaged("the log is missing".to_owned())
@@ -194,36 +192,36 @@ impl Catalog {
         Ok(Some(ListedSession { id, summary, condition, fits, log }))
     }
 
-    /// Returns the summary of one session if it fits the last record of the log.
+    /// Returns the summary of one session if it matches the last record of the log.
     pub fn summary(&self, id: &str) -> Result<Option<Summary>, CatalogError> {
         let place = self.place(id)?;
-        let known = summary::read(&*self.storage, &place.dir).map_err(|error| self.failed(error))?;
+        let known = summary::read(&*self.storage, &place.dir).map_err(|error| self.error(error))?;
         Ok(known.filter(|known| summary::last_mark(&place) == Some(known.log)))
     }
 
-    /// Replaces the summary of a session; readers see the old one or the new one.
+    /// Replaces the summary of a session. Readers see the old summary or the new one.
     pub fn write_summary(&self, id: &str, summary: &Summary) -> Result<(), CatalogError> {
         let place = self.place(id)?;
-        // Where the log has grown since, the summary does not fit it anyway.
+        // If the log has grown since, the summary does not match it anyway.
         let log = self.storage.stat(&place.events()).ok().filter(|log| log.len == summary.log.len);
         let summary = Summary { written: log.map(|log| log.written), ..summary.clone() };
-        summary::write(&*self.storage, &place.dir, &summary).map_err(|error| self.failed(error))
+        summary::write(&*self.storage, &place.dir, &summary).map_err(|error| self.error(error))
     }
 
-    /// Rebuilds the summary of a session: `take` folds its records one by one, so that a long log
-    /// is never in memory whole, and `done` makes the summary of what came of it. Damage of the log
-    /// itself is told before what `done` says of it. Blocks.
+    /// Rebuilds the summary of a session. `fold` folds its records one by one, so that a long log
+    /// is never in memory whole. `done` makes the summary of the folded state. Damage found in the log
+    /// takes precedence over the damage that `done` reports. Blocks.
     pub fn rebuild<F>(
         &self,
         id: &str,
         mut folded: F,
-        take: impl Fn(&mut F, RecordRaw),
+        fold: impl Fn(&mut F, RecordRaw),
         done: impl FnOnce(&F, LogMark) -> Summary,
     ) -> Result<Summary, CatalogError> {
         let place = self.place(id)?;
-        // Before it is read: what changes meanwhile makes the summary one that does not fit.
+        // Before the log is read: if it changes meanwhile, the summary does not match it.
         let before = self.storage.stat(&place.events()).ok();
-        let mut sink = |record| take(&mut folded, record);
+        let mut sink = |record| fold(&mut folded, record);
         let read =
             Log::read_each(&*self.storage, &place.dir, id, &mut sink).map_err(|error| match error {
                 OpenError::Missing { session } => CatalogError::Missing { id: session },
@@ -234,42 +232,42 @@ impl Catalog {
         summary.damage = damage.map(ToString::to_string).or(summary.damage);
         summary.torn = read.notices.iter().any(|notice| matches!(notice, Notice::TornTail { .. }));
         summary.written = before.filter(|log| log.len == summary.log.len).map(|log| log.written);
-        // What a newer version keeps beside its log knows more than can be folded here.
+        // A newer version's own summary knows more than this version can fold, so it is not replaced.
         if !read.notices.iter().any(|notice| matches!(notice, Notice::NewerFormat { .. }))
             && let Err(error) = summary::write(&*self.storage, &place.dir, &summary)
         {
-            // A full disk or a folder that cannot be written says nothing about the session.
+            // A full disk or a read-only directory says nothing about the session.
             tracing::warn!(%error, session = id, "the summary was not written");
         }
         Ok(summary)
     }
 
-    /// Returns the log of a session as it is now, nothing where there is none. Blocks.
+    /// Returns the stat of a session's log, or `None` if there is no log. Blocks.
     pub fn log_of(&self, id: &str) -> Option<Stat> {
         self.place(id).ok().and_then(|place| self.storage.stat(&place.events()).ok())
     }
 
-    /// Tells whether there is a session of this id. Blocks.
+    /// Whether there is a session of this id. Blocks.
     pub fn has(&self, id: &str) -> bool {
         let found = self.place(id).ok().and_then(|place| self.storage.stat(&place.dir).ok());
         found.is_some_and(|found| found.kind == EntryType::Dir)
     }
 
-    /// Tells whether some process writes a session at this moment. Blocks.
+    /// Whether a process writes the session now. Blocks.
     pub fn is_written(&self, id: &str) -> bool {
         let Ok(place) = self.place(id) else { return false };
         match self.storage.lock(&place.dir.join(LOCK)) {
             Err(LockError::Held { .. }) => true,
-            // Not known; that a run goes on is then the safe answer.
+            // Unknown without a descriptor; the safe answer is that a run continues.
             Err(LockError::Io(error)) => scarce::descriptors(&error).is_some(),
             Ok(_) => false,
         }
     }
 
-    /// Deletes a session with all that belongs to it, unless it has a writer. Blocks.
+    /// Deletes a session with all its files. Fails with `InUse` if a process writes it. Blocks.
     pub fn delete(&self, id: &str) -> Result<(), CatalogError> {
         let place = self.place(id)?;
-        let failed = |error| self.failed(error);
+        let failed = |error| self.error(error);
         match self.storage.stat(&place.dir) {
             Ok(found) if found.kind == EntryType::Dir => {}
             _ => return Err(CatalogError::Missing { id: id.to_owned() }),
@@ -281,26 +279,25 @@ impl Catalog {
                 return Err(CatalogError::InUse { id: id.to_owned(), source });
             }
         };
-        let grave = self.dir.join(format!("{DELETED}{id}"));
-        remove_tree(&*self.storage, &grave).map_err(failed)?;
-        // One rename makes it gone as a whole, whatever happens after it.
-        self.storage.rename(&place.dir, &grave).map_err(failed)?;
+        let deleted = self.dir.join(format!("{DELETED}{id}"));
+        remove_tree(&*self.storage, &deleted).map_err(failed)?;
+        // One rename deletes the whole session, whatever happens after it.
+        self.storage.rename(&place.dir, &deleted).map_err(failed)?;
         self.storage.sync_dir(&self.dir).map_err(failed)?;
-        remove_tree(&*self.storage, &grave).map_err(failed)
+        remove_tree(&*self.storage, &deleted).map_err(failed)
     }
 
-    /// Removes what is left of sessions whose deletion was cut short, of a bounded number of them;
-    /// the next start takes more. Blocks.
+    /// Removes sessions whose deletion was interrupted, at most `MAX_SWEPT` of them. Blocks.
     pub fn sweep(&self) -> io::Result<()> {
         let entries = match self.storage.list(&self.dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries?,
         };
-        let mut graves = entries.iter().filter(|entry| entry.name.starts_with(DELETED)).take(MAX_SWEPT);
-        graves.try_for_each(|entry| remove_tree(&*self.storage, &self.dir.join(&entry.name)))
+        let mut deleted = entries.iter().filter(|entry| entry.name.starts_with(DELETED)).take(MAX_SWEPT);
+        deleted.try_for_each(|entry| remove_tree(&*self.storage, &self.dir.join(&entry.name)))
     }
 
-    fn failed(&self, source: io::Error) -> CatalogError {
+    fn error(&self, source: io::Error) -> CatalogError {
         match scarce::descriptors(&source) {
             Some(why) => CatalogError::Scarce(why),
             None => CatalogError::Io { dir: self.dir.clone(), source },
@@ -308,33 +305,33 @@ impl Catalog {
     }
 }
 
-/// Looks at parts of a long list in as many threads as there are processors, and returns what was found in
+/// Calls `read` for parts of a long list, on as many threads as there are processors. Returns the results in
 /// the order of the list. Blocks.
-fn side_by_side(
+fn in_parallel(
     ids: &[String],
-    look: impl Fn(&[String]) -> Result<Vec<ListedSession>, CatalogError> + Sync,
+    read: impl Fn(&[String]) -> Result<Vec<ListedSession>, CatalogError> + Sync,
 ) -> Result<Vec<ListedSession>, CatalogError> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     let share = ids.len().div_ceil(threads).max(MIN_SHARE);
     std::thread::scope(|scope| {
-        let look = &look;
-        // The first part is for this thread, as is one for which the system gives no other.
+        let read = &read;
+        // This thread reads the first part, and each part for which no other thread can be started.
         let parts: Vec<_> = ids.chunks(share).collect();
-        let begin = |part| std::thread::Builder::new().spawn_scoped(scope, move || look(part)).ok();
-        let begun: Vec<_> = parts.iter().skip(1).map(|part| begin(*part)).collect();
-        let mut found = parts.first().map_or_else(|| Ok(Vec::new()), |part| look(part))?;
-        for (part, thread) in parts.iter().skip(1).zip(begun) {
+        let spawn = |part| std::thread::Builder::new().spawn_scoped(scope, move || read(part)).ok();
+        let threads: Vec<_> = parts.iter().skip(1).map(|part| spawn(*part)).collect();
+        let mut sessions = parts.first().map_or_else(|| Ok(Vec::new()), |part| read(part))?;
+        for (part, thread) in parts.iter().skip(1).zip(threads) {
             let more = match thread {
                 Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                None => look(part),
+                None => read(part),
             };
-            found.extend(more?);
+            sessions.extend(more?);
         }
-        Ok(found)
+        Ok(sessions)
     })
 }
 
-/// Returns whether a text can be the id of a session, and so a name in a path.
+/// Whether a text is a valid session id, and so safe as a name in a path.
 pub fn is_id(id: &str) -> bool {
     (1..=64).contains(&id.len()) && id.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
 }

@@ -1,6 +1,6 @@
-//! The disk: the log of a session and what of it is durable, its large content, the list of sessions.
+//! Storage: the log of a session, its durable watermark, its blobs, and the list of sessions.
 //!
-//! Never looks into an event; what stands in one is the core's.
+//! Never looks into an event; only the core knows what an event means.
 
 pub mod blobs;
 pub mod catalog;

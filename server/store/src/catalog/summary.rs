@@ -1,5 +1,6 @@
-//! The summary beside a log: how it is read, replaced and checked. It is a
-//! cache, so it is never synced, and anything odd in it means there is none.
+//! The summary of a log: how it is read, replaced and checked.
+//!
+//! It is a cache, so it is never synced, and an unreadable summary counts as none.
 
 use std::io;
 use std::path::Path;
@@ -14,11 +15,11 @@ use crate::storage::{Open, Stat, Storage, read_exact_at, read_whole, replace};
 use adjutant_host::scarce;
 
 const SUMMARY: &str = "summary.json";
-/// A larger summary is not one of ours.
+/// The largest summary; Adjutant writes none that is larger.
 const MAX_SUMMARY: u64 = 256 << 10;
-/// More than the head of any log needs.
+/// Bytes that are read for the header of a log; no header is longer.
 const HEAD: u64 = 4 << 10;
-/// How much of the end of a log is read to find its last line.
+/// Bytes that are read from the end of a log to find its last line: first few, then more.
 const TAILS: [u64; 2] = [4 << 10, 64 << 10];
 
 /// What a list shows of a session.
@@ -26,30 +27,30 @@ const TAILS: [u64; 2] = [4 << 10, 64 << 10];
 pub struct Summary {
     /// The first line of its prompt.
     pub title: String,
-    /// Its working directories, the first one being the main one.
+    /// Its working directories, the main one first.
     pub roots: Vec<String>,
-    /// What it is doing, in the words of the protocol.
+    /// Its state, in the words of the protocol.
     pub state: String,
     /// When it was created, in milliseconds since 1970.
     pub created_at: u64,
     /// When it last changed, in milliseconds since 1970.
     pub updated_at: u64,
-    /// Its turns.
+    /// The number of its turns.
     pub turns: u64,
-    /// Its open asks.
+    /// The number of its open asks.
     pub open_asks: u64,
-    /// Which they are, so that one is found without reading every log.
+    /// Its open asks, so that an ask is found without reading every log.
     #[serde(default)]
     pub asks: Vec<AskMark>,
     /// The log it was folded from.
     pub log: LogMark,
-    /// When the content of that log had last changed, in nanoseconds since 1970; the catalog notes it.
+    /// When the content of that log last changed, in nanoseconds since 1970. The catalog sets it.
     #[serde(default)]
     pub written: Option<u64>,
-    /// It ends in the middle of a line: a write was cut short.
+    /// Whether the log ends in the middle of a line: a write was cut short.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub torn: bool,
-    /// What is wrong with that log, if something is.
+    /// How that log is damaged, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damage: Option<String>,
 }
@@ -64,13 +65,13 @@ pub struct AskMark {
 }
 
 impl Summary {
-    /// Says whether it names as many asks as it counts; one of an older version does not.
+    /// Whether it names as many asks as it counts. A summary of an older version does not.
     fn names_its_asks(&self) -> bool {
         self.asks.len() as u64 == self.open_asks
     }
 }
 
-/// Returns the summary in a directory, if there is a readable one; fails only where no descriptor is free.
+/// Returns the summary in a directory, if there is a readable one. Fails only if no descriptor is free.
 pub fn read(storage: &dyn Storage, dir: &Path) -> io::Result<Option<Summary>> {
     match read_whole(storage, &dir.join(SUMMARY), MAX_SUMMARY) {
         Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
@@ -84,22 +85,22 @@ pub fn write(storage: &dyn Storage, dir: &Path, summary: &Summary) -> io::Result
     replace(storage, &dir.join(SUMMARY), &serde_json::to_vec(summary)?).map(drop)
 }
 
-/// Says whether a summary was made of the very log that is there: same length, not written since, and its
-/// end is whole. Fails only where no descriptor is free. A byte before the last line that changed without
-/// a new time is found by whoever reads the whole log.
+/// Whether a summary was made from the log as it is now: the same length, not written since, and its end is
+/// whole. Fails only if no descriptor is free. A byte before the last line that changed without a new time is
+/// found only when the whole log is read.
 pub fn fits(
     known: &Summary,
     (storage, dir, session, log): (&dyn Storage, &Path, &str, &Stat),
 ) -> io::Result<bool> {
-    // One of an older version does not say when the log had changed, or does not name its asks.
-    let is_of = known.log.len == log.len && known.written == Some(log.written) && known.names_its_asks();
-    // What stands at its end may have been seen when the summary was made.
-    let is_seen = known.torn || known.damage.is_some();
-    Ok(is_of && (is_seen || ends_whole(storage, dir, session, log.len)?))
+    // A summary of an older version has no time of the log, or does not name its asks.
+    let is_current = known.log.len == log.len && known.written == Some(log.written) && known.names_its_asks();
+    // A damaged end was already seen when the summary was made.
+    let is_known = known.torn || known.damage.is_some();
+    Ok(is_current && (is_known || ends_whole(storage, dir, session, log.len)?))
 }
 
-/// Says whether the last line of a log of `len` bytes is whole: what a loss of power or a failing disk
-/// takes first, and changes no time. Of a last line of more than 64 KiB only its end is looked at.
+/// Whether the last line of a log of `len` bytes is whole. A power loss or a failing disk damages it first,
+/// without changing the time of the file. Of a last line of more than 64 KiB, only its line end is checked.
 fn ends_whole(storage: &dyn Storage, dir: &Path, session: &str, len: u64) -> io::Result<bool> {
     let read = |window: u64| {
         let file = storage.open(&dir.join(EVENTS), Open::Read)?;
@@ -124,7 +125,8 @@ fn ends_whole(storage: &dyn Storage, dir: &Path, session: &str, len: u64) -> io:
     Ok(true)
 }
 
-/// Judges a log without a fitting summary by its head alone; fails only where no descriptor is free.
+/// Returns the condition of a log without a matching summary, judged by its header alone. Fails only if no
+/// descriptor is free.
 pub fn check_head(storage: &dyn Storage, dir: &Path, session: &str) -> io::Result<Condition> {
     let head = storage.open(&dir.join(EVENTS), Open::Read).and_then(|file| {
         let mut head = vec![0; file.stat()?.len.min(HEAD) as usize];
@@ -145,7 +147,7 @@ pub fn check_head(storage: &dyn Storage, dir: &Path, session: &str) -> io::Resul
     })
 }
 
-/// Returns how far a log reaches, judged by its last record alone.
+/// Returns the length of a log with the number and checksum of its last record. Reads only the end of the log.
 pub fn last_mark(place: &LogPlace) -> Option<LogMark> {
     let file = place.storage.open(&place.events(), Open::Read).ok()?;
     let len = file.stat().ok()?.len;
