@@ -69,14 +69,14 @@ const WORDS: &[(&str, Check)] = &[
     ("flag", |seen, spoiled| whole(seen, &spoiled.hit) && seen.flagged() && seen.listed.is_some()),
     // The line is whole and its fact is none: it is passed over, and flagged.
     ("pass_over", |seen, spoiled| {
-        whole(seen, &spoiled.hit) && seen.says("cannot follow what stands before") && seen.listed.is_some()
+        whole(seen, &spoiled.hit) && seen.says("cannot follow the records before") && seen.listed.is_some()
     }),
     // The head is all there was: nothing of the session is left, and that is told.
     ("resume_headless", |seen, spoiled| {
         seen.went_on && seen.flagged() && seen.kept_whole(&spoiled.bytes) && seen.listed.is_some()
     }),
     ("migrate_copy", |seen, spoiled| {
-        whole(seen, &[]) && seen.says("carried over from format") && seen.kept_whole(&spoiled.bytes)
+        whole(seen, &[]) && seen.says("converted from format") && seen.kept_whole(&spoiled.bytes)
     }),
     ("refuse_keep_file", |seen, _| seen.refused.is_some() && seen.untouched && seen.aside.is_empty()),
     ("refuse_newer", |seen, _| {

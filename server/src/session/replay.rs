@@ -102,7 +102,7 @@ impl FoldedSession {
 
     /// Returns what is to be told of facts that cannot stand where they stand.
     pub fn strays(&self) -> Option<Notice> {
-        self.strays.map(|(seq, facts)| Notice::OutOfPlace { seq, facts })
+        self.strays.map(|(seq, facts)| Notice::OutOfPlace { seq, records: facts })
     }
 }
 

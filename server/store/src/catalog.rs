@@ -47,7 +47,7 @@ pub enum CatalogError {
         id: String,
     },
     /// A process writes the session.
-    #[error("delete session \"{id}\": it is in use; close it first ({source})")]
+    #[error("delete session \"{id}\": it is {source}; close it first")]
     InUse {
         /// The id.
         id: String,

@@ -1,7 +1,7 @@
-//! The log of one session: JSON Lines, one checksummed record a line, one
-//! writer. Appending writes and never syncs; what is durable is the frontier's
-//! business. A log that cannot be trusted any more stops with a reason, and
-//! never goes on over bytes it did not write.
+//! The log of one session: JSON Lines with one checksummed record a line, and one writer.
+//!
+//! An append writes; the watermark syncs. A log that can no longer be trusted stops with a reason.
+//! Never appends after bytes that this writer did not write.
 
 pub mod line;
 pub mod notice;
@@ -29,18 +29,18 @@ pub use scan::RecordRaw;
 
 /// The name of the log in the directory of its session.
 pub const EVENTS: &str = "events.jsonl";
-/// The name of the lock file beside it.
+/// The name of the lock file in the same directory.
 pub const LOCK: &str = "lock";
 
-/// The most bytes one batch may have.
+/// The most bytes of one batch.
 const MAX_BATCH: usize = 64 << 20;
 
-/// Where a log stands, and what serves it.
+/// Where a log is, and the storage and sync pool that it uses.
 #[derive(Clone)]
 pub struct LogPlace {
-    /// The disk.
+    /// The storage.
     pub storage: Arc<dyn Storage>,
-    /// The pool that makes it durable.
+    /// The pool that syncs the log.
     pub syncer: Syncer,
     /// The directory of the session.
     pub dir: PathBuf,
@@ -54,17 +54,17 @@ impl LogPlace {
         self.dir.join(EVENTS)
     }
 
-    /// Holds the directories whose names lead to the log: that of the session,
-    /// of all sessions, of the state, and the one that holds the state.
+    /// Opens the directories whose names lead to the log: that of the session, of all sessions, of the
+    /// state, and the parent of the state directory.
     fn hold_dirs(&self) -> io::Result<Vec<Arc<dyn StoredDir>>> {
         self.dir.ancestors().take(4).map(|dir| self.storage.hold_dir(dir)).collect()
     }
 }
 
-/// What a summary remembers of the log it was folded from.
+/// The extent of a log. A summary stores that of the log from which it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LogMark {
-    /// The length of the log.
+    /// The length of the log in bytes.
     pub len: u64,
     /// Its last sequence number.
     pub last_seq: u64,
@@ -77,13 +77,13 @@ pub struct Log {
     place: LogPlace,
     created_at: u64,
     state: LogState,
-    frontier: Arc<Watermark>,
+    watermark: Arc<Watermark>,
     epoch: u64,
     last: LogMark,
 }
 
 enum LogState {
-    /// Nothing is on disk: a session exists in memory until its first record.
+    /// No file exists: a session is only in memory until its first record.
     NotCreated,
     Open(Writer),
     Stopped(Stop),
@@ -92,13 +92,13 @@ enum LogState {
 struct Writer {
     file: Arc<dyn StoredFile>,
     id: (u64, u64),
-    /// A failed append may have left so many bytes behind the last good line.
+    /// The most bytes that a failed append may have left after the last good line.
     leftover: u64,
     /// Held for as long as the log may write.
     _lock: LockGuard,
 }
 
-/// The lines of a batch, and what follows from them.
+/// The encoded lines of a batch, with their sequence numbers and the checksum of the last line.
 struct Batch {
     bytes: Vec<u8>,
     seqs: Range<u64>,
@@ -106,15 +106,15 @@ struct Batch {
 }
 
 impl Log {
-    /// Returns the log of a new session; its directory is created by the first append.
+    /// Returns the log of a new session. The first append creates its directory.
     pub fn create(place: LogPlace, now_ms: u64) -> Self {
-        let frontier = Watermark::new(&place.syncer);
+        let watermark = Watermark::new(&place.syncer);
         let state = LogState::NotCreated;
-        Self { place, created_at: now_ms, state, frontier, epoch: 1, last: LogMark::default() }
+        Self { place, created_at: now_ms, state, watermark, epoch: 1, last: LogMark::default() }
     }
 
-    /// Appends events with one write and returns their sequence numbers. With
-    /// `sync` a sync of them is started; it is not waited for.
+    /// Appends events with one write and returns their sequence numbers. With `sync`, it also starts a
+    /// sync of them, without waiting for it.
     pub fn append<E: Serialize>(
         &mut self,
         at_ms: u64,
@@ -125,31 +125,31 @@ impl Log {
         if batch.seqs.is_empty() {
             return Ok(batch.seqs);
         }
-        if let Some(failed) = self.frontier.failed() {
+        if let Some(failed) = self.watermark.failed() {
             return Err(AppendError::SyncFailed(failed));
         }
         match &self.state {
-            LogState::Stopped(reason) => return Err(self.stopped(reason.clone())),
+            LogState::Stopped(reason) => return Err(self.stop_error(reason.clone())),
             LogState::NotCreated => self.create_files(&batch)?,
             LogState::Open(_) => self.write(&batch.bytes)?,
         }
         self.last.last_seq = batch.seqs.end - 1;
         self.last.sum = batch.sum;
-        self.frontier.wrote(LogPosition { len: self.last.len, seq: self.last.last_seq });
+        self.watermark.wrote(LogPosition { len: self.last.len, seq: self.last.last_seq });
         if sync {
-            self.frontier.start();
+            self.watermark.start();
         }
         Ok(batch.seqs)
     }
 
-    /// Calls `notify` with the last durable sequence number once all that is
-    /// appended now is durable. It runs on a thread of the pool, or here when
-    /// there is nothing to wait for, and must not block.
+    /// Calls `notify` with the last durable sequence number when all records appended so far are durable.
+    /// `notify` runs on a thread of the pool, or on this thread if there is nothing to wait for. It must
+    /// not block.
     pub fn request_sync(&self, notify: impl FnOnce(Result<u64, SyncError>) + Send + 'static) {
-        self.frontier.notify(Box::new(notify));
+        self.watermark.notify(Box::new(notify));
     }
 
-    /// Returns what a summary of the present state must remember.
+    /// Returns the present extent of the log, for a summary.
     pub fn summary_mark(&self) -> LogMark {
         self.last
     }
@@ -164,12 +164,12 @@ impl Log {
         self.created_at
     }
 
-    /// Returns where the log stands.
+    /// Returns the place of the log.
     pub fn place(&self) -> &LogPlace {
         &self.place
     }
 
-    /// Returns why the log takes no more records, if it does not.
+    /// Returns why the log has stopped, if it has.
     pub fn stop(&self) -> Option<&Stop> {
         match &self.state {
             LogState::Stopped(reason) => Some(reason),
@@ -185,7 +185,7 @@ impl Log {
             if batch.seqs.end >= line::MAX_SEQ {
                 return Err(AppendError::Exhausted);
             }
-            // A batch counts whole or not at all, so all but its last record say that more follow.
+            // A batch counts whole or not at all, so each record but the last has the mark `more`.
             let stamp = (batch.seqs.end, at_ms, index + 1 < events.len());
             line::put_record(&mut batch.bytes, &self.place.session, stamp, event).map_err(
                 |unfit| match unfit {
@@ -202,40 +202,40 @@ impl Log {
         Ok(batch)
     }
 
-    /// Creates directory, lock and file, and writes head and first batch at once.
+    /// Creates directory, lock and file. Writes the header and the first batch with one write.
     fn create_files(&mut self, batch: &Batch) -> Result<(), AppendError> {
         let storage = Arc::clone(&self.place.storage);
-        storage.create_dir(&self.place.dir).map_err(|error| self.failed(error))?;
+        storage.create_dir(&self.place.dir).map_err(|error| self.error(error))?;
         let lock = match storage.lock(&self.place.dir.join(LOCK)) {
             Ok(lock) => lock,
             Err(LockError::Io(error)) => {
                 _ = storage.remove_dir(&self.place.dir);
-                return Err(self.failed(error));
+                return Err(self.error(error));
             }
             Err(held) => return Err(AppendError::Locked(held)),
         };
-        // Before anything is written, all that makes it durable is there.
+        // The directories are opened before the first write, so that a sync needs no new descriptor.
         let dirs = self.place.hold_dirs().map_err(|error| {
             _ = storage.remove(&self.place.dir.join(LOCK));
             _ = storage.remove_dir(&self.place.dir);
-            self.failed(error)
+            self.error(error)
         })?;
         let mut bytes = Vec::new();
         line::put_header(&mut bytes, &self.place.session, self.created_at);
         line::put_epoch(&mut bytes, &self.place.session, self.epoch, self.created_at);
         bytes.extend_from_slice(&batch.bytes);
-        let (file, stat) = first_write(&self.place, &bytes).map_err(|error| self.failed(error))?;
+        let (file, stat) = first_write(&self.place, &bytes).map_err(|error| self.error(error))?;
         self.last.len = stat.len;
-        let file_too = Arc::clone(&file);
+        let synced_file = Arc::clone(&file);
         self.state = LogState::Open(Writer { file, id: stat.id, leftover: 0, _lock: lock });
-        let mark = LogPosition { len: stat.len, seq: 0 };
-        self.frontier.watch(file_too, dirs, mark);
+        let written = LogPosition { len: stat.len, seq: 0 };
+        self.watermark.watch(synced_file, dirs, written);
         Ok(())
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), AppendError> {
         self.check_fence()?;
-        self.cut_leftover().map_err(|error| self.failed(error))?;
+        self.cut_leftover().map_err(|error| self.error(error))?;
         let LogState::Open(writer) = &mut self.state else {
             return Ok(());
         };
@@ -246,9 +246,9 @@ impl Log {
             }
             Err(error) => {
                 writer.leftover = bytes.len() as u64;
-                // If cutting fails as well, the next append tries it again first.
+                // If the cut fails too, the next append first tries it again.
                 _ = self.cut_leftover();
-                Err(self.failed(error))
+                Err(self.error(error))
             }
         }
     }
@@ -264,8 +264,8 @@ impl Log {
         Ok(())
     }
 
-    /// Stops if the file under our name is not the one we wrote, to its end.
-    /// Every writer writes its epoch when it opens a log, so this sees them all.
+    /// Stops the log unless the file under its name is the one that this writer wrote, with the same
+    /// length. Each writer writes its epoch when it opens a log, so the length shows every other writer.
     fn check_fence(&mut self) -> Result<(), AppendError> {
         let LogState::Open(writer) = &self.state else {
             return Ok(());
@@ -276,7 +276,7 @@ impl Log {
             Ok(found) if (good..=good + writer.leftover).contains(&found.len) => return Ok(()),
             Ok(found) => Stop::Changed { found: found.len, expected: good },
             Err(error) if error.kind() == io::ErrorKind::NotFound => Stop::Replaced,
-            Err(error) => return Err(self.failed(error)),
+            Err(error) => return Err(self.error(error)),
         };
         let theirs = opening::newest_epoch(&self.place);
         let reason = match theirs {
@@ -286,18 +286,18 @@ impl Log {
         Err(self.halt(reason))
     }
 
-    /// Saves what was written after a failed sync, into a new file through a
-    /// new descriptor, or makes the log read-only. Blocks on syncs.
+    /// Saves the written records after a failed sync: copies them into a new file with a new descriptor.
+    /// If that fails, the log becomes read-only. Blocks on syncs.
     pub fn recover(&mut self) -> Result<(), AppendError> {
         if let LogState::Stopped(reason) = &self.state {
-            return Err(self.stopped(reason.clone()));
+            return Err(self.stop_error(reason.clone()));
         }
-        match self.frontier.failed() {
+        match self.watermark.failed() {
             None => return Ok(()),
             Some(SyncError::Names(error)) => return Err(self.halt(Stop::Unsaved(error))),
             Some(_) => self.check_fence()?,
         }
-        let saved = opening::save_anew(&self.place, self.last, self.created_at);
+        let saved = opening::save_again(&self.place, self.last, self.created_at);
         let saved = saved.and_then(|saved| Ok((saved, self.place.hold_dirs()?)));
         let LogState::Open(writer) = &mut self.state else {
             return Ok(());
@@ -308,25 +308,25 @@ impl Log {
                 writer.id = id;
                 writer.leftover = 0;
                 self.last.len = sound.len;
-                let mark = LogPosition { len: sound.len, seq: self.last.last_seq };
-                self.frontier.watch(sound.file, dirs, mark);
+                let written = LogPosition { len: sound.len, seq: self.last.last_seq };
+                self.watermark.watch(sound.file, dirs, written);
                 Ok(())
             }
             Err(error) => Err(self.halt(Stop::Unsaved(error.to_string()))),
         }
     }
 
-    /// Stops for good and gives the lock back.
+    /// Stops the log for good and releases its lock.
     fn halt(&mut self, reason: Stop) -> AppendError {
         self.state = LogState::Stopped(reason.clone());
-        self.stopped(reason)
+        self.stop_error(reason)
     }
 
-    fn stopped(&self, reason: Stop) -> AppendError {
+    fn stop_error(&self, reason: Stop) -> AppendError {
         AppendError::Stopped { path: self.place.events(), reason }
     }
 
-    fn failed(&self, source: io::Error) -> AppendError {
+    fn error(&self, source: io::Error) -> AppendError {
         if let Some(why) = scarce::descriptors(&source) {
             return AppendError::Scarce(why);
         }
@@ -338,8 +338,8 @@ impl Log {
     }
 }
 
-/// Creates the file of a new log. On failure nothing of it is left, since
-/// nothing was promised yet.
+/// Creates the file of a new log. On failure it removes the file, the lock and the directory again: no
+/// record was acknowledged yet.
 fn first_write(place: &LogPlace, bytes: &[u8]) -> io::Result<(Arc<dyn StoredFile>, Stat)> {
     let path = place.events();
     let written = place.storage.open(&path, Open::New).and_then(|file| {
@@ -347,7 +347,7 @@ fn first_write(place: &LogPlace, bytes: &[u8]) -> io::Result<(Arc<dyn StoredFile
         let stat = file.stat()?;
         Ok((file, stat))
     });
-    // A log that was there before is somebody's, and stays.
+    // A file that existed before belongs to another writer, so it is kept.
     if written.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::AlreadyExists) {
         _ = place.storage.remove(&path);
         _ = place.storage.remove(&place.dir.join(LOCK));

@@ -1,7 +1,7 @@
-//! The disk, as far as a session needs it: one of the three borders where a
-//! double may stand. `disk` is the real one; `faulty` is a twin in memory that
-//! fails on request and loses power. Neither ever follows a symbolic link to a
-//! file of ours, nor creates anything that others may read.
+//! The disk operations that a session needs, as a trait; tests may replace it by a double.
+//!
+//! `disk` is the real disk. `faulty` is a double in memory that fails on request and loses power.
+//! Never follows a symbolic link to a file of Adjutant, and never creates a file that others may read.
 
 pub mod disk;
 #[cfg(any(test, feature = "doubles"))]
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use disk::Disk;
 
-/// Directories in directories that are followed when a tree is removed.
+/// The most levels of directories that `remove_tree` enters.
 const MAX_DEPTH: usize = 8;
 
 /// How a file is opened.
@@ -23,13 +23,13 @@ const MAX_DEPTH: usize = 8;
 pub enum Open {
     /// An existing file, for reading.
     Read,
-    /// An existing file, for reading and for writing at its end.
+    /// An existing file, for reading and appending.
     Append,
-    /// A file that must not exist yet, for reading and for writing at its end.
+    /// A file that must not exist yet, for reading and appending.
     New,
 }
 
-/// What stands behind a name.
+/// The type of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryType {
     /// A regular file.
@@ -43,13 +43,13 @@ pub enum EntryType {
 /// The identity and length of a file; a replaced file has another identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    /// Device and inode.
+    /// The device and the inode.
     pub id: (u64, u64),
-    /// Length in bytes.
+    /// The length in bytes.
     pub len: u64,
     /// When its content last changed, in nanoseconds since 1970.
     pub written: u64,
-    /// What it is.
+    /// Its type.
     pub kind: EntryType,
 }
 
@@ -58,20 +58,20 @@ pub struct Stat {
 pub struct Entry {
     /// The name; entries whose name is not UTF-8 are left out.
     pub name: String,
-    /// What it is, links not followed.
+    /// Its type; links are not followed.
     pub kind: EntryType,
 }
 
 /// A held lock; dropping it releases the lock.
 pub type LockGuard = Box<dyn Any + Send + Sync>;
 
-/// Why a lock was not given.
+/// Why a lock was not acquired.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another writer, in this process or another one, holds it.
-    #[error("lock it: held by {}", holder(*.pid))]
+    #[error("in use by {}", holder(*.pid))]
     Held {
-        /// The process that wrote its id into the lock file, if it can be read.
+        /// The process id in the lock file, if it can be read.
         pid: Option<u32>,
     },
     /// The lock file could not be opened or locked.
@@ -90,25 +90,25 @@ fn holder(pid: Option<u32>) -> String {
 pub trait Storage: Send + Sync {
     /// Creates a directory and its missing parents, for the owner only.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
-    /// Opens a regular file of ours, links not followed.
+    /// Opens a regular file of this user. Does not follow links.
     fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn StoredFile>>;
-    /// Returns what stands at a path, links not followed.
+    /// Returns the stat of a path. Does not follow links.
     fn stat(&self, path: &Path) -> io::Result<Stat>;
     /// Returns the names in a directory, sorted.
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>>;
-    /// Renames within one directory, replacing the target.
+    /// Renames within one directory; replaces the target.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file, or a link itself.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Removes an empty directory.
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
-    /// Holds a directory, so that its names can be made durable later without a free descriptor.
+    /// Opens a directory, so that its names can be synced later without a free descriptor.
     fn hold_dir(&self, dir: &Path) -> io::Result<Arc<dyn StoredDir>>;
     /// Makes the names in a directory durable. Blocks.
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.hold_dir(dir)?.sync()
     }
-    /// Takes the lock of a lock file, which is created when missing. Never waits.
+    /// Locks a lock file; creates it if it is missing. Never waits.
     fn lock(&self, path: &Path) -> Result<LockGuard, LockError>;
 }
 
@@ -120,11 +120,11 @@ pub trait StoredDir: Send + Sync {
 
 /// The operations on an open file.
 pub trait StoredFile: Send + Sync {
-    /// Reads at an offset; 0 means the end.
+    /// Reads at an offset and returns the number of bytes; 0 means the end of the file.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Writes at the end, with one call of the system; may write less.
+    /// Writes at the end with one system call and returns the number of bytes; it may write fewer.
     fn append(&self, bytes: &[u8]) -> io::Result<usize>;
-    /// Cuts the file.
+    /// Cuts the file to `len` bytes.
     fn truncate(&self, len: u64) -> io::Result<()>;
     /// Makes content and length durable. Blocks.
     fn sync(&self) -> io::Result<()>;
@@ -132,8 +132,7 @@ pub trait StoredFile: Send + Sync {
     fn stat(&self) -> io::Result<Stat>;
 }
 
-/// Appends all bytes, going on after short writes so that the cause of a short
-/// write is reported and not only its length.
+/// Appends all bytes. Continues after a short write, so that the next call reports its cause.
 pub fn append_all(file: &dyn StoredFile, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.append(bytes) {
@@ -146,7 +145,7 @@ pub fn append_all(file: &dyn StoredFile, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Fills a buffer from an offset, or fails with `UnexpectedEof`.
+/// Fills a buffer from an offset. Fails with `UnexpectedEof` if the file ends first.
 pub fn read_exact_at(file: &dyn StoredFile, mut buf: &mut [u8], mut offset: u64) -> io::Result<()> {
     while !buf.is_empty() {
         match file.read_at(buf, offset) {
@@ -162,7 +161,7 @@ pub fn read_exact_at(file: &dyn StoredFile, mut buf: &mut [u8], mut offset: u64)
     Ok(())
 }
 
-/// Reads a whole file of at most `limit` bytes; a longer one is `FileTooLarge`.
+/// Reads a whole file. Fails with `FileTooLarge` if it has more than `limit` bytes.
 pub fn read_whole(storage: &dyn Storage, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let file = storage.open(path, Open::Read)?;
     let len = file.stat()?.len;
@@ -174,14 +173,14 @@ pub fn read_whole(storage: &dyn Storage, path: &Path, limit: u64) -> io::Result<
     Ok(bytes)
 }
 
-/// What a name begins with whose file is still being written, by one who renames it when it is whole.
+/// Prefix of the name of an unfinished file; its writer renames it when it is whole.
 pub const UNFINISHED: &str = ".new-";
 
-/// Puts a whole file in the place of another, or where none is; readers see the old one or the new one.
+/// Writes a whole file under a temporary name and renames it, so readers see the old file or the new one.
 /// Nothing is durable before the file and its directory are synced.
 pub fn replace(storage: &dyn Storage, path: &Path, bytes: &[u8]) -> io::Result<Arc<dyn StoredFile>> {
     static UNIQUE: AtomicU64 = AtomicU64::new(0);
-    // Tells apart what two threads of one process write.
+    // Two threads of one process get different temporary names.
     let number = UNIQUE.fetch_add(1, Ordering::Relaxed);
     let unfinished = path.with_file_name(format!("{UNFINISHED}{}-{number}", std::process::id()));
     let written = storage.open(&unfinished, Open::New).and_then(|file| {
@@ -222,7 +221,7 @@ impl io::Read for Reader {
     }
 }
 
-/// Removes a directory and all in it; links are removed, never followed.
+/// Removes a directory and everything in it. Removes links without following them.
 pub fn remove_tree(storage: &dyn Storage, dir: &Path) -> io::Result<()> {
     match storage.stat(dir) {
         Ok(_) => remove_level(storage, dir, MAX_DEPTH),
@@ -243,7 +242,7 @@ fn remove_level(storage: &dyn Storage, dir: &Path, depth: usize) -> io::Result<(
     unless_gone(storage.remove_dir(dir)).map(drop)
 }
 
-/// Two processes may remove the same tree: what the other one took is as gone as it should be.
+/// Returns `None` if the entry is gone: another process may remove the same tree.
 fn unless_gone<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

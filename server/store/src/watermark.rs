@@ -1,7 +1,7 @@
-//! What of a log is durable, and the small pool that makes it so. Syncs of one
-//! file coalesce: at most one runs and one waits, and each covers everything
-//! written before it started. A sync never runs on the caller's thread, and one
-//! that failed is never repeated on the same descriptor.
+//! The durable watermark of a log, and the thread pool that syncs logs.
+//!
+//! Syncs of one file coalesce: at most one runs and one waits. Each covers everything written before
+//! it started. Never syncs on the caller's thread, and never repeats a failed sync on the same descriptor.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,35 +11,33 @@ use std::time::Duration;
 
 use super::storage::{StoredDir, StoredFile};
 
-/// Threads of the pool: one slow disk request must not hold up the others.
+/// Threads of the pool; with two, one slow sync does not delay all other files.
 const WORKERS: usize = 2;
-/// Callers that may wait for one file.
+/// The most callers that wait for one file.
 const MAX_WAITING: usize = 4096;
 
-/// Why something written is not known to be durable.
+/// Why written records are not known to be durable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SyncError {
-    /// The system reported an error; what it wrote is unknown.
+    /// The system reported an error; which bytes are on disk is unknown.
     #[error("make the log durable: {0}")]
     Failed(String),
-    /// The content is durable, but perhaps not the name under which it is found;
-    /// writing it anew does not help.
+    /// The content is durable, but the name of the file may not be. Writing the file again does not help.
     #[error("make the name of the log durable: {0}")]
     Names(String),
-    /// Too many callers wait for this file already; the disk does not answer.
-    #[error("make the log durable: {MAX_WAITING} others wait for the disk already")]
+    /// Too many callers already wait for this file; the disk does not answer.
+    #[error("make the log durable: {MAX_WAITING} syncs already wait for the disk")]
     Busy,
-    /// The pool was closed.
+    /// The pool is closed.
     #[error("make the log durable: the server is stopping")]
     Closed,
 }
 
-/// Is told the last durable sequence number, on a thread of the pool, or on the
-/// caller's when there is nothing to wait for. It must not block.
+/// A callback that receives the last durable sequence number. It runs on a thread of the pool, or on the
+/// caller's thread if there is nothing to wait for. It must not block.
 pub type Notify = Box<dyn FnOnce(Result<u64, SyncError>) + Send>;
 
-/// The pool; clones share it, and dropping the last one lets it finish its
-/// queue and end.
+/// The thread pool. Clones share it. When the last clone is dropped, the pool finishes its queue and ends.
 #[derive(Clone)]
 pub struct Syncer(Arc<Handle>);
 
@@ -81,8 +79,8 @@ impl Syncer {
         Ok(syncer)
     }
 
-    /// Takes no more work and waits until what is queued is done, at most
-    /// `limit`; returns whether all of it was.
+    /// Accepts no more work and waits for the queued syncs, at most `limit`. Returns whether all of them
+    /// finished.
     pub fn finish(&self, limit: Duration) -> bool {
         let pool = &self.0.0;
         pool.close();
@@ -98,12 +96,12 @@ impl Pool {
         self.changed.notify_all();
     }
 
-    fn push(&self, frontier: Arc<Watermark>) -> Result<(), SyncError> {
+    fn push(&self, watermark: Arc<Watermark>) -> Result<(), SyncError> {
         let mut queue = lock(&self.queue);
         if queue.closed {
             return Err(SyncError::Closed);
         }
-        queue.ready.push_back(frontier);
+        queue.ready.push_back(watermark);
         self.changed.notify_one();
         Ok(())
     }
@@ -111,13 +109,13 @@ impl Pool {
     fn work(&self) {
         let mut queue = lock(&self.queue);
         loop {
-            if let Some(frontier) = queue.ready.pop_front() {
+            if let Some(watermark) = queue.ready.pop_front() {
                 queue.working += 1;
                 drop(queue);
-                frontier.run();
+                watermark.run();
                 queue = lock(&self.queue);
-                if frontier.needs_another_sync() {
-                    queue.ready.push_back(frontier);
+                if watermark.needs_another_sync() {
+                    queue.ready.push_back(watermark);
                 }
                 queue.working -= 1;
                 self.changed.notify_all();
@@ -130,16 +128,16 @@ impl Pool {
     }
 }
 
-/// How far a log is written: its length, and the last record in it.
+/// A position in a log: a length and the last record up to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LogPosition {
     /// Bytes from the start of the file.
     pub len: u64,
-    /// The last sequence number up to there.
+    /// The last sequence number before that byte.
     pub seq: u64,
 }
 
-/// What of one log is written, syncing and durable.
+/// How much of one log is written and how much is durable.
 pub struct Watermark {
     pool: Arc<Pool>,
     progress: Mutex<Progress>,
@@ -148,27 +146,27 @@ pub struct Watermark {
 #[derive(Default)]
 struct Progress {
     file: Option<Arc<dyn StoredFile>>,
-    /// Directories whose names must be durable before the file counts. They are held, so that a sync
-    /// never fails because no descriptor is free.
+    /// Directories whose names must be durable before the file counts as durable. They are held open, so
+    /// that a sync never fails because no descriptor is free.
     dirs: Vec<Arc<dyn StoredDir>>,
     written: LogPosition,
     synced: LogPosition,
-    /// Bytes that somebody wants durable.
+    /// The length that a caller wants durable.
     wanted: u64,
-    /// The file is in the queue, or a worker has it.
+    /// Whether the file is in the queue or with a worker.
     busy: bool,
     waiting: VecDeque<(u64, Notify)>,
     failed: Option<SyncError>,
 }
 
 impl Watermark {
-    /// Returns the frontier of a log that is not on disk yet.
+    /// Returns the watermark of a log that is not on disk yet.
     pub fn new(syncer: &Syncer) -> Arc<Self> {
         let pool = Arc::clone(&syncer.0.0);
         Arc::new(Self { pool, progress: Mutex::default() })
     }
 
-    /// Says which file is synced from now on; nothing in it counts as durable.
+    /// Sets the file to sync from now on. Nothing in it counts as durable yet.
     pub fn watch(&self, file: Arc<dyn StoredFile>, dirs: Vec<Arc<dyn StoredDir>>, written: LogPosition) {
         let mut progress = lock(&self.progress);
         progress.file = Some(file);
@@ -178,32 +176,32 @@ impl Watermark {
         progress.failed = None;
     }
 
-    /// Says that the file has grown.
+    /// Records that the file has grown.
     pub fn wrote(&self, written: LogPosition) {
         lock(&self.progress).written = written;
     }
 
-    /// Returns the last sequence number that is durable.
+    /// Returns the last durable sequence number.
     pub fn durable(&self) -> u64 {
         lock(&self.progress).synced.seq
     }
 
-    /// Returns the failure that ended syncing, if there was one.
+    /// Returns the error of the sync that failed, if one did.
     pub fn failed(&self) -> Option<SyncError> {
         lock(&self.progress).failed.clone()
     }
 
-    /// Starts a sync of all that is written, without waiting for it.
+    /// Starts a sync of everything written so far, without waiting for it.
     pub fn start(self: &Arc<Self>) {
-        self.want(None);
+        self.request(None);
     }
 
-    /// Calls `notify` once all that is written now is durable, or cannot become so.
+    /// Calls `notify` when everything written so far is durable, or when this has failed.
     pub fn notify(self: &Arc<Self>, notify: Notify) {
-        self.want(Some(notify));
+        self.request(Some(notify));
     }
 
-    fn want(self: &Arc<Self>, notify: Option<Notify>) {
+    fn request(self: &Arc<Self>, notify: Option<Notify>) {
         let mut progress = lock(&self.progress);
         let len = progress.written.len;
         let refused = match &progress.failed {
@@ -243,7 +241,7 @@ impl Watermark {
         }
     }
 
-    /// One sync, and the callers it satisfies. Runs on the pool.
+    /// Syncs the file once and notifies the callers that the sync covers. Runs on the pool.
     fn run(&self) {
         let progress = lock(&self.progress);
         let covers = progress.written;
@@ -252,18 +250,17 @@ impl Watermark {
         };
         let dirs = progress.dirs.clone();
         drop(progress);
-        let names = || dirs.iter().try_for_each(|dir| dir.sync());
+        let sync_names = || dirs.iter().try_for_each(|dir| dir.sync());
         let outcome = match file.sync() {
             Err(error) => Err(SyncError::Failed(error.to_string())),
-            Ok(()) => names().map_err(|error| SyncError::Names(error.to_string())),
+            Ok(()) => sync_names().map_err(|error| SyncError::Names(error.to_string())),
         };
         let mut progress = lock(&self.progress);
-        let told = match &outcome {
+        let covered = match &outcome {
             Ok(()) => {
                 progress.dirs.clear();
                 progress.synced = covers;
-                let still = progress.waiting.iter().take_while(|(len, _)| *len <= covers.len);
-                let done = still.count();
+                let done = progress.waiting.iter().take_while(|(len, _)| *len <= covers.len).count();
                 progress.waiting.drain(..done).collect::<Vec<_>>()
             }
             Err(error) => {
@@ -273,15 +270,14 @@ impl Watermark {
         };
         let outcome = progress.failed.clone().map_or(Ok(covers.seq), Err);
         drop(progress);
-        for (_, notify) in told {
+        for (_, notify) in covered {
             let outcome = outcome.clone();
-            // A caller that panics must not take the pool with it.
+            // A panic of a callback must not end the pool.
             _ = catch_unwind(AssertUnwindSafe(move || notify(outcome)));
         }
     }
 
-    /// Returns whether something written meanwhile needs another sync; if not,
-    /// the file leaves the queue.
+    /// Whether records written meanwhile need another sync. If not, the file leaves the queue.
     fn needs_another_sync(&self) -> bool {
         let mut progress = lock(&self.progress);
         let more = progress.failed.is_none() && progress.wanted > progress.synced.len;

@@ -338,7 +338,7 @@ fn s110_a_run_of_the_command_line_is_waited_for_in_an_editor_and_the_other_way_r
     assert_eq!((&waited["status"], &waited["ended"]["outcome"]), (&json!("ok"), &json!("stopped")));
     // While the editor has the session, the command line says who has it.
     let locked = run(&workspace, &["run", "--continue", "and again"]);
-    assert!(locked.expect(1).stderr.contains("open in another place"), "{locked}");
+    assert!(locked.expect(1).stderr.contains("is in use by process"), "{locked}");
     let end = editor.run_to_end(&first.session_id, "again");
     assert_eq!(end.summary.as_deref(), Some("Hello again."));
     editor.shutdown();

@@ -184,7 +184,7 @@ fn flagged(over: &Over) {
     let rig = Rig::start(&over.workspace);
     let listed = rig.call::<SessionListResult>(methods::SESSION_LIST, json!({})).sessions;
     let damaged = listed[0].damaged.clone().unwrap_or_default();
-    assert!(damaged.contains("cannot follow what stands before"), "{listed:?}");
+    assert!(damaged.contains("cannot follow the records before"), "{listed:?}");
     let now = rig.resume(&over.session, None);
     assert!(now.notices.iter().any(|told| told.contains("cannot follow")), "{:?}", now.notices);
     rig.run_to_end(&over.session, "And now?");

@@ -143,7 +143,7 @@ pub fn check_head(storage: &dyn Storage, dir: &Path, session: &str) -> io::Resul
     Ok(match line::parse(session, first) {
         Some(LogLine::Header(_)) => Condition::Stale,
         _ if head.is_empty() => Condition::Damaged("the log is empty".to_owned()),
-        _ => Condition::Damaged("the head of the log is damaged".to_owned()),
+        _ => Condition::Damaged("the header of the log is damaged".to_owned()),
     })
 }
 

@@ -1,38 +1,39 @@
-//! One line of a log: how it is written, and how it is proved to be whole. A
-//! line is plain JSON in one fixed spelling; its checksum covers the session id
-//! and every byte before the checksum. Never looks into an event.
+//! One line of a log: how it is written, and how its checksum is verified.
+//!
+//! A line is plain JSON in one fixed spelling. Its checksum covers the session id and every byte
+//! before the checksum. Never looks into an event.
 
 use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-/// The format this version writes.
+/// The log format that this version writes.
 pub const FORMAT: u64 = 1;
 
-/// The longest line that is written or believed: the largest edit that fits one review, and the
-/// largest arguments of a reply, also where each of their characters is escaped.
+/// The longest line that is written or read, in bytes. It has room for the largest edit of one review
+/// and for the largest arguments of a reply, even if each of their characters is escaped.
 pub const MAX_LINE: usize = 40 << 20;
 
-/// Sequence numbers from here on are believed to be damage: a log that gains a
-/// record every microsecond reaches it after 285 years.
+/// Sequence numbers from here on count as damage: a log that gains a record every microsecond reaches
+/// this one after 285 years.
 pub const MAX_SEQ: u64 = 1 << 53;
 
 const SUM: &[u8] = b",\"sum\":\"";
-/// `,"sum":"xxxxxxxx"}`
+/// The length of `,"sum":"xxxxxxxx"}`.
 const TAIL: usize = SUM.len() + 8 + 2;
 
-/// What a whole line says.
+/// The content of a verified line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogLine<'a> {
-    /// The head of the file.
+    /// The header of the file.
     Header(Header),
-    /// A writer opened the log.
+    /// A writer opened the log with this epoch.
     Epoch(u64),
     /// A record, with the bytes of its event.
     Record(StoredRecord<'a>),
 }
 
-/// The head of a file.
+/// The header of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// The format of the file.
@@ -41,7 +42,7 @@ pub struct Header {
     pub created_at: u64,
 }
 
-/// A record as it stands in the file.
+/// A record as it is in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredRecord<'a> {
     /// The sequence number.
@@ -52,11 +53,11 @@ pub struct StoredRecord<'a> {
     pub event: &'a [u8],
     /// The checksum of the line.
     pub sum: u32,
-    /// More records of the same batch follow: a batch counts whole or not at all.
+    /// Whether more records of the same batch follow; a batch counts whole or not at all.
     pub more: bool,
 }
 
-/// Returns the checksum of the part of a line before its checksum.
+/// Returns the checksum of a line; `body` is the line up to its checksum.
 fn checksum(session: &str, body: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(session.as_bytes());
@@ -64,13 +65,14 @@ fn checksum(session: &str, body: &[u8]) -> u32 {
     hasher.finalize()
 }
 
+/// Ends the line that begins at `start`: appends its checksum and the line end.
 fn seal(session: &str, line: &mut Vec<u8>, start: usize) {
     let sum = checksum(session, line.get(start..).unwrap_or_default());
     line.extend_from_slice(SUM);
     line.extend_from_slice(format!("{sum:08x}\"}}\n").as_bytes());
 }
 
-/// Appends the head of a file.
+/// Appends the header of a file.
 pub fn put_header(line: &mut Vec<u8>, session: &str, created_at: u64) {
     let start = line.len();
     let id = serde_json::Value::from(session);
@@ -80,23 +82,23 @@ pub fn put_header(line: &mut Vec<u8>, session: &str, created_at: u64) {
     seal(session, line, start);
 }
 
-/// Appends the line by which a writer makes itself known.
+/// Appends the epoch line of a writer, which other writers see.
 pub fn put_epoch(line: &mut Vec<u8>, session: &str, epoch: u64, at_ms: u64) {
     let start = line.len();
     line.extend_from_slice(format!("{{\"epoch\":{epoch},\"at\":{at_ms}").as_bytes());
     seal(session, line, start);
 }
 
-/// Why an event does not become a line.
+/// Why an event cannot become a line.
 #[derive(Debug)]
 pub enum UnfitEvent {
     /// The line would be longer than `MAX_LINE`.
     TooLong,
-    /// The event is no JSON object with a `type`.
+    /// The event is not a JSON object with a `type`.
     NotAnEvent(String),
 }
 
-/// Appends a record; on failure nothing is appended.
+/// Appends a record. On failure it appends nothing.
 pub fn put_record<E: Serialize>(
     line: &mut Vec<u8>,
     session: &str,
@@ -128,22 +130,22 @@ fn check_event(event: &[u8]) -> Result<(), UnfitEvent> {
         #[serde(borrow, rename = "type")]
         _kind: std::borrow::Cow<'a, str>,
     }
-    // What serde writes for a tagged enum needs no second look.
+    // Serde wrote a tagged enum; it needs no further check.
     if event.starts_with(b"{\"type\":\"") && !event.contains(&b'\n') {
         return Ok(());
     }
     match serde_json::from_slice::<EventType<'_>>(event) {
-        // A raw JSON value may bring line ends of its own.
+        // A raw JSON value may contain line ends.
         Ok(_) if event.contains(&b'\n') => {
-            Err(UnfitEvent::NotAnEvent("it holds a line end outside a string".to_owned()))
+            Err(UnfitEvent::NotAnEvent("it has a line end outside a string".to_owned()))
         }
         Ok(_) => Ok(()),
         Err(error) => Err(UnfitEvent::NotAnEvent(error.to_string())),
     }
 }
 
-/// Stops a line before it grows past its limit, so that an event of any size
-/// costs no more memory than one that fits.
+/// Refuses bytes beyond the limit of a line, so that an event of any size needs no more memory than
+/// the largest line.
 struct BoundedWriter<'a> {
     line: &'a mut Vec<u8>,
     end: usize,
@@ -154,7 +156,7 @@ impl Write for BoundedWriter<'_> {
         if self.line.len() + bytes.len() > self.end {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        // A long text comes in one piece: what follows it is no reason to double the line.
+        // A long text comes in one piece; the bytes after it must not double the line's memory.
         self.line.reserve(bytes.len() + 4096);
         self.line.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -165,11 +167,11 @@ impl Write for BoundedWriter<'_> {
     }
 }
 
-/// Splits a line into its body and its checksum, without checking it.
+/// Splits a line into its body and its checksum, without verifying it.
 fn split(line: &[u8]) -> Option<(&[u8], u32)> {
     let (body, tail) = line.split_at_checked(line.len().checked_sub(TAIL)?)?;
     let digits = tail.strip_prefix(SUM)?.strip_suffix(b"\"}")?;
-    // One spelling only: `from_str_radix` alone would take capitals and signs.
+    // One spelling only: `from_str_radix` alone would accept capitals and signs.
     if !digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
         return None;
     }
@@ -177,18 +179,17 @@ fn split(line: &[u8]) -> Option<(&[u8], u32)> {
     Some((body, u32::from_str_radix(digits, 16).ok()?))
 }
 
-/// Returns the checksum written in a line that ends in a line end.
+/// Returns the checksum that a line with its line end states; 0 if there is none.
 pub fn sum_of(line: &[u8]) -> u32 {
     line.strip_suffix(b"\n").and_then(split).map_or(0, |(_, sum)| sum)
 }
 
-/// Returns whether a line that was not torn begins or ends as one of ours,
-/// whatever its checksum.
+/// Whether a line begins or ends like a line of a log, whatever its checksum.
 pub fn has_shape(line: &[u8]) -> bool {
     line.starts_with(b"{\"") || split(line).is_some()
 }
 
-/// Returns what a line says, if its checksum proves it whole.
+/// Returns the content of a line if its checksum is correct.
 pub fn parse<'a>(session: &str, line: &'a [u8]) -> Option<LogLine<'a>> {
     let (body, sum) = split(line)?;
     if checksum(session, body) != sum {
@@ -207,8 +208,8 @@ pub fn parse<'a>(session: &str, line: &'a [u8]) -> Option<LogLine<'a>> {
     (head.session == session).then_some(LogLine::Header(header))
 }
 
-/// Returns the record in a line that was proved whole before.
-pub fn proved_record(line: &[u8]) -> Option<StoredRecord<'_>> {
+/// Returns the record of a line that was verified before.
+pub fn verified_record(line: &[u8]) -> Option<StoredRecord<'_>> {
     split(line).and_then(|(body, sum)| record(body, sum))
 }
 
@@ -231,16 +232,16 @@ struct HeadLine {
     created_at: Option<u64>,
 }
 
-/// What a first line claims when it does not prove to be the head we expect.
+/// What a first line claims if it is not the header of this session.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// The session it names, if the line is whole for that session.
+    /// The session that it names, if its checksum is correct for that session.
     pub session: Option<String>,
-    /// The format it names.
+    /// The format that it names.
     pub format: Option<u64>,
 }
 
-/// Returns what a first line claims; nothing in it is proved.
+/// Returns what a first line claims. The format is not verified.
 pub fn claim(line: &[u8]) -> Claim {
     let Ok(head) = serde_json::from_slice::<HeadLine>(line) else {
         return Claim::default();
@@ -249,15 +250,14 @@ pub fn claim(line: &[u8]) -> Claim {
     Claim { session: whole.then_some(head.session), format: Some(head.adjutant_log) }
 }
 
-/// Returns whether bytes are the torn beginning of a head: a part of it, or
-/// zeros where it should stand.
+/// Whether bytes are a torn header: the beginning of one, or zeros in its place.
 pub fn is_torn_header(bytes: &[u8]) -> bool {
     const START: &[u8] = b"{\"adjutant_log\":";
     let shared = bytes.len().min(START.len());
     bytes.get(..shared) == START.get(..shared) || bytes.iter().all(|byte| *byte == 0)
 }
 
-/// Splits off a number in its only spelling.
+/// Splits off a leading decimal number without leading zeros.
 fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let len = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (digits, rest) = bytes.split_at_checked(len)?;

@@ -1,112 +1,113 @@
-//! What is to be told about a log that is not as it was written. Notices are
-//! data first and one sentence for the user second; they are bounded, and
-//! never quote what stands in a log.
+//! Notices about a log that is not as it was written.
+//!
+//! A notice is data that prints as one sentence for the user. Their number is bounded. Never quotes
+//! the content of a log.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Notices kept for one log; the rest is counted.
+/// The most notices of one log; further ones are only counted.
 const LIMIT: usize = 100;
 
-/// One thing about a log that its reader should know.
+/// One difference between a log and what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// The file is empty: a start was cut short before anything was recorded.
+    /// The file is empty: the first write was interrupted before it recorded anything.
     Empty,
-    /// The last write was cut short; what it left was never acknowledged.
+    /// The last write was interrupted; its bytes were never acknowledged.
     TornTail {
         /// Offset of the first invalid byte.
         at: u64,
-        /// Their number.
+        /// The number of invalid bytes.
         len: u64,
     },
-    /// The last record was whole once and is no longer.
+    /// The last record was whole once and is now damaged.
     DamagedTail {
         /// Offset of the first invalid byte.
         at: u64,
-        /// Their number.
+        /// The number of invalid bytes.
         len: u64,
     },
-    /// Bytes before whole records are not what was written.
+    /// Bytes before whole records are damaged.
     Damaged {
         /// Offset of the first invalid byte.
         at: u64,
-        /// Their number.
+        /// The number of invalid bytes.
         len: u64,
     },
-    /// The head of the file is torn, damaged or of another session.
+    /// The header of the file is torn, damaged or of another session.
     Header {
-        /// The session the head names, if it is whole.
+        /// The session that the header names, if the header is whole.
         names: Option<String>,
     },
-    /// A copy of what was found is kept beside the log.
+    /// The invalid part of the log, or the whole log, was copied next to it before the repair.
     Kept {
-        /// Where.
+        /// The path of the copy.
         path: PathBuf,
     },
     /// Records are missing.
     Gap {
-        /// The last number before the gap.
+        /// The last sequence number before the gap.
         after: u64,
-        /// The first one after it.
+        /// The first sequence number after it.
         next: u64,
     },
-    /// Two different records have one number; the first one counts.
+    /// Two different records have the same number; the first one counts.
     Conflict {
         /// The number.
         seq: u64,
     },
-    /// A record stood before an earlier one.
+    /// A record was in the file before one with a lower number.
     OutOfOrder {
         /// Its number.
         seq: u64,
     },
-    /// A record has a number that no log reaches.
+    /// A record or epoch has a number that no log reaches.
     ImpossibleSeq {
         /// The number.
         seq: u64,
     },
-    /// Records stood there more than once and count once.
+    /// Records were in the file more than once and count once.
     Copies {
-        /// How many copies were passed over.
+        /// How many copies were skipped.
         records: u64,
     },
-    /// Lines end as a text-mode tool writes them; their content is whole.
+    /// Lines end with CRLF, as text tools write them; their content is whole.
     LineEnds {
-        /// How many.
+        /// How many lines.
         lines: u64,
     },
-    /// A whole record holds no event.
+    /// The event of a whole record is not valid JSON text.
     Unreadable {
         /// Its number.
         seq: u64,
     },
-    /// Facts cannot stand where they stand: others before them are missing, or they were forged.
+    /// Records cannot follow those before them: some are missing before them, or they were forged.
     OutOfPlace {
-        /// The number of the first.
+        /// The number of the first such record.
         seq: u64,
-        /// How many there are.
-        facts: u64,
+        /// How many such records there are.
+        records: u64,
     },
-    /// A newer version wrote this log; it may mean more than is shown.
+    /// A newer version wrote this log; this version may not show all of it.
     NewerFormat {
-        /// The format found.
+        /// The format of the file.
         found: u64,
     },
-    /// The log was carried over from an older format.
+    /// The log was converted from an older format.
     Migrated {
-        /// The format found.
+        /// The format of the file.
         from: u64,
     },
     /// Further notices were left out.
     More {
-        /// How many.
+        /// How many notices.
         count: u64,
     },
 }
 
 impl Notice {
-    /// Returns whether something that was recorded may be lost or doubtful.
+    /// Whether records may be lost or wrong.
     pub fn is_damage(&self) -> bool {
         !matches!(
             self,
@@ -124,22 +125,25 @@ impl Notice {
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Notice::Empty => write!(f, "the log is empty; the session starts anew"),
+            Notice::Empty => write!(f, "the log is empty; the session starts again"),
             Notice::TornTail { at, len } => {
-                write!(f, "the last write was cut short; {len} bytes at offset {at} were never acknowledged")
+                write!(
+                    f,
+                    "the last write was interrupted; {len} bytes at offset {at} were never acknowledged"
+                )
             }
             Notice::DamagedTail { at, len } => {
                 write!(f, "the last record is damaged ({len} bytes at offset {at})")
             }
             Notice::Damaged { at, len } => {
-                write!(f, "{len} bytes at offset {at} are damaged; what follows was kept")
+                write!(f, "{len} bytes at offset {at} are damaged; the records after them were kept")
             }
             Notice::Header { names: Some(id) } => {
-                write!(f, "the head of the log names another session, \"{id}\"")
+                write!(f, "the header of the log names another session, \"{id}\"")
             }
-            Notice::Header { names: None } => write!(f, "the head of the log is damaged"),
+            Notice::Header { names: None } => write!(f, "the header of the log is damaged"),
             Notice::Kept { path } => {
-                write!(f, "a copy of what was found is kept in \"{}\"", path.display())
+                write!(f, "a copy of the original bytes is in \"{}\"", path.display())
             }
             Notice::Gap { after, next } => {
                 write!(f, "records are missing between number {after} and number {next}")
@@ -147,29 +151,32 @@ impl fmt::Display for Notice {
             Notice::Conflict { seq } => {
                 write!(f, "two records have number {seq}; the first one counts")
             }
-            Notice::OutOfOrder { seq } => write!(f, "record {seq} stood out of order"),
+            Notice::OutOfOrder { seq } => write!(f, "record {seq} was out of order"),
             Notice::ImpossibleSeq { seq } => {
-                write!(f, "a record has the impossible number {seq} and was passed over")
+                write!(f, "a record has the impossible number {seq} and was skipped")
             }
             Notice::Copies { records } => {
-                write!(f, "{records} copies of records were passed over")
+                write!(f, "{records} duplicate records were skipped")
             }
             Notice::LineEnds { lines } => {
-                write!(f, "{lines} lines have the line ends of a text tool")
+                write!(f, "{lines} lines end with CRLF; their content is whole")
             }
             Notice::Unreadable { seq } => {
-                write!(f, "record {seq} holds no event and was passed over")
+                write!(f, "record {seq} has no readable event and was skipped")
             }
-            Notice::OutOfPlace { seq, facts } => {
-                write!(f, "{facts} records cannot follow what stands before them, the first is number {seq}")
+            Notice::OutOfPlace { seq, records } => {
+                write!(
+                    f,
+                    "{records} records cannot follow the records before them; the first is number {seq}"
+                )
             }
             Notice::NewerFormat { found } => {
                 write!(f, "a newer version wrote this log (format {found}); update to continue it")
             }
             Notice::Migrated { from } => {
-                write!(f, "the log was carried over from format {from}")
+                write!(f, "the log was converted from format {from}")
             }
-            Notice::More { count } => write!(f, "{count} more things about this log are not shown"),
+            Notice::More { count } => write!(f, "{count} more notices about this log are not shown"),
         }
     }
 }
@@ -182,7 +189,7 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// Adds a notice, or counts it when the list is full.
+    /// Adds a notice. If the list is full, only counts it.
     pub fn push(&mut self, notice: Notice) {
         if self.list.len() < LIMIT {
             self.list.push(notice);
@@ -191,7 +198,7 @@ impl Notices {
         }
     }
 
-    /// Returns the list, its last entry saying how many were left out.
+    /// Returns the notices; if some were left out, the last entry counts them.
     pub fn into_vec(mut self) -> Vec<Notice> {
         if self.left_out > 0 {
             self.list.push(Notice::More { count: self.left_out });

@@ -1,6 +1,6 @@
-//! Opening a log: for writing, under its lock and in a new epoch, or for
-//! reading only. Both may block on the disk, so neither runs on a thread that
-//! others wait for. Reading never changes a file.
+//! Opens a log: for writing, with its lock and a new epoch, or only for reading.
+//!
+//! Both may block on the disk, so neither runs on a thread of the runtime. Reading never changes a file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ use adjutant_host::scarce;
 
 /// A log that was opened for writing.
 pub struct OpenedLog {
-    /// The log, ready to be continued.
+    /// The log, ready for appends.
     pub log: Log,
-    /// Its records in order; empty when they went to a sink.
+    /// Its records in order; empty if a sink received them.
     pub records: Vec<RecordRaw>,
-    /// What is to be told about it.
+    /// Notices about the log.
     pub notices: Vec<Notice>,
     /// The epoch of this writer.
     pub epoch: u64,
@@ -30,34 +30,34 @@ pub struct OpenedLog {
 /// A log that was only read.
 #[derive(Debug)]
 pub struct ReadBack {
-    /// Its records in order; empty when they went to a sink.
+    /// Its records in order; empty if a sink received them.
     pub records: Vec<RecordRaw>,
-    /// What is to be told about it.
+    /// Notices about the log.
     pub notices: Vec<Notice>,
-    /// When the session was created, if the log can say so.
+    /// When the session was created, in milliseconds since 1970, if the header is whole.
     pub created_at: Option<u64>,
-    /// What a summary folded from it must remember.
+    /// The extent of the log, for a summary.
     pub mark: LogMark,
 }
 
-/// Why a log was not opened. The file is as it was.
+/// Why a log was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// There is no such log.
-    #[error("open the log of session \"{session}\": there is none")]
+    /// There is no log.
+    #[error("open the log of session \"{session}\": there is no log")]
     Missing {
         /// The session.
         session: String,
     },
-    /// Another writer has it.
-    #[error("open the log of session \"{session}\": it is open in another place ({source})")]
+    /// Another writer holds the lock.
+    #[error("session \"{session}\" is {source}; answer there, or wait until it ends")]
     Locked {
         /// The session.
         session: String,
-        /// Who holds it.
+        /// Which process holds the lock.
         source: LockError,
     },
-    /// Nothing in the file is a log.
+    /// No line of the file is a line of a log.
     #[error("open the log of session \"{session}\": \"{path}\" is not a log; it was left as it is")]
     NotALog {
         /// The session.
@@ -73,7 +73,7 @@ pub enum OpenError {
         /// The session the file names.
         found: String,
     },
-    /// A newer version wrote it; it can be read, not continued.
+    /// A newer version wrote the log; it can be read but not continued.
     #[error(
         "continue the log of session \"{session}\": it has format {found}, this version writes \
          format {FORMAT}; update to continue it"
@@ -84,21 +84,21 @@ pub enum OpenError {
         /// The format of the file.
         found: u64,
     },
-    /// No epoch is left, which only a forged log brings about; it can be read, not continued.
+    /// No epoch is left, which only a forged log can cause; it can be read but not continued.
     #[error("continue the log of session \"{session}\": no epoch is left; start a new session")]
     Exhausted {
         /// The session.
         session: String,
     },
-    /// A whole record is none that this version can take.
+    /// The sink refused a whole record, because this version cannot read it.
     #[error("open the log of session \"{session}\": {why}; it was left as it is")]
     Unknown {
         /// The session.
         session: String,
-        /// What is wrong with it.
+        /// Why the record was refused.
         why: String,
     },
-    /// No descriptor is free; it may be tried again.
+    /// No file descriptor is free; the caller may try again.
     #[error("open the log of session \"{session}\": {why}")]
     Scarce {
         /// The session.
@@ -106,12 +106,12 @@ pub enum OpenError {
         /// What to do.
         why: &'static str,
     },
-    /// The system refused.
+    /// The system returned an error.
     #[error("open the log of session \"{session}\": {source}")]
     Io {
         /// The session.
         session: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -139,8 +139,8 @@ impl Log {
         Ok(opened)
     }
 
-    /// Opens a log for writing and gives its records to `sink`, which keeps the memory of a long one
-    /// bounded. When the sink cannot take one, nothing is changed. Blocks.
+    /// Opens a log for writing and passes its records to `sink`, so that a long log is never in memory
+    /// whole. If the sink refuses a record, the log is not changed. Blocks.
     pub fn open_each(
         place: LogPlace,
         now_ms: u64,
@@ -149,7 +149,7 @@ impl Log {
         let session = place.session.clone();
         let failed = |error| io_error(&session, error);
         check_dir(&*place.storage, &place.dir).map_err(failed)?;
-        // A missing log must not leave a lock file behind.
+        // Without this check, opening a missing log would create a lock file.
         place.storage.stat(&place.events()).map_err(failed)?;
         let lock = match place.storage.lock(&place.dir.join(LOCK)) {
             Ok(lock) => lock,
@@ -159,17 +159,17 @@ impl Log {
         let file = place.storage.open(&place.events(), Open::Append).map_err(failed)?;
         let mut scan = scan::scan(&file, &place.session).map_err(failed)?;
         check_identity(&place.session, &place.events(), &scan)?;
-        let mut untaken = None;
-        let mut take = |record| {
-            if untaken.is_none() {
-                untaken = sink(record).err();
+        let mut refused = None;
+        let mut pass = |record| {
+            if refused.is_none() {
+                refused = sink(record).err();
             }
         };
-        scan::each_record(&file, &mut scan, &mut take).map_err(failed)?;
-        if let Some(why) = untaken {
+        scan::each_record(&file, &mut scan, &mut pass).map_err(failed)?;
+        if let Some(why) = refused {
             return Err(OpenError::Unknown { session, why });
         }
-        // Before anything is written, all that makes it durable is there.
+        // The directories are opened before the first write, so that a sync needs no new descriptor.
         let dirs = place.hold_dirs().map_err(failed)?;
         let epoch = scan.epoch + 1;
         if epoch >= MAX_SEQ {
@@ -178,16 +178,16 @@ impl Log {
         let sound = repair::repair(&place, file, &mut scan, now_ms).map_err(failed)?;
         let (len, id) = write_epoch(&place, &sound, epoch, now_ms).map_err(failed)?;
         let last = LogMark { len, last_seq: scan.last_seq(), sum: scan.last_sum() };
-        let frontier = Watermark::new(&place.syncer);
-        let mark = LogPosition { len, seq: last.last_seq };
-        frontier.watch(Arc::clone(&sound.file), dirs, mark);
+        let watermark = Watermark::new(&place.syncer);
+        let written = LogPosition { len, seq: last.last_seq };
+        watermark.watch(Arc::clone(&sound.file), dirs, written);
         let state = LogState::Open(Writer { file: sound.file, id, leftover: 0, _lock: lock });
-        let log = Log { place, created_at: sound.created_at, state, frontier, epoch, last };
+        let log = Log { place, created_at: sound.created_at, state, watermark, epoch, last };
         Ok(OpenedLog { log, records: Vec::new(), notices: scan.notices.into_vec(), epoch })
     }
 
-    /// Reads a log without its lock, also while another process writes it: a
-    /// record that is being written then shows as a torn tail. Blocks.
+    /// Reads a log without its lock, also while another process writes it. A record that is being
+    /// written then appears as a torn tail. Blocks.
     pub fn read(storage: &dyn Storage, dir: &Path, session: &str) -> Result<ReadBack, OpenError> {
         let mut records = Vec::new();
         let mut read = Self::read_each(storage, dir, session, &mut |record| records.push(record))?;
@@ -195,7 +195,7 @@ impl Log {
         Ok(read)
     }
 
-    /// Reads a log without its lock and gives its records to `sink`. Blocks.
+    /// Reads a log without its lock and passes its records to `sink`. Blocks.
     pub fn read_each(
         storage: &dyn Storage,
         dir: &Path,
@@ -220,7 +220,7 @@ impl Log {
     }
 }
 
-/// Proves that the directory of a session is one, and no link to another place.
+/// Fails unless the directory of a session is a directory and not a link.
 fn check_dir(storage: &dyn Storage, dir: &Path) -> io::Result<()> {
     match storage.stat(dir)?.kind {
         EntryType::Dir => Ok(()),
@@ -231,11 +231,11 @@ fn check_dir(storage: &dyn Storage, dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Refuses a file that is not a log we can continue.
+/// Fails unless the file is a log of this session that this version can continue.
 fn check_identity(session: &str, path: &Path, scan: &Scan) -> Result<(), OpenError> {
     let session = session.to_owned();
-    // A damaged head may name any format; with records of ours behind it, it
-    // is damage and not a newer version.
+    // A damaged header may name any format. If records of this format follow it, it is damage and not a
+    // newer version.
     let format = match scan.header {
         Some(header) => header.format,
         None if scan.is_blank() => scan.claim.format.unwrap_or(FORMAT),
@@ -254,8 +254,8 @@ fn check_identity(session: &str, path: &Path, scan: &Scan) -> Result<(), OpenErr
     }
 }
 
-/// Makes this writer known to any other; returns the length and identity of
-/// the file afterwards.
+/// Appends the epoch of this writer, so that others see it. Returns the new length and the identity of
+/// the file.
 fn write_epoch(place: &LogPlace, sound: &Sound, epoch: u64, now_ms: u64) -> io::Result<(u64, (u64, u64))> {
     let mut bytes = Vec::new();
     line::put_epoch(&mut bytes, &place.session, epoch, now_ms);
@@ -266,19 +266,26 @@ fn write_epoch(place: &LogPlace, sound: &Sound, epoch: u64, now_ms: u64) -> io::
     Ok((sound.len + bytes.len() as u64, sound.file.stat()?.id))
 }
 
-/// Returns the newest epoch in the file that has the log's name, if it can be read.
+/// Returns the newest epoch in the log file, if it can be read.
 pub(super) fn newest_epoch(place: &LogPlace) -> Option<u64> {
     let file: Arc<dyn StoredFile> = place.storage.open(&place.events(), Open::Read).ok()?;
     Some(scan::scan(&file, &place.session).ok()?.epoch)
 }
 
-/// Writes a log whose sync failed anew, if all that was written is still there.
-pub(super) fn save_anew(place: &LogPlace, last: LogMark, created_at: u64) -> io::Result<(Sound, (u64, u64))> {
+/// Rewrites a log whose sync failed. Fails if some of the written records can no longer be read.
+pub(super) fn save_again(
+    place: &LogPlace,
+    last: LogMark,
+    created_at: u64,
+) -> io::Result<(Sound, (u64, u64))> {
     let file = place.storage.open(&place.events(), Open::Read)?;
     let scan = scan::scan(&file, &place.session)?;
     let whole = scan.bad.is_empty() && (scan.last_seq(), scan.last_sum()) == (last.last_seq, last.sum);
     if !whole || scan.tail.is_some_and(|tail| tail.at < last.len) {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "what was written is no longer there"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "some of the written records can no longer be read",
+        ));
     }
     let sound = repair::rewrite(place, &file, &scan, created_at)?;
     let id = sound.file.stat()?.id;

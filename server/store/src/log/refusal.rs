@@ -1,5 +1,4 @@
-//! Why a log took nothing, and why it stops for good. Never quotes what should
-//! have been written.
+//! Why an append failed, and why a log stops for good. Never quotes an event.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,20 +12,20 @@ pub enum AppendError {
     /// An event is too large for a line.
     #[error("append to the log: event {index} of the batch is larger than {limit} bytes")]
     TooLarge {
-        /// Its place in the batch.
+        /// Its index in the batch.
         index: usize,
-        /// The limit it breaks.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// An event is no JSON object with a `type`.
-    #[error("append to the log: event {index} of the batch is no event: {why}")]
+    /// An event is not a JSON object with a `type`.
+    #[error("append to the log: event {index} of the batch is not valid: {why}")]
     NotAnEvent {
-        /// Its place in the batch.
+        /// Its index in the batch.
         index: usize,
         /// What is wrong with it.
         why: String,
     },
-    /// No sequence number is left, which only a forged log brings about.
+    /// No sequence number is left, which only a forged log can cause.
     #[error("append to the log: no sequence number is left; start a new session")]
     Exhausted,
     /// The disk or the quota is full; nothing was recorded.
@@ -35,21 +34,21 @@ pub enum AppendError {
         /// The log.
         path: PathBuf,
     },
-    /// No descriptor is free; nothing was recorded, and it may be tried again.
+    /// No file descriptor is free; nothing was recorded, and the caller may try again.
     #[error("append to the log: {0}")]
     Scarce(&'static str),
-    /// The system refused; nothing was recorded, and it may be tried again.
+    /// The system returned an error; nothing was recorded, and the caller may try again.
     #[error("append to the log \"{path}\": {source}")]
     Io {
         /// The log.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Another writer holds the lock.
-    #[error("append to the log: {0}")]
+    #[error("append to the log: it is {0}")]
     Locked(LockError),
-    /// A sync failed; `recover` may help, nothing else does.
+    /// A sync failed; only `Log::recover` can help.
     #[error("append to the log: an earlier write may be lost ({0})")]
     SyncFailed(SyncError),
     /// The log has stopped for good.
@@ -62,29 +61,29 @@ pub enum AppendError {
     },
 }
 
-/// Why a log takes no more records.
+/// Why a log has stopped for good.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Stop {
-    /// Another writer has opened it since.
-    #[error("another writer has taken it over (epoch {theirs}, ours is {ours}); reopen the session")]
+    /// Another writer has opened the log since.
+    #[error("another process has opened the log since (epoch {theirs}, here {ours}); reopen the session")]
     Fenced {
-        /// Our epoch.
+        /// The epoch of this writer.
         ours: u64,
-        /// The newest one in the file.
+        /// The newest epoch in the file.
         theirs: u64,
     },
-    /// Another file has taken its name, or none has it any more.
+    /// Another file has its name now, or the file was removed.
     #[error("the file was replaced or removed by another program; reopen the session")]
     Replaced,
-    /// The file is shorter or longer than what was written.
+    /// The file is shorter or longer than this writer left it.
     #[error("the file has {found} bytes where {expected} were written; reopen the session")]
     Changed {
-        /// Its length now.
+        /// Its length now, in bytes.
         found: u64,
-        /// What was written.
+        /// The length that this writer left, in bytes.
         expected: u64,
     },
-    /// A sync failed and what was written could not be saved.
-    #[error("it is read-only, since writing failed and could not be repaired: {0}")]
+    /// A sync failed and the written records could not be saved.
+    #[error("it is read-only, because a sync failed and the records could not be saved: {0}")]
     Unsaved(String),
 }

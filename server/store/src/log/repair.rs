@@ -1,6 +1,7 @@
-//! Makes a log fit to be continued: cuts a torn tail, writes a damaged log
-//! anew. What was found is copied aside and durable before anything changes,
-//! and no byte of a damaged log is ever changed in place.
+//! Repairs a log before it is continued: cuts a torn tail, rewrites a damaged log.
+//!
+//! The invalid bytes are copied next to the log, durably, before anything changes. Never changes a
+//! byte of a damaged log in place.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,22 +13,22 @@ use super::scan::{LineReader, Scan};
 use super::{EVENTS, LogPlace};
 use crate::storage::{Open, Storage, StoredFile, append_all, read_exact_at};
 
-/// Copies kept of one kind; a log that needs more has a broken disk under it.
+/// The most copies of one kind; a log that needs more is on a broken disk.
 const MAX_COPIES: u32 = 999;
 const CHUNK: usize = 256 << 10;
 
-/// A log that ends in a whole line.
+/// A log that ends with a whole line.
 pub struct Sound {
     /// The file, open for appending.
     pub file: Arc<dyn StoredFile>,
-    /// Its length.
+    /// Its length in bytes.
     pub len: u64,
-    /// When the session was created.
+    /// When the session was created, in milliseconds since 1970.
     pub created_at: u64,
 }
 
-/// Brings a scanned file into order, adding to the notices what was kept.
-/// Blocks on syncs when there is something to bring into order.
+/// Repairs a scanned file if it needs it, and adds a notice for each copy. Blocks on syncs if it
+/// repairs something.
 pub fn repair(
     place: &LogPlace,
     file: Arc<dyn StoredFile>,
@@ -38,7 +39,7 @@ pub fn repair(
     let headless = scan.header.is_none() && !scan.is_blank();
     if headless || !scan.bad.is_empty() || header.format != FORMAT {
         let kind = if header.format == FORMAT { "damaged" } else { "older" };
-        keep(place, &file, (0, scan.len), kind, scan)?;
+        copy_aside(place, &file, (0, scan.len), kind, scan)?;
         if header.format != FORMAT {
             scan.notices.push(Notice::Migrated { from: header.format });
         }
@@ -46,7 +47,7 @@ pub fn repair(
     }
     let mut len = scan.len;
     if let Some(tail) = scan.tail {
-        keep(place, &file, (tail.at, scan.len), "torn", scan)?;
+        copy_aside(place, &file, (tail.at, scan.len), "torn", scan)?;
         file.truncate(tail.at)?;
         len = tail.at;
     }
@@ -62,8 +63,8 @@ pub fn repair(
     Ok(Sound { file, len, created_at: header.created_at })
 }
 
-/// Copies a part of a file beside the log, durably.
-fn keep(
+/// Copies a part of a file next to the log, durably.
+fn copy_aside(
     place: &LogPlace,
     file: &Arc<dyn StoredFile>,
     (from, to): (u64, u64),
@@ -73,7 +74,7 @@ fn keep(
     let (path, copy) = new_copy(place, kind)?;
     let copied = copy_range(&**file, &*copy, from, to).and_then(|()| copy.sync());
     if let Err(error) = copied {
-        // Half a copy helps nobody, and the next try would add another one.
+        // A partial copy is useless, and the next try would add another one.
         _ = place.storage.remove(&path);
         return Err(error);
     }
@@ -112,7 +113,7 @@ fn copy_range(from: &dyn StoredFile, to: &dyn StoredFile, at: u64, end: u64) -> 
     Ok(())
 }
 
-/// Writes all whole records into a new file, which then takes the log's name.
+/// Writes all whole records into a new file and renames it to the log.
 pub fn rewrite(
     place: &LogPlace,
     file: &Arc<dyn StoredFile>,
@@ -128,8 +129,8 @@ pub fn rewrite(
     if scan.epoch > 0 {
         line::put_epoch(&mut batch, &place.session, scan.epoch, created_at);
     }
-    for spot in &scan.spots {
-        batch.extend_from_slice(lines.get(spot)?);
+    for span in &scan.spans {
+        batch.extend_from_slice(lines.get(span)?);
         batch.push(b'\n');
         if batch.len() >= CHUNK {
             append_all(&*fresh, &batch)?;
@@ -145,7 +146,7 @@ pub fn rewrite(
     Ok(Sound { file: fresh, len, created_at })
 }
 
-/// Creates a file, in the place of one that an earlier try left behind.
+/// Creates a file; removes one that an earlier try has left.
 fn fresh_file(storage: &dyn Storage, path: &Path) -> io::Result<Arc<dyn StoredFile>> {
     match storage.remove(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

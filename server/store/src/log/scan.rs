@@ -1,7 +1,7 @@
-//! Reads a log from front to back: which lines are whole, in which order their
-//! records belong, and everything that is not as it was written. Memory is
-//! bounded by one line and 32 bytes a record, whatever the file holds. Never
-//! changes a file, and never leaves out a record without a notice.
+//! Scans a log from front to back: finds whole lines, orders their records, and notes all damage.
+//!
+//! Memory is bounded by one line and 32 bytes a record, whatever the file contains. Never changes a
+//! file, and never leaves out a record without a notice.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
@@ -13,84 +13,84 @@ use super::line::{self, Claim, Header, LogLine, MAX_LINE, MAX_SEQ};
 use super::notice::{Notice, Notices};
 use crate::storage::{Reader, StoredFile, read_exact_at};
 
-/// A record as it was read; the event is not looked into.
+/// A record as it was read; its event is not parsed.
 #[derive(Debug, Clone)]
 pub struct RecordRaw {
-    /// The sequence number, rising through the log.
+    /// The sequence number; it increases through the log.
     pub seq: u64,
-    /// The time of writing, in milliseconds since 1970; decoration, never order.
+    /// The time of writing, in milliseconds since 1970; it never decides an order.
     pub at_ms: u64,
-    /// The last of its batch.
+    /// Whether it is the last record of its batch.
     pub last: bool,
     /// The event, as JSON.
     pub event: Box<RawValue>,
 }
 
-/// Where a whole record line stands in the file.
+/// The position of a whole record line in the file.
 #[derive(Debug, Clone, Copy)]
 pub struct LineSpan {
     /// Its sequence number.
     pub seq: u64,
-    /// Its first byte.
+    /// The offset of its first byte.
     pub at: u64,
-    /// Its length without the line end.
+    /// Its length in bytes, without the line end.
     pub len: u32,
     /// Its checksum.
     pub sum: u32,
-    /// More records of its batch follow it.
+    /// Whether more records of its batch follow.
     pub more: bool,
 }
 
 /// Invalid bytes at the end of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tail {
-    /// Where they begin.
+    /// The offset at which they begin.
     pub at: u64,
-    /// A line of them has the shape of a record, so it was whole once.
+    /// Whether one of their lines has the shape of a record, so it was whole once.
     pub was_whole: bool,
 }
 
-/// What a file holds.
+/// The result of scanning a file.
 #[derive(Default)]
 pub struct Scan {
-    /// The head, when it is whole and of this session.
+    /// The header, if it is whole and of this session.
     pub header: Option<Header>,
-    /// What the first line claims when it is not.
+    /// What the first line claims if it is not such a header.
     pub claim: Claim,
     /// The records, in the order of their sequence numbers, each once.
-    pub spots: Vec<LineSpan>,
+    pub spans: Vec<LineSpan>,
     /// The newest epoch of a writer.
     pub epoch: u64,
-    /// Invalid bytes with something whole after them.
+    /// Invalid bytes with a whole line after them.
     pub bad: Vec<Range<u64>>,
-    /// Invalid bytes with nothing whole after them.
+    /// Invalid bytes with no whole line after them.
     pub tail: Option<Tail>,
-    /// The length of the file.
+    /// The length of the file in bytes.
     pub len: u64,
-    /// The file begins like a torn head, or with zeros.
+    /// Whether the file begins with a torn header or with zeros.
     pub torn_header: bool,
-    /// What is to be told.
+    /// Notices about the log.
     pub notices: Notices,
 }
 
 impl Scan {
-    /// Returns whether nothing in the file is whole.
+    /// Whether no line of the file is whole.
     pub fn is_blank(&self) -> bool {
-        self.header.is_none() && self.spots.is_empty() && self.epoch == 0
+        self.header.is_none() && self.spans.is_empty() && self.epoch == 0
     }
 
-    /// Returns the last sequence number, 0 when there is none.
+    /// Returns the last sequence number, 0 if there is none.
     pub fn last_seq(&self) -> u64 {
-        self.spots.last().map_or(0, |spot| spot.seq)
+        self.spans.last().map_or(0, |span| span.seq)
     }
 
-    /// Returns the checksum of the last record, 0 when there is none.
+    /// Returns the checksum of the last record, 0 if there is none.
     pub fn last_sum(&self) -> u32 {
-        self.spots.last().map_or(0, |spot| spot.sum)
+        self.spans.last().map_or(0, |span| span.sum)
     }
 }
 
-/// Reads a file as the log of `session`.
+/// Scans a file as the log of `session`. Blocks.
 pub fn scan(file: &Arc<dyn StoredFile>, session: &str) -> io::Result<Scan> {
     let len = file.stat()?.len;
     let mut reader = BufReader::with_capacity(64 << 10, Reader::new(Arc::clone(file), 0, len));
@@ -121,7 +121,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Takes one line; `body` is missing when it has no end or is too long.
+    /// Handles one line; `body` is `None` if the line has no end or is too long.
     fn line(&mut self, range: Range<u64>, body: Option<&[u8]>, all: &[u8]) {
         if range.start == 0 {
             self.scan.torn_header = line::is_torn_header(all);
@@ -142,8 +142,7 @@ impl Walk<'_> {
         if range.start == 0 {
             self.scan.claim = line::claim(body);
         }
-        // Something may have been put in front of a record without an end of
-        // its own: zeros, or the torn beginning of another line.
+        // Bytes without a line end may precede a record: zeros, or the torn beginning of another line.
         let from = last_start(body).unwrap_or(0);
         let salvaged = range.start + from as u64;
         let rest = body.get(from..).unwrap_or_default();
@@ -156,18 +155,18 @@ impl Walk<'_> {
         self.bad(range, line::has_shape(body));
     }
 
-    /// Takes a line if it is whole.
+    /// Adds a line to the scan if it is whole; returns whether it is.
     fn whole(&mut self, at: u64, body: &[u8]) -> bool {
         match line::parse(self.session, body) {
             Some(LogLine::Header(header)) if at == 0 => self.scan.header = Some(header),
-            // The head again, from a file joined to itself: its records tell.
+            // A second header, from a file that was joined to itself: its records show this.
             Some(LogLine::Header(_)) => {}
             Some(LogLine::Epoch(epoch)) if epoch < MAX_SEQ => {
                 self.scan.epoch = self.scan.epoch.max(epoch);
             }
             Some(LogLine::Record(record)) if (1..MAX_SEQ).contains(&record.seq) => {
                 let len = body.len() as u32;
-                self.scan.spots.push(LineSpan {
+                self.scan.spans.push(LineSpan {
                     seq: record.seq,
                     at,
                     len,
@@ -190,21 +189,20 @@ impl Walk<'_> {
         tail.was_whole |= was_whole;
     }
 
-    /// Something whole follows: what was bad up to it is damage, no torn tail.
+    /// A whole line follows at `whole_at`, so the invalid bytes before it are damage and not a torn tail.
     fn close_tail(&mut self, whole_at: u64) {
         if let Some(tail) = self.scan.tail.take() {
             self.scan.bad.push(tail.at..whole_at);
         }
     }
 
-    /// The records of a batch whose end never came belong to the torn tail: a batch counts
-    /// whole or not at all.
+    /// Moves the records of an unfinished last batch to the torn tail: a batch counts whole or not at all.
     fn cut_open_batch(&mut self) {
         let scan = &mut self.scan;
-        let ends = scan.spots.iter().rposition(|spot| !spot.more).map_or(0, |last| last + 1);
-        let rising = scan.spots.windows(2).all(|pair| pair[0].seq < pair[1].seq);
-        if let Some(first) = scan.spots.get(ends).filter(|_| rising).copied() {
-            scan.spots.truncate(ends);
+        let ends = scan.spans.iter().rposition(|span| !span.more).map_or(0, |last| last + 1);
+        let rising = scan.spans.windows(2).all(|pair| pair[0].seq < pair[1].seq);
+        if let Some(first) = scan.spans.get(ends).filter(|_| rising).copied() {
+            scan.spans.truncate(ends);
             let was_whole = scan.tail.is_some_and(|tail| tail.was_whole);
             scan.tail = Some(Tail { at: first.at, was_whole });
             scan.bad.retain(|bad| bad.start < first.at);
@@ -224,26 +222,27 @@ impl Walk<'_> {
         }
         if let Some(tail) = scan.tail {
             let len = scan.len - tail.at;
-            scan.notices.push(match tail.was_whole {
-                true => Notice::DamagedTail { at: tail.at, len },
-                false => Notice::TornTail { at: tail.at, len },
+            scan.notices.push(if tail.was_whole {
+                Notice::DamagedTail { at: tail.at, len }
+            } else {
+                Notice::TornTail { at: tail.at, len }
             });
         }
         if self.crlf > 0 {
             scan.notices.push(Notice::LineEnds { lines: self.crlf });
         }
-        order(&mut scan.spots, &mut scan.notices);
+        order(&mut scan.spans, &mut scan.notices);
     }
 }
 
-/// Puts records into the order of their numbers, drops copies, and tells what
-/// is missing, late or contradictory.
-fn order(spots: &mut Vec<LineSpan>, notices: &mut Notices) {
+/// Sorts records by their numbers and drops copies. Adds a notice for each conflict, gap or record out
+/// of order.
+fn order(spans: &mut Vec<LineSpan>, notices: &mut Notices) {
     let rising = |pair: &[LineSpan]| pair[0].seq < pair[1].seq;
-    if !spots.windows(2).all(rising) {
-        spots.sort_by_key(|spot| spot.seq);
+    if !spans.windows(2).all(rising) {
+        spans.sort_by_key(|span| span.seq);
         let mut copies = 0;
-        spots.dedup_by(|later, first| {
+        spans.dedup_by(|later, first| {
             if later.seq != first.seq {
                 return false;
             }
@@ -257,20 +256,20 @@ fn order(spots: &mut Vec<LineSpan>, notices: &mut Notices) {
         if copies > 0 {
             notices.push(Notice::Copies { records: copies });
         }
-        for pair in spots.windows(2).filter(|pair| pair[1].at < pair[0].at) {
+        for pair in spans.windows(2).filter(|pair| pair[1].at < pair[0].at) {
             notices.push(Notice::OutOfOrder { seq: pair[1].seq });
         }
     }
     let mut last = 0;
-    for spot in spots.iter() {
-        if spot.seq != last + 1 {
-            notices.push(Notice::Gap { after: last, next: spot.seq });
+    for span in spans.iter() {
+        if span.seq != last + 1 {
+            notices.push(Notice::Gap { after: last, next: span.seq });
         }
-        last = spot.seq;
+        last = span.seq;
     }
 }
 
-/// Returns where the last record line seems to begin.
+/// Returns the offset at which the last record line seems to begin.
 fn last_start(body: &[u8]) -> Option<usize> {
     const START: &[u8] = b"{\"seq\":";
     body.windows(START.len()).rposition(|window| window == START)
@@ -285,24 +284,24 @@ pub struct LineReader {
 }
 
 impl LineReader {
-    /// Returns a reader of the lines a scan of this file has found.
+    /// Returns a reader of the lines that a scan of this file has found.
     pub fn new(file: &Arc<dyn StoredFile>, scan: &Scan) -> Self {
         Self { file: Arc::clone(file), end: scan.len, at: 0, window: Vec::new() }
     }
 
     /// Returns the bytes of one line, without its end.
-    pub fn get(&mut self, spot: &LineSpan) -> io::Result<&[u8]> {
-        let len = spot.len as usize;
-        let held = spot.at.checked_sub(self.at).map(|skip| skip as usize);
-        let inside = held.filter(|skip| skip + len <= self.window.len());
+    pub fn get(&mut self, span: &LineSpan) -> io::Result<&[u8]> {
+        let len = span.len as usize;
+        let skip = span.at.checked_sub(self.at).map(|skip| skip as usize);
+        let inside = skip.filter(|skip| skip + len <= self.window.len());
         let from = match inside {
             Some(from) => from,
             None => {
-                let left = self.end.saturating_sub(spot.at);
+                let left = self.end.saturating_sub(span.at);
                 let wanted = (len.max(256 << 10) as u64).min(left) as usize;
                 self.window.resize(wanted, 0);
-                self.at = spot.at;
-                read_exact_at(&*self.file, &mut self.window, spot.at)?;
+                self.at = span.at;
+                read_exact_at(&*self.file, &mut self.window, span.at)?;
                 0
             }
         };
@@ -310,19 +309,19 @@ impl LineReader {
     }
 }
 
-/// Gives all records of a scanned file to `sink`, in order.
+/// Passes all records of a scanned file to `sink`, in order.
 pub fn each_record(
     file: &Arc<dyn StoredFile>,
     scan: &mut Scan,
     sink: &mut dyn FnMut(RecordRaw),
 ) -> io::Result<()> {
     let mut lines = LineReader::new(file, scan);
-    for spot in &scan.spots {
-        let body = lines.get(spot)?;
-        let Some(record) = line::proved_record(body) else {
+    for span in &scan.spans {
+        let body = lines.get(span)?;
+        let Some(record) = line::verified_record(body) else {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!("record {} changed while it was read", spot.seq),
+                format!("record {} changed while it was read", span.seq),
             ));
         };
         let event = std::str::from_utf8(record.event).map(str::to_owned).ok();

@@ -1,6 +1,8 @@
-//! The real disk. Files are 0600 and directories 0700, opened without following
-//! a link and without waiting on a pipe, and refused when they are not regular
-//! files of this user. Never creates a file outside the directory it was given.
+//! The real disk.
+//!
+//! Files have mode 0600 and directories 0700. An open never follows a link and never waits for a pipe.
+//! It is refused unless the path is a regular file of this user. Never creates a file outside the
+//! given directory.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -19,13 +21,13 @@ pub struct Disk;
 
 struct OpenFile(File);
 
-/// A directory; none where it may not be read, as one above Adjutant's own may be.
+/// An open directory; `None` if it may not be read, as a parent of Adjutant's directories may be.
 struct OpenDir(Option<File>);
 
 impl StoredDir for OpenDir {
     fn sync(&self) -> io::Result<()> {
         match self.0.as_ref().map_or(Ok(()), File::sync_all) {
-            // Some file systems cannot sync a directory: there is nothing more to do.
+            // Some file systems cannot sync a directory; then there is nothing to do.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
             synced => synced,
         }
@@ -74,8 +76,8 @@ fn refused(path: &Path, why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, format!("open \"{}\": {why}", path.display()))
 }
 
-/// A lock that goes with this value, even while a process that is just being started still has a copy
-/// of the descriptor: closing the file alone would leave it locked until that one runs its program.
+/// A lock that is released on drop. Closing the file is not enough: a child process that is being started
+/// has a copy of the descriptor and would keep the lock until it runs its program.
 struct Lock(File);
 
 impl Drop for Lock {
@@ -84,11 +86,10 @@ impl Drop for Lock {
     }
 }
 
-/// Opens a file and proves that it is a regular file of this user.
-fn open_ours(path: &Path, options: &OpenOptions) -> io::Result<File> {
+/// Opens a file. Refuses it unless it is a regular file of this user.
+fn open_own(path: &Path, options: &OpenOptions) -> io::Result<File> {
     let mut options = options.clone();
-    // Without NONBLOCK, opening a pipe put in the place of a file would wait
-    // for its other end.
+    // Without NONBLOCK, opening a pipe in place of the file would wait for its other end.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     options.mode(0o600).custom_flags(flags.bits() as i32);
     let file = match options.open(path) {
@@ -110,7 +111,7 @@ fn open_ours(path: &Path, options: &OpenOptions) -> io::Result<File> {
     Ok(file)
 }
 
-/// Takes away what others may do with a file or directory of ours.
+/// Sets the mode of a file or directory if others have any permission on it.
 fn tighten(path: &Path, found: &fs::Metadata, mode: u32) -> io::Result<()> {
     if found.mode() & 0o077 == 0 {
         return Ok(());
@@ -139,7 +140,7 @@ impl Storage for Disk {
             Open::Append => _ = options.append(true),
             Open::New => _ = options.append(true).create_new(true),
         }
-        let file = open_ours(path, &options)?;
+        let file = open_own(path, &options)?;
         if how == Open::Append && file.metadata()?.mode() & 0o077 != 0 {
             file.set_permissions(fs::Permissions::from_mode(0o600))?;
         }
@@ -186,10 +187,10 @@ impl Storage for Disk {
     fn lock(&self, path: &Path) -> Result<LockGuard, LockError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        // The holder may delete the whole session while we wait in `open`; a
-        // lock on a deleted file protects nothing, so the name is checked.
+        // The holder may delete the session between `open` and the lock. A lock on a deleted file protects
+        // nothing, so the name is checked afterwards.
         for _ in 0..3 {
-            let mut file = open_ours(path, &options)?;
+            let mut file = open_own(path, &options)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
@@ -199,10 +200,9 @@ impl Storage for Disk {
                 }
                 Err(TryLockError::Error(error)) => return Err(error.into()),
             }
-            let ours = stat_of(&file.metadata()?);
-            if self.stat(path).is_ok_and(|found| found.id == ours.id) {
-                // Only for the text of the refusal others get; the lock itself
-                // does not depend on it.
+            let locked = stat_of(&file.metadata()?);
+            if self.stat(path).is_ok_and(|found| found.id == locked.id) {
+                // The process id is only for the message that others get; the lock does not depend on it.
                 _ = file.set_len(0);
                 _ = file.write_all_at(format!("{}\n", std::process::id()).as_bytes(), 0);
                 return Ok(Box::new(Lock(file)));

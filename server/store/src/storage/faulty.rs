@@ -1,8 +1,8 @@
 //! A disk in memory that fails on request and can lose power at any point.
-//! It keeps a journal of every change; what a power loss leaves is computed
-//! from the journal, so one recorded run gives all its crash points. A sync
-//! that fails loses what it should have written, as kernels do. It is never
-//! used outside tests.
+//!
+//! It keeps a journal of every change. The state after a power loss is computed from the journal, so
+//! one recorded run gives all its crash points. A sync that fails loses the bytes that it should have
+//! written, as kernels do. Never used outside tests.
 
 mod loss;
 
@@ -20,25 +20,25 @@ const ROOT: u64 = 0;
 /// An operation that can be made to fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
-    /// Writing to a file.
+    /// Write to a file.
     Write,
-    /// Syncing a file.
+    /// Sync a file.
     Sync,
-    /// Syncing a directory.
+    /// Sync a directory.
     SyncDir,
-    /// Opening a directory to sync it.
+    /// Open a directory to sync it.
     Hold,
-    /// Cutting a file.
+    /// Cut a file.
     Cut,
-    /// Creating a file or directory.
+    /// Create a file or directory.
     Create,
-    /// Renaming.
+    /// Rename a file or directory.
     Rename,
-    /// Reading.
+    /// Read from a file.
     Read,
 }
 
-/// How it fails.
+/// How an operation fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// An input/output error; nothing happens.
@@ -47,9 +47,9 @@ pub enum Fault {
     Full,
     /// No descriptor is free; nothing happens.
     Scarce,
-    /// That many bytes are written and reported as a short write.
+    /// This many bytes are written, and the call reports a short write.
     Short(usize),
-    /// That many bytes are written and the call fails.
+    /// This many bytes are written, and the call fails.
     Partial(usize),
 }
 
@@ -87,18 +87,18 @@ struct Sim {
     counts: BTreeMap<u8, usize>,
     planned: Vec<PlannedFault>,
     locks: BTreeSet<u64>,
-    /// Syncs of files wait.
+    /// Whether syncs of files wait.
     held: bool,
-    /// They wait from the next one on that fails.
+    /// Whether syncs of files wait after the next one that fails.
     holds_behind_failure: bool,
-    /// How many of them wait now.
+    /// How many syncs of files wait now.
     waiting: usize,
-    /// Reads of files wait.
+    /// Whether reads of files wait.
     holds_reads: bool,
     reads_waiting: usize,
-    /// Directories in which nobody gets a lock or a file to read for now.
+    /// Directories in which locking and opening for reading wait.
     slow: BTreeSet<PathBuf>,
-    /// How many wait for one of them.
+    /// How many callers wait for one of them.
     stuck: usize,
 }
 
@@ -106,7 +106,7 @@ struct Sim {
 #[derive(Clone)]
 pub struct FaultyDisk {
     sim: Arc<Mutex<Sim>>,
-    /// Notified when something is no longer held.
+    /// Notified when syncs, reads or directories are released.
     freed: Arc<Condvar>,
 }
 
@@ -131,12 +131,12 @@ impl FaultyDisk {
         self.sim.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets every sync of a file wait until `release_syncs`.
+    /// Makes every sync of a file wait until `release_syncs`.
     pub fn hold_syncs(&self) {
         self.sim().held = true;
     }
 
-    /// Lets every sync of a file wait that comes after the next one that fails.
+    /// Makes every sync of a file wait after the next one that fails.
     pub fn hold_syncs_behind_failure(&self) {
         self.sim().holds_behind_failure = true;
     }
@@ -146,13 +146,13 @@ impl FaultyDisk {
         self.sim().waiting
     }
 
-    /// Lets the syncs go on.
+    /// Lets the waiting syncs continue.
     pub fn release_syncs(&self) {
         self.sim().held = false;
         self.freed.notify_all();
     }
 
-    /// Lets every read of a file wait until `release_reads`.
+    /// Makes every read of a file wait until `release_reads`.
     pub fn hold_reads(&self) {
         self.sim().holds_reads = true;
     }
@@ -162,29 +162,29 @@ impl FaultyDisk {
         self.sim().reads_waiting
     }
 
-    /// Lets the reads go on.
+    /// Lets the waiting reads continue.
     pub fn release_reads(&self) {
         self.sim().holds_reads = false;
         self.freed.notify_all();
     }
 
-    /// Lets everyone who wants a lock or a file to read in this directory wait until `release`.
+    /// Makes locking and opening for reading in this directory wait until `release`.
     pub fn hold(&self, dir: &Path) {
         self.sim().slow.insert(dir.to_owned());
     }
 
-    /// Lets those who wait for a directory continue.
+    /// Lets the callers that wait for a directory continue.
     pub fn release(&self) {
         self.sim().slow.clear();
         self.freed.notify_all();
     }
 
-    /// Returns how many wait for a directory that is held back.
+    /// Returns how many callers wait for a held directory.
     pub fn stuck(&self) -> usize {
         self.sim().stuck
     }
 
-    /// Returns the state of the disk once nobody holds the directory of this file back.
+    /// Waits until the directory of this file is not held; returns the state of the disk.
     fn free_for(&self, path: &Path) -> MutexGuard<'_, Sim> {
         let mut sim = self.sim();
         sim.stuck += 1;
@@ -194,12 +194,12 @@ impl FaultyDisk {
         sim
     }
 
-    /// Makes the `nth` operation of a kind from now on fail once.
+    /// Makes the `nth` operation of a kind fail once, counted from now.
     pub fn fail(&self, op: Op, nth: usize, fault: Fault) {
         self.plan(op, nth, fault, false);
     }
 
-    /// Makes the `nth` operation of a kind from now on and all later ones fail.
+    /// Makes the `nth` operation of a kind and all later ones fail, counted from now.
     pub fn fail_from(&self, op: Op, nth: usize, fault: Fault) {
         self.plan(op, nth, fault, true);
     }
@@ -210,7 +210,7 @@ impl FaultyDisk {
         sim.planned.push(PlannedFault { op, at, lasting, fault });
     }
 
-    /// Forgets all planned faults.
+    /// Removes all planned faults.
     pub fn heal(&self) {
         self.sim().planned.clear();
     }
@@ -220,13 +220,12 @@ impl FaultyDisk {
         self.sim().counts.get(&(op as u8)).copied().unwrap_or(0)
     }
 
-    /// Returns the number of changes so far; every number up to it is a crash point.
+    /// Returns the number of changes so far; each number up to it is a crash point.
     pub fn crash_points(&self) -> usize {
         self.sim().journal.len()
     }
 
-    /// Returns the disk as the next start finds it when power is lost after
-    /// the first `point` changes.
+    /// Returns the disk as the next start finds it if power is lost after the first `point` changes.
     pub fn after_power_loss(&self, point: usize, loss: Loss) -> FaultyDisk {
         let sim = self.sim();
         let mut tree = sim.start.clone();
@@ -249,7 +248,7 @@ impl FaultyDisk {
         FaultyDisk::holding(tree, sim.next)
     }
 
-    /// Puts a file there as if it had always been there, with its directories.
+    /// Adds a file and its directories as if they had always existed.
     pub fn plant(&self, path: &Path, bytes: &[u8]) {
         let mut sim = self.sim();
         let names = names_of(path);
@@ -394,7 +393,7 @@ impl Sim {
             Node::File(bytes) => (bytes.len() as u64, EntryType::File),
             Node::Dir(_) => (0, EntryType::Dir),
         };
-        // Its clock stands still.
+        // The disk has no clock: the time never changes.
         Ok(Stat { id: (1, ino), len, written: 0, kind })
     }
 }
@@ -564,14 +563,14 @@ impl StoredFile for OpenFile {
 
     fn append(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut sim = self.disk.sim();
-        let (kept, failed) = match sim.try_op(Op::Write) {
+        let (written, failed) = match sim.try_op(Op::Write) {
             None => (bytes.len(), None),
-            Some(Fault::Short(kept)) => (kept.min(bytes.len()), None),
-            Some(Fault::Partial(kept)) => (kept.min(bytes.len()), Some(Fault::Broken)),
+            Some(Fault::Short(len)) => (len.min(bytes.len()), None),
+            Some(Fault::Partial(len)) => (len.min(bytes.len()), Some(Fault::Broken)),
             Some(fault) => return Err(fault.error()),
         };
-        sim.write(self.ino, &bytes[..kept])?;
-        failed.map_or(Ok(kept), |fault| Err(fault.error()))
+        sim.write(self.ino, &bytes[..written])?;
+        failed.map_or(Ok(written), |fault| Err(fault.error()))
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {

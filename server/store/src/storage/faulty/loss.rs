@@ -1,34 +1,34 @@
-//! What is left of changes that were not synced when power is lost. The same
-//! seed always gives the same loss. Never touches what was synced.
+//! Simulates a power loss: decides which unsynced changes survive. The same seed always gives the same
+//! loss. Never changes synced content.
 
 use super::{DiskChange, Tree, apply};
 
-/// The unit in which a write is torn.
+/// The unit in which a write is torn, in bytes.
 const SECTOR: usize = 512;
 
 /// What a power loss does to changes that were not synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// All of them survive.
+    /// All changes survive.
     Nothing,
-    /// None of them survives.
+    /// No change survives.
     Unsynced,
-    /// The first ones survive; one write is torn at a sector.
+    /// The first changes survive; one write is torn at a sector.
     Torn(u64),
-    /// Each sector and each name survives or not, in no order.
+    /// Each sector and each name survives or not, independently.
     Shuffled(u64),
 }
 
-/// Applies to a tree what survives of the pending changes.
+/// Applies the surviving part of the pending changes to a tree.
 pub(super) fn lose(tree: &mut Tree, pending: &[DiskChange], loss: Loss) {
     match loss {
         Loss::Unsynced => {}
         Loss::Nothing => pending.iter().for_each(|change| apply(tree, change)),
         Loss::Torn(seed) => {
             let mut coin = Coin(seed);
-            let kept = coin.below(pending.len() + 1);
-            pending[..kept].iter().for_each(|change| apply(tree, change));
-            if let Some(DiskChange::Write(ino, at, bytes)) = pending.get(kept) {
+            let surviving = coin.below(pending.len() + 1);
+            pending[..surviving].iter().for_each(|change| apply(tree, change));
+            if let Some(DiskChange::Write(ino, at, bytes)) = pending.get(surviving) {
                 let sectors = coin.below((at + bytes.len()) / SECTOR + 1);
                 let end = (sectors * SECTOR).clamp(*at, at + bytes.len());
                 apply(tree, &DiskChange::Write(*ino, *at, bytes[..end - at].into()));
@@ -56,7 +56,7 @@ pub(super) fn lose(tree: &mut Tree, pending: &[DiskChange], loss: Loss) {
     }
 }
 
-/// A small generator of numbers that repeats for a seed (splitmix64).
+/// A small generator of numbers; equal seeds give equal numbers (splitmix64).
 struct Coin(u64);
 
 impl Coin {
