@@ -1,4 +1,4 @@
-//! Blobs are durable before they are named, and proved before they are given.
+//! Tests of blobs: durable before `put` returns, and verified by `get`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,5 @@
-//! Lists are quick, never hide a session, and never believe a summary that
-//! does not fit its log.
+//! Tests of the catalog: a list is quick, never hides a session, and never trusts a summary that does
+//! not match its log.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -18,7 +18,7 @@ fn event(text: &str) -> serde_json::Value {
     serde_json::json!({"type": "prompted", "text": text})
 }
 
-/// Creates a session with so many events and a summary that fits.
+/// Creates a session with this many events and a matching summary.
 fn session(catalog: &Catalog, id: &str, events: usize, updated_at: u64) -> Log {
     let mut log = Log::create(catalog.place(id).unwrap(), 1);
     log.append(1, &vec![event("a"); events], false).unwrap();
@@ -32,13 +32,13 @@ fn titled(title: &str) -> Summary {
     Summary { title: title.to_owned(), roots, state: "idle".to_owned(), ..Summary::default() }
 }
 
-/// Counts the records as turns.
+/// Rebuilds a summary; counts the records as turns.
 fn rebuild(catalog: &Catalog, id: &str) -> Result<Summary, CatalogError> {
     let count = |turns: &mut u64, _| *turns += 1;
     catalog.rebuild(id, 0, count, |turns, log| Summary { turns: *turns, log, ..titled(id) })
 }
 
-fn shown(catalog: &Catalog) -> Vec<(String, Condition)> {
+fn conditions(catalog: &Catalog) -> Vec<(String, Condition)> {
     let list = catalog.list().unwrap();
     list.into_iter().map(|listed| (listed.id, listed.condition)).collect()
 }
@@ -47,7 +47,7 @@ fn shown(catalog: &Catalog) -> Vec<(String, Condition)> {
 fn a_list_shows_what_changed_last_first() {
     let dir = tempfile::tempdir().unwrap();
     let catalog = catalog(dir.path());
-    assert_eq!(shown(&catalog), []);
+    assert_eq!(conditions(&catalog), []);
     for (id, updated_at) in [("b", 2), ("c", 9), ("a", 2)] {
         drop(session(&catalog, id, 1, updated_at));
     }
@@ -56,7 +56,7 @@ fn a_list_shows_what_changed_last_first() {
     fs::write(dir.path().join("sessions/file"), "").unwrap();
     symlink("a", dir.path().join("sessions/link")).unwrap();
     let current = |id: &str| (id.to_owned(), Condition::Current);
-    assert_eq!(shown(&catalog), [current("c"), current("a"), current("b")]);
+    assert_eq!(conditions(&catalog), [current("c"), current("a"), current("b")]);
     assert_eq!(catalog.list().unwrap()[0].summary.as_ref().unwrap().title, "c");
 }
 
@@ -67,18 +67,18 @@ fn a_summary_that_does_not_fit_is_stale_until_it_is_rebuilt() {
     let mut log = session(&catalog, "a", 2, 1);
     assert_eq!(catalog.summary("a").unwrap().unwrap().log.last_seq, 2);
     log.append(2, &[event("more")], false).unwrap();
-    assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Stale)]);
+    assert_eq!(conditions(&catalog), [("a".to_owned(), Condition::Stale)]);
     assert_eq!(catalog.summary("a").unwrap(), None);
     let rebuilt = rebuild(&catalog, "a").unwrap();
     assert_eq!((rebuilt.turns, rebuilt.log, rebuilt.damage.as_ref()), (3, log.summary_mark(), None));
-    assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Current)]);
+    assert_eq!(conditions(&catalog), [("a".to_owned(), Condition::Current)]);
     assert_eq!(catalog.summary("a").unwrap(), Some(rebuilt));
     for text in ["", "{", "[]", "null", "{\"title\":1}"] {
         fs::write(dir.path().join("sessions/a/summary.json"), text).unwrap();
-        assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Stale)], "{text}");
+        assert_eq!(conditions(&catalog), [("a".to_owned(), Condition::Stale)], "{text}");
     }
     fs::remove_file(dir.path().join("sessions/a/summary.json")).unwrap();
-    assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Stale)]);
+    assert_eq!(conditions(&catalog), [("a".to_owned(), Condition::Stale)]);
 }
 
 #[test]
@@ -119,10 +119,10 @@ fn log_011_damaged_sessions_are_shown_and_not_hidden() {
     symlink(dir.path().join("elsewhere"), path("link")).unwrap();
     change("middle", |bytes| bytes[400] ^= 1);
     change("torn", |bytes| bytes.extend(b"torn"));
-    // Damage behind the head is found when the log is read.
+    // Damage after the header is found when the log is read.
     rebuild(&catalog, "middle").unwrap();
     rebuild(&catalog, "torn").unwrap();
-    let list = shown(&catalog);
+    let list = conditions(&catalog);
     assert_eq!(list.len(), ids.len());
     for (id, condition) in list {
         let damaged = matches!(condition, Condition::Damaged(_));
@@ -130,7 +130,7 @@ fn log_011_damaged_sessions_are_shown_and_not_hidden() {
     }
 }
 
-/// Changes one byte of a log, so that its length stays; with `quiet` its time stays too.
+/// Changes one byte of a log without changing its length. With `quiet`, its time does not change either.
 fn flip(path: &Path, at: usize, quiet: bool) {
     let before = fs::metadata(path).unwrap().modified().unwrap();
     let mut bytes = fs::read(path).unwrap();
@@ -150,32 +150,32 @@ fn finding_f5_a_log_that_changed_is_read_again_although_its_summary_is_there() {
     drop(log);
     let len = fs::metadata(&path).unwrap().len() as usize;
     let good = fs::read(&path).unwrap();
-    // In the middle by its time, at the end also where a failing disk left the time as it was.
+    // A change in the middle is found by the time; one at the end also without a new time.
     for (at, quiet) in [(len / 2, false), (len - 9, false), (len - 9, true)] {
         flip(&path, at, quiet);
-        assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Stale)], "byte {at} of {len}");
+        assert_eq!(conditions(&catalog), [("a".to_owned(), Condition::Stale)], "byte {at} of {len}");
         assert!(!catalog.find("a").unwrap().unwrap().fits);
         let damage = rebuild(&catalog, "a").unwrap().damage.expect("it is damaged");
-        assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Damaged(damage))]);
-        // It is known now, so that the next list does not read it again.
+        assert_eq!(conditions(&catalog), [("a".to_owned(), Condition::Damaged(damage))]);
+        // The summary has the damage now, so the next list does not read the log again.
         assert!(catalog.find("a").unwrap().unwrap().fits);
         fs::write(&path, &good).unwrap();
         flip(&path, at, false);
         flip(&path, at, false);
         assert_eq!(rebuild(&catalog, "a").unwrap().damage, None);
-        assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Current)]);
+        assert_eq!(conditions(&catalog), [("a".to_owned(), Condition::Current)]);
     }
-    // What was cut short is no damage, and is read once.
+    // An interrupted write is not damage, and the log is read once.
     fs::write(&path, [&good[..], b"{\"seq\":"].concat()).unwrap();
-    assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Stale)]);
+    assert_eq!(conditions(&catalog), [("a".to_owned(), Condition::Stale)]);
     assert_eq!(rebuild(&catalog, "a").unwrap().damage, None);
-    assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Current)]);
-    // A summary of an older version says nothing of the time.
+    assert_eq!(conditions(&catalog), [("a".to_owned(), Condition::Current)]);
+    // A summary of an older version has no time.
     let summary = dir.path().join("sessions/a/summary.json");
     let mut known: serde_json::Value = serde_json::from_slice(&fs::read(&summary).unwrap()).unwrap();
     known.as_object_mut().unwrap().remove("written").unwrap();
     fs::write(&summary, known.to_string()).unwrap();
-    assert_eq!(shown(&catalog), [("a".to_owned(), Condition::Stale)]);
+    assert_eq!(conditions(&catalog), [("a".to_owned(), Condition::Stale)]);
 }
 
 #[test]
@@ -208,8 +208,8 @@ fn f5_a_list_costs_a_bounded_time_a_session() {
     let start = Instant::now();
     assert_eq!(catalog.list().unwrap().len(), 1_000);
     let took = start.elapsed();
-    // The figure is one second for ten times as many; this is a build without
-    // optimization beside other tests.
+    // The target is one second for ten times as many. This build has no optimization, and other tests
+    // run at the same time.
     assert!(took < Duration::from_secs(5), "{took:?}");
 }
 
@@ -249,7 +249,7 @@ fn a_deletion_that_was_cut_short_is_finished() {
     drop(session(&catalog, "a", 1, 1));
     let sessions = dir.path().join("sessions");
     fs::rename(sessions.join("a"), sessions.join(".deleted-a")).unwrap();
-    assert_eq!(shown(&catalog), []);
+    assert_eq!(conditions(&catalog), []);
     drop(session(&catalog, "a", 1, 1));
     catalog.delete("a").unwrap();
     drop(session(&catalog, "a", 1, 1));

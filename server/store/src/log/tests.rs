@@ -1,6 +1,6 @@
-//! What every test of a log shares: a disk in memory, a small event, and the
-//! records that were acknowledged. Never touches a real disk but in a directory
-//! of its own.
+//! Shared parts of the tests of a log: a disk in memory, a small event, and helpers.
+//!
+//! Never touches the real disk outside a temporary directory.
 
 mod batches;
 mod faults;
@@ -34,7 +34,7 @@ fn prompted(text: &str) -> Event {
     Event::Prompted { text: text.to_owned() }
 }
 
-/// The pool all tests of this module share.
+/// Returns the pool that all tests of this module share.
 fn syncer() -> Syncer {
     static POOL: std::sync::OnceLock<Syncer> = std::sync::OnceLock::new();
     POOL.get_or_init(|| Syncer::start().unwrap()).clone()
@@ -54,14 +54,14 @@ fn events_path() -> std::path::PathBuf {
     Path::new(DIR).join(EVENTS)
 }
 
-/// Waits until what is appended is durable, or cannot become so.
+/// Waits until all appended records are durable, or until this has failed.
 fn synced(log: &Log) -> Result<u64, SyncError> {
-    let (tell, told) = mpsc::channel();
-    log.request_sync(move |outcome| _ = tell.send(outcome));
-    told.recv_timeout(LIMIT).expect("an answer within ten seconds")
+    let (tx, outcome) = mpsc::channel();
+    log.request_sync(move |result| _ = tx.send(result));
+    outcome.recv_timeout(LIMIT).expect("an answer within ten seconds")
 }
 
-/// Returns the bytes of a log with so many records.
+/// Returns the bytes of a log with this many records.
 fn valid_log(records: u64) -> Vec<u8> {
     let disk = FaultyDisk::new();
     let mut log = Log::create(place(&disk), 1_000);
@@ -94,9 +94,9 @@ fn seqs(records: &[RecordRaw]) -> Vec<u64> {
     records.iter().map(|record| record.seq).collect()
 }
 
-/// Proves that a log that was opened goes on: it takes a record, and the next
-/// reader finds it after all the others.
-fn goes_on(disk: &FaultyDisk, mut opened: OpenedLog) {
+/// Checks that an opened log continues: it appends a record, and the next reader finds it after all the
+/// others.
+fn check_continues(disk: &FaultyDisk, mut opened: OpenedLog) {
     let before = seqs(&opened.records);
     let new = opened.log.append(9_001, &[prompted("go on")], true).unwrap();
     drop(opened);

@@ -1,12 +1,12 @@
-//! The real disk and its twin keep the same contract, and the twin loses what
-//! it should lose.
+//! Tests of the storage: the real disk and the double keep the same contract, and the double loses
+//! exactly what was not synced.
 
 use std::path::PathBuf;
 
 use super::faulty::{Fault, FaultyDisk, Loss, Op};
 use super::*;
 
-/// The contract, on any disk.
+/// Checks the contract of any storage.
 fn check(storage: &dyn Storage, root: &Path) {
     let dir = root.join("a/b");
     storage.create_dir(&dir).unwrap();
@@ -125,7 +125,7 @@ fn l5_a_lock_that_was_let_go_is_free_while_other_processes_are_being_started() {
     let over = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            // A process that is being started has a copy of every descriptor, until its program runs.
+            // A child process has a copy of every descriptor until it runs its program.
             scope.spawn(|| {
                 while !over.load(std::sync::atomic::Ordering::SeqCst) {
                     std::process::Command::new("true").status().unwrap();
@@ -134,6 +134,6 @@ fn l5_a_lock_that_was_let_go_is_free_while_other_processes_are_being_started() {
         }
         let free = (0..500).filter(|_| Disk.lock(&path).is_ok()).count();
         over.store(true, std::sync::atomic::Ordering::SeqCst);
-        assert_eq!(free, 500, "a lock that nobody has is refused");
+        assert_eq!(free, 500, "a free lock is refused");
     });
 }

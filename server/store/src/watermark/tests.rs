@@ -1,5 +1,5 @@
-//! Syncs coalesce, tell everybody, keep their order, and never run on the
-//! thread that asks.
+//! Tests of the watermark: syncs coalesce, notify every caller in order, and never run on the caller's
+//! thread.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::storage::{EntryType, Stat};
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A file whose syncs wait until they are let go, one permit each.
+/// A file in which each sync waits for a permit.
 struct SlowFile {
     started: Sender<ThreadId>,
     permits: Mutex<Receiver<io::Result<()>>>,
@@ -43,9 +43,9 @@ impl StoredFile for SlowFile {
     }
 }
 
-/// A frontier over a slow file, and the ends by which a test drives it.
+/// The watermark of a slow file, with the channels by which a test drives it.
 struct Slow {
-    frontier: Arc<Watermark>,
+    watermark: Arc<Watermark>,
     file: Arc<SlowFile>,
     started: Receiver<ThreadId>,
     permit: Sender<io::Result<()>>,
@@ -56,25 +56,25 @@ fn slow(syncer: &Syncer) -> Slow {
     let (permit, permits) = channel();
     let file =
         Arc::new(SlowFile { started: started_tx, permits: Mutex::new(permits), syncs: AtomicUsize::new(0) });
-    let frontier = Watermark::new(syncer);
-    frontier.watch(Arc::clone(&file) as Arc<dyn StoredFile>, Vec::new(), LogPosition::default());
-    Slow { frontier, file, started, permit }
+    let watermark = Watermark::new(syncer);
+    watermark.watch(Arc::clone(&file) as Arc<dyn StoredFile>, Vec::new(), LogPosition::default());
+    Slow { watermark, file, started, permit }
 }
 
 impl Slow {
     fn wrote(&self, seq: u64) {
-        self.frontier.wrote(LogPosition { len: seq * 10, seq });
+        self.watermark.wrote(LogPosition { len: seq * 10, seq });
     }
 
     fn ask(&self) -> Receiver<Result<u64, SyncError>> {
-        let (tell, told) = channel();
-        self.frontier.notify(Box::new(move |outcome| _ = tell.send(outcome)));
-        told
+        let (tx, outcome) = channel();
+        self.watermark.notify(Box::new(move |result| _ = tx.send(result)));
+        outcome
     }
 }
 
-fn answer(told: &Receiver<Result<u64, SyncError>>) -> Result<u64, SyncError> {
-    told.recv_timeout(LIMIT).expect("an answer within ten seconds")
+fn answer(outcome: &Receiver<Result<u64, SyncError>>) -> Result<u64, SyncError> {
+    outcome.recv_timeout(LIMIT).expect("an answer within ten seconds")
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn f6_one_sync_covers_all_that_was_written_before_it() {
     let first = slow.ask();
     let worker = slow.started.recv_timeout(LIMIT).unwrap();
     assert_ne!(worker, std::thread::current().id());
-    // These come while a sync runs that does not cover them.
+    // These are written while a sync runs that does not cover them.
     let later: Vec<_> = (2..=500)
         .map(|seq| {
             slow.wrote(seq);
@@ -96,10 +96,10 @@ fn f6_one_sync_covers_all_that_was_written_before_it() {
     slow.permit.send(Ok(())).unwrap();
     assert_eq!(answer(&first), Ok(1));
     slow.started.recv_timeout(LIMIT).unwrap();
-    assert_eq!(slow.frontier.durable(), 1);
+    assert_eq!(slow.watermark.durable(), 1);
     slow.permit.send(Ok(())).unwrap();
-    for told in &later {
-        assert_eq!(answer(told), Ok(500));
+    for outcome in &later {
+        assert_eq!(answer(outcome), Ok(500));
     }
     assert_eq!(slow.file.syncs.load(Ordering::SeqCst), 2);
     assert_eq!(answer(&slow.ask()), Ok(500), "already durable");
@@ -131,11 +131,11 @@ fn l4_a_failed_sync_is_told_to_everybody_and_not_tried_again() {
     slow.wrote(2);
     let second = slow.ask();
     slow.permit.send(Err(io::Error::other("broken"))).unwrap();
-    for told in [first, second, slow.ask()] {
-        assert_eq!(answer(&told), Err(SyncError::Failed("broken".to_owned())));
+    for outcome in [first, second, slow.ask()] {
+        assert_eq!(answer(&outcome), Err(SyncError::Failed("broken".to_owned())));
     }
     assert_eq!(slow.file.syncs.load(Ordering::SeqCst), 1);
-    assert_eq!(slow.frontier.durable(), 0);
+    assert_eq!(slow.watermark.durable(), 0);
 }
 
 #[test]
@@ -143,10 +143,10 @@ fn waiting_for_one_file_is_bounded() {
     let syncer = Syncer::start().unwrap();
     let slow = slow(&syncer);
     slow.wrote(1);
-    let told: Vec<_> = (0..MAX_WAITING).map(|_| slow.ask()).collect();
+    let outcomes: Vec<_> = (0..MAX_WAITING).map(|_| slow.ask()).collect();
     assert_eq!(answer(&slow.ask()), Err(SyncError::Busy));
     slow.permit.send(Ok(())).unwrap();
-    assert!(told.iter().all(|told| answer(told) == Ok(1)));
+    assert!(outcomes.iter().all(|outcome| answer(outcome) == Ok(1)));
 }
 
 #[test]
@@ -154,10 +154,10 @@ fn f24_a_panic_of_one_caller_stops_nobody_else() {
     let syncer = Syncer::start().unwrap();
     let slow = slow(&syncer);
     slow.wrote(1);
-    slow.frontier.notify(Box::new(|_| panic!("a caller of this test")));
-    let told = slow.ask();
+    slow.watermark.notify(Box::new(|_| panic!("a caller of this test")));
+    let outcome = slow.ask();
     slow.permit.send(Ok(())).unwrap();
-    assert_eq!(answer(&told), Ok(1));
+    assert_eq!(answer(&outcome), Ok(1));
     slow.wrote(2);
     slow.permit.send(Ok(())).unwrap();
     assert_eq!(answer(&slow.ask()), Ok(2));
@@ -168,12 +168,12 @@ fn closing_finishes_the_queue_and_refuses_the_rest() {
     let syncer = Syncer::start().unwrap();
     let slow = slow(&syncer);
     slow.wrote(1);
-    let told = slow.ask();
+    let outcome = slow.ask();
     slow.started.recv_timeout(LIMIT).unwrap();
     assert!(!syncer.finish(Duration::ZERO), "one sync is still under way");
     slow.permit.send(Ok(())).unwrap();
     assert!(syncer.finish(LIMIT));
-    assert_eq!(answer(&told), Ok(1));
+    assert_eq!(answer(&outcome), Ok(1));
     slow.wrote(2);
     assert_eq!(answer(&slow.ask()), Err(SyncError::Closed));
 }
@@ -182,7 +182,7 @@ fn closing_finishes_the_queue_and_refuses_the_rest() {
 fn f6_ten_thousand_events_over_two_hundred_files_are_all_told_in_order() {
     let syncer = Syncer::start().unwrap();
     let disk = FaultyDisk::new();
-    let (tell, told) = channel();
+    let (tx, outcomes) = channel();
     let mut logs: Vec<_> = (0..200)
         .map(|number| {
             let session = format!("s-{number}");
@@ -197,13 +197,13 @@ fn f6_ten_thousand_events_over_two_hundred_files_are_all_told_in_order() {
         for (number, log) in logs.iter_mut().enumerate() {
             let event = serde_json::json!({"type": "x", "round": round});
             let seq = log.append(round, &[event], true).unwrap().end - 1;
-            let tell = tell.clone();
-            log.request_sync(move |outcome| _ = tell.send((number, seq, outcome)));
+            let tx = tx.clone();
+            log.request_sync(move |outcome| _ = tx.send((number, seq, outcome)));
         }
     }
     let mut last = vec![0; 200];
     for _ in 0..10_000 {
-        let (number, seq, outcome) = told.recv_timeout(LIMIT).unwrap();
+        let (number, seq, outcome) = outcomes.recv_timeout(LIMIT).unwrap();
         assert!(outcome.unwrap() >= seq);
         assert_eq!(last[number] + 1, seq);
         last[number] = seq;

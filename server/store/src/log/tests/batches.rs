@@ -1,9 +1,9 @@
-//! A batch is kept whole or not at all: half of one would be a state that
-//! nobody decided. Never looks into the events themselves.
+//! Tests that a batch is in the log whole or not at all: a part of one would be a state that no
+//! decision made. Never looks into the events themselves.
 
 use super::*;
 
-/// A log of one record, then a batch of three.
+/// Returns a log of one record, then a batch of three.
 fn with_batch() -> Vec<u8> {
     let disk = FaultyDisk::new();
     let mut log = Log::create(place(&disk), 1_000);
@@ -20,7 +20,7 @@ fn l3_a_batch_torn_anywhere_is_cut_whole_and_kept_aside() {
         let disk = holding(&whole[..cut]);
         let mut opened = open(&disk).unwrap();
         assert_eq!(seqs(&opened.records), [1], "cut at byte {cut}");
-        assert!(!opened.notices.is_empty(), "cut at byte {cut} was not told");
+        assert!(!opened.notices.is_empty(), "cut at byte {cut} has no notice");
         let next = opened.log.append(2_000, &[prompted("next")], false).unwrap();
         assert_eq!(next, 2..3);
         drop(opened);

@@ -1,5 +1,5 @@
-//! Failing disks and lost power: what was acknowledged is there, what was not
-//! may be gone, and nothing else is ever read.
+//! Tests with failing disks and lost power: acknowledged records are there, others may be lost, and no
+//! other record is ever read.
 
 use super::*;
 use crate::storage::faulty::{Fault, Loss, Op};
@@ -13,7 +13,7 @@ fn texts(records: &[RecordRaw]) -> Vec<(u64, String)> {
     records.iter().map(text).collect()
 }
 
-/// Proves that a disk holds what was acknowledged, and nothing never appended.
+/// Checks that a disk has all acknowledged records, and no record that was never appended.
 fn check(disk: &FaultyDisk, acknowledged: u64, attempted: &[String], when: &str) {
     let opened = match open(disk) {
         Ok(opened) => opened,
@@ -28,7 +28,7 @@ fn check(disk: &FaultyDisk, acknowledged: u64, attempted: &[String], when: &str)
         let there = found.iter().any(|(number, _)| *number == seq);
         assert!(there, "{when}: record {seq} is lost\n{:#?}", opened.notices);
     }
-    goes_on(disk, opened);
+    check_continues(disk, opened);
 }
 
 #[test]
@@ -47,25 +47,25 @@ fn f2_power_lost_during_a_repair_keeps_the_original() {
                 let opened = open(&after).unwrap();
                 assert_eq!(seqs(&opened.records), records, "power lost at {point}, {loss:?}");
                 drop(opened);
-                let kept = (1..=2).any(|number| {
+                let is_copied = (1..=2).any(|number| {
                     let name = format!("events.jsonl.damaged-{number}");
-                    after.content(&Path::new(DIR).join(name)).is_ok_and(|kept| kept == whole)
+                    after.content(&Path::new(DIR).join(name)).is_ok_and(|copy| copy == whole)
                 });
-                assert!(kept, "the original is gone at {point}, {loss:?}");
+                assert!(is_copied, "the original is gone at {point}, {loss:?}");
             }
         }
     }
 }
 
-/// What came of sixty batches.
+/// The outcome of sixty batches.
 struct Outcome {
     acknowledged: u64,
     attempted: Vec<String>,
     failures: usize,
 }
 
-/// Appends sixty batches on a disk with a planned fault, with a sync after
-/// each; goes on after every error as a session would.
+/// Appends sixty batches on a disk with a planned fault, each with a sync. Continues after every error,
+/// as a session does.
 fn sixty_batches(disk: &FaultyDisk) -> Outcome {
     let mut log = Log::create(place(disk), 1);
     let attempted = vec!["go on".to_owned()];
@@ -80,7 +80,7 @@ fn sixty_batches(disk: &FaultyDisk) -> Outcome {
                 outcome.failures += 1;
                 continue;
             }
-            // The sync of the batch before it has failed meanwhile.
+            // The sync of the previous batch has failed meanwhile.
             Err(AppendError::SyncFailed(_)) => {}
             Err(AppendError::Stopped { .. }) => break,
             Err(error) => panic!("{error}"),
@@ -141,7 +141,7 @@ fn f10_a_disk_that_stays_full_is_told_and_leaves_a_log_that_opens() {
             assert!(error.contains("space"), "{error}");
             assert_eq!(Log::read(&disk, Path::new(DIR), ID).unwrap().records.len(), nth - 1);
         } else {
-            assert!(disk.content(&events_path()).is_err(), "a half-born session is left");
+            assert!(disk.content(&events_path()).is_err(), "a partly created session is left");
         }
         disk.heal();
         check(&disk, outcome.acknowledged, &outcome.attempted, "after space was made");
@@ -158,7 +158,7 @@ fn l4_a_failed_append_is_cut_back_before_the_next_one() {
     disk.fail(Op::Cut, 1, Fault::Broken);
     assert!(matches!(log.append(2, &[prompted("b")], false), Err(AppendError::Io { .. })));
     assert_eq!(disk.content(&events_path()).unwrap().len(), good.len() + 20);
-    // Cutting fails again: nothing may be written behind the rest.
+    // The cut fails again: nothing may be written after the leftover bytes.
     disk.fail(Op::Cut, 1, Fault::Broken);
     assert!(log.append(2, &[prompted("b")], false).is_err());
     assert_eq!(log.append(2, &[prompted("c")], false).unwrap(), 2..3);

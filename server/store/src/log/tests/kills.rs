@@ -1,4 +1,4 @@
-//! A real process, killed while it writes to a real disk.
+//! Kills a real process while it writes a log to the real disk.
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +9,7 @@ use super::*;
 const DIR_VARIABLE: &str = "ADJUTANT_TEST_LOG_DIR";
 const NAME: &str = "log::tests::kills::f1_killed_at_any_time_nothing_acknowledged_is_lost";
 
-/// Appends until it is killed, and says on its output what is durable.
+/// Appends until it is killed; prints the last durable sequence number after each sync.
 fn write_for_ever(dir: &Path) {
     let mut log = match Log::open(real_place(dir), 2) {
         Ok(opened) => opened.log,
@@ -44,10 +44,10 @@ fn f1_killed_at_any_time_nothing_acknowledged_is_lost() {
             .spawn()
             .unwrap();
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
-        let told = output
+        let acknowledged = output
             .map_while(Result::ok)
             .filter_map(|line| line.strip_prefix("durable ").and_then(|seq| seq.parse::<u64>().ok()));
-        for (number, seq) in told.enumerate() {
+        for (number, seq) in acknowledged.enumerate() {
             durable = durable.max(seq);
             if number == kill * 7 % 12 {
                 child.kill().unwrap();

@@ -1,5 +1,5 @@
-//! Who may write, how much, and what a writer does when the file is no longer
-//! the one it wrote.
+//! Tests of the limits of a log: one writer, bounded batches, and a writer stops if its file was
+//! changed by others.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::*;
 use crate::storage::faulty::Op;
 
-fn born(here: &LogPlace) -> Log {
+fn new_log(here: &LogPlace) -> Log {
     let mut log = Log::create(here.clone(), 1);
     log.append(1, &[prompted("a")], false).unwrap();
     log
@@ -22,7 +22,7 @@ fn l5_two_writers_are_one_too_many() {
         let dir = tempfile::tempdir().unwrap();
         let disk = FaultyDisk::new();
         let here = if real { real_place(dir.path()) } else { place(&disk) };
-        let log = born(&here);
+        let log = new_log(&here);
         let refused = Log::open(here.clone(), 2).err().expect("the lock is held");
         assert!(matches!(refused, OpenError::Locked { .. }), "{refused}");
         if real {
@@ -40,7 +40,7 @@ fn l5_two_writers_are_one_too_many() {
 fn l5_a_lock_file_with_a_live_process_in_it_is_no_lock() {
     let dir = tempfile::tempdir().unwrap();
     let here = real_place(dir.path());
-    drop(born(&here));
+    drop(new_log(&here));
     fs::write(here.dir.join(LOCK), "1\n").unwrap();
     assert_eq!(Log::open(here, 2).unwrap().records.len(), 1);
 }
@@ -49,8 +49,8 @@ fn l5_a_lock_file_with_a_live_process_in_it_is_no_lock() {
 fn l5_a_writer_that_sees_a_newer_epoch_stops() {
     let dir = tempfile::tempdir().unwrap();
     let here = real_place(dir.path());
-    let mut old = born(&here);
-    // Another program removes the lock file, and with it the exclusion.
+    let mut old = new_log(&here);
+    // Another program removes the lock file, so a second writer can lock.
     fs::remove_file(here.dir.join(LOCK)).unwrap();
     let mut new = Log::open(here.clone(), 2).unwrap();
     for _ in 0..2 {
@@ -83,20 +83,20 @@ fn l5_a_replaced_removed_or_cut_file_stops_the_writer() {
     for (name, change) in changes {
         let dir = tempfile::tempdir().unwrap();
         let here = real_place(dir.path());
-        let mut log = born(&here);
+        let mut log = new_log(&here);
         change(&here.events());
         let before = fs::read(here.events()).ok();
         let error = log.append(2, &[prompted("b")], false).unwrap_err();
         assert!(matches!(error, AppendError::Stopped { .. }), "{name}: {error}");
         assert!(log.stop().is_some(), "{name}");
-        assert_eq!(fs::read(here.events()).ok(), before, "{name}: written all the same");
+        assert_eq!(fs::read(here.events()).ok(), before, "{name}: written anyway");
     }
 }
 
 #[test]
 fn l2_nothing_of_a_batch_is_written_when_one_event_is_too_large() {
     let disk = FaultyDisk::new();
-    let mut log = born(&place(&disk));
+    let mut log = new_log(&place(&disk));
     let before = disk.content(&events_path()).unwrap();
     let huge = prompted(&"x".repeat(line::MAX_LINE));
     let error = log.append(2, &[prompted("small"), huge], false).unwrap_err();
@@ -146,20 +146,20 @@ fn f6_a_batch_is_one_write() {
 fn f13_a_huge_line_costs_no_memory() {
     let dir = tempfile::tempdir().unwrap();
     let here = real_place(dir.path());
-    drop(born(&here));
+    drop(new_log(&here));
     let len = fs::metadata(here.events()).unwrap().len();
     // Zeros without a line end; the file has a hole there.
     let file = fs::File::options().write(true).open(here.events()).unwrap();
     file.set_len(len + (1 << 28)).unwrap();
     let before = peak_kib();
     let read = Log::read(&*here.storage, &here.dir, ID).unwrap();
-    // Other tests run beside this one, so the limit is a generous one.
+    // Other tests run at the same time, so the limit is generous.
     assert!(peak_kib() - before < 128 << 10, "{} KiB", peak_kib() - before);
     assert_eq!(seqs(&read.records), [1]);
     assert_eq!(read.notices, [Notice::TornTail { at: len, len: 1 << 28 }]);
 }
 
-/// The most memory this process has ever used; 0 where the system does not say.
+/// Returns the peak memory of this process in KiB; 0 if the system does not report it.
 fn peak_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -170,7 +170,7 @@ fn peak_kib() -> u64 {
 fn files_are_for_their_owner_only() {
     let dir = tempfile::tempdir().unwrap();
     let here = real_place(dir.path());
-    drop(born(&here));
+    drop(new_log(&here));
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&here.dir), 0o700);
     assert_eq!(mode(here.dir.parent().unwrap()), 0o700);
@@ -185,7 +185,7 @@ fn files_are_for_their_owner_only() {
 fn links_and_pipes_are_neither_followed_nor_waited_for() {
     let dir = tempfile::tempdir().unwrap();
     let here = real_place(dir.path());
-    drop(born(&here));
+    drop(new_log(&here));
     let elsewhere = dir.path().join("elsewhere");
     fs::rename(here.events(), &elsewhere).unwrap();
     symlink(&elsewhere, here.events()).unwrap();
@@ -213,7 +213,7 @@ fn links_and_pipes_are_neither_followed_nor_waited_for() {
 fn a_session_that_exists_is_not_created_again() {
     let dir = tempfile::tempdir().unwrap();
     let here = real_place(dir.path());
-    drop(born(&here));
+    drop(new_log(&here));
     let before = fs::read(here.events()).unwrap();
     assert!(Log::create(here.clone(), 2).append(1, &[prompted("b")], false).is_err());
     assert_eq!(fs::read(here.events()).unwrap(), before);

@@ -1,8 +1,8 @@
-//! Power lost at every point of a session's work on its disk (F2): log, blobs and summary together,
-//! with what was not synced dropped, torn at 512 bytes, or kept in any order.
+//! Loses power at every point of a session's work on its disk (F2): log, blobs and summary together.
+//! Unsynced changes are dropped, torn at 512 bytes, or survive in any order.
 //!
-//! The disk is the twin; how it loses is `storage/faulty/loss.rs`. Each point is tried with one
-//! seed, three in `tests/run --long`, or as many as `ADJUTANT_POWER` says.
+//! The disk is the double; `storage/faulty/loss.rs` has the kinds of loss. Each point is tried with one
+//! seed, with three in `tests/run --long`, or with the number in `ADJUTANT_POWER`.
 
 use adjutant_testkit::campaign;
 
@@ -13,14 +13,14 @@ use crate::storage::faulty::{Loss, Op};
 
 const OPERATIONS: u64 = 200;
 
-/// What a trace did, and what it was told.
+/// A recorded run: what was written and what was acknowledged.
 #[derive(Default)]
 struct Trace {
     /// The text of record N is at N - 1.
     texts: Vec<String>,
-    /// From which crash point on which record is acknowledged.
+    /// Pairs of a crash point and the last record that is acknowledged from there on.
     acknowledged: Vec<(usize, u64)>,
-    /// Content of blobs by the record that names them.
+    /// Pairs of a record and the content of the blob that it names.
     blobs: Vec<(u64, Vec<u8>)>,
 }
 
@@ -33,10 +33,10 @@ fn blobs(disk: &FaultyDisk) -> Blobs {
 }
 
 impl Trace {
-    /// Two hundred operations: batches of one to three records, syncs, blobs, summaries, openings.
+    /// Runs two hundred operations: batches of one to three records, syncs, blobs, summaries, openings.
     fn record(disk: &FaultyDisk) -> Trace {
         let mut trace = Trace::default();
-        let kept = blobs(disk);
+        let blobs = blobs(disk);
         let mut log = Log::create(place(disk), 1);
         for number in 0..OPERATIONS {
             match number % 10 {
@@ -46,7 +46,7 @@ impl Trace {
                 }
                 4 => {
                     let bytes = vec![number as u8; 300 * (number as usize % 17)];
-                    let name = kept.put(&bytes).unwrap();
+                    let name = blobs.put(&bytes).unwrap();
                     trace.append(&mut log, &[format!("blob {}", name.hash)], true);
                     trace.blobs.push((log.last_seq(), bytes));
                 }
@@ -78,17 +78,17 @@ impl Trace {
         self.texts.extend_from_slice(texts);
     }
 
-    /// How many records were acknowledged before a crash point.
-    fn told_at(&self, point: usize) -> u64 {
+    /// Returns how many records were acknowledged before a crash point.
+    fn acknowledged_at(&self, point: usize) -> u64 {
         self.acknowledged.iter().rfind(|(at, _)| *at <= point).map_or(0, |(_, seq)| *seq)
     }
 
     /// Checks a disk as the next start finds it.
-    fn check(&self, disk: &FaultyDisk, told: u64, when: &str) {
-        self.check_catalog(disk, told, when);
+    fn check(&self, disk: &FaultyDisk, acknowledged: u64, when: &str) {
+        self.check_catalog(disk, acknowledged, when);
         let opened = match open(disk) {
             Ok(opened) => opened,
-            Err(OpenError::Missing { .. }) if told == 0 => return,
+            Err(OpenError::Missing { .. }) if acknowledged == 0 => return,
             Err(error) => panic!("{when}: {error}"),
         };
         let found = seqs(&opened.records);
@@ -97,22 +97,26 @@ impl Trace {
             let wanted = &self.texts[record.seq as usize - 1];
             assert_eq!(event["text"].as_str(), Some(wanted.as_str()), "{when}: record {}", record.seq);
         }
-        // What was acknowledged is there without a hole; behind it a hole is possible, and told.
+        // Acknowledged records are there without a gap. A gap after them is possible, with a notice.
         let whole = found.iter().zip(1..).take_while(|(seq, number)| **seq == *number).count() as u64;
-        assert!(whole >= told, "{when}: {told} were acknowledged, {whole} are there\n{:?}", opened.notices);
+        assert!(
+            whole >= acknowledged,
+            "{when}: {acknowledged} were acknowledged, {whole} are there\n{:?}",
+            opened.notices
+        );
         assert!(whole == found.len() as u64 || opened.notices.iter().any(Notice::is_damage), "{when}");
         for (seq, bytes) in self.blobs.iter().filter(|(seq, _)| found.contains(seq)) {
             let hash = self.texts[*seq as usize - 1].trim_start_matches("blob ").to_owned();
             let blob = blobs(disk).get(&hash).unwrap_or_else(|error| panic!("{when}: {error}"));
             assert!(blob == *bytes, "{when}: the blob of record {seq}");
         }
-        goes_on(disk, opened);
+        check_continues(disk, opened);
     }
 
-    /// The list shows what is there, and believes no summary that does not fit.
-    fn check_catalog(&self, disk: &FaultyDisk, told: u64, when: &str) {
+    /// Checks that the list shows the session, and that no stale summary counts as current.
+    fn check_catalog(&self, disk: &FaultyDisk, acknowledged: u64, when: &str) {
         let list = catalog(disk).list().unwrap_or_else(|error| panic!("{when}: {error}"));
-        assert!(told == 0 || list.len() == 1, "{when}: the session is not listed");
+        assert!(acknowledged == 0 || list.len() == 1, "{when}: the session is not listed");
         let fits = catalog(disk).summary(ID).unwrap_or_else(|error| panic!("{when}: {error}"));
         assert!(fits.is_none_or(|summary| summary.turns == summary.log.last_seq), "{when}");
         let current = list.iter().filter(|listed| listed.condition == Condition::Current);
@@ -134,7 +138,7 @@ fn f2_power_lost_anywhere_in_200_operations_keeps_what_was_acknowledged() {
     let lost = std::sync::atomic::AtomicUsize::new(0);
     let half = |from: usize| {
         for point in (from..=disk.crash_points()).step_by(2) {
-            let told = trace.told_at(point);
+            let acknowledged = trace.acknowledged_at(point);
             let random = (0..seeds).map(|number| campaign::dice((point * 31 + number) as u64).0);
             let losses = random.flat_map(|seed| [Loss::Torn(seed), Loss::Shuffled(seed)]);
             for loss in losses.chain([Loss::Nothing, Loss::Unsynced]) {
@@ -142,7 +146,7 @@ fn f2_power_lost_anywhere_in_200_operations_keeps_what_was_acknowledged() {
                 let records = Log::read(&after, Path::new(DIR), ID).map_or(0, |read| read.records.len());
                 let whole = records == trace.texts.len();
                 lost.fetch_add(usize::from(!whole), std::sync::atomic::Ordering::Relaxed);
-                trace.check(&after, told, &format!("power lost at {point}, {loss:?}"));
+                trace.check(&after, acknowledged, &format!("power lost at {point}, {loss:?}"));
             }
         }
     };

@@ -1,5 +1,4 @@
-//! Logs of every shape a disk can hand us: written whole, cut, damaged,
-//! shuffled, foreign.
+//! Tests that open logs in every state: whole, cut, damaged, out of order, and of another session.
 
 use std::path::PathBuf;
 
@@ -15,7 +14,7 @@ fn read_bytes(bytes: &[u8]) -> Result<ReadBack, OpenError> {
     Log::read(&holding(bytes), Path::new(DIR), ID)
 }
 
-/// Writes a line with a checksum that fits, whatever it says.
+/// Returns a line with a correct checksum, whatever its body.
 fn sealed(body: &str) -> Vec<u8> {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(ID.as_bytes());
@@ -66,7 +65,7 @@ fn l2_what_was_appended_is_read_back() {
     assert_eq!(event["text"], long);
 }
 
-/// Returns where each line ends.
+/// Returns the offset after each line.
 fn ends(bytes: &[u8]) -> Vec<usize> {
     bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect()
 }
@@ -84,11 +83,11 @@ fn f3_every_prefix_of_a_log_opens_and_goes_on() {
         assert_eq!(opened.notices.is_empty(), clean, "cut at {cut}: {}", notices(&opened));
         if !clean && cut > 0 {
             let from = ends.iter().rfind(|end| **end < cut).copied().unwrap_or(0);
-            let kept = disk.content(&Path::new(DIR).join("events.jsonl.torn-1")).unwrap();
-            assert_eq!(kept, bytes[from..cut], "cut at {cut}");
+            let copy = disk.content(&Path::new(DIR).join("events.jsonl.torn-1")).unwrap();
+            assert_eq!(copy, bytes[from..cut], "cut at {cut}");
         }
         if cut % 7 == 0 {
-            goes_on(&disk, opened);
+            check_continues(&disk, opened);
         }
     }
 }
@@ -97,7 +96,7 @@ fn f3_every_prefix_of_a_log_opens_and_goes_on() {
 fn l3_a_damaged_log_keeps_its_original_and_goes_on() {
     let bytes = valid_log(50);
     let mut start = 0;
-    // One byte in each line, the last one excepted: that is a torn tail.
+    // Changes one byte in each line except the last one, which would be a torn tail.
     for (number, end) in ends(&bytes).into_iter().enumerate().take(51) {
         let mut damaged = bytes.clone();
         damaged[start + 9] ^= 4;
@@ -107,32 +106,32 @@ fn l3_a_damaged_log_keeps_its_original_and_goes_on() {
         let lost = usize::from(number >= 2);
         assert_eq!(opened.records.len(), 50 - lost, "line {number}");
         assert!(opened.notices.iter().any(Notice::is_damage), "line {number}");
-        let kept = disk.content(&Path::new(DIR).join("events.jsonl.damaged-1")).unwrap();
-        assert!(kept == damaged, "line {number}: the original has changed");
-        goes_on(&disk, opened);
+        let copy = disk.content(&Path::new(DIR).join("events.jsonl.damaged-1")).unwrap();
+        assert!(copy == damaged, "line {number}: the original has changed");
+        check_continues(&disk, opened);
         let again = open(&disk).unwrap();
         assert!(!notices(&again).contains("Damaged"), "{}", notices(&again));
     }
 }
 
-/// What opening does with one bad log.
+/// One bad log and the expected result of opening it.
 struct Case {
     id: &'static str,
     bytes: Vec<u8>,
-    /// The records that are there afterwards, or a part of the error.
+    /// The records after opening, or a part of the error.
     expect: Result<Vec<u64>, &'static str>,
-    /// A word of a notice there must be; empty when there must be none.
-    told: &'static str,
-    /// A copy there must be.
-    kept: &'static str,
+    /// A word of an expected notice; empty if there must be no notice.
+    notice: &'static str,
+    /// The name of an expected copy; empty if there need be none.
+    copy: &'static str,
 }
 
-fn case(id: &'static str, bytes: Vec<u8>, told: &'static str, kept: &'static str) -> Case {
-    Case { id, bytes, expect: Ok((1..=50).collect()), told, kept }
+fn case(id: &'static str, bytes: Vec<u8>, notice: &'static str, copy: &'static str) -> Case {
+    Case { id, bytes, expect: Ok((1..=50).collect()), notice, copy }
 }
 
 fn refused(id: &'static str, bytes: Vec<u8>, error: &'static str) -> Case {
-    Case { id, bytes, expect: Err(error), told: "", kept: "" }
+    Case { id, bytes, expect: Err(error), notice: "", copy: "" }
 }
 
 impl Case {
@@ -145,14 +144,14 @@ impl Case {
     }
 }
 
-/// The lines of a valid log of 50, changed; record N is line N + 1.
+/// Returns a valid log of 50 records with changed lines. Record N is at index N + 1.
 fn with(change: impl FnOnce(&mut Vec<Vec<u8>>)) -> Vec<u8> {
     let mut all = lines(&valid_log(50));
     change(&mut all);
     all.concat()
 }
 
-/// A valid log of 50 in which one record is replaced.
+/// Returns a valid log of 50 records in which `line` replaces record 20.
 fn with_20(line: Vec<u8>) -> Vec<u8> {
     with(|all| all[21] = line)
 }
@@ -180,7 +179,7 @@ fn damage_cases() -> Vec<Case> {
     let huge = with(|all| all[11] = b"{\"seq\":4294967295,".to_vec());
     let reversed = with(|all| all.iter_mut().for_each(|line| line.reverse()));
     vec![
-        // The line without an end swallows no neighbour: it is found behind it.
+        // The next line is found although this one has no line end.
         case("log-016", huge, "Damaged", kept).without(10),
         case("log-018", head(|line| line[3] ^= 1), "Header", kept),
         case("log-018 format", head(|line| line[16] ^= 2), "Header", kept),
@@ -234,15 +233,15 @@ fn l3_bad_logs_open_as_they_should() {
         let disk = holding(&case.bytes);
         match (open(&disk), case.expect) {
             (Ok(opened), Ok(expected)) => {
-                let told = notices(&opened);
-                assert_eq!(seqs(&opened.records), expected, "{id}: {told}");
-                assert!(told.contains(case.told), "{id}: {told}");
-                assert_eq!(case.told.is_empty(), told.is_empty(), "{id}: {told}");
-                if !case.kept.is_empty() {
-                    let kept = disk.content(&Path::new(DIR).join(case.kept)).unwrap();
-                    assert!(case.bytes.ends_with(&kept) && !kept.is_empty(), "{id}");
+                let found = notices(&opened);
+                assert_eq!(seqs(&opened.records), expected, "{id}: {found}");
+                assert!(found.contains(case.notice), "{id}: {found}");
+                assert_eq!(case.notice.is_empty(), found.is_empty(), "{id}: {found}");
+                if !case.copy.is_empty() {
+                    let copy = disk.content(&Path::new(DIR).join(case.copy)).unwrap();
+                    assert!(case.bytes.ends_with(&copy) && !copy.is_empty(), "{id}");
                 }
-                goes_on(&disk, opened);
+                check_continues(&disk, opened);
             }
             (Err(error), Err(text)) => {
                 assert!(error.to_string().contains(text), "{id}: {error}");
@@ -263,7 +262,7 @@ fn f31_a_newer_format_is_read_and_not_continued() {
     assert_eq!(read.records.len(), 50);
     assert_eq!(read.notices, [Notice::NewerFormat { found: 2 }]);
     assert!(matches!(open(&holding(&bytes)), Err(OpenError::NewerFormat { found: 2, .. })));
-    // A newer version may seal its lines in another way.
+    // A newer version may use another checksum.
     let strange = b"{\"adjutant_log\":3,\"session\":\"s-1\"}\n{\"new\":1}\n";
     assert!(matches!(open(&holding(strange)), Err(OpenError::NewerFormat { found: 3, .. })));
 }
@@ -288,7 +287,7 @@ fn l3_the_tail_is_not_cut_before_its_copy_is_safe() {
     assert!(matches!(open(&disk), Err(OpenError::Io { .. })));
     assert_eq!(disk.content(&events_path()).unwrap(), bytes);
     disk.heal();
-    goes_on(&disk, open(&disk).unwrap());
+    check_continues(&disk, open(&disk).unwrap());
 }
 
 #[test]
@@ -304,11 +303,11 @@ fn f10_a_disk_that_fails_while_a_log_is_opened_loses_nothing() {
                 disk.heal();
                 let opened = open(&disk).unwrap();
                 assert_eq!(opened.records.len(), records, "{op:?} {nth} {failed}");
-                goes_on(&disk, opened);
-                let aside = disk.list(Path::new(DIR)).unwrap();
-                let kept = |kind: &str| aside.iter().any(|entry| entry.name.contains(kind));
-                assert_eq!(kept("torn"), bytes.ends_with(b"torn"), "{op:?} {nth} {failed}");
-                assert_eq!(kept("damaged"), records == 49, "{op:?} {nth} {failed}");
+                check_continues(&disk, opened);
+                let entries = disk.list(Path::new(DIR)).unwrap();
+                let has_copy = |kind: &str| entries.iter().any(|entry| entry.name.contains(kind));
+                assert_eq!(has_copy("torn"), bytes.ends_with(b"torn"), "{op:?} {nth} {failed}");
+                assert_eq!(has_copy("damaged"), records == 49, "{op:?} {nth} {failed}");
             }
         }
     }
@@ -323,7 +322,7 @@ fn a_log_without_numbers_left_takes_no_record() {
     assert!(matches!(error, AppendError::Exhausted), "{error}");
 }
 
-/// Found by fuzzing: what such an opening wrote could not be read any more.
+/// Found by fuzzing: after such an opening, the log could no longer be read.
 #[test]
 fn a_log_without_epochs_left_is_refused_and_left_as_it_is() {
     let ending_in =
