@@ -46,7 +46,7 @@ pub async fn serve_stdio(sources: Sources) -> anyhow::Result<Exit> {
     let over = async {
         tokio::select! {
             () = terminated() => {}
-            () = transport::unheard() => {}
+            () = transport::output_closed() => {}
         }
     };
     match lsp::serve_until(options, reader, writer, over).await {

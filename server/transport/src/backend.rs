@@ -1,4 +1,4 @@
-//! What is behind the edge: the methods of one face.
+//! The interface between a connection and the methods of one face.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,18 +9,19 @@ use serde_json::value::RawValue;
 
 use super::envelope::{ErrorBody, code};
 
-/// A handler at work.
+/// The future of a running handler.
 pub type Serving<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// What a request is answered with: the JSON of its result without line ends, or the error.
+/// The answer to a request: the JSON of its result without line ends, or the error.
 pub type Answer = Result<Box<RawValue>, ErrorBody>;
 
-/// The params of a message, or why they cannot be read. Some methods count whatever their params are.
+/// The params of a message, or why they cannot be read. Some methods ignore unreadable params.
 pub type Params = Result<Option<Value>, String>;
 
-/// The methods of one face. A call and the first poll of what it returns happen in the order of arrival.
+/// The methods of one face.
 ///
-/// A handler whose order matters posts before it first waits. A panic ends its own call.
+/// Each call and the first poll of its future happen in the order of arrival. A handler whose order
+/// matters must post before it waits. A panic ends only its own call.
 pub trait Backend: Send + Sync + 'static {
     /// Serves a request. Dropping the future cancels it.
     fn request(&self, method: &str, params: Params) -> Serving<Answer>;
@@ -28,20 +29,21 @@ pub trait Backend: Send + Sync + 'static {
     /// Serves a notification.
     fn notification(&self, method: &str, params: Params) -> NotificationOutcome;
 
-    /// A message of the client could not be read. It may have been any notification.
+    /// Reports that a message of the client could not be read. It may have been any notification.
     fn lost(&self);
 }
 
-/// What becomes of a notification.
+/// The result of a notification.
 pub enum NotificationOutcome {
+    /// A handler runs.
     Serving(Serving<()>),
-    /// Nobody has to do anything.
+    /// The notification is ignored.
     PassedOver,
-    /// Its params are not what its method says.
+    /// Its params are not those of its method.
     Unreadable(String),
     /// It ends the connection.
     Exit {
-        /// Whether the client asked for `shutdown` before, as it should.
+        /// Whether the client sent `shutdown` before, as it should.
         after_shutdown: bool,
     },
 }
@@ -52,23 +54,23 @@ impl ErrorBody {
         Self { code, message: message.into(), data: None }
     }
 
-    /// Returns the error of params that the method does not take.
+    /// Returns the error for params that the method does not accept.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(code::INVALID_PARAMS, message)
     }
 
-    /// Returns the error of params that are no JSON this server reads, such as those nested too deep.
+    /// Returns the error for params that cannot be parsed, for example because they are nested too deep.
     pub fn unreadable(why: &str) -> Self {
         Self::invalid_params(format!("the params cannot be read: {why}"))
     }
 
-    /// Returns the error of a method that nobody serves.
+    /// Returns the error for an unknown method.
     pub fn no_method(method: &str) -> Self {
         Self { data: Some(method.into()), ..Self::new(code::METHOD_NOT_FOUND, "there is no such method") }
     }
 }
 
-/// Returns the answer that a result makes.
+/// Converts a result into an answer. Fails with `INTERNAL_ERROR` if it cannot be serialised.
 pub fn answer<R: Serialize>(result: Result<R, ErrorBody>) -> Answer {
     let written = |result: R| serde_json::value::to_raw_value(&result);
     result.and_then(|result| {

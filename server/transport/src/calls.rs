@@ -1,7 +1,6 @@
 //! One call of the backend that is being served, guarded against panics.
 //!
-//! A call knows how to be polled, aborted and dropped without harm. It never
-//! knows what its method means.
+//! A panic in a poll, an abort or a drop never leaves the call. Never knows what a method means.
 
 use std::any::Any;
 use std::future::Future;
@@ -15,7 +14,7 @@ use super::backend::{Answer, Serving};
 use super::envelope::IdKey;
 use super::intake::IntakePermit;
 
-/// What the backend does for one message.
+/// The handler of one message.
 pub(super) enum Work {
     Request(Serving<Answer>),
     Notification(Serving<()>),
@@ -32,24 +31,24 @@ impl Future for Work {
     }
 }
 
-/// What a call is, apart from its future.
+/// The data of a call, without its future.
 #[derive(Debug)]
 pub(super) struct Ticket {
     /// The id of a request; `None` for a notification.
     pub(super) request: Option<IdKey>,
     pub(super) method: Box<str>,
-    /// Held until the call is over, so that the intake stays bounded.
-    pub(super) _weight: IntakePermit,
+    /// Held until the call ends, so that the intake stays bounded.
+    pub(super) _permit: IntakePermit,
 }
 
 /// How a call ended.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// By itself; a notification has no answer.
+    /// The handler returned; a notification has no answer.
     Done(Option<Answer>),
-    /// By a panic, with its text.
+    /// The handler panicked; the text of the panic.
     Panicked(String),
-    /// By cancellation; its future is gone.
+    /// The call was cancelled; its future is dropped.
     Aborted,
 }
 
@@ -59,22 +58,20 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Wraps what the backend does.
+    /// Returns the call and a handle that aborts it.
     pub(super) fn new(ticket: Ticket, work: Work) -> (Self, AbortHandle) {
         let (abort, registration) = AbortHandle::new_pair();
         let work = Abortable::new(work, registration);
         (Call { parts: Some((ticket, work)) }, abort)
     }
 
-    /// Polls for the first time, at the place of the message in the order of
-    /// arrival. Whatever a handler does before it really has to wait is done
-    /// when this returns: the budget of the runtime, which makes a future
-    /// yield at random places, is off.
+    /// Polls for the first time, in the order of arrival. When this returns, the handler has run up to its
+    /// first real wait. The runtime's budget, which makes a future yield at arbitrary places, is off.
     pub(super) fn first_poll(&mut self) -> Poll<(Ticket, Outcome)> {
-        // Still pending, it is polled again with a real waker at once.
+        // A pending call is polled again at once with a real waker.
         let mut cx = Context::from_waker(Waker::noop());
-        let mut all_at_once = tokio::task::unconstrained(self);
-        Pin::new(&mut all_at_once).poll(&mut cx)
+        let mut unbudgeted = tokio::task::unconstrained(self);
+        Pin::new(&mut unbudgeted).poll(&mut cx)
     }
 }
 
@@ -111,7 +108,7 @@ impl Drop for Call {
     }
 }
 
-/// Runs code of a handler; a panic becomes its text.
+/// Runs code of a handler. Returns the text of the panic if it panics.
 pub(super) fn guard<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|payload| text_of(&*payload))
 }

@@ -1,7 +1,7 @@
-//! The other end of a connection: what a headless client needs to speak to
-//! the server over the same frames, envelopes, queue and writer.
+//! The client end of a connection. A headless client uses the same frames, envelopes, queue and writer
+//! as the server.
 //!
-//! It routes nothing and never answers a well-formed request by itself.
+//! Routes nothing, and never answers a well-formed request itself.
 
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
@@ -14,33 +14,33 @@ use super::out::{self, Out};
 use super::reader::{self, Arrival, Framing};
 use super::{tap, writer};
 
-/// Most messages that wait for the receiver; then reading pauses.
+/// The most messages that wait for the receiver; then reading pauses.
 const INCOMING_ROOM: usize = 256;
 
-/// What the server says without being asked.
+/// A request or notification of the server.
 #[derive(Debug)]
 pub enum Incoming {
-    /// Wants an answer: `Out::respond` or `Out::refuse`.
+    /// Expects an answer: `Out::respond` or `Out::refuse`.
     Request {
         /// Its id.
         id: RequestId,
         /// Its method.
         method: String,
-        /// Its params, unread.
+        /// Its params, not parsed.
         params: Option<Box<RawValue>>,
     },
-    /// Wants none.
+    /// Expects no answer.
     Notification {
         /// Its method.
         method: String,
-        /// Its params, unread.
+        /// Its params, not parsed.
         params: Option<Box<RawValue>>,
     },
 }
 
-/// Connects to a server. The receiver must be drained, since replies come
-/// behind what is not; it ends with the connection. The connection ends when
-/// the last `Out` is dropped or closed.
+/// Connects to a server. The caller must drain the receiver, because replies wait for the messages before
+/// them. The receiver ends with the connection. The connection ends when the last `Out` is dropped or
+/// closed.
 pub fn connect(
     reader: impl Read + Send + 'static,
     writer: impl Write + Send + 'static,
@@ -58,7 +58,7 @@ pub fn connect(
                 Incoming::Notification { method, params }
             }
             Arrival::Message(Envelope::Response { id, reply }, _) => {
-                weak.gauge.resolve(id.as_ref(), reply);
+                weak.limits.resolve(id.as_ref(), reply);
                 return ControlFlow::Continue(());
             }
             Arrival::Refused(refusal) => {
@@ -70,12 +70,12 @@ pub fn connect(
             Arrival::Ended(_) => {
                 match weak.upgrade() {
                     Some(out) => out.close(),
-                    None => weak.gauge.close(),
+                    None => weak.limits.close(),
                 }
                 return ControlFlow::Break(());
             }
         };
-        // Replies still matter to a client that listens to nothing else.
+        // The receiver may be dropped; the client may still wait for replies.
         let _ = tx.blocking_send(incoming);
         ControlFlow::Continue(())
     });

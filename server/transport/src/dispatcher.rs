@@ -1,8 +1,8 @@
-//! The one task that calls the backend: messages in arrival order in, answers
-//! out, and everything that is still being served in one set.
+//! The task that calls the backend. It receives messages in the order of arrival, sends the answers, and
+//! polls all running calls.
 //!
-//! Responses and cancellations are acted on when they are seen. It never
-//! waits for a handler, for the editor or for the writer.
+//! Responses and cancellations take effect when they arrive. Never waits for a handler, the editor or the
+//! writer.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -23,11 +23,11 @@ use super::intake::{Inbound, RawCall};
 use super::out::Out;
 use super::reader::InputEnd;
 
-/// Most requests in flight; one more is answered with an error.
+/// The most requests in flight; one more is answered with an error.
 pub(super) const REQUEST_LIMIT: usize = 10_000;
-/// Most notifications whose handlers wait; with more, intake pauses.
+/// The most notifications whose handlers wait; then intake pauses.
 const NOTIFICATION_LIMIT: usize = 10_000;
-/// How long a client may leave all its answers unread.
+/// How long a client may leave its answers unread before the connection ends.
 const STALL_LIMIT: Duration = Duration::from_secs(600);
 
 /// A request in flight.
@@ -57,12 +57,12 @@ impl<B: Backend> Dispatcher<B> {
         }
     }
 
-    /// Serves until the connection ends; what is in flight then is dropped.
+    /// Serves until the connection ends. Drops the calls in flight.
     pub(super) async fn run(mut self, mut inbound: mpsc::Receiver<Inbound>) -> ConnectionEnd {
         let out = self.out.clone();
         let mut closed = pin!(out.closed());
         loop {
-            // A client that reads no answers gets no more of them to read.
+            // While the client reads no answers, no more messages are accepted.
             if !out.has_answer_room() {
                 tokio::select! {
                     written = timeout(STALL_LIMIT, out.answers_written()) => {
@@ -133,7 +133,7 @@ impl<B: Backend> Dispatcher<B> {
         }
         let serving = guard(|| self.backend.request(&call.method, call.params));
         let key = id.key().clone();
-        let ticket = Ticket { request: Some(key.clone()), method: call.method.into(), _weight: call.weight };
+        let ticket = Ticket { request: Some(key.clone()), method: call.method.into(), _permit: call.permit };
         let work = match serving {
             Ok(serving) => Work::Request(serving),
             Err(text) => return self.answer_panic(&id, &ticket.method, &text),
@@ -147,9 +147,9 @@ impl<B: Backend> Dispatcher<B> {
     }
 
     fn notification(&mut self, call: RawCall) -> Option<ConnectionEnd> {
-        let RawCall { method, params, weight } = call;
+        let RawCall { method, params, permit } = call;
         let notified = guard(|| self.backend.notification(&method, params));
-        let ticket = Ticket { request: None, method: method.into(), _weight: weight };
+        let ticket = Ticket { request: None, method: method.into(), _permit: permit };
         match notified {
             Ok(NotificationOutcome::Serving(serving)) => {
                 let (mut served, _abort) = Call::new(ticket, Work::Notification(serving));
@@ -186,7 +186,7 @@ impl<B: Backend> Dispatcher<B> {
         };
         match outcome {
             Outcome::Done(Some(answer)) => self.answer(&id, answer),
-            // Only a notification has no answer.
+            // A request always has an answer.
             Outcome::Done(None) => {}
             Outcome::Panicked(text) => self.answer_panic(&id, &ticket.method, &text),
             Outcome::Aborted => {
@@ -210,9 +210,11 @@ impl<B: Backend> Dispatcher<B> {
     }
 
     fn refuse(&self, refusal: &Refusal) {
-        match refusal.retryable {
-            true => self.out.refuse_for_now(refusal.id.as_ref(), &refusal.message),
-            false => self.out.refuse(refusal.id.as_ref(), refusal.code, &refusal.message),
+        let id = refusal.id.as_ref();
+        if refusal.retryable {
+            self.out.refuse_for_now(id, &refusal.message);
+        } else {
+            self.out.refuse(id, refusal.code, &refusal.message);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! JSON-RPC envelopes: one body is exactly one of request, notification or
-//! response, or it is refused with the error to answer.
+//! JSON-RPC envelopes: parses a body as a request, a notification or a response. Any other body is
+//! refused, with the error to answer.
 //!
-//! Params, results and ids stay raw text. This file never guesses: what is
-//! two things at once, or says a key twice, is nothing at all.
+//! Params, results and ids stay raw text. Never guesses: a body that is two of these at once, or that has
+//! a key twice, is refused.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -16,11 +16,11 @@ use serde_json::value::RawValue;
 
 use super::framing::BODY_LIMIT;
 
-/// JSON-RPC and LSP error codes the transport itself answers with.
+/// The JSON-RPC and LSP error codes that the transport itself uses.
 pub mod code {
     /// The body is not JSON.
     pub const PARSE_ERROR: i64 = -32700;
-    /// The body is JSON, but no acceptable message.
+    /// The body is JSON but not a valid message.
     pub const INVALID_REQUEST: i64 = -32600;
     /// No such method.
     pub const METHOD_NOT_FOUND: i64 = -32601;
@@ -30,24 +30,24 @@ pub mod code {
     pub const INTERNAL_ERROR: i64 = -32603;
     /// The client cancelled the request.
     pub const REQUEST_CANCELLED: i64 = -32800;
-    /// The request is fine, but cannot be served.
+    /// The request is valid but cannot be served.
     pub const REQUEST_FAILED: i64 = -32803;
 }
 
-/// Longest id token that is accepted, in bytes; ids are held and echoed.
+/// The longest id token that is accepted, in bytes; ids are stored and echoed.
 const ID_LIMIT: usize = 1024;
-/// Longest method name that is accepted, in bytes.
+/// The longest method name that is accepted, in bytes.
 const METHOD_LIMIT: usize = 1024;
 
-/// The id of a foreign request: its token, to be echoed byte for byte, and
-/// its meaning, by which it is found.
+/// The id of a request of the peer: its token, which is echoed byte for byte, and its value, by which the
+/// request is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestId {
     token: Box<str>,
     key: IdKey,
 }
 
-/// What an id means, whatever way it was written.
+/// The value of an id, independent of its spelling.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum IdKey {
     /// An integer of 64 bits.
@@ -59,7 +59,7 @@ pub enum IdKey {
 }
 
 impl RequestId {
-    /// Reads an id token: a string or an integer, nothing else.
+    /// Parses an id token. Fails unless it is a string or an integer.
     fn read(raw: &RawValue) -> Result<Self, &'static str> {
         let token = raw.get();
         if token.len() > ID_LIMIT {
@@ -83,7 +83,7 @@ impl RequestId {
         &self.token
     }
 
-    /// Returns what the id means.
+    /// Returns the value of the id.
     pub fn key(&self) -> &IdKey {
         &self.key
     }
@@ -92,27 +92,27 @@ impl RequestId {
 /// One well-formed message.
 #[derive(Debug)]
 pub enum Envelope {
-    /// Wants one answer.
+    /// Expects one answer.
     Request {
         /// Its id.
         id: RequestId,
         /// Its method.
         method: String,
-        /// Its params, unread.
+        /// Its params, not parsed.
         params: Option<Box<RawValue>>,
     },
-    /// Wants no answer.
+    /// Expects no answer.
     Notification {
         /// Its method.
         method: String,
-        /// Its params, unread.
+        /// Its params, not parsed.
         params: Option<Box<RawValue>>,
     },
-    /// Answers a request of ours; without an id it is about none in particular.
+    /// Answers a request of Adjutant; without an id it belongs to no particular request.
     Response {
-        /// The id of the request it answers.
+        /// The id of the answered request.
         id: Option<RequestId>,
-        /// The result, or the refusal.
+        /// The result or the error.
         reply: Result<Box<RawValue>, ErrorBody>,
     },
 }
@@ -125,23 +125,23 @@ pub struct ErrorBody {
     /// Its text.
     #[serde(default)]
     pub message: String,
-    /// What else it says.
+    /// Its further data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 
-/// A body that is no message, and what to answer.
+/// A body that is not a valid message, with the error to answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The id to answer to, where one could be read.
+    /// The id for the answer, if it could be read.
     pub id: Option<RequestId>,
     /// The JSON-RPC error code.
     pub code: i64,
-    /// What is wrong with it.
+    /// What is wrong with the body.
     pub message: String,
-    /// It may have been a notification, of which nobody will ever hear.
+    /// Whether it may have been a notification, whose sender gets no answer.
     pub lost: bool,
-    /// There is no room for it now; the same request works later.
+    /// Whether the same request works later, because only room is missing.
     pub retryable: bool,
 }
 
@@ -151,18 +151,18 @@ impl Refusal {
         Refusal { id: Some(id), code, message: message.into(), lost: false, retryable: false }
     }
 
-    /// Returns the refusal of a request that works later.
+    /// Returns the refusal of a request for which there is no room now.
     pub fn overloaded(id: RequestId, message: impl Into<String>) -> Self {
         Refusal { retryable: true, ..Refusal::of(id, ErrorName::Overloaded.code(), message) }
     }
 
-    /// Returns the refusal of something whose id is unknown.
+    /// Returns the refusal of a body whose id is unknown.
     pub fn anonymous(code: i64, message: impl Into<String>) -> Self {
         Refusal { id: None, code, message: message.into(), lost: true, retryable: false }
     }
 }
 
-/// Reads one body.
+/// Parses one body.
 pub fn parse(body: &[u8]) -> Result<Envelope, Refusal> {
     let not_json = |why: &dyn fmt::Display| {
         Refusal::anonymous(code::PARSE_ERROR, format!("the message is not JSON: {why}"))
@@ -174,10 +174,10 @@ pub fn parse(body: &[u8]) -> Result<Envelope, Refusal> {
         return Err(Refusal::anonymous(code::INVALID_REQUEST, message));
     }
     let members: Members = serde_json::from_str(text).map_err(|error| not_json(&error))?;
-    members.judge()
+    members.classify()
 }
 
-/// The members of the outer object, and which was said twice.
+/// The members of the outer object, and which of them occurs twice.
 #[derive(Default)]
 struct Members<'a> {
     jsonrpc: Option<&'a RawValue>,
@@ -219,7 +219,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 
 impl<'a> Members<'a> {
     fn put(&mut self, name: Cow<'a, str>, value: &'a RawValue, others: &mut HashSet<String>) {
-        let (place, known) = match &*name {
+        let (slot, known) = match &*name {
             "jsonrpc" => (&mut self.jsonrpc, "jsonrpc"),
             "id" => (&mut self.id, "id"),
             "method" => (&mut self.method, "method"),
@@ -233,22 +233,22 @@ impl<'a> Members<'a> {
                 return;
             }
         };
-        if place.replace(value).is_some() {
+        if slot.replace(value).is_some() {
             self.twice = Some(known);
             self.id_twice |= known == "id";
         }
     }
 
-    fn judge(self) -> Result<Envelope, Refusal> {
+    fn classify(self) -> Result<Envelope, Refusal> {
         let id = self.id.map(RequestId::read);
-        // A refused response is answered without its id: that id is one of
-        // ours, and the peer must not take it for one of its own.
-        let answers = self.method.is_none() && (self.result.is_some() || self.error.is_some());
+        // A refused response is answered without its id, because the id is Adjutant's. The peer would read
+        // it as one of its own.
+        let is_response = self.method.is_none() && (self.result.is_some() || self.error.is_some());
         let known = match &id {
-            Some(Ok(id)) if !self.id_twice && !answers => Some(id.clone()),
+            Some(Ok(id)) if !self.id_twice && !is_response => Some(id.clone()),
             _ => None,
         };
-        let lost = known.is_none() && !answers;
+        let lost = known.is_none() && !is_response;
         let refuse = |message: String| Refusal {
             id: known.clone(),
             code: code::INVALID_REQUEST,
@@ -304,8 +304,8 @@ fn text_of(raw: &RawValue) -> Option<String> {
     serde_json::from_str(raw.get()).ok()
 }
 
-/// Takes over params: an object or an array; `null` stands for none, as some
-/// clients send it.
+/// Returns params if they are an object or an array. `null` counts as no params, because some clients send
+/// it.
 fn structured(params: Option<&RawValue>) -> Result<Option<Box<RawValue>>, &'static str> {
     match params.map(|raw| (raw, raw.get().as_bytes().first())) {
         None | Some((_, Some(b'n'))) => Ok(None),
@@ -314,7 +314,7 @@ fn structured(params: Option<&RawValue>) -> Result<Option<Box<RawValue>>, &'stat
     }
 }
 
-/// Returns the id that the params of `$/cancelRequest` name.
+/// Returns the id in the params of `$/cancelRequest`, if it is valid.
 pub fn cancelled_id(params: Option<&RawValue>) -> Option<RequestId> {
     #[derive(Deserialize)]
     struct CancelParams<'a> {
@@ -325,27 +325,27 @@ pub fn cancelled_id(params: Option<&RawValue>) -> Option<RequestId> {
     RequestId::read(params.id).ok()
 }
 
-/// Reads params into a tree. A half of a surrogate pair, which an editor can
-/// hold in a buffer but no Rust string can, becomes U+FFFD: as long in UTF-16.
+/// Parses params into a tree. Half of a surrogate pair, which an editor's buffer may contain but a Rust
+/// string may not, becomes U+FFFD. Both have the same length in UTF-16.
 pub fn tree(params: &RawValue) -> Result<Value, serde_json::Error> {
     serde_json::from_str(params.get()).or_else(|error| {
-        let mended = replace_lone_surrogates(params.get());
-        mended.map_or(Err(error), |text| serde_json::from_str(&text))
+        let replaced = replace_lone_surrogates(params.get());
+        replaced.map_or(Err(error), |text| serde_json::from_str(&text))
     })
 }
 
-/// Replaces lone `\uD800`-style escapes; `None` when there are none.
+/// Replaces lone escapes like `\uD800` by U+FFFD. Returns `None` if there are none.
 fn replace_lone_surrogates(json: &str) -> Option<String> {
     let unit = |rest: &str| -> Option<u16> {
         let digits = rest.strip_prefix("\\u")?.get(..4)?;
         u16::from_str_radix(digits, 16).ok()
     };
-    let mut mended = String::with_capacity(json.len());
+    let mut replaced = String::with_capacity(json.len());
     let mut changed = false;
     let mut rest = json;
     while let Some(at) = rest.find('\\') {
         let (before, escape) = rest.split_at(at);
-        mended.push_str(before);
+        replaced.push_str(before);
         let length = match unit(escape) {
             Some(0xD800..=0xDBFF) => match escape.get(6..).and_then(unit) {
                 Some(0xDC00..=0xDFFF) => 12,
@@ -356,19 +356,19 @@ fn replace_lone_surrogates(json: &str) -> Option<String> {
             None => 2,
         };
         if length == 0 {
-            mended.push_str("\\ufffd");
+            replaced.push_str("\\ufffd");
             changed = true;
             rest = escape.get(6..)?;
         } else {
-            mended.push_str(escape.get(..length)?);
+            replaced.push_str(escape.get(..length)?);
             rest = escape.get(length..)?;
         }
     }
-    mended.push_str(rest);
-    changed.then_some(mended)
+    replaced.push_str(rest);
+    changed.then_some(replaced)
 }
 
-/// Returns the body of a notification, or of a request when an id is given.
+/// Returns the body of a request, or of a notification if `id` is `None`.
 pub fn call_body<P>(id: Option<i32>, method: &str, params: &P) -> Result<Vec<u8>, String>
 where
     P: Serialize + ?Sized,
@@ -383,7 +383,7 @@ where
     let before = body.len();
     body.extend_from_slice(b",\"params\":");
     append(&mut body, params)?;
-    // The protocol knows no `null` params; a method without any has no key.
+    // JSON-RPC has no `null` params; a method without params has no such key.
     if body[before..] == *b",\"params\":null" {
         body.truncate(before);
     }
@@ -424,7 +424,7 @@ fn append<T: Serialize + ?Sized>(body: &mut Vec<u8>, value: &T) -> Result<(), St
 }
 
 fn close(mut body: Vec<u8>) -> Result<Vec<u8>, String> {
-    // One more byte is no reason to double a large body.
+    // One more byte must not double the memory of a large body.
     body.reserve_exact(1);
     body.push(b'}');
     if body.len() > BODY_LIMIT {

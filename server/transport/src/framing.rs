@@ -1,22 +1,21 @@
 //! Frames of the base protocol: `Content-Length` headers, then a body.
 //!
-//! The decoder is incremental and knows nothing of where bytes come from.
-//! It never allocates the size a peer announces: memory follows the bytes
-//! that really arrived.
+//! The decoder is incremental and does not know its source. Never allocates the size that a peer
+//! announces: memory grows with the bytes that arrive.
 
-/// Longest header block that is read, in bytes.
+/// The longest header block that is accepted, in bytes.
 pub const HEADER_LIMIT: usize = 8 * 1024;
-/// Longest body that is kept, in bytes.
+/// The longest body that is accepted, in bytes.
 pub const BODY_LIMIT: usize = 64 * 1024 * 1024;
-/// Longest body that is read over and thrown away; beyond it the connection ends.
+/// The longest body that is skipped, in bytes; a longer one ends the connection.
 pub const SKIP_LIMIT: u64 = 1024 * 1024 * 1024;
 
-/// Header blocks without a length in a row after which the stream is given up.
+/// After this many header blocks in a row without a length, the connection ends.
 const ASTRAY_LIMIT: u32 = 16;
-/// First allocation for a body; it grows as bytes arrive.
+/// The first allocation for a body, in bytes; it grows as bytes arrive.
 const BODY_STEP: usize = 64 * 1024;
 
-/// What was wrong with a frame.
+/// What is wrong with a frame.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The header block does not end within the limit.
@@ -25,8 +24,8 @@ pub enum FrameError {
     /// A header block without `Content-Length`.
     #[error("find \"Content-Length\" in the header")]
     NoLength,
-    /// `Content-Length` stands twice in one header block.
-    #[error("choose between two \"Content-Length\" headers")]
+    /// A header block has `Content-Length` twice.
+    #[error("read a header with two \"Content-Length\" lines")]
     DuplicateLength,
     /// `Content-Length` is not a decimal number of 64 bits.
     #[error("read \"Content-Length\": \"{0}\" is not a length")]
@@ -34,10 +33,10 @@ pub enum FrameError {
     /// The body is over the limit and is skipped.
     #[error("accept a message of {0} bytes, the limit is {BODY_LIMIT}")]
     TooLarge(u64),
-    /// The body is so large that it is not even skipped.
-    #[error("skip a message of {0} bytes")]
+    /// The body is too large to be skipped.
+    #[error("skip a message of {0} bytes, the limit is {SKIP_LIMIT}")]
     Absurd(u64),
-    /// Too many header blocks in a row made no sense.
+    /// Too many header blocks in a row have no length.
     #[error("find the next message after {ASTRAY_LIMIT} headers without a length")]
     Astray,
     /// The stream ended inside a frame.
@@ -46,7 +45,7 @@ pub enum FrameError {
 }
 
 impl FrameError {
-    /// Tells whether the place of the next frame is unknown after this error.
+    /// Whether the next frame cannot be found after this error.
     pub fn ends_connection(&self) -> bool {
         !matches!(self, FrameError::NoLength | FrameError::TooLarge(_))
     }
@@ -77,13 +76,13 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Returns a decoder that expects the start of a header.
+    /// Returns a decoder at the start of a header.
     pub fn new() -> Self {
         Decoder { place: Place::Header, line: Vec::new(), header_bytes: 0, length: None, astray: 0 }
     }
 
-    /// Consumes bytes from the front of `input` until a frame is complete, an
-    /// error is certain, or the input is used up (`None`).
+    /// Consumes bytes from the front of `input` until a frame is complete or has an error. Returns `None`
+    /// when all input is consumed.
     pub fn feed(&mut self, input: &mut &[u8]) -> Option<Result<Vec<u8>, FrameError>> {
         while !input.is_empty() || self.body_is_complete() {
             let event = match &mut self.place {
@@ -125,7 +124,7 @@ impl Decoder {
         None
     }
 
-    /// Says whether the stream may end here.
+    /// Fails with `Truncated` if the stream ends inside a frame here.
     pub fn finish(&self) -> Result<(), FrameError> {
         match self.place {
             Place::Header if self.header_bytes > 0 => Err(FrameError::Truncated),
@@ -134,7 +133,7 @@ impl Decoder {
         }
     }
 
-    /// Returns how many bytes of memory are held for a frame that has begun.
+    /// Returns the memory of an incomplete frame, in bytes.
     #[cfg(any(test, feature = "fuzzing"))]
     pub fn held(&self) -> usize {
         let body = if let Place::Body { body, .. } = &self.place { body.capacity() } else { 0 };
@@ -171,8 +170,8 @@ impl Decoder {
         result.err().map(Err)
     }
 
-    /// Reads one header line. Lines that say nothing about the length, such
-    /// as `Content-Type` or a stray print, are passed over.
+    /// Parses one header line. Lines without a length, such as `Content-Type` or a stray print, are
+    /// ignored.
     fn field(&mut self, line: &[u8]) -> Result<(), FrameError> {
         let Some(colon) = line.iter().position(|byte| *byte == b':') else {
             return Ok(());
@@ -223,20 +222,20 @@ fn split_front<'a>(input: &mut &'a [u8], most: usize) -> &'a [u8] {
     front
 }
 
-/// Makes foreign bytes short and safe to show in an error text.
+/// Returns the first bytes, escaped for an error text.
 fn excerpt(bytes: &[u8]) -> String {
     let head = &bytes[..bytes.len().min(32)];
     head.escape_ascii().to_string()
 }
 
-/// Appends the header for a body of `length` bytes to `to`.
+/// Appends the header of a body of `length` bytes to `to`.
 pub fn push_header(to: &mut Vec<u8>, length: usize) {
     to.extend_from_slice(b"Content-Length: ");
     to.extend_from_slice(length.to_string().as_bytes());
     to.extend_from_slice(b"\r\n\r\n");
 }
 
-/// Returns a body with its header in front.
+/// Returns a frame: the header, then the body.
 pub fn encode(body: &[u8]) -> Vec<u8> {
     let mut frame = Vec::with_capacity(body.len() + 40);
     push_header(&mut frame, body.len());

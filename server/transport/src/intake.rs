@@ -1,9 +1,9 @@
-//! What lies between the reader thread and the dispatcher: messages made
-//! ready for the router, in arrival order, bounded in number and in bytes.
+//! The queue between the reader thread and the dispatcher: parsed messages in the order of arrival,
+//! bounded in number and in bytes.
 //!
-//! It decides nothing and drops nothing but a cancellation that names no id:
-//! when it is full, the reader waits, and with it the pipe of the client.
-//! Replies have no weight, for what fills it may be waiting for them.
+//! When it is full, the reader waits, and so does the pipe of the client. Replies need no permit, because
+//! the calls that fill the queue may wait for them. Never drops a message, except a cancellation without
+//! an id.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -15,12 +15,12 @@ use tokio::sync::mpsc;
 use super::envelope::{self, Envelope, ErrorBody, IdKey, Refusal, RequestId};
 use super::reader::{Arrival, InputEnd};
 
-/// Most messages that wait for the dispatcher.
+/// The most messages that wait for the dispatcher.
 pub(super) const MESSAGE_ROOM: usize = 256;
-/// Most bytes of messages that are not yet done with; one message may be over.
+/// The most bytes of unfinished messages; a single message may be larger.
 const BYTE_ROOM: usize = 128 * 1024 * 1024;
 
-/// One arrival, made ready for the router.
+/// One arrival, parsed for the dispatcher.
 #[derive(Debug)]
 pub(super) enum Inbound {
     Request { id: RequestId, call: RawCall },
@@ -31,57 +31,57 @@ pub(super) enum Inbound {
     Ended(InputEnd),
 }
 
-/// A method with its params as a tree, or why there is no tree.
+/// A method with its params as a tree, or why they cannot be parsed.
 #[derive(Debug)]
 pub(super) struct RawCall {
     pub(super) method: String,
     pub(super) params: Result<Option<Value>, String>,
-    pub(super) weight: IntakePermit,
+    pub(super) permit: IntakePermit,
 }
 
-/// The bytes of messages that are not yet done with.
+/// The number of bytes of unfinished messages.
 #[derive(Debug, Default)]
 struct IntakeLimit {
     load: Mutex<usize>,
-    lighter: Condvar,
+    released: Condvar,
 }
 
-/// The part of the load that one message is; dropped with the message.
+/// The bytes of one message in the load. Dropping it releases them.
 #[derive(Debug)]
 pub(super) struct IntakePermit {
-    scale: Arc<IntakeLimit>,
+    limit: Arc<IntakeLimit>,
     bytes: usize,
 }
 
 impl IntakeLimit {
-    /// Waits until there is room. A message on its own always passes.
+    /// Waits until there is room for a message. A single message always has room.
     fn acquire(self: &Arc<Self>, bytes: usize) -> IntakePermit {
         let load = self.load.lock().unwrap_or_else(PoisonError::into_inner);
         let full = |load: &mut usize| *load > 0 && load.saturating_add(bytes) > BYTE_ROOM;
-        let mut load = self.lighter.wait_while(load, full).unwrap_or_else(PoisonError::into_inner);
+        let mut load = self.released.wait_while(load, full).unwrap_or_else(PoisonError::into_inner);
         *load += bytes;
-        IntakePermit { scale: Arc::clone(self), bytes }
+        IntakePermit { limit: Arc::clone(self), bytes }
     }
 }
 
 impl Drop for IntakePermit {
     fn drop(&mut self) {
-        let mut load = self.scale.load.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut load = self.limit.load.lock().unwrap_or_else(PoisonError::into_inner);
         *load = load.saturating_sub(self.bytes);
         drop(load);
-        self.scale.lighter.notify_all();
+        self.limit.released.notify_all();
     }
 }
 
-/// Returns what the reader thread calls with each arrival, and the end at
-/// which the dispatcher takes them.
+/// Returns the function that the reader thread calls with each arrival, and the receiver of the
+/// dispatcher.
 pub(super) fn channel() -> (impl FnMut(Arrival) -> ControlFlow<()> + Send + 'static, mpsc::Receiver<Inbound>)
 {
     let (tx, rx) = mpsc::channel(MESSAGE_ROOM);
-    let scale = Arc::new(IntakeLimit::default());
+    let limit = Arc::new(IntakeLimit::default());
     let deliver = move |arrival| {
         let inbound = match arrival {
-            Arrival::Message(message, bytes) => match ready(message, bytes, &scale) {
+            Arrival::Message(message, bytes) => match prepare(message, bytes, &limit) {
                 Some(inbound) => inbound,
                 None => return ControlFlow::Continue(()),
             },
@@ -96,10 +96,10 @@ pub(super) fn channel() -> (impl FnMut(Arrival) -> ControlFlow<()> + Send + 'sta
     (deliver, rx)
 }
 
-fn ready(message: Envelope, bytes: usize, scale: &Arc<IntakeLimit>) -> Option<Inbound> {
+fn prepare(message: Envelope, bytes: usize, limit: &Arc<IntakeLimit>) -> Option<Inbound> {
     let call = |method, params: Option<Box<RawValue>>| {
         let params = params.map(|raw| envelope::tree(&raw)).transpose();
-        RawCall { method, params: params.map_err(|error| error.to_string()), weight: scale.acquire(bytes) }
+        RawCall { method, params: params.map_err(|error| error.to_string()), permit: limit.acquire(bytes) }
     };
     Some(match message {
         Envelope::Request { id, method, params } => Inbound::Request { id, call: call(method, params) },

@@ -1,9 +1,8 @@
-//! The strict edge: bytes to routed calls, and one writer.
+//! One connection: turns bytes into calls of a backend, and messages into bytes.
 //!
-//! A reader thread, one dispatcher, a writer thread. Messages reach handlers in
-//! arrival order, replies and cancellations never wait behind work, and a panic
-//! ends one call only. Nothing here knows what a method means, and nothing else
-//! touches the two streams.
+//! A connection has a reader thread, one dispatcher and a writer thread. Messages reach handlers in the
+//! order of arrival. Replies and cancellations never wait for handlers. A panic ends only its own call.
+//! Never knows what a method means. No other code reads or writes the two streams.
 
 mod backend;
 mod calls;
@@ -33,36 +32,36 @@ pub use limits::{ReplyError, SendError};
 pub use out::{Out, PendingReply, Sending};
 pub use reader::Framing;
 
-/// How long the writer may take to write what is queued at the end.
+/// How long the writer may write the queued messages after the end of the connection.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 
 /// How a connection ended.
 #[derive(Debug)]
 pub enum ConnectionEnd {
-    /// The client said `exit`.
+    /// The client sent `exit`.
     Exit {
-        /// Whether it asked for `shutdown` before, as it should.
+        /// Whether it sent `shutdown` before, as it should.
         after_shutdown: bool,
     },
-    /// The client went away without a word.
+    /// The input ended without `exit`.
     InputClosed,
-    /// The client sent what cannot be cut into messages.
+    /// The input cannot be cut into messages.
     InputBroken(FrameError),
-    /// The client does not read any more.
+    /// The output is closed, or the client no longer reads it.
     OutputClosed,
-    /// The threads of the connection could not be started.
+    /// A thread of the connection could not be started.
     NotStarted(io::Error),
 }
 
-/// What `serve` needs besides the backend: the other end of an `Out`.
+/// The receiving end of an `Out`, which `serve` needs.
 #[derive(Debug)]
 pub struct Parts {
     out: Out,
     frames: mpsc::UnboundedReceiver<limits::Frame>,
 }
 
-/// Makes the `Out` of a connection that is served later, so that the backend
-/// can hold it. What is sent before waits in its queue.
+/// Returns the `Out` of a connection before the connection is served, so that the backend can hold it.
+/// Messages that are sent before wait in its queue.
 pub fn channel() -> (Out, Parts) {
     let (out, frames) = out::queue();
     (out.clone(), Parts { out, frames })
@@ -70,10 +69,9 @@ pub fn channel() -> (Out, Parts) {
 
 /// Serves one connection, framed as in LSP, until it ends.
 ///
-/// What a handler does before it first has to wait happens in arrival order;
-/// what it does later does not. A handler whose order matters posts without
-/// waiting (`try_send`, an unbounded queue with a receipt to await); to await
-/// room in a bounded queue is waiting, and loses the order.
+/// Each handler runs up to its first wait in the order of arrival; after that there is no order. A handler
+/// whose order matters must post before it waits, with `try_send` or to an unbounded queue. Waiting for
+/// room in a bounded queue loses the order.
 pub async fn serve(
     backend: impl Backend,
     parts: Parts,
@@ -83,7 +81,7 @@ pub async fn serve(
     serve_framed(Framing::Headers, backend, parts, reader, writer).await
 }
 
-/// Serves one connection until it ends, as [`serve`] does.
+/// Serves one connection with this framing until it ends; see [`serve`].
 pub async fn serve_framed(
     framing: Framing,
     backend: impl Backend,
@@ -111,7 +109,7 @@ pub async fn serve_framed(
     ended
 }
 
-/// Returns the streams of this process, past the line buffer of `stdout`.
+/// Returns the standard streams of this process, without the line buffer of `stdout`.
 #[cfg(unix)]
 pub fn stdio() -> io::Result<(impl Read + Send + 'static, impl Write + Send + 'static)> {
     use std::fs::File;
@@ -121,26 +119,26 @@ pub fn stdio() -> io::Result<(impl Read + Send + 'static, impl Write + Send + 's
     Ok((reader, writer))
 }
 
-/// Returns the streams of this process.
+/// Returns the standard streams of this process.
 #[cfg(not(unix))]
 pub fn stdio() -> io::Result<(impl Read + Send + 'static, impl Write + Send + 'static)> {
     Ok((io::stdin(), io::stdout()))
 }
 
-/// Comes when nobody can read our standard output any more, also while we have nothing to say.
+/// Returns when the reader of the standard output is gone, also while there is nothing to write.
 #[cfg(unix)]
-pub async fn unheard() {
+pub async fn output_closed() {
     use rustix::event::{PollFd, PollFlags, poll};
-    let (tell, gone) = oneshot::channel();
-    // Asked for nothing, the system tells of the end of the other side alone. The thread ends with
-    // that or with the process.
-    let watched = thread::Builder::new().name("transport-unheard".to_owned()).spawn(move || {
+    let (tx, closed) = oneshot::channel();
+    // With no events requested, `poll` reports only the end of the other side. The thread ends then or
+    // with the process.
+    let watched = thread::Builder::new().name("transport-output".to_owned()).spawn(move || {
         let output = io::stdout();
         loop {
             match poll(&mut [PollFd::new(&output, PollFlags::empty())], None) {
                 Ok(1..) => {
-                    // A server that has ended already does not listen.
-                    let _ = tell.send(());
+                    // The send fails if the server has already ended.
+                    let _ = tx.send(());
                     return;
                 }
                 Ok(0) | Err(rustix::io::Errno::INTR) => {}
@@ -148,29 +146,29 @@ pub async fn unheard() {
             }
         }
     });
-    if watched.is_err() || gone.await.is_err() {
-        // Then the first write that fails tells.
+    if watched.is_err() || closed.await.is_err() {
+        // Without the thread, the first failed write ends the connection.
         std::future::pending().await
     }
 }
 
-/// Comes when nobody can read our standard output any more; here the first write tells.
+/// Never returns on this system; the first failed write ends the connection.
 #[cfg(not(unix))]
-pub async fn unheard() {
+pub async fn output_closed() {
     std::future::pending().await
 }
 
 /// One end of an in-memory connection.
 #[derive(Debug)]
 pub struct End {
-    /// What the other end wrote.
+    /// Reads what the other end writes.
     pub reader: PipeReader,
-    /// What the other end reads.
+    /// Writes what the other end reads.
     pub writer: PipeWriter,
 }
 
-/// Makes two connected ends. Each direction holds what a pipe of the system
-/// holds (64 KiB on Linux); dropping a half ends the stream at the other end.
+/// Returns two connected ends. Each direction is a pipe of the system (64 KiB on Linux). Dropping a
+/// writer ends the stream at the other end.
 pub fn pipe() -> io::Result<(End, End)> {
     let (near_reader, far_writer) = io::pipe()?;
     let (far_reader, near_writer) = io::pipe()?;

@@ -1,8 +1,7 @@
-//! What bounds a connection and what waits on it: room in the queue, requests
-//! of ours without a reply, and the end.
+//! The limits of a connection and the callers that wait for it: room in the queue, Adjutant's requests
+//! without a reply, and the end.
 //!
-//! It counts and resolves; it never sends, and its lock is never held while
-//! anything is waited for.
+//! Counts room and resolves replies. Never sends, and never holds a lock while it waits.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,32 +13,32 @@ use tokio::sync::{Notify, Semaphore, oneshot, watch};
 
 use super::envelope::{ErrorBody, IdKey, RequestId};
 
-/// Most frames of ours that wait for the writer.
+/// The most outgoing notifications and requests that wait for the writer.
 pub const FRAME_ROOM: usize = 1024;
-/// Most bytes of ours that wait for the writer.
+/// The most bytes of such frames that wait for the writer.
 pub const BYTE_ROOM: usize = 16 * 1024 * 1024;
-/// Most answers that wait for the writer before intake pauses.
+/// The most answers that wait for the writer; then intake pauses.
 pub const ANSWER_ROOM: usize = 10_000;
-/// Most bytes of answers that wait for the writer before intake pauses.
+/// The most bytes of answers that wait for the writer; then intake pauses.
 pub const ANSWER_BYTE_ROOM: usize = 64 * 1024 * 1024;
-/// Most requests of ours that wait for a reply.
+/// The most requests of Adjutant that wait for a reply.
 pub const PENDING_LIMIT: usize = 4096;
 
-/// Why something was not sent.
+/// Why a message was not sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// The queue is full; merge and try later.
+    /// The queue is full; the caller may merge its messages and try later.
     #[error("send: the client does not read fast enough")]
     Full,
-    /// The connection is over.
+    /// The connection has ended.
     #[error("send: the connection is closed")]
     Closed,
-    /// The body cannot be written as a message.
+    /// The body cannot be serialised, or is too large.
     #[error("send: {0}")]
     Unsendable(String),
 }
 
-/// Why a request of ours got no result.
+/// Why a request of Adjutant got no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ReplyError {
     /// The peer answered with an error.
@@ -53,37 +52,37 @@ pub enum ReplyError {
     /// The connection ended first.
     #[error("get a result: the connection is closed")]
     ConnectionClosed,
-    /// The request never left.
+    /// The request was not sent.
     #[error("send the request: {0}")]
     Unsendable(String),
 }
 
 pub(super) type Reply = Result<Box<RawValue>, ReplyError>;
 
-/// What the writer gives back when a frame is written.
+/// The room that a frame occupies until the writer has written it.
 #[derive(Debug)]
 pub(super) enum Permit {
-    /// One frame and so many bytes of room.
+    /// One frame and this many bytes.
     Produced(u32),
     /// One answer.
     Answer,
     /// Nothing.
     Free,
-    /// Nothing, and the writer stops before this frame.
+    /// Nothing; the writer stops before this frame.
     Close,
 }
 
-/// One body on its way to the writer.
+/// One body in the queue of the writer.
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) body: Vec<u8>,
-    pub(super) toll: Permit,
+    pub(super) permit: Permit,
 }
 
-/// Requests of ours without a reply; `None` once the connection is over.
+/// Requests of Adjutant without a reply; `None` after the end of the connection.
 type PendingReplies = Option<HashMap<i32, oneshot::Sender<Reply>>>;
 
-/// Room, pending replies and the end of a connection, shared by all its parts.
+/// The room, the pending replies and the end of a connection; all its parts share it.
 #[derive(Debug)]
 pub(super) struct ConnectionLimits {
     pub(super) frames: Semaphore,
@@ -91,8 +90,8 @@ pub(super) struct ConnectionLimits {
     answers: AtomicUsize,
     answer_bytes: AtomicUsize,
     pub(super) answers_written: Notify,
-    /// Those who go on behind the next answer.
-    pub(super) behind_answer: Mutex<Vec<oneshot::Sender<()>>>,
+    /// Notified when the next answer is queued.
+    pub(super) after_answer: Mutex<Vec<oneshot::Sender<()>>>,
     next_id: AtomicU32,
     pending: Mutex<PendingReplies>,
     pub(super) closed: watch::Sender<bool>,
@@ -106,7 +105,7 @@ impl ConnectionLimits {
             answers: AtomicUsize::new(0),
             answer_bytes: AtomicUsize::new(0),
             answers_written: Notify::new(),
-            behind_answer: Mutex::default(),
+            after_answer: Mutex::default(),
             next_id: AtomicU32::new(0),
             pending: Mutex::new(Some(HashMap::new())),
             closed: watch::Sender::new(false),
@@ -117,7 +116,7 @@ impl ConnectionLimits {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes an id for a request of ours.
+    /// Returns a free id for a request and registers the sender of its reply.
     pub(super) fn open(&self, tx: oneshot::Sender<Reply>) -> Result<i32, SendError> {
         let mut pending = self.pending();
         let pending = pending.as_mut().ok_or(SendError::Closed)?;
@@ -126,7 +125,7 @@ impl ConnectionLimits {
             return Err(SendError::Unsendable(why));
         }
         loop {
-            // Ids of LSP are 31 bits wide; after the last comes the first again.
+            // Ids of LSP have 31 bits; after the last id, the first is used again.
             let id = self.next_id.fetch_add(1, Ordering::Relaxed) % 0x7fff_ffff + 1;
             if let Entry::Vacant(vacant) = pending.entry(id.cast_signed()) {
                 let id = *vacant.key();
@@ -136,18 +135,18 @@ impl ConnectionLimits {
         }
     }
 
-    /// Gives up a request of ours; `false` when it was no longer open.
-    pub(super) fn give_up(&self, id: i32) -> bool {
-        let given_up = self.pending().as_mut().and_then(|map| map.remove(&id));
-        given_up.is_some()
+    /// Removes a pending request. Returns `false` if it was no longer pending.
+    pub(super) fn remove_pending(&self, id: i32) -> bool {
+        let removed = self.pending().as_mut().and_then(|map| map.remove(&id));
+        removed.is_some()
     }
 
-    /// Returns how many requests of ours wait for a reply.
+    /// Returns how many requests of Adjutant wait for a reply.
     pub(super) fn open_requests(&self) -> usize {
         self.pending().as_ref().map_or(0, HashMap::len)
     }
 
-    /// Returns how many frames of ours wait for the writer.
+    /// Returns how many notifications and requests wait for the writer.
     pub(super) fn queued(&self) -> usize {
         FRAME_ROOM.saturating_sub(self.frames.available_permits())
     }
@@ -158,22 +157,22 @@ impl ConnectionLimits {
         self.answer_bytes.fetch_add(bytes, Ordering::AcqRel);
     }
 
-    /// Lets those go on who waited for an answer to be queued.
+    /// Notifies the callers that waited for an answer to be queued.
     pub(super) fn answer_queued(&self) {
-        let mut waiting = self.behind_answer.lock().unwrap_or_else(PoisonError::into_inner);
-        for go_on in waiting.drain(..) {
-            // Who has gone meanwhile needs no word.
-            let _ = go_on.send(());
+        let mut waiting = self.after_answer.lock().unwrap_or_else(PoisonError::into_inner);
+        for queued in waiting.drain(..) {
+            // The receiver may be dropped meanwhile.
+            let _ = queued.send(());
         }
     }
 
-    /// Says whether the peer reads its answers.
+    /// Whether there is room for another answer; without it, the peer does not read its answers.
     pub(super) fn has_answer_room(&self) -> bool {
         self.answers.load(Ordering::Acquire) < ANSWER_ROOM
             && self.answer_bytes.load(Ordering::Acquire) < ANSWER_BYTE_ROOM
     }
 
-    /// Ends the connection for everyone who waits for room or for a reply.
+    /// Ends the connection: every wait for room or for a reply fails.
     pub(super) fn close(&self) {
         self.frames.close();
         self.bytes.close();
@@ -182,14 +181,14 @@ impl ConnectionLimits {
         self.closed.send_replace(true);
     }
 
-    /// Gives back the room of frames that were written or given up.
-    pub(super) fn release(&self, tolls: impl Iterator<Item = (usize, Permit)>) {
+    /// Releases the room of frames that were written.
+    pub(super) fn release(&self, permits: impl Iterator<Item = (usize, Permit)>) {
         let (mut frames, mut bytes, mut answers, mut answer_bytes) = (0, 0, 0, 0);
-        for (length, toll) in tolls {
-            match toll {
-                Permit::Produced(permits) => {
+        for (length, permit) in permits {
+            match permit {
+                Permit::Produced(size) => {
                     frames += 1;
-                    bytes += permits as usize;
+                    bytes += size as usize;
                 }
                 Permit::Answer => {
                     answers += 1;
@@ -207,7 +206,7 @@ impl ConnectionLimits {
         }
     }
 
-    /// Hands a response of the peer to whoever waits for it.
+    /// Passes a response of the peer to the caller that waits for it.
     pub(super) fn resolve(&self, id: Option<&RequestId>, reply: Result<Box<RawValue>, ErrorBody>) {
         let sender = match id.map(RequestId::key) {
             Some(IdKey::Number(id)) => {
@@ -216,11 +215,11 @@ impl ConnectionLimits {
             _ => None,
         };
         let Some(sender) = sender else {
-            tracing::debug!("passed over a response that answers no open request");
+            tracing::debug!("ignored a response to no open request");
             return;
         };
         let reply = reply.map_err(|error| ReplyError::Refused { code: error.code, message: error.message });
-        // The one who asked may have gone in this moment; that is no loss.
+        // The caller may have dropped its future in this moment.
         let _ = sender.send(reply);
     }
 }

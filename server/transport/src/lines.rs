@@ -1,17 +1,17 @@
-//! Frames of protocols that write a message a line: the body is what stands before `\n`.
+//! Frames of protocols with one message a line: the body ends before `\n`.
 //!
-//! Incremental like the decoder of headers, and bounded by the same limits.
+//! The decoder is incremental like that of headers, and has the same limits.
 
 use super::framing::{BODY_LIMIT, FrameError, SKIP_LIMIT};
 
-/// First allocation for a line; it grows as bytes arrive.
+/// The first allocation for a line, in bytes; it grows as bytes arrive.
 const LINE_STEP: usize = 4 * 1024;
 
-/// Cuts a stream into lines. Empty ones count for nothing.
+/// Cuts a stream into lines. Empty lines are ignored.
 #[derive(Debug, Default)]
 pub struct LineDecoder {
     line: Vec<u8>,
-    /// The length so far of a line that is over the limit and is thrown away.
+    /// The length so far of a line that is over the limit and is skipped.
     skipped: u64,
 }
 
@@ -20,7 +20,7 @@ impl LineDecoder {
         Self { line: Vec::with_capacity(LINE_STEP), skipped: 0 }
     }
 
-    /// Takes bytes up to the end of a line; `None` when all of them are taken and none has ended.
+    /// Consumes bytes up to the end of a line. Returns `None` when all input is consumed and no line has ended.
     pub fn feed(&mut self, input: &mut &[u8]) -> Option<Result<Vec<u8>, FrameError>> {
         while !input.is_empty() {
             let end = input.iter().position(|byte| *byte == b'\n');
@@ -32,7 +32,7 @@ impl LineDecoder {
                 return Some(Err(FrameError::Absurd(self.skipped)));
             }
             if end.is_some()
-                && let Some(line) = self.ended()
+                && let Some(line) = self.end_line()
             {
                 return Some(line);
             }
@@ -48,7 +48,7 @@ impl LineDecoder {
         }
     }
 
-    fn ended(&mut self) -> Option<Result<Vec<u8>, FrameError>> {
+    fn end_line(&mut self) -> Option<Result<Vec<u8>, FrameError>> {
         if self.skipped > 0 {
             return Some(Err(FrameError::TooLarge(std::mem::take(&mut self.skipped))));
         }
@@ -56,7 +56,7 @@ impl LineDecoder {
         (!line.trim_ascii().is_empty()).then_some(Ok(line))
     }
 
-    /// Says whether the stream ended between two lines.
+    /// Fails with `Truncated` if the stream ends inside a line here.
     pub fn finish(&self) -> Result<(), FrameError> {
         let whole = self.skipped == 0 && self.line.trim_ascii().is_empty();
         if whole { Ok(()) } else { Err(FrameError::Truncated) }

@@ -1,9 +1,8 @@
-//! The way out of a connection: notifications, requests to the peer with
-//! their pending replies, and answers, all through one bounded FIFO.
+//! The sending side of a connection: notifications, requests with their pending replies, and answers, all
+//! through one FIFO queue.
 //!
-//! What we produce waits for room; answers and withdrawals never wait, since
-//! their number is bounded by what the peer asked or was asked. This file
-//! never writes: `writer` alone does.
+//! Notifications and requests wait for room. Answers and withdrawals never wait: there is at most one for
+//! each request. Never writes to the stream; only `writer` does.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,38 +18,38 @@ use tokio::sync::{mpsc, oneshot};
 use super::envelope::{self, ErrorBody, RequestId, code};
 use super::limits::{BYTE_ROOM, ConnectionLimits, Frame, Permit, Reply, ReplyError, SendError};
 
-/// The handle through which everything is sent; cheap to clone.
+/// A handle for sending on a connection; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Out {
     tx: mpsc::UnboundedSender<Frame>,
-    gauge: Arc<ConnectionLimits>,
+    limits: Arc<ConnectionLimits>,
 }
 
 /// An `Out` that does not keep the connection open.
 #[derive(Debug, Clone)]
 pub(super) struct WeakOut {
     tx: mpsc::WeakUnboundedSender<Frame>,
-    pub(super) gauge: Arc<ConnectionLimits>,
+    pub(super) limits: Arc<ConnectionLimits>,
 }
 
 impl WeakOut {
     pub(super) fn upgrade(&self) -> Option<Out> {
-        let gauge = Arc::clone(&self.gauge);
-        self.tx.upgrade().map(|tx| Out { tx, gauge })
+        let limits = Arc::clone(&self.limits);
+        self.tx.upgrade().map(|tx| Out { tx, limits })
     }
 }
 
-/// Makes the sending and the writing end of a queue. The channel itself has no
-/// bound; the room that `Gauge` gives out is the bound.
+/// Returns the sending and the writing end of a queue. The channel itself has no bound; `ConnectionLimits`
+/// bounds it.
 pub(super) fn queue() -> (Out, mpsc::UnboundedReceiver<Frame>) {
     let (tx, rx) = mpsc::unbounded_channel();
-    let gauge = Arc::new(ConnectionLimits::new());
-    (Out { tx, gauge }, rx)
+    let limits = Arc::new(ConnectionLimits::new());
+    (Out { tx, limits }, rx)
 }
 
 impl Out {
-    /// Sends a notification, waiting for room. Where there is room, it is
-    /// queued before this returns, polled or not.
+    /// Sends a notification, and waits for room if there is none. If there is room, it is queued before
+    /// this returns, even if the future is never polled.
     pub fn notify<P>(&self, method: &str, params: &P) -> Sending
     where
         P: Serialize + ?Sized,
@@ -69,14 +68,13 @@ impl Out {
         }
     }
 
-    /// Sends a request and returns the future of its reply. Dropping that
-    /// future withdraws the request.
+    /// Sends a request and returns the future of its reply. Dropping the future withdraws the request.
     pub fn request<P>(&self, method: &str, params: &P) -> PendingReply
     where
         P: Serialize + ?Sized,
     {
         let (tx, reply) = oneshot::channel();
-        let (id, sending) = match self.gauge.open(tx) {
+        let (id, sending) = match self.limits.open(tx) {
             Ok(id) => (id, self.send(envelope::call_body(Some(id), method, params))),
             Err(error) => (0, Sending::done(Err(error))),
         };
@@ -104,61 +102,61 @@ impl Out {
         self.answer(id, envelope::error_body(id, &error));
     }
 
-    /// Sends `go_on` as soon as the next answer is queued. A handler that calls this last lets
-    /// others send what has to come behind its own answer, since nothing is answered in between.
-    pub fn behind_next_answer(&self, go_on: oneshot::Sender<()>) {
-        let mut waiting = self.gauge.behind_answer.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.push(go_on);
+    /// Notifies `queued` when the next answer is queued. If a handler calls this last, the next answer is its
+    /// own. A task that waits for `queued` can then send messages that must follow this answer.
+    pub fn behind_next_answer(&self, queued: oneshot::Sender<()>) {
+        let mut waiting = self.limits.after_answer.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.push(queued);
     }
 
-    /// Says whether a notification would be queued without waiting.
+    /// Whether a notification would be queued without waiting.
     pub fn has_room(&self) -> bool {
-        self.gauge.frames.available_permits() > 0 && self.gauge.bytes.available_permits() > 0
+        self.limits.frames.available_permits() > 0 && self.limits.bytes.available_permits() > 0
     }
 
-    /// Returns how many frames of ours wait for the writer.
+    /// Returns how many notifications and requests wait for the writer.
     pub fn queued(&self) -> usize {
-        self.gauge.queued()
+        self.limits.queued()
     }
 
-    /// Returns how many requests of ours wait for a reply.
+    /// Returns how many requests of Adjutant wait for a reply.
     pub fn open_requests(&self) -> usize {
-        self.gauge.open_requests()
+        self.limits.open_requests()
     }
 
-    /// Says whether the connection is over.
+    /// Whether the connection has ended.
     pub fn is_closed(&self) -> bool {
-        *self.gauge.closed.borrow()
+        *self.limits.closed.borrow()
     }
 
-    /// Waits until the connection is over.
+    /// Waits until the connection has ended.
     pub async fn closed(&self) {
-        // The sender lives in `self`, so this ends by the value alone.
-        let _ = self.gauge.closed.subscribe().wait_for(|closed| *closed).await;
+        // `self` keeps the sender, so this returns only when the value is set.
+        let _ = self.limits.closed.subscribe().wait_for(|closed| *closed).await;
     }
 
-    /// Ends the connection: what is queued is still written, nothing follows.
+    /// Ends the connection. Queued messages are still written; no message follows them.
     pub fn close(&self) {
-        self.gauge.close();
-        self.push(Frame { body: Vec::new(), toll: Permit::Close });
+        self.limits.close();
+        self.push(Frame { body: Vec::new(), permit: Permit::Close });
     }
 
-    /// Hands a response of the peer to whoever waits for it.
+    /// Passes a response of the peer to the caller that waits for it.
     pub(super) fn resolve(&self, id: Option<&RequestId>, reply: Result<Box<RawValue>, ErrorBody>) {
-        self.gauge.resolve(id, reply);
+        self.limits.resolve(id, reply);
     }
 
-    /// Says whether the peer reads its answers.
+    /// Whether there is room for another answer; without it, the peer does not read its answers.
     pub(super) fn has_answer_room(&self) -> bool {
-        self.gauge.has_answer_room()
+        self.limits.has_answer_room()
     }
 
-    /// Waits until some answers were written.
+    /// Waits until answers were written.
     pub(super) async fn answers_written(&self) {
-        self.gauge.answers_written.notified().await;
+        self.limits.answers_written.notified().await;
     }
 
-    /// Queues an answer; one that cannot be written becomes an error.
+    /// Queues an answer. If its body could not be serialised, queues an error instead.
     pub(super) fn answer(&self, id: Option<&RequestId>, body: Result<Vec<u8>, String>) {
         let body = body.or_else(|why| {
             tracing::error!(why, "could not write an answer");
@@ -166,18 +164,18 @@ impl Out {
             envelope::error_body(id, &error)
         });
         let Ok(body) = body else { return };
-        self.gauge.count_answer(body.len());
-        self.push(Frame { body, toll: Permit::Answer });
-        self.gauge.answer_queued();
+        self.limits.count_answer(body.len());
+        self.push(Frame { body, permit: Permit::Answer });
+        self.limits.answer_queued();
     }
 
     pub(super) fn downgrade(&self) -> WeakOut {
-        let gauge = Arc::clone(&self.gauge);
-        WeakOut { tx: self.tx.downgrade(), gauge }
+        let limits = Arc::clone(&self.limits);
+        WeakOut { tx: self.tx.downgrade(), limits }
     }
 
     fn push(&self, frame: Frame) {
-        // Fails only when the writer is gone, which `closed` tells already.
+        // Fails only if the writer has ended; `closed` reports that.
         let _ = self.tx.send(frame);
     }
 
@@ -186,35 +184,34 @@ impl Out {
             Ok(body) => body,
             Err(why) => return Sending::done(Err(SendError::Unsendable(why))),
         };
-        if self.gauge.frames.is_closed() {
+        if self.limits.frames.is_closed() {
             return Sending::done(Err(SendError::Closed));
         }
         let permits = body.len().min(BYTE_ROOM) as u32;
-        // A semaphore with waiters has no permits to try for, so nobody who
-        // waits is overtaken here.
-        if let Ok(frame) = self.gauge.frames.try_acquire()
-            && let Ok(bytes) = self.gauge.bytes.try_acquire_many(permits)
+        // A semaphore with waiters has no free permits, so this message overtakes no waiting one.
+        if let Ok(frame) = self.limits.frames.try_acquire()
+            && let Ok(bytes) = self.limits.bytes.try_acquire_many(permits)
         {
             frame.forget();
             bytes.forget();
-            self.push(Frame { body, toll: Permit::Produced(permits) });
+            self.push(Frame { body, permit: Permit::Produced(permits) });
             return Sending::done(Ok(()));
         }
         let out = self.clone();
         let waiting = Box::pin(async move {
             let closed = |_| SendError::Closed;
-            let frame = out.gauge.frames.acquire().await.map_err(closed)?;
-            let bytes = out.gauge.bytes.acquire_many(permits).await.map_err(closed)?;
+            let frame = out.limits.frames.acquire().await.map_err(closed)?;
+            let bytes = out.limits.bytes.acquire_many(permits).await.map_err(closed)?;
             frame.forget();
             bytes.forget();
-            out.push(Frame { body, toll: Permit::Produced(permits) });
+            out.push(Frame { body, permit: Permit::Produced(permits) });
             Ok(())
         });
         Sending { state: SendState::Waiting(waiting) }
     }
 }
 
-/// A notification that is queued, or waits for room to be.
+/// A notification that is queued or waits for room in the queue.
 #[must_use = "without room it is sent only when awaited"]
 pub struct Sending {
     state: SendState,
@@ -244,8 +241,8 @@ impl Future for Sending {
     }
 }
 
-/// The future of a reply. Dropped before the reply came, it withdraws the
-/// request with `$/cancelRequest`.
+/// The future of a reply. If it is dropped before the reply arrives, it withdraws the request with
+/// `$/cancelRequest`.
 #[must_use = "dropping it withdraws the request"]
 pub struct PendingReply {
     out: Out,
@@ -256,12 +253,12 @@ pub struct PendingReply {
 }
 
 impl PendingReply {
-    /// Returns the id the request has on the wire; 0 if it was not sent.
+    /// Returns the id of the request on the wire; 0 if it was not sent.
     pub fn id(&self) -> i32 {
         self.id
     }
 
-    /// Says whether the request was queued, so that the peer may know of it.
+    /// Whether the request was queued, so that the peer may receive it.
     fn is_queued(&self) -> bool {
         match &self.sending {
             None => true,
@@ -292,15 +289,15 @@ impl Future for PendingReply {
 
 impl Drop for PendingReply {
     fn drop(&mut self) {
-        let given_up = self.out.gauge.give_up(self.id);
-        if !given_up || !self.is_queued() {
+        let was_pending = self.out.limits.remove_pending(self.id);
+        if !was_pending || !self.is_queued() {
             return;
         }
         let params = json!({ "id": self.id });
         if let Ok(body) = envelope::call_body(None, "$/cancelRequest", &params) {
-            // Behind its request in the same queue, and never waiting: there
-            // is at most one for each open request.
-            self.out.push(Frame { body, toll: Permit::Free });
+            // It follows its request in the same queue. It never waits, because there is at most one for each
+            // request.
+            self.out.push(Frame { body, permit: Permit::Free });
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The thread that reads a stream: bytes to frames to envelopes.
+//! The thread that reads a stream: cuts bytes into frames and parses them as envelopes.
 //!
-//! It hands everything on in arrival order, bad messages as the refusal to
-//! answer. It never answers by itself and cannot be joined: it may sit in a
-//! read for ever, and does not keep the process alive.
+//! It passes everything on in the order of arrival; an invalid message becomes a refusal to answer. It
+//! cannot be joined, because a read may block for ever; it does not keep the process alive. Never answers
+//! itself.
 
 use std::io::{self, ErrorKind, Read};
 use std::ops::ControlFlow;
@@ -13,35 +13,35 @@ use super::framing::{Decoder, FrameError};
 use super::lines::LineDecoder;
 use super::tap::MessageTap;
 
-/// Size of one read.
+/// The size of one read, in bytes.
 const READ_STEP: usize = 64 * 1024;
 
-/// What came in.
+/// One arrival on the stream.
 #[derive(Debug)]
 pub(super) enum Arrival {
-    /// A message, and how many bytes it was.
+    /// A message and its length in bytes.
     Message(Envelope, usize),
-    /// Something to be answered with an error.
+    /// An invalid message, which is answered with an error.
     Refused(Refusal),
-    /// Nothing follows.
+    /// The stream has ended.
     Ended(InputEnd),
 }
 
 /// How the incoming stream ended.
 #[derive(Debug)]
 pub(super) enum InputEnd {
-    /// At its end, or by a failure to read.
+    /// At its end, or by a read error.
     Closed,
-    /// In the middle, since the next frame cannot be found.
+    /// By a frame error after which the next frame cannot be found.
     Broken(FrameError),
 }
 
-/// How messages are told apart on a stream.
+/// How messages are separated on a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// A header says how long each is, as in LSP.
+    /// A header before each message has its length, as in LSP.
     Headers,
-    /// Each is one line.
+    /// Each message is one line.
     Lines,
 }
 
@@ -77,13 +77,13 @@ impl Frames {
 pub(super) fn spawn(
     framing: Framing,
     reader: impl Read + Send + 'static,
-    seen: MessageTap,
+    tap: MessageTap,
     mut deliver: impl FnMut(Arrival) -> ControlFlow<()> + Send + 'static,
 ) -> io::Result<()> {
     let name = "transport-reader".to_owned();
     thread::Builder::new().name(name).spawn(move || {
-        if let ControlFlow::Continue(end) = run(framing, reader, seen, &mut deliver) {
-            // Either way this thread is done.
+        if let ControlFlow::Continue(end) = run(framing, reader, tap, &mut deliver) {
+            // The thread ends, whatever `deliver` returns.
             let _ = deliver(Arrival::Ended(end));
         }
     })?;
@@ -93,7 +93,7 @@ pub(super) fn spawn(
 fn run(
     framing: Framing,
     mut reader: impl Read,
-    seen: MessageTap,
+    tap: MessageTap,
     deliver: &mut impl FnMut(Arrival) -> ControlFlow<()>,
 ) -> ControlFlow<(), InputEnd> {
     let mut decoder = Frames::new(framing);
@@ -111,7 +111,7 @@ fn run(
         while let Some(frame) = decoder.feed(&mut input) {
             let arrival = match frame {
                 Ok(body) => {
-                    seen(&body);
+                    tap(&body);
                     match envelope::parse(&body) {
                         Ok(message) => Arrival::Message(message, body.len()),
                         Err(refusal) => Arrival::Refused(refusal),

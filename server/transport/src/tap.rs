@@ -1,17 +1,16 @@
-//! Messages as the debug log has them (S17): which way, what, how large.
+//! Writes messages to the debug log (S17): direction, method or update, and size.
 //!
-//! Never what is in them: a key or a header may stand in the settings of an
-//! editor, and a file in any edit.
+//! Never writes their content: an editor's settings may contain a key, and an edit may contain a file.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Notes one message; the server's own side of a connection does.
+/// A function that logs one message; only the server's side of a connection logs.
 pub(super) type MessageTap = fn(&[u8]);
 
-/// The part of a message that may be shown.
+/// The part of a message that may be logged.
 #[derive(Deserialize)]
 struct Head<'a> {
     #[serde(borrow, default)]
@@ -37,20 +36,20 @@ struct MessageHead<'a> {
     name: Cow<'a, str>,
 }
 
-/// Notes what the client sent.
+/// Logs a message from the client.
 pub(super) fn incoming(body: &[u8]) {
-    note("in", body);
+    log("in", body);
 }
 
-/// Notes what the client is sent.
+/// Logs a message to the client.
 pub(super) fn outgoing(body: &[u8]) {
-    note("out", body);
+    log("out", body);
 }
 
-/// Notes nothing.
+/// Logs nothing.
 pub(super) fn nothing(_: &[u8]) {}
 
-fn note(way: &'static str, body: &[u8]) {
+fn log(way: &'static str, body: &[u8]) {
     if !tracing::enabled!(tracing::Level::TRACE) {
         return;
     }
