@@ -1,12 +1,11 @@
-//! Named points at which a test lets the process die, a step or a session break, or one wait.
+//! Fault points: named places at which a test kills the process, makes a step panic, or makes it wait.
 //!
-//! A debug build whose `ADJUTANT_FAULT` is `NAME:N` kills itself with SIGKILL
-//! the N-th time it passes the point. `NAME:N:break` panics there instead, and
-//! `NAME:N:hold` says so on stderr and stands still until the test has made
-//! `fault-released` in the state directory. Several are set with commas between them. A release build
-//! has no such code.
+//! With `ADJUTANT_FAULT=NAME:N`, a debug build kills itself with SIGKILL when it passes the point for the
+//! N-th time. With `NAME:N:break` it panics there. With `NAME:N:hold` it says so on stderr and waits until
+//! the test creates `fault-released` in the state directory. Commas separate several points. A release build
+//! never has this code.
 
-/// Every named point, for the campaign that loops over them.
+/// The points of a run, for the test that loops over all of them.
 pub const POINTS: [&str; 16] = [
     "prompt-accepted",
     "facts-written",
@@ -26,27 +25,26 @@ pub const POINTS: [&str; 16] = [
     "command-ended",
 ];
 
-/// The points an answer passes on its way through an inbox, on either side.
+/// The points that an answer passes in an inbox: in the process that writes it and in the one that reads it.
 pub const INBOX_POINTS: [&str; 4] = ["letter-written", "letter-left", "letters-read", "letters-judged"];
 
-/// The points inside the write of a file, in the order they are passed. A new file passes the first two.
+/// The points inside the write of a file, in order. A new file passes only the first two.
 pub const WRITE_POINTS: [&str; 5] =
     ["write-begun", "write-whole", "write-compared", "write-exchanged", "write-proved"];
 
-/// The points of a prompt before there is a fact of it.
+/// The points of a prompt before its first record.
 pub const PROMPT_POINTS: [&str; 1] = ["images-kept"];
 
-/// The points inside work that is done where one may wait for the disk: the texts of an edit are compared, and a
-/// file of the workspace is opened.
+/// The points inside blocking work: the texts of an edit are compared, and a file of the workspace is opened.
 pub const ASIDE_POINTS: [&str; 2] = ["change-compared", "file-opened"];
 
-/// Dies here if the test says so.
+/// Kills, panics or waits here if `ADJUTANT_FAULT` says so.
 #[cfg(debug_assertions)]
 pub fn point(name: &'static str) {
     use std::collections::HashMap;
     use std::sync::{Mutex, OnceLock, PoisonError};
 
-    static WANTED: OnceLock<Vec<(String, u32, String)>> = OnceLock::new();
+    static PLANNED: OnceLock<Vec<(String, u32, String)>> = OnceLock::new();
     static PASSED: Mutex<Option<HashMap<&'static str, u32>>> = Mutex::new(None);
 
     debug_assert!(
@@ -55,7 +53,7 @@ pub fn point(name: &'static str) {
             .any(|points| points.contains(&name)),
         "the point {name} is not in the list"
     );
-    let wanted = WANTED.get_or_init(|| {
+    let planned = PLANNED.get_or_init(|| {
         let one = |set: &str| {
             let (name, rest) = set.split_once(':')?;
             let (count, how) = rest.split_once(':').unwrap_or((rest, "die"));
@@ -64,17 +62,17 @@ pub fn point(name: &'static str) {
         let set = std::env::var("ADJUTANT_FAULT").unwrap_or_default();
         set.split(',').filter_map(one).collect()
     });
-    if !wanted.iter().any(|(wanted, ..)| wanted == name) {
+    if !planned.iter().any(|(planned, ..)| planned == name) {
         return;
     }
     let passing = {
         let mut passed = PASSED.lock().unwrap_or_else(PoisonError::into_inner);
-        let seen = passed.get_or_insert_default().entry(name).or_insert(0);
-        *seen += 1;
-        *seen
+        let count = passed.get_or_insert_default().entry(name).or_insert(0);
+        *count += 1;
+        *count
     };
-    let here = wanted.iter().find(|(wanted, count, _)| wanted == name && *count == passing);
-    let Some((_, _, how)) = here else { return };
+    let due = planned.iter().find(|(planned, count, _)| planned == name && *count == passing);
+    let Some((_, _, how)) = due else { return };
     match how.as_str() {
         "break" => panic!("broken at {name} by a test"),
         "hold" => hold(name),
@@ -84,7 +82,7 @@ pub fn point(name: &'static str) {
     }
 }
 
-/// Stands still until the test lets it go, at most as long as a test waits for anything.
+/// Waits until the test releases it, at most 10 s.
 #[cfg(debug_assertions)]
 fn hold(name: &str) {
     use std::io::Write;
@@ -99,6 +97,6 @@ fn hold(name: &str) {
     }
 }
 
-/// Dies here if the test says so; not in a release build.
+/// Does nothing in a release build.
 #[cfg(not(debug_assertions))]
 pub fn point(_: &'static str) {}

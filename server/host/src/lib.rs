@@ -1,7 +1,7 @@
-//! What the machine is to Adjutant: settings and own files, the clock, limits that pass, work that
-//! waits for the disk, and the points at which a test lets the process die.
+//! The machine for Adjutant: settings and its own files, the clock, temporary limits, blocking work, and
+//! the fault points of tests.
 //!
-//! Knows no session, no model and no client.
+//! Never knows a session, a model or a client.
 
 pub mod aside;
 pub mod clock;

@@ -1,12 +1,12 @@
-//! What the system has too little of for now: file descriptors and processes.
+//! Errors of a system that temporarily has no free file descriptor or process.
 //!
-//! Only recognises such an error and says what to do. Never waits and never frees anything.
+//! Only recognises such an error and says what to do. Never waits, and never frees anything.
 
 use std::io;
 
 use rustix::io::Errno;
 
-/// Returns what to do about an error that says that no descriptor is free.
+/// Returns the cause and what to do if the error means that no file descriptor is free.
 pub fn descriptors(error: &io::Error) -> Option<&'static str> {
     match Errno::from_io_error(error)? {
         Errno::MFILE => Some(
@@ -17,7 +17,7 @@ pub fn descriptors(error: &io::Error) -> Option<&'static str> {
     }
 }
 
-/// Returns what to do about an error that says that no process or thread can be started.
+/// Returns the cause and what to do if the error means that no process or thread can be started.
 pub fn processes(error: &io::Error) -> Option<&'static str> {
     match Errno::from_io_error(error)? {
         Errno::AGAIN => Some(

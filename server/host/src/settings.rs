@@ -1,4 +1,4 @@
-//! Where settings are found: files, environment, editor, flags, and the state directory.
+//! Reads settings from files, environment, editor and flags, and finds the state directory.
 //!
 //! Never judges a value (that is `adjutant_core::config`), never writes a
 //! settings file, and never follows a link that a workspace made.
@@ -18,10 +18,10 @@ use anyhow::Context;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-/// The largest settings file that is read.
+/// The largest settings file that is read, in bytes.
 const MOST_BYTES: u64 = 1024 * 1024;
 
-/// Everything settings can come from.
+/// All sources of settings.
 #[derive(Clone, Default)]
 pub struct Sources {
     pub environment: BTreeMap<String, String>,
@@ -34,7 +34,7 @@ pub struct Sources {
     pub flags: Vec<Flag>,
 }
 
-/// Settings as they were found, with what was wrong on the way.
+/// The resolved settings, with the problems found while reading them.
 #[derive(Debug)]
 pub struct LoadedSettings {
     pub settings: Settings,
@@ -42,16 +42,16 @@ pub struct LoadedSettings {
 }
 
 impl Sources {
-    /// Returns what this process was started with; workspace, editor and flags are still empty.
+    /// Returns the environment and home directory of this process. Workspace, editor and flags are still empty.
     pub fn of_process() -> Self {
         let text = |os: std::ffi::OsString| os.to_string_lossy().into_owned();
         let environment = std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
-        // A relative one would be found in the folder we were started in, which may be a workspace.
+        // A relative home would be resolved in the working directory, which may be a workspace.
         let home = etcetera::home_dir().ok().filter(|home| home.is_absolute());
         Self { environment, home, ..Self::default() }
     }
 
-    /// Adds `--model`.
+    /// Adds the flag `--model`, if it is set.
     pub fn with_model_flag(mut self, model: Option<&str>) -> Self {
         if let Some(model) = model {
             self.flags.push(Flag { flag: "--model".into(), key: "model".into(), value: model.into() });
@@ -63,21 +63,21 @@ impl Sources {
         self.environment.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// An XDG base directory; a relative one is ignored, as its specification asks.
+    /// Returns an XDG base directory. A relative one is ignored, as the specification demands.
     fn xdg(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         let set = self.variable(variable).map(PathBuf::from).filter(|path| path.is_absolute());
         set.or_else(|| Some(self.home.as_ref()?.join(below_home)))
     }
 
-    /// Returns the state directory, made private, and what there is to tell of that.
+    /// Makes the state directory private. Returns it with a notice for each directory whose mode was too wide.
     pub fn own_state_dir(&self) -> anyhow::Result<(PathBuf, Vec<String>)> {
         let directory = self.state_dir()?;
-        let told = owners::guard_state(&directory)?;
-        told.iter().for_each(|told| tracing::warn!("{told}"));
-        Ok((directory, told))
+        let notices = owners::guard_state(&directory)?;
+        notices.iter().for_each(|notice| tracing::warn!("{notice}"));
+        Ok((directory, notices))
     }
 
-    /// Returns where the user's settings file is or would be.
+    /// Returns the path of the user's settings file, whether the file exists or not.
     pub fn user_file(&self) -> Option<PathBuf> {
         match self.variable("ADJUTANT_CONFIG") {
             Some(named) => Some(absolute(Path::new(named))),
@@ -85,7 +85,7 @@ impl Sources {
         }
     }
 
-    /// Returns where sessions are kept; nothing is created here.
+    /// Returns the path of the state directory. Creates nothing.
     pub fn state_dir(&self) -> anyhow::Result<PathBuf> {
         match self.variable("ADJUTANT_STATE_DIR") {
             Some(named) => Ok(absolute(Path::new(named))),
@@ -99,7 +99,7 @@ impl Sources {
     }
 }
 
-/// Reads every layer and resolves it. Always gives settings; the problems say what is wrong with them.
+/// Reads and resolves all layers. Always returns settings; the problems say what is wrong with the sources.
 pub fn load(sources: &Sources) -> LoadedSettings {
     let mut layers = Vec::new();
     let mut missing = None;
@@ -108,11 +108,11 @@ pub fn load(sources: &Sources) -> LoadedSettings {
         if content == Content::Missing && sources.variable("ADJUTANT_CONFIG").is_some() {
             missing = Some(no_such_file(&path));
         }
-        layers.push(Layer::UserFile(File { path: shown(&path), content }));
+        layers.push(Layer::UserFile(File { path: text_of(&path), content }));
     }
     for root in &sources.roots {
         let path = root.join(".adjutant").join("config.toml");
-        layers.push(Layer::ProjectFile(File { path: shown(&path), content: read_project_file(root) }));
+        layers.push(Layer::ProjectFile(File { path: text_of(&path), content: read_project_file(root) }));
     }
     layers.extend(sources.editor.clone().map(Layer::Editor));
     layers.push(Layer::Environment(sources.environment.clone()));
@@ -129,7 +129,7 @@ pub fn load(sources: &Sources) -> LoadedSettings {
 fn no_such_file(path: &Path) -> Problem {
     Problem {
         flaw: Flaw::Unreadable,
-        file: Some(shown(path)),
+        file: Some(text_of(path)),
         line: None,
         key: None,
         message: "there is no such file".to_owned(),
@@ -137,7 +137,7 @@ fn no_such_file(path: &Path) -> Problem {
     }
 }
 
-fn shown(path: &Path) -> String {
+fn text_of(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
@@ -145,12 +145,12 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Without NONBLOCK, opening a named pipe would wait for a writer for ever.
+/// Flags for reading a file. Without NONBLOCK, opening a named pipe would wait for a writer for ever.
 fn reading() -> OFlags {
     OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC
 }
 
-/// The user's own links are followed: settings are often kept in another place.
+/// Reads the user's settings file. Follows links, because users often keep settings in another place.
 fn read_user_file(path: &Path) -> Content {
     if path == Path::new("/dev/null") {
         return Content::Missing;
@@ -163,6 +163,7 @@ fn read_user_file(path: &Path) -> Content {
     }
 }
 
+/// Reads the project file of a workspace folder. Does not follow links inside the folder.
 fn read_project_file(root: &Path) -> Content {
     let directory = OFlags::DIRECTORY | reading();
     let open = || {
@@ -189,7 +190,7 @@ fn content(opened: Result<OwnedFd, Errno>) -> Content {
         Err(error) => return Content::Unreadable(format!("could not be read ({error})")),
     }
     let mut bytes = Vec::new();
-    // The length is a promise of the moment before: the file may be growing.
+    // The file may have grown since its length was read.
     match file.take(MOST_BYTES + 1).read_to_end(&mut bytes) {
         Err(error) => Content::Unreadable(format!("could not be read ({error})")),
         Ok(_) if bytes.len() as u64 > MOST_BYTES => unreadable("is larger than 1 MiB"),

@@ -1,4 +1,4 @@
-//! File URIs and paths, both ways.
+//! Converts between file URIs and paths.
 //!
 //! Never touches the disk, and never accepts a URI of another scheme or host.
 
@@ -41,8 +41,8 @@ pub fn to_path(uri: &str) -> Result<PathBuf, String> {
     Ok(PathBuf::from(OsString::from_vec(bytes)))
 }
 
-/// Returns the absolute path of a document, also of one whose file is not there yet: VS Code names it
-/// `untitled:` and the path, with a host where it works on another machine.
+/// Returns the absolute path of a document, also if its file does not exist yet. VS Code gives such a
+/// document the URI `untitled:` and its path, with a host if it works on another machine.
 pub fn to_document_path(uri: &str) -> Result<PathBuf, String> {
     let Some(name) = uri.strip_prefix("untitled:") else { return to_path(uri) };
     let path = name.strip_prefix("//").map_or(name, |rest| rest.find('/').map_or("", |at| &rest[at..]));

@@ -118,7 +118,7 @@ impl<B: Backend> Dispatcher<B> {
 
     fn lost(&self) {
         if let Err(text) = guard(|| self.backend.lost()) {
-            tracing::error!(text, "the note of a lost message panicked");
+            tracing::error!(text, "the handler of a lost message panicked");
         }
     }
 

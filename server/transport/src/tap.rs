@@ -55,7 +55,7 @@ fn log(way: &'static str, body: &[u8]) {
     }
     let bytes = body.len();
     let Ok(head) = serde_json::from_slice::<Head>(body) else {
-        tracing::trace!(way, bytes, "message that is none");
+        tracing::trace!(way, bytes, "not a message");
         return;
     };
     let id = head.id.map(RawValue::get);

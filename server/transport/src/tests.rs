@@ -1,5 +1,5 @@
-//! The transport as a client sees it: a real router with a small backend, on
-//! pipes of the system. Deadlines are for liveness alone.
+//! Tests of the transport as a client sees it: a real dispatcher with a small backend, on pipes of the
+//! system. Deadlines only end a test that hangs.
 
 mod rig;
 

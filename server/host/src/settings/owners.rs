@@ -1,6 +1,6 @@
-//! Who else could have written what is believed: owners and modes, looked at as ssh does.
+//! Checks owners and modes of settings and state, as ssh does: could another user have written them?
 //!
-//! Never changes what belongs to another user, and never the mode of a settings file.
+//! Never changes a file of another user, and never changes the mode of a settings file.
 
 use std::fs::{DirBuilder, Metadata, Permissions};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -9,36 +9,37 @@ use std::path::Path;
 use anyhow::Context;
 use rustix::fs::Stat;
 
-/// Bits that let a group or everybody write.
+/// The mode bits that let a group or all users write.
 const OTHERS_WRITE: u32 = 0o022;
 const GROUP_WRITES: u32 = 0o020;
-/// In a directory with this bit, others can neither replace nor remove a file.
+/// In a directory with this bit, other users can neither replace nor remove a file.
 const STICKY: u32 = 0o1000;
 
-/// Returns why a settings file is not believed, and behind "; " what to do: anybody but the user and root
-/// could have written it, or put it there. Looks at every directory up to the user's home, else to the top.
+/// Returns why a settings file is not trusted and, after "; ", what to do. It is not trusted if a user other
+/// than this one and root could have written or replaced it. Checks every directory up to the user's home, or
+/// up to the root.
 pub(super) fn doubt(path: &Path, found: Stat) -> Option<String> {
     if !is_trusted(found.st_uid) {
         return Some("belongs to another user; make one of your own".to_owned());
     }
     if found.st_mode & OTHERS_WRITE != 0 {
-        return Some(format!("can be written by other users; {}", without_writing(path)));
+        return Some(format!("can be written by other users; {}", forbid_writing(path)));
     }
     let home = etcetera::home_dir().ok().filter(|home| home.is_absolute());
     let home = home.and_then(|home| home.canonicalize().ok());
-    // Where its links lead, and where its own name lies: whoever may write there can put another file in its place.
+    // Checks the directory of the link's target and that of its name: who can write one can replace the file.
     let real = path.canonicalize().ok()?;
     let named = path.parent().and_then(|directory| directory.canonicalize().ok());
     let places = [real.parent(), named.as_deref()];
-    places.into_iter().flatten().find_map(|directory| doubt_of_place(directory, home.as_deref()))
+    places.into_iter().flatten().find_map(|directory| doubt_of_directory(directory, home.as_deref()))
 }
 
-fn without_writing(what: &Path) -> String {
-    format!("run `chmod go-w {}`", what.display())
+fn forbid_writing(path: &Path) -> String {
+    format!("run `chmod go-w {}`", path.display())
 }
 
-/// The same of a resolved directory and those above it.
-fn doubt_of_place(directory: &Path, home: Option<&Path>) -> Option<String> {
+/// Returns why a resolved directory, or one above it, is not trusted.
+fn doubt_of_directory(directory: &Path, home: Option<&Path>) -> Option<String> {
     for (above, place) in directory.ancestors().enumerate() {
         let Ok(found) = place.metadata() else { continue };
         let lies = if above == 0 { "lies in" } else { "lies below" };
@@ -46,15 +47,12 @@ fn doubt_of_place(directory: &Path, home: Option<&Path>) -> Option<String> {
             return Some(format!("{lies} a directory of another user; move it to one of your own"));
         }
         let writers = found.mode() & OTHERS_WRITE;
-        // Systems give a user a group of one, and root lends directories to groups of administrators.
+        // Many systems give each user a private group. Root may let a group of administrators write a directory.
         let group_is_trusted = || above > 0 && (found.uid() == 0 || is_private(found.gid()));
         let open =
             writers != 0 && found.mode() & STICKY == 0 && !(writers == GROUP_WRITES && group_is_trusted());
         if open {
-            return Some(format!(
-                "{lies} a directory that other users can write; {}",
-                without_writing(place)
-            ));
+            return Some(format!("{lies} a directory that other users can write; {}", forbid_writing(place)));
         }
         if home == Some(place) {
             return None;
@@ -63,7 +61,7 @@ fn doubt_of_place(directory: &Path, home: Option<&Path>) -> Option<String> {
     None
 }
 
-/// Whether a group is the user's own, with nobody else in it.
+/// Whether a group belongs to the user and has no other member.
 fn is_private(group: u32) -> bool {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let user = rustix::process::geteuid().as_raw();
@@ -84,13 +82,13 @@ fn is_group_of_one(users: &str, groups: &str, user: u32, group: u32) -> bool {
         && members.is_some_and(|members| members.split(',').all(|one| one.is_empty() || Some(one) == name))
 }
 
-/// The user and root: whoever is root can do everything anyway.
+/// Whether the owner is the user or root; root can do everything anyway.
 fn is_trusted(owner: u32) -> bool {
     owner == 0 || owner == rustix::process::geteuid().as_raw()
 }
 
-/// Creates a directory of Adjutant's, for its owner alone; one that is there already is made so. A link is
-/// not followed.
+/// Creates a directory for its owner only. Makes an existing one private. Fails if it is a link or belongs to
+/// another user.
 pub fn private_dir(path: &Path) -> anyhow::Result<()> {
     let make = || format!("create the directory {path:?}");
     if !path.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
@@ -103,10 +101,10 @@ pub fn private_dir(path: &Path) -> anyhow::Result<()> {
     tighten(path, &found).map(drop)
 }
 
-/// Makes the state directory and that of the sessions private, as far as they are there; returns what there
-/// is to tell of it. Fails where they are another user's. The user's own links are followed.
+/// Makes the state directory and that of the sessions private if they exist. Returns a notice for each whose
+/// mode was too wide. Fails if one belongs to another user. Follows the user's own links.
 pub(super) fn guard_state(state: &Path) -> anyhow::Result<Vec<String>> {
-    let mut told = Vec::new();
+    let mut notices = Vec::new();
     for path in [state.to_owned(), state.join("sessions")] {
         let link = path.symlink_metadata().ok().filter(|found| found.is_symlink());
         if link.is_some_and(|link| !is_trusted(link.uid())) {
@@ -115,22 +113,22 @@ pub(super) fn guard_state(state: &Path) -> anyhow::Result<Vec<String>> {
                  ADJUTANT_STATE_DIR"
             );
         }
-        // What is not there will be made private.
+        // A missing directory is created private later.
         let Ok(found) = std::fs::metadata(&path) else { continue };
         if let Some(mode) = tighten(&path, &found)? {
-            told.push(format!(
+            notices.push(format!(
                 "the directory {path:?} was open to other users (mode {mode:04o}), who may have read or changed \
-                 sessions; it is now yours alone"
+                 sessions; it is now private"
             ));
         }
     }
-    Ok(told)
+    Ok(notices)
 }
 
-/// Takes away what others may do with a directory of the user; returns the mode it had, if that was too wide.
+/// Makes a directory of the user private. Returns its earlier mode if other users had any permission.
 fn tighten(path: &Path, found: &Metadata) -> anyhow::Result<Option<u32>> {
     if !found.is_dir() {
-        anyhow::bail!("use the directory {path:?}: it is no directory");
+        anyhow::bail!("use the directory {path:?}: it is not a directory");
     }
     if found.uid() != rustix::process::geteuid().as_raw() {
         anyhow::bail!(

@@ -1,4 +1,4 @@
-//! Tests of the envelope: what is refused, and with which answer. Never touches a stream.
+//! Tests of the envelope: which bodies are refused, and with which answer. Never touches a stream.
 
 use super::*;
 
@@ -123,7 +123,7 @@ fn a_body_over_the_limit_is_not_sent() {
     assert!(call_body(None, "m", &[text]).is_err());
 }
 
-/// Found by fuzzing: a fraction of many digits came back as its neighbour.
+/// Found by fuzzing: a fraction with many digits was written again as a neighbouring number.
 #[test]
 fn a_number_written_again_is_the_same_number() {
     let body = |number: &str| {

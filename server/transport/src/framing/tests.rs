@@ -1,4 +1,4 @@
-//! Tests of the frames: cut anywhere, broken anywhere. Never touches a stream.
+//! Tests of frames that are cut or damaged at any byte. Never touches a stream.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! How a connection starts and ends.
+//! Tests of the start and the end of a connection.
 
 use serde_json::json;
 
@@ -46,8 +46,8 @@ fn a_stream_that_cannot_be_followed_ends_with_the_reason() {
     ] {
         let mut rig = Rig::new();
         rig.bytes(bytes.as_bytes());
-        let told = rig.hear();
-        assert_eq!((&told["id"], &told["error"]["code"]), (&json!(null), &json!(-32700)));
+        let answer = rig.hear();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(null), &json!(-32700)));
         assert!(matches!(rig.ended(), ConnectionEnd::InputBroken(_)));
         rig.assert_silence_and_end();
     }

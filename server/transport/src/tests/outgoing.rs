@@ -1,4 +1,4 @@
-//! Sending: order, bounds, requests to the client, and the headless client.
+//! Tests of sending: order, bounds, requests to the client, and the headless client.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ fn a_dropped_request_is_withdrawn_behind_itself() {
     let withdrawn = rig.hear();
     assert_eq!(withdrawn["method"], "$/cancelRequest");
     assert_eq!(withdrawn["params"], json!({"id": id}));
-    // The late answer of the client means nothing any more.
+    // A late answer of the client has no effect.
     rig.say(&json!({"jsonrpc":"2.0","id":id,"error":{"code":-32800,"message":"ok"}}));
     rig.assert_quiet();
 }
@@ -62,7 +62,7 @@ fn a_client_that_does_not_read_fills_no_memory_and_is_still_heard() {
     let waiting = rig.spawn(async move { out.notify("last", &json!({})).await });
     let unsent = rig.out.request("client/ask", &json!({}));
     drop(unsent);
-    // The other direction: notes arrive, requests are served and cancelled.
+    // The other direction works: notifications arrive, requests are served and cancelled.
     for n in 0..500 {
         rig.notify("test/note", json!({"n": n}));
     }
@@ -73,7 +73,7 @@ fn a_client_that_does_not_read_fills_no_memory_and_is_still_heard() {
     rig.until("the cancellation", |rig| rig.alive() == 0);
     assert_eq!(rig.out.queued(), FRAME_ROOM);
     assert!(!waiting.is_finished());
-    // It reads again: all of it is there, in order.
+    // The client reads again and gets all messages in order.
     rig.listen(reader);
     let (mut next, mut others) = (0, Vec::new());
     while others.len() < 3 {
@@ -181,7 +181,7 @@ fn the_headless_client_speaks_over_the_same_code() {
         assert_eq!((method.as_str(), params.unwrap().get()), ("client/ask", r#"{"q":1}"#));
         peer.respond(&id, &json!("yes"));
         assert_eq!(asked.await.unwrap().get(), r#""yes""#);
-        // A withdrawn request is cancelled at the other end, and its question with it.
+        // A withdrawn request is cancelled at the other end; so is the request that its handler sent.
         let asked = peer.request("test/ask", &json!({"q": 2}));
         assert!(matches!(incoming.recv().await, Some(Incoming::Request { .. })));
         drop(asked);

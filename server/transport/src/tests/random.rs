@@ -1,8 +1,7 @@
-//! Random sequences of messages, good and bad, against a model that counts
-//! (F23): one answer for each request, none for the rest, and no answer to a
-//! question taken from a message that is none.
+//! Random sequences of valid and invalid messages, checked against a model (F23): one answer for each
+//! request, none for other messages, and an invalid message never answers a request of the server.
 //!
-//! Each sequence comes from its number alone, so a failure can be played again.
+//! The number of a sequence determines it, so a failure can be repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Once;
@@ -13,35 +12,38 @@ use serde_json::{Value, json};
 use super::super::framing;
 use super::rig::Rig;
 
-/// Sequences that are played on one connection.
+/// The number of sequences that are played on one connection.
 const ON_ONE: u64 = 200;
-/// What stands in every answer that must not be taken.
+/// The text in every answer that the server must not accept.
 const FORGED: &str = "forged";
 
-/// Methods that take no params.
+/// Methods without params.
 const BARE: [&str; 4] = ["test/hang", "test/panicNow", "test/panicLater", "test/panicDropped"];
 
-/// What one sequence has sent and heard.
+/// The messages that one sequence has sent and received.
 #[derive(Default)]
 struct Model {
     number: u64,
     ids: u64,
     bytes: Vec<u8>,
-    /// What was sent, to be shown when it fails.
+    /// The sent messages, which are printed if the sequence fails.
     sent: Vec<String>,
-    /// For each id of ours the codes its answers may have, one entry for each request; zero is a result.
+    /// For each id of the client, the codes that its answers may have: one entry a request; zero is a result.
     expected: BTreeMap<String, Vec<Vec<i64>>>,
     answered: BTreeMap<String, usize>,
-    /// Requests that end only when they are cancelled or answered.
+    /// Requests that end only when the client cancels or answers.
     open: Vec<Value>,
-    /// Answers without an id that are due, and that came.
+    /// The numbers of answers without an id: expected and received.
     nameless: (usize, usize),
-    /// Questions of the server: those open, those we answered, those it withdrew.
+    /// The open requests of the server.
     questions: Vec<Value>,
-    /// Which request of ours each question is about, and which of those we cancelled.
+    /// The client's request for which the server sent each of its requests.
     about: BTreeMap<String, String>,
+    /// The requests that the client has cancelled.
     cancelled: BTreeSet<String>,
-    told: BTreeSet<String>,
+    /// The requests of the server that the client has answered.
+    replied: BTreeSet<String>,
+    /// The requests that the server has withdrawn.
     withdrawn: BTreeSet<String>,
 }
 
@@ -71,8 +73,8 @@ impl Model {
     }
 
     fn request(&mut self, id: &Value, method: &str, codes: &[i64], dice: &mut Dice) {
-        // An id that is in flight, or may still be, can be refused for that; where it is not, a cancel that was
-        // meant for the one before meets this one.
+        // A used id may still be in flight, and then the request is refused. If it is not, a cancel of the
+        // earlier request may cancel this one.
         let used = self.expected.entry(id.to_string()).or_default();
         let mut codes = codes.to_vec();
         if !used.is_empty() {
@@ -104,7 +106,7 @@ impl Model {
         ];
         let (method, codes, stays) = *dice.pick(methods);
         if dice.roll(8) == 0 && !self.open.is_empty() {
-            // In flight already: one of the two is refused, and both are answered.
+            // An id in flight: one of the two requests is refused, and both get an answer.
             id = dice.pick(&self.open.clone()).clone();
         }
         self.request(&id, method, codes, dice);
@@ -136,7 +138,7 @@ impl Model {
         self.say(&json!({"jsonrpc": "2.0", "method": method, "params": params}), dice);
     }
 
-    /// Something that is no message; what has an id that can be read is answered to it.
+    /// Sends an invalid message. If its id can be read, the answer has that id.
     fn one_mistake(&mut self, dice: &mut Dice) {
         let bodies: [&[u8]; 12] = [
             b"{",
@@ -174,7 +176,7 @@ impl Model {
         self.nameless.0 += 1;
     }
 
-    /// Something like an answer to an open question, but not one.
+    /// Sends an invalid answer to an open request of the server.
     fn one_forgery(&mut self, dice: &mut Dice) {
         let Some(id) = self.questions.get(dice.roll(self.questions.len().max(1))).cloned() else { return };
         let error = json!({"code": 1, "message": FORGED});
@@ -207,7 +209,7 @@ impl Model {
         }
         let at = dice.roll(self.questions.len());
         let id = self.questions.swap_remove(at);
-        self.told.insert(id.to_string());
+        self.replied.insert(id.to_string());
         self.say(&json!({"jsonrpc": "2.0", "id": id, "result": "true"}), dice);
         if dice.roll(3) == 0 {
             self.say(&json!({"jsonrpc": "2.0", "id": id, "result": FORGED}), dice);
@@ -225,9 +227,9 @@ impl Model {
                 let id = &message["params"]["id"];
                 self.questions.retain(|question| question != id);
                 assert!(self.withdrawn.insert(id.to_string()), "withdrawn twice: {message}");
-                // Only where the client has cancelled what it is about can the two cross.
+                // Answer and withdrawal may cross only if the client has cancelled the request behind the question.
                 let crossed = self.about.get(&id.to_string()).is_some_and(|of| self.cancelled.contains(of));
-                assert!(crossed || !self.told.contains(&id.to_string()), "answered already: {message}");
+                assert!(crossed || !self.replied.contains(&id.to_string()), "answered already: {message}");
             }
             Some(other) => panic!("the server says {other}"),
             None if message["id"].is_null() => {
@@ -253,7 +255,7 @@ impl Model {
         self.answered.values().sum::<usize>() == all && self.nameless.0 == self.nameless.1
     }
 
-    /// Sends what was collected and listens until a request behind it is answered.
+    /// Sends the collected messages and a last request; receives until that request is answered.
     fn flush(&mut self, rig: &mut Rig, dice: &mut Dice) {
         let sync = self.id(dice);
         self.request(&sync, "test/echo", &[0], dice);
@@ -265,7 +267,7 @@ impl Model {
     }
 }
 
-/// Plays one sequence; what it has sent is shown when something is wrong.
+/// Plays one sequence. Prints its messages if it fails.
 fn play(number: u64, rig: &mut Rig) {
     let mut dice = campaign::dice(number);
     let mut model = Model { number, ..Model::default() };
@@ -303,14 +305,14 @@ fn play(number: u64, rig: &mut Rig) {
     }
 }
 
-/// Says nothing of the panics that the backend is asked for, a hundred thousand times and more.
-fn be_quiet_of_wanted_panics() {
+/// Prints no message for the panics that the tests ask the backend for.
+fn hide_expected_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let others = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            let wanted = ["at once", "later", "in a notification", "while dropped"];
-            if !info.payload_as_str().is_some_and(|text| wanted.contains(&text)) {
+            let expected = ["at once", "later", "in a notification", "while dropped"];
+            if !info.payload_as_str().is_some_and(|text| expected.contains(&text)) {
                 others(info);
             }
         }));
@@ -320,7 +322,7 @@ fn be_quiet_of_wanted_panics() {
 #[test]
 fn f23_random_sequences_are_answered_exactly_once_each() {
     let count = campaign::size("ADJUTANT_SEQUENCES", 100_000, 2_000) as u64;
-    be_quiet_of_wanted_panics();
+    hide_expected_panics();
     let mut played = 0;
     while played < count {
         let mut rig = Rig::new();

@@ -14,7 +14,7 @@ use super::super::*;
 
 pub const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Counts itself down when a handler is dropped or done.
+/// Counts a running handler; its drop subtracts one.
 pub struct Alive(Arc<Mutex<usize>>);
 
 impl Alive {
@@ -35,7 +35,7 @@ impl Drop for Alive {
 pub struct Face {
     out: Out,
     notes: mpsc::UnboundedSender<u64>,
-    /// Always free when a handler starts; to lock it is no reason to wait.
+    /// Always free when a handler starts, so locking it needs no wait.
     desk: Arc<tokio::sync::Mutex<()>>,
     alive: Arc<Mutex<usize>>,
     shut_down: Arc<AtomicBool>,
@@ -148,7 +148,7 @@ pub fn face(out: Out) -> (Face, Seen) {
     (Face { out, notes, desk: Arc::default(), alive, shut_down: Arc::default(), lost }, seen)
 }
 
-/// What the backend saw.
+/// The observations of the backend.
 pub struct Seen {
     pub notes: mpsc::UnboundedReceiver<u64>,
     pub alive: Arc<Mutex<usize>>,
@@ -166,8 +166,8 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// A connection on which nothing was said, and whose client reads nothing
-    /// until `reader` is given to `listen`.
+    /// Returns a connection without any message. Its client reads nothing until `reader` is passed to
+    /// `listen`.
     pub fn deaf() -> (Rig, PipeReader) {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -201,14 +201,14 @@ impl Rig {
         });
     }
 
-    /// A connection on which nothing was said.
+    /// Returns a connection without any message.
     pub fn mute() -> Rig {
         let (mut rig, reader) = Rig::deaf();
         rig.listen(reader);
         rig
     }
 
-    /// An initialized connection.
+    /// Returns an initialized connection.
     pub fn new() -> Rig {
         let mut rig = Rig::mute();
         rig.say(&json!({"jsonrpc":"2.0","id":"init","method":"initialize","params":{"capabilities":{}}}));
@@ -240,13 +240,13 @@ impl Rig {
         self.notify("$/cancelRequest", json!({"id": id.into()}));
     }
 
-    /// The next message of the server.
+    /// Returns the next message of the server.
     #[track_caller]
     pub fn hear(&mut self) -> Value {
         self.incoming.recv_timeout(DEADLINE).expect("a message in time")
     }
 
-    /// The next so many messages: answers by id, and the rest.
+    /// Returns the next `count` messages by id; each must be an answer.
     #[track_caller]
     pub fn hear_answers(&mut self, count: usize) -> HashMap<String, Value> {
         let mut answers = HashMap::new();
@@ -259,7 +259,7 @@ impl Rig {
         answers
     }
 
-    /// Asserts that nothing else was sent, by a request that is answered next.
+    /// Asserts that no message is pending: the answer to a new request comes next.
     #[track_caller]
     pub fn assert_quiet(&mut self) {
         self.request("quiet?", "test/echo", json!([1]));
@@ -284,7 +284,7 @@ impl Rig {
         assert!(self.ended.try_recv().is_err());
     }
 
-    /// Asserts that the server closed its stream and said nothing before.
+    /// Asserts that the server closed its stream without another message.
     #[track_caller]
     pub fn assert_silence_and_end(&self) {
         let heard = self.incoming.recv_timeout(DEADLINE);
@@ -305,7 +305,7 @@ impl Rig {
         self.runtime.block_on(limited).expect("done in time")
     }
 
-    /// Waits until something holds.
+    /// Waits until a condition is true.
     #[track_caller]
     pub fn until(&self, what: &str, mut holds: impl FnMut(&Rig) -> bool) {
         let start = Instant::now();
@@ -315,7 +315,7 @@ impl Rig {
         }
     }
 
-    /// The next so many notes that reached the mailbox of the backend.
+    /// Returns the next `count` notifications that reached the backend.
     #[track_caller]
     pub fn notes(&mut self, count: usize) -> Vec<u64> {
         let Rig { runtime, seen, .. } = self;

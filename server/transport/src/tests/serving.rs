@@ -1,4 +1,4 @@
-//! Order, answers, cancellation, panics and bad messages.
+//! Tests of order, answers, cancellation, panics and invalid messages.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ fn b6_9_notifications_keep_their_order_though_handlers_wait() {
         let body = format!(r#"{{"jsonrpc":"2.0","method":"test/note","params":{{"n":{n}}}}}"#);
         stream.extend(super::super::framing::encode(body.as_bytes()));
     }
-    // The client writes from its own thread, as a client would.
+    // The client writes from its own thread, as a real client does.
     let notes = std::thread::scope(|scope| {
         let mut writer = rig.take_writer();
         let writing = scope.spawn(move || {
@@ -250,7 +250,7 @@ fn bad_messages_are_answered_and_the_next_is_served() {
     }
 }
 
-/// What could not be read may have been any message: the face is told, in its place among the others.
+/// An unreadable message may have been any message. The backend gets a report of it, in the order of arrival.
 #[test]
 fn a_message_that_nobody_can_read_is_told_to_the_face_as_lost() {
     let mut rig = Rig::new();

@@ -1,4 +1,4 @@
-//! Tests of which files are Adjutant's own.
+//! Tests of the files that count as Adjutant's own.
 
 use super::*;
 
@@ -26,10 +26,10 @@ fn finding_h4_a_key_script_in_a_line_of_a_shell_is_our_own() {
         let words = ["sh".to_owned(), "-c".to_owned(), line.clone()];
         assert!(of_command(&words, Some(&home)).contains(&script), "{line}");
     }
-    // The folder that a program works in is no file of ours.
+    // The folder in which a program works is not Adjutant's own.
     let words = ["git", "-C", home.to_str().expect("utf-8"), "config", "key"].map(str::to_owned);
     assert!(of_command(&words, Some(&home)).is_empty());
-    // What is a word by itself counts before it is there; what is no file does not.
+    // A whole word counts even if its file does not exist; a part of a line counts only if it is a file.
     let words = [home.join("new key").display().to_string(), "~/keys | ./gone".to_owned()];
     assert_eq!(of_command(&words, Some(&home)), [home.join("new key")]);
 }
