@@ -10,7 +10,8 @@ use rustix::io::Errno;
 pub fn descriptors(error: &io::Error) -> Option<&'static str> {
     match Errno::from_io_error(error)? {
         Errno::MFILE => Some(
-            "too many files are open in this process; close some sessions or raise the limit (`ulimit -n`), then try again",
+            "too many files are open in this process; close some sessions or raise the limit (`ulimit -n`), then \
+             try again",
         ),
         Errno::NFILE => Some("too many files are open on this machine; end other programs, then try again"),
         _ => None,

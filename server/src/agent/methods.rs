@@ -68,7 +68,7 @@ impl Agent {
         });
         let ResumePoint { result, place } = answered(request).await?;
         let go_on = place.reached().await;
-        self.out.behind_next_answer(go_on);
+        self.out.after_next_answer(go_on);
         Ok(result)
     }
 

@@ -278,9 +278,9 @@ impl Log {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Stop::Replaced,
             Err(error) => return Err(self.error(error)),
         };
-        let theirs = opening::newest_epoch(&self.place);
-        let reason = match theirs {
-            Some(theirs) if theirs > self.epoch => Stop::Fenced { ours: self.epoch, theirs },
+        let newest = opening::newest_epoch(&self.place);
+        let reason = match newest {
+            Some(newest) if newest > self.epoch => Stop::Fenced { own: self.epoch, newest },
             _ => reason,
         };
         Err(self.halt(reason))
@@ -303,13 +303,13 @@ impl Log {
             return Ok(());
         };
         match saved {
-            Ok(((sound, id), dirs)) => {
-                writer.file = Arc::clone(&sound.file);
+            Ok(((repaired, id), dirs)) => {
+                writer.file = Arc::clone(&repaired.file);
                 writer.id = id;
                 writer.leftover = 0;
-                self.last.len = sound.len;
-                let written = LogPosition { len: sound.len, seq: self.last.last_seq };
-                self.watermark.watch(sound.file, dirs, written);
+                self.last.len = repaired.len;
+                let written = LogPosition { len: repaired.len, seq: self.last.last_seq };
+                self.watermark.watch(repaired.file, dirs, written);
                 Ok(())
             }
             Err(error) => Err(self.halt(Stop::Unsaved(error.to_string()))),

@@ -104,7 +104,7 @@ impl Out {
 
     /// Notifies `queued` when the next answer is queued. If a handler calls this last, the next answer is its
     /// own. A task that waits for `queued` can then send messages that must follow this answer.
-    pub fn behind_next_answer(&self, queued: oneshot::Sender<()>) {
+    pub fn after_next_answer(&self, queued: oneshot::Sender<()>) {
         let mut waiting = self.limits.after_answer.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.push(queued);
     }

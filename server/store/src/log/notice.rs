@@ -41,7 +41,7 @@ pub enum Notice {
         names: Option<String>,
     },
     /// The invalid part of the log, or the whole log, was copied next to it before the repair.
-    Kept {
+    SavedCopy {
         /// The path of the copy.
         path: PathBuf,
     },
@@ -113,7 +113,7 @@ impl Notice {
             self,
             Notice::Empty
                 | Notice::TornTail { .. }
-                | Notice::Kept { .. }
+                | Notice::SavedCopy { .. }
                 | Notice::Copies { .. }
                 | Notice::LineEnds { .. }
                 | Notice::NewerFormat { .. }
@@ -142,7 +142,7 @@ impl fmt::Display for Notice {
                 write!(f, "the header of the log names another session, \"{id}\"")
             }
             Notice::Header { names: None } => write!(f, "the header of the log is damaged"),
-            Notice::Kept { path } => {
+            Notice::SavedCopy { path } => {
                 write!(f, "a copy of the original bytes is in \"{}\"", path.display())
             }
             Notice::Gap { after, next } => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::line::{self, FORMAT, MAX_SEQ};
 use super::notice::Notice;
-use super::repair::{self, Sound};
+use super::repair::{self, RepairedLog};
 use super::scan::{self, RecordRaw, Scan};
 use super::{EVENTS, LOCK, Log, LogMark, LogPlace, LogState, Writer};
 use crate::storage::{EntryType, LockError, Open, Storage, StoredFile, append_all};
@@ -175,14 +175,14 @@ impl Log {
         if epoch >= MAX_SEQ {
             return Err(OpenError::Exhausted { session });
         }
-        let sound = repair::repair(&place, file, &mut scan, now_ms).map_err(failed)?;
-        let (len, id) = write_epoch(&place, &sound, epoch, now_ms).map_err(failed)?;
+        let repaired = repair::repair(&place, file, &mut scan, now_ms).map_err(failed)?;
+        let (len, id) = write_epoch(&place, &repaired, epoch, now_ms).map_err(failed)?;
         let last = LogMark { len, last_seq: scan.last_seq(), sum: scan.last_sum() };
         let watermark = Watermark::new(&place.syncer);
         let written = LogPosition { len, seq: last.last_seq };
-        watermark.watch(Arc::clone(&sound.file), dirs, written);
-        let state = LogState::Open(Writer { file: sound.file, id, leftover: 0, _lock: lock });
-        let log = Log { place, created_at: sound.created_at, state, watermark, epoch, last };
+        watermark.watch(Arc::clone(&repaired.file), dirs, written);
+        let state = LogState::Open(Writer { file: repaired.file, id, leftover: 0, _lock: lock });
+        let log = Log { place, created_at: repaired.created_at, state, watermark, epoch, last };
         Ok(OpenedLog { log, records: Vec::new(), notices: scan.notices.into_vec(), epoch })
     }
 
@@ -256,14 +256,19 @@ fn check_identity(session: &str, path: &Path, scan: &Scan) -> Result<(), OpenErr
 
 /// Appends the epoch of this writer, so that others see it. Returns the new length and the identity of
 /// the file.
-fn write_epoch(place: &LogPlace, sound: &Sound, epoch: u64, now_ms: u64) -> io::Result<(u64, (u64, u64))> {
+fn write_epoch(
+    place: &LogPlace,
+    repaired: &RepairedLog,
+    epoch: u64,
+    now_ms: u64,
+) -> io::Result<(u64, (u64, u64))> {
     let mut bytes = Vec::new();
     line::put_epoch(&mut bytes, &place.session, epoch, now_ms);
-    if let Err(error) = append_all(&*sound.file, &bytes) {
-        _ = sound.file.truncate(sound.len);
+    if let Err(error) = append_all(&*repaired.file, &bytes) {
+        _ = repaired.file.truncate(repaired.len);
         return Err(error);
     }
-    Ok((sound.len + bytes.len() as u64, sound.file.stat()?.id))
+    Ok((repaired.len + bytes.len() as u64, repaired.file.stat()?.id))
 }
 
 /// Returns the newest epoch in the log file, if it can be read.
@@ -277,7 +282,7 @@ pub(super) fn save_again(
     place: &LogPlace,
     last: LogMark,
     created_at: u64,
-) -> io::Result<(Sound, (u64, u64))> {
+) -> io::Result<(RepairedLog, (u64, u64))> {
     let file = place.storage.open(&place.events(), Open::Read)?;
     let scan = scan::scan(&file, &place.session)?;
     let whole = scan.bad.is_empty() && (scan.last_seq(), scan.last_sum()) == (last.last_seq, last.sum);
@@ -287,7 +292,7 @@ pub(super) fn save_again(
             "some of the written records can no longer be read",
         ));
     }
-    let sound = repair::rewrite(place, &file, &scan, created_at)?;
-    let id = sound.file.stat()?.id;
-    Ok((sound, id))
+    let repaired = repair::rewrite(place, &file, &scan, created_at)?;
+    let id = repaired.file.stat()?.id;
+    Ok((repaired, id))
 }

@@ -65,12 +65,12 @@ pub enum AppendError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Stop {
     /// Another writer has opened the log since.
-    #[error("another process has opened the log since (epoch {theirs}, here {ours}); reopen the session")]
+    #[error("another process has opened the log since (epoch {newest}, here {own}); reopen the session")]
     Fenced {
         /// The epoch of this writer.
-        ours: u64,
+        own: u64,
         /// The newest epoch in the file.
-        theirs: u64,
+        newest: u64,
     },
     /// Another file has its name now, or the file was removed.
     #[error("the file was replaced or removed by another program; reopen the session")]

@@ -18,7 +18,7 @@ const MAX_COPIES: u32 = 999;
 const CHUNK: usize = 256 << 10;
 
 /// A log that ends with a whole line.
-pub struct Sound {
+pub struct RepairedLog {
     /// The file, open for appending.
     pub file: Arc<dyn StoredFile>,
     /// Its length in bytes.
@@ -34,7 +34,7 @@ pub fn repair(
     file: Arc<dyn StoredFile>,
     scan: &mut Scan,
     created_at: u64,
-) -> io::Result<Sound> {
+) -> io::Result<RepairedLog> {
     let header = scan.header.unwrap_or(Header { format: FORMAT, created_at });
     let headless = scan.header.is_none() && !scan.is_blank();
     if headless || !scan.bad.is_empty() || header.format != FORMAT {
@@ -60,7 +60,7 @@ pub fn repair(
     if len != scan.len {
         file.sync()?;
     }
-    Ok(Sound { file, len, created_at: header.created_at })
+    Ok(RepairedLog { file, len, created_at: header.created_at })
 }
 
 /// Copies a part of a file next to the log, durably.
@@ -79,7 +79,7 @@ fn copy_aside(
         return Err(error);
     }
     place.storage.sync_dir(&place.dir)?;
-    scan.notices.push(Notice::Kept { path });
+    scan.notices.push(Notice::SavedCopy { path });
     Ok(())
 }
 
@@ -119,7 +119,7 @@ pub fn rewrite(
     file: &Arc<dyn StoredFile>,
     scan: &Scan,
     created_at: u64,
-) -> io::Result<Sound> {
+) -> io::Result<RepairedLog> {
     let path = place.dir.join(format!("{EVENTS}.new"));
     let fresh = fresh_file(&*place.storage, &path)?;
     let mut lines = LineReader::new(file, scan);
@@ -143,7 +143,7 @@ pub fn rewrite(
     fresh.sync()?;
     place.storage.rename(&path, &place.events())?;
     place.storage.sync_dir(&place.dir)?;
-    Ok(Sound { file: fresh, len, created_at })
+    Ok(RepairedLog { file: fresh, len, created_at })
 }
 
 /// Creates a file; removes one that an earlier try has left.

@@ -61,7 +61,7 @@ enum Node {
 
 #[derive(Clone)]
 enum DiskChange {
-    Born(u64, bool),
+    Created(u64, bool),
     Names(u64, Vec<(String, Option<u64>)>),
     Write(u64, usize, Arc<[u8]>),
     Cut(u64, usize),
@@ -90,7 +90,7 @@ struct Sim {
     /// Whether syncs of files wait.
     held: bool,
     /// Whether syncs of files wait after the next one that fails.
-    holds_behind_failure: bool,
+    holds_after_failure: bool,
     /// How many syncs of files wait now.
     waiting: usize,
     /// Whether reads of files wait.
@@ -138,7 +138,7 @@ impl FaultyDisk {
 
     /// Makes every sync of a file wait after the next one that fails.
     pub fn hold_syncs_behind_failure(&self) {
-        self.sim().holds_behind_failure = true;
+        self.sim().holds_after_failure = true;
     }
 
     /// Returns how many syncs of files wait.
@@ -232,7 +232,7 @@ impl FaultyDisk {
         let mut pending: Vec<DiskChange> = Vec::new();
         for change in sim.journal.iter().take(point) {
             match change {
-                DiskChange::Born(..) => apply(&mut tree, change),
+                DiskChange::Created(..) => apply(&mut tree, change),
                 DiskChange::Synced(ino) => pending.retain(|waiting| {
                     let synced = waiting.node() == *ino;
                     if synced {
@@ -278,7 +278,7 @@ impl FaultyDisk {
 impl DiskChange {
     fn node(&self) -> u64 {
         match self {
-            DiskChange::Born(ino, _)
+            DiskChange::Created(ino, _)
             | DiskChange::Names(ino, _)
             | DiskChange::Write(ino, ..)
             | DiskChange::Cut(ino, _)
@@ -290,7 +290,7 @@ impl DiskChange {
 
 fn apply(tree: &mut Tree, change: &DiskChange) {
     match (change, tree.get_mut(&change.node())) {
-        (DiskChange::Born(ino, dir), _) => {
+        (DiskChange::Created(ino, dir), _) => {
             let node = if *dir { Node::Dir(BTreeMap::new()) } else { Node::File(Vec::new()) };
             tree.insert(*ino, node);
         }
@@ -383,7 +383,7 @@ impl Sim {
         let (parent, name) = self.parent(path)?;
         let ino = self.next;
         self.next += 1;
-        self.change(DiskChange::Born(ino, dir));
+        self.change(DiskChange::Created(ino, dir));
         self.change(DiskChange::Names(parent, vec![(name, Some(ino))]));
         Ok(ino)
     }
@@ -588,7 +588,7 @@ impl StoredFile for OpenFile {
         let mut sim = sim.unwrap_or_else(PoisonError::into_inner);
         sim.waiting -= 1;
         let synced = sim.sync(self.ino, Op::Sync);
-        sim.held |= synced.is_err() && std::mem::take(&mut sim.holds_behind_failure);
+        sim.held |= synced.is_err() && std::mem::take(&mut sim.holds_after_failure);
         synced
     }
 

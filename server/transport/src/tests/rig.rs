@@ -174,9 +174,9 @@ impl Rig {
         let (near, far) = pipe().unwrap();
         let (out, parts) = channel();
         let (face, seen) = face(out.clone());
-        let (tell, ended) = std_channel();
+        let (tx, ended) = std_channel();
         runtime.spawn(async move {
-            let _ = tell.send(serve(face, parts, near.reader, near.writer).await);
+            let _ = tx.send(serve(face, parts, near.reader, near.writer).await);
         });
         let (_, incoming) = std_channel();
         let writer = Some(far.writer);
@@ -184,7 +184,7 @@ impl Rig {
     }
 
     pub fn listen(&mut self, mut reader: PipeReader) {
-        let (tell, incoming) = std_channel();
+        let (tx, incoming) = std_channel();
         self.incoming = incoming;
         std::thread::spawn(move || {
             let mut decoder = framing::Decoder::new();
@@ -193,7 +193,7 @@ impl Rig {
                 let mut input = &chunk[..count];
                 while let Some(body) = decoder.feed(&mut input) {
                     let message = serde_json::from_slice(&body.unwrap()).unwrap();
-                    if tell.send(message).is_err() {
+                    if tx.send(message).is_err() {
                         return;
                     }
                 }

@@ -56,7 +56,7 @@ fn l5_a_writer_that_sees_a_newer_epoch_stops() {
     for _ in 0..2 {
         let error = old.append(3, &[prompted("stale")], false).unwrap_err();
         let AppendError::Stopped { reason, .. } = &error else { panic!("{error}") };
-        assert_eq!(*reason, Stop::Fenced { ours: 1, theirs: 2 });
+        assert_eq!(*reason, Stop::Fenced { own: 1, newest: 2 });
     }
     new.log.append(4, &[prompted("b")], false).unwrap();
     let read = Log::read(&*here.storage, &here.dir, ID).unwrap();
