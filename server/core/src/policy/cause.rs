@@ -1,13 +1,12 @@
-//! Why a call is asked about, denied or refused: the class that stands beside the text.
+//! Why a call asks, is denied or is refused: a class for the log and tests, and a text for people and models.
 //!
-//! People and models read the text; the log and tests name the class. Never decides
-//! anything, and nothing is decided by it.
+//! Never decides anything, and no other code decides anything by it.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The class of a reason; the log spells it in small letters.
+/// The class of a reason. The log spells it in snake case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -15,41 +14,41 @@ pub enum Cause {
     UnknownTool,
     /// The mode hides the tool.
     HiddenTool,
-    /// All arguments together, or one of them, are longer than any may be.
+    /// One argument, or all together, exceed the length limit.
     TooLong,
-    /// The reply that asked for it broke off.
+    /// The reply with the call broke off.
     CutReply,
-    /// The arguments are no JSON.
+    /// The arguments are not JSON.
     NotJson,
-    /// They are JSON, and not one object.
+    /// The arguments are JSON, but not an object.
     NotAnObject,
     RepeatedArgument,
     UnknownArgument,
     MissingArgument,
-    /// Of the wrong type, out of bounds, or with characters it may not have.
+    /// An argument has the wrong type, is out of bounds, or has forbidden characters.
     WrongArgument,
-    /// A command that cannot be shown as it would run.
+    /// The command cannot be shown exactly as it would run.
     NotShowable,
-    /// The edit would change line ends alone.
+    /// The edit would change only line ends.
     LineEnds,
-    /// The path stands for no place: empty, not expanded, not saved, no folder to start from.
+    /// The path names no place: it is empty, not expanded, not saved, or relative to no folder.
     NoPlace,
     BadUri,
-    /// A name on the way is longer than the system takes.
+    /// A name in the path is longer than the system supports.
     LongName,
-    /// A name on the way is no directory.
+    /// A name in the middle of the path is not a directory.
     NotADirectory,
-    /// A link of the process file system, or one that leads to itself.
+    /// The path has a link of the process file system, or a link that leads to itself.
     BadLink,
     Missing,
     Directory,
     /// A device, a pipe or a socket.
     Special,
-    /// The system did not let it be read, or its text in the editor is not known.
+    /// The system refused to read the file, or its text in the editor is not known.
     Unreadable,
     NotText,
     TooLarge,
-    /// The file has a second name, which may be a protected one.
+    /// The file has a second name (hard link), which may be protected.
     SecondName,
     Outside,
     OwnFiles,
@@ -65,37 +64,37 @@ pub enum Cause {
     Environment,
     /// The memory or environment of a process.
     Process,
-    /// It is written on disk, where the editor may have unsaved changes.
+    /// The file is written on disk, and the editor may have unsaved changes of it.
     OnDisk,
-    /// The editor makes it by the code action that allows it, and in no other way.
+    /// The editor applies the edit only through the code action that allows it.
     ByAction,
-    /// The quoted text is not there.
+    /// The file does not have the quoted text.
     NotFound,
-    /// The quoted text is there more than once.
+    /// The file has the quoted text more than once.
     Ambiguous,
     NothingToChange,
-    /// What was allowed is not what would be done now.
+    /// The call would now do something else than the user allowed.
     Changed,
-    /// A rule of the settings.
+    /// A deny rule of the settings.
     Rule,
     /// The mode of the run.
     Mode,
-    /// Edits ask until they are allowed.
+    /// Edits ask until the user allows them for the session.
     EveryEdit,
     EveryCommand,
     Question,
-    /// The user said no.
+    /// The user rejected the call.
     Rejected,
     /// An allowed edit was not made, or only in part.
     NotMade,
     /// An allowed edit is in the buffer, but saving it failed.
     NotSaved,
-    /// Anything else, also what a later version writes.
+    /// Any other cause, or one that a later version wrote.
     #[serde(other)]
     Other,
 }
 
-/// A class and the text that says it.
+/// A cause, and the sentence that explains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
     pub cause: Cause,
@@ -103,7 +102,7 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// The reason of a denial by a deny rule of the settings.
+    /// Returns the reason of a denial by a deny rule of the settings.
     pub fn of_rule(rule: &str) -> Self {
         Self::new(Cause::Rule, format!("the rule \"{rule}\" of your settings forbids it"))
     }

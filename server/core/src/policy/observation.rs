@@ -1,49 +1,49 @@
-//! What was seen of the world for one call: facts for `permission` to judge.
+//! What a step observed of the world for one call. `permission` judges these observations.
 //!
-//! No verdict and no sentence stands here, and nothing is looked at.
+//! Never decides, and never reads a file itself.
 
 use serde::{Deserialize, Serialize};
 
-/// The file or folder that a call is about, as it was seen.
+/// The file or folder of a call, as its step observed it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedPath {
-    /// As shown to the user; as it was given where nobody has allowed to look where it leads.
+    /// The resolved path as the user sees it. The path as the model gave it, if resolving it needs an answer first.
     pub path: String,
-    /// Whether it lies in a folder of the workspace.
+    /// Whether it is in a folder of the workspace.
     pub inside: bool,
-    /// What it likely holds, by its names.
+    /// What the file probably contains, judged by its names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds: Option<FileClass>,
-    /// What follows from writing it, by its names; of edits alone.
+    /// What a write of it would affect, judged by its names. Only edits have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<FileClass>,
-    /// Further names of the file (hard links) that a deny rule may keep from being read.
+    /// Other names of the file (hard links). A deny rule may forbid to read one of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
-    /// It has further names, and there was no time to find them all.
+    /// The file has other names, and there was no time to find them all.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub names_unknown: bool,
-    /// How an edit of it would reach it.
+    /// How an edit would reach the file.
     #[serde(default, skip_serializing_if = "EditRoute::is_editor")]
     pub way: EditRoute,
-    /// An edit of it was allowed, and its text moved on while that was on its way: how.
+    /// How the text changed after the user allowed an edit and before the edit was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overtaken: Option<String>,
 }
 
 impl ObservedPath {
-    /// A place in the workspace of which nothing else is known, as in logs of 0.1.
+    /// Returns a path in the workspace with no other observation, as in logs of 0.1.
     pub fn inside(path: impl Into<String>) -> Self {
         Self { path: path.into(), inside: true, ..Self::default() }
     }
 
-    /// A place outside the workspace, by the name that was given.
+    /// Returns a path outside the workspace, as the model gave it.
     pub fn outside(path: impl Into<String>) -> Self {
         Self { path: path.into(), ..Self::default() }
     }
 }
 
-/// What a file is, by its names alone.
+/// What a file is, judged only by its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileClass {
@@ -51,24 +51,24 @@ pub enum FileClass {
     Own,
     /// Names programs that version control runs by itself.
     VersionControl,
-    /// Of version control, and counts with the next commit or checkout.
+    /// Belongs to version control, and has an effect at the next commit or checkout.
     VersionControlList,
     /// The inside of a repository.
     Repository,
     EditorSettings,
-    /// Beside the editor's settings, and not known to start anything by itself.
+    /// Is next to the editor's settings, and is not known to start anything by itself.
     EditorExtra,
     AgentSettings,
     /// Runs when a shell, a terminal, a desktop or a login starts.
     StartUp,
-    /// In the folder of the user's own programs.
+    /// Is in the folder of the user's own programs.
     Programs,
     /// Runs whenever a debugger or an interpreter starts.
     Interpreter,
     Keys,
-    /// Runs by the system on its own.
+    /// The system runs it at times of its own, such as a cron table.
     Schedule,
-    /// Text that agents take for the user's words.
+    /// Text that agents read as instructions of the user.
     Instructions,
     BuildServer,
     /// Chooses what a build runs or fetches.
@@ -82,7 +82,7 @@ pub enum FileClass {
     SecondName,
     /// The root of the file system.
     WholeSystem,
-    /// One that a later version knows.
+    /// A class that a later version wrote.
     #[serde(other)]
     Unknown,
 }
@@ -93,13 +93,14 @@ pub enum FileClass {
 pub enum EditRoute {
     #[default]
     Editor,
-    /// Nobody has it open, so it is replaced on disk.
+    /// The file is not open, so it is replaced on disk.
     Disk,
-    /// On disk as well, but the client may have it open without saying so.
+    /// The file is replaced on disk, but the client may have it open without a notification.
     DiskIfSaved,
-    /// The code action that allows it carries it: it is open in an editor that takes no other edits.
+    /// The file is open in an editor that accepts edits only through a code action. The action that allows the edit
+    /// carries it.
     Action,
-    /// It is open in an editor that takes no edits.
+    /// The file is open in an editor that accepts no edits.
     Nowhere,
 }
 

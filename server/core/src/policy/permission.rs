@@ -1,6 +1,6 @@
-//! May this run? The verdict on a prepared call, as one pure function, and every sentence that gives its reason.
+//! Decides whether a prepared call may run: [`verdict`] is one pure function. Every sentence that gives a reason is here.
 //!
-//! Never looks at the world: what was seen of it came with the call.
+//! Never reads files or settings: the call brings the observations.
 
 mod files;
 #[cfg(test)]
@@ -17,25 +17,25 @@ use crate::text::display::{shown, unseen};
 
 pub use files::{OnWrite, on_write};
 
-/// What the rules say of a call.
+/// The decision on one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// With what allows it, for the log.
+    /// The call runs. The log keeps what allowed it.
     Allow(AllowedBy),
-    /// With the reason, for the user.
+    /// The user decides. The user reads the reason.
     Ask(Reason),
-    /// With the reason, for the model and the user.
+    /// The call does not run. The model and the user read the reason.
     Deny(Reason),
 }
 
-/// What a call would do, as it is judged.
+/// What a call would do. The verdict depends on this and the name of the tool.
 #[derive(Clone, Copy, Debug)]
 pub enum Act<'a> {
-    /// Reads this file or folder, and what is below it.
+    /// Reads this file, or this folder with everything below it.
     Read(&'a ObservedPath),
-    /// Reads through all folders of the workspace.
+    /// Reads all folders of the workspace.
     Walk,
-    /// Changes this file, or makes it.
+    /// Changes or creates this file.
     Edit(&'a ObservedPath),
     Command {
         line: &'a str,
@@ -47,11 +47,11 @@ pub enum Act<'a> {
 }
 
 impl<'a> Act<'a> {
-    /// What a payload does; `seen` is the file it is about. None where that file was not looked at: nothing can
-    /// be said of it then.
-    pub fn of(payload: &'a Payload, seen: Option<&'a ObservedPath>) -> Option<Self> {
+    /// Returns what a payload does. `target` is the file that it reads. Returns `None` if the payload reads a file
+    /// that was not observed: then no verdict is possible.
+    pub fn of(payload: &'a Payload, target: Option<&'a ObservedPath>) -> Option<Self> {
         Some(match payload {
-            Payload::Read { everywhere: false, .. } => Act::Read(seen?),
+            Payload::Read { everywhere: false, .. } => Act::Read(target?),
             Payload::Read { everywhere: true, .. } => Act::Walk,
             Payload::Command { line, cwd, .. } => Act::Command { line, cwd },
             Payload::Question { .. } => Act::Question,
@@ -59,38 +59,42 @@ impl<'a> Act<'a> {
         })
     }
 
-    /// What a call does that was prepared; none where it was not.
+    /// Returns what a prepared call does, or `None` if the call is not prepared.
     pub fn of_call(session: &Session, call: &'a Call) -> Option<Self> {
-        let seen = call.seen.as_ref();
+        let target = call.seen.as_ref();
         match session.change_of(call) {
-            Some(_) => seen.map(Act::Edit),
-            None => call.payload.as_ref().and_then(|payload| Act::of(payload, seen)),
+            Some(_) => target.map(Act::Edit),
+            None => call.payload.as_ref().and_then(|payload| Act::of(payload, target)),
         }
     }
 }
 
-/// The verdict on one call of `tool`. Precedence, first match wins:
-/// 1. a deny rule of the settings, 2. what we forbid ourselves (protected and outside paths),
-/// 3. the mode, 4. files that always ask, 5. a standing answer of this session,
-/// 6. what may run unattended, 7. the default: reading inside the workspace is safe, everything else asks.
+/// Returns the verdict on one call of `tool`. The first rule that matches decides:
+/// 1. a deny rule of the settings denies;
+/// 2. a built-in rule denies, such as edits of protected files or outside the workspace;
+/// 3. the mode denies;
+/// 4. some edits always ask;
+/// 5. a standing answer of this session allows;
+/// 6. the permissions of an unattended run allow;
+/// 7. by default, reading ordinary files inside the workspace is allowed, and everything else asks.
 pub fn verdict(session: &Session, policy: &Policy, tool: &str, act: Act<'_>) -> Verdict {
     if let Some(why) = forbidden(&session.roots, policy, tool, act) {
         return Verdict::Deny(why);
     }
-    let acts = matches!(act, Act::Edit(_) | Act::Command { .. });
-    if acts && policy.mode == Mode::Ask {
+    let has_effect = matches!(act, Act::Edit(_) | Act::Command { .. });
+    if has_effect && policy.mode == Mode::Ask {
         let text = format!("\"{tool}\" is not available in {} mode", policy.mode.name());
         return Verdict::Deny(Reason::new(Cause::Mode, text));
     }
-    if let Act::Edit(seen) = act
-        && let Some(why) = edit_asks(seen)
+    if let Act::Edit(target) = act
+        && let Some(why) = edit_asks(target)
     {
         return Verdict::Ask(why);
     }
-    if let Some(rule) = standing(session, act) {
+    if let Some(rule) = standing_answer(session, act) {
         return Verdict::Allow(AllowedBy::Standing { rule: rule.clone() });
     }
-    if unattended(policy, act) {
+    if runs_unattended(policy, act) {
         return Verdict::Allow(AllowedBy::Consent);
     }
     let ask = |cause, text: &str| Verdict::Ask(Reason::new(cause, text));
@@ -98,39 +102,39 @@ pub fn verdict(session: &Session, policy: &Policy, tool: &str, act: Act<'_>) -> 
         Act::Edit(_) => ask(Cause::EveryEdit, "every edit asks until you allow edits for this session"),
         Act::Command { .. } => ask(Cause::EveryCommand, "every command asks"),
         Act::Question => ask(Cause::Question, "the model has a question"),
-        Act::Read(seen) => read_asks(seen).map_or(Verdict::Allow(AllowedBy::Default), Verdict::Ask),
+        Act::Read(target) => read_asks(target).map_or(Verdict::Allow(AllowedBy::Default), Verdict::Ask),
         Act::Walk | Act::Nothing => Verdict::Allow(AllowedBy::Default),
     }
 }
 
-/// Why this may not be done, whatever anybody answers: a deny rule of the settings, or a rule of ours. `roots`
-/// are the folders of the workspace.
+/// Returns why a call is denied, if no answer of the user can allow it: by a deny rule of the settings or by a
+/// built-in rule. `roots` are the folders of the workspace.
 pub fn forbidden(roots: &[String], policy: &Policy, tool: &str, act: Act<'_>) -> Option<Reason> {
     forbidden_by(&Denials::of_texts(&policy.deny), roots, tool, act)
 }
 
-/// The same with deny rules that were read already.
+/// The same as [`forbidden`], with deny rules that are already parsed.
 pub fn forbidden_by(denials: &Denials, roots: &[String], tool: &str, act: Act<'_>) -> Option<Reason> {
-    denied_by(denials, roots, tool, act).or_else(|| ours(act))
+    denied_by_settings(denials, roots, tool, act).or_else(|| denied_by_built_in_rule(act))
 }
 
-fn denied_by(denials: &Denials, roots: &[String], tool: &str, act: Act<'_>) -> Option<Reason> {
-    let of_file = |used, path: &str| denials.denial_of_use(tool, used, path, roots);
+fn denied_by_settings(denials: &Denials, roots: &[String], tool: &str, act: Act<'_>) -> Option<Reason> {
+    let of_file = |file_use, path: &str| denials.denial_of_use(tool, file_use, path, roots);
     let rule = match act {
         Act::Walk => denials.denial_of_tool(tool),
-        Act::Read(seen) => {
-            let mut names = [&seen.path].into_iter().chain(&seen.also);
+        Act::Read(target) => {
+            let mut names = [&target.path].into_iter().chain(&target.also);
             names.find_map(|path| of_file(FileUse::Reads, path))
         }
-        Act::Edit(seen) => of_file(FileUse::Writes, &seen.path),
+        Act::Edit(target) => of_file(FileUse::Writes, &target.path),
         Act::Command { line, .. } => denials.denial(tool, Some(line)),
         Act::Question | Act::Nothing => denials.denial(tool, None),
     };
     rule.map(|rule| Reason::of_rule(&rule.text))
 }
 
-/// What no answer and no rule of the settings allows.
-fn ours(act: Act<'_>) -> Option<Reason> {
+/// Returns why a built-in rule denies a call. No answer and no setting overrides such a rule.
+fn denied_by_built_in_rule(act: Act<'_>) -> Option<Reason> {
     match act {
         Act::Read(ObservedPath { path, names_unknown: true, .. }) => {
             let text = format!(
@@ -151,13 +155,13 @@ fn ours(act: Act<'_>) -> Option<Reason> {
     }
 }
 
-/// Why reading this place needs an answer (P1, P5).
-pub fn read_asks(seen: &ObservedPath) -> Option<Reason> {
-    let path = &seen.path;
-    match (seen.holds, seen.inside) {
+/// Returns why reading this path asks the user, or `None` if it does not ask (P1, P5).
+pub fn read_asks(target: &ObservedPath) -> Option<Reason> {
+    let path = &target.path;
+    match (target.holds, target.inside) {
         (None, true) => None,
         (None, false) => Some(Reason::new(Cause::Outside, format!("\"{path}\" is outside the workspace"))),
-        (Some(class), true) => Some(of_class(path, class)),
+        (Some(class), true) => Some(class_reason(path, class)),
         (Some(class), false) => {
             let text = format!("\"{path}\" is outside the workspace, and {}", files::words(class));
             Some(Reason::new(files::cause(class), text))
@@ -165,71 +169,72 @@ pub fn read_asks(seen: &ObservedPath) -> Option<Reason> {
     }
 }
 
-/// How an edit is made in an editor that takes it with a code action alone.
+/// The reason of an ask in an editor that accepts edits only through a code action.
 pub const BY_ACTION: &str =
     "only the code action \"Adjutant: Yes, apply\" makes this edit in your editor; choose it there";
 
-/// Why no standing answer and no consent covers this edit.
-fn edit_asks(seen: &ObservedPath) -> Option<Reason> {
-    let asked = seen.class.filter(|class| on_write(*class) == OnWrite::Asked).or(seen.holds);
-    let of_class = asked.map(|class| of_class(&seen.path, class));
-    let overtaken = seen.overtaken.as_ref().map(|how| {
+/// Returns why this edit always asks, even if a standing answer or an unattended run allows edits.
+fn edit_asks(target: &ObservedPath) -> Option<Reason> {
+    let asking_class = target.class.filter(|class| on_write(*class) == OnWrite::Asked).or(target.holds);
+    let by_class = asking_class.map(|class| class_reason(&target.path, class));
+    let overtaken = target.overtaken.as_ref().map(|how| {
         Reason::new(Cause::Changed, format!("{how}, so this is the edit as it would be made now"))
     });
-    let of_way = match seen.way {
-        // It may be open all the same (decision 4).
+    let by_route = match target.way {
+        // The file may be open anyway (decision 4).
         EditRoute::DiskIfSaved => Some(Reason::new(
             Cause::OnDisk,
             format!(
                 "\"{}\" is written on disk: if this file is open with unsaved changes, save it first",
-                seen.path
+                target.path
             ),
         )),
         EditRoute::Action => Some(Reason::new(Cause::ByAction, BY_ACTION)),
         EditRoute::Editor | EditRoute::Disk | EditRoute::Nowhere => None,
     };
-    let all = [overtaken, of_class, of_way].into_iter().flatten();
+    let all = [overtaken, by_class, by_route].into_iter().flatten();
     all.reduce(|one, other| Reason { text: format!("{}; {}", one.text, other.text), ..one })
 }
 
-/// What the user should know of a change beside why it is asked: its file runs on build, or it has characters
-/// that nobody sees.
-pub fn caution(seen: &ObservedPath, change: &FileChange) -> Option<String> {
-    let marked = seen.class.filter(|class| on_write(*class) == OnWrite::Marked && seen.holds.is_none());
-    let of_class = marked.map(|class| of_class(&seen.path, class).text);
-    let odd = change.hunks.iter().flat_map(|hunk| &hunk.inserted).find_map(|line| unseen(line));
-    let odd =
-        odd.map(|c| format!("its new text holds characters nobody sees, such as {}", shown(&c.to_string())));
-    [of_class, odd].into_iter().flatten().reduce(|one, other| format!("{one}; {other}"))
+/// Returns a warning that is shown next to a change, in addition to the reason of an ask: its file runs on build,
+/// or its new text has invisible characters.
+pub fn caution(target: &ObservedPath, change: &FileChange) -> Option<String> {
+    let marked = target.class.filter(|class| on_write(*class) == OnWrite::Marked && target.holds.is_none());
+    let by_class = marked.map(|class| class_reason(&target.path, class).text);
+    let invisible = change.hunks.iter().flat_map(|hunk| &hunk.inserted).find_map(|line| unseen(line));
+    let by_text = invisible
+        .map(|c| format!("its new text has invisible characters, such as {}", shown(&c.to_string())));
+    [by_class, by_text].into_iter().flatten().reduce(|one, other| format!("{one}; {other}"))
 }
 
-fn of_class(path: &str, class: FileClass) -> Reason {
+fn class_reason(path: &str, class: FileClass) -> Reason {
     Reason::new(files::cause(class), format!("\"{path}\" {}", files::words(class)))
 }
 
-/// Why an edit cannot be made, as it may be told: nothing of a text that nobody has allowed to be read (P5).
-/// `quotes` says whether the reason has some of it.
+/// Returns the reason why an edit cannot be made, in a form that the model may read. `quotes` says whether the
+/// reason quotes the file. If it does and the model may not read that file without an answer, a reason without the
+/// quote replaces it (P5).
 pub fn reportable(
     roots: &[String],
     policy: &Policy,
-    seen: Option<&ObservedPath>,
+    target: Option<&ObservedPath>,
     (why, quotes): (Reason, bool),
 ) -> Reason {
-    let Some(seen) = seen.filter(|_| quotes) else { return why };
+    let Some(target) = target.filter(|_| quotes) else { return why };
     let denials = Denials::of_texts(&policy.deny);
-    let kept = || denials.denial_of_file("read_file", &seen.path, roots).is_some();
-    if seen.holds.is_none() && !kept() {
+    let read_denied = || denials.denial_of_file("read_file", &target.path, roots).is_some();
+    if target.holds.is_none() && !read_denied() {
         return why;
     }
     let text = format!(
         "\"{}\" was not changed: it may hold secrets, so nothing is told of its text here, and the edit does not fit \
          it; read the file first, which asks the user",
-        seen.path
+        target.path
     );
     Reason::new(why.cause, text)
 }
 
-/// What allowed something, in words for the debug log.
+/// Returns what allowed a call, in words for the debug log.
 pub fn in_words(allowed_by: &AllowedBy) -> &'static str {
     match allowed_by {
         AllowedBy::Answer { .. } => "the user's answer",
@@ -240,19 +245,21 @@ pub fn in_words(allowed_by: &AllowedBy) -> &'static str {
     }
 }
 
-fn standing<'a>(session: &'a Session, act: Act<'_>) -> Option<&'a Rule> {
+/// Returns the rule of a standing answer that covers this call.
+fn standing_answer<'a>(session: &'a Session, act: Act<'_>) -> Option<&'a Rule> {
     session.rules.iter().find(|rule| match (rule, act) {
         (Rule::Edits, Act::Edit(_)) => true,
-        (Rule::Command { line, cwd }, Act::Command { line: wants, cwd: at }) => {
-            // A log may hold an answer that could not be given today.
-            line == wants && cwd == at && may_be_standing(line)
+        (Rule::Command { line, cwd }, Act::Command { line: wanted, cwd: wanted_cwd }) => {
+            // An older version may have accepted an answer that this one does not offer.
+            line == wanted && cwd == wanted_cwd && may_be_standing(line)
         }
-        (Rule::Read { path }, Act::Read(seen)) => *path == seen.path,
+        (Rule::Read { path }, Act::Read(target)) => *path == target.path,
         _ => false,
     })
 }
 
-fn unattended(policy: &Policy, act: Act<'_>) -> bool {
+/// Whether the settings allow this call in an unattended run.
+fn runs_unattended(policy: &Policy, act: Act<'_>) -> bool {
     let Some(allowed) = policy.unattended else { return false };
     match act {
         Act::Edit(_) => allowed.edit,
@@ -261,13 +268,13 @@ fn unattended(policy: &Policy, act: Act<'_>) -> bool {
     }
 }
 
-/// The rule an "always" to this call makes; none where it cannot be had.
+/// Returns the rule that the answer "always" to this call adds, or `None` if this call cannot have such an answer.
 pub fn standing_rule(act: Act<'_>) -> Option<Rule> {
     match act {
         Act::Edit(_) => Some(Rule::Edits),
         Act::Command { line, .. } if !may_be_standing(line) => None,
         Act::Command { line, cwd } => Some(Rule::Command { line: line.to_owned(), cwd: cwd.to_owned() }),
-        Act::Read(seen) => Some(Rule::Read { path: seen.path.clone() }),
+        Act::Read(target) => Some(Rule::Read { path: target.path.clone() }),
         Act::Walk | Act::Question | Act::Nothing => None,
     }
 }

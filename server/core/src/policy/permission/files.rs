@@ -1,6 +1,6 @@
-//! What the class of a file means for reading and writing it, and the words that say so.
+//! What the class of a file means for reading and writing it, and the words for each class.
 //!
-//! The only place that knows; which names are of which class stands beside the tools.
+//! No other file decides this. The crate `tools` decides which names belong to which class. Never sees a name.
 
 use crate::policy::cause::Cause;
 use crate::policy::observation::FileClass;
@@ -10,12 +10,14 @@ use crate::policy::observation::FileClass;
 pub enum OnWrite {
     Denied,
     Asked,
-    /// Said beside the change, and nothing more (decision 8).
+    /// A note next to the change says so; it does not ask (decision 8).
     Marked,
 }
 
-/// What a class means for a write (security.md P3): what runs, or decides what runs, by itself is never written
-/// by a tool; what counts for others or later asks; what runs on build is marked.
+/// Returns what a class means for a write (security.md P3):
+/// - A file that runs by itself, or decides what runs by itself, is denied.
+/// - A file with an effect on other people or later sessions asks.
+/// - A file that runs on build is marked.
 pub fn on_write(class: FileClass) -> OnWrite {
     match class {
         FileClass::Own
@@ -37,13 +39,13 @@ pub fn on_write(class: FileClass) -> OnWrite {
         | FileClass::BuildServer
         | FileClass::BuildTools
         | FileClass::Environment
-        // The strictest that still lets the user decide.
+        // The strictest choice that still lets the user decide.
         | FileClass::Unknown => OnWrite::Asked,
         FileClass::Build => OnWrite::Marked,
     }
 }
 
-/// The class of a reason that rests on a class of files.
+/// Returns the cause that the log keeps for a decision because of this class.
 pub(super) fn cause(class: FileClass) -> Cause {
     match class {
         FileClass::Own => Cause::OwnFiles,
@@ -66,7 +68,7 @@ pub(super) fn cause(class: FileClass) -> Cause {
     }
 }
 
-/// What a file of this class is; fits behind its name.
+/// Returns what a file of this class is, as a phrase that follows its name.
 pub(super) fn words(class: FileClass) -> &'static str {
     match class {
         FileClass::Own => "holds Adjutant's own settings, rules and records",
