@@ -1,4 +1,4 @@
-//! What may run, what is asked first, and in which words.
+//! Decides what may run and what asks first, and holds the sentences for both.
 
 pub mod ask;
 pub mod cause;

@@ -1,4 +1,4 @@
-//! How asks are made and shown: options, digest, and the whole of what is asked.
+//! The parts of an ask: its options, its digest, and when it answers itself.
 //!
 //! Never decides whether something must be asked; `permission` does.
 
@@ -9,7 +9,7 @@ use crate::session::OpenAsk;
 
 pub use digest::{change_digest, payload_digest};
 
-// The ids of options, on the wire and in the log; a followup has `option-1` and on instead.
+// The ids of options, on the wire and in the log. The options of a followup are `option-1`, `option-2`, ...
 pub const ALLOW: &str = "allow";
 pub const ALLOW_ALWAYS: &str = "allow_always";
 pub const REJECT: &str = "reject";
@@ -21,15 +21,15 @@ pub const RESUME: &str = "resume";
 pub const DISCARD: &str = "discard";
 pub const ABORT: &str = "abort";
 pub const NEW_TASK: &str = "new_task";
-/// The door of an answer that time gave.
+/// The surface of an answer that the time limit gave.
 pub const TIME: &str = "time";
 /// The surface of an answer that a client gives when no user is present.
 pub const NOBODY: &str = "nobody";
 
-/// The door of an answer that another process of the user left.
+/// The surface of an answer that another process of the user left in the inbox.
 pub const INBOX: &str = "inbox";
 
-/// Says from where an answer came; `None` if from the process that has the session open.
+/// Returns words for where an answer came from; `None` if from the process that has the session open.
 pub fn from_where(surface: &str) -> Option<&'static str> {
     match surface {
         INBOX => Some("from another terminal"),
@@ -39,8 +39,8 @@ pub fn from_where(surface: &str) -> Option<&'static str> {
     }
 }
 
-/// The ways to answer a kind of ask; exhaustive, so that a new kind has to choose (S12). `always` says
-/// what a standing answer allows, where there can be one.
+/// Returns the options of a kind of ask. The match is exhaustive, so that a new kind has to choose (S12). `always`
+/// is the name of the option that adds a standing answer; `None` if the call cannot have one.
 pub fn options(kind: AskKind, always: Option<&str>, suggestions: &[String]) -> Vec<AskOption> {
     let choose = |id: &str, name: &str| option(id, name, OptionKind::Choose);
     match kind {
@@ -68,13 +68,14 @@ pub fn options(kind: AskKind, always: Option<&str>, suggestions: &[String]) -> V
     }
 }
 
-/// How long "wait" waits before the call is made again, in milliseconds: what the provider asked for, else
-/// a minute, in which most limits of a rate are over; never longer than a day.
+/// Returns how long the option "wait" waits before the next attempt, in milliseconds. `asked` is the time that the
+/// provider asked for. Without it the wait is a minute, because most rate limits end within one. The result is
+/// between a second and a day.
 pub fn wait_ms(asked: Option<u64>) -> u64 {
     asked.unwrap_or(60_000).clamp(1_000, 24 * 3_600_000)
 }
 
-/// Whether a text of the user's own answers this kind.
+/// Whether the user may answer this kind with a text.
 pub fn takes_text(kind: AskKind) -> bool {
     match kind {
         // For a permission, text is the reason of a rejection.
@@ -96,8 +97,8 @@ fn option(id: &str, name: &str, kind: OptionKind) -> AskOption {
     AskOption { option_id: id.to_owned(), name: name.to_owned(), kind }
 }
 
-/// When a question answers itself, and with which option: only one of the model's own suggestions, only
-/// where the user's settings say so, and never an approval (S15).
+/// Returns when a question answers itself, and with which option. Only a question of the model does so, with its
+/// first suggestion, and only if the user's settings allow it. An approval never does (S15).
 pub fn answers_itself<'a>(open: &'a OpenAsk, policy: &Policy) -> Option<(u64, &'a str)> {
     let first = open.ask.options.first()?;
     let suggested = open.ask.kind == AskKind::Followup && first.kind == OptionKind::Choose;

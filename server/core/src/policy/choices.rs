@@ -1,12 +1,12 @@
-//! What was chosen for a session, and what of it a run follows.
+//! The choices of a session (mode, model, effort, verbosity) and how a new choice changes them.
 //!
-//! Never looks at settings: which models there are comes in with the choice.
+//! Never reads settings: the choice brings the list of models.
 
 use crate::prompt::message::Level;
 use crate::prompt::models::Facts;
 pub use crate::record::{ChoiceChange, ChoiceId, Choices, Follows, JudgedChoice, Offer, Takes};
 
-/// Models one list offers; more are not shown, and can be set all the same.
+/// The most models that a list offers. The user can set a model that is not in the list.
 pub const MAX_MODELS: usize = 100;
 
 impl From<Facts> for Takes {
@@ -16,14 +16,15 @@ impl From<Facts> for Takes {
 }
 
 impl Offer {
-    /// Offers these models, each once; `model` is the one that counts, and `takes` says what one takes.
+    /// Returns an offer of these models, each once. `model` is the current one. `takes` returns the levels that a
+    /// model supports.
     pub fn new<'a>(
         model: Option<String>,
-        there_are: impl Iterator<Item = &'a String>,
+        available: impl Iterator<Item = &'a String>,
         takes: impl Fn(&str) -> Takes,
     ) -> Self {
         let mut models: Vec<String> = Vec::new();
-        for name in there_are {
+        for name in available {
             if models.len() < MAX_MODELS && !models.contains(name) {
                 models.push(name.clone());
             }
@@ -32,7 +33,7 @@ impl Offer {
         Self { model, models, takes }
     }
 
-    /// The same offer after a choice; what another model takes is for the caller to say.
+    /// Returns this offer after a choice. If the model changes, the caller sets the levels that it supports.
     pub fn after(mut self, chosen: &JudgedChoice) -> Self {
         if let JudgedChoice::Model { model } = chosen {
             if !self.models.contains(model) {
@@ -45,7 +46,7 @@ impl Offer {
     }
 }
 
-/// What changes by a choice; nothing where it is so already.
+/// Returns the change that a choice makes, or `None` if the choice is already in effect.
 pub fn change(choices: &Choices, offer: &Offer, chosen: &JudgedChoice) -> Option<ChoiceChange> {
     let change = match chosen {
         JudgedChoice::Mode { mode } => ChoiceChange {
@@ -56,19 +57,19 @@ pub fn change(choices: &Choices, offer: &Offer, chosen: &JudgedChoice) -> Option
         JudgedChoice::Model { model } => {
             ChoiceChange { config_id: ChoiceId::Model, from: offer.model.clone(), to: model.clone() }
         }
-        JudgedChoice::Effort { effort } => of_level(ChoiceId::Effort, choices.manner.effort, *effort),
+        JudgedChoice::Effort { effort } => level_change(ChoiceId::Effort, choices.manner.effort, *effort),
         JudgedChoice::Verbosity { verbosity } => {
-            of_level(ChoiceId::Verbosity, choices.manner.verbosity, *verbosity)
+            level_change(ChoiceId::Verbosity, choices.manner.verbosity, *verbosity)
         }
     };
     (change.from.as_ref() != Some(&change.to)).then_some(change)
 }
 
-fn of_level(config_id: ChoiceId, from: Option<Level>, to: Option<Level>) -> ChoiceChange {
+fn level_change(config_id: ChoiceId, from: Option<Level>, to: Option<Level>) -> ChoiceChange {
     ChoiceChange { config_id, from: Some(level_name(from).to_owned()), to: level_name(to).to_owned() }
 }
 
-/// The name of a choice among levels.
+/// Returns the name of a level; `default` if none is set.
 pub fn level_name(level: Option<Level>) -> &'static str {
     level.map_or("default", Level::name)
 }

@@ -1,8 +1,8 @@
-//! Whether a text looks like a key, whatever it is called.
+//! Decides whether a text looks like a secret key, by its shape alone.
 //!
-//! Never sees which variable or field the text came from: that is for the caller to judge.
+//! Never sees which variable or field the text came from: the caller judges names.
 
-/// How well-known keys begin, and the fewest characters that follow.
+/// Prefixes of well-known keys, and the least number of characters after each prefix.
 const BEGINNINGS: &[(&str, usize)] = &[
     ("sk-", 16),
     ("sk_live_", 8),
@@ -60,7 +60,7 @@ const ADDRESSES: &[&str] = &[
     "api.telegram.org/bot",
 ];
 
-/// What stands before a key inside a longer text, in lower case.
+/// Text that comes before a key in a longer text, in lower case.
 const LABELS: &[&str] = &[
     "accountkey=",
     "sharedaccesskey=",
@@ -87,9 +87,8 @@ const LABELS: &[&str] = &[
     "?sig=",
 ];
 
-/// Whether a value holds a key: a known kind of key, a private key, a token with a signature, an
-/// address with a login, or one long word without any sense. A number that names content by its digest
-/// (`sha256:..`) is none.
+/// Whether a value has a key in it: a known kind of key, a private key, a signed token, an address with a login, or
+/// a long random word. A digest that names content (`sha256:..`) is not a key.
 pub fn holds_key(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     value.contains("-----BEGIN ")
@@ -113,13 +112,13 @@ fn is_key_sign(sign: char) -> bool {
     sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_' | '.' | '+' | '/' | '=')
 }
 
-/// A token of three parts, as `{"` begins in base64: `eyJ..`.
+/// Whether a word is a token of three parts. The first part begins with `eyJ`, which is `{"` in base64.
 fn is_signed_token(word: &str) -> bool {
     let parts: Vec<&str> = word.split('.').collect();
     parts.len() >= 3 && parts[0].starts_with("eyJ") && parts[0].len() >= 12 && parts[1].len() >= 8
 }
 
-/// A long word of mixed letters and digits, without the signs of a path or a list.
+/// Whether a word is long, mixes letters and digits, and has no separators of a path or a list.
 fn is_noise(word: &str) -> bool {
     let word = word.trim_end_matches('=');
     let letters = |test: fn(&char) -> bool| word.chars().filter(test).count();
@@ -131,8 +130,8 @@ fn is_noise(word: &str) -> bool {
     mixed || is_base64(word)
 }
 
-/// At least 30 bytes in base64. It may have the `/` of a path, but its kinds of signs change from each to the
-/// next more often than those of names do.
+/// Whether a word is at least 30 bytes in base64. Base64 has `/` as paths have. But it changes between lower case,
+/// upper case and digits more often than names do.
 fn is_base64(word: &str) -> bool {
     let kind = |sign: u8| match sign {
         b'a'..=b'z' => 0,
@@ -150,7 +149,7 @@ fn is_base64(word: &str) -> bool {
         && 100 * changes >= 45 * (signs.len() - 1)
 }
 
-/// Whether a value in small letters holds 32 bytes or more in hexadecimal that are no digest.
+/// Whether a value in lower case has 32 bytes or more in hexadecimal that are not a digest.
 fn holds_number(lower: &str) -> bool {
     let digest = |before: &str| {
         ["sha256", "sha384", "sha512", "sha3", "blake2b", "blake3"].iter().any(|kind| {
@@ -168,21 +167,22 @@ fn holds_number(lower: &str) -> bool {
     false
 }
 
+/// Whether at least six characters without a space follow the label.
 fn labelled(lower: &str, label: &str) -> bool {
     let rest = lower.split(label).skip(1);
     rest.into_iter()
         .any(|rest| rest.trim_start().chars().take_while(|sign| !sign.is_whitespace()).count() >= 6)
 }
 
-/// Whether it is an address with a login in it: `scheme://name:password@host`, a token in front of a
-/// web address, `name:password@host`, or `name:password@tcp(host)`.
+/// Whether a value has an address with a login: `scheme://name:password@host`, a web address with a token before
+/// `@`, `name:password@host`, or `name:password@tcp(host)`.
 fn holds_login(value: &str) -> bool {
     let address = value.split("://").zip(value.split("://").skip(1)).any(|(before, rest)| {
         let rest = rest.split([' ', '\n', '\t', '"', '\'']).next().unwrap_or_default();
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         let web = before.ends_with("http") || before.ends_with("https");
         let login = authority.rsplit_once('@').map(|(login, _)| login);
-        // A password may have the signs at which an address is cut.
+        // A password may have the characters that end the host of an address.
         let odd = rest.rsplit_once('@').filter(|_| login.is_none()).is_some_and(|(login, _)| {
             let password = authority.split_once(':').map(|(_, password)| password);
             login.len() > authority.len()
@@ -193,7 +193,7 @@ fn holds_login(value: &str) -> bool {
     address || value.split([' ', '\n', '\t', '"', '\'', ',', ';']).any(is_login)
 }
 
-/// `name:password@host`, with an address of a driver or a database after it.
+/// Whether a word is `name:password@host`. The address of a driver or a database may follow.
 fn is_login(word: &str) -> bool {
     let word =
         word.rsplit_once('=').map_or(word, |(name, value)| if name.contains('@') { word } else { value });
@@ -203,7 +203,7 @@ fn is_login(word: &str) -> bool {
         !text.is_empty() && text.chars().all(|sign| sign.is_ascii_alphanumeric() || "._-%+".contains(sign))
     };
     let host = host.split(['(', '/', ':', '?']).next().unwrap_or_default();
-    // Images, packages and places of a version control have the same form.
+    // Container images, packages and version control addresses have the same form.
     let is_other = ["sha256", "sha512"].contains(&host)
         || ["npm", "jsr", "pkg", "workspace", "patch", "file", "link"].contains(&name)
         || password.starts_with("//");
@@ -247,7 +247,7 @@ mod tests {
         ];
         let wrong: Vec<_> = plain.iter().filter(|value| holds_key(value)).collect();
         assert!(wrong.is_empty(), "{wrong:?}");
-        // 32 bytes each, without the sign at their end.
+        // 32 bytes each, without the padding.
         let numbers = [
             "7zOvwo4ggfCzckUI7HYihYLk7Y5BUTPYF8ROHTFaGtU", "zhKEh1lvcx4Wofy6B/6nvz31u0BQG5LeAqX+JHT0ph4",
             "+XG3PCxJ+HjpvY9RsnnzacJYfBVJbHSIHQQBBKR56UU", "9fbciZPQD3gszm15wc2GrALd+BmrOlE65yznWq3fpWE",

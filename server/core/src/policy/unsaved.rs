@@ -1,20 +1,20 @@
 //! The sentences about open documents that are not saved: a command reads the saved files instead (N06).
 //!
-//! Never looks whether a document is saved: the list comes with what was prepared or has run.
+//! Never checks whether a document is saved: the caller brings the list.
 
 use crate::record::UnsavedText;
 use crate::text::display::one_line;
 
-/// The most documents of one list.
+/// The most documents in one list.
 pub const MAX_LISTED: usize = 100;
-/// Names in one sentence.
+/// The most names in one sentence.
 const MAX_NAMED: usize = 3;
-/// Characters of a name.
+/// The most characters of a name.
 const MAX_NAME: usize = 60;
-/// Characters of a command that a sentence names.
+/// The most characters of a command in a sentence.
 const MAX_COMMAND: usize = 80;
 
-/// Returns what a command's ask says; nothing where every document is saved.
+/// Returns the sentence for the ask of a command, or `None` if every document is saved.
 pub fn before(unsaved: &[UnsavedText]) -> Option<String> {
     sentence(unsaved.iter().map(|document| document.path.as_str()))
 }
@@ -35,7 +35,7 @@ pub fn in_short<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<Str
     Some(format!("not saved yet: {names}"))
 }
 
-/// Returns the one line on a result, with the files whose text the command did not see.
+/// Returns the summary of a result, with the files whose unsaved text the command did not see.
 pub fn after(summary: &str, unsaved: &[UnsavedText]) -> String {
     let names = named(unsaved.iter().map(|document| document.path.as_str()));
     names.map_or_else(|| summary.to_owned(), |names| format!("{summary}; it saw {names} as last saved"))
@@ -52,12 +52,12 @@ pub fn notice(command: &str, unsaved: &[UnsavedText]) -> Option<String> {
     ))
 }
 
-/// The first names, and how many more there are.
+/// Returns the first names and how many more there are.
 fn named<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
     let more = match paths.len() {
         0 => return None,
         all @ ..MAX_LISTED => all.saturating_sub(MAX_NAMED).to_string(),
-        // There may be others that are not listed.
+        // The list is full, so there may be more documents.
         all => format!("at least {}", all.saturating_sub(MAX_NAMED)),
     };
     let names: Vec<String> = paths.take(MAX_NAMED).map(|path| one_line(path, MAX_NAME)).collect();
@@ -102,13 +102,13 @@ mod tests {
         );
     }
 
-    /// The longest sentence is shown whole beside the reason: a popup's line has 300 characters.
+    /// The longest sentence fits next to the reason: a line of a popup has 300 characters.
     #[test]
     fn finding_d12_the_longest_sentence_has_room_and_hides_nothing() {
         let name = "[x](command:y) \u{202e}".to_owned() + &"long/".repeat(100);
         let document = UnsavedText { uri: String::new(), path: name };
         let sentence = before(&vec![document; MAX_LISTED]).unwrap();
         assert!(sentence.chars().count() <= 280, "{}: {sentence}", sentence.chars().count());
-        assert_eq!(one_line(&sentence, 300), sentence, "nobody has to change it");
+        assert_eq!(one_line(&sentence, 300), sentence, "the sentence is shown unchanged");
     }
 }

@@ -1,14 +1,14 @@
 //! The digests that an approval binds.
 //!
-//! Nothing here can fail: a digest of nothing would fit every question. The payload and what was seen go into it
-//! as the JSON that the log has of them, because logs of version 0.1 keep such digests.
+//! Never fails, because a digest of nothing would fit every ask. The payload and the observation enter it as the JSON
+//! of the log, because logs of version 0.1 keep such digests.
 
 use serde_json::Value;
 
 use crate::policy::observation::{EditRoute, FileClass, ObservedPath};
 use crate::record::{FileChange, Payload};
 
-/// Returns the digest of the frozen payload and of what was seen of its file, and of nothing else.
+/// Returns the digest of the frozen payload and the observation of its file.
 pub fn payload_digest(payload: &Payload, seen: Option<&ObservedPath>) -> String {
     let payload = payload_json(payload);
     match seen {
@@ -23,7 +23,7 @@ pub fn change_digest(change: &FileChange) -> String {
     digest.add(change.target.as_bytes());
     for hunk in change.hunks.iter() {
         for lines in [&hunk.context_before, &hunk.removed, &hunk.inserted, &hunk.context_after] {
-            // The count tells where a group ends, and so to which one a line belongs.
+            // The count separates the groups, so that a line cannot move from one to the next.
             digest.add(&(lines.len() as u64).to_le_bytes());
             lines.iter().for_each(|line| digest.add(line.as_bytes()));
         }
@@ -31,7 +31,7 @@ pub fn change_digest(change: &FileChange) -> String {
     digest.in_hex()
 }
 
-/// A JSON object that grows field by field, in their order.
+/// A JSON object that is written field by field, in order.
 struct Fields(String);
 
 impl Fields {
@@ -88,7 +88,7 @@ fn seen_json(seen: &ObservedPath) -> String {
         .with_some("class", class.map(class_name))
         .with_some("also", (!also.is_empty()).then(|| also.clone()))
         .with_some("names_unknown", names_unknown.then_some(true))
-        .with_some("way", way_name(*way))
+        .with_some("way", route_name(*way))
         .with_some("overtaken", overtaken.as_deref());
     fields.end()
 }
@@ -120,8 +120,8 @@ fn class_name(class: FileClass) -> &'static str {
     }
 }
 
-/// The name of a way in the log, which leaves out the usual one.
-fn way_name(way: EditRoute) -> Option<&'static str> {
+/// Returns the name of a route in the log, which leaves out the default one.
+fn route_name(way: EditRoute) -> Option<&'static str> {
     match way {
         EditRoute::Editor => None,
         EditRoute::Disk => Some("disk"),
@@ -178,11 +178,11 @@ mod tests {
         ]
     }
 
-    fn sights() -> impl Strategy<Value = ObservedPath> {
+    fn observed_paths() -> impl Strategy<Value = ObservedPath> {
         let class = || prop::option::of(prop::sample::select(&CLASSES[..]));
         let (path, also) = (any::<String>(), prop::collection::vec(any::<String>(), 0..3));
-        let marks = (any::<bool>(), any::<bool>(), prop::option::of(any::<String>()));
-        (path, also, class(), class(), prop::sample::select(&WAYS[..]), marks).prop_map(
+        let flags = (any::<bool>(), any::<bool>(), prop::option::of(any::<String>()));
+        (path, also, class(), class(), prop::sample::select(&WAYS[..]), flags).prop_map(
             |(path, also, holds, class, way, (inside, names_unknown, overtaken))| ObservedPath {
                 path,
                 inside,
@@ -206,7 +206,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_digest_is_that_of_the_json_in_the_log(payload in payloads(), seen in prop::option::of(sights())) {
+        fn a_digest_is_that_of_the_json_in_the_log(
+            payload in payloads(),
+            seen in prop::option::of(observed_paths()),
+        ) {
             prop_assert_eq!(payload_digest(&payload, seen.as_ref()), of_0_1(&payload, seen.as_ref()));
         }
     }

@@ -14,7 +14,7 @@ fn command() -> Payload {
     }
 }
 
-/// Every value a JSON value becomes when one of its leaves is another one.
+/// Returns all variants of a JSON value in which one leaf differs.
 fn changed(value: &serde_json::Value) -> Vec<serde_json::Value> {
     use serde_json::Value;
     match value {
@@ -100,7 +100,7 @@ fn f22_whatever_is_changed_in_the_lines_of_an_edit_its_digest_changes() {
         part(&mut moved).push(line + "y");
         assert_ne!(digest("/ws/a.txt", vec![moved]), asked, "part {at}");
     }
-    // Where the lines are is no part of it: they may have moved.
+    // The line numbers are not part of the digest: the lines may have moved.
     let elsewhere = Hunk { line: 9, ..hunk };
     assert_eq!(digest("/ws/a.txt", vec![elsewhere]), asked);
 }

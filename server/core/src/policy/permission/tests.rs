@@ -45,7 +45,7 @@ impl<'a> Row<'a> {
                 ("unknown_names", "") => seen.names_unknown = true,
                 ("way", way) => seen.way = named::<EditRoute>(way),
                 ("overtaken", "") => seen.overtaken = Some("it moved on".to_owned()),
-                other => panic!("nobody sees {other:?}"),
+                other => panic!("no such observation: {other:?}"),
             }
         }
         seen
@@ -55,7 +55,7 @@ impl<'a> Row<'a> {
     fn rules(&self) -> (Session, Policy) {
         let mut session = Session::new("s-1".into(), vec![COMMAND_FOLDER.to_owned()]);
         let mut policy = Policy::default();
-        // A command line has blanks of its own, and is the last of its column or stands before `consent=`.
+        // A command line has spaces, and ends at the end of its column, before `consent=` or before `standing=`.
         let text = self.rules.replace(" consent=", "\nconsent=").replace(" standing=", "\nstanding=");
         for part in text.replace("mode=ask ", "mode=ask\n").lines().filter(|part| !part.is_empty()) {
             match part.split_once('=').unwrap_or((part, "")) {
@@ -103,7 +103,7 @@ impl<'a> Row<'a> {
                 }
             }
         };
-        let told = |word: &str, why: Reason| {
+        let explained = |word: &str, why: Reason| {
             let cause = serde_json::to_value(why.cause).expect("a class");
             format!("{word} {}: {}", cause.as_str().unwrap_or_default(), why.text)
         };
@@ -115,8 +115,8 @@ impl<'a> Row<'a> {
             Verdict::Allow(AllowedBy::Consent) => "allow consent".to_owned(),
             Verdict::Allow(AllowedBy::Default) => "allow default".to_owned(),
             Verdict::Allow(by) => panic!("a verdict is no answer: {by:?}"),
-            Verdict::Ask(why) => told("ask", why),
-            Verdict::Deny(why) => told("deny", why),
+            Verdict::Ask(why) => explained("ask", why),
+            Verdict::Deny(why) => explained("deny", why),
         }
     }
 }
@@ -153,7 +153,7 @@ fn s50_each_line_of_the_table_has_its_verdict_and_its_reason() {
 #[test]
 fn s50_the_table_names_every_class_of_files_and_every_way_of_an_edit() {
     let words: BTreeSet<&str> = rows().flat_map(|row| row.seen.split(' ')).collect();
-    // The names that the log takes; what it does not know becomes `unknown`, and so an error of neither.
+    // The log reads an unknown name as `unknown`, so a misspelt class would not fail anywhere else.
     for class in [
         FileClass::Own,
         FileClass::VersionControl,
@@ -189,16 +189,16 @@ fn s50_the_table_names_every_class_of_files_and_every_way_of_an_edit() {
 fn p5_nothing_is_told_of_a_text_that_nobody_has_allowed_to_be_read() {
     let quoting = || (Reason::new(Cause::NotFound, "the nearest text is: secret"), true);
     let plain = Policy::default();
-    let kept = Policy { deny: vec!["read_file(private/**)".to_owned()], ..Policy::default() };
-    let told = |policy: &Policy, seen: &ObservedPath| {
+    let denying = Policy { deny: vec!["read_file(private/**)".to_owned()], ..Policy::default() };
+    let reported = |policy: &Policy, seen: &ObservedPath| {
         reportable(&["/ws".to_owned()], policy, Some(seen), quoting()).text
     };
-    assert!(told(&plain, &ObservedPath::inside("a.txt")).ends_with("secret"));
-    assert!(told(&plain, &ObservedPath::inside("private/a.txt")).ends_with("secret"));
-    assert!(!told(&kept, &ObservedPath::inside("private/a.txt")).contains("secret:"));
+    assert!(reported(&plain, &ObservedPath::inside("a.txt")).ends_with("secret"));
+    assert!(reported(&plain, &ObservedPath::inside("private/a.txt")).ends_with("secret"));
+    assert!(!reported(&denying, &ObservedPath::inside("private/a.txt")).contains("secret:"));
     let holds = ObservedPath { holds: Some(FileClass::Keys), ..ObservedPath::inside("id_rsa") };
-    for (policy, seen) in [(&kept, &ObservedPath::inside("private/a.txt")), (&plain, &holds)] {
-        assert!(told(policy, seen).ends_with("read the file first, which asks the user"), "{seen:?}");
+    for (policy, seen) in [(&denying, &ObservedPath::inside("private/a.txt")), (&plain, &holds)] {
+        assert!(reported(policy, seen).ends_with("read the file first, which asks the user"), "{seen:?}");
     }
     let silent = super::reportable(
         &[],

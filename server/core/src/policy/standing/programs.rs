@@ -1,11 +1,11 @@
-//! Which programs a standing answer may cover. A program that no list names has none.
+//! Which programs a standing answer may cover: lists, and a few rules on arguments.
 //!
-//! Data with a few rules. There are two classes:
-//! - plain programs start nothing, whatever file is named to them;
-//! - build tools and test runners run what the workspace says, and the line names no other program.
+//! Never covers a program that is in no list. There are two classes:
+//! - plain programs start nothing, whatever file the line names;
+//! - build tools and test runners run what the workspace says, if the line names no other program.
 
 /// Whether one simple command may have a standing answer.
-pub(super) fn may_stand(words: &[String]) -> bool {
+pub(super) fn may_be_standing(words: &[String]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     let Some(name) = system_name(program) else { return false };
     if only_reports(&name, arguments) {
@@ -22,7 +22,7 @@ pub(super) fn may_stand(words: &[String]) -> bool {
         return arguments.first().is_some_and(|verb| GIT_VERBS.contains(&verb.as_str()));
     }
     if BUILTINS.contains(&name.as_str()) {
-        // The shell evaluates an index (`a[$(..)]`) also inside of quotes.
+        // The shell evaluates an index (`a[$(..)]`) also inside quotes.
         return !arguments.iter().any(|one| one.contains(['$', '`']));
     }
     if PLAIN.contains(&name.as_str()) {
@@ -36,22 +36,22 @@ pub(super) fn may_stand(words: &[String]) -> bool {
     })
 }
 
-/// The name of a program of the system; none for a program at any other place, which may be a file of the
-/// workspace, and for an assignment, which changes what the program loads and runs.
+/// Returns the name of a system program. A program in any other folder has none, because it may be a file of the
+/// workspace.
 fn system_name(program: &str) -> Option<String> {
     let (folder, name) = program.rsplit_once('/').unwrap_or(("", program));
     let known = program == name || SYSTEM_FOLDERS.contains(&folder);
     (known && !name.is_empty()).then(|| name.to_lowercase())
 }
 
-/// Whether a compiler, a runner or an interpreter only says what it is.
+/// Whether a compiler, a runner or an interpreter only prints its version or help.
 fn only_reports(name: &str, arguments: &[String]) -> bool {
-    let end = name.trim_end_matches(|sign: char| sign.is_ascii_digit() || matches!(sign, '.' | '-'));
-    let known = TELLERS.contains(&end) || RUNNERS.iter().any(|(runner, _)| *runner == name);
+    let base = name.trim_end_matches(|sign: char| sign.is_ascii_digit() || matches!(sign, '.' | '-'));
+    let known = REPORTERS.contains(&base) || RUNNERS.iter().any(|(runner, _)| *runner == name);
     known && arguments.len() == 1 && matches!(arguments[0].as_str(), "--version" | "--help" | "-V")
 }
 
-/// Whether an argument is this flag, alone or with a value after `=`. Some programs take two signs for one.
+/// Whether an argument is this flag, alone or with a value after `=`. Some programs accept `--flag` for `-flag`.
 fn is_flag(argument: &str, flag: &str) -> bool {
     let is = |argument: &str| {
         argument.strip_prefix(flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
@@ -59,8 +59,8 @@ fn is_flag(argument: &str, flag: &str) -> bool {
     is(argument) || argument.strip_prefix('-').is_some_and(|argument| flag.len() > 2 && is(argument))
 }
 
-/// The same for a program whose flags may be cut (`--compress-prog`) and put together: a short flag stands among
-/// others, and takes its value without a sign between.
+/// Like [`is_flag`], for programs that accept shortened long flags (`--compress-prog`) and combined short flags. A
+/// value may follow a short flag directly.
 fn may_be(argument: &str, flag: &str) -> bool {
     if flag.len() == 2 {
         let letters = argument.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
@@ -71,7 +71,7 @@ fn may_be(argument: &str, flag: &str) -> bool {
     is_flag(argument, flag) || name.len() > 2 && name.starts_with("--") && flag.starts_with(name)
 }
 
-/// Whether the first word is letters of flags without a sign (`tar xIf`) and one of them starts a program.
+/// Whether the first word has flags without `-` (`tar xIf`) and one of them starts a program.
 fn has_old_flags(name: &str, arguments: &[String]) -> bool {
     let first = arguments.first().filter(|one| name == "tar" && !one.starts_with('-'));
     first.is_some_and(|letters| letters.contains(['I', 'F']))
@@ -96,14 +96,14 @@ fn names_a_program(name: &str, arguments: &[String]) -> bool {
         if odd || makes && word.contains(['$', '`']) || name == "go" && word.contains('@') {
             return true;
         }
-        // `-j4` has its value already, and so has `--opt=value`.
+        // `-j4` and `--opt=value` already have their value.
         let is_closed = word.contains('=') || word.ends_with(|sign: char| sign.is_ascii_digit());
         option = (is_option && !is_closed).then_some(word.as_str());
     }
     false
 }
 
-/// Whether a value looks like a file: it has a folder or an ending that begins with a letter.
+/// Whether a value looks like a file: it has a folder, or an extension that begins with a letter.
 fn is_file(value: &str) -> bool {
     let ending = value.rsplit_once('.').map(|(_, ending)| ending);
     value.contains(['/', '\\', '{'])
@@ -111,7 +111,7 @@ fn is_file(value: &str) -> bool {
         || ending.is_some_and(|ending| ending.starts_with(|sign: char| sign.is_ascii_alphabetic()))
 }
 
-/// Whether a variable of `make` is a plain setting such as `V=1`, and chooses no shell.
+/// Whether a variable of `make` is a plain setting such as `V=1` and does not choose a shell.
 fn is_plain_variable(variable: &str, value: &str) -> bool {
     let plain = |text: &str| text.chars().all(|sign| sign.is_ascii_alphanumeric() || "_-+".contains(sign));
     let shells = variable.contains("SHELL") || variable.starts_with("MAKE");
@@ -124,7 +124,7 @@ const SYSTEM_FOLDERS: &[&str] =
 /// Words of the shell itself that start nothing. Others set variables or run their arguments.
 const BUILTINS: &[&str] = &["cd", "echo", "printf", "pwd", "true", "false", ":", "test", "["];
 
-/// Programs that start no other one but by the flags of `FLAGS`, whatever file is named.
+/// Programs that start another program only through the flags of `FLAGS`, whatever file the line names.
 #[rustfmt::skip]
 const PLAIN: &[&str] = &[
     // Read and compare.
@@ -139,12 +139,12 @@ const PLAIN: &[&str] = &[
     // Copy, move and pack.
     "mkdir", "rmdir", "touch", "cp", "mv", "rm", "ln", "chmod", "tee", "truncate", "gzip", "gunzip", "bzip2",
     "bunzip2", "xz", "unxz", "zstd", "unzstd", "tar", "zip", "unzip",
-    // Check or format a text, and take no code from the workspace.
+    // Check or format a text, and run no code of the workspace.
     "tsc", "ruff", "rustfmt", "gofmt", "clang-format", "black", "isort", "shellcheck", "shfmt", "typos",
 ];
 
-/// Build tools, test runners and checkers that run what the workspace says. Where verbs are listed, the first
-/// word that is no option has to be one of them.
+/// Build tools, test runners and checkers that run what the workspace says. If verbs are listed, the first word
+/// that is not an option has to be one of them.
 #[rustfmt::skip]
 const RUNNERS: &[(&str, &[&str])] = &[
     ("make", &[]), ("gmake", &[]), ("ninja", &[]), ("just", &[]), ("task", &[]), ("rake", &[]), ("ant", &[]),
@@ -169,7 +169,7 @@ const RUNNERS: &[(&str, &[&str])] = &[
     ("golangci-lint", &["run"]), ("staticcheck", &[]), ("clang-tidy", &[]),
 ];
 
-/// Flags of runners that take no value, or a value that is no file: a path may follow them.
+/// Flags of runners without a value, or with a value that is not a file: a path may follow them.
 #[rustfmt::skip]
 const BARE: &[(&str, &[&str])] = &[
     ("", &["-v", "-q", "--verbose", "--quiet", "--fix", "--check", "--write", "--watch", "--run", "--bail",
@@ -180,15 +180,15 @@ const BARE: &[(&str, &[&str])] = &[
     ("cmake", &["-S", "-B", "--build"]),
 ];
 
-/// Compilers and interpreters, without the version in the name, that say what they are.
+/// Compilers and interpreters that print their version or help. The names have no version number.
 #[rustfmt::skip]
-const TELLERS: &[&str] = &[
+const REPORTERS: &[&str] = &[
     "python", "pypy", "node", "deno", "bun", "ruby", "perl", "php", "lua", "luajit", "java", "javac", "kotlin",
     "kotlinc", "scala", "bash", "zsh", "fish", "rustc", "rustup", "gcc", "g++", "clang", "clang++", "cc", "c++",
     "ghc", "ocaml", "elixir", "erl", "julia", "rscript", "r", "pip", "uv", "poetry", "git", "docker", "sqlite",
 ];
 
-/// Arguments by which many programs start another one.
+/// Arguments with which many programs start another one.
 #[rustfmt::skip]
 const STARTING_FLAGS: &[&str] = &[
     "-exec", "-execdir", "-ok", "-okdir", "--exec", "--exec-batch", "--execute", "--eval", "--command",
@@ -199,7 +199,7 @@ const STARTING_FLAGS: &[&str] = &[
     "--node-options", "--init-script",
 ];
 
-/// The same of single programs.
+/// Like [`STARTING_FLAGS`], for single programs. Some of these flags delete files or set variables.
 const FLAGS: &[(&str, &[&str])] = &[
     // They set a variable (`printf -v PATH .`), or look at one whose index the shell evaluates.
     ("printf", &["-v"]),
@@ -242,7 +242,7 @@ const FLAGS: &[(&str, &[&str])] = &[
     ("clang-tidy", &["-load", "--load"]),
 ];
 
-/// What `git` does without the network and without starting what is named in the line.
+/// The verbs of `git` that use no network and start no program that the line names.
 #[rustfmt::skip]
 const GIT_VERBS: &[&str] = &[
     "status", "diff", "log", "show", "add", "rm", "mv", "branch", "tag", "stash", "checkout", "switch",

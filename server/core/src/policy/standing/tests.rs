@@ -40,10 +40,10 @@ fn finding_b10_no_standing_answer_for_expansion_interpreters_and_network_clients
         "go get x", "gem install x", "apt-get install x", "brew install x", "openssl s_client x",
         "echo a > /dev/tcp/h/1", "cat < /dev/tcp/h/1", "cat a >& /dev/udp/h/1", "ls; curl x", "ls && curl x",
         "ls || curl x", "ls & curl x", "ls | curl x", "ls\ncurl x", "ls;curl x", "ls&&curl x", "ls|curl x",
-        // Disguise.
+        // Disguised programs.
         "c\\url x", "c'u'rl x", "\"curl\" x", "cu\"r\"l x", "''curl x", "CURL x", "\\curl x", "/usr/bin/curl x",
         "2>&1 curl x", ">a curl x", "<a sh", "sh<a", "sh <a", "1>a sh", "pyth\\on x",
-        // What this cannot read.
+        // Lines that cannot be parsed.
         "", "   ", ";", "ls 'a", "ls \"a", "ls \\", "ls \\\na", "cat <<E\na\nE", "cat <<< a", "(ls)", "{ ls; }",
         "! ls", "if ls; then ls; fi", "for x in a; do ls; done", "f() { ls; }", "[[ -v a ]]", "ls # a", "#",
         "while read x; do ls; done", "ls >", "ls > ", "cat <> a", "trap ls EXIT", "alias a=ls", "let a=1",
@@ -100,12 +100,12 @@ fn finding_b10_starters_options_and_builtins_have_no_standing_answer_and_usual_l
 }
 
 proptest::proptest! {
-    /// No text is a crash, and a quote, a space or a harmless command around a line never gives it more.
+    /// No text is a crash. A quote, a space or a harmless command around a line never allows more.
     #[test]
     fn no_disguise_gives_a_line_a_standing_answer(line in "[ -~\n]{0,40}") {
         let _ = may_be_standing(&line);
         for around in [format!("{line}; curl x"), format!("curl x; {line}"), format!("ls | sh x {line}")] {
-            // A line that leaves a quote open may swallow what follows; then it cannot be read at all.
+            // A line with an open quote may include the text after it; then it cannot be parsed at all.
             if may_be_standing(&line) {
                 proptest::prop_assert!(!may_be_standing(&around), "{around:?}");
             }

@@ -1,12 +1,12 @@
-//! Reads a command line as simple commands of plain words.
+//! Parses a command line into simple commands of plain words.
 //!
-//! Knows quotes, the separators `; & && || |` and newline, and redirections to a file. Everything
-//! else of the shell's language makes the line unreadable here.
+//! Supports quotes, the separators `; & && || |` and newline, and redirections to a file. Never accepts
+//! anything else of the shell's language: such a line has no result.
 
 /// One simple command: its words, quotes removed.
 pub(super) type Words = Vec<String>;
 
-/// Returns the simple commands of a line; none where the line has anything that is not plain.
+/// Returns the simple commands of a line, or `None` if the line has anything that is not plain.
 pub(super) fn commands(line: &str) -> Option<Vec<Words>> {
     let mut reader = Reader { rest: line.chars().collect(), at: 0 };
     let mut commands: Vec<Words> = vec![Vec::new()];
@@ -22,11 +22,11 @@ pub(super) fn commands(line: &str) -> Option<Vec<Words>> {
                 commands.push(Vec::new());
             }
             '>' => reader.redirection()?,
-            // Input from a file is plain; a document in the line is not.
+            // Input from a file is plain; a here-document is not.
             '<' if !matches!(reader.after(), Some('<' | '(' | '>')) => reader.redirection()?,
             _ => {
                 let word = reader.word()?;
-                // `2>` and `2>&1`: the number is no word of the command.
+                // `2>` and `2>&1`: the number is not a word of the command.
                 let numbered = word.plain && word.text.bytes().all(|byte| byte.is_ascii_digit());
                 if !(numbered && matches!(reader.peek(), Some('>' | '<'))) {
                     commands.last_mut()?.push(word.text);
@@ -40,7 +40,7 @@ pub(super) fn commands(line: &str) -> Option<Vec<Words>> {
 
 struct Word {
     text: String,
-    /// Without any quotes.
+    /// Has no quotes and no backslash.
     plain: bool,
 }
 
@@ -68,7 +68,7 @@ impl Reader {
         sign
     }
 
-    /// A redirection to or from a file, or to another descriptor.
+    /// Skips a redirection to or from a file, or to another descriptor.
     fn redirection(&mut self) -> Option<()> {
         self.skip();
         if self.peek() == Some('>') {
@@ -81,12 +81,12 @@ impl Reader {
             self.skip();
         }
         let target = self.word()?.text;
-        // The shell itself connects to the network by these names.
+        // The shell itself connects to the network for these names.
         let connects = target.starts_with("/dev/tcp") || target.starts_with("/dev/udp");
         (!target.is_empty() && !connects).then_some(())
     }
 
-    /// A word, its quotes removed; none where the shell would expand it.
+    /// Returns the next word without its quotes, or `None` if the shell would expand it.
     fn word(&mut self) -> Option<Word> {
         let start = self.at;
         let mut word = Word { text: String::new(), plain: true };
@@ -108,7 +108,7 @@ impl Reader {
                     word.plain = false;
                     word.text.push(self.next().filter(|escaped| *escaped != '\n')?);
                 }
-                // The name of the test command, which stands alone.
+                // The name of the test command is a word of its own.
                 '[' if self.at == start && matches!(self.after(), Some(' ')) => {
                     self.skip();
                     word.text.push(sign);
@@ -124,7 +124,7 @@ impl Reader {
                 }
             }
         }
-        // Nothing was read: a sign that cannot stand here.
+        // No progress means that this character cannot begin a word.
         (self.at > start).then_some(word)
     }
 
