@@ -1,4 +1,4 @@
-//! Texts: of documents and of their changes, and how one looks where another program draws it.
+//! Texts: documents, their changes, and how another program displays a text.
 
 pub mod cells;
 pub mod display;

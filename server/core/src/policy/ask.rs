@@ -33,8 +33,8 @@ pub const INBOX: &str = "inbox";
 pub fn from_where(surface: &str) -> Option<&'static str> {
     match surface {
         INBOX => Some("from another terminal"),
-        TIME => Some("when its time was over"),
-        NOBODY => Some("because nobody was there"),
+        TIME => Some("after its time limit"),
+        NOBODY => Some("because no user was present"),
         _ => None,
     }
 }

@@ -1,14 +1,14 @@
-//! How many terminal cells a text takes, and cutting it to so many.
+//! The width of a text in terminal cells, and cutting a text to a width.
 //!
-//! A short table, not Unicode in full: what it gets wrong is a ragged edge.
+//! The table is short and not all of Unicode: an error makes only a ragged edge.
 //! Never changes the order or the meaning of a text.
 
 use crate::text::display::is_mark;
 
-/// Cells from one stop of a tab to the next.
+/// Cells from one tab stop to the next.
 const TAB: usize = 8;
 
-/// Returns the cells of one character; a tab counts as one.
+/// Returns the width of one character in cells; a tab counts as one.
 pub fn width_of(character: char) -> usize {
     if is_mark(character) {
         return 0;
@@ -31,13 +31,13 @@ pub fn width_of(character: char) -> usize {
     }
 }
 
-/// Returns the cells of a text without line ends.
+/// Returns the width of a text without line ends, in cells.
 pub fn cells(text: &str) -> usize {
     text.chars().map(width_of).sum()
 }
 
-/// Returns how many rows of a screen a line takes. A wide character that does not fit at the end of a
-/// row goes to the next.
+/// Returns how many rows of a screen a line fills. A wide character that does not fit at the end of a
+/// row moves to the next.
 pub fn rows(line: &str, columns: usize) -> usize {
     let (mut rows, mut at) = (1, 0);
     for character in line.chars() {

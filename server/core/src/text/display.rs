@@ -1,7 +1,7 @@
-//! What a text of others looks like when it is shown: the one function for whatever the model, the
-//! repository or the provider wrote and another program draws.
+//! Makes a foreign text safe to display. Every text of the model, the repository or the provider that
+//! another program displays goes through here.
 //!
-//! Never changes the text that is run or written, only how it is displayed.
+//! Never changes the text that runs or is written, only how it is displayed.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -9,34 +9,32 @@ use std::fmt::Write;
 use icu_properties::CodePointMapData;
 use icu_properties::props::GeneralCategory;
 
-/// Combining marks that a letter may carry; the scripts of the world need fewer.
+/// The most combining marks on a letter; all scripts need fewer.
 const MAX_MARKS: usize = 6;
 
-/// Who draws the text.
+/// Where the text is displayed. Limits are in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Surface {
-    /// One line of a client's message, menu or list, of at most so many characters.
+    /// One line of a client's message, menu or list.
     Line(usize),
-    /// One line of a status bar, of at most so many characters: there `$(name)` is an icon, and
-    /// `%{..}` may be code.
+    /// One line of a status bar, where `$(name)` is an icon and `%{..}` may be code.
     Status(usize),
-    /// Several lines of a client's message, of at most so many characters.
+    /// Several lines of a client's message.
     Message(usize),
-    /// A terminal or a file of plain text, where no markup means anything; the text is whole.
+    /// A terminal or a plain text file. There is no markup and no limit.
     Plain,
 }
 
-/// A text as it is shown.
+/// A text in its displayed form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Readable<'a> {
     pub text: Cow<'a, str>,
-    /// Whether it differs from the text it stands for.
+    /// Whether it differs from the original text.
     pub changed: bool,
 }
 
-/// Returns a text as it is shown on a surface: hidden characters and endless marks written
-/// `\u{...}`, no link that hides where it leads, no more characters than there is room for.
-/// To do it again changes nothing.
+/// Returns the displayed form of a text: hidden characters and too many combining marks are written as
+/// `\u{...}`, links cannot hide their target, and the text is cut to the limit. Idempotent.
 pub fn display(text: &str, on: Surface) -> Readable<'_> {
     let shown = match on {
         Surface::Plain => shown(text),
@@ -49,14 +47,14 @@ pub fn display(text: &str, on: Surface) -> Readable<'_> {
     Readable { changed: shown != text, text: shown }
 }
 
-/// Returns a command as it is shown: blanks that a person cannot see, or cannot tell from others,
-/// are written `\u{..}` as well.
+/// Returns the displayed form of a command. White space that a person cannot see, or cannot tell from a
+/// plain space, is also written as `\u{..}`.
 pub fn display_command(command: &str, on: Surface) -> Readable<'_> {
     marked(command, on, visible_blanks)
 }
 
-/// Returns a diff as it is shown, likewise for the lines that it removes and inserts. Where all of
-/// them end in CRLF the ends are left out; where the ends differ, that is part of the change and is seen.
+/// Returns the displayed form of a diff, with visible white space in removed and inserted lines. If all
+/// lines end in CRLF, the CR is left out. If line ends differ, the CR is part of the change and is visible.
 pub fn display_diff(diff: &str, on: Surface) -> Readable<'_> {
     if !is_all_crlf(diff) {
         return marked(diff, on, changed_line);
@@ -88,7 +86,7 @@ fn marked<'a>(text: &'a str, on: Surface, mark: impl Fn(&'a str) -> Cow<'a, str>
     Readable { changed: true, text: Cow::Owned(shown) }
 }
 
-/// A line whose blanks are seen: those at its end, and those that are no space and no tab.
+/// Returns a line with escapes for white space at its end and for white space outside ASCII.
 fn visible_blanks(line: &str) -> Cow<'_, str> {
     let end = line.trim_end_matches([' ', '\t']).len();
     let odd = |c: char| c.is_whitespace() && !c.is_ascii();
@@ -102,8 +100,8 @@ fn visible_blanks(line: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns whether a character is a control, bidirectional or invisible one:
-/// text that holds it does not look like what it is.
+/// Whether a character is a control, bidirectional or invisible character, so that a text with it does not
+/// look like what it is.
 pub fn hidden(character: char) -> bool {
     let code = character as u32;
     character.is_control()
@@ -114,22 +112,22 @@ pub fn hidden(character: char) -> bool {
             | 0x1D173..=0x1D17A | 0xE0000..=0xE0FFF)
 }
 
-/// Returns whether a character combines with the one before it and takes no place of its own.
+/// Whether a character combines with the one before it and has no width of its own.
 pub fn is_mark(character: char) -> bool {
     const KINDS: icu_properties::CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
     character >= '\u{300}'
         && matches!(KINDS.get(character), GeneralCategory::NonspacingMark | GeneralCategory::EnclosingMark)
 }
 
-/// Returns the text with every hidden character but line feed and tab written as `\u{...}`, and
-/// every combining mark that has no letter, or is one of too many on it.
+/// Returns the text with `\u{...}` for hidden characters, except line feed and tab. Combining marks without
+/// a letter, or too many on one letter, are escaped too.
 pub fn shown(text: &str) -> Cow<'_, str> {
     let is_odd = |c: char| (hidden(c) && c != '\n' && c != '\t') || is_mark(c);
     if !text.contains(is_odd) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
-    // Marks at the start would stand on whatever is before this text.
+    // Marks at the start would combine with the character before this text.
     let mut marks = MAX_MARKS;
     for c in text.chars() {
         if is_mark(c) && !hidden(c) {
@@ -141,8 +139,8 @@ pub fn shown(text: &str) -> Cow<'_, str> {
             }
             continue;
         }
-        let stands = !(c.is_whitespace() || c.is_ascii_punctuation() || is_odd(c));
-        marks = if stands { 0 } else { MAX_MARKS };
+        let carries_marks = !(c.is_whitespace() || c.is_ascii_punctuation() || is_odd(c));
+        marks = if carries_marks { 0 } else { MAX_MARKS };
         if is_odd(c) { escape(&mut out, c) } else { out.push(c) }
     }
     Cow::Owned(out)
@@ -153,7 +151,7 @@ fn escape(out: &mut String, c: char) {
     let _ = write!(out, "\\u{{{:x}}}", c as u32);
 }
 
-/// Returns a text as it was before [`shown`] escaped characters of it.
+/// Returns a text without the escapes of [`shown`].
 pub fn unescaped(text: &str) -> Cow<'_, str> {
     if !text.contains(ESCAPE) {
         return Cow::Borrowed(text);
@@ -162,7 +160,7 @@ pub fn unescaped(text: &str) -> Cow<'_, str> {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(ESCAPE) {
         out.push_str(before);
-        let meant = after.split_once('}').filter(|(code, _)| (1..=6).contains(&code.len())).and_then(
+        let decoded = after.split_once('}').filter(|(code, _)| (1..=6).contains(&code.len())).and_then(
             |(code, after)| {
                 let is_code = code.bytes().all(|digit| digit.is_ascii_hexdigit());
                 let character =
@@ -170,7 +168,7 @@ pub fn unescaped(text: &str) -> Cow<'_, str> {
                 Some((character?, after))
             },
         );
-        match meant {
+        match decoded {
             Some((character, after)) => {
                 out.push(character);
                 rest = after;
@@ -185,24 +183,25 @@ pub fn unescaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns a path as it is shown: as [`shown`], and [`unescaped`] gives this path and no other one.
+/// Returns the displayed form of a path, like [`shown`]. [`unescaped`] returns exactly this path again.
 pub fn shown_path(path: &str) -> Cow<'_, str> {
-    match path.contains(ESCAPE) {
-        true => Cow::Owned(shown(&path.replace(ESCAPE, "\\u{5c}u{")).into_owned()),
-        false => shown(path),
+    if path.contains(ESCAPE) {
+        Cow::Owned(shown(&path.replace(ESCAPE, "\\u{5c}u{")).into_owned())
+    } else {
+        shown(path)
     }
 }
 
-/// How an escaped character begins.
+/// The beginning of an escaped character.
 const ESCAPE: &str = "\\u{";
 
-/// Returns a command as it is shown in a terminal or a file.
+/// Returns the displayed form of a command in a terminal or a file.
 pub fn shown_command(command: &str) -> Cow<'_, str> {
     display_command(command, Surface::Plain).text
 }
 
-/// Returns the first hidden character of a line. Its line end, tabs and a byte-order mark at its start do not
-/// count, nor does a character that joins or colours the sign before it, as in emoji.
+/// Returns the first hidden character of a line. Its line end, tabs and a byte order mark at its start do not
+/// count. Joiners and variation selectors after a non-ASCII character do not count either: emoji have them.
 pub fn unseen(line: &str) -> Option<char> {
     let mut before = ' ';
     line.trim_start_matches('\u{feff}').chars().find(|c| {
@@ -212,8 +211,8 @@ pub fn unseen(line: &str) -> Option<char> {
     })
 }
 
-/// Returns the text on one line of a client's message: white space folded, cut with `…` to at most
-/// `limit` characters.
+/// Returns the displayed form of a text in one line: white space becomes single spaces, and the text is cut
+/// with `…` to at most `limit` characters.
 pub fn one_line(text: &str, limit: usize) -> String {
     display(text, Surface::Line(limit)).text.into_owned()
 }
@@ -222,11 +221,11 @@ fn folded(text: &str) -> String {
     shown(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Draws the start of a text that can be seen at all, and cuts it with `…` to at most `limit` characters.
-fn cut(text: &str, limit: usize, draw: impl Fn(&str) -> String) -> Cow<'_, str> {
-    // What lies beyond a few times the room cannot be seen.
+/// Converts the start of a text with `convert`, and cuts it with `…` to at most `limit` characters.
+fn cut(text: &str, limit: usize, convert: impl Fn(&str) -> String) -> Cow<'_, str> {
+    // Only the start is converted: text after eight times the limit would be cut anyway.
     let enough = text.char_indices().nth(limit.saturating_mul(8)).map_or(text.len(), |(at, _)| at);
-    let mut line = draw(&text[..enough]);
+    let mut line = convert(&text[..enough]);
     if enough == text.len() && line.chars().nth(limit).is_none() {
         return if line == text { Cow::Borrowed(text) } else { Cow::Owned(line) };
     }
@@ -237,17 +236,17 @@ fn cut(text: &str, limit: usize, draw: impl Fn(&str) -> String) -> Cow<'_, str> 
     Cow::Owned(line)
 }
 
-/// Breaks every link in the manner of `[label](target)` that a client may draw as its label alone:
-/// VS Code does so in notifications (`linkedText.ts`), others wherever they draw Markdown.
+/// Breaks every link of the form `[label](target)`, because a client may display only its label. VS Code does so
+/// in notifications (`linkedText.ts`), other clients in Markdown.
 fn without_links(text: Cow<'_, str>) -> Cow<'_, str> {
     const LINK: &str = "](";
-    let leads = |at: usize| leads_somewhere(&text[at + LINK.len()..]);
-    if !text.match_indices(LINK).any(|(at, _)| leads(at)) {
+    let is_link = |at: usize| is_link_target(&text[at + LINK.len()..]);
+    if !text.match_indices(LINK).any(|(at, _)| is_link(at)) {
         return text;
     }
     let mut out = String::with_capacity(text.len() + 16);
     let mut from = 0;
-    for (at, _) in text.match_indices(LINK).filter(|(at, _)| leads(*at)) {
+    for (at, _) in text.match_indices(LINK).filter(|(at, _)| is_link(*at)) {
         out.push_str(&text[from..=at]);
         escape(&mut out, '(');
         from = at + LINK.len();
@@ -256,20 +255,20 @@ fn without_links(text: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether what stands between the brackets of a link begins with a scheme.
-fn leads_somewhere(target: &str) -> bool {
+/// Whether the text after `](` begins with a URI scheme.
+fn is_link_target(target: &str) -> bool {
     let target = target.trim_start().trim_start_matches('<').trim_start();
     let Some((scheme, rest)) = target.split_once(':') else { return false };
     let letters = scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte));
     let known = ["http", "https", "command", "file"].iter().any(|one| scheme.eq_ignore_ascii_case(one));
-    // `[&](std::string x)` is a piece of a program, and so is one that a blank or the cut ends. A scheme
-    // that is opened is broken in any case: what follows it may be cut away.
-    let piece =
+    // `[&](std::string x)` is code, not a link; so is a scheme before white space or the cut. A scheme that clients
+    // open always counts, because its target may be cut away.
+    let is_code =
         rest.is_empty() || rest.starts_with(|c: char| matches!(c, ':' | ')' | '…') || c.is_whitespace());
-    scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && letters && (known || !piece)
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && letters && (known || !is_code)
 }
 
-/// Breaks what a status bar draws as an icon or evaluates: Vim's items are `%-0{minwid}.{maxwid}{item}`.
+/// Breaks icons and code of a status bar. Items of Vim have the form `%-0{minwid}.{maxwid}{item}`.
 fn without_icons(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     for (at, c) in text.char_indices() {
@@ -283,7 +282,7 @@ fn without_icons(text: &str) -> String {
     out
 }
 
-/// Whether a text ends in `%`, with the widths of an item or without.
+/// Whether a text ends in `%`, with or without the widths of an item.
 fn follows_percent(text: &str) -> bool {
     let digits = |text: &'_ str| text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     let text = &text[..digits(text)];

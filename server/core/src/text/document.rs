@@ -1,7 +1,7 @@
 //! The mirror of one document that is open in the editor, and its snapshots.
 //!
-//! Never guesses: after a change it could not apply, a document has no text
-//! at all until the client sends all of it again.
+//! Never guesses: after a change that cannot be applied, a document has no text
+//! until the client sends the whole text again.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::text::position::{Encoding, PositionError, Range, offsets_of};
 #[cfg(test)]
 mod tests;
 
-/// The largest document we keep; a larger one is known but never read or edited.
+/// The largest document whose text is kept. A larger one is known but never read or edited.
 pub const MAX_DOCUMENT_BYTES: usize = 64 * 1024 * 1024;
 
 /// One element of `contentChanges` of `textDocument/didChange`.
@@ -26,7 +26,7 @@ pub struct ContentChange {
     pub text: String,
 }
 
-/// Why we do not know the text of an open document.
+/// Why the text of an open document is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnsyncedReason {
     #[error("follow the changes of the document: version {got} came after version {have}")]
@@ -48,17 +48,17 @@ pub struct Document {
 }
 
 impl Document {
-    /// Returns the document of a `didOpen`; opening again is a new document.
+    /// Returns the document of a `didOpen`. A second `didOpen` makes a new document.
     pub fn open(uri: &str, version: i32, text: &str) -> Self {
         Document { uri: uri.into(), version, text: within_limit(text) }
     }
 
-    /// Returns the client's own name of the document.
+    /// Returns the client's URI of the document.
     pub fn uri(&self) -> &str {
         &self.uri
     }
 
-    /// Returns the version the client last named, also while unsynced.
+    /// Returns the version that the client last sent, also while unsynced.
     pub fn version(&self) -> i32 {
         self.version
     }
@@ -68,26 +68,25 @@ impl Document {
         self.text.as_ref().map_err(|reason| *reason)
     }
 
-    /// Returns an immutable copy, or why there is none; cheap.
+    /// Returns an immutable copy, or why there is none. The copy is cheap.
     pub fn snapshot(&self) -> Result<Snapshot, UnsyncedReason> {
         let text = self.text()?.clone();
         Ok(Snapshot { uri: self.uri.clone(), version: Some(self.version), text })
     }
 
-    /// Notes that a change may have been missed: only a full text heals that.
+    /// Marks the document as unsynced because a change may be lost. Only a full text ends this state.
     pub fn lose(&mut self) {
         if self.text.is_ok() {
             self.text = Err(UnsyncedReason::Lost);
         }
     }
 
-    /// Follows one `didChange`: the changes in order, each on the result of the one before.
+    /// Applies the changes of one `didChange` in order, each to the result of the one before.
     ///
     /// A change that cannot be applied leaves the document unsynced, and so
-    /// does a version that does not increase. A full text heals both, with
-    /// whatever version it brings: the client's count is the one it will
-    /// compare our edits with. The reason that is returned is the new state,
-    /// not a failure of the call.
+    /// does a version that does not increase. A full text syncs it again, with
+    /// any version, because the client compares that version with Adjutant's
+    /// edits. The returned reason is the new state, not a failure of the call.
     pub fn apply_changes(
         &mut self,
         version: i32,
@@ -113,7 +112,7 @@ impl Document {
     }
 }
 
-/// An immutable copy of a text with the version it had; clones share memory.
+/// An immutable copy of a text with its version. Clones share memory.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     pub uri: Arc<str>,
@@ -141,15 +140,14 @@ fn within_limit(text: &str) -> Result<Rope, UnsyncedReason> {
     Ok(Rope::from_str(text))
 }
 
-/// Replaces one range; `at` is the version and the index of the change.
+/// Replaces one range. Errors name the version and the index of the change.
 fn edit(
     rope: &mut Rope,
     range: Range,
     text: &str,
     encoding: Encoding,
-    at: (i32, usize),
+    (version, index): (i32, usize),
 ) -> Result<(), UnsyncedReason> {
-    let (version, index) = at;
     let bytes = offsets_of(rope, range, encoding).map_err(|error| UnsyncedReason::Change {
         version,
         index,
@@ -159,8 +157,8 @@ fn edit(
     if after > MAX_DOCUMENT_BYTES {
         return Err(UnsyncedReason::TooLarge { bytes: after });
     }
-    // Offsets of positions are always boundaries within the text, so ropey
-    // cannot refuse; should it, the reason is the offset it refused.
+    // Offsets of positions are always character boundaries, so ropey should
+    // not refuse. If it does, the reason has the refused offset.
     let refused =
         |offset| UnsyncedReason::Change { version, index, error: PositionError::InsideCodePoint { offset } };
     let start = rope.try_byte_to_char(bytes.start).map_err(|_| refused(bytes.start))?;

@@ -1,6 +1,6 @@
-//! The text that a call of a turn is about, when other calls of the turn come before it.
+//! The text of a file after the open edits that come earlier in the same turn.
 //!
-//! Judges no edit and holds no text: it is a function of the proposals that are open and of the text as it is.
+//! Never judges an edit and keeps no text: the result depends only on the open proposals and the current text.
 
 use std::borrow::Cow;
 
@@ -8,11 +8,11 @@ use crate::session::run::HunkState;
 use crate::session::{Call, Session};
 use crate::text::review::{ConflictReport, Hunk, apply_hunks};
 
-/// Returns the text of a file as the edits before a call in its turn would leave it; `now` is how it is, and
-/// `target` names the file itself, as [`Change::target`](crate::record::Change::target) does.
+/// Returns the text of a file as the earlier edits of the same turn would leave it. `now` is the current text.
+/// `target` names the file, as [`Change::target`](crate::record::Change::target) does.
 ///
-/// Counts what is proposed or on its way; what is in the text already stays as it is there, and what was rejected
-/// or could not be made is left out. Fails where one of those edits has no place in the text as it is.
+/// Only hunks that are proposed or being applied count. Applied hunks are already in the text. Rejected and failed
+/// hunks are left out. Fails if a hunk has no place in the current text.
 pub fn draft<'t>(
     session: &Session,
     call: &Call,

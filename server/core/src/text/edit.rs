@@ -1,7 +1,7 @@
 //! Lines, line ends and the smallest line edits between two texts.
 //!
-//! Never changes a line it does not have to: what an edit leaves out stays
-//! byte-exact in the editor.
+//! Never changes a line without need: lines outside the edits keep their bytes
+//! in the editor.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -15,11 +15,11 @@ use crate::text::position::{Encoding, Position, PositionError, Range, offsets_of
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// The byte order mark that may open a file.
+/// The byte order mark, which a file may begin with.
 pub const BOM: char = '\u{feff}';
 
-/// How long a diff may look for the best answer. After it the answer is still
-/// right, only longer; no text of ordinary size comes near.
+/// Time limit of the search for the shortest diff. After it the diff is still
+/// correct, only longer. Texts of ordinary size take far less time.
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
 /// One style of line end.
@@ -65,7 +65,7 @@ impl LineEnds {
         counts
     }
 
-    /// Returns the most frequent style; `None` in a text of one line, LF before CRLF before CR in a tie.
+    /// Returns the most frequent style, or `None` for a text of one line. In a tie LF wins, then CRLF.
     pub fn dominant(self) -> Option<LineEnd> {
         let most = self.lf.max(self.crlf).max(self.cr);
         match most {
@@ -77,7 +77,7 @@ impl LineEnds {
     }
 }
 
-/// Returns the lines of a text with their line ends; their concatenation is the text.
+/// Returns the lines of a text with their line ends. Their concatenation is the text.
 pub fn lines(text: &str) -> LineIterator<'_> {
     LineIterator { rest: text }
 }
@@ -107,10 +107,10 @@ impl<'t> Iterator for LineIterator<'t> {
     }
 }
 
-/// Returns the line end of a line, empty for a last line without one.
+/// Returns the line end of a line; empty for a last line without one.
 pub fn line_end(line: &str) -> &str {
     let content = line.trim_end_matches(['\n', '\r']).len();
-    // Only one line end belongs to a line; `lines` never gives more.
+    // A line of `lines` has at most one line end.
     &line[content..]
 }
 
@@ -121,7 +121,7 @@ pub fn split_bom(text: &str) -> (bool, &str) {
 
 /// Returns a text of a model, which writes `\n`, with the line ends of a file.
 ///
-/// A lone `\r` is left alone: in a text that has `\n` it is no line end.
+/// A lone `\r` stays: in a text that has `\n` it is not a line end.
 pub fn with_line_ends(text: &str, style: LineEnd) -> Cow<'_, str> {
     if style == LineEnd::Lf && !text.contains("\r\n") {
         return Cow::Borrowed(text);
@@ -130,17 +130,18 @@ pub fn with_line_ends(text: &str, style: LineEnd) -> Cow<'_, str> {
     Cow::Owned(if style == LineEnd::Lf { plain } else { plain.replace('\n', style.as_str()) })
 }
 
-/// Returns the text a model wrote to replace a whole file, in the form of that file.
+/// Returns the text that a model wrote to replace a whole file, in the form of that file.
 ///
-/// Lines that stay keep their bytes, the others take the usual line end, and
-/// the byte order mark stays as it was. A file that says nothing about its
-/// form gets the text as it was written.
+/// Unchanged lines keep their bytes. Other lines get the most frequent line
+/// end of the file. The byte order mark stays as it was. If the file has no
+/// line ends, the text keeps those that the model wrote.
 pub fn rewritten<'t>(before: &str, content: &'t str) -> Cow<'t, str> {
     let (bom, old) = split_bom(before);
     let Some(style) = LineEnds::of(old).dominant() else {
-        return match bom {
-            true => Cow::Owned(format!("{BOM}{}", split_bom(content).1)),
-            false => Cow::Borrowed(content),
+        return if bom {
+            Cow::Owned(format!("{BOM}{}", split_bom(content).1))
+        } else {
+            Cow::Borrowed(content)
         };
     };
     let (_, new) = split_bom(content);
@@ -148,8 +149,8 @@ pub fn rewritten<'t>(before: &str, content: &'t str) -> Cow<'t, str> {
         "" => line.to_owned(),
         end => format!("{}\n", &line[..line.len() - end.len()]),
     };
-    let kept: Vec<&str> = lines(old).collect();
-    let old_plain: Vec<String> = kept.iter().map(|line| plain(line)).collect();
+    let old_lines: Vec<&str> = lines(old).collect();
+    let old_plain: Vec<String> = old_lines.iter().map(|line| plain(line)).collect();
     let old_plain: Vec<&str> = old_plain.iter().map(String::as_str).collect();
     let new_plain = with_line_ends(new, LineEnd::Lf);
     let new_plain: Vec<&str> = new_plain.split_inclusive('\n').collect();
@@ -158,7 +159,7 @@ pub fn rewritten<'t>(before: &str, content: &'t str) -> Cow<'t, str> {
     for change in line_diff(&old_plain, &new_plain) {
         match change {
             DiffOp::Equal { .. } => {
-                kept[change.old_range()].iter().for_each(|line| push_line(&mut result, line));
+                old_lines[change.old_range()].iter().for_each(|line| push_line(&mut result, line));
             }
             _ => {
                 let fresh = new_plain[change.new_range()].iter();
@@ -169,7 +170,7 @@ pub fn rewritten<'t>(before: &str, content: &'t str) -> Cow<'t, str> {
     Cow::Owned(result)
 }
 
-/// Appends a line and leaves it a line of its own: `\n` behind `\r` would be one line end with it.
+/// Appends a line. A `\n` after a `\r` would be one line end with it, so that `\n` becomes a `\r`.
 pub(crate) fn push_line(text: &mut String, line: &str) {
     match line.strip_prefix('\n') {
         Some(rest) if text.ends_with('\r') => text.extend(["\r", rest]),
@@ -194,12 +195,12 @@ pub enum EditError {
     Overlap { first: usize, second: usize },
 }
 
-/// Returns the edits of whole lines that turn one text into another, sorted and apart.
+/// Returns the edits of whole lines that turn one text into another, sorted and not adjacent.
 pub fn text_edits(before: &str, after: &str, encoding: Encoding) -> Vec<TextEdit> {
     let old: Vec<&str> = lines(before).collect();
     let new: Vec<&str> = lines(after).collect();
     let position = |index: usize| match old.last() {
-        // The last line without a line end has no line after it to start at.
+        // No line begins after a last line without a line end.
         Some(last) if index == old.len() && line_end(last).is_empty() => {
             Position::new(index - 1, encoding.length(last))
         }
@@ -219,7 +220,7 @@ pub fn text_edits(before: &str, after: &str, encoding: Encoding) -> Vec<TextEdit
     edits
 }
 
-/// Returns what each edit replaces in a text; none where a place is inside a character of it.
+/// Returns the text that each edit replaces, or `None` if a position is inside a character.
 pub fn replaced(text: &str, edits: &[TextEdit], encoding: Encoding) -> Option<Vec<String>> {
     let rope = Rope::from_str(text);
     let of = |edit: &TextEdit| {
@@ -229,8 +230,8 @@ pub fn replaced(text: &str, edits: &[TextEdit], encoding: Encoding) -> Option<Ve
     edits.iter().map(of).collect()
 }
 
-/// Returns an edit that reaches the end of the text as one that stops before its last line end. Some
-/// editors have no line after that: Kakoune makes the edit in the line before.
+/// Returns an edit at the end of the text in a form that stops before the last line end, if there is one. Some
+/// editors have no position after that line end: Kakoune would apply the edit in the line before.
 fn at_end(old: &[&str], from: usize, new: &[&str], encoding: Encoding) -> Option<TextEdit> {
     let last = old.len().checked_sub(1)?;
     let end = line_end(old[last]);
@@ -244,16 +245,16 @@ fn at_end(old: &[&str], from: usize, new: &[&str], encoding: Encoding) -> Option
         Some(line) if line_end(line) != end => return None,
         Some(_) if from <= last => (Position::new(from, 0), text.strip_suffix(end)?.to_owned()),
         Some(_) => (before_end(last), format!("{end}{}", text.strip_suffix(end)?)),
-        // The line end before the removed lines goes, the last one stays.
+        // The line end before the removed lines is removed; the last one stays.
         None if from > 0 && line_end(old[from - 1]) == end => (before_end(from - 1), String::new()),
         None => return None,
     };
     Some(TextEdit { range: Range { start, end: before_end(last) }, new_text })
 }
 
-/// Returns the text after edits, all of which name places in the text before.
+/// Returns the text after edits. All ranges refer to the text before any edit.
 ///
-/// Edits may come in any order; inserts at one place keep theirs.
+/// Edits may be in any order. Inserts at the same position keep their order.
 pub fn apply_edits(text: &str, edits: &[TextEdit], encoding: Encoding) -> Result<String, EditError> {
     let rope = Rope::from_str(text);
     let mut places = Vec::with_capacity(edits.len());
@@ -278,10 +279,10 @@ pub fn apply_edits(text: &str, edits: &[TextEdit], encoding: Encoding) -> Result
     Ok(result)
 }
 
-/// Returns the difference of two lists of lines: the one seat of that choice.
+/// Returns the difference of two lists of lines. Only this function chooses the diff algorithm.
 pub(crate) fn line_diff(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
-    // Patience pairs the lines that are unique in both texts, so that a moved
-    // or added function is not taken for a change of the one after it.
+    // Patience pairs the lines that are unique in both texts. So a moved or
+    // added function does not look like a change of the function after it.
     let deadline = Instant::now().checked_add(DIFF_TIME);
     capture_diff_slices_deadline(Algorithm::Patience, old, new, deadline)
 }

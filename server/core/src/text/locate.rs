@@ -1,8 +1,8 @@
-//! Where is that text: finds what a model quoted, and replaces it.
+//! Finds the text that a model quoted, and replaces it.
 //!
-//! A ladder of ever more lenient comparisons, each climbed only when the one
-//! before found nothing. Never picks the first of several places, and never
-//! changes a byte outside the place it found.
+//! The comparisons are a ladder: the next, more lenient one is tried only if the
+//! one before found nothing. Never picks the first of several places, and never
+//! changes a byte outside the place that it found.
 
 use std::ops::Range;
 
@@ -26,20 +26,20 @@ pub use nearest::Nearest;
 /// The most places a [`NotLocated::Ambiguous`] names.
 pub const MAX_CANDIDATES: usize = 10;
 
-/// How exactly a quoted text was found; each rung includes the leniency of those before.
+/// How exactly the file matches a quoted text. Each rung includes the leniency of those before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rung {
-    /// Equal but for the style of line ends.
+    /// Equal, except for the style of line ends.
     Exact,
     /// White space before line ends differs, or the final line end is missing.
     TrailingSpace,
-    /// Every line is indented by the same amount more, or less.
+    /// Every line has the same amount of indentation more, or less.
     Indentation,
-    /// Curly quotes, dashes, odd spaces and the like stand for plain ones.
+    /// Curly quotes, dashes, unusual spaces and similar characters count as plain ones.
     Typography,
 }
 
-/// By how much a file's lines are indented otherwise than the quoted ones.
+/// The difference between the indentation of the file and of the quoted lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shift {
     /// The file has this white space before each quoted line.
@@ -48,19 +48,19 @@ pub enum Shift {
     Shallower(String),
 }
 
-/// One place where the quoted text stands.
+/// One place of the quoted text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrence {
-    /// Bytes of the text.
+    /// In bytes of the text.
     pub range: Range<usize>,
-    /// One-based line where it begins.
+    /// The line where it begins, from one.
     pub line: usize,
     pub shift: Option<Shift>,
-    /// The quoted text ends with a line end that the end of the file lacks.
+    /// The quoted text ends with a line end, and the end of the file has none.
     lacks_line_end: bool,
 }
 
-/// The places of a quoted text: one, or with `replace_all` at least one.
+/// The places of a quoted text: exactly one, or at least one with `replace_all`.
 #[derive(Clone, Debug)]
 pub struct Location<'t> {
     pub rung: Rung,
@@ -72,7 +72,7 @@ pub struct Location<'t> {
 /// Finds the text that a model quoted.
 ///
 /// A byte order mark belongs to the file and never to the quotation. Line ends
-/// of any style are equal, for a model only ever writes `\n`.
+/// of all styles are equal, because a model writes only `\n`.
 pub fn locate<'t>(text: &'t str, old: &'t str, replace_all: bool) -> Result<Location<'t>, NotLocated> {
     let (_, old) = split_bom(old);
     if old.is_empty() {
@@ -93,10 +93,10 @@ pub fn locate<'t>(text: &'t str, old: &'t str, replace_all: bool) -> Result<Loca
     Ok(Location { rung, places, text, old })
 }
 
-/// Replaces what a model quoted and returns the whole new text.
+/// Replaces the text that a model quoted, and returns the whole new text.
 ///
-/// Lines of `new` that are also in `old` keep the bytes they have in the
-/// file; the others take its line ends, and its indentation if that differs.
+/// Lines of `new` that are also in `old` keep their bytes of the file. Other
+/// lines get the line ends of the file, and its indentation if that differs.
 pub fn replace(text: &str, old: &str, new: &str, replace_all: bool) -> Result<String, EditFailure> {
     let plain = |quoted| View::new(split_bom(quoted).1, Fold::LineEnds).text;
     if !split_bom(old).1.is_empty() && plain(old) == plain(new) {
@@ -117,8 +117,8 @@ impl Location<'_> {
             result.push_str(&self.text[done..place.range.start]);
             result.push_str(&plan.replacement(place));
             done = place.range.end;
-            // A short text replaced everywhere by a long one can grow without
-            // measure, so this is looked at on the way.
+            // Many replacements by a longer text can exhaust the memory, so
+            // the limit is checked after each one.
             if result.len() > MAX_DOCUMENT_BYTES {
                 return Err(EditFailure::TooLarge);
             }
@@ -127,13 +127,13 @@ impl Location<'_> {
         if result.len() > MAX_DOCUMENT_BYTES { Err(EditFailure::TooLarge) } else { Ok(result) }
     }
 
-    /// Returns what is to stand at one place instead.
+    /// Returns the replacement for one place.
     pub fn replacement(&self, place: &Occurrence, new: &str) -> String {
         Plan::new(self, new).replacement(place)
     }
 }
 
-/// How the lines of a replacement arise, worked out once for all places.
+/// How the lines of a replacement are made, computed once for all places.
 struct Plan<'l> {
     text: &'l str,
     style: LineEnd,
@@ -146,8 +146,8 @@ impl<'l> Plan<'l> {
     fn new(located: &Location<'l>, new: &str) -> Self {
         let (_, new) = split_bom(new);
         let old = View::new(located.old, Fold::LineEnds).text;
-        // A lone `\r` in a replacement is a character like any other, unless
-        // the quotation shows that it means a line end here.
+        // A lone `\r` in a replacement is an ordinary character, unless the
+        // quotation also uses it as a line end.
         let new = if LineEnds::of(located.old).cr > 0 {
             View::new(new, Fold::LineEnds).text
         } else {
@@ -178,8 +178,8 @@ impl<'l> Plan<'l> {
         let mut result = String::new();
         for change in &self.changes {
             match change {
-                // Every rung keeps lines apart, so the lines of the place and
-                // of the quotation are the same in number.
+                // Every rung compares line by line, so the place normally has
+                // as many lines as the quotation.
                 DiffOp::Equal { .. } if present_lines.len() == self.old_lines => {
                     present_lines[change.old_range()].iter().for_each(|line| push_line(&mut result, line));
                 }
@@ -205,7 +205,7 @@ fn push_shifted(result: &mut String, line: &str, shift: Option<&Shift>, style: L
             result.push_str(by);
             line
         }
-        // A line that is indented by less than the shift loses what it has.
+        // A line with less indentation than the shift loses all of it.
         Some(Shift::Shallower(by)) => {
             let common = line.chars().zip(by.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8());
             &line[common.sum()..]
@@ -214,7 +214,8 @@ fn push_shifted(result: &mut String, line: &str, shift: Option<&Shift>, style: L
     push_line(result, &with_line_ends(line, style));
 }
 
-/// Gives matches within the body of a file their place in the whole text.
+/// Turns matches in the body of a file into places of the whole text, with line numbers. `skipped` is the length of
+/// the byte order mark in bytes.
 fn numbered(body: &str, skipped: usize, matches: Vec<Match>) -> Vec<Occurrence> {
     let mut starts = lines(body).scan(0, |at, line| {
         *at += line.len();
@@ -237,13 +238,14 @@ fn numbered(body: &str, skipped: usize, matches: Vec<Match>) -> Vec<Occurrence> 
     matches.into_iter().map(place).collect()
 }
 
-/// Tells a missing quotation apart from an edit that was already made.
+/// Returns the failure of an edit whose old text is missing. If the file has the new text, the edit was probably made
+/// before.
 fn already_there(text: &str, new: &str, reason: NotLocated) -> EditFailure {
     // A short replacement such as a brace is in every file.
     const DISTINCTIVE: usize = 8;
-    let telling = new.chars().filter(|c| !c.is_whitespace()).count() >= DISTINCTIVE;
+    let is_distinctive = new.chars().filter(|c| !c.is_whitespace()).count() >= DISTINCTIVE;
     match reason {
-        NotLocated::Missing { .. } if telling => match locate(text, new, false) {
+        NotLocated::Missing { .. } if is_distinctive => match locate(text, new, false) {
             Ok(found) if found.rung == Rung::Exact => {
                 EditFailure::AlreadyThere { line: found.places[0].line }
             }

@@ -1,8 +1,8 @@
-//! What a position means: LSP lines and characters to byte offsets and back.
+//! Converts LSP lines and characters to byte offsets and back.
 //!
-//! The only place that counts UTF-16. Lines end with `\n`, `\r\n` or `\r` and
-//! nothing else. Never panics and never guesses: a place that does not exist
-//! is clamped where LSP says so and is an error everywhere else.
+//! The only file that counts UTF-16. Only `\n`, `\r\n` and `\r` end a line.
+//! Never panics and never guesses: a position that does not exist is clamped
+//! where LSP says so, and is an error everywhere else.
 
 use ropey::{Rope, RopeSlice};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub(crate) mod tests;
 pub enum Encoding {
     #[serde(rename = "utf-8")]
     Utf8,
-    /// What LSP assumes when nothing was agreed.
+    /// The default of LSP if the client and the server agree on none.
     #[default]
     #[serde(rename = "utf-16")]
     Utf16,
@@ -33,7 +33,7 @@ impl Encoding {
         }
     }
 
-    /// Returns the encoding of an LSP name; `None` for a name we do not speak.
+    /// Returns the encoding of an LSP name; `None` if it is not supported.
     pub fn from_name(name: &str) -> Option<Self> {
         [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32].into_iter().find(|e| e.name() == name)
     }
@@ -48,7 +48,7 @@ impl Encoding {
     }
 }
 
-/// A place between two characters, both numbers from zero.
+/// A place between two characters. Both numbers start at zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Position {
@@ -58,13 +58,13 @@ pub struct Position {
 }
 
 impl Position {
-    /// Returns the position; numbers past `u32` become its largest.
+    /// Returns the position. Numbers that do not fit in `u32` become its maximum.
     pub fn new(line: usize, character: usize) -> Self {
         Position { line: saturate(line), character: saturate(character) }
     }
 }
 
-/// A half-open stretch of text.
+/// A half-open range of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Range {
@@ -94,9 +94,9 @@ pub enum PositionError {
 /// Returns the byte offset of a position.
 ///
 /// A character past the end of its line means the end of the line, before the
-/// line end; a line past the last one means the end of the text. A position
-/// inside a character is an error and not clamped: a client that sends one
-/// has another text than we have.
+/// line end. A line past the last one means the end of the text. A position
+/// inside a character is an error and not clamped, because the text of a
+/// client that sends it differs from the mirror.
 pub fn offset_of(text: &Rope, position: Position, encoding: Encoding) -> Result<usize, PositionError> {
     let line = position.line as usize;
     let (Some(slice), Ok(start)) = (text.get_line(line), text.try_line_to_byte(line)) else {
@@ -112,7 +112,7 @@ pub fn offset_of(text: &Rope, position: Position, encoding: Encoding) -> Result<
         Encoding::Utf8 if is_boundary(content, wanted) => wanted,
         Encoding::Utf8 => return Err(inside),
         Encoding::Utf16 => {
-            // ropey rounds down inside a surrogate pair, so the way back tells.
+            // ropey rounds down inside a surrogate pair; converting back detects that.
             let char_index = content.try_utf16_cu_to_char(wanted).map_err(|_| inside)?;
             if content.try_char_to_utf16_cu(char_index).ok() != Some(wanted) {
                 return Err(inside);
@@ -138,7 +138,7 @@ pub fn offsets_of(
 
 /// Returns the position of a byte offset.
 ///
-/// LSP has no position between `\r` and `\n`; that offset becomes the end of
+/// LSP has no position between `\r` and `\n`. That offset becomes the end of
 /// the line before them.
 pub fn position_of(text: &Rope, offset: usize, encoding: Encoding) -> Result<Position, PositionError> {
     let past_end = PositionError::PastEnd { offset, length: text.len_bytes() };

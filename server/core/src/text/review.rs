@@ -1,6 +1,6 @@
-//! Hunks: the reviewable groups of lines of a change, and where they are now.
+//! Hunks: the reviewable groups of lines of a change, and their place in the current text.
 //!
-//! The only hunk model, for proposed and for applied edits; never touches a file.
+//! Proposed and applied edits use the same hunks. Never touches a file.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use similar::DiffOp;
 
 use crate::text::edit::{line_diff, lines};
 use interned::{Interner, LineIndex};
-use place::standing;
+use place::places_with_context;
 
 mod interned;
 mod place;
@@ -23,22 +23,22 @@ pub use place::{
 };
 pub use unified::unified_diff;
 
-/// Lines of context a hunk carries on each side.
+/// Lines of context on each side of a hunk.
 pub const CONTEXT_LINES: usize = 3;
 
 /// The most lines of context of a hunk whose surroundings repeat.
 pub const WIDEST_CONTEXT: usize = 24;
 
-/// Lines compared for the sake of wider contexts, per call of [`hunks`].
+/// The most lines that one call of [`hunks`] compares to choose wider contexts.
 const WIDENING_BUDGET: usize = 20_000_000;
 
 /// One reviewable group of lines. Lines keep their own line ends, so that the
-/// concatenation is byte-exact; the last line of a file may have none.
+/// concatenation is byte-exact. The last line of a file may have none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hunk {
     /// Stable within its change set: `h1`, `h2`, ...
     pub id: String,
-    /// Zero-based first removed line in the text the hunk was made from.
+    /// The first removed line in the text that the hunk was made from, from zero.
     pub line: usize,
     pub removed: Vec<String>,
     pub inserted: Vec<String>,
@@ -48,12 +48,13 @@ pub struct Hunk {
 
 /// Returns the hunks that turn one text into another, in order.
 ///
-/// Changes fewer than [`CONTEXT_LINES`] lines apart are one hunk. So context
-/// is always made of lines that no hunk changes, and fewer lines of it than
-/// [`CONTEXT_LINES`] mean that the hunk was made at the start or the end of
-/// the text. Where three lines do not tell the place, or the state before from
-/// the state after, the context grows up to [`WIDEST_CONTEXT`] lines if that
-/// helps: a blank line added among blank lines has to be found again.
+/// Changes fewer than [`CONTEXT_LINES`] lines apart are one hunk. So no hunk
+/// changes a line of context, and context of fewer lines than
+/// [`CONTEXT_LINES`] means that the hunk is at the start or the end of the
+/// text. If three lines do not identify the place, or do not distinguish the
+/// state before from the state after, the context grows up to
+/// [`WIDEST_CONTEXT`] lines. For example, a blank line that is added among
+/// blank lines has to be found again.
 pub fn hunks(before: &str, after: &str) -> Vec<Hunk> {
     let old: Vec<&str> = lines(before).collect();
     let new: Vec<&str> = lines(after).collect();
@@ -77,7 +78,7 @@ pub fn hunks(before: &str, after: &str) -> Vec<Hunk> {
     hunks
 }
 
-/// A changed stretch of lines in both texts.
+/// A changed range of lines in both texts.
 struct LineChange {
     old: Range<usize>,
     new: Range<usize>,
@@ -106,8 +107,9 @@ fn has_word(line: &str) -> bool {
 struct Widening {
     old: LineIndex,
     new: LineIndex,
-    /// Which old lines have a word in them.
+    /// For each old line, whether it has a word.
     worded: Vec<bool>,
+    /// How many lines were compared.
     spent: usize,
 }
 
@@ -140,31 +142,31 @@ impl Widening {
         sides(CONTEXT_LINES)
     }
 
-    /// Whether any of these lines has a word: blank ones and brackets are found in every function.
+    /// Whether any of these lines has a word. Blank lines and brackets are in every function.
     fn names_a_place(&self, lines: &Range<usize>) -> bool {
         self.worded.get(lines.clone()).is_some_and(|lines| lines.contains(&true))
     }
 
-    /// Whether each state is found once in its own text and never in the other.
+    /// Whether each state occurs once in its own text and never in the other.
     fn is_unique(&mut self, change: &LineChange, above: &Range<usize>, below: &Range<usize>) -> bool {
         let (old, new) = (&self.old, &self.new);
         let (above, below) = (&old.ids()[above.clone()], &old.ids()[below.clone()]);
         let (removed, inserted) = (&old.ids()[change.old.clone()], &new.ids()[change.new.clone()]);
         let mut spent = 0;
         let mut at_most = |text: &LineIndex, block: &[u32], most: usize| {
-            // Most hunks have a line that settles it without a search.
+            // Most hunks have a rare line, so that no search is needed.
             let mut lines = above.iter().chain(block).chain(below);
             if lines.any(|line| text.lines_of(*line).len() <= most) {
                 return true;
             }
             spent += text.ids().len();
-            standing(text, above, block, below).len() <= most
+            places_with_context(text, above, block, below).len() <= most
         };
-        let tells = at_most(old, removed, 1)
+        let is_unique = at_most(old, removed, 1)
             && at_most(new, inserted, 1)
             && at_most(new, removed, 0)
             && at_most(old, inserted, 0);
         self.spent += spent;
-        tells
+        is_unique
     }
 }

@@ -1,6 +1,6 @@
-//! Why an edit was not made, in the words the model reads.
+//! Why an edit was not made, in the words that the model reads.
 //!
-//! Never a bare "not found": each text says what to do next.
+//! Never only "not found": each text says what to do next.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use super::Nearest;
 use crate::policy::cause::Cause;
 use crate::text::document::MAX_DOCUMENT_BYTES;
 
-/// Why a quoted text has no one place.
+/// Why a quoted text does not name exactly one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotLocated {
     Empty,
     Ambiguous {
         times: usize,
-        /// One-based lines of the first places.
+        /// The lines of the first places, from one.
         lines: Vec<usize>,
         /// There are more than `times` places.
         more: bool,
@@ -28,7 +28,7 @@ pub enum NotLocated {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditFailure {
     NotLocated(NotLocated),
-    /// The old text is nowhere, and the new one is, once.
+    /// The file does not have the old text, but has the new text once.
     AlreadyThere {
         line: usize,
     },
@@ -37,7 +37,7 @@ pub enum EditFailure {
 }
 
 impl EditFailure {
-    /// Returns the class of the failure.
+    /// Returns the cause for the log.
     pub fn cause(&self) -> Cause {
         match self {
             EditFailure::NotLocated(NotLocated::Ambiguous { .. }) => Cause::Ambiguous,

@@ -1,14 +1,15 @@
 //! The rungs: the comparisons that find a quotation in a text.
 //!
-//! Never more than linear work for ordinary text, and a fixed budget for any other.
+//! Never does more than linear work for ordinary text, and has a fixed budget for all other text.
 
 use std::ops::Range;
 
 use super::view::{Fold, View};
 use super::{MAX_CANDIDATES, Rung, Shift};
 
-/// Matches that end inside one character, and lines compared in vain, before a rung gives up.
+/// The most matches that cut a character before a rung gives up.
 const MAX_CUT: usize = 1_000;
+/// The most lines that a rung compares.
 const MAX_COMPARED: usize = 4_000_000;
 
 /// A match in the body of a file.
@@ -18,10 +19,11 @@ pub(super) struct Match {
     pub lacks_line_end: bool,
 }
 
-/// Returns the first rung that finds anything, and all it found, in order.
+/// Returns the first rung that finds anything, with its matches in order.
 ///
-/// Without `all`, one match more than we would name is enough, and matches may
-/// overlap: that too is an ambiguity. With `all` they are apart.
+/// Without `all`, the search stops one match after the most that an error
+/// names. These matches may overlap, because overlapping ones are ambiguous
+/// too. With `all`, matches do not overlap.
 pub(super) fn climb(body: &str, old: &str, all: bool) -> Option<(Rung, Vec<Match>)> {
     let found = |rung, matches: Vec<Match>| (!matches.is_empty()).then_some((rung, matches));
     let view = |fold| View::new(body, fold).complete(body.len());
@@ -30,7 +32,7 @@ pub(super) fn climb(body: &str, old: &str, all: bool) -> Option<(Rung, Vec<Match
     if let Some(result) = found(Rung::Exact, substrings(&View::new(body, Fold::LineEnds), &exact, all)) {
         return Some(result);
     }
-    // Nothing but white space is not worth a lenient comparison.
+    // A quotation of white space alone would match too much in a lenient comparison.
     if old.trim().is_empty() {
         return None;
     }
@@ -38,7 +40,7 @@ pub(super) fn climb(body: &str, old: &str, all: bool) -> Option<(Rung, Vec<Match
     found(Rung::TrailingSpace, substrings(&text, &trimmed, all))
         .or_else(|| found(Rung::Indentation, shifted(&text, &trimmed, all)))
         .or_else(|| {
-            // A quotation of characters without width alone is blank now.
+            // A quotation of zero-width characters alone is blank in this view.
             let (plain, text) = (View::new(old, Fold::Typography).text, view(Fold::Typography));
             if plain.trim().is_empty() {
                 return None;
@@ -76,13 +78,13 @@ fn substrings(view: &View, wanted: &str, all: bool) -> Vec<Match> {
 
 /// One line of a view.
 struct ViewLine<'v> {
-    /// Where it begins and where its content ends.
+    /// From its beginning to the end of its content, in bytes.
     bounds: Range<usize>,
     indent: &'v str,
     content: &'v str,
 }
 
-/// Finds whole lines that differ by one and the same indentation.
+/// Finds whole lines that all differ by the same indentation.
 fn shifted(view: &View, wanted: &str, all: bool) -> Vec<Match> {
     let text_lines = split(&view.text);
     let wanted_lines = split(wanted);

@@ -1,31 +1,32 @@
-//! The place most like a quotation that is nowhere, as help for the model.
+//! The place most similar to a quotation that was not found, as help for the model.
 //!
-//! Never more than one pass over the text; an approximate answer is enough,
-//! for nothing is ever changed on its strength.
+//! Never reads the text more than a few times. An approximate answer is enough,
+//! because no edit depends on it.
 
 use std::collections::HashMap;
 
 use crate::text::edit::lines;
 
-/// Lines of a quotation that are compared, and seats of one and the same line in it.
+/// The most lines of a quotation that are compared.
 const MAX_LINES: usize = 200;
-const MAX_SEATS: usize = 4;
-/// Size of an excerpt.
+/// The most positions of equal lines in a quotation.
+const MAX_POSITIONS: usize = 4;
+/// The most lines of an excerpt, and the most characters of each.
 const MAX_EXCERPT_LINES: usize = 8;
 const MAX_EXCERPT_CHARS: usize = 160;
-/// Bytes of one line that are compared.
+/// The most bytes of one line that are compared.
 const MAX_LINE_BYTES: usize = 400;
 
-/// The place most like a quotation.
+/// The place most similar to a quotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearest {
-    /// One-based.
+    /// From one.
     pub line: usize,
-    /// A few lines from there, cut to a bounded size, joined by `\n`.
+    /// A few lines from there, each cut to a limit, joined by `\n`.
     pub excerpt: String,
 }
 
-/// Returns the place most like the quotation; `None` if none is much like it.
+/// Returns the place most similar to the quotation, or `None` if no place is similar enough.
 pub(super) fn nearest(text: &str, old: &str) -> Option<Nearest> {
     let wanted: Vec<&str> = lines(old).take(MAX_LINES).map(str::trim).collect();
     let present: Vec<&str> = lines(text).map(str::trim).collect();
@@ -35,35 +36,36 @@ pub(super) fn nearest(text: &str, old: &str) -> Option<Nearest> {
     Some(Nearest { line: start + 1, excerpt: shown.map(cut).collect::<Vec<_>>().join("\n") })
 }
 
-/// Lets each line that is also in the quotation vote for where it would begin.
+/// Returns the line where the quotation most probably begins. Each line of the text that is also in the quotation
+/// votes for one beginning.
 fn by_equal_lines(present: &[&str], wanted: &[&str]) -> Option<usize> {
-    let mut seats: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (index, line) in wanted.iter().enumerate().filter(|(_, line)| weight(line) > 0) {
-        let known = seats.entry(line).or_default();
-        if known.len() < MAX_SEATS {
+    let mut positions: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, line) in wanted.iter().enumerate().filter(|(_, line)| vote_of(line) > 0) {
+        let known = positions.entry(line).or_default();
+        if known.len() < MAX_POSITIONS {
             known.push(index);
         }
     }
     let mut votes = vec![0; present.len()];
     for (at, line) in present.iter().enumerate() {
-        for seat in seats.get(line).into_iter().flatten() {
-            votes[at.saturating_sub(*seat)] += weight(line);
+        for position in positions.get(line).into_iter().flatten() {
+            votes[at.saturating_sub(*position)] += vote_of(line);
         }
     }
-    // Equal votes go to the first place.
+    // In a tie the first line wins.
     let (start, best) = votes.into_iter().enumerate().rev().max_by_key(|(_, votes)| *votes)?;
     (best > 0).then_some(start)
 }
 
-/// How much a line tells: braces and blank lines are everywhere and tell nothing.
-fn weight(line: &str) -> usize {
+/// Returns how much a line counts. Braces and blank lines count nothing, because they are everywhere.
+fn vote_of(line: &str) -> usize {
     let letters = line.chars().filter(|c| c.is_alphanumeric()).take(40).count();
     if letters < 3 { 0 } else { letters }
 }
 
-/// Looks for the line most like the longest of the quotation, by its triples of bytes.
+/// Finds the line most similar to the longest line of the quotation, by triples of bytes.
 fn by_similar_line(present: &[&str], wanted: &[&str]) -> Option<usize> {
-    let (seat, longest) = wanted.iter().enumerate().max_by_key(|(_, line)| line.len())?;
+    let (position, longest) = wanted.iter().enumerate().max_by_key(|(_, line)| line.len())?;
     let mut known = vec![false; 1 << 16];
     for triple in triples(longest) {
         known[triple] = true;
@@ -72,13 +74,13 @@ fn by_similar_line(present: &[&str], wanted: &[&str]) -> Option<usize> {
     let mut best = None;
     for (at, line) in present.iter().enumerate() {
         let common = triples(line).filter(|triple| known[*triple]).count();
-        // Dice's coefficient in thousandths; half alike is the least worth showing.
-        let alike = 2_000 * common / (total + triples(line).count()).max(1);
-        if alike >= 500 && best.is_none_or(|(most, _)| alike > most) {
-            best = Some((alike, at));
+        // Dice's coefficient in thousandths. A line less than half similar is no help.
+        let similarity = 2_000 * common / (total + triples(line).count()).max(1);
+        if similarity >= 500 && best.is_none_or(|(most, _)| similarity > most) {
+            best = Some((similarity, at));
         }
     }
-    best.map(|(_, at)| at.saturating_sub(seat))
+    best.map(|(_, at)| at.saturating_sub(position))
 }
 
 fn triples(line: &str) -> impl Iterator<Item = usize> {

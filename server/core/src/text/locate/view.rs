@@ -1,12 +1,12 @@
-//! A text seen with some differences folded away, and the way back to its bytes.
+//! A normalised copy of a text for lenient comparison, with a map back to the bytes of the text.
 //!
-//! Never folds a line end away: a view has the lines of its text.
+//! Never removes a line end: a view has the lines of its text.
 
 use std::ops::Range;
 
 use crate::text::edit::{line_end, lines};
 
-/// Which differences a view does not show; each includes the ones before.
+/// Which differences a view removes. Each value includes those before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fold {
     LineEnds,
@@ -14,7 +14,7 @@ pub(super) enum Fold {
     Typography,
 }
 
-/// A folded text.
+/// A normalised text.
 pub(super) struct View {
     pub text: String,
     /// The view ends with a line end that the text does not have.
@@ -22,12 +22,12 @@ pub(super) struct View {
     spans: Vec<Span>,
 }
 
-/// A stretch of the view and where it comes from, in order.
+/// A part of the view and the bytes that it comes from.
 struct Span {
     at: usize,
     length: usize,
     origin: Range<usize>,
-    /// Byte for byte the same, so that a match may begin or end within.
+    /// Both are equal byte for byte, so a match may begin or end inside.
     copied: bool,
 }
 
@@ -39,14 +39,15 @@ impl View {
         for line in lines(text) {
             let end = line_end(line);
             let content = &line[..line.len() - end.len()];
-            // White space after the last line end may be the indentation of a
-            // line that goes on, so it stays.
-            let goes_on = end.is_empty() && content.trim().is_empty();
-            let kept = if fold >= Fold::TrailingSpace && !goes_on { content.trim_end() } else { content };
+            // White space after the last line end may be the indentation of an
+            // incomplete line, so it stays.
+            let is_incomplete = end.is_empty() && content.trim().is_empty();
+            let trims = fold >= Fold::TrailingSpace && !is_incomplete;
+            let trimmed = if trims { content.trim_end() } else { content };
             if fold == Fold::Typography {
-                view.push_plain(kept, at);
+                view.push_plain(trimmed, at);
             } else {
-                view.copy(kept, at);
+                view.copy(trimmed, at);
             }
             let end_at = at + content.len();
             match end {
@@ -59,7 +60,7 @@ impl View {
         view
     }
 
-    /// Adds the final line end that a text lacks, if it does.
+    /// Adds a final line end if the text has none. `length` is the length of the original text in bytes.
     pub(super) fn complete(mut self, length: usize) -> Self {
         if !self.text.is_empty() && !self.text.ends_with('\n') {
             self.replace_piece("\n", length..length);
@@ -68,7 +69,8 @@ impl View {
         self
     }
 
-    /// Returns the bytes behind a stretch of the view; `None` if it cuts a character in two.
+    /// Returns the original bytes of a range of the view, or `None` if the range begins or ends inside a replaced
+    /// character.
     pub(super) fn origin(&self, range: Range<usize>) -> Option<Range<usize>> {
         let first = self.span_at(range.start)?;
         let last = self.span_at(range.end.checked_sub(1)?)?;
@@ -129,7 +131,7 @@ impl View {
     }
 }
 
-/// Returns what a typographic character stands for; `None` for an ordinary one.
+/// Returns the plain text for a typographic character; `None` for an ordinary one.
 fn plain(c: char) -> Option<&'static str> {
     Some(match c {
         _ if c.is_ascii() => return None,
@@ -138,7 +140,7 @@ fn plain(c: char) -> Option<&'static str> {
         '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{2043}' => "-",
         '\u{2026}' => "...",
         '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => " ",
-        // Characters without width: a reader, and so a model, does not see them.
+        // Characters without width: people and models do not see them.
         '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}' => "",
         _ => return None,
     })

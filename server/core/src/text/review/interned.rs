@@ -1,10 +1,10 @@
-//! Lines as numbers, and a search for runs of them.
+//! Lines as numbers, and a search for runs of lines.
 //!
-//! Never compares the text of two lines twice, and reads a text once for however many runs.
+//! Never compares the text of two lines twice. A text is read once for any number of searches.
 
 use std::collections::HashMap;
 
-/// A line that does not occur in the text, and so matches nothing.
+/// The number of a line that is not in the text; it matches nothing.
 pub(super) const UNKNOWN: u32 = u32::MAX;
 
 /// Gives equal lines equal numbers.
@@ -14,29 +14,29 @@ pub(super) struct Interner<'t> {
 }
 
 impl<'t> Interner<'t> {
-    /// Returns the number of a line, a new one if the line is new.
+    /// Returns the number of a line; a new line gets a new number.
     pub(super) fn add(&mut self, line: &'t str) -> u32 {
         let next = u32::try_from(self.ids.len()).unwrap_or(UNKNOWN);
         *self.ids.entry(line).or_insert(next)
     }
 
-    /// Returns the numbers of lines, of which some may not be known.
+    /// Returns the numbers of lines, with [`UNKNOWN`] for lines that were not added.
     pub(super) fn known(&self, lines: &[String]) -> Vec<u32> {
         lines.iter().map(|line| self.ids.get(line.as_str()).copied().unwrap_or(UNKNOWN)).collect()
     }
 }
 
-/// The numbers of the lines of a text, and where each number is.
+/// The numbers of the lines of a text, and where each number occurs.
 pub(super) struct LineIndex {
     ids: Vec<u32>,
-    /// The lines in the order of their numbers, those of one number in the order of the text.
+    /// The lines sorted by their number, then by their order in the text.
     by_id: Vec<u32>,
-    /// For each number, where its lines begin in `by_id`; one more at the end.
+    /// For each number, where its lines begin in `by_id`; then the length of `by_id`.
     starts: Vec<u32>,
 }
 
 impl LineIndex {
-    /// Reads the numbers of a text once.
+    /// Returns the index of these numbers.
     pub(super) fn new(ids: Vec<u32>) -> Self {
         let kinds = ids.iter().max().map_or(0, |most| *most as usize + 1);
         let mut starts = vec![0_u32; kinds + 1];
@@ -65,13 +65,13 @@ impl LineIndex {
         range.and_then(|(start, end)| self.by_id.get(start..end)).unwrap_or_default()
     }
 
-    /// Returns where a run of lines occurs, also overlapping, in order. An empty run occurs nowhere.
+    /// Returns where a run of lines occurs, in order; places may overlap. An empty run occurs nowhere.
     pub(super) fn find_all(&self, pattern: &[u32]) -> Vec<usize> {
         let rarest = pattern.iter().enumerate().min_by_key(|(_, id)| self.lines_of(**id).len());
         let Some((before, id)) = rarest else { return Vec::new() };
         let lines = self.lines_of(*id);
         if lines.len().saturating_mul(pattern.len()) > self.ids.len() {
-            // Equal lines in a row: one pass over all of them costs less.
+            // The line is frequent, so one pass over the text costs less.
             return find_all(&self.ids, pattern);
         }
         let starts = lines.iter().filter_map(|line| (*line as usize).checked_sub(before));
@@ -79,7 +79,7 @@ impl LineIndex {
     }
 }
 
-/// Returns where a run of lines occurs, also overlapping, in order (Knuth, Morris, Pratt).
+/// Returns where a run of lines occurs, in order; places may overlap (Knuth, Morris, Pratt).
 ///
 /// An empty run occurs nowhere.
 fn find_all(text: &[u32], pattern: &[u32]) -> Vec<usize> {

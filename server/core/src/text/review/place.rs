@@ -1,7 +1,7 @@
-//! Where a hunk is now: not yet made, already made, or no longer possible.
+//! Decides where a hunk is in the current text: not applied, applied, or impossible.
 //!
-//! Judges by the text alone, never by what an editor said it did, and never
-//! takes one of several places because it came first.
+//! Never trusts the reply of an editor: only the text counts. Never chooses one of
+//! several places because it is the first.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -11,21 +11,21 @@ use super::interned::{Interner, LineIndex, UNKNOWN};
 use super::{CONTEXT_LINES, Hunk, has_word};
 use crate::text::edit::{line_end, lines};
 
-/// Whether a text has a hunk.
+/// Whether a hunk is applied in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     Landed,
     NotLanded,
-    /// Neither state is there, or both are and the text does not tell which counts.
+    /// The text has neither state, or has both equally well.
     Unclear,
 }
 
-/// What applying a hunk to a text means. Lines are zero-based.
+/// Where a hunk would be applied in a text. Lines start at zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
     At {
         line: usize,
-        /// All of the context is as it was, so an approval of the hunk still holds.
+        /// The whole context is unchanged, so an approval of the hunk is still valid.
         unchanged: bool,
     },
     AlreadyThere {
@@ -44,7 +44,7 @@ pub struct HunkConflict {
     pub why: String,
 }
 
-/// The hunks that stood in the way; nothing was applied.
+/// The hunks that could not be applied. No other hunk was applied either.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConflictReport {
     pub conflicts: Vec<HunkConflict>,
@@ -62,44 +62,49 @@ impl fmt::Display for ConflictReport {
     }
 }
 
-/// Tells whether a text has a hunk, by looking for the lines of both states.
+/// Returns whether a hunk is applied in a text. It searches the lines of both
+/// states, before and after the hunk, and the better match decides:
 ///
-/// A state is found *whole* with all its context, at the start or end of the
-/// text if the hunk was made there; *near* likewise, but the text has grown
-/// beyond it; *half* with all the context of one side, when the user has
-/// edited the other; a state without lines of its own (before an insertion,
-/// after a deletion) then also needs all but one line of the other side where
-/// it was, and at the start or end of the text nothing new beyond it. The
-/// state found better is the one that holds. If neither is found the user has
-/// edited the hunk itself, and if both are found equally well its surroundings
-/// repeat for longer than its context: then the answer is `Unclear`.
+/// - *whole*: the state with all its context. If the hunk was made at the
+///   start or end of the text, the match is there too.
+/// - *near*: the same, but the text now has lines before that start or after
+///   that end.
+/// - *half*: the state with all the context of one side, because the user
+///   edited the other side. The text must not have grown beyond its start or
+///   end there. A state may have no lines of its own (before an insertion,
+///   after a deletion). Then all but one line of the other side must be in
+///   place too.
+///
+/// If neither state is found, the user edited the hunk itself. If both match
+/// equally well, the surroundings repeat for longer than the context. Both
+/// cases return `Unclear`.
 pub fn present(text: &str, hunk: &Hunk) -> Presence {
     Survey::new(&TextLines::new(text), hunk).presence
 }
 
-/// Tells the same of several hunks, reading the text once.
+/// Like [`present`] for several hunks; reads the text once.
 pub fn present_all(text: &str, hunks: &[Hunk]) -> Vec<Presence> {
     let lines = TextLines::new(text);
     hunks.iter().map(|hunk| Survey::new(&lines, hunk).presence).collect()
 }
 
-/// Tells where a hunk belongs in a text.
+/// Returns where a hunk belongs in a text.
 ///
-/// The line it was made for counts if the whole hunk is exactly there, even if
-/// it is elsewhere too. Otherwise the hunk moves to the one place where it is
-/// found, with reduced context if need be; several places are a conflict. A
-/// caller that must not apply a hunk twice asks [`present`] first.
+/// If the whole hunk matches at its original line, that line wins over other
+/// places. Otherwise the hunk moves to the only place where it is found, if
+/// necessary with less context. Several places are a conflict. A caller that
+/// must not apply a hunk twice calls [`present`] first.
 pub fn placement(text: &str, hunk: &Hunk) -> Placement {
     TextLines::new(text).placement(hunk)
 }
 
-/// Tells the same of several hunks, reading the text once.
+/// Like [`placement`] for several hunks; reads the text once.
 pub fn placement_all(text: &str, hunks: &[Hunk]) -> Vec<Placement> {
     let lines = TextLines::new(text);
     hunks.iter().map(|hunk| lines.placement(hunk)).collect()
 }
 
-/// Returns the text with all hunks, or why none was applied; hunks that are there already are passed over.
+/// Returns the text with all hunks applied, or why none was applied. Hunks that the text already has are skipped.
 pub fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<String, ConflictReport> {
     let lines = TextLines::new(text);
     let mut conflicts = Vec::new();
@@ -131,11 +136,11 @@ pub fn apply_hunks(text: &str, hunks: &[Hunk]) -> Result<String, ConflictReport>
     if conflicts.is_empty() { Ok(result) } else { Err(ConflictReport { conflicts }) }
 }
 
-/// Returns the hunks as they are to be made in `now`, which was `before` when they were approved.
+/// Returns approved hunks in the form that applies to `now`. `before` is the text at the time of the approval.
 ///
-/// A hunk whose context is as it was stays as it is. One whose context was changed goes with the lines
-/// it replaces, where these are in both texts exactly once and something of what was around them still is.
-/// `None`: what is approved there has no such place, so the user has to be asked again.
+/// A hunk with unchanged context stays the same. A hunk with changed context moves with the lines that it
+/// replaces, if both texts have these lines exactly once and a line of the context is still near them.
+/// Returns `None` if a hunk has no such place: then the user has to be asked again.
 pub fn follow(before: &str, now: &str, hunks: &[Hunk]) -> Option<Vec<Hunk>> {
     let (before, now) = (TextLines::new(before), TextLines::new(now));
     hunks.iter().map(|hunk| followed(&before, &now, hunk)).collect()
@@ -145,24 +150,24 @@ fn followed(before: &TextLines<'_>, now: &TextLines<'_>, hunk: &Hunk) -> Option<
     if let Placement::At { unchanged: true, .. } | Placement::AlreadyThere { .. } = now.placement(hunk) {
         return Some(hunk.clone());
     }
-    let tells = |line: &String| !line.trim().is_empty();
+    let has_text = |line: &String| !line.trim().is_empty();
     let once = |text: &TextLines<'_>, lines: &[String]| match text.places(lines)[..] {
         [line] => Some(line),
         _ => None,
     };
-    if !hunk.removed.iter().any(tells) || once(before, &hunk.removed)? != hunk.line {
+    if !hunk.removed.iter().any(has_text) || once(before, &hunk.removed)? != hunk.line {
         return None;
     }
     let line = once(now, &hunk.removed)?;
-    // Made by hand in the meantime, and the lines it replaces are part of it.
-    if hunk.inserted.iter().any(tells) && before.places(&hunk.inserted) != now.places(&hunk.inserted) {
+    // The user made this change by hand in the meantime, so the removed lines may be part of its result.
+    if hunk.inserted.iter().any(has_text) && before.places(&hunk.inserted) != now.places(&hunk.inserted) {
         return None;
     }
     let end = line + hunk.removed.len();
     let above = &now.all[line.saturating_sub(2 * CONTEXT_LINES)..line];
     let below = &now.all[end..now.all.len().min(end + 2 * CONTEXT_LINES)];
     let stays = |lines: &[String], around: &[&str]| {
-        lines.iter().any(|line| tells(line) && around.contains(&line.as_str()))
+        lines.iter().any(|line| has_text(line) && around.contains(&line.as_str()))
     };
     let alone = hunk.context_before.is_empty() && hunk.context_after.is_empty();
     if !alone && !stays(&hunk.context_before, above) && !stays(&hunk.context_after, below) {
@@ -192,7 +197,7 @@ impl<'t> TextLines<'t> {
         TextLines { all, interner, index }
     }
 
-    /// Where these lines are.
+    /// Returns where these lines begin.
     fn places(&self, lines: &[String]) -> Vec<usize> {
         self.index.find_all(&self.interner.known(lines))
     }
@@ -215,9 +220,9 @@ impl<'t> TextLines<'t> {
             (Some(_), _) => Err("the text does not tell whether it was applied already".to_owned()),
             (None, _) => Err("the lines it changes, or those around them, are not there any more".to_owned()),
         };
-        match chosen.and_then(|(line, grade)| self.joins(line, hunk).map(|()| (line, grade))) {
+        match chosen.and_then(|(line, grade)| self.check_line_ends(line, hunk).map(|()| (line, grade))) {
             Ok((line, grade)) => {
-                // Blank lines and brackets do not say which function it is.
+                // Blank lines and brackets do not identify a function.
                 let around = hunk.context_before.iter().chain(&hunk.context_after);
                 let known = line == hunk.line
                     || around.clone().next().is_none()
@@ -228,8 +233,8 @@ impl<'t> TextLines<'t> {
         }
     }
 
-    /// Refuses a place where two lines would run into one for want of a line end.
-    fn joins(&self, line: usize, hunk: &Hunk) -> Result<(), String> {
+    /// Refuses a place where a missing line end would join two lines.
+    fn check_line_ends(&self, line: usize, hunk: &Hunk) -> Result<(), String> {
         let open = |line: Option<&str>| line.is_some_and(|line| line_end(line).is_empty());
         let above = line.checked_sub(1).and_then(|above| self.all.get(above)).copied();
         let at_end = line + hunk.removed.len() == self.all.len();
@@ -250,7 +255,7 @@ fn numbered(places: &[usize]) -> String {
     format!("lines {}{more}", shown.join(", "))
 }
 
-/// How well a state was found.
+/// How well a state matches; [`present`] explains the grades.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Grade {
     Half,
@@ -258,13 +263,13 @@ enum Grade {
     Whole,
 }
 
-/// The places of the best grade at which a state was found, in order, at least one.
+/// The places of a state at its best grade, in order; at least one.
 struct BestPlaces {
     grade: Grade,
     places: Vec<usize>,
 }
 
-/// Both states of a hunk as a text shows them.
+/// Where a text has both states of a hunk.
 struct Survey {
     before: Option<BestPlaces>,
     after: Option<BestPlaces>,
@@ -276,8 +281,8 @@ impl Survey {
         let known = |lines: &[String]| text.interner.known(lines);
         let (above, below) = (&known(&hunk.context_before), &known(&hunk.context_after));
         let (removed, inserted) = (&known(&hunk.removed), &known(&hunk.inserted));
-        // A hunk of nearly a whole text has little context; there, lines amid
-        // others show a state only if those that only the other has are gone.
+        // A hunk of nearly a whole text has little context. There a match that
+        // is not whole counts only if no line of the other state is left.
         let bare = above.len() < CONTEXT_LINES && below.len() < CONTEXT_LINES;
         let find = |block, other| {
             let state = HunkLines { above, block, below, other };
@@ -285,7 +290,7 @@ impl Survey {
             (found.grade == Grade::Whole || !bare || !state.leaves_other()).then_some(found)
         };
         let (before, after) = (find(removed, inserted), find(inserted, removed));
-        // Half a context alone shows less than half a context with lines.
+        // Half a context without lines of the state is weaker than with them.
         let rank = |found: &Option<BestPlaces>, own: &[u32]| {
             found.as_ref().map(|found| (found.grade, found.grade > Grade::Half || !own.is_empty()))
         };
@@ -298,12 +303,12 @@ impl Survey {
     }
 }
 
-/// One state of a hunk, as numbers of lines.
+/// One state of a hunk, as numbers of [`Interner`].
 struct HunkLines<'l> {
     above: &'l [u32],
     block: &'l [u32],
     below: &'l [u32],
-    /// What stands instead of the block in the other state.
+    /// The block of the other state.
     other: &'l [u32],
 }
 
@@ -324,7 +329,7 @@ fn seek(text: &LineIndex, state: &HunkLines<'_>) -> Option<BestPlaces> {
     }
     let at_start = |place: usize| place == above.len();
     let at_end = |place: usize| place + block.len() + below.len() == text.ids().len();
-    let near = standing(text, above, block, below);
+    let near = places_with_context(text, above, block, below);
     let in_bounds = |place: &usize| {
         (above.len() >= CONTEXT_LINES || at_start(*place)) && (below.len() >= CONTEXT_LINES || at_end(*place))
     };
@@ -346,9 +351,14 @@ fn seek(text: &LineIndex, state: &HunkLines<'_>) -> Option<BestPlaces> {
 
 /// Finds one state with all its context, anywhere.
 ///
-/// Between the edge of the text and the lines next to it there is no place for
-/// a state without lines: what stands there now may be the other state.
-pub(super) fn standing(text: &LineIndex, above: &[u32], block: &[u32], below: &[u32]) -> Vec<usize> {
+/// A state without lines and without context on one side matches only at that
+/// edge of the text. Elsewhere, lines of the other state may be on that side.
+pub(super) fn places_with_context(
+    text: &LineIndex,
+    above: &[u32],
+    block: &[u32],
+    below: &[u32],
+) -> Vec<usize> {
     let open = |place: &usize| {
         block.is_empty() && (above.is_empty() && *place > 0 || below.is_empty() && *place < text.ids().len())
     };
@@ -356,10 +366,10 @@ pub(super) fn standing(text: &LineIndex, above: &[u32], block: &[u32], below: &[
     hits.filter(|place| !open(place)).collect()
 }
 
-/// Whether both sides are there, in order and near each other.
+/// Whether the text has both contexts, in order and near each other.
 ///
-/// When neither state stands between them, the user has edited the hunk
-/// itself, and half a context elsewhere is another place that looks like it.
+/// If neither state is between them, the user has edited the hunk itself. Then
+/// half a context elsewhere is only a similar place.
 fn encloses_other_lines(text: &LineIndex, state: &HunkLines<'_>) -> bool {
     let farthest = 2 * (state.block.len() + state.other.len() + CONTEXT_LINES);
     let ends: Vec<usize> = match state.above {
@@ -378,12 +388,12 @@ fn encloses_other_lines(text: &LineIndex, state: &HunkLines<'_>) -> bool {
 
 /// Finds one state with the whole context of one side only.
 ///
-/// Nothing may have come between a state's own lines and that context, nor
-/// between context of fewer lines than usual and the edge of the text it was
-/// at. A state without lines of its own has only the two sides to show it: all
-/// but one line of the other side must be where they were, and more of them
-/// than fit the lines of the other state. The end of a function that was
-/// added looks much like the end of the function before it.
+/// No line may be between the state's own lines and that context. Context of
+/// fewer lines than usual must still be at the edge of the text. For a state
+/// without lines of its own, all but one line of the other side must be in
+/// place. More of these lines must match than if the other state were there,
+/// because the end of an added function is much like the end of the function
+/// before it.
 fn halves(index: &LineIndex, state: &HunkLines<'_>) -> Vec<usize> {
     let HunkLines { above, block, below, other } = *state;
     let text = index.ids();
@@ -411,19 +421,25 @@ fn halves(index: &LineIndex, state: &HunkLines<'_>) -> Vec<usize> {
     let (if_above, if_below) = ([above, other].concat(), [other, below].concat());
     let up = up.filter(|place| {
         let here = || text[*place..].iter().take(below.len());
-        shows(agreement(here(), below.iter()), agreement(here(), if_below.iter()), below.len())
+        is_in_place(agreement(here(), below.iter()), agreement(here(), if_below.iter()), below.len())
     });
     let down = down.filter(|place| {
         let here = || text[..*place].iter().rev().take(above.len());
-        shows(agreement(here(), above.iter().rev()), agreement(here(), if_above.iter().rev()), above.len())
+        is_in_place(
+            agreement(here(), above.iter().rev()),
+            agreement(here(), if_above.iter().rev()),
+            above.len(),
+        )
     });
     up.chain(down).collect()
 }
 
+/// Returns how many lines are equal at the same position.
 fn agreement<'l>(have: impl Iterator<Item = &'l u32>, want: impl Iterator<Item = &'l u32>) -> usize {
     have.zip(want).filter(|(have, want)| have == want).count()
 }
 
-fn shows(kept: usize, if_other: usize, of: usize) -> bool {
-    kept + 1 >= of && kept > if_other
+/// Whether enough of the `of` lines of a side match, and more than if the other state were there.
+fn is_in_place(matching: usize, if_other: usize, of: usize) -> bool {
+    matching + 1 >= of && matching > if_other
 }

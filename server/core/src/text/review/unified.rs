@@ -1,18 +1,18 @@
-//! Hunks as the diff that is shown before they are allowed.
+//! Hunks as the diff that the user sees before an approval.
 //!
-//! Never compares two texts: it shows exactly the hunks an approval binds, and all of them.
+//! Never compares two texts: the diff has all hunks that the approval binds, and nothing else.
 
 use super::Hunk;
 use crate::text::edit::line_end;
 
-/// Returns the unified diff of all hunks of one file, whole.
+/// Returns the unified diff of all hunks of one file. `existed` is false for a new file.
 pub fn unified_diff(path: &str, existed: bool, hunks: &[Hunk]) -> String {
     let from = if existed { format!("a/{path}") } else { "/dev/null".to_owned() };
     let head = format!("--- {from}\n+++ b/{path}\n");
     let lines = hunks.iter().flat_map(groups).flat_map(|(_, lines)| lines);
-    // It may have megabytes: text that has its room is not moved while it grows.
-    let room = lines.map(|line| line.len() + 1).sum::<usize>() + hunks.len() * 64;
-    let mut text = String::with_capacity(head.len() + room);
+    // The diff may have megabytes: enough capacity avoids copies while it grows.
+    let capacity = lines.map(|line| line.len() + 1).sum::<usize>() + hunks.len() * 64;
+    let mut text = String::with_capacity(head.len() + capacity);
     text.push_str(&head);
     let mut shift = 0_isize;
     let mut rest = hunks;
@@ -24,31 +24,31 @@ pub fn unified_diff(path: &str, existed: bool, hunks: &[Hunk]) -> String {
     text
 }
 
-/// The lines of a hunk in the order they are shown, with the sign of each group.
+/// Returns the lines of a hunk in display order, with the sign of each group.
 fn groups(hunk: &Hunk) -> [(char, &[String]); 4] {
     [(' ', &hunk.context_before), ('-', &hunk.removed), ('+', &hunk.inserted), (' ', &hunk.context_after)]
 }
 
-/// How many hunks from the first on are shown under one head: those whose context reaches the next.
-/// Tools that read diffs refuse two heads for the same lines.
+/// Returns how many hunks have one common `@@` line: those whose context reaches the next hunk. Tools that read
+/// diffs refuse two `@@` lines for the same lines.
 fn block_len(hunks: &[Hunk]) -> usize {
     1 + hunks.windows(2).take_while(|pair| gap(pair).is_some()).count()
 }
 
-/// Returns the unchanged lines between two hunks, if the context of both shows all of them.
+/// Returns how many unchanged lines are between two hunks, if their contexts have all of them.
 fn gap(pair: &[Hunk]) -> Option<usize> {
     let [above, below] = pair else { return None };
     let gap = below.line.checked_sub(above.line + above.removed.len())?;
     (gap <= above.context_after.len() + below.context_before.len()).then_some(gap)
 }
 
-/// The lines of several hunks with the lines between them, each once.
+/// Returns the lines of several hunks and the lines between them, each once.
 fn block_lines(block: &[Hunk]) -> Vec<(char, &String)> {
     let mut all = Vec::new();
     for (index, hunk) in block.iter().enumerate() {
         let above = index.checked_sub(1).and_then(|above| gap(&block[above..=index]));
         let below = block.get(index..index + 2).and_then(gap);
-        // Of the lines between two hunks the first one shows what it has, the second one the rest.
+        // Of the lines between two hunks, the first hunk shows its context and the second hunk the rest.
         let shown = above.map_or(0, |gap| gap.min(block[index - 1].context_after.len()));
         let before = above.map_or(hunk.context_before.len(), |gap| gap - shown);
         let after = below.map_or(hunk.context_after.len(), |gap| gap.min(hunk.context_after.len()));
@@ -60,7 +60,7 @@ fn block_lines(block: &[Hunk]) -> Vec<(char, &String)> {
     all
 }
 
-/// `shift` is by how many lines the hunks before made the text longer.
+/// Appends one block. `shift` is how many lines longer the text is after the hunks before this block.
 fn push_block(text: &mut String, block: &[Hunk], shift: &mut isize) {
     let Some(first) = block.first() else { return };
     let lines = block_lines(block);
@@ -73,7 +73,7 @@ fn push_block(text: &mut String, block: &[Hunk], shift: &mut isize) {
     for (sign, line) in lines {
         text.push(sign);
         text.push_str(line);
-        // Readers end a row at a line feed alone: each line needs one to have a row and a sign of its own.
+        // Programs that display a diff end a row only at a line feed. Each line needs one to have its own row and sign.
         text.push_str(match line_end(line) {
             "" => "\n\\ No newline at end of file\n",
             "\r" => "\n\\ Ends with a carriage return alone\n",
