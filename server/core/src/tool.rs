@@ -1,7 +1,6 @@
-//! Tools as data: what each is called, what it takes, what it does to the world.
+//! Tools as data: the name of each, its arguments, and its effect on the world.
 //!
-//! Never runs one and never reads the world. Which tools there are, and what they do, is said by whoever runs
-//! them: a [`Toolset`] is a value.
+//! Never runs a tool and never reads the world. The crate that runs the tools defines them: a [`Toolset`] is a value.
 
 mod given;
 mod schema;
@@ -24,14 +23,14 @@ pub const MAX_PATH: usize = 4096;
 pub const MAX_PATTERN: usize = 1024;
 /// The most bytes of a command line.
 pub const MAX_COMMAND: usize = 16 * 1024;
-/// The longest time a command may ask for, in seconds.
+/// The longest time limit that a call may set for a command, in seconds.
 pub const MAX_TIMEOUT_SECONDS: u64 = 3600;
 /// The most bytes of a question, a summary or a reason.
 pub const MAX_PROSE: usize = 64 * 1024;
-/// The most bytes of all arguments of a call that carries no file text.
+/// The most bytes of all arguments of a call without file text.
 pub const MAX_ARGUMENTS: usize = 1024 * 1024;
-/// The most bytes of all arguments of a call that carries file text: 8 MiB of text, and what its
-/// quotes and line ends become in JSON.
+/// The most bytes of all arguments of a call with file text: 8 MiB of text, and the escapes of its
+/// quotes and line ends in JSON.
 pub const MAX_EDIT_ARGUMENTS: usize = 12 * 1024 * 1024;
 /// The most characters of a title or a summary.
 pub const MAX_TITLE: usize = 80;
@@ -41,20 +40,20 @@ pub const MAX_TITLE: usize = 80;
 pub struct Tool {
     pub name: Cow<'static, str>,
     pub effect: Effect,
-    /// What the model is told, in one or two sentences.
+    /// The description for the model, in one or two sentences.
     pub description: Cow<'static, str>,
     /// In the order of the schema.
     pub parameters: Cow<'static, [Parameter]>,
     /// The most bytes of all arguments of one call.
     pub most_bytes: usize,
-    /// Refuses arguments that are each as they should be, and not together; the sentence is for the model.
+    /// Refuses arguments that are valid each, but not together. The model reads the reason.
     pub check: fn(&Arguments) -> Result<(), Reason>,
-    /// Names a call to the user, in one line; cut to [`MAX_TITLE`] characters where it is shown.
+    /// Returns a one-line name of a call for the user. [`Toolset::title_of`] cuts it to [`MAX_TITLE`] characters.
     pub title: fn(&Arguments) -> String,
 }
 
 impl Tool {
-    /// Whether a mode offers it: nothing that changes or runs something is there in [`Mode::Ask`] (S39).
+    /// Whether a mode offers the tool. [`Mode::Ask`] offers no tool that edits or runs something (S39).
     pub fn is_in(&self, mode: Mode) -> bool {
         match mode {
             Mode::Code => true,
@@ -63,7 +62,7 @@ impl Tool {
     }
 }
 
-/// One argument a tool takes.
+/// One argument of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
     pub name: Cow<'static, str>,
@@ -73,27 +72,27 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// An argument that has to be given.
+    /// Returns a required argument.
     pub const fn needed(name: &'static str, kind: ArgumentType, description: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), kind, description: Cow::Borrowed(description), required: true }
     }
 
-    /// An argument that may be left out; models also write an absent one as null.
+    /// Returns an optional argument. Models leave it out or write null.
     pub const fn optional(name: &'static str, kind: ArgumentType, description: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), kind, description: Cow::Borrowed(description), required: false }
     }
 }
 
-/// What an argument may be.
+/// The type and the bounds of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentType {
     /// 1 to [`MAX_PATH`] bytes without control characters.
     Path,
-    /// Any text, also none.
+    /// Any text, also an empty one.
     Text,
-    /// 1 to this many bytes.
+    /// A text of 1 to this many bytes.
     Bounded(usize),
-    /// A whole number, from the first to the second.
+    /// A whole number between both, inclusive.
     Number(u64, u64),
     Flag,
     /// Up to 10 texts of 1 to 1000 bytes.

@@ -1,25 +1,26 @@
-//! Images of prompts: which may be sent, and how they are named. `withheld` says which a model is shown.
+//! Images of prompts: their types, their limits and the text that replaces one. `withheld` decides which images a
+//! model sees.
 //!
-//! Never holds what an image shows: its content is a blob of the session.
+//! Never has the content of an image: that is a blob of the session.
 
 pub mod withheld;
 
 use serde::{Deserialize, Serialize};
 
-/// Images one prompt may have; together with `MAX_TOGETHER` far below the 64 MiB of one message.
+/// The most images of one prompt. With `MAX_TOGETHER` a prompt stays far below the 64 MiB of one message.
 pub const MAX_IMAGES: usize = 8;
-/// The longest image, in characters of base64. Anthropic documents 5 MB an image and counts them so,
-/// OpenAI takes more.
+/// The most characters of one image in base64. Anthropic documents 5 MB an image and counts base64; OpenAI
+/// accepts more.
 pub const MAX_ENCODED: u64 = 5 << 20;
-/// The largest image in bytes: what that is before base64 makes four characters of three bytes.
+/// The same limit in bytes before base64, which makes four characters of three bytes.
 pub const MAX_BYTES: u64 = MAX_ENCODED / 4 * 3;
-/// The base64 of all images of one request to a model, and so of one prompt. Anthropic takes 32 MB a
-/// request, OpenAI 50 MB: the words have to fit too.
+/// The most characters of all images in one request, and so in one prompt. Anthropic accepts 32 MB a request,
+/// OpenAI 50 MB; the text has to fit too.
 pub const MAX_TOGETHER: u64 = 20 << 20;
-/// Images one request shows: beyond so many Anthropic allows only smaller ones.
+/// The most images in one request. With more, Anthropic accepts only smaller ones.
 pub const MAX_SHOWN: usize = 20;
 
-/// The kinds of image every provider takes.
+/// The image types that every provider accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MediaType {
     #[serde(rename = "image/png")]
@@ -35,7 +36,7 @@ pub enum MediaType {
 impl MediaType {
     pub const ALL: [MediaType; 4] = [MediaType::Png, MediaType::Jpeg, MediaType::Gif, MediaType::Webp];
 
-    /// Its name as providers and clients spell it.
+    /// Returns its MIME type.
     pub fn name(self) -> &'static str {
         match self {
             MediaType::Png => "image/png",
@@ -45,12 +46,12 @@ impl MediaType {
         }
     }
 
-    /// The type of this name.
+    /// Returns the type with this MIME type, in any case.
     pub fn of_name(name: &str) -> Option<MediaType> {
         MediaType::ALL.into_iter().find(|known| known.name().eq_ignore_ascii_case(name))
     }
 
-    /// The type of these bytes, by how they begin.
+    /// Returns the type of an image by its first bytes.
     pub fn of_bytes(bytes: &[u8]) -> Option<MediaType> {
         match bytes {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(MediaType::Png),
@@ -61,24 +62,24 @@ impl MediaType {
         }
     }
 
-    /// The names of all, as a person reads them.
+    /// Returns all names as text for people.
     pub fn names() -> String {
         MediaType::ALL.map(MediaType::name).join(", ")
     }
 }
 
-/// An image by name, as the log has it.
+/// A reference to an image, as the log has it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Image {
     pub mime_type: MediaType,
     /// Its length before base64.
     pub bytes: u64,
-    /// The name of the blob that holds it.
+    /// The name of the blob with its content.
     pub hash: String,
 }
 
 impl Image {
-    /// The characters its base64 has.
+    /// Returns its length in base64, in characters.
     pub fn encoded(&self) -> u64 {
         self.bytes.div_ceil(3).saturating_mul(4)
     }
@@ -88,25 +89,25 @@ impl Image {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     pub image: Image,
-    /// Why a text stands in its place.
+    /// Why a text replaces it; `None` if the model sees the image.
     pub withheld: Option<ImageRefusal>,
 }
 
-/// Why a model is told of an image in words.
+/// Why a text replaces an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ImageRefusal {
-    /// The model takes no images.
+    /// The model does not support images.
     NotTaken,
-    /// Newer ones fill the request.
+    /// Newer images fill the request.
     TooMany,
-    /// A provider refused the conversation for its images.
+    /// A provider refused the conversation because of its images.
     Refused,
     /// Its blob is missing or damaged.
     Lost,
 }
 
 impl Picture {
-    /// What stands in its place for this reason.
+    /// Returns the text that replaces the image.
     pub fn in_words(&self, why: ImageRefusal) -> String {
         let why = match why {
             ImageRefusal::NotTaken => "not shown to this model",
@@ -118,7 +119,7 @@ impl Picture {
     }
 }
 
-/// A size for people; kilobytes are rounded up, so that nothing is empty that is not.
+/// Returns a size for people. Kilobytes are rounded up.
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),

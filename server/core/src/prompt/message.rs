@@ -1,4 +1,4 @@
-//! What goes to a model and comes back: provider-neutral request and reply.
+//! The provider-neutral request to a model, and its reply.
 //!
 //! Never knows a provider's wire format; `server/src/model/` translates.
 
@@ -11,29 +11,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::prompt::image::Picture;
 
-/// One request to a model, complete and immutable: a wire format only translates it.
+/// One complete request to a model. A wire format only translates it.
 #[derive(Clone, Debug)]
 pub struct ModelRequest {
-    /// The provider's own name of the model, without our `provider/` prefix.
+    /// The provider's name of the model, without the `provider/` prefix of the settings.
     pub model: String,
-    /// The system prompt; it changes with the mode, the roots and what the model takes, and with nothing else.
+    /// The system prompt. It depends only on the mode, the roots and what the model supports.
     pub system: Arc<str>,
-    /// The tools on offer, in a fixed order.
+    /// The offered tools, in a fixed order.
     pub tools: Arc<[ToolSpec]>,
-    /// The conversation, oldest first; every tool call has exactly one output after it.
+    /// The conversation, oldest first. Every tool call has exactly one output after it.
     pub messages: Vec<ModelMessage>,
-    /// The most tokens the reply may have; `None` leaves it to the provider.
+    /// The most tokens of the reply; `None` leaves the limit to the provider.
     pub max_output_tokens: Option<u32>,
-    /// What of this the model takes; the rest is left to the provider.
+    /// The settings that the model supports; the provider decides the rest.
     pub manner: GenerationSettings,
-    /// Asks for the whole answer at once: streams of this turn broke (S81).
+    /// Asks for the whole answer at once, because streams of this turn broke (S81).
     pub whole: bool,
-    /// What the pictures of the conversation show, by hash. The shell adds it just before the call; one
-    /// that is not withheld and not in here is lost.
+    /// The content of the images, by hash. The step adds it just before the call. An image that is neither
+    /// withheld nor in this map is lost.
     pub images: BTreeMap<String, Base64Image>,
 }
 
-/// An image as base64. Its debug text shows no more than its length: it may be megabytes.
+/// An image as base64. Its debug text has only the length, because the content may be megabytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Base64Image(pub Arc<str>);
 
@@ -43,11 +43,11 @@ impl fmt::Debug for Base64Image {
     }
 }
 
-/// How a provider is spoken to.
+/// The wire format of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wire {
-    /// A model played from a file; `docs/scripted-model.md`.
+    /// A model that answers from a file; see `docs/scripted-model.md`.
     Scripted,
     /// OpenAI Chat Completions over HTTP.
     OpenaiChat,
@@ -61,7 +61,7 @@ impl Wire {
     pub const ALL: [Wire; 4] =
         [Wire::OpenaiChat, Wire::OpenaiResponses, Wire::AnthropicMessages, Wire::Scripted];
 
-    /// Its name in the settings.
+    /// Returns its name in the settings.
     pub fn name(self) -> &'static str {
         match self {
             Wire::Scripted => "scripted",
@@ -71,7 +71,7 @@ impl Wire {
         }
     }
 
-    /// The names of all, as a person reads them.
+    /// Returns all names as text for people: `"a", "b" or "c"`.
     pub(crate) fn names() -> String {
         let names = Wire::ALL.map(|wire| format!("\"{}\"", wire.name()));
         let (last, before) =
@@ -80,19 +80,19 @@ impl Wire {
     }
 }
 
-/// How a model is to answer; what is not set is left to its provider.
+/// How a model should answer. The provider decides what is not set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GenerationSettings {
-    /// How much it thinks before it answers.
+    /// How much the model thinks before it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<Level>,
-    /// How many words it makes.
+    /// How long the answer is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verbosity: Option<Level>,
 }
 
 impl GenerationSettings {
-    /// Returns what is set here, and that of `other` for the rest.
+    /// Returns these settings, with those of `other` for the unset ones.
     pub fn or(self, other: GenerationSettings) -> GenerationSettings {
         GenerationSettings {
             effort: self.effort.or(other.effort),
@@ -101,7 +101,7 @@ impl GenerationSettings {
     }
 }
 
-/// How much of something a model is asked for.
+/// A level of effort or verbosity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
@@ -113,12 +113,12 @@ pub enum Level {
 impl Level {
     pub const ALL: [Level; 3] = [Level::Low, Level::Medium, Level::High];
 
-    /// Returns the level of that name.
+    /// Returns the level with this name.
     pub fn named(name: &str) -> Option<Level> {
         Level::ALL.into_iter().find(|level| level.name() == name)
     }
 
-    /// The name of it in settings and on every wire.
+    /// Returns its name in the settings and on every wire.
     pub fn name(self) -> &'static str {
         match self {
             Level::Low => "low",
@@ -128,7 +128,7 @@ impl Level {
     }
 }
 
-/// One tool as a model is told of it.
+/// One tool as a model sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolSpec {
     pub name: Cow<'static, str>,
@@ -155,12 +155,12 @@ pub enum ModelMessage {
 }
 
 impl ModelMessage {
-    /// What the user says in words alone.
+    /// Returns a message of the user without images.
     pub fn user(text: impl Into<Arc<str>>) -> Self {
         ModelMessage::User { text: text.into(), pictures: Vec::new() }
     }
 
-    /// Returns the same message without calls of tools, which stand in it as text: for a model that takes none.
+    /// Returns the same message with tool calls and outputs as text, for a model that does not support tools.
     pub fn in_words(&self) -> ModelMessage {
         match self {
             ModelMessage::User { .. } => self.clone(),
@@ -196,25 +196,25 @@ pub struct Reply {
     pub kept: Option<OpaqueItems>,
 }
 
-/// A reply as its provider wrote it, where that has to come back verbatim: signed or encrypted
-/// reasoning. Means something only to the model it came from.
+/// The items of a reply that the provider needs back verbatim, such as signed or encrypted reasoning. Only the
+/// model that wrote them can read them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpaqueItems {
     pub wire: Wire,
     pub provider: String,
     pub model: String,
-    /// The items of the whole reply in their order, each the JSON text of one. Text, because what
-    /// is parsed and written again is not verbatim.
+    /// All items of the reply in order, each as JSON text. Text, because parsed and rewritten JSON is not
+    /// verbatim.
     pub items: Vec<String>,
 }
 
-/// One tool call as the model asked for it; the arguments are not yet judged.
+/// One tool call as the model wrote it. The arguments are not yet checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestedCall {
-    /// The provider's id of the call; outputs are paired by it.
+    /// The provider's id of the call. Its output has the same id.
     pub id: String,
     pub name: String,
-    /// The arguments as the model wrote them: JSON if it kept its word.
+    /// The arguments as the model wrote them, which may be invalid JSON.
     pub arguments: String,
 }
 
@@ -225,7 +225,7 @@ pub enum StopCause {
     #[default]
     EndTurn,
     ToolCalls,
-    /// The reply was cut at the output limit; its tool calls must not run.
+    /// The output limit cut the reply, so its tool calls must not run.
     MaxTokens,
     /// The provider's content filter or the model refused.
     Refusal,
@@ -247,14 +247,14 @@ pub struct Usage {
 pub enum Delta {
     Text(String),
     Reasoning(String),
-    /// The model began a tool call; its arguments follow only with the complete reply.
+    /// The model began a tool call. Its arguments come only with the complete reply.
     ToolCall {
         name: String,
     },
 }
 
 impl Usage {
-    /// Returns both together. Providers say what they like: a sum too large stays the largest there is.
+    /// Returns the sum. It saturates, because a provider may report any number.
     pub fn and(self, more: Usage) -> Usage {
         Usage {
             input_tokens: self.input_tokens.saturating_add(more.input_tokens),

@@ -1,38 +1,38 @@
-//! What is known of models: windows, output limits, what they take.
+//! What is known about models: context windows, output limits, supported options.
 //!
-//! A dated table, never a guess: what is not in it has the defaults below. Never asks the
-//! settings, which win over both (`config/models.rs`). No prices.
+//! A dated table; a model that is not in it has the defaults below. Never reads the
+//! settings, which override both (`config/models.rs`). There are no prices.
 
 use crate::prompt::message::{GenerationSettings, Level};
 
 /// When the table was last compared with the makers' documentation.
 pub const AS_OF: &str = "2026-11";
 
-/// The window of a model nobody told us of: what most current models have at least.
+/// The context window of an unknown model, in tokens: the least of most current models.
 pub const DEFAULT_WINDOW: u32 = 128_000;
-/// The longest reply of a model nobody told us of: what most current models can at least.
+/// The longest reply of an unknown model, in tokens: the least of most current models.
 pub const DEFAULT_OUTPUT: u32 = 8_192;
 
-/// What a model can, as far as it is known.
+/// What a model supports, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Tokens it reads.
+    /// The most tokens of a conversation.
     pub context_window: u32,
-    /// Tokens one reply of it may have.
+    /// The most tokens of one reply.
     pub max_output_tokens: u32,
-    /// The efforts it takes; none where it is not known to take any.
+    /// The supported levels of effort; empty if none is known.
     pub efforts: &'static [Level],
-    /// The verbosities it takes, likewise.
+    /// The supported levels of verbosity; empty if none is known.
     pub verbosities: &'static [Level],
-    /// Whether it takes tools: all do, unless the settings say otherwise.
+    /// Whether the model supports tools: true, unless the settings say otherwise.
     pub tools: bool,
-    /// Whether it is known to read images.
+    /// Whether the model is known to read images.
     pub images: bool,
-    /// Whether the table has it; else the numbers are the defaults, or the settings'.
+    /// Whether the table has the model; otherwise the numbers are defaults or come from the settings.
     pub known: bool,
 }
 
-/// A model nobody told us of.
+/// A model that is not in the table.
 pub const UNKNOWN: Facts = Facts {
     context_window: DEFAULT_WINDOW,
     max_output_tokens: DEFAULT_OUTPUT,
@@ -43,64 +43,64 @@ pub const UNKNOWN: Facts = Facts {
     known: false,
 };
 
-/// A model that reads images, as all in the table do but those that say otherwise.
-const fn sees(context_window: u32, max_output_tokens: u32) -> Facts {
+/// A model that reads images, as all models in the table do.
+const fn with_images(context_window: u32, max_output_tokens: u32) -> Facts {
     Facts { context_window, max_output_tokens, images: true, known: true, ..UNKNOWN }
 }
 
-/// A model that thinks as much as it is asked to.
-const fn thinks(context_window: u32, max_output_tokens: u32) -> Facts {
+/// A model that with_effort as much as it is asked to.
+const fn with_effort(context_window: u32, max_output_tokens: u32) -> Facts {
     Facts { efforts: &Level::ALL, ..sees(context_window, max_output_tokens) }
 }
 
-/// A model that thinks, and makes as many words as it is asked for.
-const fn tells(context_window: u32, max_output_tokens: u32) -> Facts {
+/// A model that with_effort, and makes as many words as it is asked for.
+const fn with_verbosity(context_window: u32, max_output_tokens: u32) -> Facts {
     Facts { verbosities: &Level::ALL, ..thinks(context_window, max_output_tokens) }
 }
 
 impl Facts {
-    /// Returns what the model takes of this.
-    pub fn supported(&self, manner: GenerationSettings) -> GenerationSettings {
+    /// Returns only the settings that the model supports.
+    pub fn supported(&self, wanted: GenerationSettings) -> GenerationSettings {
         GenerationSettings {
-            effort: manner.effort.filter(|level| self.efforts.contains(level)),
-            verbosity: manner.verbosity.filter(|level| self.verbosities.contains(level)),
+            effort: wanted.effort.filter(|level| self.efforts.contains(level)),
+            verbosity: wanted.verbosity.filter(|level| self.verbosities.contains(level)),
         }
     }
 }
 
-/// Families of models by how their names begin; the longest that fits counts. Where a window can be
-/// had larger for more money, this is the one without.
+/// Families of models by the beginning of their names. The longest match wins. If a larger window costs
+/// extra, the table has the smaller one.
 const TABLE: &[(&str, Facts)] = &[
-    ("claude-3-5", sees(200_000, 8_192)),
-    ("claude-3-7", thinks(200_000, 64_000)),
-    ("claude-haiku-4", thinks(200_000, 64_000)),
-    ("claude-opus-4", thinks(200_000, 32_000)),
-    ("claude-opus-4-5", thinks(200_000, 64_000)),
-    ("claude-opus-4-6", thinks(200_000, 128_000)),
-    ("claude-opus-4-7", thinks(200_000, 128_000)),
-    ("claude-opus-4-8", thinks(200_000, 128_000)),
-    // Of these it is known that they read so much, and that they write at least so much.
-    ("claude-opus-5", thinks(1_000_000, 64_000)),
-    ("claude-sonnet-5", thinks(1_000_000, 64_000)),
-    ("claude-sonnet-4", thinks(200_000, 64_000)),
-    ("claude-sonnet-4-6", thinks(200_000, 64_000)),
-    ("gemini-2.5", sees(1_048_576, 65_536)),
-    ("gemini-3", sees(1_048_576, 65_536)),
-    ("gpt-4.1", sees(1_047_576, 32_768)),
-    ("gpt-4o", sees(128_000, 16_384)),
-    ("gpt-5", tells(400_000, 128_000)),
-    ("gpt-5-chat", sees(400_000, 128_000)),
-    ("gpt-5.4", tells(1_050_000, 128_000)),
-    ("gpt-5.4-mini", tells(400_000, 128_000)),
-    ("gpt-5.4-nano", tells(400_000, 128_000)),
-    ("gpt-5.5", tells(1_050_000, 128_000)),
-    ("gpt-5.6", tells(1_050_000, 128_000)),
-    ("gpt-5.6-luna", tells(400_000, 128_000)),
-    ("o3", thinks(200_000, 100_000)),
-    ("o4-mini", thinks(200_000, 100_000)),
+    ("claude-3-5", with_images(200_000, 8_192)),
+    ("claude-3-7", with_effort(200_000, 64_000)),
+    ("claude-haiku-4", with_effort(200_000, 64_000)),
+    ("claude-opus-4", with_effort(200_000, 32_000)),
+    ("claude-opus-4-5", with_effort(200_000, 64_000)),
+    ("claude-opus-4-6", with_effort(200_000, 128_000)),
+    ("claude-opus-4-7", with_effort(200_000, 128_000)),
+    ("claude-opus-4-8", with_effort(200_000, 128_000)),
+    // The output limit of these may be larger; the window is exact.
+    ("claude-opus-5", with_effort(1_000_000, 64_000)),
+    ("claude-sonnet-5", with_effort(1_000_000, 64_000)),
+    ("claude-sonnet-4", with_effort(200_000, 64_000)),
+    ("claude-sonnet-4-6", with_effort(200_000, 64_000)),
+    ("gemini-2.5", with_images(1_048_576, 65_536)),
+    ("gemini-3", with_images(1_048_576, 65_536)),
+    ("gpt-4.1", with_images(1_047_576, 32_768)),
+    ("gpt-4o", with_images(128_000, 16_384)),
+    ("gpt-5", with_verbosity(400_000, 128_000)),
+    ("gpt-5-chat", with_images(400_000, 128_000)),
+    ("gpt-5.4", with_verbosity(1_050_000, 128_000)),
+    ("gpt-5.4-mini", with_verbosity(400_000, 128_000)),
+    ("gpt-5.4-nano", with_verbosity(400_000, 128_000)),
+    ("gpt-5.5", with_verbosity(1_050_000, 128_000)),
+    ("gpt-5.6", with_verbosity(1_050_000, 128_000)),
+    ("gpt-5.6-luna", with_verbosity(400_000, 128_000)),
+    ("o3", with_effort(200_000, 100_000)),
+    ("o4-mini", with_effort(200_000, 100_000)),
 ];
 
-/// Returns what the table has of a model by the name its provider gives it.
+/// Returns the row of a model by the provider's name for it, or [`UNKNOWN`].
 pub fn known(model: &str) -> Facts {
     // Gateways put the maker before the name.
     let name = model.rsplit('/').next().unwrap_or(model);
@@ -108,7 +108,7 @@ pub fn known(model: &str) -> Facts {
     fits.max_by_key(|(begins, _)| begins.len()).map_or(UNKNOWN, |(_, facts)| *facts)
 }
 
-/// Whether a name is of a family: `gpt-5` has `gpt-5-mini` and `gpt-5.1`, and not `gpt-50`.
+/// Whether a name belongs to a family: `gpt-5-mini` and `gpt-5.1` belong to `gpt-5`, `gpt-50` does not.
 fn begins_with(name: &str, family: &str) -> bool {
     name.strip_prefix(family).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
 }

@@ -1,17 +1,17 @@
-//! A conversation in which every call has its output, whatever was lost of the log.
+//! Makes a conversation valid: every call has exactly one output, even if the log lost some.
 //!
-//! A sound session is taken as it is. Never invents what a tool said: what is missing is
-//! called missing.
+//! A complete conversation stays unchanged. Never invents an output: a fixed text says that the output is lost.
 
 use std::sync::Arc;
 
 use crate::prompt::message::ModelMessage;
 
-/// What stands for the output of a call whose end the log does not hold.
+/// The output of a call whose end is not in the log.
 const LOST: &str = "Interrupted: what became of this call is not in the log, so its outcome is unknown. \
                     Check what happened before you do it again.";
 
-/// Returns the messages with one output for each call, right behind it, and none without a call.
+/// Returns the messages with one output for each call before the next message of the user or the model. Outputs
+/// without a call are removed.
 pub fn paired(messages: &[ModelMessage]) -> Vec<ModelMessage> {
     let mut whole = Vec::with_capacity(messages.len());
     let mut open: Vec<Arc<str>> = Vec::new();
@@ -33,6 +33,7 @@ pub fn paired(messages: &[ModelMessage]) -> Vec<ModelMessage> {
     whole
 }
 
+/// Adds an output for each open call.
 fn close(open: &mut Vec<Arc<str>>, whole: &mut Vec<ModelMessage>) {
     whole.extend(open.drain(..).map(|call_id| ModelMessage::Tool { call_id, output: LOST.into() }));
 }

@@ -1,4 +1,4 @@
-//! What a model is told of a tool: name, description, JSON Schema.
+//! What a model sees of a tool: name, description, JSON Schema.
 
 use serde_json::{Map, Value, json};
 

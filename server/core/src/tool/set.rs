@@ -1,6 +1,6 @@
 //! The tools of a run, as one value.
 //!
-//! Order and texts never change in one value, so that providers can cache the prompt.
+//! Never changes the order or the texts of a value, so that providers can cache the prompt.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::policy::cause::Reason;
 use crate::prompt::message::ToolSpec;
 use crate::text::display::one_line;
 
-/// Bytes of arguments that are read whole for a title.
-const MAX_LOOKED_AT: usize = 64 * 1024;
+/// The most bytes of arguments that are parsed whole for a title.
+const MAX_PARSED: usize = 64 * 1024;
 
-/// Tools in the order in which models are told of them.
+/// Tools in the order in which models see them.
 pub struct Toolset {
     tools: Vec<Tool>,
     code: Arc<[ToolSpec]>,
@@ -29,7 +29,7 @@ pub struct Toolset {
 pub struct SameName(pub String);
 
 impl Toolset {
-    /// Returns a set of these tools; of two with one name there can be only one.
+    /// Returns a set of these tools. Fails if two tools have the same name.
     pub fn new(tools: Vec<Tool>) -> Result<Self, SameName> {
         for (index, tool) in tools.iter().enumerate() {
             if tools.iter().take(index).any(|other| other.name == tool.name) {
@@ -48,12 +48,12 @@ impl Toolset {
         Self { tools: Vec::new(), code: Arc::default(), ask: Arc::default(), hash: hash_of(&[], &[]) }
     }
 
-    /// Returns the digest of all that models are told of the tools, and of what the tools do, in hex.
+    /// Returns the digest of the texts and effects of all tools, in hex.
     pub fn hash(&self) -> &str {
         &self.hash
     }
 
-    /// Returns the tools of a mode as models are told of them, in frozen order.
+    /// Returns the tools of a mode as models see them, in fixed order.
     pub fn specs(&self, mode: Mode) -> Arc<[ToolSpec]> {
         match mode {
             Mode::Code => self.code.clone(),
@@ -61,7 +61,7 @@ impl Toolset {
         }
     }
 
-    /// Returns the names of a mode's tools, in frozen order.
+    /// Returns the names of a mode's tools, in fixed order.
     pub fn names(&self, mode: Mode) -> impl Iterator<Item = &str> {
         self.tools.iter().filter(move |tool| tool.is_in(mode)).map(|tool| tool.name.as_ref())
     }
@@ -71,7 +71,8 @@ impl Toolset {
         self.find(name).map_or(Effect::Opaque, |tool| tool.effect)
     }
 
-    /// Checks a call against its tool, with only the tools of a mode known, or says what to do instead.
+    /// Parses the arguments of a call. Fails if the mode does not offer the tool or an argument is invalid; the reason
+    /// says what the model should do.
     pub fn parse(&self, mode: Mode, name: &str, arguments: &str) -> Result<Arguments, Reason> {
         match self.find(name).filter(|tool| tool.is_in(mode)) {
             Some(tool) => strict::parse(tool, arguments),
@@ -79,13 +80,13 @@ impl Toolset {
         }
     }
 
-    /// Returns one line of at most [`MAX_TITLE`] characters that names a call to the user, whether or not it can
-    /// be made.
+    /// Returns one line of at most [`MAX_TITLE`] characters that names a call to the user. An invalid call has the
+    /// name of its tool.
     pub fn title_of(&self, name: &str, arguments: &str) -> String {
         let parsed = self.find(name).and_then(|tool| {
             let given = match arguments.len() {
-                0..=MAX_LOOKED_AT => strict::parse(tool, arguments).ok()?,
-                _ => place_in(tool, arguments)?,
+                0..=MAX_PARSED => strict::parse(tool, arguments).ok()?,
+                _ => path_alone(tool, arguments)?,
             };
             Some((tool.title)(&given))
         });
@@ -97,15 +98,15 @@ impl Toolset {
     }
 }
 
-/// The file of an edit that carries much text: only its path is read, and the text is passed over.
-fn place_in(tool: &Tool, arguments: &str) -> Option<Arguments> {
+/// Returns only the path of an edit. The text of a large edit is not parsed.
+fn path_alone(tool: &Tool, arguments: &str) -> Option<Arguments> {
     #[derive(Deserialize)]
-    struct ToolRow {
+    struct PathArgument {
         path: String,
     }
-    let place: ToolRow =
+    let edit: PathArgument =
         (tool.effect == Effect::OwnEdit).then(|| serde_json::from_str(arguments).ok()).flatten()?;
-    Some(Arguments::of_texts(&[("path", &place.path)]))
+    Some(Arguments::of_texts(&[("path", &edit.path)]))
 }
 
 fn hash_of(tools: &[Tool], specs: &[ToolSpec]) -> String {

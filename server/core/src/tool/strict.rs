@@ -1,7 +1,7 @@
-//! From the text a model wrote to typed arguments, or to a sentence it can act on.
+//! Parses the arguments that a model wrote, or returns a sentence that says how to correct them.
 //!
-//! Never guesses: what is not exactly as the schema says is refused, since two
-//! readings of one call are how a check is passed by what is not run.
+//! Never guesses: arguments that do not match the schema exactly are refused. If one call had two
+//! readings, a check could pass one of them while the other one runs.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::{ArgumentType, Arguments, MAX_PATH, Parameter, Tool};
 use crate::policy::cause::{Cause, Reason};
 use crate::text::display::one_line;
 
-/// Checks a call against its tool, or says what to do instead.
+/// Returns the checked arguments of a call, or a reason that says what the model should do instead.
 pub fn parse(tool: &Tool, arguments: &str) -> Result<Arguments, Reason> {
     let (name, limit) = (&tool.name, tool.most_bytes);
     if arguments.len() > limit {
@@ -38,20 +38,20 @@ pub fn parse(tool: &Tool, arguments: &str) -> Result<Arguments, Reason> {
     }
     let mut fields = object.fields;
     only_known(tool, &fields)?;
-    // Models also write an absent one as null.
+    // Models also write an absent argument as null.
     fields.retain(|(key, value)| !value.is_null() || is_required(tool, key));
     for parameter in tool.parameters.iter() {
         let value = fields.iter().find(|(key, _)| *key == parameter.name).map(|(_, value)| value);
         value.map_or(Ok(()), |value| fits(name, parameter, value))?;
     }
-    // In the order of the schema, however the model wrote them.
+    // The order of the schema, not of the model.
     fields.sort_by_key(|(key, _)| tool.parameters.iter().position(|parameter| parameter.name == *key));
     let given = Arguments::new(fields);
     (tool.check)(&given)?;
     Ok(given)
 }
 
-/// Why a mode has no such tool; `is_hidden` says whether another mode has it.
+/// Returns why a mode does not offer a tool. `is_hidden` is true if another mode offers it.
 pub fn unknown<'a>(is_hidden: bool, name: &str, known: impl Iterator<Item = &'a str>) -> Reason {
     let known = nearest(name, known);
     let (cause, what) = if is_hidden {
@@ -62,12 +62,12 @@ pub fn unknown<'a>(is_hidden: bool, name: &str, known: impl Iterator<Item = &'a 
     Reason::new(cause, format!("{what}; the tools are {}", known.join(", ")))
 }
 
-/// Returns the candidates, the most alike to `wanted` first.
+/// Returns the candidates, the most similar to `wanted` first.
 pub fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     nearest_with_distance(wanted, candidates).into_iter().map(|(_, c)| c).collect()
 }
 
-/// Returns the candidates with the number of changes that lead to them, the most alike first.
+/// Returns the candidates with their edit distance to `wanted`, the most similar first.
 pub(crate) fn nearest_with_distance<'a>(
     wanted: &str,
     candidates: impl Iterator<Item = &'a str>,
@@ -78,7 +78,7 @@ pub(crate) fn nearest_with_distance<'a>(
     ranked
 }
 
-/// The number of single-character changes between two texts, over the first 128 characters.
+/// Returns the edit distance of two texts, over the first 128 characters. `left` is in lower case.
 fn distance(left: &[char], right: &str) -> usize {
     let right: Vec<char> = right.to_lowercase().chars().take(128).collect();
     let mut row: Vec<usize> = (0..=right.len()).collect();
@@ -98,7 +98,7 @@ fn distance(left: &[char], right: &str) -> usize {
     row.last().copied().unwrap_or(0)
 }
 
-/// The form of a call's arguments, for error texts: `{"path", "offset"?}`.
+/// Returns the form of a call's arguments for error texts: `{"path", "offset"?}`.
 fn form(tool: &Tool) -> String {
     let keys: Vec<String> = tool
         .parameters
@@ -130,7 +130,7 @@ fn only_known(tool: &Tool, fields: &[(String, Value)]) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Whether a value is what its parameter takes.
+/// Checks that a value matches the type and the bounds of its parameter.
 fn fits(tool: &str, parameter: &Parameter, value: &Value) -> Result<(), Reason> {
     let key = &parameter.name;
     let wrong = |wanted: &str, found: &Value| Err(wrong(tool, key, wanted, found));
@@ -194,16 +194,16 @@ fn wrong(tool: &str, key: &str, wanted: &str, found: &Value) -> Reason {
     Reason::new(Cause::WrongArgument, text)
 }
 
-/// A JSON object as it was written: a key that comes twice is a flaw, because
-/// parsers disagree on which one counts.
+/// A JSON object in its written order. A repeated key is a flaw, because parsers
+/// disagree about its value.
 #[derive(Default)]
 struct Object {
     fields: Vec<(String, Value)>,
-    /// The first thing wrong with it as an object of arguments.
+    /// The first reason why it cannot be the arguments of a call.
     flaw: Option<(Cause, String)>,
 }
 
-/// No tool has more than four arguments; a flood of keys is not kept.
+/// The most keys that are kept. No tool has more than four arguments.
 const MAX_KEYS: usize = 16;
 
 impl<'de> Deserialize<'de> for Object {
@@ -235,7 +235,7 @@ impl<'de> Deserialize<'de> for Object {
                 Ok(object)
             }
         }
-        // `deserialize_any` so that an array is refused too, not read as a struct.
+        // `deserialize_any` also refuses an array, which could be read as a struct.
         deserializer.deserialize_any(Keys)
     }
 }

@@ -1,20 +1,20 @@
-//! Which images of a conversation a model is shown.
+//! Decides which images of a conversation a model sees.
 //!
-//! Never drops one: a text stands in the place of what is withheld.
+//! Never drops an image: a text replaces a withheld one.
 
 use std::collections::VecDeque;
 
 use super::{ImageRefusal, MAX_SHOWN, MAX_TOGETHER, Picture};
 use crate::prompt::message::ModelMessage;
 
-/// Withholds what a model is not to see: everything if it takes no images, else the oldest of what is
-/// more than one request carries. When too much has come together, half is withheld at once: what is
-/// dropped one by one would change the beginning of the conversation every time.
-pub fn withhold(messages: &mut [ModelMessage], taken: bool) {
+/// Withholds all images if the model does not support them, otherwise the oldest beyond the limits of one request.
+/// At the limit, half of the images are withheld at once. Withholding them one by one would change the beginning of
+/// the conversation with every new image, and providers could not cache it.
+pub fn withhold(messages: &mut [ModelMessage], supported: bool) {
     let mut window = Window::default();
     for at in 0..messages.len() {
         let pictures = pictures_of(&mut messages[at]);
-        if !taken {
+        if !supported {
             pictures.iter_mut().for_each(|picture| picture.withheld = Some(ImageRefusal::NotTaken));
             continue;
         }
@@ -28,7 +28,7 @@ pub fn withhold(messages: &mut [ModelMessage], taken: bool) {
     }
 }
 
-/// Withholds every image from now on, because a provider refused one of them without saying which.
+/// Withholds every image of these messages, because a provider refused one of them and did not say which.
 pub fn refuse(messages: &mut [ModelMessage]) {
     let pictures = messages.iter_mut().flat_map(pictures_of);
     pictures.for_each(|picture| picture.withheld = Some(ImageRefusal::Refused));
@@ -41,6 +41,7 @@ fn pictures_of(message: &mut ModelMessage) -> &mut [Picture] {
     }
 }
 
+/// The number of images of a message, and their characters in base64.
 #[derive(Clone, Copy, Default)]
 struct Load {
     images: usize,
@@ -57,7 +58,7 @@ impl Load {
     }
 }
 
-/// The messages whose images are shown, oldest first.
+/// The messages whose images the model sees, oldest first.
 #[derive(Default)]
 struct Window {
     shown: VecDeque<(usize, Load)>,
@@ -65,7 +66,7 @@ struct Window {
 }
 
 impl Window {
-    /// Takes one more message, and returns those that have to give way to it; it never does itself.
+    /// Adds a message, and returns the older messages whose images are withheld because of it.
     fn add(&mut self, at: usize, load: Load) -> Vec<usize> {
         if load.images == 0 {
             return Vec::new();
