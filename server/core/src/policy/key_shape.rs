@@ -96,20 +96,20 @@ pub fn holds_key(value: &str) -> bool {
         || holds_login(value)
         || ADDRESSES.iter().any(|address| lower.contains(address))
         || LABELS.iter().any(|label| labelled(&lower, label))
-        || value.split(|sign: char| !is_key_sign(sign)).any(is_key)
+        || value.split(|c: char| !is_key_char(c)).any(is_key)
         || holds_number(&lower)
 }
 
 /// Whether one word looks like a key.
 pub fn is_key(word: &str) -> bool {
     let known = |(start, more): &(&str, usize)| {
-        word.strip_prefix(start).is_some_and(|rest| rest.len() >= *more && rest.chars().all(is_key_sign))
+        word.strip_prefix(start).is_some_and(|rest| rest.len() >= *more && rest.chars().all(is_key_char))
     };
     BEGINNINGS.iter().any(known) || is_signed_token(word) || is_noise(word)
 }
 
-fn is_key_sign(sign: char) -> bool {
-    sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_' | '.' | '+' | '/' | '=')
+fn is_key_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '/' | '=')
 }
 
 /// Whether a word is a token of three parts. The first part begins with `eyJ`, which is `{"` in base64.
@@ -123,7 +123,7 @@ fn is_noise(word: &str) -> bool {
     let word = word.trim_end_matches('=');
     let letters = |test: fn(&char) -> bool| word.chars().filter(test).count();
     let mixed = word.len() >= 40
-        && word.chars().all(|sign| sign.is_ascii_alphanumeric() || matches!(sign, '+' | '_' | '-'))
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '_' | '-'))
         && letters(char::is_ascii_uppercase) >= 6
         && letters(char::is_ascii_lowercase) >= 6
         && letters(char::is_ascii_digit) >= 4;
@@ -133,20 +133,20 @@ fn is_noise(word: &str) -> bool {
 /// Whether a word is at least 30 bytes in base64. Base64 has `/` as paths have. But it changes between lower case,
 /// upper case and digits more often than names do.
 fn is_base64(word: &str) -> bool {
-    let kind = |sign: u8| match sign {
+    let kind = |byte: u8| match byte {
         b'a'..=b'z' => 0,
         b'A'..=b'Z' => 1,
         b'0'..=b'9' => 2,
         _ => 3,
     };
-    let signs = word.as_bytes();
-    let changes = signs.windows(2).filter(|two| kind(two[0]) != kind(two[1])).count();
-    let has = |wanted: u8| signs.iter().any(|sign| kind(*sign) == wanted);
-    (40..=512).contains(&signs.len())
-        && signs.iter().all(|sign| kind(*sign) < 3 || matches!(sign, b'+' | b'/'))
+    let bytes = word.as_bytes();
+    let changes = bytes.windows(2).filter(|two| kind(two[0]) != kind(two[1])).count();
+    let has = |wanted: u8| bytes.iter().any(|byte| kind(*byte) == wanted);
+    (40..=512).contains(&bytes.len())
+        && bytes.iter().all(|byte| kind(*byte) < 3 || matches!(byte, b'+' | b'/'))
         && has(0)
         && has(1)
-        && 100 * changes >= 45 * (signs.len() - 1)
+        && 100 * changes >= 45 * (bytes.len() - 1)
 }
 
 /// Whether a value in lower case has 32 bytes or more in hexadecimal that are not a digest.
@@ -157,10 +157,10 @@ fn holds_number(lower: &str) -> bool {
         })
     };
     let mut at = 0;
-    for word in lower.split(|sign: char| !sign.is_ascii_alphanumeric()) {
+    for word in lower.split(|c: char| !c.is_ascii_alphanumeric()) {
         let before = lower.get(..at).unwrap_or_default();
         at += word.len() + 1;
-        if word.len() >= 64 && word.bytes().all(|sign| sign.is_ascii_hexdigit()) && !digest(before) {
+        if word.len() >= 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit()) && !digest(before) {
             return true;
         }
     }
@@ -170,8 +170,7 @@ fn holds_number(lower: &str) -> bool {
 /// Whether at least six characters without a space follow the label.
 fn labelled(lower: &str, label: &str) -> bool {
     let rest = lower.split(label).skip(1);
-    rest.into_iter()
-        .any(|rest| rest.trim_start().chars().take_while(|sign| !sign.is_whitespace()).count() >= 6)
+    rest.into_iter().any(|rest| rest.trim_start().chars().take_while(|c| !c.is_whitespace()).count() >= 6)
 }
 
 /// Whether a value has an address with a login: `scheme://name:password@host`, a web address with a token before
@@ -200,7 +199,7 @@ fn is_login(word: &str) -> bool {
     let Some((login, host)) = word.rsplit_once('@') else { return false };
     let Some((name, password)) = login.split_once(':') else { return false };
     let plain = |text: &str| {
-        !text.is_empty() && text.chars().all(|sign| sign.is_ascii_alphanumeric() || "._-%+".contains(sign))
+        !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-%+".contains(c))
     };
     let host = host.split(['(', '/', ':', '?']).next().unwrap_or_default();
     // Container images, packages and version control addresses have the same form.

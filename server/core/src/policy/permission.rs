@@ -1,4 +1,5 @@
-//! Decides whether a prepared call may run: [`verdict`] is one pure function. Every sentence that gives a reason is here.
+//! Decides whether a prepared call may run: [`verdict`] is one pure function. The sentences that give its reasons are
+//! here and in `files`.
 //!
 //! Never reads files or settings: the call brings the observations.
 
@@ -76,7 +77,8 @@ impl<'a> Act<'a> {
 /// 4. some edits always ask;
 /// 5. a standing answer of this session allows;
 /// 6. the permissions of an unattended run allow;
-/// 7. by default, reading ordinary files inside the workspace is allowed, and everything else asks.
+/// 7. by default, reading ordinary files inside the workspace is allowed, and so is a call that touches nothing;
+///    everything else asks.
 pub fn verdict(session: &Session, policy: &Policy, tool: &str, act: Act<'_>) -> Verdict {
     if let Some(why) = forbidden(&session.roots, policy, tool, act) {
         return Verdict::Deny(why);

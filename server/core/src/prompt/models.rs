@@ -48,14 +48,14 @@ const fn with_images(context_window: u32, max_output_tokens: u32) -> Facts {
     Facts { context_window, max_output_tokens, images: true, known: true, ..UNKNOWN }
 }
 
-/// A model that with_effort as much as it is asked to.
+/// A model that reads images and supports all levels of effort.
 const fn with_effort(context_window: u32, max_output_tokens: u32) -> Facts {
-    Facts { efforts: &Level::ALL, ..sees(context_window, max_output_tokens) }
+    Facts { efforts: &Level::ALL, ..with_images(context_window, max_output_tokens) }
 }
 
-/// A model that with_effort, and makes as many words as it is asked for.
+/// A model that reads images and supports all levels of effort and verbosity.
 const fn with_verbosity(context_window: u32, max_output_tokens: u32) -> Facts {
-    Facts { verbosities: &Level::ALL, ..thinks(context_window, max_output_tokens) }
+    Facts { verbosities: &Level::ALL, ..with_effort(context_window, max_output_tokens) }
 }
 
 impl Facts {

@@ -9,10 +9,10 @@ use crate::policy::observation::{EditRoute, FileClass, ObservedPath};
 use crate::record::{FileChange, Payload};
 
 /// Returns the digest of the frozen payload and the observation of its file.
-pub fn payload_digest(payload: &Payload, seen: Option<&ObservedPath>) -> String {
+pub fn payload_digest(payload: &Payload, observed: Option<&ObservedPath>) -> String {
     let payload = payload_json(payload);
-    match seen {
-        Some(seen) => crate::digest_parts(&[payload.as_bytes(), seen_json(seen).as_bytes()]),
+    match observed {
+        Some(observed) => crate::digest_parts(&[payload.as_bytes(), observed_json(observed).as_bytes()]),
         None => crate::digest_parts(&[payload.as_bytes()]),
     }
 }
@@ -79,8 +79,8 @@ fn payload_json(payload: &Payload) -> String {
     fields.end()
 }
 
-fn seen_json(seen: &ObservedPath) -> String {
-    let ObservedPath { path, inside, holds, class, also, names_unknown, way, overtaken } = seen;
+fn observed_json(observed: &ObservedPath) -> String {
+    let ObservedPath { path, inside, holds, class, also, names_unknown, way, overtaken } = observed;
     let fields = Fields::new()
         .with("path", path.as_str())
         .with("inside", *inside)
@@ -197,9 +197,9 @@ mod tests {
     }
 
     /// The digest as versions up to 0.1 made it.
-    fn of_0_1(payload: &Payload, seen: Option<&ObservedPath>) -> String {
+    fn of_0_1(payload: &Payload, observed: Option<&ObservedPath>) -> String {
         let mut parts = vec![serde_json::to_vec(payload).unwrap()];
-        parts.extend(seen.map(|seen| serde_json::to_vec(seen).unwrap()));
+        parts.extend(observed.map(|observed| serde_json::to_vec(observed).unwrap()));
         let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
         crate::digest_parts(&parts)
     }
@@ -208,9 +208,9 @@ mod tests {
         #[test]
         fn a_digest_is_that_of_the_json_in_the_log(
             payload in payloads(),
-            seen in prop::option::of(observed_paths()),
+            observed in prop::option::of(observed_paths()),
         ) {
-            prop_assert_eq!(payload_digest(&payload, seen.as_ref()), of_0_1(&payload, seen.as_ref()));
+            prop_assert_eq!(payload_digest(&payload, observed.as_ref()), of_0_1(&payload, observed.as_ref()));
         }
     }
 

@@ -46,7 +46,7 @@ fn system_name(program: &str) -> Option<String> {
 
 /// Whether a compiler, a runner or an interpreter only prints its version or help.
 fn only_reports(name: &str, arguments: &[String]) -> bool {
-    let base = name.trim_end_matches(|sign: char| sign.is_ascii_digit() || matches!(sign, '.' | '-'));
+    let base = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
     let known = REPORTERS.contains(&base) || RUNNERS.iter().any(|(runner, _)| *runner == name);
     known && arguments.len() == 1 && matches!(arguments[0].as_str(), "--version" | "--help" | "-V")
 }
@@ -97,7 +97,7 @@ fn names_a_program(name: &str, arguments: &[String]) -> bool {
             return true;
         }
         // `-j4` and `--opt=value` already have their value.
-        let is_closed = word.contains('=') || word.ends_with(|sign: char| sign.is_ascii_digit());
+        let is_closed = word.contains('=') || word.ends_with(|c: char| c.is_ascii_digit());
         option = (is_option && !is_closed).then_some(word.as_str());
     }
     false
@@ -108,12 +108,12 @@ fn is_file(value: &str) -> bool {
     let ending = value.rsplit_once('.').map(|(_, ending)| ending);
     value.contains(['/', '\\', '{'])
         || value.starts_with('.') && !value.trim_matches('.').is_empty()
-        || ending.is_some_and(|ending| ending.starts_with(|sign: char| sign.is_ascii_alphabetic()))
+        || ending.is_some_and(|ending| ending.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
 /// Whether a variable of `make` is a plain setting such as `V=1` and does not choose a shell.
 fn is_plain_variable(variable: &str, value: &str) -> bool {
-    let plain = |text: &str| text.chars().all(|sign| sign.is_ascii_alphanumeric() || "_-+".contains(sign));
+    let plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_-+".contains(c));
     let shells = variable.contains("SHELL") || variable.starts_with("MAKE");
     plain(variable.trim_end_matches([':', '?', '+'])) && plain(value) && !shells
 }

@@ -10,8 +10,8 @@ pub(super) type Words = Vec<String>;
 pub(super) fn commands(line: &str) -> Option<Vec<Words>> {
     let mut reader = Reader { rest: line.chars().collect(), at: 0 };
     let mut commands: Vec<Words> = vec![Vec::new()];
-    while let Some(sign) = reader.peek() {
-        match sign {
+    while let Some(c) = reader.peek() {
+        match c {
             ' ' | '\t' => reader.skip(),
             '&' if reader.after() == Some('>') => {
                 reader.skip();
@@ -63,9 +63,9 @@ impl Reader {
     }
 
     fn next(&mut self) -> Option<char> {
-        let sign = self.peek();
+        let c = self.peek();
         self.at += 1;
-        sign
+        c
     }
 
     /// Skips a redirection to or from a file, or to another descriptor.
@@ -90,8 +90,8 @@ impl Reader {
     fn word(&mut self) -> Option<Word> {
         let start = self.at;
         let mut word = Word { text: String::new(), plain: true };
-        while let Some(sign) = self.peek() {
-            match sign {
+        while let Some(c) = self.peek() {
+            match c {
                 ' ' | '\t' | '\n' | ';' | '|' | '&' | '<' | '>' => break,
                 '\'' => {
                     self.skip();
@@ -111,16 +111,16 @@ impl Reader {
                 // The name of the test command is a word of its own.
                 '[' if self.at == start && matches!(self.after(), Some(' ')) => {
                     self.skip();
-                    word.text.push(sign);
+                    word.text.push(c);
                 }
                 '$' | '`' | '*' | '?' | '[' | '{' | '}' | '(' | ')' | '!' => return None,
                 // A home directory at the beginning, or after the `=` or `:` of a value.
                 '~' if word.text.is_empty() || word.text.ends_with(['=', ':']) => return None,
                 '#' if self.at == start => return None,
-                _ if sign.is_control() => return None,
+                _ if c.is_control() => return None,
                 _ => {
                     self.skip();
-                    word.text.push(sign);
+                    word.text.push(c);
                 }
             }
         }
@@ -132,7 +132,7 @@ impl Reader {
         loop {
             match self.next()? {
                 '\'' => return Some(()),
-                sign => text.push(sign),
+                c => text.push(c),
             }
         }
     }
@@ -146,7 +146,7 @@ impl Reader {
                     escaped @ ('"' | '\\' | '$' | '`') => text.push(escaped),
                     other => text.extend(['\\', other]),
                 },
-                sign => text.push(sign),
+                c => text.push(c),
             }
         }
     }

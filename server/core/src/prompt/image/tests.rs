@@ -1,4 +1,4 @@
-//! What a model is shown of many images, and how they are told apart and named.
+//! Which of many images a model sees, and the types and sizes of images.
 
 use super::withheld::withhold;
 use super::*;
@@ -10,7 +10,7 @@ fn prompt(bytes: u64, images: usize) -> ModelMessage {
     ModelMessage::User { text: "look".into(), pictures: (0..images).map(picture).collect() }
 }
 
-/// For each message, how many of its images are shown.
+/// Returns how many images of each message the model sees.
 fn shown_of(messages: &[ModelMessage]) -> Vec<usize> {
     let shown = messages.iter().map(|message| match message {
         ModelMessage::User { pictures, .. } => {
@@ -31,7 +31,7 @@ fn after_withholding(messages: &[ModelMessage]) -> Vec<usize> {
 fn s85_a_request_shows_the_newest_images_and_its_beginning_changes_seldom() {
     let few: Vec<ModelMessage> = (0..20).map(|_| prompt(1_000, 1)).collect();
     assert_eq!(after_withholding(&few), [1; 20]);
-    // One too many: half goes, and then there is room for as many again.
+    // One image too many withholds half of them. Then as many fit again.
     let mut more = few.clone();
     more.push(prompt(1_000, 1));
     let first = after_withholding(&more);
@@ -40,7 +40,7 @@ fn s85_a_request_shows_the_newest_images_and_its_beginning_changes_seldom() {
         more.push(prompt(1_000, 1));
         assert_eq!(after_withholding(&more)[..21], first[..]);
     }
-    // What a prompt may have is shown whole, however large what came before.
+    // The newest prompt always has all its images, however large the older ones are.
     let large = [prompt(MAX_BYTES, 4), prompt(MAX_BYTES, 4), prompt(1, 1)];
     assert_eq!(after_withholding(&large[..1]), [4]);
     assert_eq!(after_withholding(&large[..2]), [0, 4]);

@@ -1,4 +1,4 @@
-//! Conversations with holes in them. Never looks at a provider's wire.
+//! Conversations with missing and surplus outputs. Never tests a provider's wire.
 
 use super::*;
 use crate::prompt::message::{Reply, RequestedCall};
@@ -22,7 +22,7 @@ fn user() -> ModelMessage {
     ModelMessage::user("go on")
 }
 
-/// One letter a message: `u`, `a`, the id of an output, in capitals where it was put there.
+/// Returns one letter for each message: `u`, `a`, or the id of an output, in upper case if the output was added.
 fn shape(messages: &[ModelMessage]) -> String {
     let letter = |message: &ModelMessage| match message {
         ModelMessage::User { .. } => "u".to_owned(),

@@ -1,11 +1,11 @@
-//! No surface draws a link that hides its target, or an invisible character.
+//! No surface displays a link that hides its target, or an invisible character.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Whether VS Code draws a part of a message as a link. A superset of its own expression
-/// (`src/vs/base/common/linkedText.ts`), which wants a closing bracket as well.
+/// Whether VS Code displays a part of a message as a link. This matches more than its own expression
+/// (`src/vs/base/common/linkedText.ts`), which also needs a closing bracket.
 fn holds_a_link(text: &str) -> bool {
     text.match_indices("](").any(|(at, _)| {
         let target = text[at + 2..].to_ascii_lowercase();
@@ -70,7 +70,7 @@ fn finding_a6_marks_are_bounded_and_stand_on_a_letter() {
     let pile = format!("a{}b", "\u{301}".repeat(3_000));
     let drawn = display(&pile, Surface::Plain);
     assert!(drawn.changed && drawn.text.chars().filter(|c| is_mark(*c)).count() == MAX_MARKS);
-    assert!(drawn.text.ends_with("\\u{301}b"), "what is too much is seen");
+    assert!(drawn.text.ends_with("\\u{301}b"), "marks beyond the limit are visible");
     assert_eq!(display("\u{301}a \u{302}b", Surface::Line(80)).text, "\\u{301}a \\u{302}b");
     for letter in ['\u{aab1}', '\u{aabd}', '\u{aac0}', 'a', '€'] {
         assert!(!is_mark(letter), "{letter} is a letter or a sign of its own");
@@ -78,7 +78,7 @@ fn finding_a6_marks_are_bounded_and_stand_on_a_letter() {
     for mark in ['\u{301}', '\u{bc0}', '\u{c00}', '\u{1e2ec}', '\u{20dd}'] {
         assert!(is_mark(mark), "U+{:04X}", mark as u32);
     }
-    // Signs are no letters: a rule or a path that begins with a mark would look like another one.
+    // A mark on punctuation is escaped: a rule or a path that begins with a mark would look like another one.
     assert_eq!(display("edit(\u{301}a) b/\u{302}c", Surface::Plain).text, "edit(\\u{301}a) b/\\u{302}c");
     for text in ["Vie\u{302}\u{323}t Nam", "ภาษาไทยที่นี่", "हिन्दी में", "שָׁלוֹם", "e\u{301}te\u{301}"]
     {
@@ -108,7 +108,7 @@ fn finding_a1_what_is_left_out_is_marked() {
 }
 
 proptest! {
-    /// Whatever it is: no link, nothing hidden, no more than there is room for, and stable.
+    /// Any text: no link, no hidden character, not longer than the limit, and idempotent.
     #[test]
     fn finding_a1_any_text_is_drawn_as_what_it_is(
         text in "([ -~\n\t\u{80}-\u{400}\u{202e}]|\\[a\\]\\(|https://|COMMAND:|file:|\\$\\(|\u{301}){0,40}",
@@ -125,7 +125,7 @@ proptest! {
     }
 }
 
-/// One line of the table that the server, VS Code's extension and Neovim's set-up share.
+/// One line of the table that the tests of the server, the VS Code extension and the Neovim setup share.
 #[derive(serde::Deserialize)]
 struct Case {
     id: String,

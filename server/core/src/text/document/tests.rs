@@ -58,7 +58,7 @@ fn a_bad_change_leaves_no_text_until_a_full_one_comes() {
         let said = document.apply_changes(version, &[change_], Encoding::Utf16).unwrap_err();
         assert_eq!(text_of(&document), reason);
         assert_eq!(document.snapshot().unwrap_err(), said);
-        // Later good changes cannot know what they change.
+        // A later valid change does not sync the document, because its text is not known.
         document.apply_changes(7, &[change(Some([0, 0, 0, 0]), "z")], Encoding::Utf16).unwrap_err();
         assert_eq!(document.text().unwrap_err(), said, "the first reason stays");
         document.apply_changes(8, &[change(None, "whole")], Encoding::Utf16).unwrap();
@@ -100,7 +100,7 @@ fn the_wire_form_is_the_one_of_lsp() {
     assert_eq!(changes, [change(Some([0, 1, 0, 2]), "x"), change(None, "y")]);
 }
 
-/// An edit by byte offsets, rounded to boundaries an LSP client could name.
+/// Rounds byte offsets down to positions that an LSP client can name.
 fn bounds(text: &str, a: usize, b: usize) -> (usize, usize) {
     let fit = |mut at: usize| {
         at %= text.len() + 1;

@@ -7,7 +7,7 @@ use super::*;
 use crate::machine_tests::spent::spent;
 use crate::text::position::tests::{ENCODINGS, odd_text};
 
-/// Two texts of few kinds of lines, so that they share some.
+/// Two texts of a few different lines, so that they have lines in common.
 pub(crate) fn similar_texts(longest: usize) -> impl Strategy<Value = (String, String)> {
     let line = prop_oneof![Just("a"), Just("b"), Just("}"), Just(""), Just("  c😀"), Just("d")];
     let end = prop_oneof![6 => Just("\n"), 1 => Just("\r\n"), 1 => Just("\r"), 1 => Just("")];
@@ -45,8 +45,8 @@ fn edits_name_only_the_lines_that_change() {
     check("same\r\n", "same\r\n", expect![""]);
 }
 
-/// Kakoune has no line after the last line end, and made an edit up to there one line too early: it
-/// joined two lines of the user's.
+/// Kakoune has no line after the last line end. It applied an edit up to there one line too early and joined two
+/// lines of the user.
 #[test]
 fn finding_d5_an_edit_at_the_end_stops_before_the_last_line_end() {
     check("a\nb\nc\n", "a\nb\nC\n", expect![[r#"2:0-2:1 "C""#]]);
@@ -54,7 +54,7 @@ fn finding_d5_an_edit_at_the_end_stops_before_the_last_line_end() {
     check("a\nb\nc\n", "a\n", expect![[r#"0:1-2:1 """#]]);
     check("a\r\n😀\r\n", "a\r\nb\r\n", expect![[r#"1:0-1:2 "b""#]]);
     check("a\n", "b\nc\n", expect![[r#"0:0-0:1 "b\nc""#]]);
-    // The end itself changes, or there is nothing before it, or the edit would touch the one before.
+    // Exceptions: the last line end changes, no text is before it, or the edit would touch the previous edit.
     check("a\nb\n", "a\nb", expect![[r#"1:0-2:0 "b""#]]);
     check("a\n", "", expect![[r#"0:0-1:0 """#]]);
     check(
@@ -150,7 +150,7 @@ fn a_rewritten_text_keeps_the_form_of_the_file() {
         ("a\rb\r", "a\nc\n", "a\rc\r"),
         ("\u{feff}a\n", "\u{feff}b\n", "\u{feff}b\n"),
         ("a\n", "", ""),
-        // A line that stays must not make one line end with the next one.
+        // An unchanged line must not form one line end with the next line.
         ("x\n\ry", "\n\nc", "\r\rc"),
         ("a\rb\n\n", "a\n\n", "a\r\r"),
     ];

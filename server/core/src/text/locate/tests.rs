@@ -1,4 +1,4 @@
-//! The ladder by example, and what holds for any text and any quotation.
+//! The ladder by example, and properties of any text and any quotation.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::machine_tests::spent::spent;
 use crate::text::position::tests::odd_text;
 
-/// Shows the result of a replacement, or what the model is told.
+/// Compares the result of a replacement, or the text that the model reads.
 fn check(text: &str, old: &str, new: &str, expected: Expect) {
     show(replace(text, old, new, false), &expected);
 }
@@ -41,12 +41,12 @@ fn an_exact_quotation_is_replaced_within_lines_and_across_them() {
 fn a7_line_ends_and_the_byte_order_mark_stay() {
     check("\u{feff}a\r\nb\r\nc\r\n", "a\nb\n", "a\nx\ny\n", expect![[r#""\u{feff}a\r\nx\r\ny\r\nc\r\n""#]]);
     check("\u{feff}a\n", "\u{feff}a", "\u{feff}b", expect![[r#""\u{feff}b\n""#]]);
-    // Mixed: kept lines keep theirs, new ones take the style around them.
+    // Mixed: unchanged lines keep their line end, new lines get the most frequent one around them.
     check("a\r\nb\nc\r\nd\n", "a\nb\nc\n", "a\nb\nnew\nc\n", expect![[r#""a\r\nb\nnew\r\nc\r\nd\n""#]]);
     check("a\nb\r\nc\r\n", "a", "x\ny", expect![[r#""x\r\ny\nb\r\nc\r\n""#]]);
     check("a\rb\rc", "a\nb\n", "x\nb\n", expect![[r#""x\rb\rc""#]]);
     assert_eq!(rung("a\r\nb", "a\nb"), Rung::Exact);
-    // Replacing every line end of the file is not a change that was meant.
+    // A model that replaces every line end of the file does not mean a change.
     check(
         "a\r\nb\r\n",
         "\r\n",
@@ -72,7 +72,7 @@ fn trailing_white_space_is_forgiven_and_kept_where_nothing_changes() {
         "fn a() {\n    one();\n \n    three();",
         expect![[r#""fn a() {  \n    one();\t\n\n    three();\n}\n""#]],
     );
-    // The indentation of a line that is quoted only so far is no trailing space.
+    // If a quotation ends in the indentation of a line, that is not trailing space.
     check("a\n    c\n", "a  \n    ", "b\n    ", expect![[r#""b\n    c\n""#]]);
 }
 
@@ -113,7 +113,7 @@ fn typography_is_folded_last_and_only_where_lines_change() {
     );
     // And together with a shift of the indentation.
     check("  ‘a’\n    b\n", "'a'\n  b\n", "'a'\n  c\n", expect![[r#""  ‘a’\n    c\n""#]]);
-    // Half of one character is no place.
+    // A quotation cannot end inside a character.
     assert!(matches!(locate("wait…", "wait..", false), Err(NotLocated::Missing { .. })));
 }
 
@@ -251,13 +251,13 @@ fn large_and_hostile_texts_take_bounded_time() {
     }
 }
 
-/// What every rung has to leave: the visible characters, in plain form.
+/// Returns the visible characters in plain form. No rung may change them.
 fn essence(text: &str) -> String {
     let plain = View::new(text, Fold::Typography).text;
     plain.chars().filter(|c| !c.is_whitespace() && *c != '\u{feff}').collect()
 }
 
-/// Distinct lines, so that each quotation of them has one place.
+/// Distinct lines, so that each quotation has exactly one place.
 fn code() -> impl Strategy<Value = Vec<(usize, String)>> {
     proptest::collection::vec(0..4_usize, 1..14).prop_map(|indents| {
         let line = |(n, depth)| (depth, format!("line_{n}(“{}”)", (b'a' + n as u8) as char));

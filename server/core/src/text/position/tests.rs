@@ -7,8 +7,8 @@ use super::*;
 
 pub(crate) const ENCODINGS: [Encoding; 3] = [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32];
 
-/// Text with every trap: astral and combining characters, all line ends, and
-/// characters that other tools take for line ends.
+/// Text with all difficult cases: astral and combining characters, all line
+/// ends, and characters that other tools treat as line ends.
 pub(crate) fn odd_text(longest: usize) -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => "[ab ]",
@@ -21,7 +21,7 @@ pub(crate) fn odd_text(longest: usize) -> impl Strategy<Value = String> {
     proptest::collection::vec(piece, 0..longest).prop_map(|pieces| pieces.concat())
 }
 
-/// Walks the text and lists each place a position can name, with its offset.
+/// Returns each position of a text with its offset.
 fn places(text: &str, encoding: Encoding) -> Vec<(Position, usize)> {
     let (mut line, mut character, mut found) = (0, 0, Vec::new());
     let mut chars = text.char_indices().peekable();
@@ -107,7 +107,7 @@ proptest! {
         match offset_of(&Rope::from_str(&text), position, encoding) {
             Ok(offset) => prop_assert!(text.is_char_boundary(offset)),
             Err(error) => {
-                // Only a place that the oracle skips over may be refused.
+                // Only a position that the oracle does not list may be refused.
                 let inside = matches!(error, PositionError::InsideCharacter { .. });
                 prop_assert!(inside);
                 prop_assert!(places(&text, encoding).iter().all(|(known, _)| *known != position));

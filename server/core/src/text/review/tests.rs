@@ -1,4 +1,4 @@
-//! Hunks by example, and the round trips that hold for any two texts.
+//! Hunks by example, and round trips of any two texts.
 
 use std::time::Duration;
 
@@ -126,7 +126,7 @@ fn n05_a_landed_edit_is_told_from_the_text_whatever_is_typed_elsewhere() {
             let answer = |text: &str, clear| {
                 if same_place(&hunk, text, &typed(text)) { Presence::Unclear } else { clear }
             };
-            // What is typed where a line was added or taken away may be either.
+            // Text typed where a line was added or removed fits both states.
             let inserts = !hunk.inserted.is_empty();
             let before = if inserts { answer(&text, Presence::NotLanded) } else { Presence::NotLanded };
             let landed = if inserts { Presence::Landed } else { answer(&after, Presence::Landed) };
@@ -136,7 +136,7 @@ fn n05_a_landed_edit_is_told_from_the_text_whatever_is_typed_elsewhere() {
     }
 }
 
-/// Whether something was typed at the very edge where the hunk adds or takes lines.
+/// Whether text was typed at the edge of the text where the hunk adds or removes lines.
 fn same_place(hunk: &Hunk, text: &str, typed: &str) -> bool {
     (hunk.removed.is_empty() || hunk.inserted.is_empty())
         && (hunk.context_before.is_empty() && typed.starts_with("typed") && !text.starts_with("typed")
@@ -252,7 +252,7 @@ fn finding_c3_a_hunk_goes_with_the_lines_it_replaces_when_those_around_it_change
         assert_eq!(made(&now).as_deref(), Some(now.replace("line 5\n", "five\n").as_str()), "{now}");
     }
     for now in [
-        // The line itself, twice, gone, and away from all that was around it.
+        // The line is changed, occurs twice, is gone, or has other lines around it.
         typed(&[("line 5", "line 5, mine"), ("line 4", "mine")]),
         typed(&[("line 4", "line 5"), ("line 6", "mine")]),
         typed(&[("line 5\n", ""), ("line 4", "mine")]),
@@ -264,12 +264,12 @@ fn finding_c3_a_hunk_goes_with_the_lines_it_replaces_when_those_around_it_change
             ("line 7", "e"),
             ("line 8", "f"),
         ]),
-        // Made by hand beside it.
+        // The user made the same change by hand on the neighbouring line.
         typed(&[("line 4", "five"), ("line 6", "mine")]),
     ] {
         assert_eq!(made(&now), None, "{now}");
     }
-    // An insertion has no lines of its own to go with, and blank lines tell nothing.
+    // An insertion replaces no lines that it could move with, and blank lines do not identify a place.
     let before = "\n\n\nx\n\n\n\n";
     let hunk = one(before, "\n\n\ny\n\n\n\n");
     let moved = "\n\nmine\nx\nmine\n\n\n";
@@ -372,7 +372,7 @@ fn many_hunks_and_many_equal_lines_take_bounded_time() {
     let before = "x\ny\nz\n\n}\n".repeat(6_000);
     let after: String =
         lines(&before).enumerate().map(|(n, line)| if n % 30 == 7 { "w\n" } else { line }).collect();
-    // How many hunks depends on the time the diff has, that they fit does not.
+    // The number of hunks depends on the time limit of the diff; their correctness does not.
     let all = hunks(&before, &after);
     assert!(!all.is_empty() && all.len() <= 1_000, "{} hunks", all.len());
     assert_eq!(apply_hunks(&before, &all).unwrap(), after);
@@ -382,13 +382,13 @@ fn many_hunks_and_many_equal_lines_take_bounded_time() {
     assert!(spent() - started < Duration::from_secs(10), "took {:?}", spent() - started);
 }
 
-/// Reads a diff as a person does: what each row says is decided by its sign, and rows end with `\n` alone.
+/// Reads a diff as a person does: the first character gives each row its meaning, and only `\n` ends a row.
 fn read_diff(diff: &str) -> Vec<(char, String)> {
     let mut read: Vec<(char, String)> = Vec::new();
     for row in diff.split_inclusive('\n').skip_while(|row| !row.starts_with("@@")) {
         match (row.split_at(1), read.last_mut()) {
             (("@", _), _) => {}
-            // It tells that the line before has another end than the row.
+            // It says that the line before has another line end than its row.
             (("\\", _), Some((_, line))) => assert_eq!(line.pop(), Some('\n')),
             ((sign, line), _) => read.extend(sign.chars().map(|sign| (sign, line.to_owned()))),
         }
@@ -396,7 +396,7 @@ fn read_diff(diff: &str) -> Vec<(char, String)> {
     read
 }
 
-/// Follows a diff as a tool does: each head names lines behind those of the one before.
+/// Applies a diff as a tool does: the lines of each head come after those of the head before.
 fn follow_diff(before: &str, diff: &str) -> String {
     let old: Vec<&str> = lines(before).collect();
     let (mut after, mut done) = (String::new(), 0);
@@ -419,7 +419,7 @@ fn follow_diff(before: &str, diff: &str) -> String {
     after
 }
 
-/// Texts whose lines are all different but for a shared part.
+/// Two texts with distinct lines that have a part in common.
 fn distinct_texts() -> impl Strategy<Value = (String, String)> {
     let kinds = proptest::collection::vec(0..6_usize, 1..40);
     kinds.prop_map(|kinds| {
@@ -438,7 +438,7 @@ fn distinct_texts() -> impl Strategy<Value = (String, String)> {
     })
 }
 
-/// Texts that share most of their functions, all of which end alike.
+/// Two texts with most functions in common. All functions end with the same lines.
 fn functions() -> impl Strategy<Value = (String, String)> {
     let function = |n: usize, changed: bool| {
         let name = if changed { "other" } else { "name" };
@@ -466,7 +466,7 @@ proptest! {
         for (index, hunk) in all.iter().enumerate() {
             prop_assert_eq!(present(&after, hunk), judged[index]);
             prop_assert_eq!(&hunk.id, &format!("h{}", index + 1));
-            // Few lines that repeat much: unclear is allowed, wrong is not.
+            // These texts repeat a few lines: `Unclear` is allowed, a wrong answer is not.
             prop_assert_ne!(present(&before, hunk), Presence::Landed);
             prop_assert_ne!(present(&after, hunk), Presence::NotLanded);
         }
@@ -569,11 +569,11 @@ fn finding_b11_a_hunk_among_blank_lines_does_not_move_into_another_function() {
     let after = before.replace("x = 1", "x = 10");
     let hunk = one(&before, &after);
     assert!(hunk.context_before.iter().any(|line| line.contains("fn one")), "{hunk:?}");
-    // The function is gone, and the same line came into another one.
+    // The function is gone, and another function has the same line.
     let moved = function("other", "    x = 1;") + &function("two", "    y = 2;");
     let placed = placement(&moved, &hunk);
     assert!(!matches!(placed, Placement::At { unchanged: true, .. }), "{placed:?}");
-    // A hunk of an older log has no more than blank lines around it.
+    // A hunk of an older log has only blank lines as context.
     let blank = || vec!["\n".to_owned(); 3];
     let bare = Hunk { context_before: blank(), context_after: blank()[..2].to_vec(), ..hunk };
     let shifted = "use a;\n".to_owned() + &moved;
@@ -581,7 +581,7 @@ fn finding_b11_a_hunk_among_blank_lines_does_not_move_into_another_function() {
     assert!(!matches!(placed, Placement::At { unchanged: true, .. }), "{placed:?}");
 }
 
-/// Whether what is told of all hunks at once is what is told of each by itself.
+/// Checks that the results for all hunks at once equal the results for each hunk alone.
 fn all_at_once_as_one_by_one(text: &str, hunks: &[Hunk]) {
     let presences: Vec<Presence> = hunks.iter().map(|hunk| present(text, hunk)).collect();
     assert_eq!(present_all(text, hunks), presences);
@@ -603,14 +603,14 @@ proptest! {
     }
 }
 
-/// Reads the text once for all hunks: one by one, each of a thousand would read five megabytes.
+/// The text is read once for all hunks. Otherwise each of a thousand hunks would read five megabytes.
 #[test]
 fn n05_a_thousand_hunks_are_found_in_five_megabytes_at_once() {
     let line = |n: usize| format!("    let value_{n} = compute({n}); // {}\n", n % 7);
     let before: String = (0..125_000).map(line).collect();
     let changed = |n: usize| if n % 125 == 60 { format!("changed {n}\n") } else { line(n) };
     let after: String = (0..125_000).map(changed).collect();
-    // Made by hand, because a diff of this size takes as long as its time limit.
+    // Written by hand, because a diff of this size would use up its time limit.
     let around = |lines: Range<usize>| lines.map(line).collect();
     let hunk = |n: usize| Hunk {
         id: format!("h{n}"),
