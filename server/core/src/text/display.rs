@@ -39,9 +39,11 @@ pub fn display(text: &str, on: Surface) -> Readable<'_> {
     let shown = match on {
         Surface::Plain => shown(text),
         Surface::Message(limit) => cut(text, limit, |start| without_links(shown(start)).into_owned()),
-        Surface::Line(limit) => cut(text, limit, |start| without_links(folded(start).into()).into_owned()),
+        Surface::Line(limit) => {
+            cut(text, limit, |start| without_links(on_one_line(start).into()).into_owned())
+        }
         Surface::Status(limit) => {
-            cut(text, limit, |start| without_icons(&without_links(folded(start).into())))
+            cut(text, limit, |start| without_icons(&without_links(on_one_line(start).into())))
         }
     };
     Readable { changed: shown != text, text: shown }
@@ -50,22 +52,22 @@ pub fn display(text: &str, on: Surface) -> Readable<'_> {
 /// Returns the displayed form of a command. White space that a person cannot see, or cannot tell from a
 /// plain space, is also written as `\u{..}`.
 pub fn display_command(command: &str, on: Surface) -> Readable<'_> {
-    marked(command, on, visible_blanks)
+    display_lines(command, on, visible_white_space)
 }
 
 /// Returns the displayed form of a diff, with visible white space in removed and inserted lines. If all
 /// lines end in CRLF, the CR is left out. If line ends differ, the CR is part of the change and is visible.
 pub fn display_diff(diff: &str, on: Surface) -> Readable<'_> {
     if !is_all_crlf(diff) {
-        return marked(diff, on, changed_line);
+        return display_lines(diff, on, changed_line);
     }
     let plain = diff.replace("\r\n", "\n");
-    let Readable { text, changed } = marked(&plain, on, changed_line);
+    let Readable { text, changed } = display_lines(&plain, on, changed_line);
     Readable { text: Cow::Owned(text.into_owned()), changed }
 }
 
 fn changed_line(line: &str) -> Cow<'_, str> {
-    if line.starts_with(['+', '-']) { visible_blanks(line) } else { Cow::Borrowed(line) }
+    if line.starts_with(['+', '-']) { visible_white_space(line) } else { Cow::Borrowed(line) }
 }
 
 /// Whether every line of the files in a diff ends in CRLF.
@@ -77,8 +79,9 @@ fn is_all_crlf(diff: &str) -> bool {
     diff.contains('\r') && lines.all(|line| line.ends_with("\r\n"))
 }
 
-fn marked<'a>(text: &'a str, on: Surface, mark: impl Fn(&'a str) -> Cow<'a, str>) -> Readable<'a> {
-    let lines: Vec<Cow<'_, str>> = text.split('\n').map(mark).collect();
+/// Returns the displayed form of a text whose lines are converted with `convert` first.
+fn display_lines<'a>(text: &'a str, on: Surface, convert: impl Fn(&'a str) -> Cow<'a, str>) -> Readable<'a> {
+    let lines: Vec<Cow<'_, str>> = text.split('\n').map(convert).collect();
     if lines.iter().all(|line| matches!(line, Cow::Borrowed(_))) {
         return display(text, on);
     }
@@ -87,7 +90,7 @@ fn marked<'a>(text: &'a str, on: Surface, mark: impl Fn(&'a str) -> Cow<'a, str>
 }
 
 /// Returns a line with escapes for white space at its end and for white space outside ASCII.
-fn visible_blanks(line: &str) -> Cow<'_, str> {
+fn visible_white_space(line: &str) -> Cow<'_, str> {
     let end = line.trim_end_matches([' ', '\t']).len();
     let odd = |c: char| c.is_whitespace() && !c.is_ascii();
     if end == line.len() && !line.contains(odd) {
@@ -217,7 +220,7 @@ pub fn one_line(text: &str, limit: usize) -> String {
     display(text, Surface::Line(limit)).text.into_owned()
 }
 
-fn folded(text: &str) -> String {
+fn on_one_line(text: &str) -> String {
     shown(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -11,10 +11,11 @@ pub(super) fn may_be_standing(words: &[String]) -> bool {
     if only_reports(&name, arguments) {
         return true;
     }
-    let own = FLAGS.iter().filter(|(program, _)| *program == name).flat_map(|(_, flags)| *flags);
     let starts = |one: &String| STARTING_FLAGS.iter().any(|flag| is_flag(one, flag));
+    let mut unsafe_flags =
+        UNSAFE_FLAGS.iter().filter(|(program, _)| *program == name).flat_map(|(_, flags)| *flags);
     if arguments.iter().any(starts)
-        || own.into_iter().any(|flag| arguments.iter().any(|one| may_be(one, flag)))
+        || unsafe_flags.any(|flag| arguments.iter().any(|one| may_be_flag(one, flag)))
     {
         return false;
     }
@@ -25,7 +26,7 @@ pub(super) fn may_be_standing(words: &[String]) -> bool {
         // The shell evaluates an index (`a[$(..)]`) also inside quotes.
         return !arguments.iter().any(|one| one.contains(['$', '`']));
     }
-    if PLAIN.contains(&name.as_str()) {
+    if PLAIN_PROGRAMS.contains(&name.as_str()) {
         return !has_old_flags(&name, arguments);
     }
     let runner = RUNNERS.iter().find(|(runner, _)| *runner == name);
@@ -61,7 +62,7 @@ fn is_flag(argument: &str, flag: &str) -> bool {
 
 /// Like [`is_flag`], for programs that accept shortened long flags (`--compress-prog`) and combined short flags. A
 /// value may follow a short flag directly.
-fn may_be(argument: &str, flag: &str) -> bool {
+fn may_be_flag(argument: &str, flag: &str) -> bool {
     if flag.len() == 2 {
         let letters = argument.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
         // `-DNAME` is a definition.
@@ -81,17 +82,17 @@ fn has_old_flags(name: &str, arguments: &[String]) -> bool {
 /// option (`--reporter ./x`), or, for `make`, a variable that is more than a plain value.
 fn names_a_program(name: &str, arguments: &[String]) -> bool {
     let makes = ["make", "gmake"].contains(&name);
-    let bare = BARE.iter().filter(|(runner, _)| ["", name].contains(runner)).flat_map(|(_, flags)| *flags);
-    let bare: Vec<&str> = bare.copied().collect();
+    let without_file = FLAGS_WITHOUT_FILE.iter().filter(|(runner, _)| ["", name].contains(runner));
+    let without_file: Vec<&str> = without_file.flat_map(|(_, flags)| *flags).copied().collect();
     let mut option = None;
     for word in arguments {
-        let takes_this = option.take().is_some_and(|option: &str| !bare.contains(&option));
+        let may_be_value = option.take().is_some_and(|option: &str| !without_file.contains(&option));
         let is_option = word.starts_with('-') && word != "--";
         let odd = match (is_option, word.split_once('=')) {
             (true, Some((_, value))) => word.contains('/') || is_file(value),
             (true, None) => word.contains('/'),
             (false, Some((variable, value))) if makes => !is_plain_variable(variable, value),
-            (false, _) => takes_this && is_file(word),
+            (false, _) => may_be_value && is_file(word),
         };
         if odd || makes && word.contains(['$', '`']) || name == "go" && word.contains('@') {
             return true;
@@ -124,9 +125,9 @@ const SYSTEM_FOLDERS: &[&str] =
 /// Words of the shell itself that start nothing. Others set variables or run their arguments.
 const BUILTINS: &[&str] = &["cd", "echo", "printf", "pwd", "true", "false", ":", "test", "["];
 
-/// Programs that start another program only through the flags of `FLAGS`, whatever file the line names.
+/// Programs that start another program only through the flags of `UNSAFE_FLAGS`, whatever file the line names.
 #[rustfmt::skip]
-const PLAIN: &[&str] = &[
+const PLAIN_PROGRAMS: &[&str] = &[
     // Read and compare.
     "ls", "eza", "exa", "tree", "cat", "tac", "head", "tail", "nl", "wc", "cut", "paste", "tr", "uniq", "comm",
     "join", "fold", "fmt", "column", "expand", "unexpand", "rev", "sort", "shuf", "split", "csplit", "od", "xxd",
@@ -171,7 +172,7 @@ const RUNNERS: &[(&str, &[&str])] = &[
 
 /// Flags of runners without a value, or with a value that is not a file: a path may follow them.
 #[rustfmt::skip]
-const BARE: &[(&str, &[&str])] = &[
+const FLAGS_WITHOUT_FILE: &[(&str, &[&str])] = &[
     ("", &["-v", "-q", "--verbose", "--quiet", "--fix", "--check", "--write", "--watch", "--run", "--bail",
            "--coverage", "--ci", "--workspace", "--release", "--all", "--all-targets", "--all-features"]),
     ("pytest", &["-vv", "-x", "-s", "-l", "-k", "-m", "--lf", "--ff", "--sw"]),
@@ -199,8 +200,9 @@ const STARTING_FLAGS: &[&str] = &[
     "--node-options", "--init-script",
 ];
 
-/// Like [`STARTING_FLAGS`], for single programs. Some of these flags delete files or set variables.
-const FLAGS: &[(&str, &[&str])] = &[
+/// Flags that a standing answer does not cover, by program. They start another program, delete files or set
+/// variables.
+const UNSAFE_FLAGS: &[(&str, &[&str])] = &[
     // They set a variable (`printf -v PATH .`), or look at one whose index the shell evaluates.
     ("printf", &["-v"]),
     ("test", &["-v", "-R"]),
