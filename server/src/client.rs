@@ -1,7 +1,7 @@
-//! The ways out: how an ask, an update, an edit reaches this client.
+//! The link to one client: how an ask, an update or an edit reaches it.
 //!
-//! The only seat of "which door", by what the client can do. Holds no agent
-//! state: an answer goes back to whoever asked.
+//! The only place that chooses a surface, by what the client can do. Never holds
+//! state of the agent: an answer goes back to the caller.
 
 pub mod backfill;
 mod diagnostics;
@@ -52,13 +52,13 @@ use surfaces::Surfaces;
 /// How long a client that is leaving may take to read the last updates.
 const FAREWELL_LIMIT: Duration = Duration::from_millis(300);
 
-/// Characters of one message; a longer one is cut, and that is seen.
+/// Characters of one message. A longer one is cut visibly.
 const MAX_MESSAGE: usize = 4_000;
 
-/// How long what is approved has to have been asked before the approval counts (decision 15).
+/// How long an ask must have been shown before its approval counts (decision 15).
 pub const REACTION: Duration = Duration::from_millis(400);
 
-/// How long this client may take, and how long its user has to have looked.
+/// How long this client may take to answer, and how long its user must have seen an ask.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
     /// For an edit or a save, before the client counts as silent.
@@ -67,41 +67,41 @@ pub struct Timing {
     pub reaction: Duration,
 }
 
-/// What a connection asks of those who own the logs: what a client has missed, and papers.
+/// What a connection asks of the owner of the logs: missed updates, and rendered files.
 pub struct Wants {
     pub recalls: mpsc::Receiver<Backfill>,
     pub papers: mpsc::Receiver<PaperRequest>,
 }
 
-/// The doors of one connection; clones share them.
+/// The link to one client; clones share it.
 #[derive(Clone)]
 pub struct ClientLink {
-    outlet: OutboundQueue,
-    /// How the client's protocol says what only it has words for.
+    outbound: OutboundQueue,
+    /// How the client's protocol writes messages that are not `agent/*`.
     face: Arc<dyn Face>,
     items: Items,
-    /// What this client can do: every choice of a door goes by it.
+    /// What this client can do: every choice of a surface depends on it.
     surfaces: Arc<Surfaces>,
     timing: Timing,
-    /// The one place for a popup.
-    slot: PopupLock,
+    /// Allows one popup at a time.
+    popup_lock: PopupLock,
     /// The client has answered that it knows no edits.
     edit_unknown: Arc<AtomicBool>,
-    /// The client said that it knows no popups with buttons.
+    /// The client has answered that it knows no popups with buttons.
     no_popups: Arc<AtomicBool>,
-    /// The user's settings want no popups.
-    unwanted: Arc<AtomicBool>,
-    /// When what the user did last began: popups that were closed before come back.
+    /// The user's settings turn popups off.
+    popups_off: Arc<AtomicBool>,
+    /// When the user's last action began: popups that were closed before it come back.
     acted: Arc<watch::Sender<Instant>>,
-    papers: RenderedFiles,
+    rendered: RenderedFiles,
 }
 
-/// Returns a text as every message of a client shows it: the last gate before somebody else draws it.
+/// Returns a text as every message of a client shows it: the last check before the client draws it.
 pub fn message(text: &str) -> String {
     display(text, Surface::Message(MAX_MESSAGE)).text.into_owned()
 }
 
-/// Something that the user does, and when it began; dropped, it is done.
+/// An action of the user, and when it began. Dropping it ends the action.
 #[must_use]
 pub struct Acts(Arc<watch::Sender<Instant>>, Instant);
 
@@ -111,12 +111,12 @@ impl Drop for Acts {
     }
 }
 
-/// What became of one delivery of an ask.
+/// The result of one delivery of an ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AskDelivery {
-    /// An answer, and the door it came by.
+    /// An answer, and the surface it came from.
     Outcome { outcome: PermissionOutcome, surface: &'static str },
-    /// This door is closed or was never there; the ask stays open.
+    /// This surface was closed or does not exist; the ask stays open.
     Closed,
 }
 
@@ -129,7 +129,7 @@ pub enum Level {
 }
 
 impl ClientLink {
-    /// Opens the doors of a connection to a client that can do what `surfaces` says.
+    /// Opens the link to a client with these `surfaces`.
     pub fn open(
         out: Out,
         face: Box<dyn Face>,
@@ -144,15 +144,15 @@ impl ClientLink {
             let kind = update.kind();
             (chosen.chunks || !kind.ends_with("_chunk")) && !chosen.opt_out.iter().any(|out| out == kind)
         };
-        let (outlet, recalls) = OutboundQueue::start(out.clone(), wanted);
+        let (outbound, recalls) = OutboundQueue::start(out.clone(), wanted);
         let (writer, papers) = RenderedFiles::new();
         let shown = OpenItems {
             progress: surfaces.progress,
-            marks: surfaces.diagnostics,
+            diagnostics: surfaces.diagnostics,
             versions: surfaces.diagnostic_version,
         };
         let room = SurfaceRoom { lines: MAX_LINES, one_line: false };
-        let items = Items::new((face.clone(), outlet.clone()), documents, shown, room);
+        let items = Items::new(face.clone(), outbound.clone(), documents, shown, room);
         let living = items.clone();
         tokio::spawn(async move {
             tokio::select! {
@@ -161,22 +161,22 @@ impl ClientLink {
             }
         });
         let link = Self {
-            outlet,
+            outbound,
             face,
             items,
             surfaces,
             timing,
-            slot: PopupLock::default(),
+            popup_lock: PopupLock::default(),
             edit_unknown: Arc::default(),
             no_popups: Arc::default(),
-            unwanted: Arc::default(),
+            popups_off: Arc::default(),
             acted: Arc::new(watch::Sender::new(Instant::now())),
-            papers: writer,
+            rendered: writer,
         };
         (link, Wants { recalls, papers })
     }
 
-    /// The doors of a connection that is over, for tests of those who have some.
+    /// Returns the link of a connection that is over, for tests.
     #[cfg(test)]
     pub fn to_nobody() -> Self {
         let timing = Timing { patience: Duration::ZERO, reaction: Duration::ZERO };
@@ -190,17 +190,17 @@ impl ClientLink {
         .0
     }
 
-    /// What this client can do, and which surface stands for what at it.
+    /// What this client can do, and which surface replaces what it cannot.
     pub fn surfaces(&self) -> &Surfaces {
         &self.surfaces
     }
 
-    /// What is open at this client, for code actions, commands and what a plain client is shown.
+    /// The open runs and asks of this client, for code actions, commands, progress and diagnostics.
     pub fn items(&self) -> &Items {
         &self.items
     }
 
-    /// Tells one update, in order; a plain client gets nothing of ours but what its face shows.
+    /// Sends one update, in order. A plain client gets no `agent/*` message, only what its face shows.
     pub fn update(&self, params: SessionUpdateParams) {
         self.items.update(&params);
         if let Update::Run(RunView::Ended { end, .. }) = &params.update {
@@ -211,69 +211,69 @@ impl ClientLink {
             _ => None,
         };
         if self.surfaces.updates {
-            self.outlet.push(params);
+            self.outbound.push(params);
         }
         if let Some(warning) = warning {
             self.say(Level::Warning, &warning);
         }
     }
 
-    /// Tells a stretch of the past again, behind what was told before: nothing of it is open now.
-    pub fn replay(&self, session: &SessionId, stretch: UpdateRange) {
+    /// Sends a range of past updates again, after everything queued before. Changes nothing that is open.
+    pub fn replay(&self, session: &SessionId, range: UpdateRange) {
         if self.surfaces.updates {
-            self.outlet.replay(session.clone(), stretch);
+            self.outbound.replay(session.clone(), range);
         }
     }
 
-    /// Tells an update that is in no log, so that it could not be told from there.
+    /// Sends an update that is in no log, and so cannot be read from there later.
     pub fn last_word(&self, params: &SessionUpdateParams) {
         match &params.update {
-            _ if self.surfaces.updates => self.outlet.last_word(params),
+            _ if self.surfaces.updates => self.outbound.last_word(params),
             Update::Notice { message } => self.say(Level::Error, &format!("Adjutant: {message}")),
             _ => {}
         }
     }
 
-    /// Tells what is open in a session that this client follows from now on.
+    /// Shows what is open in a session that this client follows from now on.
     pub fn now(&self, session: &SessionId, state: &StateView, run: Option<OpenRun>, asks: &[AskView]) {
         self.items.now(session, state, run, asks);
     }
 
-    /// Takes back everything that shows a session: it is stopped or closed here.
+    /// Removes everything that shows a session, because it was stopped or closed.
     pub fn forget(&self, session: &SessionId, why: &str) {
         self.items.forget(session, why);
     }
 
-    /// A failure that needs the user is the one message without a question (decision 16).
+    /// Shows a failure that needs the user. It is the one message without a question (decision 16).
     fn failed(&self, end: &RunEnd) {
         if !self.surfaces.updates && matches!(end.outcome, Outcome::Failed | Outcome::Limit) {
             self.say(Level::Error, &format!("Adjutant: {}", progress::end_words(end)));
         }
     }
 
-    /// Says that an ask closed, behind the update `seq` of its session.
+    /// Sends that an ask closed, after the update `seq` of its session.
     pub fn resolved(&self, params: &AskResolvedParams, seq: u64) {
         if self.surfaces.updates {
-            self.outlet.resolved(params, seq);
+            self.outbound.resolved(params, seq);
         }
     }
 
-    /// Tells what is still to be told, bounded in time, and nothing after that.
+    /// Sends what is queued, bounded in time, and nothing after that.
     pub async fn finish(&self) {
-        self.outlet.finish(FAREWELL_LIMIT).await;
+        self.outbound.finish(FAREWELL_LIMIT).await;
     }
 
-    /// Marks the place of an answer among the updates: those told before it are sent before it,
-    /// those told after it behind it.
+    /// Marks the place of an answer among the updates: updates queued before it are sent before it,
+    /// later ones after it.
     pub fn ordering_barrier(&self) -> OrderingBarrier {
-        self.outlet.ordering_barrier()
+        self.outbound.ordering_barrier()
     }
 
-    /// Puts an ask before the user and waits for the answer, for as long as it takes.
+    /// Shows an ask to the user and waits for the answer, without a time limit.
     /// Dropping the future withdraws it.
     pub async fn deliver(&self, ask: Arc<AskView>) -> AskDelivery {
         match (self.surfaces.asks_by_request, self.surfaces.popup) {
-            // It has resumed the session by itself, and was told.
+            // The client resumed the session itself, and got this ask in the answer.
             (true, _) if ask.group == AskGroup::Resumable => AskDelivery::Closed,
             (true, _) => self.request_permission(ask).await,
             (false, true) => self.offer(&ask).await,
@@ -282,9 +282,10 @@ impl ClientLink {
     }
 
     async fn request_permission(&self, ask: Arc<AskView>) -> AskDelivery {
-        // Behind the update that opens the ask, and before the one that closes it (protocol
+        // After the update that opens the ask, and before the one that closes it (protocol
         // section 6, rule 2).
-        let request = self.outlet.request(Request::new(methods::REQUEST_PERMISSION, Arc::clone(&ask))).await;
+        let request =
+            self.outbound.request(Request::new(methods::REQUEST_PERMISSION, Arc::clone(&ask))).await;
         let Some(reply) = request else { return AskDelivery::Closed };
         match reply.await {
             Ok(value) => match serde_json::from_str::<PermissionResponse>(value.get()) {
@@ -294,19 +295,19 @@ impl ClientLink {
                 },
                 Err(error) => {
                     // A malformed answer is never an approval (rule b).
-                    tracing::warn!(%error, ask = %ask.ask_id, "the client's answer makes no sense");
+                    tracing::warn!(%error, ask = %ask.ask_id, "the client's answer cannot be read");
                     AskDelivery::Closed
                 }
             },
             Err(error) => {
-                tracing::info!(%error, ask = %ask.ask_id, "the client did not take the ask");
+                tracing::info!(%error, ask = %ask.ask_id, "the client did not answer the ask");
                 AskDelivery::Closed
             }
         }
     }
 
-    /// Notes that the user did something, once what this returns is dropped: what was closed without an answer
-    /// is offered again then, and no question that was answered thereby.
+    /// Starts an action of the user; dropping the result ends it. Asks that were closed without an answer are
+    /// then offered again, except those that the action answered.
     pub fn user_acts(&self) -> Acts {
         Acts(self.acted.clone(), Instant::now())
     }
@@ -319,18 +320,18 @@ impl ClientLink {
         self.no_popups.load(Ordering::Acquire)
     }
 
-    fn are_unwanted(&self) -> bool {
-        self.unwanted.load(Ordering::Acquire)
+    fn popups_off(&self) -> bool {
+        self.popups_off.load(Ordering::Acquire)
     }
 
-    /// Takes what the user's settings say of popups. A client with methods of ours has room enough.
+    /// Applies the user's settings for popups. A client with `agent/*` methods has room for all lines.
     pub fn set_popups(&self, popups: Popups) {
-        self.unwanted.store(!popups.on, Ordering::Release);
+        self.popups_off.store(!popups.on, Ordering::Release);
         let lines = if self.surfaces.updates { MAX_LINES } else { popups.lines };
         self.items.set_room(SurfaceRoom { lines, one_line: false });
     }
 
-    /// Returns what any surface may offer for an ask now, in order (decision 15).
+    /// Returns what a surface may offer for an ask now, in order (decision 15).
     pub fn offers(&self, ask: &AskView) -> Vec<Offer> {
         popup::offers(ask, self.items.seen_at(&ask.ask_id).is_some(), self.items.room())
     }
@@ -340,7 +341,7 @@ impl ClientLink {
         self.surfaces.diagnostics && diagnostics::has_place(ask)
     }
 
-    /// Opens the whole of what an open ask is about; afterwards it may be allowed everywhere.
+    /// Opens the whole subject of an open ask. Afterwards every surface may offer to allow it.
     pub async fn show(&self, ask: &AskId) {
         match self.items.open_ask(ask) {
             Some(ask) => self.open_subject(&ask).await,
@@ -350,7 +351,8 @@ impl ClientLink {
 
     async fn open_subject(&self, ask: &AskView) {
         let Whole { text, ending } = popup::whole(ask);
-        match self.papers.write(RenderedContent::Subject { ask: Arc::new(ask.clone()), text, ending }).await {
+        let content = RenderedContent::Subject { ask: Arc::new(ask.clone()), text, ending };
+        match self.rendered.write(content).await {
             Ok(written) => {
                 self.show_document(&written, false).await;
                 self.items.saw(&ask.ask_id, &written.path.display().to_string());
@@ -359,16 +361,16 @@ impl ClientLink {
         }
     }
 
-    /// Opens the transcript of a session, which grows from now on.
+    /// Opens the transcript of a session. The file grows from now on.
     pub async fn show_transcript(&self, session: &SessionId) {
-        match self.papers.write(RenderedContent::Transcript(session.clone())).await {
+        match self.rendered.write(RenderedContent::Transcript(session.clone())).await {
             // The user asked for it, so it may have the focus.
             Ok(written) => self.show_document(&written, true).await,
             Err(why) => self.say(Level::Error, &format!("Adjutant: failed to {why}.")),
         }
     }
 
-    /// Opens a file of ours in the editor, or says where it is.
+    /// Opens a rendered file in the editor, or shows a message with its path.
     async fn show_document(&self, written: &RenderedFile, focus: bool) {
         let request = self.face.show_document(&written.uri, focus).filter(|_| self.surfaces.show_document);
         let shown = match request {
@@ -380,19 +382,19 @@ impl ClientLink {
         }
     }
 
-    /// Says something to the user, behind what was told before.
+    /// Shows a message to the user, after everything queued before.
     pub fn say(&self, level: Level, text: &str) {
         match self.face.message(level, text) {
-            Some(Note { method, params }) => self.outlet.notify(method, &params),
+            Some(Note { method, params }) => self.outbound.notify(method, &params),
             None => tracing::warn!(?level, text, "there is no way to tell the user"),
         }
     }
 
-    /// Sends a request behind what was told before; a client has the time of one edit to answer.
+    /// Sends a request after everything queued before, and waits at most `patience` for the reply.
     async fn request(&self, request: Request) -> Result<String, NoAnswer> {
         let request = async {
-            // What the client was told of the change comes before the change.
-            match self.outlet.request(request).await {
+            // The updates about a change reach the client before the change.
+            match self.outbound.request(request).await {
                 Some(reply) => reply.await,
                 None => Err(ReplyError::ConnectionClosed),
             }

@@ -1,29 +1,29 @@
-//! What a client that did not read has missed: named by its place in what a
-//! session tells, and asked back from whoever owns the logs.
+//! Updates that a client missed because it did not read: a range of the session's
+//! messages, requested from the owner of the logs.
 //!
-//! Never reads a log itself and never keeps what it names.
+//! Never reads a log itself and never keeps the messages.
 
 use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::AskResolvedParams;
 use adjutant_protocol::update::SessionUpdateParams;
 use tokio::sync::mpsc;
 
-/// Something lasting that a session tells.
+/// A message of a session that can be sent again from its log.
 #[derive(Debug)]
 pub enum LastingMessage {
     Update(Box<SessionUpdateParams>),
     Resolved(Box<AskResolvedParams>),
 }
 
-/// Where something lasting stands in what a session tells.
+/// The place of a lasting message among the messages of its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UpdateCursor {
     pub seq: u64,
-    /// Right behind the update with this number: the word that an ask closed has none of its own.
+    /// Directly after the update `seq`: the message that an ask closed has no number of its own.
     pub behind: bool,
 }
 
-/// A part of what a session tells, both ends included.
+/// A range of the lasting messages of a session, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpdateRange {
     pub first: UpdateCursor,
@@ -31,18 +31,18 @@ pub struct UpdateRange {
 }
 
 impl UpdateRange {
-    /// The updates with these numbers, and each ask that closed between them.
+    /// Returns the range of the updates with these numbers, and of each ask that closed between them.
     pub fn of_updates(first: u64, last: u64) -> Self {
         let at = |seq| UpdateCursor { seq, behind: false };
         Self { first: at(first), last: at(last) }
     }
 
-    pub fn contains(&self, spot: UpdateCursor) -> bool {
-        self.first <= spot && spot <= self.last
+    pub fn contains(&self, cursor: UpdateCursor) -> bool {
+        self.first <= cursor && cursor <= self.last
     }
 }
 
-/// Asks for a stretch; `told` is closed behind its end.
+/// A request for a range of past messages. The receiver drops `told` after the last one.
 #[derive(Debug)]
 pub struct Backfill {
     pub session: SessionId,

@@ -1,7 +1,8 @@
-//! Open asks beside the lines of documents, for a client without our methods: where
-//! each is shown, and which documents have to be told again.
+//! Open asks as diagnostics, for a client without the `agent/*` methods: where each
+//! is shown, and which documents need to be published again.
 //!
-//! Names only documents that have marks of ours, and an empty list takes them back.
+//! Never names a document without Adjutant's diagnostics, except once with an empty
+//! list that removes them.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +14,23 @@ use super::face::{AskDiagnostic, MarkedDocument};
 use super::popup::{self, SurfaceRoom};
 use crate::documents::{Documents, Text};
 
-/// How far the line of an ask is looked for when the text around it has changed.
+/// How many lines up and down the line of an ask is searched when the text around it has changed.
 const MAX_SEARCH: usize = 200;
 
-/// All marks of one connection.
+/// All diagnostics of one connection.
 #[derive(Default)]
 pub struct Diagnostics {
-    /// The client wants to know which version of a document they belong to.
+    /// The client wants the version of the document that they belong to.
     versions: bool,
     places: BTreeMap<AskId, Option<AskLine>>,
     published: BTreeMap<String, PublishedDiagnostics>,
 }
 
-/// What a document was told last.
+/// What was published last for a document.
 struct PublishedDiagnostics {
-    marks: Vec<AskDiagnostic>,
+    diagnostics: Vec<AskDiagnostic>,
     version: Option<i32>,
-    /// How many versions later it is told again, though nothing changed.
+    /// After how many versions it is published again without a change.
     again_after: i32,
 }
 
@@ -47,7 +48,7 @@ impl Diagnostics {
         Self { versions, ..Self::default() }
     }
 
-    /// Returns the documents whose marks have changed, each with all that it has now.
+    /// Returns the documents whose diagnostics have changed, each with all of its current ones.
     pub fn changed<'a>(
         &mut self,
         asks: impl Iterator<Item = (&'a AskView, bool)>,
@@ -73,21 +74,21 @@ impl Diagnostics {
         self.publish(now)
     }
 
-    /// A document that moved on is told again when that changes a mark; its editor moves them
-    /// with the text. One that drops what is older than its text is told the same again, ever more
-    /// rarely: not at each keystroke.
+    /// Returns the documents to publish. Editors move diagnostics with the text, so an edited document is
+    /// published again only if a diagnostic changed. Some editors drop diagnostics of an older version: for a
+    /// client that gets versions the same ones are published again, at doubling distances.
     fn publish(&mut self, now: BTreeMap<String, (Option<i32>, Vec<AskDiagnostic>)>) -> Vec<MarkedDocument> {
-        let mut told = BTreeMap::new();
+        let mut published = BTreeMap::new();
         let mut changed = Vec::new();
-        for (uri, (version, marks)) in now {
+        for (uri, (version, diagnostics)) in now {
             let version = version.filter(|_| self.versions);
             let before = self.published.remove(&uri);
-            let same = before.filter(|before| before.marks == marks);
-            let fresh = PublishedDiagnostics { marks, version, again_after: 1 };
+            let same = before.filter(|before| before.diagnostics == diagnostics);
+            let fresh = PublishedDiagnostics { diagnostics, version, again_after: 1 };
             let entry = match same {
                 Some(same) if same.version.is_some() != version.is_some() => fresh,
                 Some(same) if !same.is_old_at(version) => {
-                    told.insert(uri, same);
+                    published.insert(uri, same);
                     continue;
                 }
                 Some(same) => {
@@ -95,11 +96,19 @@ impl Diagnostics {
                 }
                 None => fresh,
             };
-            changed.push(MarkedDocument { uri: uri.clone(), version, marks: entry.marks.clone() });
-            told.insert(uri, entry);
+            changed.push(MarkedDocument {
+                uri: uri.clone(),
+                version,
+                diagnostics: entry.diagnostics.clone(),
+            });
+            published.insert(uri, entry);
         }
-        let left = std::mem::replace(&mut self.published, told);
-        changed.extend(left.into_keys().map(|uri| MarkedDocument { uri, version: None, marks: Vec::new() }));
+        let left = std::mem::replace(&mut self.published, published);
+        changed.extend(left.into_keys().map(|uri| MarkedDocument {
+            uri,
+            version: None,
+            diagnostics: Vec::new(),
+        }));
         changed
     }
 }
@@ -111,13 +120,13 @@ impl PublishedDiagnostics {
     }
 }
 
-/// Whether an ask has a place in a document where it is shown.
+/// Whether an ask has a line in a document where it is shown.
 pub fn has_place(ask: &AskView) -> bool {
     place_of(ask).is_some()
 }
 
-/// Where an ask is shown: where its run was started from, else at the first line it would change.
-/// One that holds nothing up is shown nowhere.
+/// Returns where an ask is shown: where its run was started, else at the first line it would change.
+/// An idle ask is shown nowhere.
 fn place_of(ask: &AskView) -> Option<AskLine> {
     if ask.group == AskGroup::Idle {
         return None;
@@ -134,7 +143,7 @@ fn place_of(ask: &AskView) -> Option<AskLine> {
     }
 }
 
-/// The first line of the old text that a unified diff changes, from zero.
+/// Returns the first line of the old text that a unified diff changes, from zero.
 fn first_line(diff: &str) -> u32 {
     let mut lines = diff.lines().skip_while(|line| !line.starts_with("@@ -"));
     let start = lines.next().and_then(|line| {
@@ -147,7 +156,7 @@ fn first_line(diff: &str) -> u32 {
 }
 
 impl AskLine {
-    /// Goes with its line when the text above it grows or shrinks.
+    /// Moves to where its line is now, after the text above it grew or shrank.
     fn follow(&mut self, document: &Snapshot) {
         let line = |at: usize| document.text.get_line(at).map(|line| line.to_string());
         let at = usize::try_from(self.line).unwrap_or(usize::MAX);

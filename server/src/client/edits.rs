@@ -1,6 +1,6 @@
-//! Edits and saves on their way to this client, and what it says of them.
+//! Edits and saves that this client is asked to make, and its replies.
 //!
-//! Never touches a text, and takes no answer that makes no sense for a yes.
+//! Never touches a text, and never counts an unreadable reply as a yes.
 
 use std::sync::atomic::Ordering;
 
@@ -16,12 +16,12 @@ use crate::editor::{Abilities, ApplyReply, DocumentEdit, NoAnswer};
 const MAX_LABEL: usize = 120;
 
 impl ClientLink {
-    /// What the client can do by all it has said up to now.
+    /// What the client can do, by its capabilities and its replies so far.
     pub fn abilities(&self) -> Abilities {
         Abilities { edit_unknown: self.edit_unknown.load(Ordering::Acquire), ..self.surfaces.abilities }
     }
 
-    /// Sends one edit and waits for the client's word on it. Dropping the future withdraws the edit.
+    /// Sends one edit and waits for the client's reply. Dropping the future withdraws the edit.
     pub async fn edit(&self, edit: DocumentEdit) -> Result<ApplyReply, NoAnswer> {
         let reply = match self.face.edit(one_line(&edit.label, MAX_LABEL), &edit) {
             Some(request) => self.request(request).await,

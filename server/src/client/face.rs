@@ -1,7 +1,7 @@
-//! How one protocol says what only it has words for.
+//! A face: the adapter that writes messages in the words of one protocol.
 //!
-//! The messages of `agent/*` are the same in every face and are not here. What may be
-//! said, when, and to whom is decided before a face is asked for the words.
+//! Never decides what to send, when, or to which client. The messages of `agent/*`
+//! are the same in every face and are not here.
 
 use adjutant_protocol::AskId;
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub struct Note {
     pub params: Value,
 }
 
-/// A request in the words of a protocol, which nobody has sent yet.
+/// A request in the words of a protocol, not yet sent.
 pub struct Request(pub(super) Box<dyn FnOnce(&Out) -> PendingReply + Send>);
 
 impl Request {
@@ -36,7 +36,7 @@ pub struct Popup<'a> {
     pub buttons: &'a [Offer],
 }
 
-/// An open ask beside a line of a document.
+/// An open ask at a line of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskDiagnostic {
     pub ask: AskId,
@@ -45,16 +45,16 @@ pub struct AskDiagnostic {
     pub message: String,
 }
 
-/// All marks of one document.
+/// All diagnostics of one document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkedDocument {
     pub uri: String,
     /// The version the lines belong to, where the document is open and the client wants to know.
     pub version: Option<i32>,
-    pub marks: Vec<AskDiagnostic>,
+    pub diagnostics: Vec<AskDiagnostic>,
 }
 
-/// How far a run is, for a client that shows it.
+/// One report of a run's progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     Begin { title: String, message: String },
@@ -62,7 +62,7 @@ pub enum Step {
     End { message: String },
 }
 
-/// The words of one protocol. What returns `None` here does not exist in it.
+/// The words of one protocol. A method returns `None` if the protocol has no such message.
 pub trait Face: Send + Sync + 'static {
     /// A message for the user.
     fn message(&self, _level: Level, _text: &str) -> Option<Note> {
@@ -79,12 +79,12 @@ pub trait Face: Send + Sync + 'static {
         false
     }
 
-    /// Asks the user by a popup.
+    /// Shows a popup to the user.
     fn popup(&self, _popup: &Popup<'_>) -> Option<Request> {
         None
     }
 
-    /// Which of its buttons was pressed; everything that is not clearly one of them is none.
+    /// Returns the button that was pressed. A reply that is not clearly one of them is none.
     fn pressed<'a>(&self, _popup: &Popup<'a>, _reply: &Value) -> Option<&'a Offer> {
         None
     }
@@ -94,28 +94,28 @@ pub trait Face: Send + Sync + 'static {
         None
     }
 
-    /// What the client says of it.
+    /// Reads the client's reply to an edit.
     fn applied(&self, reply: &str) -> ApplyReply {
         ApplyReply { applied: false, reason: Some(format!("the answer makes no sense: {reply:.80}")) }
     }
 
-    /// The open asks of a document; an empty list takes them back.
+    /// Publishes the open asks of a document; an empty list removes them.
     fn diagnostics(&self, _document: &MarkedDocument) -> Option<Note> {
         None
     }
 
-    /// Asks the client for a place where a run's progress is shown.
+    /// Asks the client to create a progress token for a run.
     fn progress(&self, _token: &str) -> Option<Request> {
         None
     }
 
-    /// How far the run of this token is.
+    /// Reports the progress of the run with this token.
     fn step(&self, _token: &str, _step: &Step) -> Option<Note> {
         None
     }
 }
 
-/// The face of a client that has `agent/*` and nothing beside it.
+/// The face of a client that has `agent/*` and nothing else.
 pub struct Bare;
 
 impl Face for Bare {}

@@ -1,8 +1,8 @@
-//! What is open at this client: runs and asks, folded from what it is told, and
-//! what of it a client without our methods is shown: progress and diagnostics.
+//! What is open at this client: runs and asks, folded from its updates. A client
+//! without the `agent/*` methods sees them as progress and diagnostics.
 //!
-//! Never asks a session anything, and never sees a replay: the past is told to
-//! the client, what is open now is told here (`now`).
+//! Never asks a session anything, and never sees a replay: past updates go to the
+//! client only, and `now` sets what is open.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ use super::run_progress::{OpenRun, ProgressOutput, RunProgress};
 use crate::clock::now_ms;
 use crate::documents::Documents;
 
-/// Shared by the clones of one connection's doors.
+/// The open runs and asks of one client; clones share them.
 #[derive(Clone)]
 pub struct Items {
     shared: Arc<ItemsState>,
@@ -33,48 +33,48 @@ pub struct Items {
 struct ItemsState {
     open: Mutex<Open>,
     face: Arc<dyn Face>,
-    outlet: OutboundQueue,
+    outbound: OutboundQueue,
     documents: Documents,
     shown: OpenItems,
-    /// A text waits for its second.
+    /// A progress text waits for its second.
     waiting: Notify,
 }
 
-/// What a client is shown of runs and asks.
+/// How a client shows runs and asks.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenItems {
     pub progress: bool,
-    /// Asks are shown beside lines of documents: it has no better way.
-    pub marks: bool,
-    /// It wants to know which version of a document they belong to.
+    /// Asks are shown as diagnostics.
+    pub diagnostics: bool,
+    /// The client wants the version of the document that they belong to.
     pub versions: bool,
 }
 
 struct Open {
-    /// What a surface of it has room for.
+    /// How much its surfaces have room for.
     room: SurfaceRoom,
-    /// One run a session, with a number that grows with each; bounded by the sessions a process may
-    /// have open.
+    /// One run for each session, with a growing number. Bounded by the sessions that a process may have open.
     runs: BTreeMap<SessionId, (u64, OpenRun)>,
     begun: u64,
     asks: BTreeMap<AskId, Arc<AskView>>,
-    /// Where the whole of an ask was opened for the user.
+    /// The file in which the whole of an ask was opened for the user.
     seen: BTreeMap<AskId, String>,
-    /// The lines of edits that a code action has to carry.
+    /// The hunks of edits that a code action has to carry.
     carried: BTreeMap<AskId, Arc<[Hunk]>>,
-    meters: RunProgress,
-    marks: Diagnostics,
+    progress: RunProgress,
+    diagnostics: Diagnostics,
 }
 
 impl Items {
-    /// Returns those of a connection.
+    /// Returns the items of a new connection: none is open.
     pub fn new(
-        (face, outlet): (Arc<dyn Face>, OutboundQueue),
+        face: Arc<dyn Face>,
+        outbound: OutboundQueue,
         documents: Documents,
         shown: OpenItems,
         room: SurfaceRoom,
     ) -> Self {
-        let way = ProgressOutput { face: face.clone(), outlet: outlet.clone() };
+        let output = ProgressOutput { face: face.clone(), outbound: outbound.clone() };
         let open = Open {
             room,
             runs: BTreeMap::new(),
@@ -82,20 +82,20 @@ impl Items {
             seen: BTreeMap::new(),
             carried: BTreeMap::new(),
             begun: 0,
-            meters: RunProgress::new(way, shown.progress),
-            marks: Diagnostics::new(shown.versions),
+            progress: RunProgress::new(output, shown.progress),
+            diagnostics: Diagnostics::new(shown.versions),
         };
         let shared =
-            ItemsState { open: Mutex::new(open), face, outlet, documents, shown, waiting: Notify::new() };
+            ItemsState { open: Mutex::new(open), face, outbound, documents, shown, waiting: Notify::new() };
         Self { shared: Arc::new(shared) }
     }
 
-    /// What diagnostics, menus and popups of several lines have room for.
+    /// Returns how much diagnostics, menus and popups of several lines have room for.
     pub fn room(&self) -> SurfaceRoom {
         self.lock().room
     }
 
-    /// Takes another room.
+    /// Sets the room, and publishes the diagnostics again if it changed.
     pub fn set_room(&self, room: SurfaceRoom) {
         let mut open = self.lock();
         if open.room != room {
@@ -108,10 +108,10 @@ impl Items {
         self.shared.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Folds in one update, and shows what follows from it.
+    /// Folds in one update, and shows the change.
     pub fn update(&self, params: &SessionUpdateParams) {
         if params.sub.is_some() && !matches!(params.update, Update::StateUpdate(_)) {
-            // Of what is ephemeral only a state is shown.
+            // The only ephemeral update that is shown is a state.
             return;
         }
         let mut open = self.lock();
@@ -128,7 +128,7 @@ impl Items {
             }
             Update::Run(RunView::Ended { end, .. }) => {
                 open.runs.remove(session);
-                open.meters.end(session, &progress::end_words(end));
+                open.progress.end(session, &progress::end_words(end));
             }
             Update::Ask(AskChange::Opened { ask }) => {
                 open.asks.insert(ask.ask_id.clone(), Arc::new(AskView::clone(ask)));
@@ -140,12 +140,11 @@ impl Items {
             }
             _ => {}
         }
-        open.meters.update(session, &params.update, now_ms());
+        open.progress.update(session, &params.update, now_ms());
         self.pulse(open);
     }
 
-    /// Takes what is open in a session as a whole, whatever was told before: its client has just
-    /// begun to follow it.
+    /// Replaces all that is open in a session: its client has just begun to follow it.
     pub fn now(&self, session: &SessionId, state: &StateView, run: Option<OpenRun>, asks: &[AskView]) {
         let mut open = self.lock();
         let gone =
@@ -160,7 +159,7 @@ impl Items {
         let after = run.as_ref().map(|run| run.run_id.clone());
         if before != after {
             open.runs.remove(session);
-            open.meters.end(session, "ended");
+            open.progress.end(session, "ended");
         }
         if let Some(run) = run.filter(|_| before != after) {
             open.begin(run, &progress::state_words(state));
@@ -169,11 +168,11 @@ impl Items {
         self.pulse(open);
     }
 
-    /// Forgets a session that is stopped or closed: nothing of it is open here any more.
+    /// Removes what is open in a session that was stopped or closed.
     pub fn forget(&self, session: &SessionId, why: &str) {
         let mut open = self.lock();
         open.runs.remove(session);
-        open.meters.end(session, why);
+        open.progress.end(session, why);
         let left: Vec<AskId> = open
             .asks
             .values()
@@ -184,10 +183,10 @@ impl Items {
         self.publish_diagnostics(&mut open);
     }
 
-    /// Says what has to be said now, and has the rest said in time.
+    /// Sends the progress that is due, and wakes `live` for the rest.
     fn pulse(&self, mut open: MutexGuard<'_, Open>) {
-        open.meters.say(Instant::now());
-        let waits = open.meters.due().is_some();
+        open.progress.say(Instant::now());
+        let waits = open.progress.due().is_some();
         drop(open);
         if waits {
             self.shared.waiting.notify_one();
@@ -195,23 +194,23 @@ impl Items {
     }
 
     fn publish_diagnostics(&self, open: &mut Open) {
-        if !self.shared.shown.marks {
+        if !self.shared.shown.diagnostics {
             return;
         }
-        let Open { asks, seen, marks, room, .. } = open;
+        let Open { asks, seen, diagnostics, room, .. } = open;
         let asks = asks.values().map(|ask| (&**ask, seen.contains_key(&ask.ask_id)));
-        for document in marks.changed(asks, &self.shared.documents, *room) {
+        for document in diagnostics.changed(asks, &self.shared.documents, *room) {
             if let Some(Note { method, params }) = self.shared.face.diagnostics(&document) {
-                self.shared.outlet.notify(method, &params);
+                self.shared.outbound.notify(method, &params);
             }
         }
     }
 
-    /// Says what is due, and follows the documents, until the future is dropped.
+    /// Sends progress when it is due and follows the documents, until the future is dropped.
     pub async fn live(&self) {
         let mut changed = self.shared.documents.watch();
         loop {
-            let due = self.lock().meters.due();
+            let due = self.lock().progress.due();
             let pause = async {
                 match due {
                     Some(due) => tokio::time::sleep_until(due.into()).await,
@@ -219,7 +218,7 @@ impl Items {
                 }
             };
             tokio::select! {
-                () = pause => self.lock().meters.say(Instant::now()),
+                () = pause => self.lock().progress.say(Instant::now()),
                 () = self.shared.waiting.notified() => {}
                 result = changed.changed() => {
                     if result.is_err() {
@@ -234,38 +233,38 @@ impl Items {
         }
     }
 
-    /// The asks that wait for an answer, oldest first.
+    /// Returns the asks that wait for an answer, oldest first.
     pub fn open_asks(&self) -> Vec<Arc<AskView>> {
         let mut asks: Vec<Arc<AskView>> = self.lock().asks.values().cloned().collect();
         asks.sort_by_key(|ask| ask.opened_at);
         asks
     }
 
-    /// One open ask.
+    /// Returns one open ask.
     pub fn open_ask(&self, id: &AskId) -> Option<Arc<AskView>> {
         self.lock().asks.get(id).cloned()
     }
 
-    /// The runs that have not ended, in the order they began.
+    /// Returns the runs that have not ended, in the order they began.
     pub fn open_runs(&self) -> Vec<OpenRun> {
         let mut runs: Vec<(u64, OpenRun)> = self.lock().runs.values().cloned().collect();
         runs.sort_by_key(|(number, _)| *number);
         runs.into_iter().map(|(_, run)| run).collect()
     }
 
-    /// The run whose progress has this token.
+    /// Returns the run whose progress has this token.
     pub fn run_of_token(&self, token: &str) -> Option<OpenRun> {
         let open = self.lock();
-        let session = open.meters.session_of(token)?;
+        let session = open.progress.session_of(token)?;
         open.runs.get(session).map(|(_, run)| run.clone())
     }
 
-    /// Where the whole of an ask was opened for the user, if it was.
+    /// Returns the file in which the whole of an ask was opened for the user.
     pub fn seen_at(&self, ask: &AskId) -> Option<String> {
         self.lock().seen.get(ask).cloned()
     }
 
-    /// Notes that this edit is made by the code action that allows it, and in no other way.
+    /// Notes that the client can make this edit only by the code action that allows it.
     pub fn carries(&self, ask: &AskId, hunks: Arc<[Hunk]>) {
         let mut open = self.lock();
         if open.asks.contains_key(ask) {
@@ -273,12 +272,12 @@ impl Items {
         }
     }
 
-    /// The lines that the code action which allows an edit has to carry.
+    /// Returns the hunks that the code action for this ask has to carry.
     pub fn carried(&self, ask: &AskId) -> Option<Arc<[Hunk]>> {
         self.lock().carried.get(ask).cloned()
     }
 
-    /// Notes that the whole of an ask was opened.
+    /// Notes that the whole of an ask was opened, in the file `at`.
     pub fn saw(&self, ask: &AskId, at: &str) {
         let mut open = self.lock();
         if open.asks.contains_key(ask) {
@@ -290,7 +289,7 @@ impl Items {
 
 impl Open {
     fn begin(&mut self, run: OpenRun, message: &str) {
-        self.meters.begin(&run, message);
+        self.progress.begin(&run, message);
         self.begun += 1;
         self.runs.insert(run.session_id.clone(), (self.begun, run));
     }

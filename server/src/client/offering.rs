@@ -1,5 +1,5 @@
-//! An ask before the user of a client without our methods: one popup after the
-//! other until one of its buttons is an answer.
+//! An ask at a client without the `agent/*` methods: popups, one after the other,
+//! until the user presses a button that answers.
 //!
 //! Never asks again by itself: a popup that was closed comes back when the user
 //! does something.
@@ -22,7 +22,7 @@ use crate::transport::{PendingReply, ReplyError};
 /// Approvals that came too early before the popup waits for the user.
 const MAX_EARLY: u32 = 3;
 
-/// What came of one popup.
+/// The result of one popup.
 enum PopupOutcome {
     Option {
         id: String,
@@ -30,14 +30,14 @@ enum PopupOutcome {
         after: Duration,
     },
     Show,
-    /// Closed, or an answer that means nothing.
+    /// Closed, or an answer that is none of its buttons.
     Nothing,
     /// This client has no popups.
     Never,
 }
 
 impl ClientLink {
-    /// Offers an ask by popups, for as long as it takes; dropping the future withdraws it.
+    /// Offers an ask by popups, without a time limit. Dropping the future withdraws it.
     pub(super) async fn offer(&self, ask: &AskView) -> AskDelivery {
         if !popup::is_for_popups(ask) {
             return AskDelivery::Closed;
@@ -53,29 +53,29 @@ impl ClientLink {
                 PopupOutcome::Never => return AskDelivery::Closed,
                 PopupOutcome::Nothing | PopupOutcome::Show => {}
             }
-            // What began before it was shown, such as the task that asks, is no reason to show it again.
+            // An action that began before the popup, such as the command that led to it, does not bring it back.
             if acted.wait_for(|began| *began > shown).await.is_err() {
                 return AskDelivery::Closed;
             }
         }
     }
 
-    /// Holds the slot until an answer counts or the popup is closed.
+    /// Holds the popup lock until an answer counts or the popup is closed.
     async fn round(&self, ask: &AskView, shown: &mut Instant) -> PopupOutcome {
-        let _slot = self.slot.acquire(ask.group != AskGroup::NonBlocking, ask.opened_at).await;
-        // Not while another popup was up.
+        let _guard = self.popup_lock.acquire(ask.group != AskGroup::NonBlocking, ask.opened_at).await;
+        // The time spent waiting for another popup does not count.
         *shown = Instant::now();
         let mut early = 0;
         loop {
             if self.no_popups() {
                 return PopupOutcome::Never;
             }
-            if self.are_unwanted() {
+            if self.popups_off() {
                 return PopupOutcome::Nothing;
             }
             match self.put_up(ask).await {
                 PopupOutcome::Show => {
-                    // Closed or not: what was opened is whole, so now it may be allowed.
+                    // The user can read the whole now, so the next popup may offer to allow it.
                     self.open_subject(ask).await;
                 }
                 PopupOutcome::Option { approves: true, after, .. } if after < self.timing.reaction => {
@@ -97,13 +97,13 @@ impl ClientLink {
         let room = SurfaceRoom { one_line: self.surfaces.popup_line, ..self.items.room() };
         let mut buttons = popup::buttons(ask, at.is_some(), room);
         if self.items.carried(&ask.ask_id).is_some() {
-            // A button carries no edit.
+            // Only a code action can carry the edit; a button cannot.
             buttons.retain(|offer| !matches!(offer.choice, Choice::Option { approves: true, .. }));
         }
         let text = popup::text(ask, at.as_deref(), room);
         let popup = Popup { ask: &ask.ask_id, text: &text, buttons: &buttons };
         let Some(request) = self.face.popup(&popup) else { return PopupOutcome::Never };
-        let Some(reply) = self.outlet.request(request).await else { return PopupOutcome::Never };
+        let Some(reply) = self.outbound.request(request).await else { return PopupOutcome::Never };
         let since = Instant::now();
         let reply = match (OpenPopup { reply: Some(reply), link: self }).await {
             Ok(reply) => serde_json::from_str::<Value>(reply.get()).unwrap_or(Value::Null),
@@ -125,7 +125,7 @@ impl ClientLink {
         }
     }
 
-    /// Learns from an error that this client has no popups.
+    /// Whether the error means that this client has no popups. Remembers it if so.
     fn has_no_popups(&self, error: &ReplyError) -> bool {
         let unknown = matches!(error, ReplyError::Refused { code: METHOD_NOT_FOUND, .. });
         if unknown {
@@ -135,10 +135,10 @@ impl ClientLink {
     }
 }
 
-/// A popup on the screen; dropped, it is withdrawn. What its client said of popups is heard also
-/// when the ask closed before anybody looked.
+/// A popup on the screen. Dropping it withdraws it. A reply that has already come is still read then,
+/// because it may say that this client has no popups.
 struct OpenPopup<'a> {
-    /// Gone once it has come: it comes once.
+    /// `None` after the reply was read.
     reply: Option<PendingReply>,
     link: &'a ClientLink,
 }

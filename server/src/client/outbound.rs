@@ -1,8 +1,8 @@
-//! Updates on their way to one client: in order, text merged, memory bounded.
+//! The outbound queue of one client: in order, text merged, memory bounded.
 //!
-//! Never loses a lasting update while the connection lives: what does not fit
-//! is sent from the log. Chunks are merged, and withheld from a client that
-//! does not read, whom the finished item heals.
+//! Never loses a lasting update while the connection lives: updates that do not
+//! fit are sent from the log. Chunks are merged. A client that does not read gets
+//! no chunks; the finished item has their text.
 
 mod queue;
 
@@ -22,17 +22,17 @@ use super::face::Request;
 use crate::transport::{Out, PendingReply, SendError};
 use queue::{Queue, QueueEntry, piece};
 
-/// At most 125 pieces of one text a second: what streams slower is never held back, and no screen shows more.
+/// At most 125 pieces of one text a second. Slower text is never held back, and no screen shows more.
 const MERGE: Duration = Duration::from_millis(8);
-/// Items whose last sending is remembered; older ones start afresh.
+/// Items whose last sending time is remembered; all are forgotten when there are more.
 const MAX_REMEMBERED: usize = 256;
-/// Updates that were asked back and wait to be sent; whoever reads the log waits for room. Each may be
-/// as large as a record of the log.
-const RECALLED: usize = 4;
-/// How long a log may be read without a word. What comes behind waits as long, of all sessions.
+/// Updates of a backfill that wait to be sent; the reader of the log waits for room. Each may be as
+/// large as a record of the log.
+const BACKFILL_ROOM: usize = 4;
+/// How long the reader of a log may return nothing. Later entries of all sessions wait that long.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// Says whether a client takes an update.
+/// Whether a client wants an update.
 type UpdateFilter = Box<dyn Fn(&Update) -> bool + Send + Sync>;
 
 #[derive(Clone)]
@@ -44,9 +44,9 @@ struct OutboundState {
     queue: Mutex<Queue>,
     /// Something was queued.
     filled: Notify,
-    recalls: mpsc::Sender<Backfill>,
+    backfills: mpsc::Sender<Backfill>,
     wanted: UpdateFilter,
-    /// How long a log may be read without a word.
+    /// How long the reader of a log may return nothing.
     silence: Duration,
 }
 
@@ -54,41 +54,41 @@ struct OutboundState {
 #[derive(Debug)]
 pub struct OrderingBarrier {
     reached: oneshot::Receiver<()>,
-    /// Dropped unsent, it lets the updates go on as well.
+    /// Lets the later updates follow, also when it is dropped unsent.
     go_on: oneshot::Sender<()>,
 }
 
 impl OrderingBarrier {
-    /// Waits until everything queued before has been handed to the writer, and returns what lets
-    /// the rest follow.
+    /// Waits until everything queued before has been handed to the writer. Returns the sender that
+    /// lets the rest follow.
     pub async fn reached(self) -> oneshot::Sender<()> {
-        // An outlet that is gone sends nothing more, before or behind.
+        // A queue that is gone sends nothing more, so there is no order to keep.
         let _ = self.reached.await;
         self.go_on
     }
 }
 
 impl OutboundQueue {
-    /// Starts the pump of one connection; it ends with the connection. What did not fit is asked
-    /// back over the receiver.
+    /// Starts the pump of one connection; it ends with the connection. The receiver gets requests for
+    /// updates that did not fit.
     pub fn start(
         out: Out,
         wanted: impl Fn(&Update) -> bool + Send + Sync + 'static,
     ) -> (Self, mpsc::Receiver<Backfill>) {
-        Self::patient(out, wanted, SILENCE)
+        Self::with_silence(out, wanted, SILENCE)
     }
 
-    /// Starts a pump that waits so long for a log.
-    fn patient(
+    /// Starts a pump that waits for a log at most `silence`.
+    fn with_silence(
         out: Out,
         wanted: impl Fn(&Update) -> bool + Send + Sync + 'static,
         silence: Duration,
     ) -> (Self, mpsc::Receiver<Backfill>) {
-        let (recalls, asked) = mpsc::channel(1);
+        let (backfills, asked) = mpsc::channel(1);
         let (queue, filled, wanted) = (Mutex::default(), Notify::new(), Box::new(wanted));
-        let outlet = Self { shared: Arc::new(OutboundState { queue, filled, recalls, wanted, silence }) };
-        tokio::spawn(outlet.clone().pump(out));
-        (outlet, asked)
+        let outbound = Self { shared: Arc::new(OutboundState { queue, filled, backfills, wanted, silence }) };
+        tokio::spawn(outbound.clone().pump(out));
+        (outbound, asked)
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
@@ -96,14 +96,14 @@ impl OutboundQueue {
     }
 
     fn queue(&self, put: impl FnOnce(&mut Queue) -> bool) -> bool {
-        let kept = put(&mut self.lock());
-        if kept {
+        let queued = put(&mut self.lock());
+        if queued {
             self.shared.filled.notify_one();
         }
-        kept
+        queued
     }
 
-    /// Queues an update the client takes; text is merged into the piece before it.
+    /// Queues an update that the client wants; text is merged into the piece before it.
     pub fn push(&self, params: SessionUpdateParams) {
         if (self.shared.wanted)(&params.update) {
             self.queue(|queue| queue.update(params));
@@ -117,7 +117,7 @@ impl OutboundQueue {
         }
     }
 
-    /// Queues the word that an ask closed, behind the update `seq`.
+    /// Queues the message that an ask closed, after the update `seq`.
     pub fn resolved(&self, params: &AskResolvedParams, seq: u64) {
         self.queue(|queue| queue.resolved(params, seq));
     }
@@ -130,51 +130,51 @@ impl OutboundQueue {
         }
     }
 
-    /// Sends a request behind everything queued before, and returns the future of its reply;
-    /// none when the connection is over. What is queued later is sent behind it.
+    /// Sends a request after everything queued before it and before everything queued later. Returns the
+    /// future of its reply, or `None` if the connection is over.
     pub async fn request(&self, request: Request) -> Option<PendingReply> {
         self.post(request)?.await.ok()
     }
 
-    /// Queues a request behind everything queued before; the future of its reply comes when it is
-    /// sent. It is not sent once the receiver is dropped.
+    /// Queues a request. The receiver gets the future of its reply when the request is sent. It is not sent
+    /// if the receiver is dropped before.
     pub fn post(&self, Request(send): Request) -> Option<oneshot::Receiver<PendingReply>> {
         let (pending, sent) = oneshot::channel();
         let request = QueueEntry::Request { send, pending };
         self.queue(|queue| queue.barrier(request)).then_some(sent)
     }
 
-    /// Queues a notification of the face behind everything queued before.
+    /// Queues a notification of the face.
     pub fn notify(&self, method: &'static str, params: &Value) {
         self.queue(|queue| queue.notification(method, params, true));
     }
 
-    /// Queues a notification that a client which does not read can do without.
+    /// Queues a notification that may be lost if the client does not read.
     pub fn hint(&self, method: &'static str, params: &Value) {
         self.queue(|queue| queue.notification(method, params, false));
     }
 
-    /// Sends what is queued, for as long as `limit`, and nothing any more.
+    /// Sends what is queued, for at most `limit`, then closes the queue.
     pub async fn finish(&self, limit: Duration) {
         let (marker, passed) = oneshot::channel();
-        // Nothing gets behind the marker: what the pump takes from there comes after the answer to `shutdown`.
+        // Nothing is queued after the marker, because it would be sent after the answer to `shutdown`.
         if self.queue(|queue| queue.barrier(QueueEntry::Marker(marker)) && queue.refuse()) {
-            // A client that does not read has to do without the rest.
+            // A client that does not read loses the rest.
             let _ = tokio::time::timeout(limit, passed).await;
         }
         self.lock().close();
     }
 
-    /// Sends a stretch of the past behind everything queued before, as the log has it.
-    pub fn replay(&self, session: SessionId, stretch: UpdateRange) {
-        self.queue(|queue| queue.barrier(QueueEntry::Replay(session, stretch)));
+    /// Queues a range of past updates, to be read from the log.
+    pub fn replay(&self, session: SessionId, range: UpdateRange) {
+        self.queue(|queue| queue.barrier(QueueEntry::Replay(session, range)));
     }
 
-    /// Marks the place of an answer: nothing queued from now on is sent before it.
+    /// Marks the place of an answer: nothing queued later is sent before it.
     pub fn ordering_barrier(&self) -> OrderingBarrier {
         let (reached, was_reached) = oneshot::channel();
         let (go_on, may_go_on) = oneshot::channel();
-        self.queue(|queue| queue.barrier(QueueEntry::Turnstile { reached, go_on: may_go_on }));
+        self.queue(|queue| queue.barrier(QueueEntry::Barrier { reached, go_on: may_go_on }));
         OrderingBarrier { reached: was_reached, go_on }
     }
 
@@ -189,14 +189,14 @@ impl OutboundQueue {
                 QueueEntry::Piece(params) => out.notify(methods::SESSION_UPDATE, &*params).await,
                 QueueEntry::Update(params) => {
                     let sending = out.notify(methods::SESSION_UPDATE, &*params);
-                    // It may be large, and is written already.
+                    // It may be large, and the message already has its text.
                     drop(params);
                     sending.await
                 }
                 QueueEntry::Resolved(params) => out.notify(methods::ASK_RESOLVED, &*params).await,
-                QueueEntry::Gap(session, stretch) => self.backfill(&out, session, stretch, |_| true).await,
-                QueueEntry::Replay(session, stretch) => {
-                    self.backfill(&out, session, stretch, |told| matches!(told, LastingMessage::Update(_)))
+                QueueEntry::Gap(session, range) => self.backfill(&out, session, range, |_| true).await,
+                QueueEntry::Replay(session, range) => {
+                    self.backfill(&out, session, range, |missed| matches!(missed, LastingMessage::Update(_)))
                         .await
                 }
                 QueueEntry::Notification { method, params } => out.notify(method, &*params).await,
@@ -206,12 +206,12 @@ impl OutboundQueue {
                 }
                 QueueEntry::Request { send, pending } => {
                     if !pending.is_closed() {
-                        // An asker that goes in this moment drops the reply, which withdraws it.
+                        // A caller that leaves at this moment drops the reply, which withdraws the request.
                         let _ = pending.send(send(&out));
                     }
                     continue;
                 }
-                QueueEntry::Turnstile { reached, go_on } => {
+                QueueEntry::Barrier { reached, go_on } => {
                     let _ = reached.send(());
                     tokio::select! {
                         _ = go_on => continue,
@@ -226,24 +226,24 @@ impl OutboundQueue {
         self.lock().close();
     }
 
-    /// Sends a stretch as the log has it; everything behind waits, as it would have. Where the log is
-    /// not read in time the client sees the gap in the numbers, and may resume the session.
+    /// Sends a range of past updates from the log; later entries wait. If the log is not read in time,
+    /// the client sees the gap in the numbers and may resume the session.
     async fn backfill(
         &self,
         out: &Out,
         session: SessionId,
-        stretch: UpdateRange,
+        range: UpdateRange,
         is_sent: fn(&LastingMessage) -> bool,
     ) -> Result<(), SendError> {
-        let (told, mut past) = mpsc::channel(RECALLED);
+        let (told, mut past) = mpsc::channel(BACKFILL_ROOM);
         let name = session.clone();
-        let asked = self.shared.recalls.send(Backfill { session, stretch, told });
+        let asked = self.shared.backfills.send(Backfill { session, stretch: range, told });
         let late = || tracing::error!(session = %name, "the log is not read in time; the client misses a part of it");
         tokio::select! {
             asked = tokio::time::timeout(self.shared.silence, asked) => match asked {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => {
-                    tracing::error!("nobody reads the logs any more");
+                    tracing::error!("the reader of the logs has ended");
                     return Ok(());
                 }
                 Err(_) => {
@@ -259,7 +259,7 @@ impl OutboundQueue {
                 () = out.closed() => return Err(SendError::Closed),
             };
             match next {
-                Ok(Some(told)) if is_sent(&told) => self.send_missed(out, told).await?,
+                Ok(Some(missed)) if is_sent(&missed) => self.send_missed(out, missed).await?,
                 Ok(Some(_)) => {}
                 Ok(None) => return Ok(()),
                 Err(_) => {
@@ -270,12 +270,12 @@ impl OutboundQueue {
         }
     }
 
-    async fn send_missed(&self, out: &Out, told: LastingMessage) -> Result<(), SendError> {
-        match told {
+    async fn send_missed(&self, out: &Out, missed: LastingMessage) -> Result<(), SendError> {
+        match missed {
             LastingMessage::Update(params) if !(self.shared.wanted)(&params.update) => Ok(()),
             LastingMessage::Update(params) => {
                 let sending = out.notify(methods::SESSION_UPDATE, &*params);
-                // It may be large, and is written already.
+                // It may be large, and the message already has its text.
                 drop(params);
                 sending.await
             }
@@ -283,7 +283,7 @@ impl OutboundQueue {
         }
     }
 
-    /// Takes the next update; a piece of text waits for its time unless something comes after it.
+    /// Removes and returns the next entry. A piece of text waits for its time unless something follows it.
     async fn next(&self, sent: &mut HashMap<String, Instant>) -> QueueEntry {
         loop {
             let filled = self.shared.filled.notified();
@@ -310,11 +310,11 @@ impl OutboundQueue {
     }
 }
 
-/// How long the first in the queue has to wait; `None` when nothing is queued.
+/// Returns how long the first entry has to wait; `None` if nothing is queued.
 fn pause(queue: &Queue, sent: &HashMap<String, Instant>) -> Option<Duration> {
     let QueueEntry::Piece(params) = queue.first()? else { return Some(Duration::ZERO) };
     if queue.len() > 1 {
-        // End of the item, or another item: what comes behind must not wait.
+        // The end of the item, or another item, follows; it must not wait.
         return Some(Duration::ZERO);
     }
     let since = piece(&params.update).and_then(|(item, _)| sent.get(item)).map(Instant::elapsed);
@@ -339,19 +339,19 @@ mod tests {
     #[tokio::test]
     async fn f8_a_log_that_nobody_can_read_holds_up_what_comes_behind_it_for_a_while_only() {
         let (out, _parts) = crate::transport::channel();
-        let (outlet, mut asked) = OutboundQueue::patient(out, |_| true, Duration::from_millis(20));
-        outlet.replay("s-1".into(), UpdateRange::of_updates(1, 3));
-        outlet.replay("s-2".into(), UpdateRange::of_updates(1, 3));
-        outlet.flushed().await;
-        // The first was taken by nobody, and neither was the second: the reader hangs.
+        let (outbound, mut asked) = OutboundQueue::with_silence(out, |_| true, Duration::from_millis(20));
+        outbound.replay("s-1".into(), UpdateRange::of_updates(1, 3));
+        outbound.replay("s-2".into(), UpdateRange::of_updates(1, 3));
+        outbound.flushed().await;
+        // The reader hangs, so neither request was received.
         let first = asked.recv().await.expect("it was asked for");
         assert_eq!(first.session.0, "s-1");
         assert!(first.told.is_closed(), "what comes now comes too late");
         // One that is read after all is sent.
-        outlet.replay("s-3".into(), UpdateRange::of_updates(1, 3));
+        outbound.replay("s-3".into(), UpdateRange::of_updates(1, 3));
         let third = asked.recv().await.expect("it is asked for");
         assert_eq!(third.session.0, "s-3");
         drop(third);
-        outlet.flushed().await;
+        outbound.flushed().await;
     }
 }

@@ -1,7 +1,7 @@
 //! One popup as a plain client shows it: its text, its buttons, and what the
-//! answer means. The one seat of what any surface may offer for an ask.
+//! answer means. The only place that decides what a surface may offer for an ask.
 //!
-//! Pure. Nothing but a button that was offered is ever an answer.
+//! Pure. Never accepts anything but an offered button as an answer.
 
 use std::collections::BTreeMap;
 
@@ -19,26 +19,26 @@ const MORE_LINES: usize = 6;
 const COLUMNS: usize = 80;
 /// Characters of a command or a diff that a popup or a diagnostic shows.
 const MAX_CHARS: usize = 600;
-/// Characters of a popup that offers an approval: VS Code shows no more, and does not say so.
+/// Characters of a popup that offers an approval. VS Code cuts longer ones without a sign.
 const MAX_MESSAGE: usize = 1_000;
 /// Characters of one line around the subject.
 const MAX_LINE: usize = 300;
 /// Characters of the title of an ask that has a subject.
 const MAX_TITLE: usize = 80;
-/// Characters of a suggestion that no button holds whole.
+/// Characters of a suggestion that is too long for a button.
 const MAX_SUGGESTION: usize = 80;
-/// Options that become buttons beside *Show*; editors cut more.
+/// Options that become buttons next to *Show*; editors cut more.
 const MAX_OPTIONS: usize = 3;
 
 /// The button that opens the whole of what is asked.
 pub const SHOW: &str = "Show";
 
-/// What a surface has room for.
+/// How much a surface has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SurfaceRoom {
-    /// Lines of the command or the diff that are seen, none of them hidden by those after it.
+    /// Lines of the command or the diff that are visible at once.
     pub lines: usize,
-    /// All stands on one line: what is in several loses its line ends, and with them its meaning.
+    /// Everything is on one line: a text of several loses its line ends, and with them its meaning.
     pub one_line: bool,
 }
 
@@ -52,44 +52,44 @@ pub struct Offer {
 /// What an offer does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Opens the whole of it; answers nothing.
+    /// Opens the whole subject; answers nothing.
     Show,
     /// Answers with this option.
     Option { id: String, approves: bool },
 }
 
-/// The whole of what an ask is about, and the ending of a file that holds it.
+/// The whole subject of an ask, and the extension of a file with it.
 pub struct Whole {
     pub text: String,
     pub ending: &'static str,
 }
 
-/// Returns the whole of what is asked, as a file of plain text holds it. Whatever does not fit a
-/// surface is in it.
+/// Returns the whole subject of an ask as plain text, with everything that does not fit a surface.
 pub fn whole(ask: &AskView) -> Whole {
     let body = body(ask, Surface::Plain).map(|body| body.text);
     let mut head: Vec<String> = Vec::new();
     let mut line = |before: &str, text: &str, after: &str| {
         head.push(format!("{before}{}{after}\n", display_command(text, Surface::Plain).text));
     };
-    // A popup that leaves out the command or the diff still shows the lines around it.
-    let told = body.is_some() && lines_fit(ask);
+    // A popup without the command or the diff still shows the lines around it.
+    let popup_has_lines = body.is_some() && lines_fit(ask);
     match &ask.subject {
         Some(AskSubject::Command { cwd, timeout_seconds, unsaved, .. }) => {
-            // The description says it as well, where that is shown.
+            // The description in the popup says it as well.
             if let Some(sentence) =
-                unsaved::sentence_for(unsaved.iter().map(|document| document.path.as_str())).filter(|_| told)
+                unsaved::sentence_for(unsaved.iter().map(|document| document.path.as_str()))
+                    .filter(|_| popup_has_lines)
             {
                 line("", &sentence, "");
             }
             line("In ", cwd, &format!("{}:", time_limit(*timeout_seconds)));
         }
-        Some(AskSubject::Edit { path, .. }) if !told => line("Changes ", path, ""),
+        Some(AskSubject::Edit { path, .. }) if !popup_has_lines => line("Changes ", path, ""),
         Some(AskSubject::Edit { .. }) => {}
         Some(AskSubject::Read { path, reason }) => line("Reads ", path, &format!(" ({reason})")),
         None => line("", &ask.title, ""),
     }
-    if let Some(why) = ask.description.as_deref().filter(|_| !told) {
+    if let Some(why) = ask.description.as_deref().filter(|_| !popup_has_lines) {
         line("", why, "");
     }
     if ask.kind == AskKind::Followup {
@@ -102,7 +102,7 @@ pub fn whole(ask: &AskView) -> Whole {
     Whole { text: format!("{}{between}{}", head.concat(), body.unwrap_or_default()), ending }
 }
 
-/// The command or the diff of an ask as it is shown.
+/// Returns the command or the diff of an ask as the surface shows it.
 fn body(ask: &AskView, on: Surface) -> Option<Readable<'_>> {
     match ask.subject.as_ref()? {
         AskSubject::Edit { diff, .. } => Some(display_diff(diff, on)),
@@ -111,15 +111,15 @@ fn body(ask: &AskView, on: Surface) -> Option<Readable<'_>> {
     }
 }
 
-/// How long a command may take, in words.
+/// Returns the time limit of a command, in words.
 fn time_limit(seconds: Option<u64>) -> String {
     seconds.map(|seconds| format!(", for at most {seconds} s")).unwrap_or_default()
 }
 
-/// Whether a surface shows the whole of an ask: all of it, and nothing of it in another form.
+/// Whether a surface shows the whole of an ask, with no part of it in another form.
 pub fn fits(ask: &AskView, room: SurfaceRoom) -> bool {
     let lines = if room.one_line { 1 } else { room.lines };
-    // A text of more than 8 bytes for each allowed character cannot fit, so it is not drawn to find out.
+    // A text of more than 8 bytes for each allowed character cannot fit, so it is not rendered.
     let large = match &ask.subject {
         Some(AskSubject::Edit { diff: text, .. }) => text.len() > 8 * MAX_CHARS,
         Some(AskSubject::Command { command: text, .. }) => text.len() > 8 * MAX_CHARS,
@@ -136,12 +136,12 @@ pub fn fits(ask: &AskView, room: SurfaceRoom) -> bool {
     all.encode_utf16().count() <= MAX_MESSAGE && (room.one_line || rows(&all) <= room.lines + MORE_LINES)
 }
 
-/// How many rows of a narrow screen a text takes.
+/// Returns how many rows of a narrow screen a text needs.
 fn rows(text: &str) -> usize {
     text.lines().map(|line| cells::rows(line, COLUMNS)).sum()
 }
 
-/// Whether the lines around the subject say what they are about to the letter.
+/// Whether the lines around the subject show their texts whole and unchanged.
 fn lines_fit(ask: &AskView) -> bool {
     let as_it_is = |text: &str| !display_command(text, Surface::Line(MAX_LINE)).changed;
     let bound = match &ask.subject {
@@ -153,11 +153,11 @@ fn lines_fit(ask: &AskView) -> bool {
     bound && ask.description.as_deref().is_none_or(|why| !display(why, Surface::Line(MAX_LINE)).changed)
 }
 
-/// Returns what a surface may offer now, in order: an approval is never the first, and never
-/// there before the whole was to be seen (decision 15). `seen` says that it was opened.
+/// Returns what a surface may offer now, in order. An approval is never the first, and is offered only if
+/// the whole fits the surface or was opened (`seen`) (decision 15).
 ///
-/// No button ever comes to stand where *Show* was. Lists begin at the left, so approvals are added
-/// behind it; notifications of one line end at the right, so there they are added before it.
+/// No button moves to the place where *Show* was. Lists begin at the left, so approvals are added
+/// after it. Notifications of one line end at the right, so there they are added before it.
 pub fn offers(ask: &AskView, seen: bool, room: SurfaceRoom) -> Vec<Offer> {
     let fits = fits(ask, room);
     let (yes, no): (Vec<_>, Vec<_>) = ask.options.iter().partition(|option| approves(option.kind));
@@ -177,12 +177,12 @@ pub fn offers(ask: &AskView, seen: bool, room: SurfaceRoom) -> Vec<Offer> {
     offers
 }
 
-/// Whether an ask is shown on request: what does not fit, and every command and diff.
+/// Whether *Show* is offered: for an ask that does not fit, and for every command and diff.
 fn has_more(ask: &AskView, fits: bool) -> bool {
     !fits || matches!(ask.subject, Some(AskSubject::Command { .. } | AskSubject::Edit { .. }))
 }
 
-/// What the button of each option says; where a suggestion is longer than a button, all are numbered.
+/// Returns the title of each option's button. If a suggestion is longer than a button, all are numbered.
 fn titles(ask: &AskView) -> BTreeMap<String, String> {
     let numbered = is_numbered(ask);
     let title = |(at, option): (usize, &AskOption)| {
@@ -202,12 +202,12 @@ fn is_numbered(ask: &AskView) -> bool {
         && ask.options.iter().any(|option| display(&option.name, Surface::Line(MAX_LABEL)).changed)
 }
 
-/// Whether choosing such an option lets something happen.
+/// Whether an option of this kind approves.
 pub fn approves(kind: OptionKind) -> bool {
     matches!(kind, OptionKind::AllowOnce | OptionKind::AllowAlways)
 }
 
-/// Two buttons never look alike: a client that returns the title alone must mean one of them.
+/// Makes all titles different, because some clients return only the title of the pressed button.
 fn distinct(offers: &mut [Offer]) {
     for at in 1..offers.len() {
         let (before, rest) = offers.split_at_mut(at);
@@ -221,7 +221,7 @@ fn distinct(offers: &mut [Offer]) {
     }
 }
 
-/// Whether an ask is ever put up as a popup: idle ones are state, not questions (decision 14).
+/// Whether an ask is ever shown as a popup: idle ones are state, not questions (decision 14).
 pub fn is_for_popups(ask: &AskView) -> bool {
     ask.group != AskGroup::Idle
 }
@@ -237,17 +237,17 @@ pub fn buttons(ask: &AskView, seen: bool, room: SurfaceRoom) -> Vec<Offer> {
     offers
 }
 
-/// Returns what is asked, in words and bounded: the text of a popup and of a diagnostic.
+/// Returns the question in words and bounded: the text of a popup and of a diagnostic.
 pub fn words(ask: &AskView, room: SurfaceRoom) -> String {
     written(ask, room, fits(ask, room))
 }
 
 fn written(ask: &AskView, room: SurfaceRoom, whole: bool) -> String {
-    // What is asked follows whole; the title is the short form of it.
+    // The title is the short form of the subject, which follows whole.
     let title = if ask.subject.is_some() { MAX_TITLE } else { MAX_LINE };
     let mut lines = vec![format!("Adjutant: {}", one_line(&ask.title, title))];
     let body = body(ask, Surface::Message(2 * MAX_CHARS)).filter(|body| {
-        // What is drawn in another form is shown so, and cannot be allowed by it.
+        // A text in another form is shown, but cannot be allowed by it.
         whole
             || (body.changed
                 && body.text.lines().count() <= MAX_LINES
@@ -273,13 +273,13 @@ fn written(ask: &AskView, room: SurfaceRoom, whole: bool) -> String {
     lines.join(room.between())
 }
 
-/// What a standing answer would allow: its button has no room to say it.
+/// Returns what "always" would allow; its button has no room for that.
 fn always(ask: &AskView) -> Option<String> {
     let option = ask.options.iter().find(|option| option.kind == OptionKind::AllowAlways)?;
     Some(format!("“{}” = {}", label(option), one_line(&option.name, MAX_LINE)))
 }
 
-/// Returns the text of a popup; `at` is where the whole was opened.
+/// Returns the text of a popup; `at` is the file in which the whole was opened.
 pub fn text(ask: &AskView, at: Option<&str>, room: SurfaceRoom) -> String {
     let mut lines = vec![words(ask, room)];
     match at {
@@ -297,7 +297,7 @@ pub fn text(ask: &AskView, at: Option<&str>, room: SurfaceRoom) -> String {
     lines.join(room.between())
 }
 
-/// The suggestions that no button shows whole.
+/// Returns the suggestions that no button shows whole.
 fn suggestions(ask: &AskView) -> Option<String> {
     let first = if is_numbered(ask) { 0 } else { MAX_OPTIONS };
     let more = ask.options.iter().enumerate().skip(first).take(2 * MAX_OPTIONS - first);
@@ -312,7 +312,7 @@ fn suggestions(ask: &AskView) -> Option<String> {
 }
 
 impl SurfaceRoom {
-    /// What to do where the whole does not fit.
+    /// Returns the advice for an ask that does not fit.
     fn too_long(self) -> &'static str {
         match self.one_line {
             false => "This cannot be judged here: choose \"Show\" to see the whole of it.",
@@ -320,7 +320,7 @@ impl SurfaceRoom {
         }
     }
 
-    /// How a path is named: a line has no room for its folders, and the editor has it open.
+    /// Returns the name of a path: one line has no room for its folders, and the editor has it open.
     fn place(self, path: &str) -> &str {
         match self.one_line {
             false => path,
@@ -328,14 +328,14 @@ impl SurfaceRoom {
         }
     }
 
-    /// What stands between two statements.
+    /// Returns the separator of two statements.
     fn between(self) -> &'static str {
         if self.one_line { " · " } else { "\n" }
     }
 }
 
 impl Offer {
-    /// The name of an offer where an item carries one.
+    /// Returns the id of an offer, for clients whose buttons have one.
     pub fn id(&self) -> &str {
         match &self.choice {
             Choice::Show => "_show",

@@ -1,17 +1,17 @@
-//! The one place on the screen where a popup may be: one at a time, blocking
-//! asks first, then the oldest (protocol section 7).
+//! The popup lock: one popup at a time, blocking asks first, then the oldest
+//! (protocol section 7).
 //!
-//! Never holds its lock while anybody waits.
+//! Never holds its mutex across a wait.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Who comes first: smaller is earlier. The number tells apart those that are alike.
+/// The order in the line: smaller comes first. The last number is unique.
 type Rank = (bool, u64, u64);
 
-/// The slot of one connection; clones share it.
+/// The popup lock of one connection; clones share it.
 #[derive(Clone, Default)]
 pub struct PopupLock {
     shared: Arc<PopupLockState>,
@@ -26,17 +26,17 @@ struct PopupLockState {
 #[derive(Default)]
 struct WaitingLine {
     taken: bool,
-    /// Everybody who waits; as many as there are open asks.
+    /// The popups that wait; at most one for each open ask.
     waiting: BTreeSet<Rank>,
     number: u64,
 }
 
-/// The right to show a popup; dropped, it goes to the next.
+/// The right to show a popup. Dropping it passes it to the next.
 pub struct PopupGuard(PopupLock);
 
-/// A place in the line; dropped, it is given up.
+/// A place in the line. Dropping it gives it up.
 struct QueuePlace {
-    slot: PopupLock,
+    lock: PopupLock,
     rank: Rank,
 }
 
@@ -45,7 +45,7 @@ impl PopupLock {
         self.shared.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the slot.
+    /// Waits for the right to show a popup.
     pub async fn acquire(&self, blocking: bool, opened_at: u64) -> PopupGuard {
         let place = self.join_line(blocking, opened_at);
         loop {
@@ -64,7 +64,7 @@ impl PopupLock {
         line.number += 1;
         let rank = (!blocking, opened_at, line.number);
         line.waiting.insert(rank);
-        QueuePlace { slot: self.clone(), rank }
+        QueuePlace { lock: self.clone(), rank }
     }
 
     fn is_next(&self, rank: Rank) -> bool {
@@ -77,8 +77,8 @@ impl PopupLock {
 
 impl Drop for QueuePlace {
     fn drop(&mut self) {
-        self.slot.lock().waiting.remove(&self.rank);
-        self.slot.shared.moved.notify_waiters();
+        self.lock.lock().waiting.remove(&self.rank);
+        self.lock.shared.moved.notify_waiters();
     }
 }
 
@@ -95,20 +95,20 @@ mod tests {
 
     #[tokio::test]
     async fn one_at_a_time_blocking_first_then_the_oldest() {
-        let slot = PopupLock::default();
-        let first = slot.acquire(false, 5).await;
+        let lock = PopupLock::default();
+        let first = lock.acquire(false, 5).await;
         let (told, mut order) = tokio::sync::mpsc::unbounded_channel();
         for (blocking, at) in [(false, 1), (true, 9), (true, 3)] {
-            let (slot, told) = (slot.clone(), told.clone());
+            let (lock, told) = (lock.clone(), told.clone());
             tokio::spawn(async move {
-                let _held = slot.acquire(blocking, at).await;
+                let _held = lock.acquire(blocking, at).await;
                 let _ = told.send((blocking, at));
             });
         }
-        while slot.lock().waiting.len() < 3 {
+        while lock.lock().waiting.len() < 3 {
             tokio::task::yield_now().await;
         }
-        assert!(order.try_recv().is_err(), "the slot is taken");
+        assert!(order.try_recv().is_err(), "the lock is taken");
         drop(first);
         let mut seen = Vec::new();
         for _ in 0..3 {
@@ -119,17 +119,17 @@ mod tests {
 
     #[tokio::test]
     async fn who_gives_up_holds_nobody_back() {
-        let slot = PopupLock::default();
-        let held = slot.acquire(true, 1).await;
-        let mut impatient = Box::pin(slot.acquire(true, 2));
+        let lock = PopupLock::default();
+        let held = lock.acquire(true, 1).await;
+        let mut impatient = Box::pin(lock.acquire(true, 2));
         tokio::select! {
             biased;
-            _ = &mut impatient => panic!("the slot is taken"),
+            _ = &mut impatient => panic!("the lock is taken"),
             () = tokio::task::yield_now() => {}
         }
         drop(impatient);
         drop(held);
-        drop(slot.acquire(true, 3).await);
-        assert!(slot.lock().waiting.is_empty() && !slot.lock().taken);
+        drop(lock.acquire(true, 3).await);
+        assert!(lock.lock().waiting.is_empty() && !lock.lock().taken);
     }
 }

@@ -1,7 +1,6 @@
-//! The progress of one run: which step it is at, in words, and when it may be
-//! said again.
+//! The progress of one run: its step in words, and when it may be sent again.
 //!
-//! Pure. Never says anything twice, and nothing oftener than once a second.
+//! Pure. Never sends the same text twice in a row, and never more than one text a second.
 
 use std::time::{Duration, Instant};
 
@@ -12,34 +11,35 @@ use adjutant_protocol::update::{ToolStatus, TurnPhase, Update};
 
 /// Progress text changes at most this often (decision 16).
 const EVERY: Duration = Duration::from_secs(1);
-/// How often it is said how long something has been waited for.
+/// Steps in which the length of a wait is shown.
 const WAITED: Duration = Duration::from_secs(10);
 /// Characters of a message; a status line has no more room.
 const MAX_MESSAGE: usize = 80;
 
-/// The words of one run, and which of them were said.
+/// The text of one run's progress, and the last text that was sent.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    said: String,
-    said_at: Instant,
-    /// What holds now.
+    sent: String,
+    sent_at: Instant,
+    /// The current step, without the length of the wait.
     now: String,
-    /// Since when the model is waited for, if it is: that is said with it, so that a wait is never
-    /// taken for a hang.
+    /// When the wait for the model began, if there is one. The text has its length, so that a wait does
+    /// not look like a hang.
     waits: Option<Instant>,
-    /// How long that was when a silence was told: it is said at once, whatever the limit of silence is.
+    /// The length of the wait when the model was reported silent. It is shown at once, also if it is no
+    /// whole step.
     silent: Duration,
-    /// The step the run is at when nothing is asked and the model is not waited for.
+    /// The last tool call: the step of the run when it waits neither for an answer nor for the model.
     tool: Option<String>,
 }
 
 impl Progress {
-    /// Begins with a message that is said at once.
+    /// Begins with a message that the caller sends at once.
     pub fn begin(message: &str, at: Instant) -> Self {
         let message = in_status(message);
         Self {
-            said: message.clone(),
-            said_at: at,
+            sent: message.clone(),
+            sent_at: at,
             now: message,
             waits: None,
             silent: Duration::ZERO,
@@ -90,7 +90,7 @@ impl Progress {
             (State::Running, Some(SubState::Model | SubState::Streaming | SubState::Stalled)) => {
                 Some(state_words(view))
             }
-            // The failed attempt has said why and how long.
+            // The failed attempt has already given the reason and the time.
             (State::Running, Some(SubState::Retrying)) => None,
             (State::Running, _) => self.tool.clone(),
             (State::None | State::Idle, _) => None,
@@ -98,28 +98,28 @@ impl Progress {
         }
     }
 
-    /// When the words that were not said yet may be said.
+    /// Returns when the next text may be sent.
     pub fn due(&self) -> Option<Instant> {
-        let changed = self.words(self.said_at) != self.said;
+        let changed = self.words(self.sent_at) != self.sent;
         let waited = || {
             let since = self.waits?;
-            let waited = self.said_at.saturating_duration_since(since);
+            let waited = self.sent_at.saturating_duration_since(since);
             Some(since + waited + (WAITED - remainder(waited)))
         };
-        if changed { Some(self.said_at + EVERY) } else { waited() }
+        if changed { Some(self.sent_at + EVERY) } else { waited() }
     }
 
-    /// Returns what is to be said now, and takes it as said.
+    /// Returns the text to send now, if one is due, and counts it as sent.
     pub fn next_message(&mut self, at: Instant) -> Option<&str> {
         if self.due().is_none_or(|due| due > at) {
             return None;
         }
-        self.said = self.words(at);
-        self.said_at = at;
-        Some(&self.said)
+        self.sent = self.words(at);
+        self.sent_at = at;
+        Some(&self.sent)
     }
 
-    /// What holds, with how long it has been waited for in whole steps.
+    /// Returns the current step, with the length of the wait in whole steps.
     fn words(&self, at: Instant) -> String {
         let waited = self.waits.map_or(Duration::ZERO, |since| at.saturating_duration_since(since));
         match (waited - remainder(waited)).max(self.silent).as_secs() {
@@ -133,13 +133,13 @@ fn in_status(text: &str) -> String {
     display(text, Surface::Status(MAX_MESSAGE)).text.into_owned()
 }
 
-/// What of a wait is no whole step yet.
+/// Returns the part of a wait after its last whole step.
 fn remainder(waited: Duration) -> Duration {
     Duration::from_secs(waited.as_secs() % WAITED.as_secs())
         + Duration::from_nanos(u64::from(waited.subsec_nanos()))
 }
 
-/// What a state means for somebody who looks at a status line.
+/// Returns the words for a state in a status line.
 pub fn state_words(view: &StateView) -> String {
     match (view.state, view.sub) {
         (State::RequiresAction, _) => "waits for your answer".to_owned(),

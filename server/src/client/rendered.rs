@@ -1,7 +1,7 @@
-//! Files that are written to be shown: the whole of what an ask is about, and
-//! the transcript of a session.
+//! Files that the editor can open: the whole subject of an ask, and the transcript
+//! of a session.
 //!
-//! Only asks for them; sessions are written by `session` alone.
+//! Never writes a file: it sends requests to `session`, which writes them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,34 +10,34 @@ use adjutant_protocol::SessionId;
 use adjutant_protocol::ask::AskView;
 use tokio::sync::{mpsc, oneshot};
 
-/// Papers that wait to be written; who asks for more waits.
+/// Requests that wait to be written; when it is full, the caller waits.
 const ROOM: usize = 64;
 
-/// What is to be on the paper.
+/// The content of a rendered file.
 #[derive(Clone, Debug)]
 pub enum RenderedContent {
-    /// The text of an ask's subject, whole, and the ending of the file's name.
+    /// The whole subject of an ask, and the extension of the file.
     Subject { ask: Arc<AskView>, text: String, ending: &'static str },
-    /// The conversation, growing while the server lives.
+    /// The conversation; the file grows while the server lives.
     Transcript(SessionId),
 }
 
-/// Where a paper is.
+/// Where a rendered file is.
 #[derive(Clone, Debug)]
 pub struct RenderedFile {
     pub path: PathBuf,
-    /// The same as the editor is told it.
+    /// The same place, as the editor names it.
     pub uri: String,
 }
 
-/// One paper to be written, and who waits for its place.
+/// One file to write, and the slot for its place or the reason of a failure.
 #[derive(Debug)]
 pub struct PaperRequest {
     pub paper: RenderedContent,
     pub reply: oneshot::Sender<Result<RenderedFile, String>>,
 }
 
-/// The end where papers are asked for.
+/// The sender of requests for rendered files.
 #[derive(Clone)]
 pub struct RenderedFiles(mpsc::Sender<PaperRequest>);
 
@@ -47,10 +47,10 @@ impl RenderedFiles {
         (Self(sender), receiver)
     }
 
-    /// Has a paper written and returns where it is.
+    /// Requests a file and returns where it is.
     pub async fn write(&self, paper: RenderedContent) -> Result<RenderedFile, String> {
         let (reply, written) = oneshot::channel();
-        let gone = || "nobody writes it any more".to_owned();
+        let gone = || "write it: the server is stopping".to_owned();
         self.0.send(PaperRequest { paper, reply }).await.map_err(|_| gone())?;
         written.await.map_err(|_| gone())?
     }

@@ -1,4 +1,4 @@
-//! What a client can do: every choice of a door goes by it.
+//! What a client can do: every choice of a surface depends on it.
 
 use adjutant_core::text::position::Encoding;
 use adjutant_protocol::capability::ClientAgentCapabilities;
@@ -8,48 +8,48 @@ use crate::editor::Abilities;
 /// The surfaces of one client; the default is a client that can do nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surfaces {
-    /// Has methods of ours: is told `agent/session/update` and all that is ours.
+    /// Has the `agent/*` methods: gets `agent/session/update` and the rest of them.
     pub updates: bool,
     /// Wants text while it streams.
     pub chunks: bool,
     /// Update kinds never to be sent.
     pub opt_out: Vec<String>,
-    /// Takes asks as requests of ours.
+    /// Answers asks by `agent/session/request_permission`.
     pub asks_by_request: bool,
-    /// Asks are put by a popup, until the client answers that it knows none.
+    /// Asks are shown as popups, until the client answers that it knows none.
     pub popup: bool,
-    /// The client announced popups; some answer one all the same.
+    /// The client announced popups. Some clients that did not can show them anyway.
     pub popup_announced: bool,
-    /// A popup is one line at this client: what has several is not judged there.
+    /// A popup has one line at this client, so a text of several lines is not judged there.
     pub popup_line: bool,
-    /// Returns what a popup's button carried beside its title.
+    /// Returns the extra properties of a popup's button, not only its title.
     pub item_properties: bool,
-    /// Shows how far runs are.
+    /// Shows the progress of runs.
     pub progress: bool,
     /// Opens documents for its user.
     pub show_document: bool,
-    /// Open asks are shown beside lines of documents.
+    /// Open asks are shown as diagnostics.
     pub diagnostics: bool,
-    /// Takes diagnostics with data.
+    /// Supports diagnostics with data.
     pub diagnostic_data: bool,
-    /// Takes diagnostics with the version of their document.
+    /// Supports diagnostics with the version of their document.
     pub diagnostic_version: bool,
     /// Asks for code actions.
     pub code_actions: bool,
-    /// Takes code actions as objects; others get bare commands.
+    /// Supports code actions as objects; other clients get bare commands.
     pub action_literals: bool,
     /// Shows a code action that cannot be chosen, with the reason.
     pub action_disabled: bool,
-    /// Answers when it is asked for its settings.
+    /// Answers `workspace/configuration`.
     pub configuration: bool,
-    /// Tells of changed settings only once that is registered.
+    /// Reports changed settings only after the server registers for them.
     pub register_configuration: bool,
     pub abilities: Abilities,
     pub encoding: Encoding,
 }
 
 impl Surfaces {
-    /// Returns those of a client that has the `agent/*` methods, and nothing of its protocol beside them.
+    /// Returns the surfaces of a client with the `agent/*` methods only.
     pub fn of_methods(agent: ClientAgentCapabilities) -> Self {
         Self {
             updates: true,

@@ -86,8 +86,8 @@ impl Face for Words {
     }
 
     fn diagnostics(&self, document: &MarkedDocument) -> Option<Note> {
-        let MarkedDocument { uri, version, marks } = document;
-        let diagnostics: Vec<Value> = marks
+        let MarkedDocument { uri, version, diagnostics } = document;
+        let diagnostics: Vec<Value> = diagnostics
             .iter()
             .map(|mark| {
                 let mut diagnostic = json!({

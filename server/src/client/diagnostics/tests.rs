@@ -1,4 +1,4 @@
-//! Where asks are shown, and which documents are told.
+//! Where asks are shown, and which documents are published.
 
 use adjutant_core::policy::ask::options;
 use adjutant_core::wire::ask::options as shown_options;
@@ -30,32 +30,32 @@ fn ask(id: &str, origin: Option<u32>, subject: Option<AskSubject>) -> AskView {
     }
 }
 
-fn lines(told: &MarkedDocument) -> Vec<u32> {
-    told.marks.iter().map(|mark| mark.line).collect()
+fn lines(published: &MarkedDocument) -> Vec<u32> {
+    published.diagnostics.iter().map(|mark| mark.line).collect()
 }
 
 #[test]
 fn s03_an_ask_is_shown_at_its_origin_and_taken_back() {
-    let (documents, mut marks) = (Documents::default(), Diagnostics::new(true));
+    let (documents, mut diagnostics) = (Documents::default(), Diagnostics::new(true));
     let one = ask("one", Some(3), None);
-    let told = marks.changed([(&one, false)].into_iter(), &documents, LINES);
-    assert_eq!((told.len(), lines(&told[0])), (1, vec![3]));
-    assert_eq!(told[0].marks[0].ask, one.ask_id);
-    let message = &told[0].marks[0].message;
+    let published = diagnostics.changed([(&one, false)].into_iter(), &documents, LINES);
+    assert_eq!((published.len(), lines(&published[0])), (1, vec![3]));
+    assert_eq!(published[0].diagnostics[0].ask, one.ask_id);
+    let message = &published[0].diagnostics[0].message;
     assert!(message.contains("code action here: Reject · Yes, once"), "{message}");
     assert!(
-        marks.changed([(&one, false)].into_iter(), &documents, LINES).is_empty(),
-        "nothing is told twice"
+        diagnostics.changed([(&one, false)].into_iter(), &documents, LINES).is_empty(),
+        "nothing is published twice"
     );
 
     let two = ask("two", Some(7), None);
-    let told = marks.changed([(&one, false), (&two, false)].into_iter(), &documents, LINES);
-    assert_eq!(lines(&told[0]), [3, 7], "a list is always whole");
-    let told = marks.changed([(&two, false)].into_iter(), &documents, LINES);
-    assert_eq!(lines(&told[0]), [7]);
-    let told = marks.changed([].into_iter(), &documents, LINES);
-    assert_eq!(told, [MarkedDocument { uri: URI.to_owned(), version: None, marks: Vec::new() }]);
-    assert!(marks.changed([].into_iter(), &documents, LINES).is_empty());
+    let published = diagnostics.changed([(&one, false), (&two, false)].into_iter(), &documents, LINES);
+    assert_eq!(lines(&published[0]), [3, 7], "a list is always whole");
+    let published = diagnostics.changed([(&two, false)].into_iter(), &documents, LINES);
+    assert_eq!(lines(&published[0]), [7]);
+    let published = diagnostics.changed([].into_iter(), &documents, LINES);
+    assert_eq!(published, [MarkedDocument { uri: URI.to_owned(), version: None, diagnostics: Vec::new() }]);
+    assert!(diagnostics.changed([].into_iter(), &documents, LINES).is_empty());
 }
 
 #[test]
@@ -68,13 +68,13 @@ fn an_edit_without_origin_is_shown_at_its_first_changed_line() {
         diff: diff.into(),
         new_file,
     };
-    let (documents, mut marks) = (Documents::default(), Diagnostics::new(true));
+    let (documents, mut diagnostics) = (Documents::default(), Diagnostics::new(true));
     let edit = ask("edit", None, Some(subject(false)));
-    assert_eq!(lines(&marks.changed([(&edit, false)].into_iter(), &documents, LINES)[0]), [6]);
+    assert_eq!(lines(&diagnostics.changed([(&edit, false)].into_iter(), &documents, LINES)[0]), [6]);
     let made = ask("made", None, Some(subject(true)));
-    marks.changed([].into_iter(), &documents, LINES);
+    diagnostics.changed([].into_iter(), &documents, LINES);
     assert!(
-        marks.changed([(&made, false)].into_iter(), &documents, LINES).is_empty(),
+        diagnostics.changed([(&made, false)].into_iter(), &documents, LINES).is_empty(),
         "there is no such document"
     );
     for odd in ["", "@@ -", "@@ -x,1 +1 @@\n", "@@ -0,0 +1,1 @@\n+a\n"] {
@@ -84,10 +84,10 @@ fn an_edit_without_origin_is_shown_at_its_first_changed_line() {
 
 #[test]
 fn finding_d4_a_diagnostic_follows_its_line_and_is_not_told_at_each_keystroke() {
-    let (documents, mut marks) = (Documents::default(), Diagnostics::new(true));
+    let (documents, mut diagnostics) = (Documents::default(), Diagnostics::new(true));
     documents.opened(URI, 1, "a\nb\nc\nd\n");
     let one = ask("one", Some(2), None);
-    let mut tell = || marks.changed([(&one, false)].into_iter(), &documents, LINES);
+    let mut tell = || diagnostics.changed([(&one, false)].into_iter(), &documents, LINES);
     assert_eq!(tell()[0].version, Some(1));
     let insert = |version, text: &str| {
         let range = adjutant_core::text::position::Range::default();
@@ -96,24 +96,28 @@ fn finding_d4_a_diagnostic_follows_its_line_and_is_not_told_at_each_keystroke() 
         documents.changed(URI, version, &[change]);
     };
     insert(2, "new\nnew\n");
-    let told = tell();
-    assert_eq!((lines(&told[0]), told[0].version), (vec![4], Some(2)), "it stands beside \"c\" again");
+    let published = tell();
+    assert_eq!(
+        (lines(&published[0]), published[0].version),
+        (vec![4], Some(2)),
+        "it stands beside \"c\" again"
+    );
     insert(3, "x");
-    assert_eq!(tell()[0].version, Some(3), "a client that drops what is stale is told anew");
-    let told = (4..104).filter(|version| {
+    assert_eq!(tell()[0].version, Some(3), "a client that drops what is stale is published anew");
+    let published = (4..104).filter(|version| {
         insert(*version, "x");
         !tell().is_empty()
     });
-    assert!(told.count() < 8, "not at each keystroke");
+    assert!(published.count() < 8, "not at each keystroke");
     documents.closed(URI);
     assert_eq!(tell()[0].version, None);
 }
 
 #[test]
 fn a_client_that_does_not_want_versions_is_told_none() {
-    let (documents, mut marks) = (Documents::default(), Diagnostics::default());
+    let (documents, mut diagnostics) = (Documents::default(), Diagnostics::default());
     documents.opened(URI, 1, "a\nb\n");
     let one = ask("one", Some(1), None);
-    let told = marks.changed([(&one, false)].into_iter(), &documents, LINES);
-    assert_eq!((told.len(), told[0].version), (1, None));
+    let published = diagnostics.changed([(&one, false)].into_iter(), &documents, LINES);
+    assert_eq!((published.len(), published[0].version), (1, None));
 }

@@ -1,7 +1,7 @@
-//! What waits for one client: in order, text merged, bounded in bytes.
+//! The entries that wait for one client: in order, text merged, bounded in bytes.
 //!
-//! Never holds more than its room: text that has none is withheld, and what is
-//! lasting leaves a gap that is filled from the log when the client reads.
+//! Never holds much more than its room: text is then withheld, and a lasting update
+//! leaves a gap that is filled from the log when the client reads.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -15,37 +15,37 @@ use tokio::sync::oneshot;
 use super::super::backfill::{UpdateCursor, UpdateRange};
 use crate::transport::{Out, PendingReply};
 
-/// Bytes of updates of all sessions that wait; at the bound chunks are withheld and gaps are left.
+/// Bytes of waiting updates, of all sessions. At the bound chunks are withheld and gaps are left.
 pub const ROOM: usize = 16 * 1024 * 1024;
 /// Text of one item that is merged for a slow client; more is withheld.
 const MAX_MERGED: usize = 4 * 1024 * 1024;
-/// What an entry costs beside its text.
+/// Bytes that an entry costs in addition to its text.
 const ENTRY: usize = 256;
 
-/// Sends one request; its params are written only then, for they may be large.
+/// Sends one request. Its params are serialized only then, because they may be large.
 pub type SendRequest = Box<dyn FnOnce(&Out) -> PendingReply + Send>;
 
 /// One entry of the queue.
 pub enum QueueEntry {
-    /// What is told once: a piece of text, kept open for what merges into it, or a state.
+    /// An update that no log has: a piece of text, which later chunks may merge into, or a state.
     Piece(Box<SessionUpdateParams>),
     /// A lasting update.
     Update(Box<RawValue>),
     /// An ask closed.
     Resolved(Box<RawValue>),
-    /// Updates of this session that are to be asked back.
+    /// Updates of this session that did not fit, to be read from the log.
     Gap(SessionId, UpdateRange),
-    /// Updates of this session that a client asked for again. It resumed the session, so it has no
-    /// ask open whose end it would have to hear of.
+    /// Past updates of this session that the client requested. It resumed the session, so it has no
+    /// open ask whose end it still needs.
     Replay(SessionId, UpdateRange),
-    /// Somebody waits for everything before it to be handed to the writer.
+    /// Reports when everything before it has been handed to the writer.
     Marker(oneshot::Sender<()>),
-    /// A request of ours that belongs here; nobody sends it once its asker has gone.
+    /// A request to the client. It is not sent if its caller has left.
     Request { send: SendRequest, pending: oneshot::Sender<PendingReply> },
-    /// A notification in the words of the face that belongs here.
+    /// A notification in the words of the face.
     Notification { method: &'static str, params: Box<RawValue> },
-    /// An answer belongs here: what is queued behind waits until it has been given.
-    Turnstile { reached: oneshot::Sender<()>, go_on: oneshot::Receiver<()> },
+    /// The place of an answer: later entries wait until it has been given.
+    Barrier { reached: oneshot::Sender<()>, go_on: oneshot::Receiver<()> },
 }
 
 impl QueueEntry {
@@ -55,12 +55,12 @@ impl QueueEntry {
             QueueEntry::Update(body)
             | QueueEntry::Resolved(body)
             | QueueEntry::Notification { params: body, .. } => ENTRY + body.get().len(),
-            // Bounded by what waits for them: an asker, an answer, or one gap of a session between.
+            // Bounded by their callers, and by one gap for each session between two of these.
             QueueEntry::Gap(..)
             | QueueEntry::Replay(..)
             | QueueEntry::Marker(_)
             | QueueEntry::Request { .. }
-            | QueueEntry::Turnstile { .. } => 0,
+            | QueueEntry::Barrier { .. } => 0,
         }
     }
 }
@@ -69,18 +69,18 @@ impl QueueEntry {
 #[derive(Default)]
 pub struct Queue {
     waiting: VecDeque<QueueEntry>,
-    /// How many entries were ever taken, so that the place of one can be told while others go.
-    taken: u64,
-    /// The gap of each session that still grows.
+    /// How many entries were ever removed. Added to an index it numbers an entry for good.
+    removed: u64,
+    /// The number of each session's gap that still grows.
     gaps: HashMap<SessionId, u64>,
-    /// The state of such a session that no log has, until the gap has one: it comes behind the gap.
+    /// The last state of such a session that no log has; it follows the gap. A later lasting update replaces it.
     states: HashMap<SessionId, Box<SessionUpdateParams>>,
     bytes: usize,
     closed: bool,
 }
 
 impl Queue {
-    /// Queues an update; text is merged into the piece before it. Returns whether it is kept here.
+    /// Queues an update; text is merged into the piece before it. Returns whether it will be sent.
     pub fn update(&mut self, params: SessionUpdateParams) -> bool {
         if self.closed {
             return false;
@@ -88,15 +88,15 @@ impl Queue {
         if params.sub.is_some() {
             return self.ephemeral(params);
         }
-        let spot = UpdateCursor { seq: params.seq, behind: false };
+        let cursor = UpdateCursor { seq: params.seq, behind: false };
         self.states.remove(&params.session_id);
-        if self.leave_gap(&params.session_id, spot) {
+        if self.leave_gap(&params.session_id, cursor) {
             return true;
         }
         self.put(to_raw_value(&params).map(QueueEntry::Update))
     }
 
-    /// Queues the word that an ask closed, behind the update `seq` that says so too.
+    /// Queues the message that an ask closed, after the update `seq` about the same.
     pub fn resolved(&mut self, params: &AskResolvedParams, seq: u64) -> bool {
         if self.closed {
             return false;
@@ -107,12 +107,12 @@ impl Queue {
         self.put(to_raw_value(params).map(QueueEntry::Resolved))
     }
 
-    /// Queues a last word that no log has; there is one for each session that breaks.
+    /// Queues an update that no log has; there is one for each session that breaks.
     pub fn last_word(&mut self, params: &SessionUpdateParams) -> bool {
         !self.closed && self.put(to_raw_value(params).map(QueueEntry::Update))
     }
 
-    /// Queues a notification; one that may be lost is, when there is no room.
+    /// Queues a notification. One that is not `lasting` is dropped when there is no room.
     pub fn notification(&mut self, method: &'static str, params: &Value, lasting: bool) -> bool {
         let room = lasting || self.bytes < ROOM;
         !self.closed
@@ -120,7 +120,7 @@ impl Queue {
             && self.put(to_raw_value(params).map(|params| QueueEntry::Notification { method, params }))
     }
 
-    /// Queues what everything later has to stay behind.
+    /// Queues an entry that no later entry may pass.
     pub fn barrier(&mut self, waiting: QueueEntry) -> bool {
         if self.closed {
             return false;
@@ -132,22 +132,22 @@ impl Queue {
         true
     }
 
-    /// Takes what is first.
+    /// Removes and returns the first entry.
     pub fn pop(&mut self) -> Option<QueueEntry> {
         let next = self.waiting.pop_front()?;
         if let QueueEntry::Gap(session, _) = &next
-            && self.gaps.get(session) == Some(&self.taken)
+            && self.gaps.get(session) == Some(&self.removed)
         {
             self.gaps.remove(session);
             if let Some(state) = self.states.remove(session) {
-                // It takes the place of the gap, so that no other place changes.
+                // It gets the place of the gap, so that no other number changes.
                 let state = QueueEntry::Piece(state);
                 self.bytes += state.bytes();
                 self.waiting.push_front(state);
                 return Some(next);
             }
         }
-        self.taken += 1;
+        self.removed += 1;
         self.bytes = self.bytes.saturating_sub(next.bytes());
         Some(next)
     }
@@ -160,13 +160,13 @@ impl Queue {
         self.waiting.len()
     }
 
-    /// Takes nothing any more; what waits is still to be sent.
+    /// Accepts no more entries; those that wait are still sent.
     pub fn refuse(&mut self) -> bool {
         self.closed = true;
         true
     }
 
-    /// Takes nothing any more and forgets what waits.
+    /// Accepts no more entries and drops those that wait.
     pub fn close(&mut self) {
         self.closed = true;
         self.waiting = VecDeque::new();
@@ -193,12 +193,12 @@ impl Queue {
             if self.gaps.contains_key(&params.session_id) {
                 self.states.insert(params.session_id.clone(), Box::new(params));
             } else {
-                // A few in a turn, whose numbered updates make a gap when there is no room.
+                // There are only a few in a turn; its numbered updates make a gap when there is no room.
                 self.push(QueueEntry::Piece(Box::new(params)));
             }
             return true;
         }
-        // Behind a gap the item may be finished already, and no piece follows its item.
+        // After a gap the item may already be finished, and no piece may follow its item.
         if self.gaps.contains_key(&params.session_id) || self.bytes >= ROOM {
             return false;
         }
@@ -212,26 +212,26 @@ impl Queue {
         true
     }
 
-    /// Leaves out what there is no room for. A gap that still waits grows, so that the log is read
-    /// once for all of it.
-    fn leave_gap(&mut self, session: &SessionId, spot: UpdateCursor) -> bool {
-        let open = self.gaps.get(session).and_then(|place| place.checked_sub(self.taken));
+    /// Leaves a gap if there is no room, and returns whether it did. A gap that still waits grows, so that
+    /// the log is read once for all of it.
+    fn leave_gap(&mut self, session: &SessionId, cursor: UpdateCursor) -> bool {
+        let open = self.gaps.get(session).and_then(|place| place.checked_sub(self.removed));
         let open = open.and_then(|index| self.waiting.get_mut(usize::try_from(index).ok()?));
-        if let Some(QueueEntry::Gap(_, stretch)) = open {
-            stretch.last = stretch.last.max(spot);
+        if let Some(QueueEntry::Gap(_, range)) = open {
+            range.last = range.last.max(cursor);
             return true;
         }
         if self.bytes < ROOM {
             return false;
         }
-        tracing::info!(%session, seq = spot.seq, "the client does not read; what follows comes from the log");
-        self.gaps.insert(session.clone(), self.taken + self.waiting.len() as u64);
-        self.push(QueueEntry::Gap(session.clone(), UpdateRange { first: spot, last: spot }));
+        tracing::info!(%session, seq = cursor.seq, "the client does not read; what follows comes from the log");
+        self.gaps.insert(session.clone(), self.removed + self.waiting.len() as u64);
+        self.push(QueueEntry::Gap(session.clone(), UpdateRange { first: cursor, last: cursor }));
         true
     }
 }
 
-/// The item and text of a chunk.
+/// Returns the item and text of a chunk.
 pub fn piece(update: &Update) -> Option<(&str, &str)> {
     match update {
         Update::AgentMessageChunk { message_id, text } | Update::AgentThoughtChunk { message_id, text } => {

@@ -56,8 +56,9 @@ fn an_item_carries_what_it_means_only_where_it_comes_back_whole() {
 
 #[test]
 fn finding_d4_data_and_version_are_sent_to_clients_that_take_them() {
-    let marks = vec![AskDiagnostic { ask: "one".into(), line: 3, message: "Run echo".to_owned() }];
-    let document = |version| MarkedDocument { uri: "file:///a".to_owned(), version, marks: marks.clone() };
+    let diagnostics = vec![AskDiagnostic { ask: "one".into(), line: 3, message: "Run echo".to_owned() }];
+    let document =
+        |version| MarkedDocument { uri: "file:///a".to_owned(), version, diagnostics: diagnostics.clone() };
     let told = PLAIN.diagnostics(&document(None)).expect("LSP has diagnostics").params;
     let diagnostic = &told["diagnostics"][0];
     assert_eq!((&diagnostic["severity"], &diagnostic["source"]), (&json!(3), &json!("adjutant")));

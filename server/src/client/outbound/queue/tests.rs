@@ -43,8 +43,9 @@ fn words(queue: &mut Queue) -> Vec<String> {
             }
             QueueEntry::Resolved(_) => "resolved".to_owned(),
             QueueEntry::Gap(session, UpdateRange { first, last }) => {
-                let spot = |spot: UpdateCursor| format!("{}{}", spot.seq, if spot.behind { "+" } else { "" });
-                format!("gap {session} {}..{}", spot(first), spot(last))
+                let cursor =
+                    |cursor: UpdateCursor| format!("{}{}", cursor.seq, if cursor.behind { "+" } else { "" });
+                format!("gap {session} {}..{}", cursor(first), cursor(last))
             }
             QueueEntry::Replay(session, UpdateRange { first, last }) => {
                 format!("replay {session} {}..{}", first.seq, last.seq)
@@ -52,7 +53,7 @@ fn words(queue: &mut Queue) -> Vec<String> {
             QueueEntry::Notification { method, .. } => method.to_owned(),
             QueueEntry::Marker(_) => "marker".to_owned(),
             QueueEntry::Request { .. } => "request".to_owned(),
-            QueueEntry::Turnstile { .. } => "turnstile".to_owned(),
+            QueueEntry::Barrier { .. } => "barrier".to_owned(),
         })
         .collect()
 }
